@@ -10,6 +10,7 @@ import {
   type ErrorCode,
   type FileProblem,
   ManifestError,
+  missingSource,
   reasonOf,
   SluiceError,
   SourceMissingError,
@@ -87,14 +88,13 @@ const look: FileCheck = async (path, finding, context) => {
 };
 
 const checkOther: FileCheck = async (path, finding) => {
-  const facts = await stat(path).catch(() => null);
-  if (facts?.isFile()) {
-    finding.summary = `there, ${facts.size.toLocaleString('en')} bytes`;
-    finding.notes = kindNotes(path);
-  } else
-    throw new SourceMissingError(`${path}: ${facts === null ? 'there is no such file' : 'this is not a file'}`, {
-      hint: 'check the path; the file may have been moved or deleted',
-    });
+  const facts = await stat(path).catch((cause: unknown) => {
+    throw missingSource(path, cause);
+  });
+  if (facts.isDirectory()) throw missingSource(path, { code: 'EISDIR' });
+  if (!facts.isFile()) throw missingSource(path, { message: 'this is not a file' });
+  finding.summary = `there, ${facts.size.toLocaleString('en')} bytes`;
+  finding.notes = kindNotes(path);
 };
 
 /** A warning about a file of a kind that portals do not take. */
@@ -229,11 +229,14 @@ export const faultsOf = (error: SluiceError, file: string, cwd?: string): Fault[
 };
 
 const faultOfProblem = (
-  { line, column, key, message }: FileProblem,
+  { line, column, key, message, hint: own }: FileProblem,
   code: ErrorCode,
   file: string,
   hint: string | null,
-): Fault => ({ code, file, line, column, ...(key === '' ? {} : { key }), message, hint });
+): Fault =>
+  own === undefined
+    ? { code, file, line, column, ...(key === '' ? {} : { key }), message, hint }
+    : { code, file, message, hint: own };
 
 /** A path as people read it: below the working directory relative to it. */
 const shown = (path: string, cwd: string): string => {

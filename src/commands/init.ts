@@ -4,7 +4,7 @@ import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { normalUrl, portalUrlFault } from '../config/addresses.ts';
 import { loadConfig, portalNameOf } from '../config/load.ts';
-import { InterruptedError, SluiceError, UsageError } from '../model/errors.ts';
+import { InterruptedError, SluiceError, UsageError, unreadable } from '../model/errors.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
@@ -117,7 +117,7 @@ const passwordGiven = async ({ passwordFile }: InitOptions, { cwd, env }: Io): P
   try {
     return (await readFile(resolve(cwd, passwordFile), 'utf8')).replace(/\r?\n$/, '');
   } catch (cause) {
-    throw new UsageError(`--password-file: ${passwordFile} cannot be read`, {
+    throw new UsageError(`--password-file: ${passwordFile} cannot be read: ${unreadable(cause).why}`, {
       hint: 'the file must hold the password and nothing else',
       cause,
     });

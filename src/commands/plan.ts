@@ -1,7 +1,7 @@
 // `sluice plan`: what a publish would do, item by item; `sluice apply` does exactly that.
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { UsageError } from '../model/errors.ts';
+import { UsageError, unreadable } from '../model/errors.ts';
 import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
 import { TargetLimits } from '../pipeline/compare/target-limits.ts';
 import { driftedFields, editOf } from '../pipeline/handlers/drift.ts';
@@ -98,7 +98,7 @@ const readPlan = async (path: string): Promise<PlanFile> => {
   try {
     value = JSON.parse(await readFile(path, 'utf8'));
   } catch (cause) {
-    throw new UsageError(`${path} cannot be read as a plan: ${(cause as Error).message}`, {
+    throw new UsageError(`${path} cannot be read as a plan: ${unreadable(cause).why}`, {
       hint: 'make one with `sluice plan <manifest> -o plan.json`',
       cause,
     });

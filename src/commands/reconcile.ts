@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
-import { reasonOf, UsageError, VerifyFailedError } from '../model/errors.ts';
+import { reasonOf, UsageError, unreadable, VerifyFailedError } from '../model/errors.ts';
 import { type Reconciled, type ReconcileOptions, reconcile } from '../pipeline/compare/reconcile.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
@@ -242,7 +242,7 @@ const readMapping = async (path: string): Promise<Map<string, string>> => {
   try {
     rows = parse(await readFile(path, 'utf8'), { bom: true, skip_empty_lines: true, trim: true }) as string[][]; // no columns option
   } catch (cause) {
-    throw new UsageError(`${path} cannot be read as CSV: ${(cause as Error).message}`, {
+    throw new UsageError(`${path} cannot be read as CSV: ${unreadable(cause).why}`, {
       hint: 'each row is a key and a node number, such as city/budget,42',
       cause,
     });

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { inspect } from 'node:util';
-import type { FileProblem } from '../model/errors.ts';
+import { type FileProblem, unreadable } from '../model/errors.ts';
 import type { Path, YamlDocument } from '../model/yaml/document.ts';
 
 /** A configuration whose references are resolved. */
@@ -89,9 +89,7 @@ class Resolver {
       const text = bytes.toString('utf8').replace(/\r?\n$/, '');
       return text === '' ? this.#problem(path, `${absolute} is empty`) : text;
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-      const why = { ENOENT: 'there is no such file', EACCES: 'it may not be read (permissions)' }[code] ?? code;
-      return this.#problem(path, `${absolute} cannot be read: ${why}`);
+      return this.#problem(path, `${absolute} cannot be read: ${unreadable(error).why}`);
     }
   }
 

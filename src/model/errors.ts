@@ -112,11 +112,13 @@ export interface FileProblem {
   /** Dotted path of the key, such as `datasets.2.title`; empty for the file as a whole. */
   key: string;
   message: string;
+  /** What to do about a file that cannot be read at all, of which no line is at fault. */
+  hint?: string;
 }
 
 /** A fault in one line, with its place. */
-export const problemLine = ({ file, line, column, key, message }: FileProblem): string =>
-  `${file}:${line}:${column}: ${key === '' ? '' : `${key}: `}${message}`;
+export const problemLine = ({ file, line, column, key, message, hint }: FileProblem): string =>
+  `${file}${hint === undefined ? `:${line}:${column}` : ''}: ${key === '' ? '' : `${key}: `}${message}`;
 
 const listProblems = (what: string, problems: FileProblem[]): string =>
   [
@@ -130,9 +132,11 @@ const fileErrorOf = <Code extends 'config' | 'manifest'>(code: Code, what: strin
     readonly problems: FileProblem[];
 
     constructor(problems: FileProblem[], details: ErrorDetails = {}) {
-      super(listProblems(`the ${what} is invalid`, problems), {
+      const whole = problems.length === 1 ? problems.find(({ hint }) => hint !== undefined) : undefined;
+      super(whole ? problemLine(whole) : listProblems(`the ${what} is invalid`, problems), {
         hint: `fix these lines; \`sluice help ${code}\` lists every key`,
         ...details,
+        ...(whole?.hint === undefined ? {} : { hint: whole.hint }),
       });
       this.problems = problems;
     }
@@ -418,6 +422,33 @@ export const machineFault = (thrown: unknown): unknown => {
 /** What anything thrown says of itself, in one line; some system errors have a name only. */
 export const errorMessage = (cause: unknown): string =>
   cause instanceof Error ? cause.message || cause.name : String(cause);
+
+const noFile = ['there is no such file', 'check the path; the file may have been moved or deleted'] as const;
+const noPermission = [
+  'the file may not be read (permissions)',
+  'let the user that runs sluice read the file and enter its folders',
+] as const;
+
+const unreadableWords: Record<string, readonly [why: string, hint: string]> = {
+  ENOENT: noFile,
+  ENOTDIR: noFile,
+  EISDIR: ['this is a folder, not a file', 'this is a folder: name the files in it'],
+  EACCES: noPermission,
+  EPERM: noPermission,
+};
+
+/** Why the system does not give a file, in words where its `code` is a known one, and what to do. */
+export const unreadable = (cause: unknown): { why: string; hint: string } => {
+  const { code = '', message = errorMessage(cause) } = cause as { code?: unknown; message?: string };
+  const [why, hint] = unreadableWords[String(code)] ?? [message, 'check the file and its drive'];
+  return { why, hint };
+};
+
+/** The error of a resource whose file the system does not give. */
+export const missingSource = (path: string, cause: unknown): SourceMissingError => {
+  const { why, hint } = unreadable(cause);
+  return new SourceMissingError(`${path}: ${why}`, { hint, cause });
+};
 
 /** Turns anything thrown into a reason; what is not a {@link SluiceError} becomes code `bug`. */
 export const reasonOf = (thrown: unknown): Reason => {

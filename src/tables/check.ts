@@ -1,5 +1,5 @@
 // Checks a table: a large one off the event loop, a small one where it is requested.
-import { SourceMissingError, TableFaultError } from '../model/errors.ts';
+import { missingSource, SourceMissingError, TableFaultError } from '../model/errors.ts';
 import type { TableColumn } from '../model/table-history.ts';
 import { isSmall, readSmall } from '../util/file-calls.ts';
 import type { FixAnswer, FixTask } from './fix/fix-worker.ts';
@@ -66,12 +66,6 @@ const contentOf = (path: string, bytes: number): Buffer | null => {
   }
 };
 
-/** What to do about a file that cannot be read, by the code of the system. */
-const hints: Record<string, string> = {
-  ENOENT: 'check the path; the file may have been moved or deleted',
-  EISDIR: 'this is a folder: name the files in it',
-};
-
 /** Of a check that ends in the turn of the event loop in which it begins. */
 const neverCancelled = new Int32Array(new SharedArrayBuffer(4));
 
@@ -98,9 +92,7 @@ const inspect = async (task: CheckTask, options: CheckOptions): Promise<Inspecti
   const { path } = task;
   const answer = await answerOf(task, options.signal);
   if (answer.kind === 'inspected') return answer.inspection;
-  throw new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
-    hint: hints[answer.code] ?? 'check the permissions of the file',
-  });
+  throw missingSource(path, answer);
 };
 
 /**

@@ -158,7 +158,7 @@ describe('checking tables', () => {
     const { code, out } = await check(dir, ['a.pdf', 'folder']);
     expect(code).toBe(2);
     expect(out).toMatch(/^a\.pdf: this is neither a table .* \[usage\]$/m);
-    expect(out).toMatch(/^folder: this is not a file/m);
+    expect(out).toMatch(/^folder: this is a folder, not a file/m);
   });
 
   it('prints one object with --json and nothing else', async () => {
@@ -294,6 +294,26 @@ describe('checking manifests and configurations', () => {
     const { code, out } = await check(dir, ['city.yaml']);
     expect(code).toBe(3);
     expect(out).toMatch(/^report\.pdf: there is no such file \[source-missing\]$/m);
+  });
+
+  it.each([
+    ['none.csv', 'none.csv: there is no such file [source-missing]', 'check the path'],
+    ['file.csv/none.csv', 'file.csv/none.csv: there is no such file [source-missing]', 'check the path'],
+    [
+      'folder.csv',
+      'folder.csv: this is a folder, not a file [source-missing]',
+      'this is a folder: name the files in it',
+    ],
+    ['folder', 'folder: this is a folder, not a file [source-missing]', 'this is a folder: name the files in it'],
+    ['none.yaml', 'none.yaml: there is no such file [manifest]', 'check the path'],
+  ])('says of %s in words that it cannot be read', async (path, message, hint) => {
+    const dir = tempDir();
+    writeText(dir, 'file.csv', 'a\n1\n');
+    mkdirSync(join(dir, 'folder.csv'));
+    mkdirSync(join(dir, 'folder'));
+    const { lines } = await check(dir, [path]);
+    expect(lines[0]).toBe(message);
+    expect(lines[1]).toContain(`-> ${hint}`);
   });
 
   it('shows all faults of a manifest, each with line, column and key', async () => {

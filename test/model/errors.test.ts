@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Io, say } from '../../src/commands/io.ts';
-import { reasonOf, SourceRefusedError } from '../../src/model/errors.ts';
+import { missingSource, reasonOf, SourceRefusedError } from '../../src/model/errors.ts';
 import { isRetryable } from '../../src/queue/retry.ts';
 import { RedisScript } from '../../src/state/redis/script.ts';
 import { startTestRedis } from '../support/redis.ts';
@@ -104,4 +104,17 @@ describe('a machine that takes no more data', () => {
       hint: expect.stringContaining('make room on that disk'),
     });
   });
+});
+
+it.each([
+  ['ENOENT', 'there is no such file'],
+  ['ENOTDIR', 'there is no such file'],
+  ['EISDIR', 'this is a folder, not a file'],
+  ['EACCES', 'the file may not be read (permissions)'],
+  ['EPERM', 'the file may not be read (permissions)'],
+  ['EIO', 'EIO: i/o error, read'],
+])('a file that the system does not give with %s is named with the reason in words', (code, why) => {
+  const cause = Object.assign(new Error(`${code}: i/o error, read`), { code });
+  const { message, hint } = missingSource('/data/a.csv', cause);
+  expect({ message, hint }).toEqual({ message: `/data/a.csv: ${why}`, hint: expect.stringMatching(/ (file|files) /) });
 });

@@ -1,7 +1,7 @@
 // Reads YAML as a value that keeps the line and column of every key; writes values as YAML.
 import { readFile } from 'node:fs/promises';
 import { CORE_SCHEMA, constructFromEvents, dump, type Event, mergeTag, parseEvents, YAMLException } from 'js-yaml';
-import { errorMessage, type FileProblem } from '../errors.ts';
+import { type FileProblem, unreadable } from '../errors.ts';
 import { buildPlaces, type Position } from './places.ts';
 
 /** True when a value nests deeper than so many levels; looks no deeper itself. */
@@ -99,7 +99,8 @@ export const readYamlText = async (
   try {
     bytes = await readFile(file);
   } catch (error) {
-    return { problem: ofFile(file, unreadable(error)) };
+    const { why, hint } = unreadable(error);
+    return { problem: { ...ofFile(file, why), hint } };
   }
   if (bytes.byteLength > limit)
     return { problem: ofFile(file, `the file is larger than ${limit.toLocaleString('en')} bytes`) };
@@ -160,14 +161,6 @@ const orProblem = <T>(file: string, step: () => T): { value: T } | { problem: Fi
 };
 
 const ofFile = (file: string, message: string): FileProblem => ({ file, line: 1, column: 1, key: '', message });
-
-const unreadable = (error: unknown): string => {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'ENOENT') return 'there is no such file';
-  if (code === 'EISDIR') return 'this is a folder, not a file';
-  if (code === 'EACCES') return 'the file may not be read (permissions)';
-  return `the file cannot be read: ${errorMessage(error)}`;
-};
 
 const startsOfLines = (text: string): number[] => {
   const starts = [0];

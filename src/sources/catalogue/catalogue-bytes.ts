@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import { SourceMissingError } from '../../model/errors.ts';
+import { SourceMissingError, unreadable } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
 import { validatorsSchema } from '../fetch/policy.ts';
@@ -44,7 +44,7 @@ export async function* fileBytes(path: string, from: string, signal: AbortSignal
     yield* createReadStream(path, { signal });
   } catch (cause) {
     if (!isErrno(cause)) throw cause;
-    throw new SourceMissingError(`the catalogue ${from} cannot be read: ${cause.message}`, {
+    throw new SourceMissingError(`the catalogue ${from} cannot be read: ${unreadable(cause).why}`, {
       hint: 'check `catalogue` in the manifest; nothing was published or removed',
       cause,
     });

@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { errorMessage, type FileProblem, ManifestError } from '../../model/errors.ts';
+import { errorMessage, type FileProblem, ManifestError, unreadable } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { isDeeperThan, parseYaml, YamlDocument } from '../../model/yaml/document.ts';
 
@@ -96,9 +96,11 @@ const refused = (problems: FileProblem[]): ManifestError =>
   new ManifestError(problems, { hint: 'fix the data package' });
 
 const textOf = async (file: string): Promise<string> => {
-  const problem = (message: string): ManifestError => refused([{ file, line: 1, column: 1, key: '', message }]);
-  const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => {
-    throw problem(cause.code === 'ENOENT' ? 'there is no such file' : `the file cannot be read: ${cause.message}`);
+  const place = { file, line: 1, column: 1, key: '' };
+  const problem = (message: string): ManifestError => refused([{ ...place, message }]);
+  const bytes = await readFile(file).catch((cause: unknown) => {
+    const { why, hint } = unreadable(cause);
+    throw refused([{ ...place, message: why, hint }]);
   });
   if (bytes.length > maxBytes) throw problem(`the file is larger than ${maxBytes} bytes`);
   try {

@@ -1,7 +1,7 @@
 // Fingerprint of a local file: "did it change since we last saw it?".
 import { createHash, hash as hashOf } from 'node:crypto';
 import { type BigIntStats, statSync } from 'node:fs';
-import { SourceChangedError, SourceMissingError, SourceRefusedError } from '../../model/errors.ts';
+import { missingSource, SourceChangedError, SourceRefusedError } from '../../model/errors.ts';
 import type { SourceFingerprint } from '../../model/ledger-entry.ts';
 import {
   closeFile,
@@ -40,14 +40,6 @@ const wasQuiet = (known: SourceFingerprint): boolean => {
   return BigInt(known.hashedAt - quietMs) * 1_000_000n >= changedNs;
 };
 
-const missing = (path: string, cause: unknown): SourceMissingError => {
-  const why = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable';
-  return new SourceMissingError(`cannot read ${path} (${why})`, {
-    hint: 'restore the file, or fix its path or permissions; then publish again',
-    cause,
-  });
-};
-
 const regular = (path: string, stats: BigIntStats): StatFacts => {
   if (stats.isFile()) return factsOf(stats);
   throw new SourceRefusedError(`${path} is not a regular file`, {
@@ -57,7 +49,7 @@ const regular = (path: string, stats: BigIntStats): StatFacts => {
 
 const statRegular = async (path: string): Promise<StatFacts> => {
   const stats = await statPath(path, { bigint: true }).catch((cause) => {
-    throw missing(path, cause);
+    throw missingSource(path, cause);
   });
   return regular(path, stats);
 };
@@ -125,13 +117,13 @@ const readAtOnce = (path: string, bytes: number): Reading => {
     const sha256 = hashOf('sha256', content.subarray(0, bytes));
     return { sha256, read: factsOf(stats), after: regular(path, statSync(path, { bigint: true })) };
   } catch (error) {
-    throw error instanceof SourceRefusedError ? error : missing(path, error);
+    throw error instanceof SourceRefusedError ? error : missingSource(path, error);
   }
 };
 
 const readOnTheSide = async (path: string, bytes: number, signal: AbortSignal | undefined): Promise<Reading> => {
   const isMissing = (cause: unknown): never => {
-    throw missing(path, cause);
+    throw missingSource(path, cause);
   };
   const file = await openFile(path, readFlags).catch(isMissing);
   try {

@@ -3,7 +3,7 @@ import { createHash, hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
 import { frequencyMs } from '../../dataset-api/values.ts';
-import { errorMessage, type FileProblem } from '../../model/errors.ts';
+import { type FileProblem, unreadable } from '../../model/errors.ts';
 import { datasetKey, kindOfKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
@@ -72,7 +72,7 @@ const schemaOf = (schema: TableDetails['schema'], faults: string[]): TableSchema
     const [issue] = parsed.error.issues;
     faults.push(`${schema} is not a Table Schema: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
   } catch (error) {
-    faults.push(`${schema} cannot be read as JSON: ${errorMessage(error)}`);
+    faults.push(`${schema} cannot be read as JSON: ${unreadable(error).why}`);
   }
   return null;
 };
@@ -81,7 +81,7 @@ const hashOf = (path: string, faults: string[]): string => {
   try {
     return createHash('sha256').update(readFileSync(path)).digest('hex');
   } catch (error) {
-    faults.push(`the module ${path} cannot be read: ${errorMessage(error)}`);
+    faults.push(`the module ${path} cannot be read: ${unreadable(error).why}`);
     return '';
   }
 };

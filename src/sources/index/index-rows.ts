@@ -4,7 +4,7 @@ import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { CsvError, parse } from 'csv-parse';
-import { errorMessage, type FileProblem, ManifestError, SourceMissingError } from '../../model/errors.ts';
+import { errorMessage, type FileProblem, ManifestError, SourceMissingError, unreadable } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
 import { isObject } from '../../util/json.ts';
 
@@ -41,8 +41,8 @@ const maxBytes = 256 * 1024 * 1024;
  * index: not UTF-8, an unclosed quote, no heading.
  */
 export const readIndex = async (file: string, isWhole: (name: string) => boolean): Promise<IndexRows> => {
-  const bytes = await readFile(file).catch((cause: Error) => {
-    throw new SourceMissingError(`the index ${file} cannot be read: ${cause.message}`, {
+  const bytes = await readFile(file).catch((cause: unknown) => {
+    throw new SourceMissingError(`the index ${file} cannot be read: ${unreadable(cause).why}`, {
       hint: 'check `index:` in the manifest; nothing was published or removed',
       cause,
     });

@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import {
   errorMessage,
   isFullCode,
-  SourceMissingError,
+  missingSource,
   StateFullError,
   type TableFaultCode,
   TableFaultError,
@@ -173,12 +173,7 @@ const errorOf = (
     });
   }
   if (answer.kind === 'unreadable') {
-    return new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
-      hint:
-        answer.code === 'ENOENT'
-          ? 'check the path; the file may have been moved or deleted'
-          : 'check the permissions of the file',
-    });
+    return missingSource(path, answer);
   }
   const { code, message, line, column } = answer;
   const hint = rejects === null ? answer.hint : `${answer.hint}; the bad rows are in ${rejects}`;

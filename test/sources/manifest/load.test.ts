@@ -229,7 +229,7 @@ datasets:
   });
 
   it('name the file as it was given', async () => {
-    await expect(loadManifest('/nowhere/m.yaml')).rejects.toThrow('/nowhere/m.yaml:1:1: there is no such file');
+    await expect(loadManifest('/nowhere/m.yaml')).rejects.toThrow(/^\/nowhere\/m\.yaml: there is no such file$/);
   });
 });
 
