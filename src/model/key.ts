@@ -12,7 +12,8 @@ export const uuidV5 = (namespace: string, name: string): string => nameBased(uui
 const nameBased = (namespace: Buffer, name: string): string => {
   const hex = hash('sha1', Buffer.concat([namespace, Buffer.from(name)]));
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  return Buffer.from(uuid, 'latin1').toString('latin1'); // in one piece: kept by the thousand, the parts take six times as much
 };
 
 /** Key of a dataset: `<manifest>/<dataset id>`. */

@@ -95,7 +95,12 @@ export const gatherManifestSources = async (manifest: Manifest, tools: SourceToo
   if ('catalogue' in manifest) {
     const bytes = catalogueBytes(manifest.catalogue.from, { ...tools, cacheDir: join(tools.stateDir, 'catalogues') });
     const wishes = new WishList(join(tools.stateDir, 'plans'));
-    return { ...rest, ...(await gatherCatalogue(manifest, bytes, (wish) => wishes.add(wish))), wishes };
+    try {
+      return { ...rest, ...(await gatherCatalogue(manifest, bytes, (wish) => wishes.add(wish))), wishes };
+    } catch (error) {
+      await wishes.close();
+      throw error;
+    }
   }
   if ('datapackages' in manifest) return { ...rest, ...listed(await gatherPackages(manifest)) };
   if ('index' in manifest) return { ...rest, ...listed(await gatherIndex(manifest)) };

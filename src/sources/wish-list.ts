@@ -9,7 +9,7 @@ const pageDatasets = 200;
 const pageItems = 2000;
 
 /** Datasets and resources that stay in memory. */
-const itemsInMemory = 20_000;
+const itemsInMemory = 5_000;
 
 /** Where a page lies in the file. */
 interface Spilled {

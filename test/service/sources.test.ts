@@ -1,10 +1,17 @@
 // Dropped files that go to several portals: src/service/sources.ts on a real spool and a real Redis.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import type { Reason } from '../../src/model/report.ts';
-import { gatherSources, leaveDrops, type SourceTools, settleDrops, waitingPortals } from '../../src/service/sources.ts';
+import {
+  gatherManifestSources,
+  gatherSources,
+  leaveDrops,
+  type SourceTools,
+  settleDrops,
+  waitingPortals,
+} from '../../src/service/sources.ts';
 import { foldersOf } from '../../src/sources/drop/claim.ts';
 import { listClaims } from '../../src/sources/drop/spool.ts';
 import { loadManifest } from '../../src/sources/manifest/load.ts';
@@ -144,4 +151,22 @@ describe('a dropped file for several portals', () => {
     expect(await inSpool()).toBe(false);
     expect(await redis.exists(keys.verdicts(claim.id))).toBe(0);
   });
+});
+
+it('a catalogue that breaks off leaves no file open', async () => {
+  const dir = tempDir();
+  const entry = (at: number): string =>
+    JSON.stringify({ identifier: `d${at}`, title: `Dataset ${at}`, description: 'One.' });
+  writeText(dir, 'data.json', `{"dataset":[${Array.from({ length: 6000 }, (_, at) => entry(at)).join(',')}`);
+  const manifest = await loadManifest(writeText(dir, 'm.yaml', 'name: m\ncatalogue: { from: data.json }\n'));
+  const tools = { stateDir: join(dir, 'state'), signal: new AbortController().signal } as SourceTools; // nothing is fetched
+  await expect(gatherManifestSources(manifest, tools)).rejects.toMatchObject({ code: 'catalogue-fault' });
+  const open = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return ''; // closed meanwhile
+    }
+  });
+  expect(open.filter((path) => path.startsWith(dir))).toEqual([]);
 });

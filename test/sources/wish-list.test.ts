@@ -23,7 +23,7 @@ it('gives back all wishes in their order, as often as asked', async () => {
 });
 
 it('gives one dataset with very many resources back as a page', async () => {
-  const list = WishList.of([]);
+  const list = new WishList(tempDir());
   const many = datasetWish(
     'm/many',
     Array.from({ length: 5000 }, (_, index) => `r${index}`),
