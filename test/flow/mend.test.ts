@@ -6,7 +6,6 @@ import { encoderOf } from '../../src/tables/scan/encodings.ts';
 import { openGatedPortal } from './support/gated-portal.ts';
 import { type Gateway, isWrite } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
-import { makeKillPlace, publishThroughKills } from './support/kill-windows.ts';
 import type { Reader } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
 
@@ -82,36 +81,4 @@ it('are archived as they were dropped, with a note of the mends', async () => {
   expect(readFileSync(join(folder, file))).toEqual(export1250);
   expect(note).toBe(`${file}.mends.yaml`);
   expect(readFileSync(join(folder, note), 'utf8')).toMatch(/mended:\n {2}- the lines above the header are left out\n/);
-});
-
-it('arrive once and whole over kills of the worker', async () => {
-  const { place, killDir } = makeKillPlace(gateway);
-  const windows = [
-    'resource/prepare/begin',
-    'resource/prepare/end',
-    'resource/check/end',
-    'resource/attach/begin',
-    'resource/attach/end',
-  ];
-  const idOf = (window: string): string => window.replaceAll('/', '-');
-  const datasets = windows.map(idOf).map((id) => {
-    place.write(`data/${id}.csv`, export1250);
-    return {
-      id,
-      title: `Kill ${id}`,
-      resources: [{ id: 't', title: `Kill ${id} t`, file: `data/${id}.csv`, mend: 'safe' }],
-    };
-  });
-  const manifest = place.manifest({ name: 'kills', datasets });
-  const from = gateway.requests.length;
-  await publishThroughKills({ place, killDir, gateway }, manifest, {
-    windows,
-    idOf,
-    writeOf: () => ({ what: '', id: '' }),
-  });
-  expect(writesFrom(from).filter((path) => path.endsWith('attach_file'))).toHaveLength(windows.length);
-  const tables = (await reader.list()).filter(({ title, type }) => title.startsWith('Kill ') && type === 'resource');
-  expect(tables).toHaveLength(windows.length);
-  for (const { nid } of tables) expect((await reader.file(nid))?.content).toBe(sent);
-  expect(readdirSync(join(place.stateDir, 'prepared'))).toEqual([]);
 });

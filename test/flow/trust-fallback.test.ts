@@ -1,5 +1,5 @@
 // A file that a portal of the recorded release cannot import gives way to the last good one, which is published again.
-import { existsSync, mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { type FaultRule, faultPlanSchema } from '../../src/embedded-portal/faults/rules.ts';
@@ -9,7 +9,6 @@ import { fileAnswer, type SourceServer, startSources } from '../support/source-s
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { tableItem } from './support/items.ts';
-import { killsIn } from './support/kills-in.ts';
 import { reportsOf } from './support/place.ts';
 import type { Reader } from './support/reader.ts';
 import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
@@ -226,61 +225,6 @@ it('where no copy is at hand, the job says so and leaves what the portal has', a
   expect(tableItem(report)).toMatchObject({ live: false, stale: true, actions: ['attached'] });
   const log = await place.run(['log', 'nothing/nothing/t']);
   expect(log.out).toContain('the previous good file is not kept on this host');
-});
-
-it('a worker killed at every moment of the way back continues from there', async () => {
-  const windows = ['attach', 'import', 'verify', 'ledger'].flatMap((step) => [`${step}/begin`, `${step}/end`]);
-  const ids = windows.map((window) => `kill-${window.replace('/', '-')}`);
-  const writeAll = (content: string): string =>
-    place.manifest({
-      name: 'kills',
-      datasets: ids.map((id) => {
-        place.write(`data/${id}.csv`, content);
-        return { id, title: id, resources: [{ id: 't', title: `${id} table`, file: `data/${id}.csv` }] };
-      }),
-    });
-  const manifest = writeAll(good);
-  await place.publish(manifest);
-  writeAll(bad);
-  const killDir = join(place.dir, 'kills');
-  mkdirSync(killDir);
-  // The moments are those of the way back: it begins when the bad file has failed.
-  const armed = new Set<string>();
-  const arm = (body: string, isBegin: boolean): void => {
-    const id = /filename="(kill-[^"]+)\.csv"/.exec(body)?.[1] ?? '';
-    const window = windows[ids.indexOf(id)];
-    if (!window || (window === 'attach/begin') !== isBegin || armed.has(id)) return;
-    armed.add(id);
-    writeFileSync(join(killDir, id), `resource/${window}`);
-  };
-  gateway.after = ({ path, body }) => {
-    if (path.endsWith('/attach_file') && body.includes('says')) arm(body, true);
-  };
-  gateway.before = ({ path, body }) => {
-    if (path.endsWith('/attach_file') && body.includes('old')) arm(body, false);
-  };
-  attaches();
-  let kills = 0;
-  let worker = place.start(['publish', manifest], killsIn(killDir));
-  while ((await worker.ended) === 'SIGKILL') {
-    kills += 1;
-    worker = place.start(['publish', manifest], killsIn(killDir));
-  }
-  gateway.after = () => undefined;
-  gateway.before = () => undefined;
-  expect(await worker.ended, worker.out() + worker.err()).toBe(3);
-  expect(readdirSync(killDir)).toEqual([]);
-  expect(kills).toBe(windows.length);
-  const rows = (await reader.list()).filter(({ title, type }) => title.startsWith('kill-') && type === 'resource');
-  expect(rows).toHaveLength(windows.length);
-  for (const { uuid, nid, title } of rows) {
-    expect((await reader.file(nid))?.content, title).toBe(good);
-    expect(await reader.count(uuid), title).toBe(3);
-  }
-  // Each bad file went out once, each good one came back once.
-  expect(attaches()).toBe(2 * windows.length);
-  expect((await place.publish(manifest)).code).toBe(3);
-  expect(gateway.takeWrites()).toEqual([]);
 });
 
 it('a dropped file that fails is quarantined, and the version in the archive comes back', async () => {

@@ -131,8 +131,8 @@ describe('rebuild', () => {
     expect(gateway.takeWrites()).toEqual([]);
   });
 
-  it('restores 200 datasets after Redis was lost: the next publish writes nothing and doubles nothing', async () => {
-    const datasets = Array.from({ length: 200 }, (_, index) => {
+  it('restores 60 datasets after Redis was lost: the next publish writes nothing and doubles nothing', async () => {
+    const datasets = Array.from({ length: 60 }, (_, index) => {
       const id = `d${index}`;
       const file = place.write(`data/many/${id}.csv`, `id,value\n${index},${id}\n`);
       return { id, title: `Many ${id}`, tags: ['many', id], resources: [{ id: 't', title: `Table ${id}`, file }] };
@@ -146,11 +146,11 @@ describe('rebuild', () => {
     const rebuilt = await place.run(['rebuild', manifest]);
     expect(rebuilt).toMatchObject({
       code: 0,
-      out: expect.stringContaining('400 items: 400 restored and verified, 0 to be'),
+      out: expect.stringContaining('120 items: 120 restored and verified, 0 to be'),
     });
     const second = await place.publish(manifest);
     expect(second.code).toBe(0);
-    expect(second.report.counts).toEqual({ dataset: { unchanged: 200 }, resource: { unchanged: 200 }, actions: {} });
+    expect(second.report.counts).toEqual({ dataset: { unchanged: 60 }, resource: { unchanged: 60 }, actions: {} });
     expect(gateway.takeWrites()).toEqual([]);
     expect(await reader.list()).toEqual(before);
     expect(doubles(before.filter(({ title }) => /^(Many|Table) d/.test(title)))).toEqual([]);

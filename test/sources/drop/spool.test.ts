@@ -8,29 +8,16 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { foldersOf, parseClaimId } from '../../../src/sources/drop/claim.ts';
 import { archiveClaim, listClaims, quarantineClaim } from '../../../src/sources/drop/spool.ts';
-import { runNode } from '../../support/run-node.ts';
 import { tempDir } from '../../support/temp-dir.ts';
-import { spooled } from './support/spooled.ts';
+import { csvBelow, spooled } from './support/spooled.ts';
 
 const at = Date.UTC(2026, 10, 30, 11, 33, 44, 123);
-const wayOut = fileURLToPath(new URL('./support/way-out.ts', import.meta.url));
 const reason = { code: 'table-ragged', message: 'row 2 has 3 cells', hint: 'mend it', line: 2, column: 3 } as const;
-
-/** Files below a folder with their text; records, reasons and the like left out. */
-const csvBelow = (folder: string): Record<string, string> =>
-  Object.fromEntries(
-    readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.csv'))
-      .map((entry) => join(entry.parentPath, entry.name))
-      .sort()
-      .map((path) => [relative(folder, path), readFileSync(path, 'utf8')]),
-  );
 
 const spoolFolders = (inbox: string): string[] =>
   readdirSync(foldersOf(inbox).spool).filter((name) => parseClaimId(name) !== null);
@@ -135,26 +122,5 @@ describe('quarantineClaim', () => {
     appendFileSync(claim.path, ',2\n');
     expect((await quarantineClaim(claim, reason)).outcome).toBe('reopened');
     expect(existsSync(claim.path)).toBe(true);
-  });
-});
-
-describe('a process killed on the way out of the spool', () => {
-  it.each(['archive', 'quarantine'])('loses and doubles nothing at any step of %s', async (way) => {
-    for (let step = 1, outcome = 'killed'; outcome === 'killed'; step += 1) {
-      const inbox = tempDir();
-      await spooled(inbox, 'budget/a.csv', 'x\n', at);
-      outcome = await runNode(wayOut, { args: [way, inbox], kill: { at: step, below: inbox } });
-      const copies = Object.values(csvBelow(inbox));
-      expect(copies.length, `step ${step}`).toBeGreaterThanOrEqual(1);
-      if (outcome === 'ended') expect(step, 'the kills have hit').toBeGreaterThan(4);
-      await runNode(wayOut, { args: [way, inbox] });
-      expect(Object.values(csvBelow(inbox)), `step ${step}`).toEqual(['x\n']);
-      expect(Object.keys(csvBelow(inbox))[0], `step ${step}`).toMatch(new RegExp(`^\\.sluice/${way}`));
-      const names = readdirSync(inbox, { recursive: true, encoding: 'utf8' });
-      expect(
-        names.filter((name) => name.endsWith('.tmp')),
-        `step ${step}`,
-      ).toEqual([]);
-    }
   });
 });

@@ -1,6 +1,6 @@
-// Puts a file into a spool as the watcher would have claimed it.
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+// Files in a spool as the watcher would have claimed them, and where they are afterwards.
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { type Claim, claimId, claimPaths, foldersOf, writeRecord } from '../../../../src/sources/drop/claim.ts';
 import { fingerprintFile } from '../../../../src/sources/drop/fingerprint.ts';
 
@@ -29,3 +29,13 @@ export const spooled = async (inbox: string, dropped: string, text: string, clai
   await writeRecord(claim);
   return claim;
 };
+
+/** Files below a folder with their text; records, reasons and the like left out. */
+export const csvBelow = (folder: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith('.csv'))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort()
+      .map((path) => [relative(folder, path), readFileSync(path, 'utf8')]),
+  );
