@@ -142,7 +142,7 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
   it('by keyboard alone somebody logs in, and out again', async () => {
     await onPage('light', async (page) => {
       await page.goto(`${urls.closed}/item/a/b`);
-      expect(page.url()).toBe(`${urls.closed}/login`);
+      expect(page.url()).toBe(`${urls.closed}/login?to=%2Fitem%2Fa%2Fb`);
       const reach = async (id: string): Promise<void> => {
         for (let tabs = 0; tabs < 10; tabs++) {
           await page.keyboard.press('Tab');
@@ -155,9 +155,27 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
       await page.keyboard.type('ann');
       await reach('password');
       await page.keyboard.type('correct horse');
-      await Promise.all([page.waitForURL(`${urls.closed}/`), page.keyboard.press('Enter')]);
+      await Promise.all([page.waitForURL(`${urls.closed}/item/a/b`), page.keyboard.press('Enter')]);
+      await page.goto(`${urls.closed}/`);
       await reach('Log out');
       await Promise.all([page.waitForURL(`${urls.closed}/login`), page.keyboard.press('Enter')]);
+    });
+  });
+
+  it('a page whose session has ended leads to the login when it refreshes, and back', async () => {
+    await onPage('light', async (page) => {
+      const asked = `${urls.closed}/?q=x`;
+      const logIn = async (): Promise<void> => {
+        await page.fill('#username', 'ann');
+        await page.fill('#password', 'correct horse');
+        await Promise.all([page.waitForURL(asked), page.click('main button')]);
+      };
+      await page.goto(asked);
+      await logIn();
+      await page.context().clearCookies();
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+      await page.waitForURL(`${urls.closed}/login?to=%2F%3Fq%3Dx`);
+      await logIn();
     });
   });
 

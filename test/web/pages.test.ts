@@ -373,27 +373,20 @@ describe('with a password', () => {
   });
   afterAll(() => closed.close());
 
-  const logIn = (username: string, password: string, address = '10.0.0.1') =>
+  const logIn = (username: string, password: string, address = '10.0.0.1', more: Record<string, string> = {}) =>
     closed.send({
       method: 'POST',
       url: '/login',
       headers: { 'content-type': 'application/x-www-form-urlencoded', origin: 'http://127.0.0.1:4283' },
-      payload: new URLSearchParams({ username, password }).toString(),
+      payload: new URLSearchParams({ username, password, ...more }).toString(),
       remoteAddress: address,
     });
 
   it('nothing is shown or done before the login, but health and the stylesheet', async () => {
-    for (const url of [
-      '/',
-      '/item/a/b',
-      '/run/x',
-      '/run/x/report.csv',
-      '/events',
-      '/act/pause?portal=local',
-      '/nowhere',
-    ]) {
+    const pages = ['/', '/item/a/b', '/run/x', '/run/x/report.csv', '/events', '/act/pause?portal=local', '/nowhere'];
+    for (const url of pages) {
       const reply = await closed.get(url);
-      expect([reply.statusCode, reply.headers.location], url).toEqual([303, '/login']);
+      expect([reply.statusCode, reply.headers.location?.split('?', 1)[0]], url).toEqual([303, '/login']);
     }
     expect((await post(closed, '/act/pause?portal=local', { fields: { token: 'x' } })).headers.location).toBe('/login');
     expect(await closed.runtime.pauses.state('local')).toBeNull();
@@ -414,6 +407,68 @@ describe('with a password', () => {
     const out = await post(closed, '/logout', { fields: { token: tokenOf(body) }, headers: session });
     expect(out.statusCode).toBe(303);
     expect((await closed.get('/', session)).statusCode).toBe(303);
+  });
+
+  const hiddenPath = (body: string): string | undefined => / name="to" value="([^"]*)"/.exec(body)?.[1];
+
+  it.each(['/item/a/b?x=1&y=%2F%2Fz', '/runs/city%40local', '/?q=a+b', '/act/pause?portal=local', '/run/x/report.csv'])(
+    'the login leads to the page that was asked for: %s',
+    async (path) => {
+      const asked = String((await closed.get(path)).headers.location);
+      expect(asked).toBe(`/login?${new URLSearchParams({ to: path })}`);
+      const to = (hiddenPath((await closed.get(asked)).body) ?? '').replaceAll('&amp;', '&');
+      expect(to).toBe(path);
+      const refused = await logIn('ann', 'wrong', '10.0.1.1', { to });
+      expect(hiddenPath(refused.body)?.replaceAll('&amp;', '&')).toBe(path);
+      const reply = await logIn('ann', 'correct horse', '10.0.1.1', { to });
+      expect([reply.statusCode, reply.headers.location]).toEqual([303, path]);
+      const session = { cookie: String(reply.headers['set-cookie']).split(';', 1)[0] ?? '' };
+      expect((await closed.get(asked, session)).headers.location).toBe(path);
+    },
+  );
+
+  it.each([
+    '',
+    'item/a',
+    'https://attacker.example/',
+    'javascript:alert(1)',
+    '//attacker.example',
+    '///attacker.example',
+    '/\\attacker.example',
+    '\\/attacker.example',
+    '/\t/attacker.example',
+    '/\n/attacker.example',
+    ' //attacker.example',
+    '/ /attacker.example',
+    '/.//attacker.example',
+    '/x/..//attacker.example',
+    '/%2e//attacker.example',
+    '/x/%2e%2e//attacker.example',
+    '/%2f%2fattacker.example',
+    '/%2Fattacker.example',
+    '/%5cattacker.example',
+    '/%09/attacker.example',
+    '/item/a%0d%0aset-cookie:x',
+    '/item/a\r\nset-cookie: x',
+    '/item/%00',
+    '/item/%ff',
+    '/item/%',
+    '/item/ä',
+    '/item/a\u2028b',
+    '/login',
+    '/login?to=%2Flogin',
+    '/./login',
+    '/%6cogin',
+    '/LOGIN/',
+    '/logout',
+    '/events',
+    '/assets/pages.css',
+    `/item/${'a'.repeat(1000)}`,
+  ])('the login leads nowhere else: %j', async (to) => {
+    const page = await closed.get(`/login?${new URLSearchParams({ to })}`);
+    expect([page.statusCode, hiddenPath(page.body)]).toEqual([200, undefined]);
+    const reply = await logIn('ann', 'correct horse', '10.0.1.2', { to });
+    expect([reply.statusCode, reply.headers.location]).toEqual([303, '/']);
   });
 
   it('the token of one session is none of another', async () => {

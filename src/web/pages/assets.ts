@@ -107,6 +107,7 @@ const refresh = async () => {
   busy = true;
   try {
     const reply = await fetch(location.href, { headers: { accept: 'text/html' } });
+    if (reply.redirected) { location.assign(reply.url); return; }
     const before = live();
     const after = reply.ok && new DOMParser().parseFromString(await reply.text(), 'text/html').getElementById('live');
     if (before && after && !String(getSelection())) {
@@ -127,6 +128,7 @@ const listen = () => {
   if (source || !live()) return;
   source = new EventSource('/events');
   source.addEventListener('changed', refresh);
+  source.addEventListener('error', () => { if (source?.readyState === EventSource.CLOSED) refresh(); });
 };
 document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); listen(); });
 addEventListener('pagehide', () => { source?.close(); source = null; });

@@ -153,6 +153,12 @@ export const send = (reply: FastifyReply, page: Page, status = 200): FastifyRepl
     .send(pageText({ logout, ...page }));
 };
 
+/** A parameter of an address, cut to 500 characters; '' where it is missing. */
+export const parameterOf = ({ query }: FastifyRequest, name: string): string => {
+  const value = (query as Record<string, unknown>)[name];
+  return typeof value === 'string' ? value.slice(0, 500) : '';
+};
+
 /** The fields of a form that was sent. */
 export const formOf = ({ body }: FastifyRequest): URLSearchParams =>
   body instanceof URLSearchParams ? body : new URLSearchParams();

@@ -17,9 +17,9 @@ import { refreshScript, stylesheet } from './assets.ts';
 import { ChangeEvents } from './events.ts';
 import { homePage, mostFound, searchPage } from './home.ts';
 import { itemPage, mostResources } from './item.ts';
-import { formOf, type Page, send } from './layout.ts';
+import { formOf, type Page, parameterOf, send } from './layout.ts';
 import { isOwnOrigin, isToken, Logins } from './login.ts';
-import { loginRoutes } from './login-page.ts';
+import { loginPath, loginRoutes } from './login-page.ts';
 import { itemsPerPage, type RunView, runItemsPage, runPage, runsPage } from './run.ts';
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 11c2-2 3-2 5 0s3 2 5 0 3-2 4-1M4 2v6M8 2v6M12 2v6" fill="none" stroke="#3b82c4" stroke-width="1.8" stroke-linecap="round"/></svg>`;
@@ -67,7 +67,7 @@ export const pagesPart: WebPart = (app, { runtime, overview }) => {
     guarded.addHook('onRequest', async (request, reply) => {
       const session = logins.sessionOf(request);
       if (session) request.session = session;
-      else return reply.redirect('/login', 303);
+      else return reply.redirect(loginPath(request), 303);
     });
     guarded.setErrorHandler((error, request, reply) => sendError(error, { request, reply, runtime }));
     readRoutes(guarded, { runtime, overview }, events);
@@ -100,11 +100,6 @@ const sendError = (
     ),
     status,
   );
-};
-
-const parameterOf = ({ query }: FastifyRequest, name: string): string => {
-  const value = (query as Record<string, unknown>)[name];
-  return typeof value === 'string' ? value.slice(0, 500) : '';
 };
 
 const pathPart = ({ params }: FastifyRequest, name: string): string =>
