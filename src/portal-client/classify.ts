@@ -54,7 +54,7 @@ const busyFaults =
 
 /** Messages that these servers answer with status 500 although the input is at fault (recorded behaviour 8, 12). */
 const lastingFaults =
-  /Field validation errors|Invalid option for field|You cannot upload so many files|SQLSTATE\[22|SQLSTATE\[23000\].* 1048 /;
+  /Field validation errors|Invalid option for field|You cannot upload so many files|SQLSTATE\[22|SQLSTATE\[23000\].* 1048 |No Datastore Managers/;
 
 /** The sentence every error about a reply begins with: portal, method, path, status and the portal's own words. */
 export const describe = (reply: Reply, portal: PortalFacts): string => {
@@ -176,6 +176,9 @@ const transientHint = (status: number): string =>
     : "the portal has an internal error; sluice retries, and the portal's error log has details";
 
 const refusedHint = (reply: Reply): string => {
+  if (/No Datastore Managers/.test(wordsOf(reply))) {
+    return 'the portal has no datastore importer enabled: enable one there (/admin/modules, such as DKAN Datastore Simple Import), or publish with `import: never`';
+  }
   if (reply.status === 403) {
     return 'give the account a role that may do this (content creator or higher, and its own content), or use another account';
   }

@@ -58,6 +58,7 @@ describe('a reply that is no success', () => {
     [503, page, 'portal-unreachable', true],
     [500, '["Field validation errors"]', 'portal-refused', false],
     [500, '["You cannot upload so many files."]', 'portal-refused', false],
+    [500, '["No Datastore Managers are active."]', 'portal-refused', false],
     [400, '["Invalid JSON."]', 'portal-refused', false],
     [401, '["CSRF validation failed"]', 'portal-session', false],
     [401, '["Missing required argument username"]', 'portal-refused', false],
@@ -78,6 +79,13 @@ describe('a reply that is no success', () => {
     const error = failureOf(reply(406, '["Node type is required"]', { method: 'POST' }), proven);
     expect(error.message).toBe('portal city: POST /api/dataset/node/12 answered 406: Node type is required');
     expect(error.hint).toMatch(/\w/);
+  });
+
+  it('says where an importer is enabled on a portal that has none', () => {
+    const none = reply(500, '', {
+      reason: 'Internal Server Error : An error occurred (0): No Datastore Managers are active',
+    });
+    expect(failureOf(none, proven).hint).toContain('enable one there (/admin/modules');
   });
 
   it('404 for a part of the API that is not offered is told from a node that is gone', () => {
