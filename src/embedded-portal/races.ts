@@ -9,6 +9,8 @@ export interface RaceOptions {
   seed?: number;
   /** How long a request works between reading and writing, milliseconds; 4 when absent. */
   pauseMs?: number;
+  /** Of the new datasets with a list, so many of the first are taken back by a deadlock after their resources refer to them; 0 when absent. */
+  lostDatasets?: number;
 }
 
 /** Of the saves that cross another one, the share that the database refuses. */
@@ -54,8 +56,10 @@ export class Races {
   readonly #pauseMs: number;
   readonly #saves = new Set<Span>();
   #imports = 0;
+  #lostDatasets: number;
 
-  constructor({ seed = 1, pauseMs = 4 }: RaceOptions = {}) {
+  constructor({ seed = 1, pauseMs = 4, lostDatasets = 0 }: RaceOptions = {}) {
+    this.#lostDatasets = lostDatasets;
     this.#draw = numbersFrom(seed);
     this.#pauseMs = pauseMs;
   }
@@ -77,6 +81,13 @@ export class Races {
     } finally {
       this.#saves.delete(span);
     }
+  }
+
+  /** The answer to a new dataset that is taken back; null for one that stays. */
+  takeBack(): Refusal | null {
+    if (this.#lostDatasets === 0) return null;
+    this.#lostDatasets -= 1;
+    return deadlock();
   }
 
   /** Runs an import; meanwhile {@link demandLock} may fail for others. */

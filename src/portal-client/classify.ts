@@ -52,6 +52,15 @@ export const isBusy = (reply: Reply): boolean => reply.status === 500 && busyFau
 const busyFaults =
   /\b1213 Deadlock found|\b1205 Lock wait timeout|\b1305 SAVEPOINT \w+ does not exist|Failed to get datastore variable lock/;
 
+/**
+ * True for the answer to a save that a reference stops whose node is gone: of a resource, and of every dataset that lists
+ * it. The portal goes on answering so until the reference is removed.
+ */
+export const isLostReference = (error: unknown): boolean =>
+  error instanceof PortalUnreachableError && error.request.status === 500 && lostReference.test(error.message);
+
+const lostReference = /Invalid data value given\b.*\bValue at node\(\)/;
+
 /** Messages that these servers answer with status 500 although the input is at fault (recorded behaviour 8, 12). */
 const lastingFaults =
   /Field validation errors|Invalid option for field|You cannot upload so many files|SQLSTATE\[22|SQLSTATE\[23000\].* 1048 |No Datastore Managers/;

@@ -17,6 +17,7 @@ import { type PublicDataset, publicDataset, surveyTerms, TermNames, topicIds, to
 import { type TermStore, Terms } from './terms.ts';
 import { Traits } from './traits.ts';
 
+export { isLostReference } from './classify.ts';
 export type { PortalTable, TableSize } from './datastore.ts';
 export type { Dialect } from './dialect.ts';
 export { filePath, type PortalFile } from './files.ts';

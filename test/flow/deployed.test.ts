@@ -1,12 +1,14 @@
 // What deployed releases do with what the worker sends, release by release, and what the worker makes of it.
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/model/report.ts';
+import { startTestPortal } from '../support/portal.ts';
 import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
 import type { Passed } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
-import type { Place } from './support/place.ts';
+import { makePlace, type Place } from './support/place.ts';
 import { doubles } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
+import { remoteConfig, writePassword } from './support/server.ts';
 
 interface There extends GatedPortal {
   place: Place;
@@ -146,16 +148,30 @@ describe.each(['dkan-7.18', 'dkan-7.18.16'])('%s', (profile) => {
   });
 
   it('groups may be named by title; one that the portal does not list is told', async () => {
-    const { place, reader } = there;
+    const { place, reader, gateway } = there;
     const nid = await reader.create({ type: 'group', title: 'Parks Department' });
-    const report = await publish(write(place, 'grouped', { groups: ['Parks Department'] }));
-    const node = await reader.read(itemOf(report, 'grouped/d').nid ?? '');
-    expect(items(node.og_group_ref).map(({ target_id }) => String(target_id))).toEqual([nid]);
+    const manifest = write(place, 'grouped', { groups: ['Parks Department'] });
+    gateway.takeWrites();
+    const report = await publish(manifest);
+    const [dataset, resource] = ['grouped/d', 'grouped/d/t'].map((key) => itemOf(report, key).nid ?? '');
+    // A new dataset gives its groups to no resource, only one that is updated does.
+    const nodes = '/api/dataset/node';
+    expect(gateway.takeWrites().filter((line) => !/attach_file|datastore/.test(line))).toEqual([
+      `POST ${nodes}`,
+      `POST ${nodes}`,
+      `PUT ${nodes}/${dataset}`,
+    ]);
+    for (const node of [await reader.read(dataset ?? ''), await reader.read(resource ?? '')]) {
+      expect(items(node.og_group_ref).map(({ target_id }) => String(target_id))).toEqual([nid]);
+    }
+    expect((await place.run(['plan', manifest, '--refresh'])).out).toContain('2 unchanged');
+    gateway.takeWrites();
     const { code, report: refused } = await place.publish(write(place, 'ungrouped', { groups: ['Nobody'] }));
     expect([code, itemOf(refused, 'ungrouped/d').reason?.message]).toEqual([
       3,
       expect.stringContaining('no group is titled "Nobody"'),
     ]);
+    expect(gateway.takeWrites()).toEqual([]);
   });
 
   it('a run ends its session', async () => {
@@ -165,6 +181,60 @@ describe.each(['dkan-7.18', 'dkan-7.18.16'])('%s', (profile) => {
     const paths = gateway.requests.map(({ path }) => path);
     expect(paths.filter((path) => path.endsWith('/user/login'))).toHaveLength(1);
     expect(paths.filter((path) => path.endsWith('/user/logout'))).toHaveLength(1);
+  });
+});
+
+describe('a dataset that a deadlock takes back leaves references', () => {
+  const start = async (lostDatasets: number) => {
+    const portal = await startTestPortal({ profile: 'dkan-7.18', races: { lostDatasets } });
+    const admin = await portal.as('admin');
+    const place = makePlace(remoteConfig(portal.url, { username: 'admin' }));
+    writePassword(place.dir, 'pass');
+    const published = async (manifest: string): Promise<Report> => {
+      const { code, report } = await place.publish(manifest);
+      expect(code, reasons(report)).toBe(0);
+      return report;
+    };
+    const references = async (nid = ''): Promise<string[]> =>
+      items((await admin.read(nid)).field_dataset_ref).map(({ target_id }) => String(target_id));
+    return { admin, place, published, references };
+  };
+
+  it('which go before it is created again, once', async () => {
+    const { admin, place, published, references } = await start(1);
+    const report = await published(write(place, 'lost', { tables: { a: 'id\n1\n', b: 'id\n1\n' } }));
+    const [dataset, a, b] = ['lost/d', 'lost/d/a', 'lost/d/b'].map((key) => itemOf(report, key).nid ?? '');
+    expect([await references(a), await references(b)]).toEqual([[dataset], [dataset]]);
+    expect((await place.run(['log', 'lost/d'])).out).toContain('which the portal has lost');
+    const list = await admin.send('GET', '/api/dataset/node?parameters[type]=dataset,resource');
+    expect(list.json<{ nid: string }[]>().map(({ nid }) => nid)).toHaveLength(3);
+  });
+
+  it('which go where they stop the save of a resource, its file or its dataset', async () => {
+    const { admin, place, published, references } = await start(3);
+    await admin.create({ type: 'group', title: 'Parks' });
+    const report = await published(write(place, 'lost', { groups: ['Parks'] }));
+    const [dataset, nid] = ['lost/d', 'lost/d/t'].map((key) => itemOf(report, key).nid ?? '');
+    const resource = { id: 't', title: 'lost t', file: 'data/lost-t.csv' };
+    const wanted = { id: 'd', title: 'lost dataset', groups: ['Parks'], resources: [resource] };
+    const again = async (): Promise<void> => {
+      // Another dataset that lists the resource is lost.
+      const body = { type: 'dataset', title: 'Gone', field_resources: { und: [{ target_id: nid }] } };
+      expect((await admin.send('POST', '/api/dataset/node', { body })).status).toBe(500);
+      expect(await references(nid)).toHaveLength(2);
+      const { status, reason } = await admin.send('PUT', `/api/dataset/node/${nid}`, { body: { title: 'Other' } });
+      const words = /Invalid data value given[.] Be sure .* Value at node\(\): \d+[.]$/;
+      expect([status, reason]).toEqual([500, expect.stringMatching(words)]);
+      await published(place.manifest({ name: 'lost', datasets: [wanted] }));
+      expect(await references(nid)).toEqual([dataset]);
+    };
+    place.write('data/lost-t.csv', 'id,what\n3,c\n');
+    await again();
+    resource.title = 'Renamed';
+    await again();
+    wanted.groups = [];
+    await again();
+    expect(await admin.read(nid ?? '')).toMatchObject({ title: 'Renamed', og_group_ref: [] });
   });
 });
 

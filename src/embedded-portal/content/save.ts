@@ -1,6 +1,7 @@
 // Creates, updates and deletes nodes: revisions, aliases, references kept in step, files. Everything here runs inside a write.
 import { randomUUID } from 'node:crypto';
 import type { CoreChanges, FieldChanges } from '../profiles/profile.ts';
+import { unknownNode } from '../profiles/recorded-faults.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
@@ -76,9 +77,46 @@ const saveOther = (
     store.nodes.update({ ...copy.node, alias }, { newRevision: false });
     store.nodes.setTargets(nid, copy.targets);
   }
+  const before = copyNodes(store, [nid]).get(nid);
   if (remove !== undefined) store.nodes.removeTarget(nid, remove);
   if (add !== undefined) store.nodes.addTarget(nid, add);
+  refuseLost(store, nid);
+  if (before?.node.type === 'dataset') shareGroups(store, before, { now: before.node, change });
   touch(store, nid, change);
+};
+
+/** A resource cannot be saved while it refers to a dataset that a deadlock took back. */
+export const refuseLost = (store: Store, nid: number): void => {
+  const isLost = (target: number): boolean => store.nodes.byNid(target) === null;
+  const lost = store.nodes.byNid(nid)?.type === 'resource' ? store.nodes.targets(nid).find(isLost) : undefined;
+  if (lost !== undefined) throw unknownNode(String(lost));
+};
+
+const groupsOf = (node: StoredNode | null): string[] =>
+  (node?.fields.og_group_ref ?? []).map(({ target_id }) => String(target_id));
+
+/**
+ * Gives resources the groups of all their datasets: where the groups of a dataset have changed, all that it lists,
+ * otherwise those that joined or left it. Only the update of a dataset does so, not its creation.
+ */
+const shareGroups = (
+  store: Store,
+  before: { node: StoredNode; targets: number[] },
+  { now, change }: { now: StoredNode; change: Change },
+): void => {
+  const listed = store.nodes.targets(now.nid);
+  const isSame = groupsOf(now).join() === groupsOf(before.node).join();
+  for (const nid of new Set([...listed, ...before.targets])) {
+    const resource = store.nodes.byNid(nid);
+    if (resource?.type !== 'resource' || (isSame && listed.includes(nid) === before.targets.includes(nid))) continue;
+    refuseLost(store, nid);
+    const datasets = store.nodes.targets(nid).map((one) => (one === now.nid ? now : store.nodes.byNid(one)));
+    const groups = [...new Set(datasets.flatMap(groupsOf))];
+    if (groups.join() === groupsOf(resource).join()) continue;
+    const og_group_ref = groups.map((target_id) => ({ target_id }));
+    store.nodes.update({ ...resource, fields: { ...resource.fields, og_group_ref } }, { newRevision: false });
+    touch(store, nid, change);
+  }
 };
 
 /** Seconds that a dataset may be older than a resource before an update of the resource saves it too. */
@@ -225,7 +263,9 @@ export const updateNode = (
     vuuid: newRevision ? randomUUID() : node.vuuid,
     fields: { ...node.fields, ...changes.items },
   };
+  const targets = store.nodes.targets(node.nid);
   const droppedFiles = link(store, { nid: node.nid, type, fields }, { changes, change });
+  if (type === 'dataset') shareGroups(store, { node, targets }, { now: changed, change });
   changed.alias = aliasFor(store, changed);
   if (changed.alias !== node.alias) releaseAlias(node.alias, store.nodes.aliasNumbers);
   store.nodes.update(changed, { newRevision });

@@ -6,7 +6,7 @@ import type { Field } from '../content/fields.ts';
 import { emptyGeometry, FieldFault, isLinked, type RawItem, readItem, textOf } from '../content/items.ts';
 import { idOf, readFile, readReference, readTerm, vocabularyIds } from '../content/links.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
-import { codelessFault, exceptionFault, fatalFault, titleFault } from './recorded-faults.ts';
+import { codelessFault, exceptionFault, fatalFault, titleFault, unknownNode } from './recorded-faults.ts';
 import { withoutUndefined } from './spec-input.ts';
 
 const integer = (value: unknown): number => Number(/^\s*-?\d{1,10}/.exec(textOf(value) ?? '')?.[0] ?? 0);
@@ -16,10 +16,7 @@ export const readEntityCore = (body: Record<string, unknown>, { node }: ReadCont
   const isNew = node === null;
   const nid = textOf(body.nid) ?? '';
   if (nid !== '' && nid !== String(node?.nid)) {
-    throw exceptionFault(
-      '0',
-      'Invalid data value given. Be sure it matches the required data type and format. Value at node(): .',
-    );
+    throw unknownNode('');
   }
   const title = 'title' in body ? (textOf(body.title) ?? '') : undefined;
   const fault = titleFault(title ?? '');

@@ -9,6 +9,13 @@ export const exceptionFault = (code: string, message: string): Refusal =>
     raw: '',
   });
 
+/** A value that names no node. */
+export const unknownNode = (value: string): Refusal =>
+  exceptionFault(
+    '0',
+    `Invalid data value given. Be sure it matches the required data type and format. Value at node(): ${value}.`,
+  );
+
 /** An error that the recorded server raised without a code: 500, the message as body too. */
 export const codelessFault = (message: string): Refusal =>
   new Refusal(500, message, { reason: `Internal Server Error : An error occurred (0): ${message}` });

@@ -2,7 +2,7 @@
 import type { Call, Portal } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { idOf } from '../content/links.ts';
-import { type Copies, copyNodes, renewDatasets } from '../content/save.ts';
+import { type Copies, copyNodes, refuseLost, renewDatasets } from '../content/save.ts';
 import type { AttachedFile } from '../datastore/records.ts';
 import type { StoredFile } from '../store/files.ts';
 
@@ -38,6 +38,7 @@ export const touchedBy = ({ portal }: Call, nid: number | null, body: Record<str
 /** Saves the datasets of an updated resource where the profile does; inside the write. */
 export const renewDatasetsOf = (call: Call, nid: number, copies: Copies): void => {
   const { store, profile, now } = call.portal;
+  refuseLost(store, nid);
   const node = store.nodes.byNid(nid);
   if (!profile.renewsDatasets || node?.type !== 'resource') return;
   renewDatasets(store, node, { uid: call.user.uid, now: now(), copies });

@@ -105,7 +105,7 @@ const create = async (call: Call): Promise<Result> => {
   const body = nodeBody(call);
   const fields = profile.fields[type];
   const rendered = await portal.texts.render(fields, body);
-  const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
+  const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange; lost: Refusal | null }> =>
     store.write(() => {
       const context = { store, user, type, node: null, fields, rendered, shownStatus: '0', now: portal.now() };
       const core = profile.readCore(body, context);
@@ -114,9 +114,14 @@ const create = async (call: Call): Promise<Result> => {
       checkOtherSides(call, { nid: null, type }, changes.targets);
       const change = { uid: user.uid, now: portal.now(), copies };
       const made = createNode(store, { type, fields }, { core, changes, change });
-      return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, []) };
+      const isList = type === 'dataset' && store.nodes.targets(made.nid).length > 0;
+      const lost = isList ? (portal.races?.takeBack() ?? null) : null;
+      if (lost !== null) store.nodes.remove(made.nid);
+      const fileChange = changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, []);
+      return { saved: made, change: fileChange, lost };
     });
-  const { saved, change } = await inRace(call, () => touchedBy(call, null, body), save);
+  const { saved, change, lost } = await inRace(call, () => touchedBy(call, null, body), save);
+  if (lost !== null) throw lost;
   await settleFileChange(portal, saved.nid, change);
   const made = type === 'page' && profile.showsNewPages ? store.nodes.byNid(saved.nid) : null;
   if (made !== null) return { redirect: `${publicPath(made, call.baseUrl)}?edit=true` };

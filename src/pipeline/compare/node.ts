@@ -82,7 +82,7 @@ export const resolveAt = async (portal: Portal, wish: NodeWish, node: PortalNode
 };
 
 /** Node ids that the list of a dataset holds, in order. */
-export const linkedNids = (node: PortalNode): string[] =>
+export const linkedNids = (node: NodeFields): string[] =>
   (itemsOfField(node.field_resources) ?? []).flatMap(({ target_id }) =>
     target_id === undefined ? [] : [String(target_id)],
   );

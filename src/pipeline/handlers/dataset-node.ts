@@ -12,7 +12,7 @@ import type { HandlerDeps } from './deps.ts';
 import { type Item, noteFound } from './item.ts';
 import { locateNode, type NodeTarget, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
-import { editsOf, recreateNode, type WriteMore, writeNode } from './node-write.ts';
+import { editsOf, recreateNode, updatePatiently, type WriteMore, writeNode } from './node-write.ts';
 
 /** How a dataset is published. */
 interface DatasetMode {
@@ -50,12 +50,16 @@ export const publishDataset = async (
   });
 };
 
-/** Looks at the node before its resources are written, where an edit on the portal may hold the dataset. @throws DriftError */
-export const refuseDrift = async (deps: HandlerDeps, item: Item, work: DatasetWork): Promise<void> => {
+/**
+ * Finds out, before resources are written, what would stop the dataset: a group that the portal does not have, an edit
+ * there that is to hold it.
+ * @throws PortalRefusedError, DriftError
+ */
+export const refuseEarly = async (deps: HandlerDeps, item: Item, work: DatasetWork): Promise<void> => {
   const { entry, intent } = await deps.ledger.known(item.portal, item.key);
-  if (work.onDrift !== 'hold' || !entry?.nid || intent) return;
   const target = targetOf(deps, item, work);
-  const wish = await wishOf(target, work, entry);
+  const wish = await wishOf(target, work, entry ?? newEntry({ ...work.wish, kind: 'dataset' }));
+  if (work.onDrift !== 'hold' || !entry?.nid || intent) return;
   if (isPublished(entry, wish) && !work.verify) return;
   const located = await locateNode(target, wish, entry, null);
   if (located.entry.nid !== entry.nid) return;
@@ -106,6 +110,8 @@ const write = async (
     ...(linksByList && links !== null
       ? {
           also: (node) => {
+            // Resources get the groups of a dataset when it is updated: a new one gets its list by a second write.
+            if (node === null && (itemsOfField(wish.fields.og_group_ref) ?? []).length > 0) return null;
             const held = node === null ? [] : linkedNids(node);
             return holdsLinks(held, links) ? null : linksField(held, links);
           },
@@ -182,7 +188,7 @@ const completeLinks = async (target: NodeTarget, { node, links, marker }: LinksT
     const why = missing.length === 0 ? 'in another order' : `without ${missing.length} of ${links.length} resources`;
     await item.note(`the list of the dataset is ${why}: writing it`);
     const fields = grows && missing.length > 0 ? linksField([], [...held, ...missing]) : linksField(held, links);
-    await portal.nodes.update(now.nid, { log: marker, fields }, item.signal, now);
+    await updatePatiently(target, now, { log: marker, fields }, item.signal);
     await item.did('updated');
     now = await portal.nodes.read(now.nid, item.signal);
     // Lists are not stored as sent here: the other side is written instead.

@@ -9,7 +9,7 @@ import type { DatasetWork } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { nodeOf } from '../compare/node.ts';
 import { exportDataset } from '../export/export-dataset.ts';
-import { publishDataset, refuseDrift, targetOf } from './dataset-node.ts';
+import { publishDataset, refuseEarly, targetOf } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { datasetItem } from './export-items.ts';
 import { endFailed, exportTools } from './export-run.ts';
@@ -68,7 +68,7 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
   // Where resources refer to their dataset, that comes first.
   await runner.run(key, (item) =>
     linksByList
-      ? refuseDrift(deps, item, work)
+      ? refuseEarly(deps, item, work)
       : publishDataset(deps, item, work, { links: null, linksByList, isFinal: false }),
   );
   if (runner.isUnfinished(key)) return;

@@ -4,16 +4,18 @@ import { countItems } from '../../dataset-api/compare.ts';
 import { PortalBusyError, PortalConflictError, PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
 import type { Intent, LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
-import type { NodeRow, PortalNode } from '../../portal-client/client.ts';
+import type { NodeChanges, NodeRow, PortalNode } from '../../portal-client/client.ts';
 import {
   differences,
   isKnownDifference,
+  linkedNids,
   markerOf,
   type NodeWish,
   resolveAt,
   unexpectedFields,
 } from '../compare/node.ts';
 import { changedBaseline, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
+import { removeLostReferences } from './lost-references.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode, type WrittenNode } from './node-locate.ts';
 import { withTerms } from './terms.ts';
 
@@ -108,11 +110,11 @@ const createNode = async (
           log: marker,
           fields: { ...fields, ...atCreation, ...also?.(null) },
         } as const;
-        const nid = await retryWhileBusy(
-          target,
-          async () => (await portal.createNode(input, signal)).nid,
-          async () => (await portal.findByUuid(uuid, signal))?.nid ?? null,
-        );
+        const nid = await retryWhileBusy(target, {
+          write: async () => (await portal.createNode(input, signal)).nid,
+          look: async () => (await portal.findByUuid(uuid, signal))?.nid ?? null,
+          resources: linkedNids(input.fields),
+        });
         await item.did('created');
         const settled = { ...entry, nid, fieldNames: Object.keys(wish.fields) };
         return { entry: await settleNode(target, wish, settled, sentOf(wish)), node: null };
@@ -135,27 +137,56 @@ const refusePublishing = async ({ item, portal }: NodeTarget, wish: NodeWish): P
 /** Most tries of a write that the portal's database does not take beside others. */
 const busyTries = 10;
 
+/** A write of a node that may have to be sent again. */
+interface PatientWrite {
+  write: () => Promise<string>;
+  /** The node, where the write was done nevertheless. */
+  look: () => Promise<string | null>;
+  /** Node ids of resources that are saved along. */
+  resources: readonly string[];
+}
+
 /**
- * Sends a write again that a deadlock or lock wait undid, after a look whether it was done nevertheless. A conflict names
- * the node that was made.
+ * Sends a write again that a deadlock or lock wait undid, after a look whether it was done nevertheless; once more after
+ * references were removed that stopped it. A conflict names the node that was made.
  */
-const retryWhileBusy = async (
-  { item }: NodeTarget,
-  write: () => Promise<string>,
-  look: () => Promise<string | null>,
-): Promise<string> => {
+const retryWhileBusy = async (target: NodeTarget, { write, look, resources }: PatientWrite): Promise<string> => {
+  const { item } = target;
+  let isMended = false;
   for (let tries = 1; ; tries++) {
     try {
       return await write();
     } catch (error) {
       if (error instanceof PortalConflictError && error.nid !== undefined) return error.nid;
-      if (!(error instanceof PortalBusyError) || tries === busyTries) throw error;
-      await item.note(`${error.message}: nothing was stored, retrying`);
-      await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
+      if (error instanceof PortalBusyError && tries < busyTries) {
+        await item.note(`${error.message}: nothing was stored, retrying`);
+        await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
+      } else {
+        if (isMended || !(await removeLostReferences(target, resources, error))) throw error;
+        isMended = true;
+      }
       const there = await look();
       if (there !== null) return there;
     }
   }
+};
+
+/** Updates a node; see {@link retryWhileBusy}. */
+export const updatePatiently = async (
+  target: NodeTarget,
+  node: PortalNode,
+  changes: NodeChanges,
+  signal: AbortSignal,
+): Promise<void> => {
+  const listed = node.type === 'resource' ? [node.nid] : [...linkedNids(node), ...linkedNids(changes.fields ?? {})];
+  await retryWhileBusy(target, {
+    write: async () => {
+      await target.portal.nodes.update(node.nid, changes, signal, node);
+      return node.nid;
+    },
+    look: async () => null, // a database that undid the update is asked again: the same update twice is one
+    resources: [...new Set(listed)],
+  });
 };
 
 /** The portal holds the node, whatever the ledger has lost; after an interrupted create it is our own. */
@@ -277,7 +308,9 @@ const updateNode = async (
   // The marker vouches for terms whose ids are not known, unless they were edited since: portals carry a log on to later revisions.
   const isEdited = entry.metadataFingerprint === wish.fingerprint && changedBaseline(entry, fields, before).length > 0;
   const isVouched = before.log === marker || fresh.length === 0;
-  const isEmptied = entry.fieldNames.every((name) => name in wish.fields || isEmptyField(before[name]));
+  const isWanted = (name: string): boolean =>
+    name in wish.fields && (countItems(wish.fields[name]) !== 0 || isEmptyField(before[name]));
+  const isEmptied = entry.fieldNames.every((name) => isWanted(name) || isEmptyField(before[name]));
   const isHeld = isVouched && isEmptied && !isEdited && unexpectedFields(wished, entry, before).length === 0;
   if (isHeld && more === null) {
     await item.note(`node ${nid} already has the metadata`);
@@ -288,7 +321,7 @@ const updateNode = async (
   }
   const edits = await editsOf(target, wished, entry, before);
   const isLeft = (name: string): boolean => edits.kept.has(name);
-  const emptied = entry.fieldNames.filter((name) => !(name in wish.fields) && !isLeft(name));
+  const emptied = entry.fieldNames.filter((name) => !isWanted(name) && !isLeft(name));
   const isOnlyKept = edits.kept.size > 0 && emptied.length === 0 && differences(wished, before).every(isLeft);
   if (more === null && isOnlyKept) {
     const settled = { ...entry, vid: before.vid, metadataFingerprint: wish.fingerprint };
@@ -328,7 +361,7 @@ const sendUpdate = (
   { entry, before, edits, isHeld }: { entry: LedgerEntry; before: PortalNode; edits: Edits; isHeld: boolean },
   all: NodeFields,
 ): Promise<WrittenNode> => {
-  const { item, ledger, portal } = target;
+  const { item, ledger } = target;
   const { nid, vid } = before;
   const { kept, sent } = edits;
   const marker = markerOf(wish);
@@ -341,14 +374,7 @@ const sendUpdate = (
       log: marker,
       fields: Object.fromEntries(Object.entries(all).filter(([name]) => !isLeft(name))),
     };
-    await retryWhileBusy(
-      target,
-      async () => {
-        await portal.nodes.update(nid, changes, signal, before);
-        return nid;
-      },
-      async () => null, // a database that undid the update is asked again: the same update twice is one
-    );
+    await updatePatiently(target, before, changes, signal);
     await item.did('updated');
     const names = Object.keys({ ...wish.fields, ...Object.fromEntries([...kept].map((name) => [name, true])) });
     const fieldNames = names.filter((name) => name !== 'title' && name !== 'status');

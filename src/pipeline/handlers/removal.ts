@@ -7,6 +7,7 @@ import type { NodeWish } from '../compare/node.ts';
 import { oneAtATime } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode } from './node-locate.ts';
+import { updatePatiently } from './node-write.ts';
 
 const actionOf: Record<RemovalMode, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
 
@@ -66,15 +67,16 @@ const takeDown = (deps: HandlerDeps, target: NodeTarget, located: Located, how: 
 };
 
 const hide = async (
-  { item, portal }: NodeTarget,
+  target: NodeTarget,
   { entry, node: read }: Located,
   how: Exclude<RemovalMode, 'delete'>,
   signal: AbortSignal,
 ): Promise<void> => {
+  const { item, portal } = target;
   const nid = entry.nid ?? '';
   const log = `sluice ${entry.key} ${how}`;
   const node = read ?? (await portal.nodes.read(nid, signal));
   if (node.status === '0' && node.log === log) return item.note(`node ${nid} was taken down before the interruption`);
   const fields = how === 'orphan' ? { field_orphan: { und: [{ value: '1' }] } } : {};
-  await portal.nodes.update(nid, { status: 0, fields, log }, signal, node);
+  await updatePatiently(target, node, { status: 0, fields, log }, signal);
 };

@@ -1,6 +1,6 @@
 // The steps of a resource, in order; each checks the current state before it acts.
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
-import { PortalBusyError, SourceChangedError } from '../../model/errors.ts';
+import { PortalBusyError, reasonOf, SourceChangedError } from '../../model/errors.ts';
 import type { GoodFile, Intent, LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { LiveVersion } from '../../model/table-history.ts';
@@ -15,6 +15,7 @@ import { isLate } from '../plan/plan.ts';
 import { importFile } from './datastore-import.ts';
 import { isRefused, keepGoodFile } from './fall-back.ts';
 import { formerWith, guardTable, isGuarded, provenVersion } from './guard-table.ts';
+import { removeLostReferences } from './lost-references.ts';
 import { verifyResource } from './node-prove.ts';
 import { writeNode } from './node-write.ts';
 import { fetchAddress, fetchSource, forgetFetched, prepareSource } from './prepare-source.ts';
@@ -122,8 +123,9 @@ const attach = async (state: ResourceState): Promise<void> => {
       const content = state.table?.content;
       const upload = { path, name, bytes, content, contentType: contentTypeOf(name) };
       const sent = await portal.files.attach(nid, upload, signal).catch(async (error: unknown) => {
-        if (!(error instanceof PortalBusyError)) throw error;
-        await item.note(`${error.message}: looking whether the file arrived`);
+        const isMended = await removeLostReferences(target, [nid], error);
+        if (!isMended && !(error instanceof PortalBusyError)) throw error;
+        await item.note(`${reasonOf(error).message}: looking whether the file arrived`);
         const arrived = await arrivedFile(state, begun);
         return arrived ? { fid: arrived.fid, sha256: null } : portal.files.attach(nid, upload, signal);
       });
