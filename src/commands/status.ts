@@ -1,7 +1,8 @@
 // `sluice status`: is it live, and if not, why?
 import { basename, relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
-import { resourceKey } from '../model/key.ts';
+import { datasetDataSchema } from '../model/job.ts';
+import { kindOfKey, resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { stuckRun } from '../queue/run-watch.ts';
@@ -75,8 +76,32 @@ const single = async (runtime: Runtime, what: string, options: StatusOptions, io
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
 
-/** A file that no run has seen yet may still be in a watched folder. */
+/** A key that a run in progress is the first to publish; null where there is none. */
+const findPlanned = async (runtime: Runtime, key: string) => {
+  for (const target of await shownTargets(runtime)) {
+    const { current } = await runtime.gate.state(target);
+    if (current === null || !key.startsWith(`${target.manifest}/`)) continue;
+    const isDataset = kindOfKey(key) === 'dataset';
+    const work = await (isDataset ? runtime.runs.datasetWork(current, key) : runtime.runs.resourceWork(current, key));
+    if (!work) continue;
+    const jobs = await runtime.queues.portal(target.portal).getActive();
+    const steps = jobs.map((job) => datasetDataSchema.safeParse(job?.data).data?.trace?.steps[key]);
+    const { title } = work.wish;
+    return { key, title, portal: target.portal, runId: current, step: steps.find(Boolean) ?? null };
+  }
+  return null;
+};
+
+/** A key that is not published yet may be planned, and a file that no run has seen be in a watched folder. */
 const single404 = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
+  const planned = await findPlanned(runtime, what);
+  if (planned) {
+    const { key, title, portal, runId, step } = planned;
+    const stage = step === null ? 'waits in' : `is at step ${step} of`;
+    if (options.json) say(io, JSON.stringify({ ...planned, state: 'publishing' }, null, 2));
+    else say(io, `${key} ("${title}" on ${portal}): not live yet: it ${stage} run ${runId}`);
+    return exitCodes.someFailed;
+  }
   const path = resolve(io.cwd, what);
   for (const view of await readInboxViews(runtime)) {
     const dropped = relative(view.folder, path);

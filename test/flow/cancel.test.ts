@@ -335,6 +335,13 @@ it('a manifest of high priority takes precedence over the waiting work of anothe
     async () => (await redis.llen('sluice:portal.local:wait')) === 2 * count - 1,
   );
   redis.disconnect();
+  const { out: json } = await place.run(['status', 'urgent/d11', '--json']);
+  expect(JSON.parse(json)).toMatchObject({ key: 'urgent/d11', state: 'publishing', runId, step: null });
+  expect(await place.run(['status', 'urgent/d11/table'])).toMatchObject({
+    code: 3,
+    out: `urgent/d11/table ("urgent 11 table" on local): not live yet: it waits in run ${runId}\n`,
+  });
+  expect((await place.run(['status', 'urgent/d12'])).code).toBe(2);
   release();
   const ends = await Promise.all([asked, overtaking].map(async (each) => [await each.ended, each.out()] as const));
   expect(ends.map(([code]) => code)).toEqual([0, 0]);
