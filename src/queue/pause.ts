@@ -1,4 +1,5 @@
 // Pausing a portal with a reason that everybody can see, and remembering how the last pause ended.
+import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { RedisKeys } from '../model/redis-keys.ts';
@@ -6,6 +7,9 @@ import type { Reason } from '../model/report.ts';
 import { reasonSchema } from '../model/report.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
+
+/** Delayed runs that one call to the queue reads. */
+const runsRead = 500;
 
 /** Why and since when a portal is paused. */
 const pauseSchema = z.object({
@@ -138,10 +142,14 @@ export class PortalPauses {
 
   /** Has the runs of a portal taken at once that wait for the end of its pause. */
   async wakeRuns(portal: string): Promise<void> {
-    for (const job of await this.#queues.runs.getDelayed()) {
-      const isMeant = job?.name === 'run' && job.data.portal === portal;
-      if (isMeant) await job.promote().catch(() => undefined); // it went by itself
+    const { runs } = this.#queues;
+    const waiting: Job[] = [];
+    for (let from = 0, more = true; more; from += runsRead) {
+      const jobs: (Job | undefined)[] = await runs.getDelayed(from, from + runsRead - 1); // one may have gone meanwhile
+      waiting.push(...jobs.flatMap((job) => (job?.name === 'run' && job.data.portal === portal ? [job] : [])));
+      more = jobs.length === runsRead;
     }
+    for (const job of waiting) await job.promote().catch(() => undefined); // it went by itself
   }
 
   /** The queue is resumed last: as long as it is paused, {@link reconcile} repeats this after a kill. */
