@@ -397,9 +397,7 @@ const redisFaults: readonly [words: RegExp, what: string, hint: string][] = [
  */
 const isCutOff = (error: Error): boolean =>
   error.message.startsWith('Command aborted due to connection close') ||
-  (error.message.startsWith('EXECABORT') && 'previousErrors' in error && isEmpty(error.previousErrors));
-
-const isEmpty = (list: unknown): boolean => Array.isArray(list) && list.length === 0;
+  (error.message.startsWith('EXECABORT') && 'previousErrors' in error && refusalsOf(error).length === 0);
 
 /** The error for a machine that takes no more data or was replaced, where that is what was thrown; anything else as it is. */
 export const machineFault = (thrown: unknown): unknown => {
@@ -414,9 +412,19 @@ export const machineFault = (thrown: unknown): unknown => {
       cause: thrown,
     });
   }
-  const [, what, todo] = redisFaults.find(([words]) => words.test(thrown.message)) ?? [];
-  if (what === undefined) return thrown;
-  return new StateFullError(`Redis ${what}: ${thrown.message}`, { hint: `${todo}; ${fullHint}`, cause: thrown });
+  const said = [thrown, ...refusalsOf(thrown)].map(({ message }) => message);
+  for (const [words, what, todo] of redisFaults) {
+    const message = said.find((each) => words.test(each));
+    if (message === undefined) continue;
+    return new StateFullError(`Redis ${what}: ${message}`, { hint: `${todo}; ${fullHint}`, cause: thrown });
+  }
+  return thrown;
+};
+
+/** Why the commands of a transaction were refused that was discarded for it. */
+const refusalsOf = (error: Error): Error[] => {
+  const refusals = 'previousErrors' in error ? error.previousErrors : null;
+  return Array.isArray(refusals) ? refusals.filter((each) => each instanceof Error) : [];
 };
 
 /** What anything thrown says of itself, in one line; some system errors have a name only. */

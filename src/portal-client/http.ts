@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Pool, request as requestOnce } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
-import { PortalReplyError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
+import { machineFault, PortalReplyError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { pause } from '../util/concurrency.ts';
 import { retryAfterMs } from '../util/http.ts';
 import { inSpan } from '../util/tracing.ts';
@@ -167,7 +167,8 @@ export class Http {
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (error instanceof SluiceError || isSystemFault(error)) throw error;
+      const known = machineFault(error); // a full Redis or disk of ours is no fault of the portal
+      if (known instanceof SluiceError || isSystemFault(error)) throw known;
       throw networkFailure({ method: 'GET', path }, error, this.facts);
     } finally {
       this.semaphore.release();

@@ -1,5 +1,6 @@
 // Work that can only go on later, as after a `Retry-After`. Apart from the queues, because commands that wait load it first.
 import type { Job, Queue } from 'bullmq';
+import { machineFault, StateFullError } from '../model/errors.ts';
 import type { Queues } from './queues.ts';
 
 /** Nothing is done before `until` (Unix milliseconds); `why` is what the last attempt met, '' when it is not known. */
@@ -22,8 +23,14 @@ export const standstillOf = async (
   return next ? nextOf(queues, queue, next) : null;
 };
 
+/** With what to do about a full Redis or disk: these do not end by themselves. */
+const whyOf = (failure: string): string => {
+  const fault = machineFault(new Error(failure));
+  return fault instanceof StateFullError ? `${failure} -> ${fault.hint}` : failure;
+};
+
 const nextOf = async ({ connection }: Queues, queue: Queue, job: Job): Promise<Standstill | null> => {
   const score = await connection.zscore(queue.toKey('delayed'), job.id ?? '');
   // The engine keeps milliseconds times 4096, which leaves room for an order within one of them.
-  return score === null ? null : { until: Math.floor(Number(score) / 4096), why: job.failedReason ?? '' };
+  return score === null ? null : { until: Math.floor(Number(score) / 4096), why: whyOf(job.failedReason ?? '') };
 };

@@ -80,7 +80,7 @@ export class QueueWorker {
     this.#parts = parts;
     this.#worker = new Worker(
       parts.queue,
-      (job: Job, token?: string, signal?: AbortSignal) => this.#process(job, token ?? '', signal),
+      (job: Job, token?: string, signal?: AbortSignal) => this.#said(this.#process(job, token ?? '', signal)),
       {
         connection: parts.queues.connection,
         prefix: parts.queues.settings.prefix,
@@ -146,6 +146,15 @@ export class QueueWorker {
       });
     } finally {
       stops.leave(of);
+    }
+  }
+
+  /** What the engine keeps of a failure is shown to people: a full Redis also fails what is written of one. */
+  async #said(work: Promise<unknown>): Promise<unknown> {
+    try {
+      return await work;
+    } catch (error) {
+      throw machineFault(error);
     }
   }
 

@@ -90,7 +90,8 @@ describe('a machine that takes no more data', () => {
   it('is no bug where Redis has reached its memory limit', async () => {
     const { redis } = await open();
     await redis.config('SET', 'maxmemory', '1');
-    for (const error of [await thrownBy(redis.set('a', '2')), await thrownBy(script.run(redis, ['a'], []))]) {
+    const refused = [redis.set('a', '2'), redis.multi().set('a', '2').exec(), script.run(redis, ['a'], [])];
+    for (const error of await Promise.all(refused.map(thrownBy))) {
       const message = expect.stringContaining('Redis has reached its memory limit');
       expect(reasonOf(error)).toMatchObject({ code: 'state-full', message });
     }

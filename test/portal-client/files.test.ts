@@ -219,3 +219,16 @@ describe('a local file', () => {
     expect(await failureFrom(watched.files.attach('4', file, calm))).toBeInstanceOf(SourceChangedError);
   });
 });
+
+it('a full Redis while a file is read is no fault of the portal', async () => {
+  const { portal } = await setup();
+  const takeToken = async () => {
+    if (armed) throw new Error("OOM command not allowed when used memory > 'maxmemory'.");
+  };
+  let armed = false;
+  const watched = openForTest(portal.url, {}, { takeToken });
+  await watched.identity(calm);
+  armed = true;
+  const error = await failureFrom(watched.file('/a.csv', async () => null, calm));
+  expect(error).toMatchObject({ code: 'state-full', message: expect.stringMatching(/^Redis has reached/) });
+});

@@ -10,6 +10,7 @@ import { PortalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { tokenBucket } from '../../src/queue/rate-limit.ts';
 import { holdTrigger, keptSchedules, type ScheduledTarget, syncSchedules } from '../../src/queue/schedules.ts';
+import { standstillOf } from '../../src/queue/standstill.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -94,6 +95,17 @@ describe('a pause', () => {
     await pauses.resume('p');
     expect(await queues.portal('p').isPaused()).toBe(false);
     expect(await pauses.state('p')).toBeNull();
+  });
+});
+
+describe('a standstill', () => {
+  it('names what Redis lacks, and what to do about it', async () => {
+    const options = { ...queues.runOptions('r-full'), delay: 60_000 };
+    const job = await queues.runs.add('run', { kind: 'run' }, options);
+    const failed = "OOM command not allowed when used memory > 'maxmemory'.";
+    await redis.hset(queues.runs.toKey('r-full'), 'failedReason', failed);
+    const standstill = await standstillOf(queues, { runId: job.id ?? '', portal: 'p' });
+    expect(standstill?.why).toMatch(/^OOM command not allowed.* -> raise `maxmemory` of Redis/);
   });
 });
 
