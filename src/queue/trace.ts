@@ -116,6 +116,7 @@ export class JobTrace {
       step: async (label, work, format) => {
         const { signal, isolation, journal } = this.#parts;
         if (signal.aborted) throw new GiveBack();
+        await journal.lease.check(); // under load a lost lock may be noticed late
         const leave = await isolation.enter({ job: journal.job.id ?? '', item: key }, signal);
         try {
           const { portal, runId = '', kind } = this.#parts.facts;

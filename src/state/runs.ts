@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { FieldWrite, JobWriter } from '../model/lease.ts';
+import type { FieldWrite, JobLease, JobWriter } from '../model/lease.ts';
 import { goodFileSchema, sourceFingerprintSchema } from '../model/ledger-entry.ts';
 import { driftPolicies, type RunPriority, removalModes, runPriorities } from '../model/policy.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
@@ -180,21 +180,30 @@ if redis.call('LLEN', KEYS[1]) == tonumber(ARGV[1]) then redis.call('RPUSH', KEY
 return redis.call('PEXPIRE', KEYS[1], ARGV[3])
 `);
 
-/** Writes the plan of a run down in parts. They count when it is ended; another attempt writes a plan of its own. */
+/**
+ * Writes the plan of a run down in parts. They count when it is ended; another attempt writes a plan of its own. Throws
+ * JobLostError once another worker has the job.
+ */
 export class PlanWriter {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #runId: string;
   readonly #keepMs: number;
+  readonly #lease: JobLease | undefined;
   readonly #id = randomUUID();
   #parts = 0;
   readonly #counts: PlannedCounts = { datasets: 0, resources: 0, settled: 0 };
 
-  constructor(redis: Redis, keys: RedisKeys, { runId, keepMs }: { runId: string; keepMs: number }) {
+  constructor(
+    redis: Redis,
+    keys: RedisKeys,
+    { runId, keepMs, lease }: { runId: string; keepMs: number; lease: JobLease | undefined },
+  ) {
     this.#redis = redis;
     this.#keys = keys;
     this.#runId = runId;
     this.#keepMs = keepMs;
+    this.#lease = lease;
   }
 
   /** Writes a part down. */
@@ -216,6 +225,7 @@ export class PlanWriter {
 
   /** Redis refuses a command beyond a size, and answers no client while it takes a large one. */
   async #write(work: (DatasetWork | ResourceWork)[]): Promise<void> {
+    await this.#lease?.check();
     const key = this.#keys.runWork(this.#runId);
     let [fields, length] = [[] as (string | Buffer)[], 0];
     for (const item of work) {
@@ -233,6 +243,7 @@ export class PlanWriter {
   /** Ends the plan: from now on it is what the run does. */
   async end(remarks: string[], priority: RunPriority = 'normal'): Promise<PlannedCounts> {
     const { datasets, resources } = this.#counts;
+    await this.#lease?.check();
     await this.#redis
       .multi()
       .hset(this.#keys.run(this.#runId), {
@@ -281,7 +292,7 @@ export class Runs {
 
   /** Begins to write the planned work of a run down. */
   newPlan(runId: string): PlanWriter {
-    return new PlanWriter(this.#redis, this.#keys, { runId, keepMs: this.#keepMs });
+    return new PlanWriter(this.#redis, this.#keys, { runId, keepMs: this.#keepMs, lease: this.#writer?.lease });
   }
 
   /** The planned work as written down, or null before its plan is ended. */

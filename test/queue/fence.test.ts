@@ -37,6 +37,16 @@ it.each(['before-the-note', 'before-the-request', 'before-the-end'])(
   },
 );
 
+it('a starved worker begins no further step of a job whose lock it has lost', async () => {
+  const worker = await toy.start();
+  await toy.addRun('run-starved', ['starved']);
+  const outcomes = await waitUntil('the job to end', () => toy.outcomes('run-starved'));
+  expect(outcomes['m/starved']).toMatchObject({ state: 'completed' });
+  expect(await toy.redis.lrange('toy.steps', 0, -1)).toEqual(['second']);
+  worker.kill('SIGKILL');
+  await waitUntil('it to end', () => worker.signalCode !== null);
+}, 30_000);
+
 it('a worker that takes a job again whose lock it had lost fails neither of them', async () => {
   const worker = await toy.start();
   await toy.addRun('run-twice', ['taken-twice']);

@@ -1,6 +1,8 @@
 // Records of runs: what was asked, how far it is, and the report.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { JobLostError } from '../../src/model/errors.ts';
+import type { JobWriter } from '../../src/model/lease.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import type { ReportItem, StoredReport } from '../../src/model/report.ts';
 import { ReportBuilder } from '../../src/state/report-lines.ts';
@@ -95,6 +97,12 @@ describe('a run', () => {
       claims: [{ claim: 'c1', reason: null }],
     };
     const remarks = ['`x` has no field on the portal (in "a")'];
+    const writer = { lease: { check: async () => Promise.reject(new JobLostError('gone')) } } as unknown as JobWriter;
+    const lost = runs().inNameOf(writer).newPlan('r1');
+    await expect(lost.add({ datasets: [dataset('city/x')], resources: [], settled: [], claims: [] })).rejects.toThrow(
+      'gone',
+    );
+    await expect(lost.end([])).rejects.toThrow('gone');
     const abandoned = runs().newPlan('r1');
     await abandoned.add({ ...work, datasets: [dataset('city/other')] });
     expect(await runs().planned('r1')).toBeNull();

@@ -71,7 +71,7 @@ const publish = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Store
       { name: 'plan', on: job.data.manifest },
       (signal) => {
         deps.started(job.data);
-        return planRun(deps, job.data, signal);
+        return planRun({ ...deps, runs: deps.runs.inNameOf(job.writer) }, job.data, signal);
       },
       (planned) =>
         `${planned.datasets} datasets with work, ${planned.resources} resources with work, ${planned.settled} items unchanged`,

@@ -126,6 +126,16 @@ const takeTwice = async ({ id, writer, data }: JobContext<'dataset'>): Promise<v
   }
 };
 
+/** Its lock runs out while the process is too busy to notice; then its next step begins. */
+const starve = async (job: JobContext<'dataset'>): Promise<void> => {
+  const isFirst = (await redis.incr('toy.starved')) === 1;
+  if (isFirst) {
+    await stall(job.id);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000);
+  }
+  await job.step({ name: 'go', on: '' }, () => redis.rpush('toy.steps', isFirst ? 'first' : 'second'));
+};
+
 /** Rejects with the reason of the signal, as requests to a portal do. */
 const cutOff = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {
@@ -188,6 +198,7 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
     });
   }
   if (name === 'taken-twice') await takeTwice(job);
+  if (name === 'starved') await starve(job);
   if (name.startsWith('stopped')) await step({ name: 'write', on: name, writes: true }, () => stopAt(job));
   return `${name} attempt ${job.attempt}`;
 };
