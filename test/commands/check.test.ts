@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -304,6 +305,7 @@ describe('checking manifests and configurations', () => {
       'folder.csv: this is a folder, not a file [source-missing]',
       'this is a folder: name the files in it',
     ],
+    ['pipe.csv', 'pipe.csv: this is a pipe or device, not a file [source-missing]', 'name a regular file'],
     ['folder', 'folder: this is a folder, not a file [source-missing]', 'this is a folder: name the files in it'],
     ['none.yaml', 'none.yaml: there is no such file [manifest]', 'check the path'],
   ])('says of %s in words that it cannot be read', async (path, message, hint) => {
@@ -311,6 +313,7 @@ describe('checking manifests and configurations', () => {
     writeText(dir, 'file.csv', 'a\n1\n');
     mkdirSync(join(dir, 'folder.csv'));
     mkdirSync(join(dir, 'folder'));
+    execFileSync('mkfifo', [join(dir, 'pipe.csv')]);
     const { lines } = await check(dir, [path]);
     expect(lines[0]).toBe(message);
     expect(lines[1]).toContain(`-> ${hint}`);

@@ -1,5 +1,6 @@
 // A file as the bytes of a table in UTF-8: leading lines are skipped, UTF-16 is decoded on the way.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { readFlags } from '../../util/file-calls.ts';
 import { type CancelFlag, throwIfCancelled } from '../worker-pool.ts';
 import type { Delimiter } from './dialect.ts';
 import { decoderOf } from './encodings.ts';
@@ -19,10 +20,14 @@ interface ChunkOptions {
  * the file cannot be read and a CancelledError when the flag is raised.
  */
 export function* fileChunks(path: string, cancelled: CancelFlag, options: ChunkOptions = {}): Generator<Buffer> {
-  const fd = openSync(path, 'r');
+  const fd = openSync(path, readFlags);
   try {
+    const stats = fstatSync(fd);
+    // A pipe would be waited for without end; a folder is refused by the system when it is read.
+    if (!stats.isFile() && !stats.isDirectory())
+      throw Object.assign(new Error('not a regular file'), { code: 'ENXIO', syscall: 'open' });
     // One byte more than a small file has, so that the second read finds the end without a large buffer.
-    const size = Math.min(chunkBytes, fstatSync(fd).size + 1);
+    const size = Math.min(chunkBytes, stats.size + 1);
     const same = options.reuse === true ? Buffer.allocUnsafeSlow(size) : null;
     for (;;) {
       throwIfCancelled(cancelled);
