@@ -11,6 +11,8 @@ export interface RaceOptions {
   pauseMs?: number;
   /** Of the new datasets with a list, so many of the first are taken back by a deadlock after their resources refer to them; 0 when absent. */
   lostDatasets?: number;
+  /** Of the new datasets, so many of the first are taken back although they are answered as stored; 0 when absent. */
+  lostAnswers?: number;
 }
 
 /** Of the saves that cross another one, the share that the database refuses. */
@@ -57,9 +59,11 @@ export class Races {
   readonly #saves = new Set<Span>();
   #imports = 0;
   #lostDatasets: number;
+  #lostAnswers: number;
 
-  constructor({ seed = 1, pauseMs = 4, lostDatasets = 0 }: RaceOptions = {}) {
+  constructor({ seed = 1, pauseMs = 4, lostDatasets = 0, lostAnswers = 0 }: RaceOptions = {}) {
     this.#lostDatasets = lostDatasets;
+    this.#lostAnswers = lostAnswers;
     this.#draw = numbersFrom(seed);
     this.#pauseMs = pauseMs;
   }
@@ -83,11 +87,17 @@ export class Races {
     }
   }
 
-  /** The answer to a new dataset that is taken back; null for one that stays. */
-  takeBack(): Refusal | null {
-    if (this.#lostDatasets === 0) return null;
-    this.#lostDatasets -= 1;
-    return deadlock();
+  /** Takes a new dataset back where it is its turn; returns the answer then, null for that of success. */
+  settle({ hasList }: { hasList: boolean }, takeBack: () => void): Refusal | null {
+    if (this.#lostAnswers > 0) {
+      this.#lostAnswers -= 1;
+      takeBack();
+    } else if (hasList && this.#lostDatasets > 0) {
+      this.#lostDatasets -= 1;
+      takeBack();
+      return deadlock();
+    }
+    return null;
   }
 
   /** Runs an import; meanwhile {@link demandLock} may fail for others. */

@@ -185,8 +185,8 @@ describe.each(['dkan-7.18', 'dkan-7.18.16'])('%s', (profile) => {
 });
 
 describe('a dataset that a deadlock takes back leaves references', () => {
-  const start = async (lostDatasets: number) => {
-    const portal = await startTestPortal({ profile: 'dkan-7.18', races: { lostDatasets } });
+  const start = async (lostDatasets: number, lostAnswers = 0) => {
+    const portal = await startTestPortal({ profile: 'dkan-7.18', races: { lostDatasets, lostAnswers } });
     const admin = await portal.as('admin');
     const place = makePlace(remoteConfig(portal.url, { username: 'admin' }));
     writePassword(place.dir, 'pass');
@@ -208,6 +208,15 @@ describe('a dataset that a deadlock takes back leaves references', () => {
     expect((await place.run(['log', 'lost/d'])).out).toContain('which the portal has lost');
     const list = await admin.send('GET', '/api/dataset/node?parameters[type]=dataset,resource');
     expect(list.json<{ nid: string }[]>().map(({ nid }) => nid)).toHaveLength(3);
+  });
+
+  it('also one that was answered as stored, several times in a row', async () => {
+    const { admin, place, published, references } = await start(1, 5);
+    const report = await published(write(place, 'quiet'));
+    const [dataset, nid] = ['quiet/d', 'quiet/d/t'].map((key) => itemOf(report, key).nid ?? '');
+    expect(await references(nid)).toEqual([dataset]);
+    const list = await admin.send('GET', '/api/dataset/node?parameters[type]=dataset,resource');
+    expect(list.json<unknown[]>()).toHaveLength(2);
   });
 
   it('which go where they stop the save of a resource, its file or its dataset', async () => {

@@ -114,9 +114,9 @@ const create = async (call: Call): Promise<Result> => {
       checkOtherSides(call, { nid: null, type }, changes.targets);
       const change = { uid: user.uid, now: portal.now(), copies };
       const made = createNode(store, { type, fields }, { core, changes, change });
-      const isList = type === 'dataset' && store.nodes.targets(made.nid).length > 0;
-      const lost = isList ? (portal.races?.takeBack() ?? null) : null;
-      if (lost !== null) store.nodes.remove(made.nid);
+      const hasList = store.nodes.targets(made.nid).length > 0;
+      const takeBack = () => store.nodes.remove(made.nid);
+      const lost = type === 'dataset' ? (portal.races?.settle({ hasList }, takeBack) ?? null) : null;
       const fileChange = changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, []);
       return { saved: made, change: fileChange, lost };
     });

@@ -12,7 +12,7 @@ import type { HandlerDeps } from './deps.ts';
 import { type Item, noteFound } from './item.ts';
 import { locateNode, type NodeTarget, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
-import { editsOf, recreateNode, updatePatiently, type WriteMore, writeNode } from './node-write.ts';
+import { editsOf, recreateNode, takenBack, updatePatiently, type WriteMore, writeNode } from './node-write.ts';
 
 /** How a dataset is published. */
 interface DatasetMode {
@@ -98,6 +98,9 @@ interface Before {
   work: DatasetWork;
 }
 
+/** Databases of portals take new nodes back, at times several in a row, although they were answered as stored. */
+const mostRecreated = 3;
+
 const write = async (
   target: NodeTarget,
   wish: NodeWish,
@@ -118,15 +121,18 @@ const write = async (
         }
       : {}),
   };
-  const written = await writeNode(target, wish, before, intent, more);
+  let written = await writeNode(target, wish, before, intent, more);
   return item.step(
     { name: 'verify', light: true, on: `dataset node ${written.entry.nid}` },
     async () => {
-      try {
-        return await prove(target, wish, written, { links, more });
-      } catch (error) {
-        if (!(error instanceof PortalGoneError)) throw error;
-        return prove(target, wish, await recreateNode(target, wish, written.entry, more), { links, more });
+      for (let tries = 1; ; tries++) {
+        try {
+          return await prove(target, wish, written, { links, more });
+        } catch (error) {
+          if (!(error instanceof PortalGoneError)) throw error;
+          if (tries > mostRecreated) throw takenBack(error);
+          written = await recreateNode(target, wish, written.entry, more);
+        }
       }
     },
     ({ links: proven }) => (proven ? `verified, ${proven.length} resources listed` : 'verified'),

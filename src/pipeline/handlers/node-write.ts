@@ -71,6 +71,13 @@ export const recreateNode = async (
   more: WriteMore = {},
 ): Promise<WrittenNode> => recreate(target, wish, unknownNode(entry), more);
 
+/** The error of a node that is gone again after it was recreated: the next attempt may succeed. */
+export const takenBack = (error: PortalGoneError): PortalBusyError =>
+  new PortalBusyError(`${error.message}, although it was created just now`, error.request, {
+    hint: "nothing to do: the portal's database undid it, and it is created again soon; if it happens often, lower `concurrency` of this portal",
+    cause: error,
+  });
+
 const recreate = async (
   target: NodeTarget,
   wish: NodeWish,

@@ -8,7 +8,7 @@ import type { HandlerDeps } from './deps.ts';
 import { againBecause, isRefused, refuseFile, restoreLastGood } from './fall-back.ts';
 import { versionsToReport } from './guard-table.ts';
 import { type Item, noteFound, outcomeOf, workLost } from './item.ts';
-import { recreateNode } from './node-write.ts';
+import { recreateNode, takenBack } from './node-write.ts';
 import { removePrepared } from './prepare-source.ts';
 import { removeNode } from './removal.ts';
 import type { ResourceState, ResourceStep } from './resource-state.ts';
@@ -137,7 +137,8 @@ const runStep = async (run: (state: ResourceState) => Promise<void>, state: Reso
   try {
     await run(state);
   } catch (error) {
-    if (!(error instanceof PortalGoneError) || state.recreated || !state.entry.nid) throw error;
+    if (!(error instanceof PortalGoneError) || !state.entry.nid) throw error;
+    if (state.recreated) throw takenBack(error);
     const written = await recreateNode(state.target, nodeWishOf(state), state.entry, atCreation(state));
     state.entry = written.entry;
     state.node = written.node;
