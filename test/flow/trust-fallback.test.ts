@@ -152,6 +152,18 @@ it('an import that is refused once is requested again; refused twice, it brings 
   await expectGood(tableItem(twice.report));
 });
 
+it('a portal whose importer was disabled is not blamed on the file, which is sent again by itself', async () => {
+  await place.publish(write('disabled', good));
+  const manifest = write('disabled', 'id,word\n1,new\n');
+  const message = 'No Datastore Managers are active';
+  faults([{ route: '* /api/dataset/datastore/**', fault: 'status', status: 500, message }]);
+  const failed = tableItem((await place.publish(manifest)).report);
+  expect(failed.reason).toMatchObject({ code: 'portal-refused', hint: expect.stringContaining('importer enabled') });
+  expect(failed.actions).not.toContain('restored');
+  faults(null);
+  expect(tableItem((await place.publish(manifest)).report)).toMatchObject({ live: true, rows: 1 });
+});
+
 it('rows that the importer is known to drop are reported once, and not imported again and again', async () => {
   const manifest = write('loses', good);
   await place.publish(manifest);

@@ -122,11 +122,12 @@ const isFileAtFault = async (state: ResourceState, error: unknown): Promise<bool
   if (error instanceof ImportFailedError) return true;
   if (error instanceof VerifyFailedError) return isMiscounted(state, error);
   if (item.lastStep !== 'import') return false;
-  if (error instanceof PortalRefusedError) return true;
-  if (!item.isLast) return false;
-  if (error instanceof ImportTimeoutError) return true;
-  if (!(error instanceof PortalUnreachableError || error instanceof PortalReplyError)) return false;
-  // Some portals answer 500 to what they cannot import. One that is down cannot be blamed on the file.
+  if (!(error instanceof PortalRefusedError)) {
+    if (!item.isLast) return false;
+    if (error instanceof ImportTimeoutError) return true;
+    if (!(error instanceof PortalUnreachableError || error instanceof PortalReplyError)) return false;
+  }
+  // Some portals answer 500 to what they cannot import. One that is down or has no importer cannot be blamed on the file.
   const answers = portal.datastore.status(state.entry.nid ?? '', item.signal);
   return answers.then(
     () => true,
