@@ -10,7 +10,9 @@ import { standstillOf } from '../queue/standstill.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
+import { type Claim, foldersOf } from '../sources/drop/claim.ts';
 import { listedFolders, placeRule } from '../sources/drop/drop-target.ts';
+import { listClaims } from '../sources/drop/spool.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { countText, plural } from '../util/plural.ts';
@@ -92,6 +94,9 @@ const findPlanned = async (runtime: Runtime, key: string) => {
   return null;
 };
 
+const claimedWords =
+  'taken from the inbox\n-> `sluice runs` shows its run; after one that was cancelled, `sluice run-now` publishes it';
+
 /** A key that is not published yet may be planned, and a file that no run has seen be in a watched folder. */
 const single404 = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
   const planned = await findPlanned(runtime, what);
@@ -107,14 +112,16 @@ const single404 = async (runtime: Runtime, what: string, options: CommonOptions,
     const dropped = relative(view.folder, path);
     const left = view.left.find((item) => item.path === dropped);
     const settling = view.settling.find((item) => item.path === dropped);
-    if (!left && !settling) continue;
-    const state = left ? { state: 'left', reason: left.reason } : { state: 'settling', since: settling?.since };
+    const isClaimed = (claim: Claim): boolean => claim.dropped === dropped;
+    const claimed = (await listClaims(foldersOf(view.folder).spool)).findLast(isClaimed);
+    let found: [state: object, words: string];
+    if (left) found = [{ state: 'left', reason: left.reason }, `not live: ignored in the inbox: ${left.reason}`];
+    else if (settling) found = [{ state: 'settling', since: settling.since }, 'not live yet: still settling'];
+    else if (claimed) found = [{ state: 'claimed', since: claimed.claimedAt }, `not live yet: ${claimedWords}`];
+    else continue;
+    const [state, words] = found;
     if (options.json) say(io, JSON.stringify({ file: path, manifest: view.manifest, ...state }, null, 2));
-    else
-      say(
-        io,
-        left ? `${what}: not live: ignored in the inbox: ${left.reason}` : `${what}: not live yet: still settling`,
-      );
+    else say(io, `${what}: ${words}`);
     return exitCodes.someFailed;
   }
   throw new NotFoundError(`no key, file or title matches "${what}"`, {

@@ -9,7 +9,7 @@ import { portalsOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf } from '../state/deadlines.ts';
 import type { Runtime } from './runtime.ts';
-import { countCancelled, waitingPortals } from './sources.ts';
+import { countCancelled, openClaims, waitingPortals } from './sources.ts';
 
 const publishMs = 1000;
 
@@ -80,11 +80,11 @@ export class Inboxes {
       spoolId: await this.#runtime.spoolId(),
       onClaimed: async (claims) => {
         for (const portal of portalsOf(manifest)) {
+          // Those that a former service left in the spool are announced, too.
+          const open = await openClaims(claims, portal, this.#runtime);
+          if (open.length === 0) continue;
           const { runId } = await this.#runtime.requestRun({ ...manifest, portal }, 'drop');
-          this.#runtime.log.info(
-            { manifest: manifest.name, portal, runId, files: claims.length },
-            'files were dropped',
-          );
+          this.#runtime.log.info({ manifest: manifest.name, portal, runId, files: open.length }, 'files were dropped');
         }
       },
       log: this.#runtime.log,

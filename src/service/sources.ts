@@ -182,6 +182,12 @@ export const leaveDrops = async (
   }
 };
 
+/** Those of the dropped files that a portal has not spoken about, and whose run was not cancelled there. */
+export const openClaims = async (claims: Claim[], portal: string, { redis, keys }: VerdictStore): Promise<Claim[]> => {
+  const spoken = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
+  return claims.filter((_, index) => !spoken[index]?.has(portal));
+};
+
 /**
  * Portals that have not spoken yet about some file that waits in the spool of a drop manifest. One that the guard of its
  * table holds, or whose run was cancelled, waits for a person.
@@ -191,14 +197,13 @@ export const waitingPortals = async (
   { redis, keys, ledger }: VerdictStore & { ledger: Pick<Ledger, 'entry'> },
 ): Promise<string[]> => {
   const claims = await claimsOf(manifest);
-  const spoken = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
   const isHeld = async ({ dataset, resource, sha256 }: Claim, portal: string): Promise<boolean> => {
     const entry = await ledger.entry(portal, resourceKey(manifest.name, dataset, resource));
     return entry?.refused?.guard === 'held' && entry.refused.sha256 === sha256;
   };
   const waiting: string[] = [];
   for (const portal of portalsOf(manifest)) {
-    const open = claims.filter((_, index) => !spoken[index]?.has(portal));
+    const open = await openClaims(claims, portal, { redis, keys });
     const held = await Promise.all(open.map((claim) => isHeld(claim, portal)));
     if (held.includes(false)) waiting.push(portal);
   }

@@ -189,7 +189,7 @@ it('dropped files of a run that is cancelled while it waits are left to a person
   const gateway = await openGateway(portal.url);
   const place = makeRemotePlace(gateway.url);
   const manifest = place.manifest({ name: 'drops', drop: { folder: 'inbox', files: '*.csv' } });
-  const service = await place.serve([manifest]);
+  let service = await place.serve([manifest]);
   const redis = place.redis();
   const gate = place.keys.gate({ manifest: 'drops', portal: 'local' });
   const drop = (name: string): string => place.write(`inbox/${name}.csv`, `id\n${name}\n`);
@@ -222,6 +222,17 @@ it('dropped files of a run that is cancelled while it waits are left to a person
   expect(await cancelled(place, paused)).toMatchObject({ items: [], reason: { code: 'cancelled' } });
   await place.run(['resume', 'local']);
   await waitUntil('status to say it', isLeft);
+  expect(await place.run(['status', 'inbox/fourth.csv'])).toMatchObject({
+    code: 3,
+    out: expect.stringContaining('not live yet: taken from the inbox'),
+  });
+  // A service that starts anew leaves it alone, too.
+  const runs = async (): Promise<string> => (await place.run(['runs'])).out;
+  const before = await runs();
+  expect(await service.end('SIGTERM')).toBe(0);
+  service = await place.serve([manifest]);
+  await waitUntil('status to say it again', isLeft);
+  expect(await runs()).toBe(before);
   drop('fifth');
   await waitUntil('the fifth file', () => isLive('fifth'));
   expect(await isLive('fourth')).toBe(false);
