@@ -5,7 +5,7 @@ import { CommanderError } from 'commander';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { helpTopics, topicText } from './commands/help-topics.ts';
 import { type Io, say, warn } from './commands/io.ts';
-import { boundProcess, errorJson, errorText } from './commands/process-end.ts';
+import { boundProcess, errorJson, errorText, workingFolder } from './commands/process-end.ts';
 import { createProgram } from './commands/program.ts';
 import { TerminalLine } from './commands/terminal-line.ts';
 import { InterruptedError, machineFault, UsageError } from './model/errors.ts';
@@ -34,7 +34,9 @@ const io: Io = {
   stderr: line?.above(process.stderr) ?? process.stderr,
   line,
   env: process.env,
-  cwd: process.cwd(),
+  get cwd() {
+    return workingFolder();
+  },
   terminal: process.stdout.isTTY === true,
   get columns() {
     return process.stdout.isTTY && !isJson ? process.stdout.columns : null;

@@ -4,7 +4,7 @@ import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { normalUrl, portalUrlFault } from '../config/addresses.ts';
 import { loadConfig, portalNameOf } from '../config/load.ts';
-import { InterruptedError, SluiceError, UsageError, unreadable } from '../model/errors.ts';
+import { errorMessage, InterruptedError, SluiceError, UsageError, unreadable } from '../model/errors.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
@@ -53,7 +53,7 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
     ((await writeNew(root, file)) ? written : kept).push(file.path);
   }
   const inbox = await inboxOf(root);
-  await mkdir(join(root, inbox), { recursive: true });
+  await makeFolder(root, inbox);
   const probe = await probeUntilLogin(root, portal, options, io);
   if (options.json) say(io, JSON.stringify({ folder: root, written, kept, portal: probe }, null, 2));
   else
@@ -84,15 +84,29 @@ const refuseExisting = async (root: string, paths: string[]): Promise<void> => {
 /** False when the file is there already. */
 const writeNew = async (root: string, { path, text, secret }: NewFile): Promise<boolean> => {
   const target = join(root, path);
-  await mkdir(dirname(target), { recursive: true });
+  await makeFolder(root, dirname(path));
   try {
     await writeFile(target, text, { flag: 'wx', mode: secret ? 0o600 : 0o644 });
     return true;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
-    throw error;
+    throw notWritable(root, error);
   }
 };
+
+const makeFolder = async (root: string, path: string): Promise<void> => {
+  try {
+    await mkdir(join(root, path), { recursive: true });
+  } catch (cause) {
+    throw notWritable(root, cause);
+  }
+};
+
+const notWritable = (root: string, cause: unknown): UsageError =>
+  new UsageError(`the folder ${root} cannot be written to: ${errorMessage(cause)}`, {
+    hint: 'name a folder that may be written to: sluice init FOLDER',
+    cause,
+  });
 
 const choosePortal = async (options: InitOptions, io: Io): Promise<ChosenPortal> => {
   const username = options.username ?? (options.url ? io.env.SLUICE_USERNAME : undefined);

@@ -1,7 +1,7 @@
 // Ends the process in bounded time: at the first signal, after an error, after a command.
 
-import { ConfigError, ManifestError, reasonOf, SluiceError } from '../model/errors.ts';
-import { exitCodes } from './exit-code.ts';
+import { ConfigError, ManifestError, machineFault, reasonOf, SluiceError, UsageError } from '../model/errors.ts';
+import { exitCodeOfError, exitCodes } from './exit-code.ts';
 
 /** What the process is asked to end by, and for what it waits meanwhile. */
 interface ProcessEnd {
@@ -30,9 +30,9 @@ const forcedMs = 500;
 export const boundProcess = (report: (line: string) => void, format: (error: unknown) => string): ProcessEnd => {
   const [stop, force] = [new AbortController(), new AbortController()];
   const writing = new Set<() => boolean>();
-  let isFaulty = false;
+  let faultCode: number | null = null;
 
-  const exit = (): never => process.exit(isFaulty ? exitCodes.bug : exitCodes.interrupted);
+  const exit = (): never => process.exit(faultCode ?? exitCodes.interrupted);
   const boundStop = (): void => {
     let [idle, all] = [0, 0];
     const beat = (): void => {
@@ -53,16 +53,17 @@ export const boundProcess = (report: (line: string) => void, format: (error: unk
     boundStop();
     stop.abort(signal);
   };
-  const onFault = (error: unknown): void => {
-    if (isFaulty) return; // the first one says why
-    isFaulty = true;
-    process.exitCode = exitCodes.bug;
+  const onFault = (thrown: unknown): void => {
+    if (faultCode !== null) return; // the first one says why
+    const error = machineFault(thrown); // such as a full disk that the output goes to
+    faultCode = exitCodeOfError(error);
+    process.exitCode = faultCode;
     setTimeout(exit, faultMs).unref();
     report(format(error));
     stop.abort('an unexpected error');
   };
   const over = (exitCode: number): void => {
-    process.exitCode = isFaulty ? exitCodes.bug : exitCode;
+    process.exitCode = faultCode ?? exitCode;
     const end = (): void => {
       // A slow reader of the output is waited for.
       if (process.stdout.writableLength === 0 && process.stderr.writableLength === 0) process.exit();
@@ -71,7 +72,16 @@ export const boundProcess = (report: (line: string) => void, format: (error: unk
   };
 
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('uncaughtException', onFault);
-  return { stop: stop.signal, force: force.signal, writing, isFaulty: () => isFaulty, over };
+  return { stop: stop.signal, force: force.signal, writing, isFaulty: () => faultCode !== null, over };
+};
+
+/** Where the process runs. */
+export const workingFolder = (): string => {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    throw new UsageError('the working directory is gone', { hint: 'enter a folder that exists', cause });
+  }
 };
 
 /** What went wrong and what to do; of a bug where it happened. */

@@ -119,9 +119,13 @@ const declare = (
   command.addHelpText('after', `\nExample:\n${examples.map((line) => `  ${line}`).join('\n')}\n`);
   if (run) {
     const started = run as (...given: unknown[]) => Promise<number>; // commander hands over what was declared
-    command.action((...given: unknown[]) =>
-      program.run((io) => started(...given.slice(0, -2), command.optsWithGlobals(), io)),
-    );
+    command.action((...given: unknown[]) => {
+      const options = command.optsWithGlobals();
+      // What a shell makes of a variable that is not set; a path would be the working directory.
+      if ([...command.args, ...Object.values(options).flat()].includes(''))
+        command.error('error: an argument or the value of an option is empty');
+      return program.run((io) => started(...given.slice(0, -2), options, io));
+    });
   }
   if (!run) command.showHelpAfterError();
   for (const [name, below] of Object.entries(subcommands)) {

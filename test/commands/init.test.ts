@@ -115,6 +115,15 @@ describe('init without questions', () => {
     expect(readdirSync(dir)).toEqual(['config']);
   });
 
+  it.each(['', 'config', 'jobs', 'inbox'])(
+    'says that it cannot write where a file is in the way: folder/%s',
+    async (name) => {
+      const dir = tempDir();
+      writeText(dir, join('folder', name), 'a file\n');
+      await expect(init(join(dir, 'folder'))).rejects.toThrow(`the folder ${join(dir, 'folder')} cannot be written to`);
+    },
+  );
+
   it('never replaces a password file', async () => {
     const dir = tempDir();
     const path = writeText(dir, 'config/city.example.password', 'old\n');

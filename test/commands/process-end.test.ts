@@ -1,4 +1,5 @@
 // A process of sluice ends: at the first signal, after an unexpected error, after its command. Real processes.
+import { spawnSync } from 'node:child_process';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,6 +46,23 @@ it('a command that is over ends the process, whatever was left open', async () =
   });
   expect(code).not.toBe(0);
   expect(JSON.parse(out)).toMatchObject({ error: { code: expect.any(String), message: expect.any(String) } });
+});
+
+it.each([
+  ['the working directory is gone', 'rmdir "$PWD"; "$@" status', 2],
+  ['a file could not be written: ENOSPC', '"$@" help config > /dev/full', 3],
+  ['an argument or the value of an option is empty', '"$@" publish ""', 2],
+  ['an argument or the value of an option is empty', '"$@" status --state ""', 2],
+])('says what stops it, and that it is no bug: %s', (text, line, code) => {
+  const words = ['-c', line, 'sh', process.execPath, fileURLToPath(new URL('../../src/cli.ts', import.meta.url))];
+  const { status, stderr } = spawnSync('sh', words, {
+    cwd: tempDir(),
+    env: { PATH: process.env.PATH },
+    encoding: 'utf8',
+  });
+  expect(stderr).toContain(text);
+  expect(stderr).not.toContain('a bug');
+  expect(status).toBe(code);
 });
 
 /** A Redis behind a proxy that may change what it answers to a client. */
