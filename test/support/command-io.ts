@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream';
 import type { Io } from '../../src/commands/io.ts';
 import { TerminalLine } from '../../src/commands/terminal-line.ts';
+import { withoutSlowStart } from './sluice-process.ts';
 
 /** An {@link Io} whose output can be read. */
 export interface CommandIo {
@@ -37,7 +38,7 @@ export const commandIo = (cwd: string, options: { env?: NodeJS.ProcessEnv; termi
     force,
     writing: new Set(),
   };
-  return { io, input, out: written, err: warned, stop: () => controller.abort('SIGINT') };
+  return { io, input, out: written, err: () => withoutSlowStart(warned()), stop: () => controller.abort('SIGINT') };
 };
 
 const collect = (stream: PassThrough): (() => string) => {

@@ -120,8 +120,8 @@ const textOf = (stream: NodeJS.ReadableStream, changed: (text: string) => void):
   return () => text;
 };
 
-/** What a command says only where Redis starts slowly. */
-const slowStart = 'sluice: starting Redis\n';
+/** Without what a command says only where Redis starts slowly. */
+export const withoutSlowStart = (err: string): string => err.replace('sluice: starting Redis\n', '');
 
 /** How a one-off command ended. */
 export interface Ended {
@@ -134,5 +134,5 @@ export interface Ended {
 export const runSluice = async (args: string[], options: SluiceOptions): Promise<Ended> => {
   const sluice = startSluice(args, options);
   const code = await sluice.ended;
-  return { code, out: sluice.out(), err: sluice.err().replace(slowStart, '') };
+  return { code, out: sluice.out(), err: withoutSlowStart(sluice.err()) };
 };
