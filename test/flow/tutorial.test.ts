@@ -1,9 +1,10 @@
 // The tutorial, typed as it stands: its commands are run in their order on a terminal of 80 columns and 24 rows, and each
 // screen is compared with what stands there.
-// TUTORIAL=write puts what they print into the page instead.
-import { type ChildProcess, spawn } from 'node:child_process';
+// TUTORIAL=write puts what they print into the page instead. TUTORIAL=install types all of it in a fresh copy, beginning with
+// `npm ci`, which needs the npm registry or its cache.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { blocksOf, pageText, root } from '../support/pages.ts';
@@ -17,8 +18,11 @@ const folder = join(home, 'my-city');
 const bin = join(home, 'bin');
 mkdirSync(bin);
 // What the alias of the tutorial stands for.
-writeFileSync(join(bin, 'sluice'), `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'src/cli.ts')}' "$@"\n`);
-chmodSync(join(bin, 'sluice'), 0o755);
+const aliasTo = (node: string, program: string): void => {
+  writeFileSync(join(bin, 'sluice'), `#!/bin/sh\nexec '${node}' '${program}' "$@"\n`);
+  chmodSync(join(bin, 'sluice'), 0o755);
+};
+aliasTo(process.execPath, join(root, 'src/cli.ts'));
 const { REDIS_URL: _unused, ...surroundings } = process.env;
 const env = { ...surroundings, HOME: home, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
 
@@ -30,10 +34,14 @@ const steps = blocksOf(page).flatMap(({ language, text }, at, all) => {
 const typedHere = steps.slice(0, -2).filter(({ commands }) => !/npm ci|^cd |^sluice start/.test(commands));
 
 /** Presses Enter at the question for the portal. */
-const type = async (commands: string, cwd: string): Promise<{ code: number; out: string }> => {
+const type = async (
+  commands: string,
+  cwd: string,
+  around: NodeJS.ProcessEnv = env,
+): Promise<{ code: number; out: string }> => {
   const script = join(home, 'typed');
   writeFileSync(script, commands);
-  const terminal = await openTerminal(`bash ${script}`, { cwd, env });
+  const terminal = await openTerminal(`bash ${script}`, { cwd, env: around });
   if (commands.startsWith('sluice init')) {
     await waitUntil('the question', () => terminal.text().includes('Address of the portal:'));
     terminal.type('\r');
@@ -69,6 +77,18 @@ let service: ChildProcess | null = null;
 afterAll(() => service?.kill('SIGKILL'));
 
 describe.skipIf(!hasTerminals)('the tutorial (needs script of util-linux)', () => {
+  it.runIf(process.env.TUTORIAL === 'install')('is installed into a fresh copy', async () => {
+    const copy = join(home, 'clone');
+    const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trimEnd().split('\n');
+    for (const file of files) cpSync(join(root, file), join(copy, file));
+    const [install] = steps;
+    const own = Object.entries(process.env).filter(([name]) => !/^npm_(?!config_(?:registry|cache)$)/.test(name));
+    const typed = await type(install?.commands ?? '', copy, Object.fromEntries(own));
+    expect(typed.code, typed.out).toBe(0);
+    expect(install?.commands).toContain('alias sluice="$PWD/node_modules/.bin/node $PWD/bin/sluice.cjs"');
+    aliasTo(join(copy, 'node_modules/.bin/node'), join(copy, 'bin/sluice.cjs'));
+  });
+
   it('has its screens', () => {
     expect(typedHere.filter(({ screen }) => screen !== null).length).toBeGreaterThan(7);
   });
