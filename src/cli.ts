@@ -9,7 +9,7 @@ import { boundProcess, errorJson, errorText, workingFolder } from './commands/pr
 import { createProgram } from './commands/program.ts';
 import { TerminalLine } from './commands/terminal-line.ts';
 import { InterruptedError, machineFault, UsageError } from './model/errors.ts';
-import { keepCompiled } from './util/compile-cache.ts';
+import { keepCompiled } from './util/user-cache.ts';
 
 // A service that runs for weeks beside others: collect garbage when the heap has grown by half, not later. (The size of
 // the young generation, which package.json and the first line ask for, keeps what a job leaves behind out of that heap.)

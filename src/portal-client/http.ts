@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { Pool, request as requestOnce } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
 import { machineFault, PortalReplyError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
-import { pause } from '../util/concurrency.ts';
+import { pause, Semaphore } from '../util/concurrency.ts';
 import { retryAfterMs } from '../util/http.ts';
 import { inSpan } from '../util/tracing.ts';
 import {
@@ -19,7 +19,6 @@ import {
   readPause,
   tooSlow,
 } from './classify.ts';
-import { Semaphore } from './semaphore.ts';
 import type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
 import { exchangeText } from './text-reply.ts';
 

@@ -43,7 +43,7 @@ import { loadManifest, perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { Deadlines, expectedOf, newsIn } from '../state/deadlines.ts';
 import { Ledger } from '../state/ledger.ts';
-import { BatchingRedis } from '../state/redis/client.ts';
+import { BatchingRedis } from '../state/redis/connection.ts';
 import { Runs } from '../state/runs.ts';
 import { StoredPlans } from '../state/stored-plans.ts';
 import { rememberSuccess, rememberTrigger, type TriggerRecord } from '../state/targets.ts';

@@ -1,4 +1,4 @@
-// Concurrency: waiting until a signal aborts, and running work on many items, several at once.
+// Concurrency: waiting until a signal aborts, work on many items several at once, and a semaphore.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Waits for a shared promise without owning it: rejects with the signal's reason when that comes first. */
@@ -39,3 +39,45 @@ export const eachAtOnce = async <T>(
   await Promise.all(Array.from({ length: atOnce }, go));
   if (failures.length > 0) throw failures[0];
 };
+
+/** Counts requests in flight. Whoever acquires a slot releases it. */
+export class Semaphore {
+  #free: number;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Resolves when a slot is free, which is the caller's then; rejects with the reason of the signal. */
+  async acquire(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return;
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const onAbort = (): void => {
+      this.#waiting.delete(onFree);
+      reject(signal.reason);
+    };
+    const onFree = (): void => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    };
+    this.#waiting.add(onFree);
+    signal.addEventListener('abort', onAbort, { once: true });
+    return promise;
+  }
+
+  /** Gives a slot to the one that has waited longest. */
+  release(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#free += 1;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
+  }
+}

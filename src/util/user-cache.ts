@@ -1,5 +1,6 @@
-// The folder of this program among the caches of the user.
+// The user's folder for caches of this program, and the compile cache of Node in it.
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
 /**
@@ -19,4 +20,10 @@ export const userCache = ({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): string |
   } catch {
     return null; // no home, or one that is not ours
   }
+};
+
+/** Keeps it in the user's folder for caches, for what is imported from now on; nothing is kept where there is none. */
+export const keepCompiled = (env: NodeJS.ProcessEnv): void => {
+  const folder = userCache(env);
+  if (folder !== null) enableCompileCache(join(folder, 'compiled'));
 };

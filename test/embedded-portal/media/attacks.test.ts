@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { type BodyParser, defaultParseLimits, MalformedBody } from '../../../src/embedded-portal/media/body-parser.ts';
-import { parseJson } from '../../../src/embedded-portal/media/json.ts';
+import { parseJson } from '../../../src/embedded-portal/media/formats.ts';
 import { parsePhp } from '../../../src/embedded-portal/media/php.ts';
 import { parseXml } from '../../../src/embedded-portal/media/xml.ts';
 import { parseYaml } from '../../../src/embedded-portal/media/yaml.ts';

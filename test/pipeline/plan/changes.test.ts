@@ -1,6 +1,6 @@
 // An update, field by field.
 import { expect, it } from 'vitest';
-import { nodeChanges } from '../../../src/pipeline/plan/changes.ts';
+import { nodeChanges } from '../../../src/pipeline/plan/plan.ts';
 
 const text = (value: string) => ({ und: [{ value }] });
 const sent = { title: 'Old', published: true, fields: { body: text('x'), field_license: text('cc-by') } };

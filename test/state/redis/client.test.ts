@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'bullmq';
 import type { Redis, RedisOptions } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
-import { BatchingRedis, EndableRedis } from '../../../src/state/redis/client.ts';
+import { BatchingRedis, EndableRedis } from '../../../src/state/redis/connection.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

@@ -1,7 +1,7 @@
 // Slots for requests: never more at once than there are, in order, and none is lost to those that give up.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { Semaphore } from '../../src/portal-client/semaphore.ts';
+import { Semaphore } from '../../src/util/concurrency.ts';
 
 const never = new AbortController().signal;
 
