@@ -54,7 +54,8 @@ export class JobJournal implements JobWriter {
   readonly #queues: Queues;
   #data: object | null = null;
   #lines: LogLine[] = [];
-  #fields: FieldWrite[] = [];
+  /** By hash and field. */
+  #fields = new Map<string, FieldWrite>();
   #timer: NodeJS.Timeout | null = null;
   #turn: NodeJS.Immediate | null = null;
   #sending: Promise<void> | null = null;
@@ -98,7 +99,7 @@ export class JobJournal implements JobWriter {
   }
 
   async catchUp(): Promise<void> {
-    if (this.#fields.length > 0) await this.#send();
+    if (this.#fields.size > 0) await this.#send();
   }
 
   /** Resolves when everything was sent; rejects with the first failure of what was sent by itself. */
@@ -120,16 +121,12 @@ export class JobJournal implements JobWriter {
   }
 
   get #hasUnsent(): boolean {
-    return this.#data !== null || this.#lines.length > 0 || this.#fields.length > 0;
+    return this.#data !== null || this.#lines.length > 0 || this.#fields.size > 0;
   }
 
   /** Of each field the newest value counts. */
   #buffer(writes: readonly FieldWrite[]): void {
-    for (const write of writes) {
-      const at = this.#fields.findIndex(({ hash, field }) => field === write.field && hash === write.hash);
-      if (at < 0) this.#fields.push(write);
-      else this.#fields[at] = write;
-    }
+    for (const write of writes) this.#fields.set(`${write.hash}\n${write.field}`, write);
   }
 
   #take(): { data: object | null; lines: LogLine[]; fields: FieldWrite[] } {
@@ -137,10 +134,10 @@ export class JobJournal implements JobWriter {
     if (this.#turn) clearImmediate(this.#turn);
     this.#timer = null;
     this.#turn = null;
-    const taken = { data: this.#data, lines: this.#lines, fields: this.#fields };
+    const taken = { data: this.#data, lines: this.#lines, fields: [...this.#fields.values()] };
     this.#data = null;
     this.#lines = [];
-    this.#fields = [];
+    this.#fields.clear();
     return taken;
   }
 

@@ -20,6 +20,9 @@ import { pack, unpack, unpackHead, withOwnUuid, withoutOwnUuid } from './packed.
 import { fieldsOf, matching, readField, writeFields } from './redis/fields.ts';
 import { RedisScript } from './redis/script.ts';
 
+/** Entries that go in one write. */
+const entriesAtOnce = 500;
+
 /** What is recorded together with an entry. */
 interface SettledWith {
   /** What was sent by the write. */
@@ -102,6 +105,14 @@ export class Ledger {
     return Promise.all(keys.map((key) => this.entry(portal, key)));
   }
 
+  /** Writes any number of entries. */
+  async putAll(portal: string, entries: readonly LedgerEntry[]): Promise<void> {
+    for (let at = 0; at < entries.length; at += entriesAtOnce) {
+      const fields = entries.slice(at, at + entriesAtOnce).map((entry) => this.#entryField(portal, entry));
+      await writeFields(this.#redis, this.#writer, fields);
+    }
+  }
+
   /** Writes an entry. */
   async put(portal: string, entry: LedgerEntry): Promise<void> {
     await this.#writeLater([this.#entryField(portal, entry)]);
@@ -127,8 +138,7 @@ export class Ledger {
   /** Records that a write begins; must be awaited before the request is sent. */
   async begin(portal: string, key: string, intent: Intent): Promise<void> {
     const write = { hash: this.#keys.intents(targetOf(portal, key)), field: key, value: JSON.stringify(intent) };
-    if (this.#writer) await this.#writer.write([write]);
-    else await writeFields(this.#redis, [write]);
+    await writeFields(this.#redis, this.#writer, [write]);
   }
 
   /** Records what a write led to, and what goes along with it, and closes its intent, all or nothing. */
@@ -150,7 +160,7 @@ export class Ledger {
 
   async #writeLater(writes: FieldWrite[]): Promise<void> {
     if (this.#writer) this.#writer.writeLater(writes);
-    else await writeFields(this.#redis, writes);
+    else await writeFields(this.#redis, null, writes);
   }
 
   /** What this job reads here holds what it wrote. */
@@ -183,16 +193,16 @@ export class Ledger {
     const [sent, former] = await Promise.all(
       [this.#keys.sent(target), this.#keys.history(target)].map((hash) => this.#redis.hgetBuffer(hash, from.key)),
     );
-    const multi = this.#redis
-      .multi()
-      .hset(this.#keys.entries(target), to, storedEntry({ ...from, key: to, missingSince: null }))
-      .hdel(this.#keys.entries(target), from.key)
-      .hdel(this.#keys.sent(target), from.key)
-      .hdel(this.#keys.history(target), from.key)
-      .hdel(this.#keys.intents(target), from.key);
-    if (sent) multi.hset(this.#keys.sent(target), to, sent);
-    if (former) multi.hset(this.#keys.history(target), to, former);
-    await multi.exec();
+    const moved = (hash: string, value: Buffer | null): FieldWrite[] => [
+      { hash, field: from.key, value: null },
+      ...(value ? [{ hash, field: to, value: () => value }] : []),
+    ];
+    await writeFields(this.#redis, this.#writer, [
+      ...moved(this.#keys.entries(target), storedEntry({ ...from, key: to, missingSince: null })),
+      ...moved(this.#keys.sent(target), sent ?? null),
+      ...moved(this.#keys.history(target), former ?? null),
+      { hash: this.#keys.intents(target), field: from.key, value: null },
+    ]);
   }
 
   /** Address of the portal that the ledger of a target describes; null where it was not noted yet. */

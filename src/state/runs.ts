@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { FieldWrite, JobLease, JobWriter } from '../model/lease.ts';
+import type { FieldWrite, JobWriter } from '../model/lease.ts';
 import { goodFileSchema, sourceFingerprintSchema } from '../model/ledger-entry.ts';
 import { driftPolicies, type RunPriority, removalModes, runPriorities } from '../model/policy.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
@@ -189,7 +189,7 @@ export class PlanWriter {
   readonly #keys: RedisKeys;
   readonly #runId: string;
   readonly #keepMs: number;
-  readonly #lease: JobLease | undefined;
+  readonly #writer: JobWriter | null;
   readonly #id = randomUUID();
   #parts = 0;
   readonly #counts: PlannedCounts = { datasets: 0, resources: 0, settled: 0 };
@@ -197,13 +197,13 @@ export class PlanWriter {
   constructor(
     redis: Redis,
     keys: RedisKeys,
-    { runId, keepMs, lease }: { runId: string; keepMs: number; lease: JobLease | undefined },
+    { runId, keepMs, writer }: { runId: string; keepMs: number; writer: JobWriter | null },
   ) {
     this.#redis = redis;
     this.#keys = keys;
     this.#runId = runId;
     this.#keepMs = keepMs;
-    this.#lease = lease;
+    this.#writer = writer;
   }
 
   /** Writes a part down. */
@@ -225,35 +225,37 @@ export class PlanWriter {
 
   /** Redis refuses a command beyond a size, and answers no client while it takes a large one. */
   async #write(work: (DatasetWork | ResourceWork)[]): Promise<void> {
-    await this.#lease?.check();
-    const key = this.#keys.runWork(this.#runId);
-    let [fields, length] = [[] as (string | Buffer)[], 0];
+    const hash = this.#keys.runWork(this.#runId);
+    let [fields, length] = [[] as FieldWrite[], 0];
     for (const item of work) {
       const value = pack(item);
       if (length + value.length > bytesAtOnce && fields.length > 0) {
-        await this.#redis.hset(key, ...fields);
+        await writeFields(this.#redis, this.#writer, fields);
         [fields, length] = [[], 0];
       }
-      fields.push(item.wish.key, value);
+      fields.push({ hash, field: item.wish.key, value: () => value });
       length += value.length;
     }
-    if (fields.length > 0) await this.#redis.hset(key, ...fields);
+    if (fields.length > 0) await writeFields(this.#redis, this.#writer, fields);
   }
 
   /** Ends the plan: from now on it is what the run does. */
   async end(remarks: string[], priority: RunPriority = 'normal'): Promise<PlannedCounts> {
     const { datasets, resources } = this.#counts;
-    await this.#lease?.check();
-    await this.#redis
-      .multi()
-      .hset(this.#keys.run(this.#runId), {
-        total: datasets + resources,
-        remarks: JSON.stringify(remarks),
-        plan: this.#id,
-        priority,
-      })
-      .persist(this.#keys.runPlan(this.#runId, this.#id))
-      .exec();
+    await this.#writer?.lease.check();
+    await this.#redis.persist(this.#keys.runPlan(this.#runId, this.#id));
+    const run = {
+      total: String(datasets + resources),
+      remarks: JSON.stringify(remarks),
+      plan: this.#id,
+      priority,
+    };
+    const hash = this.#keys.run(this.#runId);
+    await writeFields(
+      this.#redis,
+      this.#writer,
+      Object.entries(run).map(([field, value]) => ({ hash, field, value })),
+    );
     return this.#counts;
   }
 }
@@ -292,7 +294,7 @@ export class Runs {
 
   /** Begins to write the planned work of a run down. */
   newPlan(runId: string): PlanWriter {
-    return new PlanWriter(this.#redis, this.#keys, { runId, keepMs: this.#keepMs, lease: this.#writer?.lease });
+    return new PlanWriter(this.#redis, this.#keys, { runId, keepMs: this.#keepMs, writer: this.#writer });
   }
 
   /** The planned work as written down, or null before its plan is ended. */
@@ -348,8 +350,7 @@ export class Runs {
   }
 
   async #write(writes: FieldWrite[]): Promise<void> {
-    if (this.#writer) await this.#writer.write(writes);
-    else await writeFields(this.#redis, writes);
+    await writeFields(this.#redis, this.#writer, writes);
   }
 
   /** True when the work of the run is planned. */
@@ -396,7 +397,7 @@ export class Runs {
       writes.push({ hash: this.#keys.runFailures(runId), field: key, value: isFailed ? outcome : null });
     }
     if (this.#writer) this.#writer.writeLater(writes);
-    else await writeFields(this.#redis, writes);
+    else await writeFields(this.#redis, null, writes);
   }
 
   /** Keys of the resources whose tables are to be proven, in lists of at most `size`; the same lists whenever it is asked. */
@@ -427,6 +428,7 @@ export class Runs {
 
   /** What the run reports so far: items that needed no job, then those that have ended. */
   async reported(runId: string): Promise<ReportBuilder> {
+    await this.#writer?.catchUp();
     const builder = new ReportBuilder();
     const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
     if (plan) for await (const { settled } of this.#parts(runId, plan)) for (const item of settled) builder.add(item);

@@ -1,6 +1,8 @@
 // The ledger: entries and intents survive as written, and what is not understood counts as unknown.
 import { describe, expect, it } from 'vitest';
+import { JobLostError } from '../../src/model/errors.ts';
 import { manifestOfKey } from '../../src/model/key.ts';
+import type { JobWriter } from '../../src/model/lease.ts';
 import type { Intent } from '../../src/model/ledger-entry.ts';
 import { redisKeys, targetName } from '../../src/model/redis-keys.ts';
 import { entryOf, useLedger } from '../pipeline/handlers/support/job.ts';
@@ -75,6 +77,26 @@ describe('the ledger', () => {
     expect(await ledger().formerVersions('p', 'city/one/e')).toEqual(former);
     await ledger().settle('p', entryOf('city/one/e'), { former: null });
     expect(await ledger().formerVersions('p', 'city/one/e')).toBeNull();
+  });
+
+  it('takes nothing in the name of a job that another worker has', async () => {
+    const gone = () => Promise.reject(new JobLostError('gone'));
+    const lost = ledger().inNameOf({ write: gone } as unknown as JobWriter);
+    const entry = entryOf('city/one/f', { nid: '11' });
+    await ledger().put('p', entry);
+    await expect(lost.begin('p', entry.key, intent)).rejects.toThrow('gone');
+    await expect(lost.putAll('p', [{ ...entry, missingSince: 1 }])).rejects.toThrow('gone');
+    await expect(lost.rename('p', entry, 'city/one/g')).rejects.toThrow('gone');
+    expect(await ledger().known('p', entry.key)).toEqual({ entry, intent: null });
+    expect(await ledger().entry('p', 'city/one/g')).toBeNull();
+  });
+
+  it('writes any number of entries', async () => {
+    const entries = Array.from({ length: 1_001 }, (_, at) =>
+      entryOf(`crowd/a${at}`, { nid: `${at}`, missingSince: 1 }),
+    );
+    await ledger().putAll('p', entries);
+    expect((await ledger().entries({ manifest: 'crowd', portal: 'p' })).size).toBe(1_001);
   });
 
   it('remembers where the manifest of each target is', async () => {

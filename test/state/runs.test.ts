@@ -97,7 +97,8 @@ describe('a run', () => {
       claims: [{ claim: 'c1', reason: null }],
     };
     const remarks = ['`x` has no field on the portal (in "a")'];
-    const writer = { lease: { check: async () => Promise.reject(new JobLostError('gone')) } } as unknown as JobWriter;
+    const gone = async () => Promise.reject(new JobLostError('gone'));
+    const writer = { write: gone, lease: { check: gone } } as unknown as JobWriter;
     const lost = runs().inNameOf(writer).newPlan('r1');
     await expect(lost.add({ datasets: [dataset('city/x')], resources: [], settled: [], claims: [] })).rejects.toThrow(
       'gone',

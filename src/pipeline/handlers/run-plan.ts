@@ -244,8 +244,11 @@ const passGuard = async (
 /** Writes down what the comparison taught. */
 const learn = async (deps: HandlerDeps, { portal }: RunData, missing: Missing): Promise<void> => {
   for (const { from, to } of missing.renames) await deps.ledger.rename(portal, from, to);
-  for (const entry of missing.newlyMissing) await deps.ledger.put(portal, { ...entry, missingSince: Date.now() });
-  for (const entry of missing.returned) await deps.ledger.put(portal, { ...entry, missingSince: null });
+  const missingSince = Date.now();
+  await deps.ledger.putAll(portal, [
+    ...missing.newlyMissing.map((entry) => ({ ...entry, missingSince })),
+    ...missing.returned.map((entry) => ({ ...entry, missingSince: null })),
+  ]);
 };
 
 /** Takes one item down on purpose; a dataset with all its resources. */

@@ -15,7 +15,7 @@ import { newEntry } from '../../model/ledger-entry.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';
 import type { ChildKind, Planned } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import type { HandlerDeps } from './deps.ts';
+import { type HandlerDeps, inNameOf } from './deps.ts';
 import { endFailed, executeExport } from './export-run.ts';
 import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';
 import { tablesAJob } from './prove.ts';
@@ -26,14 +26,7 @@ const proofsAPage = 100;
 
 /** Returns the counts of the report; the report itself is kept with the run's record. */
 export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
-  run: async (job) => {
-    const { runId } = job.data;
-    const known = await deps.runs.report(runId);
-    const report = known ?? (await ((await deps.isCancelled(runId)) ? cancel : work)(deps, job));
-    if (job.data.release !== null && report.reason?.code !== 'cancelled') await deps.plans.dropHeld(job.data.release);
-    await closeRun(deps, job, report);
-    return report.counts;
-  },
+  run: async (job) => execute(inNameOf(deps, job), job),
   failed: async (job, reason) => {
     const { runId } = job.data;
     const startedAt = await deps.runs.begin(runId, job.data);
@@ -50,6 +43,15 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
     await closeRun(deps, job, report);
   },
 });
+
+const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredReport['counts']> => {
+  const { runId } = job.data;
+  const known = await deps.runs.report(runId);
+  const report = known ?? (await ((await deps.isCancelled(runId)) ? cancel : work)(deps, job));
+  if (job.data.release !== null && report.reason?.code !== 'cancelled') await deps.plans.dropHeld(job.data.release);
+  await closeRun(deps, job, report);
+  return report.counts;
+};
 
 const work = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredReport> => {
   const { halt, export: order } = job.data;
@@ -71,7 +73,7 @@ const publish = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Store
       { name: 'plan', on: job.data.manifest },
       (signal) => {
         deps.started(job.data);
-        return planRun({ ...deps, runs: deps.runs.inNameOf(job.writer) }, job.data, signal);
+        return planRun(deps, job.data, signal);
       },
       (planned) =>
         `${planned.datasets} datasets with work, ${planned.resources} resources with work, ${planned.settled} items unchanged`,
@@ -138,7 +140,7 @@ const workThrough = async (
   page: (index: number) => Promise<(DatasetData | ProveData)[] | null>,
 ): Promise<void> => {
   const { runId } = job.data;
-  const runs = deps.runs.inNameOf(job.writer);
+  const { runs } = deps;
   await job.pages({
     settled: await runs.settledPages(runId, kind),
     priority: await runs.priority(runId),

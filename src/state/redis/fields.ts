@@ -1,10 +1,15 @@
 // Reading large Redis hashes, sets and lists in pieces, and writing fields outside of any job.
 import type { Redis } from 'ioredis';
-import { type FieldWrite, sentValue } from '../../model/lease.ts';
+import { type FieldWrite, type JobWriter, sentValue } from '../../model/lease.ts';
 import { RedisScript } from './script.ts';
 
-/** Writes fields in one transaction. */
-export const writeFields = async (redis: Redis, writes: readonly FieldWrite[]): Promise<void> => {
+/** Writes fields in one transaction; in the name of a job where there is one, which is refused with JobLostError once it is lost. */
+export const writeFields = async (
+  redis: Redis,
+  writer: JobWriter | null,
+  writes: readonly FieldWrite[],
+): Promise<void> => {
+  if (writer) return writer.write(writes);
   const multi = redis.multi();
   for (const write of writes) {
     const { hash, field } = write;
