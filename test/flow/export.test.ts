@@ -186,6 +186,8 @@ describe('export', () => {
     expect(report.items.every(({ file }) => file === null)).toBe(true);
     expect((await filesIn(join(place.dir, 'some'))).keys().some((path) => path.includes('/data/'))).toBe(false);
     expect(readFileSync(join(place.dir, 'some', 'manifest.yaml'), 'utf8')).toContain('/sites/default/files/');
+    const none = await place.run(['export', 'local', '-o', 'none', '--only', 'Datset 1*', '--json']);
+    expect([none.code, none.out]).toEqual([3, expect.stringContaining('no dataset of the portal matches')]);
   });
 
   it('does not touch a folder that holds something else, or the export of another portal', async () => {

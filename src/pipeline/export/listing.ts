@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { maxPageSize } from '../../dataset-api/paths.ts';
-import { PortalReplyError } from '../../model/errors.ts';
+import { NotFoundError, PortalReplyError } from '../../model/errors.ts';
 import type { ExportOrder } from '../../model/export-order.ts';
 import type { NodeRow, Portal } from '../../portal-client/client.ts';
 import { uploadOf } from './describe.ts';
@@ -185,12 +185,12 @@ export interface PlannedFolder {
   why: 'new' | 'changed' | 'gone' | null;
 }
 
-/** Compares what the portal lists with the folder. Names that folders have stay. */
+/** Compares what the portal lists with the folder. Names that folders have stay. Throws {@link NotFoundError}. */
 export const planFolders = async (order: ExportOrder, listing: Listing): Promise<PlannedFolder[]> => {
   const planned: PlannedFolder[] = [];
   const taken = new Set<string>();
   const here = new Set<string>();
-  const isWanted = wantedBy(order.only);
+  const isWanted = wantedBy(order.only, listing.datasets);
   for await (const { folder, record } of records(order.folder)) {
     taken.add(folder.toLowerCase());
     if (record.node) here.add(record.node.nid);
@@ -218,18 +218,28 @@ const plannedAgain = async (order: ExportOrder, known: Known): Promise<PlannedFo
   return { folder, nid: node?.nid ?? null, title, uuid: String(uuid), published: String(status) === '1', why };
 };
 
-/** Which of the listed datasets were requested. */
-const wantedBy = (only: readonly string[] | null): ((row: ListedNode) => boolean) => {
+type Wanted = (row: ListedNode) => boolean;
+
+/** Which of the listed datasets were requested. @throws NotFoundError for a request that none of them meets */
+const wantedBy = (only: readonly string[] | null, datasets: Listing['datasets']): Wanted => {
   if (only === null) return () => true;
-  const patterns = only.map((text) => {
-    const parts = text
-      .toLowerCase()
-      .split('*')
-      .map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'));
-    return new RegExp(`^${parts.join('.*')}$`, 's');
+  const all = only.map((text): Wanted => {
+    const isWanted = wantedByText(text);
+    if (datasets.values().some(isWanted)) return isWanted;
+    throw new NotFoundError(`no dataset of the portal matches "${text}"`, {
+      hint: 'give its uuid, its node id or its whole title, which may hold `*`',
+    });
   });
-  return ({ nid, uuid, title }) =>
-    only.includes(nid) || only.includes(uuid) || patterns.some((pattern) => pattern.test(title.toLowerCase()));
+  return (row) => all.some((isWanted) => isWanted(row));
+};
+
+const wantedByText = (text: string): Wanted => {
+  const parts = text
+    .toLowerCase()
+    .split('*')
+    .map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'));
+  const pattern = new RegExp(`^${parts.join('.*')}$`, 's');
+  return ({ nid, uuid, title }) => text === nid || text === uuid || pattern.test(title.toLowerCase());
 };
 
 interface Known {
