@@ -1,8 +1,8 @@
 // `sluice status`: is it live, and if not, why?
 import { basename, relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
-import { datasetDataSchema } from '../model/job.ts';
-import { kindOfKey, resourceKey } from '../model/key.ts';
+import { datasetDataSchema, itemId } from '../model/job.ts';
+import { kindOfKey, parentKey, resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { stuckRun } from '../queue/run-watch.ts';
@@ -86,10 +86,11 @@ const findPlanned = async (runtime: Runtime, key: string) => {
     const isDataset = kindOfKey(key) === 'dataset';
     const work = await (isDataset ? runtime.runs.datasetWork(current, key) : runtime.runs.resourceWork(current, key));
     if (!work) continue;
-    const jobs = await runtime.queues.portal(target.portal).getActive();
-    const steps = jobs.map((job) => datasetDataSchema.safeParse(job?.data).data?.trace?.steps[key]);
+    const id = itemId(current, isDataset ? key : parentKey(key));
+    const job = await runtime.queues.portal(target.portal).getJob(id);
+    const steps = job && (await job.isActive()) ? datasetDataSchema.safeParse(job.data).data?.trace?.steps : null;
     const { title } = work.wish;
-    return { key, title, portal: target.portal, runId: current, step: steps.find(Boolean) ?? null };
+    return { key, title, portal: target.portal, runId: current, step: steps?.[key] ?? null };
   }
   return null;
 };

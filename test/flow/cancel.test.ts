@@ -281,7 +281,7 @@ it('a manifest of high priority takes precedence over the waiting work of anothe
   const place = makeRemotePlace(gateway.url, { portals: { local: { ...portals.local, concurrency: 1 } } });
   const [patient, urgent] = [manifestOf(place, 'patient'), manifestOf(place, 'urgent', { priority: 'high' })];
   const service = await place.serve();
-  const { held, release } = holdAfter(gateway, 2);
+  const { held, release } = holdAfter(gateway, 0);
   const asked = place.start(['publish', patient, '--json']);
   await held;
   const overtaking = place.start(['publish', urgent, '--json']);
@@ -299,6 +299,8 @@ it('a manifest of high priority takes precedence over the waiting work of anothe
     code: 3,
     out: `urgent/d11/table ("urgent 11 table" on local): not live yet: it waits in run ${runId}\n`,
   });
+  const step = async () => JSON.parse((await place.run(['status', 'patient/d0/table', '--json'])).out).step;
+  expect(await step()).toBe('create');
   expect((await place.run(['status', 'urgent/d12'])).code).toBe(2);
   release();
   const ends = await Promise.all([asked, overtaking].map(async (each) => [await each.ended, each.out()] as const));
