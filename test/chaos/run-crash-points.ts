@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createLog } from '../../src/model/log.ts';
 import { resolveBinary } from '../../src/redis-server/resolve.ts';
+import { setup as makeBundle } from '../support/bundle.ts';
 import { type Outcome, recoveryLimitMs, tryCrashPoints } from './crash-points.ts';
 import { type CrashMode, crashModes } from './support/crash-mode.ts';
 
@@ -39,6 +40,8 @@ const log = createLog({ level: 'warn', destination: process.stderr });
 process.env.REDIS_SERVER_BIN = (
   await resolveBinary({ folders: [cache], allowFetch: true, env: process.env, log })
 ).path;
+
+await makeBundle();
 
 const nameOf = ({ at, mode, point }: Outcome): string => `${mode} ${point ?? `${at}, not met`}`.slice(0, 160);
 

@@ -1,6 +1,6 @@
 // One file of the sources and most of their packages, made before the tests when something has changed: a process of
-// `sluice` that starts from it takes two thirds of the time. Processes with a preload, which reaches into modules, and
-// those of the tutorial, the package and its API start from the sources.
+// `sluice` that starts from it takes two thirds of the time. Processes with a preload that reaches into modules, and those
+// of the tutorial, the package and its API start from the sources.
 
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';

@@ -14,6 +14,8 @@ export interface SluiceOptions {
   env?: NodeJS.ProcessEnv | undefined;
   /** Module that is loaded first. */
   preload?: string | undefined;
+  /** True where that module reaches into others, which the bundle hides. */
+  fromSources?: boolean | undefined;
   /** Command with arguments that starts it, such as one that enters another network. */
   through?: string[] | undefined;
 }
@@ -43,9 +45,12 @@ export const endSluices = (): void => {
 process.once('exit', endSluices);
 
 /** Starts `sluice` with these arguments. */
-export const startSluice = (args: string[], { cwd, env = {}, preload, through = [] }: SluiceOptions): Sluice => {
+export const startSluice = (
+  args: string[],
+  { cwd, env = {}, preload, fromSources = false, through = [] }: SluiceOptions,
+): Sluice => {
   const imports = [quickPasswords, ...(preload === undefined ? [] : [preload])].flatMap((path) => ['--import', path]);
-  const program = preload === undefined ? (process.env.SLUICE_BUNDLE ?? cli) : cli;
+  const program = fromSources ? cli : (process.env.SLUICE_BUNDLE ?? cli);
   const node = [process.execPath, ...imports, program, ...args];
   const [command = '', ...rest] = [...through, ...node];
   const child = spawn(command, rest, {

@@ -22,7 +22,7 @@ const quick = {
 };
 
 /** A process beside its working directory. */
-export type Start = { env?: NodeJS.ProcessEnv; preload?: string };
+export type Start = { env?: NodeJS.ProcessEnv; preload?: string; fromSources?: boolean };
 
 /** See the head of this file. */
 export interface Place {
