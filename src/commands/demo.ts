@@ -1,6 +1,6 @@
 // `sluice demo`: the main job from end to end in a temporary folder, proven by reading everything back.
 
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +14,7 @@ import { Inboxes } from '../service/inboxes.ts';
 import { Runtime } from '../service/runtime.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
+import { makeFolder } from '../util/make-folder.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type Io, say, warn } from './io.ts';
@@ -101,7 +102,7 @@ const dropFile = async (runtime: Runtime, folder: string, io: Io): Promise<Store
   await writeFile(path, inboxManifest);
   const manifest = await loadManifest(path);
   const inbox = join(folder, 'inbox');
-  await mkdir(join(inbox, 'city-transport'), { recursive: true });
+  await makeFolder(join(inbox, 'city-transport'));
   const inboxes = new Inboxes(runtime);
   await inboxes.sync(isDropManifest(manifest) ? [manifest] : []);
   try {

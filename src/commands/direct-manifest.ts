@@ -1,10 +1,11 @@
 // `sluice publish data.csv` and `sluice publish folder/`: the manifest that the files would have had.
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import { slugOf, titleOfName } from '../dataset-api/slug.ts';
 import { UsageError } from '../model/errors.ts';
+import { makeFolder } from '../util/make-folder.ts';
 
 /** A manifest that was made of a file or folder. */
 export interface DirectManifest {
@@ -45,7 +46,7 @@ export const directManifest = async (named: string, options: DirectOptions): Pro
   if (twice) throw noManifest(named, `two of its files would have the id "${twice.id}"`);
   const pathOf = (file: string): string => (save ? relative(dirname(path), file) : file);
   const text = manifestText(data, headOf(save ? named : data), { name, portal: portalOf(config), resources }, pathOf);
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   if (save) await writeNew(path, text);
   else await writeOwn(path, { data, named, text });
   return { path, text, isSaved: save, of: named };

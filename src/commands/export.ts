@@ -1,10 +1,11 @@
 // `sluice export`: a portal as a folder of data packages, with a catalogue, and a manifest that publishes it elsewhere.
 import { hash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { errorMessage, UsageError } from '../model/errors.ts';
 import { type ExportOrder, exportedFiles } from '../model/export-order.ts';
+import { makeFolder } from '../util/make-folder.ts';
 import { type CommandDeclarations, commonOptions, parseDuration } from './declaration.ts';
 import { exitCodeOfReports } from './exit-code.ts';
 import type { CommonOptions, Io } from './io.ts';
@@ -30,7 +31,7 @@ export const exportCommand = async (portal: string, options: ExportOptions, io: 
   const name = config.portal ?? portal;
   const folder = resolve(io.cwd, options.output);
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     await access(folder, constants.W_OK);
   } catch (cause) {
     throw new UsageError(`the folder ${folder} cannot be written to: ${errorMessage(cause)}`, {

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { constants } from 'node:fs';
-import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { access, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
@@ -11,6 +11,7 @@ import { loadConfig, portalNameOf } from '../config/load.ts';
 import { errorMessage, InterruptedError, SluiceError, UsageError, unreadable } from '../model/errors.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
+import { makeFolder } from '../util/make-folder.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
@@ -56,7 +57,7 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
     ((await writeNew(root, file)) ? written : kept).push(file.path);
   }
   const inbox = await inboxOf(root);
-  await makeFolder(root, inbox);
+  await addFolder(root, inbox);
   const probe = await probeUntilLogin(root, portal, options, io);
   if (options.json) say(io, JSON.stringify({ folder: root, written, kept, portal: probe }, null, 2));
   else
@@ -87,7 +88,7 @@ const refuseExisting = async (root: string, paths: string[]): Promise<void> => {
 /** False when the file is there already. */
 const writeNew = async (root: string, { path, text, secret }: NewFile): Promise<boolean> => {
   const target = join(root, path);
-  await makeFolder(root, dirname(path));
+  await addFolder(root, dirname(path));
   try {
     await writeFile(target, text, { flag: 'wx', mode: secret ? 0o600 : 0o644 });
     return true;
@@ -97,9 +98,9 @@ const writeNew = async (root: string, { path, text, secret }: NewFile): Promise<
   }
 };
 
-const makeFolder = async (root: string, path: string): Promise<void> => {
+const addFolder = async (root: string, path: string): Promise<void> => {
   try {
-    await mkdir(join(root, path), { recursive: true });
+    await makeFolder(join(root, path));
   } catch (cause) {
     throw notWritable(root, cause);
   }

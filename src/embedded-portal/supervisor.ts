@@ -1,10 +1,11 @@
 // Keeps the embedded portal of a store served: by this process, or by another one that already does.
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalPortError } from '../model/errors.ts';
+import { makeFolder } from '../util/make-folder.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from './portal-server.ts';
 import { StoreHeldError } from './store/open.ts';
 
@@ -16,7 +17,7 @@ export const serviceAccount = 'sluice';
  */
 export const servicePassword = async (dataDir: string): Promise<string> => {
   const path = join(dataDir, 'service.password');
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeFolder(dataDir, 0o700);
   try {
     return (await readFile(path, 'utf8')).trim();
   } catch {

@@ -2,8 +2,9 @@
 
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { access, chmod, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
+import { makeFolder } from '../util/make-folder.ts';
 
 /** The programs of the host that the route needs. */
 interface DebianTools {
@@ -35,7 +36,7 @@ export const debianRoute = async (env: NodeJS.ProcessEnv): Promise<DebianTools |
  * but `<folder>/server` behind.
  */
 export const fetchFromDebian = async (options: FetchOptions): Promise<{ path: string } | { failure: string }> => {
-  await mkdir(options.folder, { recursive: true, mode: 0o700 });
+  await makeFolder(options.folder, 0o700);
   const work = await mkdtemp(join(options.folder, 'fetch-'));
   try {
     const apt = await privateApt(work, options);
@@ -56,7 +57,7 @@ type Apt = (args: string[], cwd: string) => Promise<ToolResult>;
 const privateApt = async (work: string, { env, tools }: FetchOptions): Promise<Apt> => {
   const below = (name: string): string => join(work, name);
   for (const name of ['state/lists/partial', 'cache/archives/partial', 'log', 'debs', 'server/root']) {
-    await mkdir(below(name), { recursive: true });
+    await makeFolder(below(name));
   }
   await writeFile(below('status'), '');
   const settings: [string, string][] = [

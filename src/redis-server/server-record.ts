@@ -3,11 +3,12 @@
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { lstat, mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { RedisFailedError } from '../model/errors.ts';
+import { makeFolder } from '../util/make-folder.ts';
 
 /** A process. `startedAt` is opaque, equal only for the same process; empty where the system does not provide it. */
 const processMarkSchema = z.object({ pid: z.int().positive(), startedAt: z.string() });
@@ -104,7 +105,7 @@ export const chooseSocket = async (folder: string, temporary = tmpdir()): Promis
 export const makeSocketFolder = async (socket: string, folder: string): Promise<void> => {
   const holder = dirname(socket);
   if (holder === folder) return;
-  await mkdir(holder, { mode: 0o700, recursive: true });
+  await makeFolder(holder, 0o700);
   const facts = await lstat(holder);
   if (facts.isDirectory() && facts.uid === process.getuid?.() && (facts.mode & 0o077) === 0) return;
   throw new RedisFailedError(`the folder ${holder} for the socket of the embedded Redis is not private to this user`, {

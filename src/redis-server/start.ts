@@ -1,11 +1,12 @@
 // Starts and stops the server process of the embedded Redis.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError } from '../model/errors.ts';
 import { pingState, queryServer, withConnection } from '../state/redis/connection.ts';
+import { makeFolder } from '../util/make-folder.ts';
 import { isRunning, markProcess, type ProcessMark } from './server-record.ts';
 
 /** How the server is run. */
@@ -38,7 +39,7 @@ export const startServer = async (
   spawned: (server: ProcessMark) => Promise<void>,
   signal: AbortSignal,
 ): Promise<ProcessMark> => {
-  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+  await makeFolder(settings.dataDir, 0o700);
   await setLogAside(settings.logFile);
   await rm(settings.socket, { force: true });
   const log = await open(settings.logFile, 'a', 0o600);

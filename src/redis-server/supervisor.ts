@@ -1,12 +1,13 @@
 // Keeps one Redis server alive for all processes that share a state folder.
 import { existsSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError, SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { pingState, queryServer, withConnection } from '../state/redis/connection.ts';
 import { LockFile } from '../util/lock-file.ts';
+import { makeFolder } from '../util/make-folder.ts';
 import { userCache } from '../util/user-cache.ts';
 import { resolveBinary } from './resolve.ts';
 import {
@@ -86,7 +87,7 @@ export class RedisSupervisor {
    */
   async open(): Promise<'adopted' | 'started'> {
     try {
-      await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
+      await makeFolder(this.#options.folder, 0o700);
       this.#lock = new LockFile(join(this.#options.folder, 'users.lock'));
       const how = await this.#enter(this.#lock);
       this.#watching = this.#watch(this.#lock);

@@ -1,8 +1,9 @@
 // The wishes of a source in its order. Many lie in a file, so that memory does not grow with the source.
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DatasetWish } from '../model/wish.ts';
+import { makeFolder } from '../util/make-folder.ts';
 
 /** A page is closed when it has as many datasets, or datasets and resources. */
 const pageDatasets = 200;
@@ -101,7 +102,7 @@ export class WishList {
 
 /** A file that the system removes with the process, whatever that dies of. */
 const openUnnamed = async (folder: string): Promise<FileHandle> => {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, 0o700);
   const path = join(folder, `wishes-${randomUUID()}.json`);
   const file = await open(path, 'wx+', 0o600);
   await unlink(path);

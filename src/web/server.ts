@@ -1,5 +1,5 @@
 // The one HTTP server of the service: its parts, a file each, on one address.
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FastifyInstance, fastify } from 'fastify';
 import { isLoopback, urlHost } from '../config/addresses.ts';
@@ -7,6 +7,7 @@ import { UsageError } from '../model/errors.ts';
 import { Overview } from '../service/overview.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
 import { endConnectionsOnClose } from '../util/http.ts';
+import { makeFolder } from '../util/make-folder.ts';
 import { healthPart, metricsPart, readyPart } from './monitoring.ts';
 import { pagesPart } from './pages/pages.ts';
 import type { WebContext, WebPart } from './part.ts';
@@ -51,7 +52,7 @@ export const serveWeb = async (runtime: Runtime, served?: () => readonly KnownTa
   const { stateDir, web } = runtime.config;
   const app = await webApp(runtime, served);
   // With a Redis and portals elsewhere nothing else needs the state folder.
-  await mkdir(stateDir, { recursive: true });
+  await makeFolder(stateDir);
   const url = await listen(app, web);
   await writeFile(healthFile(stateDir), `${url}/healthz\n`);
   return {

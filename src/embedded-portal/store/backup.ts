@@ -1,9 +1,10 @@
 // Copies a store while it is served: one state of the database with every file that it names.
 import { constants, existsSync, linkSync, readdirSync } from 'node:fs';
-import { copyFile, link, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { copyFile, link, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PortalStoreError } from '../../model/errors.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { syncPath } from './writer.ts';
 
 /** What a backup holds. */
@@ -38,7 +39,7 @@ export const backupStore = async (dataDir: string, target: string): Promise<Back
   const partial = `${to}.partial-${process.pid}`;
   try {
     for (const folder of [partial, join(partial, 'files'), join(partial, 'tables')]) {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await makeFolder(folder, 0o700);
     }
     const facts = await collect(from, partial);
     for (const path of [join(partial, 'portal.db'), join(partial, 'files'), join(partial, 'tables'), partial]) {

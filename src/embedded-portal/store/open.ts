@@ -1,10 +1,11 @@
 // The store of a portal: its folder, its database, the tables.
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PortalPortError, PortalStoreError } from '../../model/errors.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
 import { LockFile } from '../../util/lock-file.ts';
+import { makeFolderSync } from '../../util/make-folder.ts';
 import { Files } from './files.ts';
 import { Flood } from './flood.ts';
 import { Nodes } from './nodes.ts';
@@ -95,7 +96,7 @@ export const openStore = (dir: string) => {
   const filesDir = join(dir, 'files');
   try {
     for (const folder of [dir, filesDir]) {
-      mkdirSync(folder, { recursive: true });
+      makeFolderSync(folder);
       keepPrivate(folder, 0o700);
     }
   } catch (cause) {

@@ -1,12 +1,13 @@
 // The bytes of a catalogue: a local file, or the web, with the last version kept for conditional requests.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { SourceMissingError, unreadable } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
 import { validatorsSchema } from '../fetch/policy.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
@@ -81,7 +82,7 @@ const fileOf = (folder: string, sha256: string): string => join(folder, `${sha25
 
 /** What is known of the version here; null where its bytes are missing or not what they were. */
 const noteOf = async (folder: string, url: string): Promise<z.infer<typeof noteSchema> | null> => {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   try {
     const note = noteSchema.parse(JSON.parse(await readFile(join(folder, 'note.json'), 'utf8')));
     const hash = createHash('sha256');

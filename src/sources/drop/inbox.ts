@@ -1,10 +1,11 @@
 // The inbox: a watched folder whose settled files are claimed, each once, none partial, and handed over in batches.
 import { existsSync, readdirSync } from 'node:fs';
-import { lstat, mkdir, realpath } from 'node:fs/promises';
+import { lstat, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import type { DropManifest } from '../manifest/schema.ts';
 import { describedBadly } from '../manifest/sidecars.ts';
 import { type Claim, foldersOf, type InboxFolders, parseClaimId } from './claim.ts';
@@ -76,11 +77,11 @@ export const openInbox = async (options: InboxOptions): Promise<Inbox> => {
 
 const makeFolders = async (folder: string, log: Log): Promise<InboxFolders> => {
   try {
-    const made = await mkdir(folder, { recursive: true });
+    const made = await makeFolder(folder);
     if (made !== undefined)
       log.warn({ inbox: folder }, 'the watched folder did not exist and was created: is its name right?');
     const folders = foldersOf(await realpath(folder));
-    await mkdir(folders.spool, { recursive: true });
+    await makeFolder(folders.spool);
     for (const own of [join(folders.inbox, '.sluice'), folders.spool]) {
       if (!(await lstat(own)).isDirectory()) throw new Error(`${own} is a symbolic link`);
     }

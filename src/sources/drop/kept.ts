@@ -1,8 +1,9 @@
 // The last good file of each resource, kept in the state folder so that it can be attached again when its successor fails.
 import { constants, existsSync, renameSync, writeFileSync } from 'node:fs';
-import { copyFile, mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
+import { copyFile, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { keepPrivate } from '../../util/file-calls.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { exists, isErrno, unless } from './durable.ts';
 import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
 
@@ -107,7 +108,7 @@ export class KeptFiles {
     const part = `${target}.${process.pid}.part`;
     const isCopied = await copyTo(part, file).catch(async (error: unknown) => {
       if (!isErrno(error, 'ENOENT')) throw error;
-      await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+      await makeFolder(dirname(target), 0o700);
       return copyTo(part, file);
     });
     if (!isCopied) return false;

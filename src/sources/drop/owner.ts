@@ -1,12 +1,13 @@
 // Ownership of a spool: the one Redis it is tied to, and the live watcher that makes a claim.
 import { randomBytes } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
-import { mkdir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
+import { readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { StateMismatchError } from '../../model/errors.ts';
 import { parsedJson } from '../../util/json.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
 
 /**
@@ -16,7 +17,7 @@ import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
  */
 export const pairSpool = async (spool: string, id: string): Promise<void> => {
   const path = join(spool, '.sluice-id');
-  await mkdir(spool, { recursive: true });
+  await makeFolder(spool);
   if ((await unless(readFile(path, 'utf8'), ['ENOENT'], null)) === null) {
     const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
     await writeFile(temporary, `${id}\n`);
@@ -74,7 +75,7 @@ export const openOwner = async (spool: string): Promise<Owner> => {
   const host = hostOfPids();
   const pathOf = (of: string): string => join(folder, `${of}.json`);
   const own = pathOf(token);
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const sign = `${JSON.stringify({ host, pid: process.pid })}\n`;
   await writeFile(own, sign);
   livesHere.add(token);

@@ -1,9 +1,10 @@
 // The spool: claims that wait for their run, and the two ways out of it. Each way may be killed at any line and called again.
 
-import { lstat, mkdir, readdir, rename, unlink } from 'node:fs/promises';
+import { lstat, readdir, rename, unlink } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
 import { dump } from 'js-yaml';
 import type { Reason } from '../../model/report.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import {
   type Claim,
   claimPaths,
@@ -109,7 +110,7 @@ export const archiveClaim = async (
   const state = await stateOfFile(claim);
   if (state === 'grown') return await reopen(claim);
   const target = archiveTarget(claim);
-  await mkdir(dirname(target), { recursive: true });
+  await makeFolder(dirname(target));
   if (mended.length > 0 && state === 'whole') {
     const note = dump({ file: claim.dropped, when: new Date().toISOString(), sha256: claim.sha256, mended });
     await writeDurably(`${target}${mendsEnding}`, note, folderOfClaim(claim));
@@ -129,7 +130,7 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<Way
   const folder = join(foldersOfClaim(claim).quarantine, claim.dataset);
   const target = join(folder, `${claim.resource}-${stamp(claim.claimedAt)}${extname(claim.name)}`);
   if (state === 'whole') {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     // What a kill leaves of it goes with the claim.
     await writeDurably(
       `${target}.reason.yaml`,

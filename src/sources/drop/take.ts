@@ -1,6 +1,7 @@
 // Moves settled files out of the inbox, and takes over abandoned claims.
-import { access, constants, lstat, mkdir, readdir, realpath, rename, unlink } from 'node:fs/promises';
+import { access, constants, lstat, readdir, realpath, rename, unlink } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
+import { makeFolder } from '../../util/make-folder.ts';
 import { claimId, claimPaths, parseClaimId, readClaim, removeClaimFolder } from './claim.ts';
 import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
 import { linkReason } from './inbox-view.ts';
@@ -49,9 +50,9 @@ const moveIn = async ({ inbox, dropped, folder, marker }: TakeOptions): Promise<
   const file = join(inbox, dropped);
   await access(file, constants.R_OK);
   if (await leavesInbox(inbox, dropped)) return { outcome: 'left', reason: linkReason };
-  await mkdir(dirname(paths.file), { recursive: true });
+  await makeFolder(dirname(paths.file));
   if (marker !== null) {
-    await mkdir(dirname(paths.marker), { recursive: true });
+    await makeFolder(dirname(paths.marker));
     await rename(join(inbox, marker), paths.marker);
   }
   await rename(file, paths.file);

@@ -1,9 +1,10 @@
 // Files of the web on this host while they are on their way to a portal: one folder for each portal and resource.
-import { mkdir, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { parsedJson } from '../../util/json.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { isErrno, unless, writeDurably } from '../drop/durable.ts';
 import type { Fetcher } from './fetch.ts';
 import type { FetchOptions, Validators } from './policy.ts';
@@ -94,7 +95,7 @@ export class FetchedFiles {
   }
 
   private async note(folder: string, facts: Facts): Promise<FetchedFile> {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     await writeDurably(noteOf(folder), JSON.stringify(facts));
     return present(facts, join(folder, 'content'));
   }

@@ -1,9 +1,10 @@
 // A partial download: `<file>.part`, with a note of the safe bytes and the version they belong to.
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { SourceUnreachableError } from '../../model/errors.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { isErrno, syncFolder, unless, writeDurably } from '../drop/durable.ts';
 
 /** How much, or for how long (ms), may be written before it is noted as safe. */
@@ -73,7 +74,7 @@ export class Part {
 
   /** Begins an empty part in a new file, so that another process which still writes to an older one does no harm. */
   static async begin(into: string, note: Omit<Note, 'safeBytes'>): Promise<Part> {
-    await mkdir(dirname(into), { recursive: true });
+    await makeFolder(dirname(into));
     await discardPart(into);
     const handle = await open(partOf(into), 'wx');
     return new Part(into, handle, { note, hash: createHash('sha256'), bytes: 0 });

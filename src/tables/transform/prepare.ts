@@ -1,7 +1,7 @@
 // Makes the canonical CSV of a source by its recipe, off the event loop.
 
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import {
   errorMessage,
@@ -15,6 +15,7 @@ import {
   TableStepError,
 } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { SilentError, WorkerPool } from '../worker-pool.ts';
 import type { MadeTable, PrepareAnswer, PrepareTask } from './prepare-worker.ts';
 import type { Limits } from './row.ts';
@@ -76,7 +77,7 @@ const limitsOf = ({ maxBytes, rowBytes }: PrepareOptions): Limits => ({
 export const prepareTable = async (options: PrepareOptions): Promise<Prepared> => {
   const { path, name, recipe, folder, label, rejects, signal } = options;
   if (recipe.fault !== null) throw new TableStepError(recipe.fault, { hint: 'fix the manifest or the file it names' });
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const into = join(folder, `${label}.${randomUUID()}.csv`);
   const rejected = `${into}.rejects`;
   const task = { path, name, recipe, into, rejects: rejected, limits: limitsOf(options) };
@@ -151,7 +152,7 @@ const keepRejects = async (from: string, to: string | null): Promise<string | nu
     await rm(from, { force: true });
     return null;
   }
-  await mkdir(dirname(to), { recursive: true });
+  await makeFolder(dirname(to));
   try {
     await rename(from, to);
     return to;

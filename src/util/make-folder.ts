@@ -1,0 +1,45 @@
+// Folders, made with those above them.
+import { existsSync, mkdirSync } from 'node:fs';
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/**
+ * Makes a folder and those above it, with `mode` (0o777 without the umask); returns the topmost that was missing, undefined
+ * where it was there. Throws what `mkdir` does. (With `recursive` that never ends where a folder that exists takes no other
+ * and answers ENOENT, as /proc and automounted folders do.)
+ */
+export const makeFolder = async (path: string, mode?: number): Promise<string | undefined> => {
+  try {
+    await mkdir(path, mode);
+    return path;
+  } catch (error) {
+    if (await isFolder(path)) return undefined;
+    if (!isMissing(error) || dirname(path) === path) throw error;
+  }
+  const made = await makeFolder(dirname(path), mode);
+  try {
+    await mkdir(path, mode);
+  } catch (error) {
+    if (!(await isFolder(path))) throw error; // another process may have made it just now
+  }
+  return made ?? path;
+};
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (facts) => facts.isDirectory(),
+    () => false,
+  );
+
+const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+/** As {@link makeFolder}, before the event loop has anything else to do. */
+export const makeFolderSync = (path: string): void => {
+  if (existsSync(path)) return;
+  makeFolderSync(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if (!existsSync(path)) throw error;
+  }
+};
