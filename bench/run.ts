@@ -11,6 +11,7 @@ const benches: Record<string, () => Promise<{ run(options: BenchOptions): Promis
   check: () => import('./check.ts'),
   workers: () => import('./workers.ts'),
   scale: () => import('./scale.ts'),
+  queue: () => import('./queue.ts'),
   web: () => import('./web.ts'),
 };
 
