@@ -2,10 +2,12 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Report, reportSchema } from '../../src/model/report.ts';
 import type { PlacedFinding } from '../../src/pipeline/export/summary.ts';
-import type { Caller, TestPortal } from '../support/portal.ts';
+import { type Caller, startTestPortal, type TestPortal } from '../support/portal.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { generatePortal } from './support/generated-portal.ts';
 import { makePlace, type Place } from './support/place.ts';
@@ -155,6 +157,28 @@ describe('export', () => {
     const body = { type: 'resource', title: 'Fresh', uid: '1', field_dataset_ref: { und: [{ target_id: parent }] } };
     await many.admin.create(body);
     expect((await done()).some((key) => key.endsWith('/fresh'))).toBe(true);
+  });
+
+  it('reports a resource that joined a dataset whose node tells nothing of it', async () => {
+    const dataDir = tempDir();
+    const portal = await startTestPortal({ dataDir });
+    const admin = await portal.as('admin');
+    const nid = await admin.create({ type: 'dataset', title: 'Parks' });
+    const place = makePlace(remoteConfig(portal.url, { username: 'admin' }));
+    writePassword(place.dir, 'pass');
+    const quiet = { portal, place, admin, gateway: await openGateway(portal.url) };
+    await exported(quiet, 'joined');
+    // Saved twice in one second, the dataset shows the same time; a rewrite of its links makes no revision everywhere.
+    const database = new DatabaseSync(join(dataDir, 'portal.db'));
+    const row = database.prepare('SELECT vid, changed FROM node WHERE nid = ?').get(nid);
+    await admin.create({ type: 'resource', title: 'Fresh', field_dataset_ref: { und: [{ target_id: nid }] } });
+    database.prepare('UPDATE node SET vid = ?, changed = ? WHERE nid = ?').run(row?.vid ?? 0, row?.changed ?? 0, nid);
+    database.close();
+    const { items } = await exported(quiet, 'joined');
+    expect(items.map(({ key, outcome }) => [key.slice(key.indexOf('/')), outcome])).toEqual([
+      ['/parks', 'done'],
+      ['/parks/fresh', 'done'],
+    ]);
   });
 
   it('takes without a login what the public may read', async () => {

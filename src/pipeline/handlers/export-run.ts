@@ -70,7 +70,7 @@ export const executeExport = async (
       hint: 'export again, when no other export writes into that folder',
     });
   const totals = await job.step({ name: 'complete', on: order.folder, light: true }, async (signal) =>
-    completeExport(await tools(signal), job, { order, listing }),
+    completeExport(deps, job, { order, listing, tools: await tools(signal) }),
   );
   const gathered = await reportItems(deps, job, order);
   const report = gathered.end({
@@ -147,12 +147,15 @@ export const endFailed = async (deps: HandlerDeps, runId: string, key: string, r
 
 /** What can only be done when all datasets are here. */
 const completeExport = async (
-  tools: ExportTools,
+  deps: HandlerDeps,
   job: RunJob,
-  { order, listing }: { order: ExportOrder; listing: KeptListing },
+  { order, listing, tools }: { order: ExportOrder; listing: KeptListing; tools: ExportTools },
 ): Promise<ExportTotals> => {
   const root = order.folder;
-  if (order.only === null) await exportStrays(tools, order, listing);
+  if (order.only === null) {
+    const joined = await exportStrays(tools, order, listing);
+    for (const { folder, record } of joined) await reportJoined(deps, job, folder, record);
+  }
   const groups = new Map(Object.entries(listing.groups));
   await completeRecords({ portal: tools.portal, about: tools.about, root, groups, signal: tools.signal });
   const totals = await totalsOf(root, tools.about);
@@ -165,8 +168,31 @@ const completeExport = async (
   return totals;
 };
 
-/** Exports the resources that no list of a dataset names: with the dataset that they name themselves, or alone. */
-const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: KeptListing): Promise<void> => {
+/** A dataset that was unchanged is reported as exported where a resource joined it. */
+const reportJoined = async (
+  { runs }: HandlerDeps,
+  { data: { runId, manifest } }: RunJob,
+  folder: string,
+  { node }: DatasetRecord,
+): Promise<void> => {
+  const key = datasetKey(manifest, folder);
+  const record = await runs.record(runId, key);
+  if (record.ended) return;
+  await runs.keep(runId, key, {
+    ...record,
+    ended: datasetItem(key, node, { outcome: 'done', actions: ['exported'] }),
+  });
+};
+
+/**
+ * Exports the resources that no list of a dataset names: with the dataset that they name themselves, or alone. Returns those
+ * datasets.
+ */
+const exportStrays = async (
+  tools: ExportTools,
+  order: ExportOrder,
+  listing: KeptListing,
+): Promise<{ folder: string; record: DatasetRecord }[]> => {
   await removeJoined(tools, order);
   const known = new Map<string, string>();
   const folders = new Map<string, string>();
@@ -192,11 +218,14 @@ const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Kep
     },
   );
   const byNumber = (a: string, b: string): number => Number(a) - Number(b);
+  const joined: { folder: string; record: DatasetRecord }[] = [];
   await eachAtOnce(
     [...more].sort(([a], [b]) => byNumber(a, b)),
     straysAtOnce,
     async ([nid, nids]) => {
-      await exportDataset(tools, { order, folder: folders.get(nid) ?? '', nid, more: nids.sort(byNumber) });
+      const folder = folders.get(nid) ?? '';
+      const exported = await exportDataset(tools, { order, folder, nid, more: nids.sort(byNumber) });
+      if (exported) joined.push({ folder, record: exported.record });
     },
   );
   const taken = new Set((await datasetFolders(order.folder)).map((name) => name.toLowerCase()));
@@ -204,6 +233,7 @@ const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Kep
     const folder = slugName(`no-dataset-${nid}`, nid, taken);
     await exportDataset(tools, { order, folder, nid: null, more: [nid] });
   }
+  return joined;
 };
 
 /** Marks the packages of resources that were in no dataset, and are in one now, as removed. */
