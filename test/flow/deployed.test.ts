@@ -139,7 +139,10 @@ describe.each(['dkan-7.18', 'dkan-7.18.16'])('%s', (profile) => {
       // The status of an import is asked for until it has ended: on a busy machine more than once.
       const isStatus = ({ method, path }: Passed): boolean => method === 'GET' && path.includes('/datastore/');
       const statuses = new Set(requests.filter(isStatus).map(({ path }) => path));
-      return requests.filter((request) => !isStatus(request)).length + statuses.size;
+      // What a deadlock undid, which happens at random, is sent again after a look.
+      const sent = requests.filter(({ method, path }) => method === 'POST' && /\/(?:node|attach_file)$/.test(path));
+      const again = sent.length - new Set(sent.map(({ path, body }) => (path.endsWith('/node') ? body : path))).size;
+      return requests.filter((request) => !isStatus(request)).length + statuses.size - 2 * again;
     };
     const created = await count(write(place, 'many', { tables: tables(1) }));
     const changed = await count(write(place, 'many', { tables: tables(2) }));
