@@ -53,9 +53,9 @@ const expectWhole = async (place: Place, manifest: string, portal: string, items
 };
 
 describe('a portal that was exported', () => {
-  it.each(['dkan-7.18', 'dkan-7.18.16', 'spec'] as const)('is the same after publishing on %s', async (profile) => {
-    const source = await (await generatePortal({ datasets: 18, resources: 40, profile })).serve(profile);
-    const target = await emptyTarget(profile);
+  it('is the same after publishing on another one', async () => {
+    const source = await (await generatePortal({ datasets: 18, resources: 40 })).serve('dkan-7.18');
+    const target = await emptyTarget('dkan-7.18');
     const place = placeWith({ source, target });
     const manifest = await move(place, 'source', 'target');
     const before = await contentsOf(source);

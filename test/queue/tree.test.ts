@@ -108,17 +108,6 @@ describe('a job whose lock a live worker lost', () => {
   });
 });
 
-describe('a run or trigger that kills its worker', () => {
-  it('is given up as poison after five kills in the same step, with that reason', async () => {
-    await toy.addRun('r6-deadly', ['deadly']);
-    const data = { ...(await toy.queues.runs.getJob('r6-deadly'))?.data, kind: 'trigger' };
-    await toy.queues.runs.add('trigger', data, toy.queues.runOptions('t6-deadly'));
-    await toy.startUntil(async () => (await toy.redis.hlen('toy.failed')) === 2);
-    expect(await toy.redis.hget('toy.failed', 'r6-deadly')).toBe('poison-job');
-    expect(await toy.redis.hget('toy.failed', 't6-deadly')).toBe('the worker was killed 5 times in step start');
-  });
-});
-
 describe('jobs that were hit twice', () => {
   it('go on one by one, so none is blamed for what they do together', async () => {
     const keys = ['crowd-1', 'crowd-2', 'crowd-3', 'crowd-4'];
