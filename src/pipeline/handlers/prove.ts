@@ -9,7 +9,7 @@ import { eachAtOnce } from '../../util/concurrency.ts';
 import { hasShape } from '../compare/prove.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { formerWith } from './guard-table.ts';
-import { type Item, workLost } from './item.ts';
+import { type Item, noteFound, workLost } from './item.ts';
 import { ItemRunner } from './item-runner.ts';
 import { publishResource } from './resource.ts';
 
@@ -76,7 +76,13 @@ const proveTables = async (
 };
 
 const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | null): Promise<void> => {
-  if (seen && isWhole(seen)) return settle(deps, item, seen.unproven);
+  if (seen && isWhole(seen)) {
+    if (item.resumed) {
+      const { entry, intent } = await deps.ledger.known(item.portal, item.key);
+      await noteFound(item, entry, intent);
+    }
+    return settle(deps, item, seen.unproven);
+  }
   if (seen) await item.note(`the table is not verified as complete: ${found(seen)}; checking further`);
   await publishResource(deps, item, { datasetNid: null, provesNow: true, isNewDataset: false });
 };

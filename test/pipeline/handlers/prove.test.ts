@@ -1,0 +1,67 @@
+// A job that proves tables: what it says after a kill.
+import { expect, it } from 'vitest';
+import type { JobContext } from '../../../src/model/job.ts';
+import { redisKeys } from '../../../src/model/redis-keys.ts';
+import type { HandlerDeps } from '../../../src/pipeline/handlers/deps.ts';
+import { proveHandler } from '../../../src/pipeline/handlers/prove.ts';
+import type { Portal } from '../../../src/portal-client/client.ts';
+import { type ResourceWork, Runs } from '../../../src/state/runs.ts';
+import { entryOf, nodeWish, useLedger } from './support/job.ts';
+
+const { ledger, redis } = useLedger();
+const key = 'm/d/t';
+
+it('a resumed proof says what it found before it takes the table for live', async () => {
+  const runs = new Runs(redis(), redisKeys('test'), 60_000);
+  const wish = nodeWish(key);
+  await runs.begin('r', { manifest: 'm', portal: 'p' });
+  const plan = runs.newPlan('r');
+  const source = { kind: 'file', path: '/t.csv', name: 't.csv' };
+  const work = { why: 'new', source: null, removal: null, onDrift: 'hold', createMissing: false };
+  const full = { ...wish, datasetKey: 'm/d', metadataFingerprint: 'f', source, import: 'auto' };
+  const resource = { ...work, wish: full } as unknown as ResourceWork; // all that a proof reads
+  await plan.add({ datasets: [], resources: [resource], settled: [], claims: [] });
+  await plan.end([]);
+  const file = { fid: '3', name: 't.csv', bytes: 9, sha256: 'a'.repeat(64), url: null };
+  const good = { ...file, rows: 2, delimiter: ',' };
+  const unproven = { nid: '7', uuid: wish.uuid, rows: 2, columns: 1, good, version: null };
+  await runs.keep('r', key, { actions: ['imported'], unproven, attempts: 1, ms: 1, ended: null });
+  await ledger().put('p', entryOf(key, { nid: '7', uuid: wish.uuid }));
+  await ledger().begin('p', key, { action: 'import', nid: '7', at: 1 });
+
+  const portal = {
+    inNameOf: () => portal,
+    datastore: { tableSizes: async () => new Map([[wish.uuid, { rows: 2, columns: 1 }]]) },
+  } as unknown as Portal;
+  const deps = {
+    ledger: ledger(),
+    runs,
+    portal: () => portal,
+    isShared: async () => false,
+    settings: { importsTogether: () => true },
+    kept: { forget: async () => undefined },
+  } as unknown as HandlerDeps;
+  const said: string[] = [];
+  const { signal } = new AbortController();
+  const job = {
+    data: { kind: 'prove', runId: 'r', manifest: 'm', portal: 'p', key, keys: [key] },
+    attempt: 1,
+    isLast: false,
+    signal,
+    writer: null,
+    poisonOf: () => null,
+    item: () => ({
+      resumed: true,
+      lastStep: null,
+      step: async (label: { name: string }, run: (signal: AbortSignal) => Promise<unknown>) => {
+        said.push(label.name);
+        return run(signal);
+      },
+      note: async (line: string) => void said.push(line),
+      end: () => undefined,
+    }),
+  } as unknown as JobContext<'prove'>;
+  await proveHandler(deps).run(job);
+  expect(said).toEqual(['found node 7, an import under way: looking whether it took effect', 'prove']);
+  expect(await ledger().known('p', key)).toMatchObject({ entry: { live: true, rows: 2 }, intent: null });
+});
