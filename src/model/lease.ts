@@ -22,7 +22,7 @@ export interface JobWriter {
    * effect of a portal write whose intent stays open until then.
    */
   writeLater(writes: readonly FieldWrite[]): void;
-  /** Resolves when no field is buffered: what this job reads afterwards includes what it wrote. */
+  /** Resolves when all fields are written, so that what this job reads afterwards includes them; rejects where that failed. */
   catchUp(): Promise<void>;
 }
 

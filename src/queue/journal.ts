@@ -99,6 +99,8 @@ export class JobJournal implements JobWriter {
   }
 
   async catchUp(): Promise<void> {
+    await this.#sending;
+    if (this.#failure !== null) throw this.#failure;
     if (this.#fields.size > 0) await this.#send();
   }
 

@@ -121,6 +121,14 @@ describe('what is buffered', () => {
     expect(await textsOf('q.log')).toEqual(['one']);
   });
 
+  it('that is refused while it is sent by itself is no basis for what is read next', async () => {
+    const journal = journalOn(redis);
+    await redis.set(lock, 'of another');
+    journal.writeLater([own('a', '1')]);
+    await expect(journal.flush()).rejects.toThrow(JobLostError);
+    await expect(journal.catchUp()).rejects.toThrow(JobLostError);
+  });
+
   it('is forgotten once the job is another worker’s', async () => {
     const journal = journalOn(redis);
     journal.writeLater([own('a', '1')]);
