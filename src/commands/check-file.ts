@@ -298,7 +298,7 @@ const rejectedText = ({ rows, examples }: { rows: number; examples: string[] }):
   `${plural(rows, 'bad row')} left out: ${examples.slice(0, 3).join('; ')}${rows > 3 ? '; …' : ''}`;
 
 /** What a manifest publishes. */
-export interface Contents {
+interface Contents {
   /** Its files. */
   sources: PublishedFile[];
   problems: FileProblem[];
@@ -307,7 +307,7 @@ export interface Contents {
 }
 
 /** See the head of this file. Throws what gathering throws where a list as a whole cannot be read. */
-export const inspectManifest = async (manifest: Manifest, signal: AbortSignal): Promise<Contents> => {
+const inspectManifest = async (manifest: Manifest, signal: AbortSignal): Promise<Contents> => {
   if ('datasets' in manifest) return contentsOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [] });
   if ('catalogue' in manifest) return inspectCatalogueManifest(manifest, signal);
   if (!('index' in manifest) && !('datapackages' in manifest)) return { sources: [], problems: [] };
@@ -332,11 +332,11 @@ const inspectCatalogueManifest = async (manifest: CatalogueManifest, signal: Abo
 };
 
 /** As {@link inspectManifest}, of a catalogue that no manifest names. */
-export const inspectCatalogue = (path: string, signal: AbortSignal): Promise<Contents> =>
+const inspectCatalogue = (path: string, signal: AbortSignal): Promise<Contents> =>
   inspectCatalogueManifest({ ...unwritten('catalogue', path), catalogue: resolveCatalogue(path, '/') }, signal);
 
 /** As {@link inspectManifest}, of a data package that no manifest names. */
-export const inspectPackage = async (path: string): Promise<Contents> =>
+const inspectPackage = async (path: string): Promise<Contents> =>
   contentsOf(await gatherPackages({ ...unwritten('package', path), datapackages: [path] }));
 
 /** A manifest made for a file without one. */

@@ -1,5 +1,4 @@
 // `sluice init`: prompts for the portal and writes a configuration and manifests to begin with.
-
 import { once } from 'node:events';
 import { constants } from 'node:fs';
 import { access, readFile, writeFile } from 'node:fs/promises';
@@ -270,10 +269,10 @@ export const commands = {
 } satisfies CommandDeclarations;
 
 /** True at an interactive terminal. */
-export const canPrompt = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
+const canPrompt = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
 
 /** Asks line by line; `close()` gives the terminal back. */
-export class Prompt {
+class Prompt {
   readonly #lines: Interface;
   readonly #io: Io;
   readonly #ended = new AbortController();

@@ -243,6 +243,7 @@ export class PlanWriter {
   async end(remarks: string[], priority: RunPriority = 'normal'): Promise<PlannedCounts> {
     const { datasets, resources } = this.#counts;
     await this.#writer?.lease.check();
+    // First, so that a plan that counts never expires.
     await this.#redis.persist(this.#keys.runPlan(this.#runId, this.#id));
     const run = {
       total: String(datasets + resources),
