@@ -6,7 +6,7 @@ import { nextStart, type Schedule } from '../model/schedule-times.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
 import { type RequestedRun, runNow } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
-import { knownPaths, loadKnown, manifestNamed } from '../service/manifests.ts';
+import { knownPaths, loadSound, manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
@@ -14,7 +14,7 @@ import { type LastRun, lastRuns, lastTriggers, type TriggerRecord } from '../sta
 import { plural } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say, warn } from './io.ts';
 import { awaitReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
@@ -42,13 +42,13 @@ export const schedulesCommand = async (paths: string[], options: CommonOptions, 
   withRuntimeOf('schedules', options, io, async (runtime) => {
     const kept = await keptSchedules(runtime.queues);
     const asked = paths.length > 0 ? paths.map((path) => resolve(io.cwd, path)) : await knownPaths(runtime, kept);
-    const { manifests, faulty } = await loadKnown(asked);
+    const { manifests, faulty } = await loadSound(asked);
     const rows = await rowsOf(runtime, manifests, kept);
     const service = (await runtime.workerRoles()).includes('start');
     if (options.json) say(io, JSON.stringify({ service, schedules: rows }, null, 2));
     else
       for (const line of [...rows.flatMap((row) => rowLines(row, service)), ...remarks(rows, service)]) say(io, line);
-    for (const { path, error } of faulty) warn(io, `left out: ${path}: ${error.message}`);
+    for (const { path, error } of faulty) warn(io, `skipped: ${path}: ${error.message}`);
     return faulty.length > 0 ? exitCodes.usage : exitCodes.ok;
   });
 
@@ -101,7 +101,7 @@ const rowLines = (row: ScheduleRow, service: boolean): string[] => {
     ...(row.running === null ? [] : [`  now   run ${row.running}`]),
     ...(next === null ? [] : [`  next  ${localTime(next, zone)}`]),
     `  last  ${row.lastRun === null ? 'never' : lastText(row.lastRun, zone)}`,
-    ...(row.lastDue?.did === 'skip' ? [`  ${localTime(row.lastDue.at, zone)} left out: ${row.lastDue.why}`] : []),
+    ...(row.lastDue?.did === 'skip' ? [`  ${localTime(row.lastDue.at, zone)} skipped: ${row.lastDue.why}`] : []),
   ];
 };
 

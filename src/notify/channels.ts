@@ -19,55 +19,70 @@ export type Post = (
   posting: { headers: Record<string, string>; body: string; signal: AbortSignal },
 ) => Promise<number>;
 
+/** Who is posted to, and what, as messages name them. */
+interface Delivery {
+  /** Such as `the webhook`. */
+  receiver: string;
+  /** Such as `a notice`. */
+  what: string;
+  hint: string;
+  /** For addresses that must be guarded; without it any address is reached. */
+  post?: Post | undefined;
+}
+
 /**
- * Posts a notice; any 2xx answer is success, redirects are not followed. Headers: `sluice-event`, `sluice-notice` (the id,
- * the same for every repeat) and, with a secret, `sluice-signature`. `post` is for addresses that must be guarded.
- * @throws NoticeFailedError, or SourceRefusedError where `post` refuses the address; the messages hold no more of it than
- * its origin.
+ * Posts once; any 2xx answer is success, redirects are not followed.
+ * @throws NoticeFailedError, or SourceRefusedError where `post` refuses the address; messages hold no more of it than its origin
  */
-export const sendWebhook = async (
-  notice: Notice,
-  to: { url: string; secret: string | null; post?: Post },
-  signal: AbortSignal,
+export const deliver = async (
+  url: string,
+  { receiver, what, hint, post = postDirectly }: Delivery,
+  posting: Parameters<Post>[1],
 ): Promise<void> => {
-  const body = JSON.stringify(notice);
-  const origin = new URL(to.url).origin;
-  let status: number;
-  try {
-    status = await (to.post ?? postDirectly)(to.url, {
-      body,
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': 'sluice',
-        'sluice-event': notice.event,
-        'sluice-notice': notice.id,
-        ...(to.secret === null ? {} : { 'sluice-signature': signatureOf(body, to.secret) }),
-      },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(deliveryMs)]),
-    });
-  } catch (cause) {
-    if (cause instanceof SourceRefusedError) {
-      throw new SourceRefusedError(`the webhook at ${origin} is not notified: ${cause.message}`, {
-        hint: 'if this is intended, add its host to `sources.allow` in the configuration; `notify.webhook` in the configuration may be internal',
-        cause,
-      });
-    }
-    const why = errorMessage(cause);
-    throw new NoticeFailedError(`the webhook at ${origin} rejected a notice: ${why.replaceAll(to.url, origin)}`, {
-      hint: 'check notify.webhook.url and that its server runs',
-    });
-  }
-  if (status >= 200 && status < 300) return;
-  throw new NoticeFailedError(`the webhook at ${origin} answered a notice with status ${status}`, {
-    hint: 'check notify.webhook.url, and the secret on both sides',
+  const { origin } = new URL(url);
+  const status = await post(url, posting).catch((cause: unknown) => {
+    if (cause instanceof SourceRefusedError) throw cause;
+    const why = errorMessage(cause).replaceAll(url, origin);
+    throw new NoticeFailedError(`${what} could not be delivered to ${receiver} at ${origin}: ${why}`, { hint });
   });
+  if (status >= 200 && status < 300) return;
+  throw new NoticeFailedError(`${receiver} at ${origin} answered ${what} with status ${status}`, { hint });
 };
 
 /** Posts without a guard: to addresses of the configuration. */
-export const postDirectly: Post = async (url, posting) => {
+const postDirectly: Post = async (url, posting) => {
   const reply = await request(url, { method: 'POST', ...posting });
   await reply.body.dump();
   return reply.statusCode;
+};
+
+/**
+ * Posts a notice. Headers: `sluice-event`, `sluice-notice` (the id, the same for every repeat) and, with a secret,
+ * `sluice-signature`. @throws what {@link deliver} throws
+ */
+export const sendWebhook = async (
+  notice: Notice,
+  { url, secret, post }: { url: string; secret: string | null; post?: Post },
+  signal: AbortSignal,
+): Promise<void> => {
+  const body = JSON.stringify(notice);
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'sluice',
+    'sluice-event': notice.event,
+    'sluice-notice': notice.id,
+    ...(secret === null ? {} : { 'sluice-signature': signatureOf(body, secret) }),
+  };
+  const hint = 'check notify.webhook: its url, its secret, and that its server runs';
+  const delivery = { receiver: 'the webhook', what: 'a notice', hint, post };
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(deliveryMs)]);
+  await deliver(url, delivery, { body, headers, signal: bounded }).catch((cause: unknown) => {
+    if (!(cause instanceof SourceRefusedError)) throw cause;
+    throw new SourceRefusedError(`the webhook at ${new URL(url).origin} is not notified: ${cause.message}`, {
+      hint: 'if this is intended, add its host to `sources.allow` in the configuration; `notify.webhook` in the configuration may be internal',
+      cause,
+    });
+  });
 };
 
 const connectMs = 10_000;
@@ -106,15 +121,18 @@ export const sendEmail = async (
       headers: { 'auto-submitted': 'auto-generated' },
     });
   } catch (error) {
-    throw new NoticeFailedError(`the mail server ${host}:${port} rejected a notice: ${wordsOf(error, password)}`, {
-      hint: 'check notify.email: host, port, secure, username, password and the addresses',
-    });
+    throw new NoticeFailedError(
+      `a notice could not be sent by the mail server ${host}:${port}: ${redacted(error, password)}`,
+      {
+        hint: 'check notify.email: host, port, secure, username, password and the addresses',
+      },
+    );
   } finally {
     transport.close();
   }
 };
 
-const wordsOf = (error: unknown, password: string | null): string => {
-  const words = errorMessage(error);
-  return password === null || password === '' ? words : words.replaceAll(password, '[redacted]');
+const redacted = (error: unknown, password: string | null): string => {
+  const message = errorMessage(error);
+  return password === null || password === '' ? message : message.replaceAll(password, '[redacted]');
 };

@@ -1,8 +1,8 @@
 // Heartbeats: each run calls a monitor when it begins and ends, so that its absence is noticed elsewhere.
 import type { Heartbeat, HeartbeatUrls } from '../config/notify-schema.ts';
-import { errorMessage, NoticeFailedError, reasonOf, SourceRefusedError } from '../model/errors.ts';
+import { reasonOf } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import { type Post, postDirectly } from './channels.ts';
+import { deliver, type Post } from './channels.ts';
 
 /** Milliseconds one call may take, and those that a stop waits for. */
 const [callMs, drainMs] = [5000, 8000];
@@ -66,28 +66,18 @@ export class Heartbeats {
   }
 }
 
-/**
- * Makes one call; any 2xx answer within five seconds is success.
- * @throws NoticeFailedError, or SourceRefusedError where `post` refuses the address; messages hold its origin only
- */
-export const sendHeartbeat = async (
+/** Makes one call; any 2xx answer within five seconds is success. @throws what {@link deliver} throws */
+export const sendHeartbeat = (
   url: string,
-  { text, post = postDirectly }: Pick<HeartbeatCall, 'text' | 'post'>,
+  { text, post }: Pick<HeartbeatCall, 'text' | 'post'>,
   stop: AbortSignal,
-): Promise<void> => {
-  const { origin } = new URL(url);
-  const headers = { 'content-type': 'text/plain', 'user-agent': 'sluice' };
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(callMs)]);
-  let status: number;
-  try {
-    status = await post(url, { headers, body: text, signal });
-  } catch (cause) {
-    if (cause instanceof SourceRefusedError) throw cause;
-    const why = errorMessage(cause).replaceAll(url, origin);
-    throw new NoticeFailedError(`the monitor at ${origin} rejected a heartbeat: ${why}`, { hint });
-  }
-  if (status >= 200 && status < 300) return;
-  throw new NoticeFailedError(`the monitor at ${origin} answered a heartbeat with status ${status}`, { hint });
-};
-
-const hint = 'check notify.heartbeat, and that its server runs';
+): Promise<void> =>
+  deliver(
+    url,
+    { receiver: 'the monitor', what: 'a heartbeat', hint: 'check notify.heartbeat, and that its server runs', post },
+    {
+      headers: { 'content-type': 'text/plain', 'user-agent': 'sluice' },
+      body: text,
+      signal: AbortSignal.any([stop, AbortSignal.timeout(callMs)]),
+    },
+  );

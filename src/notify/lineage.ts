@@ -1,14 +1,17 @@
-// OpenLineage events: one when a run begins and one when it ends, with its outputs.
+// OpenLineage events, sent in the background: one when a run begins and one when it ends, with its outputs.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { errorMessage } from '../model/errors.ts';
 import { uuidOfKey } from '../model/key.ts';
 import type { LedgerEntry } from '../model/ledger-entry.ts';
 import type { Log } from '../model/log.ts';
+import type { Target } from '../model/redis-keys.ts';
 import { isSuccess, type StoredReport } from '../model/report.ts';
 import { columnsOf } from '../model/table-history.ts';
+import { packageVersion } from '../util/package-version.ts';
 
 /** Where events go; `token` null: without one. */
-export interface LineageConfig {
+interface LineageConfig {
   url: string;
   token: string | null;
   /** Of the jobs. */
@@ -16,23 +19,78 @@ export interface LineageConfig {
 }
 
 /** What an event says of a run: the manifest is the job, its resources are the datasets. */
-export interface LineageRun {
+interface LineageRun extends Target {
   runId: string;
-  manifest: string;
-  portal: string;
+}
+
+/** Datasets that one event names, and milliseconds that a stop waits for them to be read. */
+const [perEvent, readMs] = [100, 5000];
+
+/** What it reads of the ledger. */
+interface LineageLedger {
+  entriesOf(portal: string, keys: readonly string[]): Promise<(LedgerEntry | null)[]>;
+  addressOf(target: Target): Promise<string | null>;
+}
+
+/** Sends events about the runs of this process; `close()` when done. */
+export class Lineage {
+  readonly #events: LineageEvents;
+  readonly #sender: LineageSender;
+  readonly #ledger: LineageLedger;
+  readonly #log: Log;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(config: LineageConfig, { ledger, log }: { ledger: LineageLedger; log: Log }) {
+    this.#events = new LineageEvents(config.namespace);
+    this.#sender = new LineageSender(config, log);
+    this.#ledger = ledger;
+    this.#log = log;
+  }
+
+  /** The run begins. */
+  started(run: LineageRun): void {
+    this.#sender.add(this.#events.started(run, new Date().toISOString()));
+  }
+
+  /** The run has ended: names what it has written. Returns at once. */
+  ended(report: StoredReport): void {
+    this.#turn = this.#turn
+      .then(() => this.#report(report))
+      .catch((err: unknown) => this.#log.warn({ err, runId: report.runId }, 'the lineage of a run could not be read'));
+  }
+
+  /** Waits some seconds for what is not delivered yet. */
+  async close(): Promise<void> {
+    await Promise.race([this.#turn, sleep(readMs, undefined, { ref: false })]);
+    await this.#sender.close();
+  }
+
+  async #report(report: StoredReport): Promise<void> {
+    const keys = report.items
+      .filter(({ kind, outcome, actions }) => kind === 'resource' && outcome === 'done' && actions.length > 0)
+      .map(({ key }) => key);
+    const url = (await this.#ledger.addressOf(report)) ?? report.portal;
+    for (let at = 0; ; at += perEvent) {
+      const known = await this.#ledger.entriesOf(report.portal, keys.slice(at, at + perEvent));
+      const entries = known.filter((entry) => entry !== null);
+      const isLast = at + perEvent >= keys.length;
+      this.#sender.add(isLast ? this.#events.ended(report, entries, url) : this.#events.wrote(report, entries, url));
+      if (isLast) return;
+    }
+  }
 }
 
 const spec = 'https://openlineage.io/spec';
 const facetUrl = (name: string, version: string): string => `${spec}/facets/${version}/${name}.json#/$defs/${name}`;
 
-/** Events for the schema of OpenLineage 2-0-2. `producer`: URI of this program in its version. */
-export class LineageEvents {
+/** Events for the schema of OpenLineage 2-0-2. */
+class LineageEvents {
   readonly #producer: string;
   readonly #namespace: string;
 
-  constructor(namespace: string, version: string) {
+  constructor(namespace: string) {
     this.#namespace = namespace;
-    this.#producer = `urn:sluice:${version}`;
+    this.#producer = `urn:sluice:${packageVersion()}`;
   }
 
   /** The run begins. */

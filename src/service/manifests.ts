@@ -13,23 +13,45 @@ import type { Runtime } from './runtime.ts';
 
 const settleMs = 300;
 
-/** Loads all manifests that the patterns name. Faulty ones are logged and left out; the others go on. */
-export const loadManifests = async (patterns: string[], log: Log): Promise<Manifest[]> => {
+/** Paths of the files that match. */
+const pathsOf = async (patterns: string[]): Promise<Set<string>> => {
   const paths = new Set<string>();
   for (const pattern of patterns) for await (const path of glob(pattern)) paths.add(path);
-  const manifests = new Map<string, Manifest>();
-  for (const path of [...paths].sort()) {
+  return paths;
+};
+
+/** Manifests, and why some could not be read. */
+interface LoadedManifests {
+  manifests: Manifest[];
+  faulty: { path: string; error: ManifestError }[];
+}
+
+/** Loads manifests; faulty ones do not hide the others. */
+export const loadSound = async (paths: Iterable<string>): Promise<LoadedManifests> => {
+  const loaded: LoadedManifests = { manifests: [], faulty: [] };
+  for (const path of paths) {
     try {
-      const manifest = await loadManifest(path);
-      const twin = manifests.get(manifest.name);
-      if (twin) log.error({ path, name: manifest.name }, `left out: ${twin.path} has the same name`);
-      else manifests.set(manifest.name, manifest);
+      loaded.manifests.push(await loadManifest(path));
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
-      log.error({ path }, `left out: ${error.message}`);
+      loaded.faulty.push({ path, error });
     }
   }
-  return [...manifests.values()];
+  return loaded;
+};
+
+/** Loads all manifests that match. Faulty ones, and later ones of the same name, are logged and skipped. */
+export const loadManifests = async (patterns: string[], log: Log): Promise<Manifest[]> => {
+  const { manifests, faulty } = await loadSound([...(await pathsOf(patterns))].sort());
+  for (const { path, error } of faulty) log.error({ path }, `skipped: ${error.message}`);
+  const byName = new Map<string, Manifest>();
+  for (const manifest of manifests) {
+    const { name, path } = manifest;
+    const twin = byName.get(name);
+    if (twin) log.error({ path, name }, `skipped: ${twin.path} has the same name`);
+    else byName.set(name, manifest);
+  }
+  return [...byName.values()];
 };
 
 /** Calls `changed` some moments after a file beside the manifests was added, changed or removed, and once when it begins. */
@@ -65,32 +87,11 @@ export const watchManifests = (
   };
 };
 
-/** Manifests, and why some could not be read. */
-interface KnownManifests {
-  manifests: Manifest[];
-  faulty: { path: string; error: ManifestError }[];
-}
-
 /** Absolute paths of the manifests of the configuration, and of those whose schedules are kept, once each. */
 export const knownPaths = async (runtime: Runtime, kept: ReadonlyMap<string, KeptSchedule>): Promise<string[]> => {
-  const paths = new Set<string>();
-  for (const pattern of runtime.config.manifests) for await (const path of glob(pattern)) paths.add(path);
+  const paths = await pathsOf(runtime.config.manifests);
   for (const { request } of kept.values()) if (existsSync(request.manifestPath)) paths.add(request.manifestPath);
   return [...paths].sort();
-};
-
-/** Loads manifests; faulty ones do not hide the others. */
-export const loadKnown = async (paths: string[]): Promise<KnownManifests> => {
-  const known: KnownManifests = { manifests: [], faulty: [] };
-  for (const path of paths) {
-    try {
-      known.manifests.push(await loadManifest(path));
-    } catch (error) {
-      if (!(error instanceof ManifestError)) throw error;
-      known.faulty.push({ path, error });
-    }
-  }
-  return known;
 };
 
 /** The known manifest of a name. @throws NotFoundError naming the known ones */
@@ -99,7 +100,7 @@ export const manifestNamed = async (runtime: Runtime, name: string): Promise<Man
   const ran = (await runtime.ledger.targets()).flatMap(({ manifestPath }) =>
     existsSync(manifestPath) ? [manifestPath] : [],
   );
-  const { manifests } = await loadKnown([...new Set([...paths, ...ran])]);
+  const { manifests } = await loadSound([...new Set([...paths, ...ran])]);
   const named = manifests.find((manifest) => manifest.name === name);
   if (named) return named;
   const names = manifests.map((manifest) => manifest.name).sort();

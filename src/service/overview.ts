@@ -114,10 +114,14 @@ export class Overview {
     );
   }
 
-  /** What was ever run, what runs by the clock, and what the service serves; a target may stand there several times. */
+  /** What was ever run, what runs by the clock, and what the service serves; a target may be listed several times. */
   async targets(): Promise<KnownTarget[]> {
     const { ledger, queues } = this.#runtime;
     const [known, schedules] = await Promise.all([ledger.targets(), keptSchedules(queues)]);
+    return this.#all(known, schedules);
+  }
+
+  #all(known: KnownTarget[], schedules: Awaited<ReturnType<typeof keptSchedules>>): KnownTarget[] {
     return [...known, ...[...schedules.values()].map(({ request }) => request), ...this.#served()];
   }
 
@@ -147,11 +151,7 @@ export class Overview {
     ]);
     const wereRun = new Set(known.map(targetName));
     const all = new Map<string, Target>();
-    for (const { manifest, portal } of [
-      ...known,
-      ...[...schedules.values()].map(({ request }) => request),
-      ...this.#served(),
-    ])
+    for (const { manifest, portal } of this.#all(known, schedules))
       all.set(targetName({ manifest, portal }), { manifest, portal });
     const targets = await Promise.all(
       [...all].sort().map(async ([name, target]): Promise<TargetView> => {

@@ -11,21 +11,8 @@ const loadSupervisor = () => import('../embedded-portal/supervisor.ts');
 
 /** How the configuration says that an embedded portal is served. */
 export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
-  const {
-    dataDir,
-    host,
-    port,
-    profile,
-    attachWaitMs,
-    publicUrl,
-    roles,
-    expose,
-    tokens,
-    xmlrpc,
-    users,
-    races,
-    trustedProxies,
-  } = config;
+  const { dataDir, host, port, profile, attachWaitMs, roles, trustedProxies, tokens, xmlrpc } = config;
+  const { races, publicUrl, expose, users } = config;
   return {
     dataDir,
     host,

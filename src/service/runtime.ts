@@ -13,6 +13,7 @@ import { isSuccess, type StoredReport } from '../model/report.ts';
 import { firesBy } from '../model/schedule-times.ts';
 import type { Post } from '../notify/channels.ts';
 import { Heartbeats } from '../notify/heartbeats.ts';
+import { Lineage } from '../notify/lineage.ts';
 import { type ManifestFacts, Notifier } from '../notify/notifier.ts';
 import { datasetHandler } from '../pipeline/handlers/dataset.ts';
 import type { HandlerDeps } from '../pipeline/handlers/deps.ts';
@@ -48,12 +49,10 @@ import { Runs } from '../state/runs.ts';
 import { StoredPlans } from '../state/stored-plans.ts';
 import { rememberSuccess, rememberTrigger, type TriggerRecord } from '../state/targets.ts';
 import { storedTerms } from '../state/terms.ts';
-import { configuredFetcher } from './configured-fetcher.ts';
-import { Lineage } from './lineage.ts';
 import { PortalAccess } from './portal-access.ts';
 import { PortalWorkers } from './portal-workers.ts';
 import { SilenceWatch } from './silence-watch.ts';
-import { gatherSources, leaveDrops, type SourceTools, settleDrops } from './sources.ts';
+import { configuredFetcher, gatherSources, leaveDrops, type SourceTools, settleDrops } from './sources.ts';
 
 /** What a runtime is opened with. */
 export interface RuntimeOptions {
@@ -220,20 +219,20 @@ export class Runtime {
     return this.#portalWorkers?.limits(name) ?? { concurrency, requestsPerSecond };
   }
 
-  /** The targets that were ever run and whose manifest a key belongs to; `--portal` chooses one. */
-  async targetsOfKey(key: string): Promise<KnownTarget[]> {
+  /** The targets that were ever run; `--portal` chooses those of one portal. */
+  async targets(): Promise<KnownTarget[]> {
     const { portal } = this.config;
-    return (await this.ledger.targets()).filter(
-      (target) => key.startsWith(`${target.manifest}/`) && (portal === null || portal === target.portal),
-    );
+    return (await this.ledger.targets()).filter((target) => portal === null || portal === target.portal);
   }
 
-  /** The targets of a manifest that were ever run; `--portal` chooses one. */
+  /** Those of {@link targets} whose manifest a key belongs to. */
+  async targetsOfKey(key: string): Promise<KnownTarget[]> {
+    return (await this.targets()).filter(({ manifest }) => key.startsWith(`${manifest}/`));
+  }
+
+  /** Those of {@link targets} that are of one manifest. */
   async targetsOfManifest(name: string): Promise<KnownTarget[]> {
-    const { portal } = this.config;
-    return (await this.ledger.targets()).filter(
-      ({ manifest, portal: own }) => manifest === name && (portal === null || portal === own),
-    );
+    return (await this.targets()).filter(({ manifest }) => manifest === name);
   }
 
   /** Asks for a run of a manifest. A request pinned to a plan or a held run waits until no other run is current. */

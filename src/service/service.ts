@@ -98,7 +98,7 @@ export class Service {
   #served(manifest: Manifest): Manifest[] {
     const portals = this.#runtime.perPortal(manifest).flatMap(({ portal }) => {
       if (portal in this.#runtime.config.portals) return [portal];
-      this.#runtime.log.error({ path: manifest.path, portal }, 'left out: no portal of that name is configured');
+      this.#runtime.log.error({ path: manifest.path, portal }, 'skipped: no portal of that name is configured');
       return [];
     });
     const [first] = portals;

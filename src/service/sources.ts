@@ -1,6 +1,7 @@
 // Gathers the source of a manifest: its wishes, and the dropped files behind them.
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
+import type { Config } from '../config/config.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { RunRequest } from '../model/job.ts';
 import { resourceKey } from '../model/key.ts';
@@ -13,7 +14,8 @@ import { catalogueBytes } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
 import { type Claim, foldersOf } from '../sources/drop/claim.ts';
 import { archiveClaim, listClaims, quarantineClaim } from '../sources/drop/spool.ts';
-import type { Fetcher } from '../sources/fetch/fetch.ts';
+import { proxyOf } from '../sources/fetch/connect.ts';
+import { type Fetcher, openFetcher } from '../sources/fetch/fetch.ts';
 import { gatherPackages } from '../sources/gather/datapackages.ts';
 import { gatherManifest } from '../sources/gather/dataset-wish.ts';
 import { gatherDrop } from '../sources/gather/drop.ts';
@@ -41,6 +43,15 @@ const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
   'drift',
   'plan-moved',
 ]);
+
+/** The HTTP client for web files and addresses of manifests, as configured; `close()` when done. */
+export const configuredFetcher = ({ sources }: Pick<Config, 'sources'>, env: NodeJS.ProcessEnv): Fetcher =>
+  openFetcher({
+    ...sources,
+    allowPrivate: sources.allow,
+    userAgent: 'sluice (open data publishing)',
+    proxy: sources.proxy === 'environment' ? proxyOf(env) : null,
+  });
 
 /** What sources are read with. */
 export interface SourceTools {

@@ -1,10 +1,10 @@
 // Endpoints for monitoring: `GET /healthz` and `/readyz` for probes, `GET /metrics` for Prometheus.
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorMessage } from '../model/errors.ts';
+import { isUsable, readInboxViews } from '../service/inboxes.ts';
 import { Metrics } from '../service/metrics.ts';
-import { Readiness } from '../service/readiness.ts';
 import type { Runtime } from '../service/runtime.ts';
-import type { WebPart } from './part.ts';
+import { isSameSecret, type WebPart } from './part.ts';
 
 const longestMs = 5000;
 
@@ -15,10 +15,10 @@ export const metricsPart: WebPart = (app, { runtime, overview }) => {
   const accepted = [
     ...(password === null ? [] : [`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`]),
     ...(token === null ? [] : [`Bearer ${token}`]),
-  ].map(digest);
+  ];
   app.get('/metrics', async (request, reply) => {
-    const given = digest(request.headers.authorization ?? '');
-    if (password !== null && !accepted.some((each) => timingSafeEqual(each, given))) {
+    const given = request.headers.authorization ?? '';
+    if (password !== null && !accepted.some((each) => isSameSecret(each, given))) {
       return reply.code(401).header('www-authenticate', 'Basic realm="sluice"').send();
     }
     const text = await Promise.race([metrics.text(), sleep(longestMs, null)]).catch(() => null);
@@ -26,8 +26,6 @@ export const metricsPart: WebPart = (app, { runtime, overview }) => {
     return reply.type(metrics.contentType).send(text);
   });
 };
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** Answers 200 while Redis answers, 503 otherwise. */
 export const healthPart: WebPart = (app, { runtime }) => {
@@ -55,4 +53,72 @@ export const readyPart: WebPart = (app, { runtime }) => {
       checks: Object.fromEntries(checks.map(({ name, reason }) => [name, reason ?? 'ok'])),
     });
   });
+};
+
+/** One thing that publishing needs. */
+interface ReadyCheck {
+  /** `redis`, `portal city` or `inbox /data/in`. */
+  name: string;
+  /** Null: it is ready. */
+  reason: string | null;
+}
+
+/** Milliseconds one check may take, and how long the answer of a portal serves: a probe every second must not burden it. */
+const [checkMs, portalMs] = [3000, 15_000];
+
+/** Checks that Redis and the portals answer and that inboxes can be written, all at once, within seconds. */
+class Readiness {
+  readonly #runtime: Runtime;
+  readonly #portals = new Map<string, { at: number; reason: Promise<string | null> }>();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** All checks, in a fixed order. */
+  async check(): Promise<ReadyCheck[]> {
+    const { redis, config } = this.#runtime;
+    const inTime = async (name: string, work: Promise<string | null>): Promise<ReadyCheck> => ({
+      name,
+      reason: await bounded(work),
+    });
+    const portals = Object.keys(config.portals).map((portal) => inTime(`portal ${portal}`, this.#portal(portal)));
+    // Which inboxes there are is known to Redis; without it nothing is ready anyway.
+    const inboxes = withDeadline(readInboxViews(this.#runtime))
+      .catch(() => [])
+      .then((views) => Promise.all(views.map(({ folder }) => inTime(`inbox ${folder}`, writable(folder)))));
+    const answers = inTime(
+      'redis',
+      redis.ping().then(() => null),
+    );
+    return [await answers, ...(await Promise.all(portals)), ...(await inboxes)];
+  }
+
+  async #portal(name: string): Promise<string | null> {
+    const pause = await this.#runtime.pauses.state(name);
+    if (pause) return `paused: ${pause.reason.code}`;
+    const known = this.#portals.get(name);
+    if (known && Date.now() - known.at < portalMs) return known.reason;
+    const reason = bounded(this.#ping(name));
+    this.#portals.set(name, { at: Date.now(), reason });
+    return reason;
+  }
+
+  async #ping(name: string): Promise<null> {
+    const portal = this.#runtime.portals.opened(name);
+    if (!portal) throw new Error('it is not open yet');
+    await portal.nodes.ping(AbortSignal.timeout(checkMs));
+    return null;
+  }
+}
+
+const writable = async (folder: string): Promise<string | null> =>
+  (await isUsable(folder)) ? null : 'its folder cannot be read and written';
+
+const bounded = (work: Promise<string | null>): Promise<string | null> => withDeadline(work).catch(errorMessage);
+
+const withDeadline = <T>(work: Promise<T>): Promise<T> => {
+  const { promise, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => reject(new Error(`no answer within ${checkMs / 1000} s`)), checkMs);
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer));
 };

@@ -1,4 +1,5 @@
-// The interface of the parts of the HTTP server.
+// What the parts of the HTTP server share: their interface, and how they compare secrets.
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Overview } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -12,3 +13,8 @@ export interface WebContext {
 
 /** Adds routes to a scope of its own: hooks and parsers that it registers are for these routes only. */
 export type WebPart = (app: FastifyInstance, context: WebContext) => void | Promise<void>;
+
+/** Compares two secrets in a time that does not depend on where they differ. */
+export const isSameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

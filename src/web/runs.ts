@@ -1,5 +1,4 @@
 // `POST /runs`: other programs request a run of a manifest, with a token.
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { machineFault, NotFoundError, reasonOf, SluiceError } from '../model/errors.ts';
 import { idPattern } from '../model/key.ts';
@@ -7,7 +6,7 @@ import { driftPolicies } from '../model/policy.ts';
 import type { RequestedRun } from '../service/actions.ts';
 import { manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
-import type { WebPart } from './part.ts';
+import { isSameSecret, type WebPart } from './part.ts';
 
 const requestSchema = z.strictObject({
   /** Name of a known manifest; a path would let a program read any file of this host. */
@@ -82,13 +81,10 @@ const statusOf = ({ code, retryable }: SluiceError): number => {
   return retryable ? 503 : 422;
 };
 
-/** Takes the same time whatever was sent. */
 const isToken = (header: string | undefined, token: string | null): boolean => {
   const given = /^Bearer (.+)$/i.exec(header ?? '')?.[1] ?? '';
-  return timingSafeEqual(digest(given), digest(token ?? '')) && token !== null;
+  return isSameSecret(given, token ?? '') && token !== null;
 };
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** Counts calls; returns 0, or in how many seconds the next one is allowed. */
 const perMinute = (most: number): (() => number) => {

@@ -75,7 +75,7 @@ describe('sluice schedules', () => {
     const { code, out, err } = await list(place);
     expect(code).toBe(2);
     expect(out).toContain('nightly to local');
-    expect(err).toMatch(/left out: .*wrong\.yaml/);
+    expect(err).toMatch(/skipped: .*wrong\.yaml/);
     expect((await list(place, {}, ['jobs/plain.yaml'])).out).not.toContain('nightly');
   });
 });

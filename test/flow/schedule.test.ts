@@ -144,7 +144,7 @@ it('makes up for a run that was missed while it was down, or leaves it out, as c
     { manifest: 'missed-skip', lastDue: { did: 'skip', due }, lastRun: null },
   ]);
   expect(rows.every(({ next }) => Date.parse(next ?? '') > Date.now())).toBe(true);
-  expect((await place.run(['schedules'])).out).toMatch(/ left out: it was due at .*, and `catchUp` is `skip`/);
+  expect((await place.run(['schedules'])).out).toMatch(/ skipped: it was due at .*, and `catchUp` is `skip`/);
   redis.disconnect();
   expect(await second.end('SIGTERM')).toBe(0);
   await holder.end('SIGTERM');

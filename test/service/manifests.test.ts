@@ -34,7 +34,7 @@ describe('the manifests of the service', () => {
       `sound ${join(dir, '4.yaml')}`,
     ]);
     expect(lines).toHaveLength(2);
-    expect(lines.join('')).toContain(`left out: ${join(dir, '1.yaml')} has the same name`);
+    expect(lines.join('')).toContain(`skipped: ${join(dir, '1.yaml')} has the same name`);
     expect(lines.join('')).toContain('3.yaml:1:');
   });
 

@@ -48,8 +48,6 @@ const knownTarget = async ({ overview }: ActionTools, name: string): Promise<Kno
   });
 };
 
-const heldOr = async ({ runtime }: ActionTools, runId: string) => runtime.plans.heldRun(runId);
-
 /** The actions by their names in addresses. @throws UsageError and NotFoundError where an action is not possible */
 const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => Promise<Prepared>>> = {
   'run-now': async (tools, of) => {
@@ -115,7 +113,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
         act: async (signal) => firstRun(await release(tools.runtime, key, signal)),
       };
     }
-    const { manifest, portal, why, removals } = await heldOr(tools, runId);
+    const { manifest, portal, why, removals } = await tools.runtime.plans.heldRun(runId);
     return {
       title: 'Release the held run?',
       says: html`<p dir="auto">${why}</p>
@@ -140,7 +138,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
         act: async (signal) => firstRun(await discard(tools.runtime, key, signal)),
       };
     }
-    const { manifest, why } = await heldOr(tools, runId);
+    const { manifest, why } = await tools.runtime.plans.heldRun(runId);
     return {
       title: 'Discard the held run?',
       says: html`<p dir="auto">${why}</p><p>The run of ${manifest} is dropped without changes. The next run compares again.</p>`,

@@ -5,7 +5,6 @@ import type { Reason } from '../../model/report.ts';
 import type { ItemState } from '../../service/known-items.ts';
 import type { ItemFate } from '../../state/report-lines.ts';
 import { type Html, html, type Part } from '../../util/html.ts';
-import type { Session } from './login.ts';
 
 /** What a page consists of. */
 export interface Page {
@@ -135,6 +134,14 @@ export const hintHtml = (hint: string | null): Part =>
 /** What is wrong and where, then what to do. */
 export const reasonHtml = ({ code, message, hint }: Reason): Html =>
   html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${hintHtml(hint)}`;
+
+/** What is known of who asks. */
+export interface Session {
+  /** Is in every form of this session; a form without it does nothing. */
+  token: string;
+  /** False where there is no login. */
+  canLogOut: boolean;
+}
 
 declare module 'fastify' {
   interface FastifyRequest {

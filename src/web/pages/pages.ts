@@ -18,8 +18,7 @@ import { ChangeEvents } from './events.ts';
 import { homePage, mostFound, searchPage } from './home.ts';
 import { itemPage, mostResources } from './item.ts';
 import { formOf, type Page, parameterOf, send } from './layout.ts';
-import { isOwnOrigin, isToken, Logins } from './login.ts';
-import { loginPath, loginRoutes } from './login-page.ts';
+import { isOwnOrigin, isToken, Logins, loginPath, loginRoutes } from './login.ts';
 import { itemsPerPage, type RunView, runItemsPage, runPage, runsPage } from './run.ts';
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 11c2-2 3-2 5 0s3 2 5 0 3-2 4-1M4 2v6M8 2v6M12 2v6" fill="none" stroke="#3b82c4" stroke-width="1.8" stroke-linecap="round"/></svg>`;
