@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { exitCodeOfError } from '../src/commands/exit-code.ts';
+import { exitCodeOfError } from '../src/commands/exit.ts';
 import { createProgram } from '../src/commands/program.ts';
 import * as errors from '../src/model/errors.ts';
 import { type MadeFile, page } from './schemas.ts';

@@ -2,10 +2,9 @@
 // argv -> command -> exit code.
 import { setFlagsFromString } from 'node:v8';
 import { CommanderError } from 'commander';
-import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
+import { boundProcess, errorJson, errorText, exitCodeOfError, exitCodes, workingFolder } from './commands/exit.ts';
 import { helpTopics, topicText } from './commands/help-topics.ts';
 import { type Io, say, warn } from './commands/io.ts';
-import { boundProcess, errorJson, errorText, workingFolder } from './commands/process-end.ts';
 import { createProgram } from './commands/program.ts';
 import { TerminalLine } from './commands/terminal-line.ts';
 import { InterruptedError, machineFault, UsageError } from './model/errors.ts';

@@ -9,9 +9,8 @@ import type { FixReport } from '../tables/fix/row-fixer.ts';
 import type { Delimiter } from '../tables/scan/dialect.ts';
 import { encodingNamed } from '../tables/scan/encodings.ts';
 import { plural } from '../util/plural.ts';
-import type { Reading } from './check-finding.ts';
-import { htmlOfFix } from './check-html.ts';
-import { exitCodes } from './exit-code.ts';
+import { htmlOfFix, type Reading } from './check-finding.ts';
+import { exitCodes } from './exit.ts';
 import { type Io, say } from './io.ts';
 
 /** Names of separators on the command line. */

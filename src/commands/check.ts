@@ -14,15 +14,15 @@ import {
   columnsLine,
   type Fault,
   type FileFinding,
+  htmlOfFiles,
   mendLines,
   moreLines,
   remarkLines,
 } from './check-finding.ts';
 import { type FixOptions, fixCommand, readingOf } from './check-fix.ts';
-import { htmlOfFiles } from './check-html.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
 

@@ -7,7 +7,7 @@ export type Parameter =
   | string
   | { text: string; choices?: readonly string[]; fallback?: string; parse?: (text: string) => unknown };
 
-/** A command; its description is in `cli.ts`, so that `sluice --help` loads no command. */
+/** A command; its description is in `program.ts`, so that `sluice --help` loads no command. */
 export interface CommandDeclaration {
   /** By their form: `<manifest...>`. */
   arguments?: Record<string, Parameter>;

@@ -16,7 +16,7 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import type { CommandDeclarations } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { type Io, say, warn } from './io.ts';
 import { publish } from './publish.ts';
 import { reasonLines } from './report-text.ts';

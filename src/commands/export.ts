@@ -7,7 +7,7 @@ import { errorMessage, UsageError } from '../model/errors.ts';
 import { type ExportOrder, exportedFiles } from '../model/export-order.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { type CommandDeclarations, commonOptions, parseDuration } from './declaration.ts';
-import { exitCodeOfReports } from './exit-code.ts';
+import { exitCodeOfReports } from './exit.ts';
 import type { CommonOptions, Io } from './io.ts';
 import { showReports } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';

@@ -4,7 +4,7 @@ import { type TableVersion, versionsOf } from '../model/table-history.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { withRuntimeOf } from './session.ts';
 

@@ -13,7 +13,7 @@ import { isDropManifest } from '../sources/manifest/schema.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import {
   type ChosenPortal,
   configPath,

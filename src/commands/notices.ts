@@ -2,7 +2,7 @@
 import { UsageError } from '../model/errors.ts';
 import { testNotices } from '../service/test-notices.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
 

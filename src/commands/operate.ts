@@ -1,13 +1,47 @@
-// Commands of operators: release, discard, remove, cancel, pause, resume.
-
-import { ask, cancelRun, discard, pausePortal, release, remove, resumePortal } from '../service/actions.ts';
-import type { KnownTarget, Runtime } from '../service/runtime.ts';
+// Commands of operators: retry, release, discard, remove, cancel, pause, resume.
+import { UsageError } from '../model/errors.ts';
+import {
+  cancelRun,
+  discard,
+  pausePortal,
+  type Retried,
+  release,
+  remove,
+  resumePortal,
+  retry,
+} from '../service/actions.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { awaitReports, showReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 import { waitForRuns } from './wait.ts';
+
+/** Options of `sluice retry`. */
+export interface RetryOptions extends CommonOptions {
+  code?: string;
+  manifest?: string;
+}
+
+/** Runs the failed items of a run or of a cause, or one key, again and waits for the reports. */
+export const retryCommand = async (what: string | undefined, options: RetryOptions, io: Io): Promise<number> => {
+  const retried = retriedOf(what, options);
+  return withRuntimeOf('retry', options, io, async (runtime) => {
+    const runs = await retry(runtime, retried, io.stop);
+    if (runs.length > 0) return awaitReports(runtime, runs, options, io);
+    const where = 'of' in retried ? `run ${retried.of}` : `${retried.manifest} with ${retried.code}`;
+    say(io, options.json ? '[]' : `nothing failed in ${where}`);
+    return exitCodes.ok;
+  });
+};
+
+const retriedOf = (what: string | undefined, { code, manifest }: RetryOptions): Retried => {
+  if (what !== undefined && code === undefined && manifest === undefined) return { of: what };
+  if (what === undefined && code !== undefined && manifest !== undefined) return { code, manifest };
+  throw new UsageError('name a run or key, or --code and --manifest', {
+    hint: 'sluice retry --code table-header --manifest city-finance',
+  });
+};
 
 /** Lets a held run or the held tables of a key go ahead, and awaits the reports. */
 export const releaseCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> =>
@@ -77,17 +111,18 @@ export const resumeCommand = async (portal: string, options: CommonOptions, io: 
     return exitCodes.ok;
   });
 
-/** Asks for a run that stands for itself alone, as soon as no other run of the target is in progress, and awaits it. */
-export const oneRun = async (
-  runtime: Runtime,
-  target: KnownTarget,
-  more: Parameters<Runtime['requestRun']>[2],
-  options: CommonOptions,
-  io: Io,
-): Promise<number> => awaitReports(runtime, [await ask(runtime, target, more, io.stop)], options, io);
-
 /** These commands on the command line. */
 export const commands = {
+  retry: {
+    arguments: { '[run|key]': '' },
+    options: {
+      ...commonOptions,
+      '--code <code>': 'everything that failed with this code in --manifest',
+      '--manifest <name>': 'name of the manifest for --code',
+    },
+    examples: ['sluice retry 20261121-031500-k3x9a', 'sluice retry --code portal-refused --manifest city-finance'],
+    run: retryCommand,
+  },
   release: {
     arguments: { '<run|key>': '' },
     options: commonOptions,

@@ -9,6 +9,7 @@ import { listNodes, observe } from '../pipeline/handlers/observe.ts';
 import { TargetPlan } from '../pipeline/handlers/target-plan.ts';
 import type { KnownState } from '../pipeline/plan/plan.ts';
 import { PlanTotals, planFileItems } from '../pipeline/plan/whole-plan.ts';
+import { ask } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
 import { sparedBy } from '../sources/gather/dataset-wish.ts';
@@ -17,10 +18,9 @@ import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/targets.ts';
 import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
-import { oneRun } from './operate.ts';
-import { loadAll } from './publish.ts';
+import { awaitReports, loadAll } from './publish.ts';
 import { leftBehindLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 
@@ -78,7 +78,7 @@ export const applyCommand = async (
   return withRuntime({ config, options, role: 'apply' }, io, async (runtime) => {
     const pinned = options.strict ? { ...plan, strict: true } : plan;
     const id = await runtime.plans.store(pinned);
-    return oneRun(runtime, plan, { plan: id }, options, io);
+    return awaitReports(runtime, [await ask(runtime, plan, { plan: id }, io.stop)], options, io);
   });
 };
 

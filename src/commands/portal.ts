@@ -1,22 +1,78 @@
-// `sluice portal`: the embedded portal alone, and a copy of its store.
-
+// `sluice portal`: the embedded portal alone, copies of its store, and its access tokens.
 import { resolve } from 'node:path';
+import { type Config, type EmbeddedPortalConfig, resolveConfig } from '../config/config.ts';
 import { readFaults } from '../embedded-portal/faults/rules.ts';
 import { openSwitchboard, type Switchboard } from '../embedded-portal/faults/switchboard.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
 import type { ProfileName } from '../embedded-portal/profiles/profile.ts';
 import { profiles } from '../embedded-portal/profiles/profiles.ts';
 import { backupStore } from '../embedded-portal/store/backup.ts';
+import { openTokens } from '../embedded-portal/store/sessions.ts';
 import { storeAddress } from '../embedded-portal/supervisor.ts';
 import { UsageError } from '../model/errors.ts';
 import { createLog, type Log } from '../model/log.ts';
 import { embeddedPortal, serverSettings } from '../service/portal-access.ts';
 import { plural } from '../util/plural.ts';
-import { type CommandDeclarations, parsePort, placeOptions } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
-import { type Io, say, stopped } from './io.ts';
-import { type ChosenEmbedded, chosenEmbedded, type PortalChoice, storeDirOf } from './portal-settings.ts';
-import { tokenDeclaration } from './portal-token.ts';
+import { type CommandDeclarations, jsonOption, parsePort, placeOptions, type Subcommand } from './declaration.ts';
+import { exitCodes } from './exit.ts';
+import { type Io, say, stopped, warn } from './io.ts';
+import { configOf } from './session.ts';
+
+/** Options that name the embedded portal. */
+export interface PortalChoice {
+  config?: string;
+  state?: string;
+  /** Name of an embedded portal of the configuration. */
+  portal?: string;
+  /** Folder of the store, relative to the working directory; takes precedence over the configuration. */
+  data?: string;
+}
+
+/** An embedded portal, and whether a configuration file describes it. */
+export interface ChosenEmbedded {
+  portal: EmbeddedPortalConfig;
+  fromFile: boolean;
+}
+
+/**
+ * The embedded portal of `--portal`, else the only one of the configuration or its `local`; the default one where no file
+ * was requested and none describes any. Throws ConfigError, UsageError when it is unclear which is meant.
+ */
+export const chosenEmbedded = async (options: PortalChoice, io: Io): Promise<ChosenEmbedded> => {
+  const written = await configOf(options, io);
+  const isSilent = options.config === undefined && embeddedOf(written).length === 0 && written.portal === null;
+  const config = isSilent ? defaultConfig(written.stateDir, io) : written;
+  const found = config.portal === null ? theOne(config) : config.portals[config.portal];
+  if (found?.kind === 'embedded') {
+    const { dataDir } = found;
+    const portal = { ...found, dataDir: options.data === undefined ? dataDir : resolve(io.cwd, options.data) };
+    return { portal, fromFile: config.file !== null };
+  }
+  const names = embeddedOf(config).map(({ name }) => name);
+  const file = config.file ?? 'the default configuration';
+  if (found !== undefined || names.length === 0) {
+    const what = found === undefined ? `${file} has no embedded portal` : `the portal ${found.name} is not embedded`;
+    throw new UsageError(what, { hint: `embedded portals of ${file}: ${names.join(', ') || 'none'}` });
+  }
+  throw new UsageError(`${file} has more than one embedded portal`, {
+    hint: `name one: ${names.map((name) => `--portal ${name}`).join(', ')}`,
+  });
+};
+
+/** Folder of the store that is meant; with `--data` no configuration is read. Throws what {@link chosenEmbedded} does. */
+export const storeDirOf = async (options: PortalChoice, io: Io): Promise<string> =>
+  options.data === undefined ? (await chosenEmbedded(options, io)).portal.dataDir : resolve(io.cwd, options.data);
+
+const embeddedOf = (config: Config): EmbeddedPortalConfig[] =>
+  Object.values(config.portals).flatMap((portal) => (portal.kind === 'embedded' ? [portal] : []));
+
+const theOne = (config: Config): EmbeddedPortalConfig | undefined => {
+  const all = embeddedOf(config);
+  return all.length === 1 ? all[0] : all.find(({ name }) => name === 'local');
+};
+
+const defaultConfig = (stateDir: string, { cwd, env }: Io): Config =>
+  resolveConfig({}, { path: null, dir: cwd, stateDir, env, secrets: new Map() });
 
 /** Options of `sluice portal`; each takes precedence over the key of the configuration. */
 export interface PortalCommandOptions extends PortalChoice {
@@ -142,6 +198,81 @@ export const portalBackupCommand = async (target: string, options: PortalChoice,
   say(io, `backup of ${held} in ${to}`);
   say(io, `to restore, stop the portal and start it on a copy: sluice portal --data ${to}`);
   return exitCodes.ok;
+};
+
+/** What `sluice portal token` does. */
+type TokenAction =
+  | { action: 'add'; user: string; label?: string }
+  | { action: 'list' }
+  | { action: 'revoke'; id: string };
+
+/** Options of `sluice portal token`. */
+interface TokenOptions extends PortalChoice {
+  json?: boolean;
+}
+
+/** Says on standard error that a token is of no use yet where the configuration has tokens off. */
+const warnWhenOff = async (options: TokenOptions, io: Io): Promise<void> => {
+  if (options.data !== undefined) return; // a store of its own: how it is served is not known
+  const { portal } = await chosenEmbedded(options, io);
+  if (!portal.tokens) warn(io, `tokens are off: set portals.${portal.name}.tokens: true in the configuration`);
+};
+
+/**
+ * Makes, lists or revokes access tokens, also while the portal runs. A new token is printed once and stored hashed.
+ * Throws what `storeDirOf` does, UsageError, NotFoundError (no such account or token), PortalStoreError (no store).
+ */
+export const portalTokenCommand = async (what: TokenAction, options: TokenOptions, io: Io): Promise<number> => {
+  const { tokens, close } = openTokens(await storeDirOf(options, io));
+  try {
+    if (what.action === 'add') {
+      say(io, tokens.add(what.user, { label: what.label ?? '', now: Math.floor(Date.now() / 1000) }));
+      await warnWhenOff(options, io);
+    } else if (what.action === 'list') {
+      const all = tokens.list();
+      if (options.json) say(io, JSON.stringify(all));
+      for (const { id, user, label, created } of options.json ? [] : all) {
+        say(io, `${id}\t${user}\t${new Date(created * 1000).toISOString()}\t${label}`);
+      }
+    } else {
+      if (!/^\d{1,9}$/.test(what.id)) throw new UsageError(`"${what.id}" is not a token number`);
+      tokens.revoke(Number(what.id));
+    }
+  } finally {
+    close();
+  }
+  return exitCodes.ok;
+};
+
+/** `sluice portal token` on the command line. */
+export const tokenDeclaration: Subcommand = {
+  description: 'access tokens for programs without a session; needs `tokens: true`',
+  examples: [
+    'sluice portal token add ann --label "nightly job" --data /srv/portal',
+    'sluice portal token list --portal local',
+  ],
+  subcommands: {
+    add: {
+      description: 'create a token for an account and print it once',
+      arguments: { '<user>': '' },
+      options: { '--label <text>': 'label, shown by list' },
+      examples: ['sluice portal token add ann --label "nightly job"'],
+      run: (user: string, options: TokenOptions & { label?: string }, io: Io) =>
+        portalTokenCommand({ action: 'add', user, label: options.label ?? '' }, options, io),
+    },
+    list: {
+      description: 'list tokens by number, account, time and label',
+      options: jsonOption,
+      examples: ['sluice portal token list --json'],
+      run: (options: TokenOptions, io: Io) => portalTokenCommand({ action: 'list' }, options, io),
+    },
+    revoke: {
+      description: 'revoke a token',
+      arguments: { '<number>': '' },
+      examples: ['sluice portal token revoke 3'],
+      run: (id: string, options: TokenOptions, io: Io) => portalTokenCommand({ action: 'revoke', id }, options, io),
+    },
+  },
 };
 
 /** `sluice portal` and what is below it on the command line. */

@@ -3,7 +3,7 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../util/package-version.ts';
 import { completionScript, shells } from './completion.ts';
 import type { CommandDeclaration, CommandDeclarations, Parameter } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { helpTopics } from './help-topics.ts';
 import type { Io } from './io.ts';
 
@@ -35,8 +35,8 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ['notices', 'send test notices', () => import('./notices.ts')],
   ['runs', 'list the last runs', () => import('./runs.ts')],
   ['report <run>', 'print the report of a run: text, html, csv, md, json', () => import('./runs.ts')],
-  ['log <job|run|key>', 'show the log of a job, a run, or the last job of a key', () => import('./log.ts')],
-  ['retry [run|key]', 'rerun what failed in a run or for one cause, or one key', () => import('./retry.ts')],
+  ['log <job|run|key>', 'show the log of a job, a run, or the last job of a key', () => import('./runs.ts')],
+  ['retry [run|key]', 'rerun what failed in a run or for one cause, or one key', () => import('./operate.ts')],
   [
     'check [file...]',
     'validate configuration, manifests and tables, or a portal with --portal',

@@ -11,7 +11,7 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions, parseDuration, refreshOption } from './declaration.ts';
 import { type DirectManifest, directManifest, directPath, isData } from './direct-manifest.ts';
-import { exitCodeOfReports } from './exit-code.ts';
+import { exitCodeOfReports } from './exit.ts';
 import { type CommonOptions, type Io, say, sayAll } from './io.ts';
 import { closingLines, reportLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';

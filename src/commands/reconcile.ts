@@ -10,7 +10,7 @@ import { perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes, worstOf } from './exit-code.ts';
+import { exitCodes, worstOf } from './exit.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { loadAll } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';

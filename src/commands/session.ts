@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../model/log.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
 
 /** Loads the configuration as the common options say. */

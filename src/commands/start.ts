@@ -10,7 +10,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { fateOf } from '../state/report-lines.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say, stopped, warn } from './io.ts';
 import { configOf, passwordLines, watchRedis } from './session.ts';
 

@@ -17,7 +17,7 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { isLeftBehind, leftBehindLines, reasonLines, rejectedText } from './report-text.ts';
 import { latestRuns, type RunStatus, runLines } from './runs.ts';
@@ -41,12 +41,6 @@ export const statusCommand = async (what: string | undefined, options: StatusOpt
     what === undefined ? overview(runtime, options, io) : single(runtime, what, options, io),
   );
 
-/** All targets, or those of the portal that `--portal` chooses. */
-const shownTargets = async (runtime: Runtime): Promise<KnownTarget[]> => {
-  const { portal } = runtime.config;
-  return (await runtime.ledger.targets()).filter((target) => portal === null || target.portal === portal);
-};
-
 /** Entries of a target, in the order of their keys. */
 const inOrder = (entries: ReadonlyMap<string, LedgerEntry>, { portal }: KnownTarget): KeyStatus[] =>
   [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => ({ ...entry, portal }));
@@ -58,7 +52,7 @@ const keysWhere = async (
   start?: string,
 ): Promise<KeyStatus[]> => {
   const found: KeyStatus[][] = [];
-  for (const target of await shownTargets(runtime)) {
+  for (const target of await runtime.targets()) {
     const entries = new Map<string, LedgerEntry>();
     for await (const { brief, whole } of runtime.ledger.each(target, start)) {
       const entry = whole();
@@ -80,7 +74,7 @@ const single = async (runtime: Runtime, what: string, options: StatusOptions, io
 
 /** A key that a run in progress is the first to publish; null where there is none. */
 const findPlanned = async (runtime: Runtime, key: string) => {
-  for (const target of await shownTargets(runtime)) {
+  for (const target of await runtime.targets()) {
     const { current } = await runtime.gate.state(target);
     if (current === null || !key.startsWith(`${target.manifest}/`)) continue;
     const isDataset = kindOfKey(key) === 'dataset';
@@ -216,7 +210,7 @@ const shownRuns = 5;
 const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promise<number> => {
   const inboxes = await readInboxViews(runtime);
   const known = await Promise.all(
-    (await shownTargets(runtime)).map((target) => targetStatus(runtime, target, options.json === true)),
+    (await runtime.targets()).map((target) => targetStatus(runtime, target, options.json === true)),
   );
   const targets = known.map(({ status }) => status);
   const keys = known.flatMap((target) => target.keys);

@@ -4,8 +4,12 @@ import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type PortalCommandOptions, portalBackupCommand, portalCommand } from '../../src/commands/portal.ts';
-import { portalTokenCommand } from '../../src/commands/portal-token.ts';
+import {
+  type PortalCommandOptions,
+  portalBackupCommand,
+  portalCommand,
+  portalTokenCommand,
+} from '../../src/commands/portal.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createLog } from '../../src/model/log.ts';
 import { PortalAccess } from '../../src/service/portal-access.ts';

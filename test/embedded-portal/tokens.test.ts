@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { Io } from '../../src/commands/io.ts';
-import { portalTokenCommand } from '../../src/commands/portal-token.ts';
+import { portalTokenCommand } from '../../src/commands/portal.ts';
 import { openForTest } from '../portal-client/support/open.ts';
 import { startTestPortal, type TestPortal } from '../support/portal.ts';
 import { tempDir } from '../support/temp-dir.ts';

@@ -1,14 +1,13 @@
 // Commands in this process, as `src/cli.ts` would run them: for flows whose commands need no process of their own.
 import { parseArgs } from 'node:util';
-import { exitCodeOfError } from '../../../src/commands/exit-code.ts';
+import { exitCodeOfError } from '../../../src/commands/exit.ts';
 import { exportCommand } from '../../../src/commands/export.ts';
 import type { CommonOptions, Io } from '../../../src/commands/io.ts';
-import { logCommand } from '../../../src/commands/log.ts';
-import { discardCommand, releaseCommand, removeCommand } from '../../../src/commands/operate.ts';
+import { discardCommand, releaseCommand, removeCommand, retryCommand } from '../../../src/commands/operate.ts';
 import { applyCommand, planCommand } from '../../../src/commands/plan.ts';
 import { publishCommand } from '../../../src/commands/publish.ts';
 import { adoptCommand, rebuildCommand, verifyCommand } from '../../../src/commands/reconcile.ts';
-import { retryCommand } from '../../../src/commands/retry.ts';
+import { logCommand } from '../../../src/commands/runs.ts';
 import { statusCommand } from '../../../src/commands/status.ts';
 import { SluiceError } from '../../../src/model/errors.ts';
 import { commandIo } from '../../support/command-io.ts';
