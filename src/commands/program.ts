@@ -1,11 +1,12 @@
 // The command line: every command with its arguments, options and help.
-import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { InterruptedError, machineFault, UsageError } from '../model/errors.ts';
 import { packageVersion } from '../util/package-version.ts';
 import { completionScript, shells } from './completion.ts';
 import type { CommandDeclaration, CommandDeclarations, Parameter } from './declaration.ts';
-import { exitCodes } from './exit.ts';
-import { helpTopics } from './help-topics.ts';
-import type { Io } from './io.ts';
+import { errorJson, errorText, exitCodeOfError, exitCodes } from './exit.ts';
+import { helpTopics, topicText } from './help-topics.ts';
+import { type Io, say, warn } from './io.ts';
 
 /** Each command as `sluice --help` lists it, and its file: only that of the command that is typed is loaded. */
 const listed: [usage: string, description: string, load: () => Promise<{ commands: CommandDeclarations }>][] = [
@@ -69,10 +70,47 @@ interface ProgramOptions {
   isLoaded: (name: string) => boolean;
   /** Called with the command that was typed; it resolves with the exit code. */
   run: (start: (io: Io) => Promise<number>) => Promise<void>;
+  /** Where help and usage errors are printed; the streams of the process by default. */
+  io?: Pick<Io, 'stdout' | 'stderr'>;
 }
 
 /** Help is wrapped on narrow terminals, too. */
 const wrapping = { minWidthToWrap: 20 };
+
+/**
+ * Runs a command line, given without the name of the program, and resolves with its exit code; what is wrong is printed.
+ * `isReported` says whether the error that interrupted the command has been.
+ */
+export const runProgram = async (words: string[], io: Io, isReported: () => boolean = () => false): Promise<number> => {
+  const isJson = words.includes('--json');
+  const typed = words.find((word) => !word.startsWith('-') && word !== 'help');
+  // Loading what a command needs, and starting Redis, takes a moment.
+  const sayFirst = (): void => io.line?.show(`sluice ${typed ?? ''} …`);
+  let exitCode: number = exitCodes.ok;
+  sayFirst();
+  const program = await createProgram({
+    isLoaded: (name) => name === typed,
+    run: async (start) => {
+      sayFirst();
+      exitCode = await start(io);
+    },
+    io,
+  });
+  io.line?.clear(); // for help, and for what is wrong with the words
+  const topic = words[0] === 'help' ? helpTopics.find((name) => name === words[1]) : undefined;
+  try {
+    if (topic) io.stdout.write(topicText(topic));
+    else await program.parseAsync(words, { from: 'user' });
+  } catch (thrown) {
+    const error = machineFault(thrown);
+    const isUsage = error instanceof CommanderError;
+    exitCode = isUsage ? (error.exitCode === 0 ? exitCodes.ok : exitCodes.usage) : exitCodeOfError(error);
+    if (!isUsage && !(error instanceof InterruptedError && isReported())) warn(io, errorText(error));
+    if (isJson && exitCode !== exitCodes.ok) say(io, errorJson(isUsage ? new UsageError(error.message) : error));
+  }
+  io.line?.clear();
+  return exitCode;
+};
 
 /** The program as the shell sees it. */
 export const createProgram = async (options: ProgramOptions): Promise<Command> => {
@@ -82,6 +120,10 @@ export const createProgram = async (options: ProgramOptions): Promise<Command> =
     .showHelpAfterError('(sluice <command> --help shows an example)')
     .configureHelp(wrapping) // which the commands inherit
     .exitOverride();
+  const { io } = options;
+  if (io) {
+    program.configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
+  }
   for (const [usage, description, load] of listed) {
     const name = nameOf(usage);
     const command = program.command(name).description(description);

@@ -11,7 +11,7 @@ import { atFileEnd } from '../../support/file-end.ts';
 import { type Ended, endSluices, runSluice, type Sluice, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { runHere, runsHere } from './here.ts';
+import { runHere } from './here.ts';
 
 const quick = {
   jobs: { lock: '1500ms', stalledCheck: '500ms' },
@@ -59,9 +59,9 @@ export const makePlace = (config: Record<string, unknown> = {}): Place => {
   killServersAfterwards(stateDir);
   atFileEnd(endSluices);
   const all = (args: string[]): string[] => [...args, '--state', 'state'];
-  // In this process where that is possible: most of the time of a short command goes into the start of its own.
+  // In this process unless something else must be loaded: most of the time of a short command goes into the start of its own.
   const run: Place['run'] = (args, start = {}) => {
-    if (start.preload !== undefined || !runsHere(args)) return runSluice(all(args), { cwd: dir, ...start });
+    if (start.preload !== undefined) return runSluice(all(args), { cwd: dir, ...start });
     const { PATH, REDIS_SERVER_BIN } = process.env;
     return runHere(all(args), { cwd: dir, env: { PATH, REDIS_SERVER_BIN, HOME: dir, ...start.env } });
   };
