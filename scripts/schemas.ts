@@ -34,10 +34,36 @@ const jsonSchema = (schema: z.ZodType): JsonSchema =>
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** A Markdown list of the keys of a schema. */
-const keyList = (schema: JsonSchema, prefix: string): string =>
-  schemaKeys(schema, prefix)
-    .map(({ path, type, required, fallback, meaning }) => {
+/** Mappings that are listed in one line with their keys. */
+const isFolded = (path: string): boolean =>
+  /(^|\.)(contact|spatial|temporal|relatedContent|vocabularies|terms|heartbeat)$|^datasets\[\]\.resources\[\]\.guard$/.test(
+    path,
+  );
+
+/** What pages leave out before the keys of a list: the section says it once. */
+export const keyParents: Record<string, string> = {
+  portals: 'portals.<name>.',
+  embedded: 'portals.<name>.',
+  remote: 'portals.<name>.',
+  datasets: 'datasets[].',
+  resources: 'datasets[].resources[].',
+};
+
+/** A Markdown list of the keys of a schema; `list` is its name on the page. */
+const keyList = (schema: JsonSchema, prefix: string, list?: string): string => {
+  const parent = keyParents[list ?? ''] ?? '';
+  const keys = schemaKeys(schema, prefix);
+  const folds = keys.filter(({ path }) => isFolded(path));
+  return keys
+    .filter(({ path }) => !folds.some((fold) => path !== fold.path && /^(\[\])?\./.test(tailOf(path, fold.path) ?? '')))
+    .map((key) => {
+      const names = folds.includes(key)
+        ? keys.map(({ path }) => tailOf(path, key.path)?.replace(/^(\[\])?\./, '') ?? '').filter((name) => name !== '')
+        : [];
+      return { ...key, path: key.path.slice(parent.length), type: [key.type, ...names.map((name) => `\`${name}\``)] };
+    })
+    .map(({ path, type: [words = '', ...names], required, fallback, meaning }) => {
+      const type = names.length === 0 ? words : `${words} of ${names.join(', ')}`;
       const more = required
         ? ', required'
         : fallback === undefined || fallback === '[]'
@@ -47,6 +73,11 @@ const keyList = (schema: JsonSchema, prefix: string): string =>
       return `- \`${path}\`${kind === '' ? '' : ` (${kind})`}: ${meaning.replaceAll('\n', ' ')}`;
     })
     .join('\n');
+};
+
+/** What follows `start` in `path`; null when it does not begin with it. */
+const tailOf = (path: string, start: string): string | null =>
+  path.startsWith(start) ? path.slice(start.length) : null;
 
 const configTables = (): Record<string, string> => {
   const { properties = {} } = jsonSchema(configFileSchema);
@@ -61,9 +92,9 @@ const configTables = (): Record<string, string> => {
   const only = (kind: JsonSchema): JsonSchema => keysOf(kind, (name) => common.properties?.[name] === undefined);
   return {
     top: keyList({ properties: { portals: { ...portals, additionalProperties: {} }, manifests: manifests ?? {} } }, ''),
-    portals: keyList(common, 'portals.<name>.'),
-    embedded: keyList(only(embedded), 'portals.<name>.'),
-    remote: keyList(only(remote), 'portals.<name>.'),
+    portals: keyList(common, 'portals.<name>.', 'portals'),
+    embedded: keyList(only(embedded), 'portals.<name>.', 'embedded'),
+    remote: keyList(only(remote), 'portals.<name>.', 'remote'),
     ...Object.fromEntries(Object.entries(sections).map(([name, section]) => [name, keyList(section, `${name}.`)])),
   };
 };
@@ -86,11 +117,16 @@ const manifestTables = (): Record<string, string> => {
   return {
     top: keyList({ properties: { ...top, datasets: shallow(datasets), drop: shallow(drop) }, required }, ''),
     defaults: keyList({ properties: Object.fromEntries(defaultsOf) }, 'defaults.'),
-    datasets: keyList({ ...datasets?.items, properties: { ...dataset, resources: shallow(resources) } }, 'datasets[].'),
+    datasets: keyList(
+      { ...datasets?.items, properties: { ...dataset, resources: shallow(resources) } },
+      'datasets[].',
+      'datasets',
+    ),
     // Steps and schemas are explained on the page about tables; `sluice help manifest` lists their keys.
     resources: keyList(
       { ...resources?.items, properties: { ...resource, table: shallow(table), schema: { ...schema, anyOf: forms } } },
       'datasets[].resources[].',
+      'resources',
     ),
     drop: keyList(drop ?? {}, 'drop.'),
     licenses: valueList(Object.entries(licenses)),
@@ -104,8 +140,11 @@ const catalogueTables = (): Record<string, string> => ({
   distribution: mappingList(distributionRows),
 });
 
+/** Neighbours that are treated alike share a line. */
 const mappingList = (rows: readonly { from: string; to: string; how: string }[]): string =>
-  rows.map(({ from, to, how }) => `- ${coded(from)} → ${coded(to)}: ${how}`).join('\n');
+  [...Map.groupBy(rows, ({ to, how }) => `${coded(to)}: ${how}`)]
+    .map(([what, alike]) => `- ${alike.map(({ from }) => coded(from)).join(', ')} → ${what}`)
+    .join('\n');
 
 /** The names in a text such as `a, b` as code. */
 const coded = (text: string): string =>

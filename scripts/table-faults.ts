@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspectTable } from '../src/tables/check.ts';
 import type { Inspection } from '../src/tables/inspect/inspect-file.ts';
-import { contextAt } from '../src/tables/scan/cell-text.ts';
 import { type FaultFixture, faultFixtures } from '../test/tables/fault-fixtures.ts';
 import { type MadeFile, page } from './schemas.ts';
 
@@ -33,34 +32,14 @@ export const inspectFixtures = async (): Promise<InspectedFixture[]> => {
   }
 };
 
-const longestSample = 48;
-
-/** The file as a cell of the page: escaped, and only its beginning where it is long. */
-const sampleOf = ({ content }: FaultFixture): string => {
-  const bytes = Buffer.from(content);
-  if (bytes.length === 0) return '';
-  const start = bytes.subarray(0, longestSample);
-  const parts: string[] = [];
-  for (let at = 0; at < start.length; at += 16)
-    parts.push(contextAt(start.subarray(at, at + 16), 0, Math.min(16, start.length - at)));
-  return `\`${inCode(`${parts.join('')}${bytes.length > longestSample ? '…' : ''}`)}\``;
-};
-
-/** Text inside a code span of a table cell. */
-const inCode = (text: string): string => text.replaceAll('|', '\\|').replaceAll('`', "'");
-
 const inText = (text: string): string => text.replaceAll('<', '&lt;').replaceAll('*', '\\*').replaceAll('\n', ' ');
 
 /** The code under which the page lists a fixture, and its line there. */
 const entryOf = ({ fixture, inspection }: InspectedFixture): { code: string; line: string } => {
   const finding = inspection.findings.find(({ kind }) => kind === fixture.kind);
   if (finding === undefined) throw new Error(`${fixture.title}: not found`);
-  const sample = sampleOf(fixture);
   const fixable = finding.mend === null ? '' : ' *(fixable)*';
-  return {
-    code: finding.code ?? 'remark',
-    line: `- **${inText(fixture.title)}**${sample === '' ? '' : ` ${sample}`}${fixable}`,
-  };
+  return { code: finding.code ?? 'remark', line: `- ${inText(fixture.title)}${fixable}` };
 };
 
 /** Makes the page; the prose around the lists is kept. */

@@ -31,7 +31,7 @@ const webhook = z.strictObject({
       examples: ['https://ops.example.org/sluice'],
     }),
   secret: optional(secret, {
-    description: 'Key of the HMAC-SHA256 signature, as a reference; without it notices are not signed.',
+    description: 'Key of the HMAC-SHA256 signature, as a reference; unsigned without it.',
     examples: ['${SLUICE_WEBHOOK_SECRET}'],
   }),
 });
@@ -103,7 +103,7 @@ export const notifyFileSchema = z
     }),
     heartbeat: optional(heartbeatSchema, {
       description:
-        'Address of a monitor that each run calls: `<address>/start`, `<address>` or `<address>/fail`; or a mapping of three addresses.',
+        'Monitor that each run calls: an address, which gets `/start` and `/fail` appended, or an address for each.',
       examples: ['https://hc-ping.com/1f0c4f4e-6a5c-4f0e-9d39-0e6a3a7b8c11'],
     }),
   })

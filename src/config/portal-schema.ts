@@ -22,7 +22,7 @@ const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$/, {
 /** Operations of one resource. */
 const operations = <const T extends readonly [string, ...string[]]>(names: T, what: string, example: T[number][]) =>
   optional(z.array(z.enum(names)), {
-    description: `Enabled operations on ${what}; none if missing in \`expose\`.`,
+    description: `Operations on ${what}; none by default.`,
     examples: [example],
   });
 
@@ -39,13 +39,12 @@ const portalAccessKeys = {
       }),
     ),
     {
-      description:
-        'Addresses and networks of proxies whose X-Forwarded-For identifies clients, for limits on failed logins and connections.',
+      description: 'Addresses and networks of proxies whose X-Forwarded-For identifies clients.',
       examples: [['127.0.0.1', '10.0.0.0/8']],
     },
   ),
   roles: optional(z.record(roleName, z.array(z.enum(permissions))), {
-    description: `Permissions by role; replaces those of a built-in role, or adds a role. Permissions: ${permissions.join(', ')}.`,
+    description: `Permissions by role, for built-in or new roles: ${permissions.join(', ')}.`,
     examples: [{ 'content creator': ['create content', 'edit own content'] }],
   }),
   expose: optional(
@@ -57,18 +56,18 @@ const portalAccessKeys = {
       taxonomy_term: operations(portalOperations.taxonomy_term, 'terms', ['retrieve']),
     }),
     {
-      description: 'Enabled operations, by resource; all others answer 404. All are enabled by default.',
+      description: 'Enabled operations, by resource; all others answer 404. Without this key, all are enabled.',
       examples: [{ node: ['index', 'retrieve'] }],
     },
   ),
   tokens: optional(z.boolean(), {
     default: defaults.embedded.tokens,
-    description: 'Whether `Authorization: Bearer TOKEN` is accepted; `sluice portal token` creates tokens.',
+    description: 'Whether access tokens are accepted; `sluice portal token` creates them.',
     examples: [true],
   }),
   xmlrpc: optional(z.boolean(), {
     default: defaults.embedded.xmlrpc,
-    description: 'Whether the same resources are served as XML-RPC at `/api/xmlrpc`.',
+    description: 'Whether `/api/xmlrpc` serves the API as XML-RPC.',
     examples: [true],
   }),
 };
@@ -120,20 +119,19 @@ const shared = {
     examples: ['1h'],
   }),
   vocabularies: optional(byVocabulary(idNumber, 'Number of the vocabulary of', [1, 2, 3]), {
-    description:
-      'Numbers of vocabularies on the portal; by default those of a usual installation (1, 2, 3), which are verified.',
+    description: 'Numbers of the vocabularies on the portal; by default 1, 2 and 3.',
     examples: [{ formats: 1, tags: 2, topics: 3 }],
   }),
   terms: optional(
     byVocabulary(z.record(text, idNumber), 'Numbers by name of', [{ csv: 5 }, { budget: 17 }, { Transport: 31 }]),
     {
-      description: 'Numbers of terms by name; others are learnt from the portal, or created there once.',
+      description: 'Numbers of terms by name; others are looked up on the portal or created.',
       examples: [{ tags: { budget: 17 } }],
     },
   ),
   imports: optional(z.enum(['serial', 'parallel']), {
     description:
-      'Whether datastore imports may run concurrently; many portals then lose states. Default `serial`, for an embedded portal without races `parallel`.',
+      'Whether datastore imports may run concurrently, which loses states on many portals. Default `serial`; `parallel` for an embedded portal without `races`.',
     examples: ['serial'],
   }),
 };
@@ -177,7 +175,7 @@ const embedded = z.strictObject({
   }),
   races: optional(z.boolean(), {
     description:
-      'Whether concurrent requests lose updates and deadlock as on deployed portals. Default `true` under the `dkan-` profiles, `false` under `spec`.',
+      'Whether concurrent requests lose updates and deadlock, as on deployed portals. Default `false` under `spec`, else `true`.',
     examples: [false],
   }),
   host: optional(text, {
@@ -212,7 +210,7 @@ const remote = z
     }),
     ...shared,
     token: optional(secret, {
-      description: 'Access token to use instead of a password, as a reference, if the portal supports it.',
+      description: 'Access token instead of a password, as a reference, if the portal supports it.',
       examples: ['${SLUICE_TOKEN}'],
     }),
     username: shared.username.exactOptional(),

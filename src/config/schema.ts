@@ -73,7 +73,7 @@ export const configFileSchema = z
           }),
           {
             default: defaults.redis.prefix,
-            description: 'Prefix of every key in Redis, shared by workers that share work. In braces for a cluster.',
+            description: 'Prefix of every key in Redis; in braces for a cluster.',
             examples: ['{sluice}'],
           },
         ),

@@ -20,8 +20,7 @@ export const sourcesFileSchema = z
   .strictObject({
     allow: optional(z.array(reachable), {
       default: [],
-      description:
-        'Hosts and networks to allow although their addresses are private, loopback, link-local or reserved.',
+      description: 'Hosts and networks to allow although their addresses are not public.',
       examples: [['data.intern.example', '10.1.0.0/16']],
     }),
     maxSize: optional(sizeText, {

@@ -28,11 +28,11 @@ export const webFileSchema = z
       examples: ['ann'],
     }),
     password: optional(secret, {
-      description: 'Password of the pages, as a reference: `${NAME}` or `{file: path}`. Without it there is no login.',
+      description: 'Password of the pages, as a reference; without it there is no login.',
       examples: [{ file: 'web-password' }],
     }),
     token: optional(secret, {
-      description: 'Token of programs that request runs by `POST /runs`, as a reference. Without it there is none.',
+      description: 'Token for `POST /runs`, as a reference.',
       examples: [{ file: 'web-token' }],
     }),
     publicUrl: optional(text, {

@@ -81,14 +81,17 @@ export const datasetMetadataShape = {
       ),
       label: optional(shortText, { description: 'Area in words.', examples: ['Harbour district'] }),
     }),
-    { description: 'Area that the data covers.', examples: [{ label: 'Harbour district' }] },
+    {
+      description: 'Area that the data covers, in words and as well-known text (longitude first).',
+      examples: [{ label: 'Harbour district' }],
+    },
   ),
   temporal: optional(
     z.strictObject({
       from: day.meta({ description: 'First day.', examples: ['2026-01-01'] }),
       to: optional(day, { description: 'Last day; the first by default.', examples: ['2026-12-31'] }),
     }),
-    { description: 'Time that the data covers.', examples: [{ from: '2026-01-01', to: '2026-12-31' }] },
+    { description: 'First and last day that the data covers.', examples: [{ from: '2026-01-01', to: '2026-12-31' }] },
   ),
   granularity: optional(shortText, { description: 'Smallest unit of the data.', examples: ['Street'] }),
   language: optional(

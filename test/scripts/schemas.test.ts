@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import { madeFiles } from '../../scripts/schemas.ts';
+import { keyParents, madeFiles } from '../../scripts/schemas.ts';
 import { configFileSchema } from '../../src/config/schema.ts';
 import { manifestFileSchema } from '../../src/sources/manifest/schema.ts';
 import { schemaKeys } from '../support/schema-keys.ts';
@@ -17,9 +17,21 @@ describe('files made from the schemas', () => {
   });
 });
 
-/** Keys in the lists of the page. */
-const documented = (page: string): string[] =>
-  [...readFileSync(join(root, page), 'utf8').matchAll(/^- `([^`]+)`(?: \(.*?\))?: /gm)].map(([, key = '']) => key);
+/** Entries in the lists of the page: their key, with the parent that their list leaves out, and the keys named in brackets. */
+const documented = (page: string): { key: string; members: string[] }[] =>
+  readFileSync(join(root, page), 'utf8')
+    .split('<!-- made: ')
+    .flatMap((list) => {
+      const parent = keyParents[/^\w+/.exec(list)?.[0] ?? ''] ?? '';
+      return [...list.matchAll(/^- `([^`]+)`(?: \((.*?)\))?: /gm)].map(([, name = '', type = '']) => {
+        const [, list, names = ''] = /(list of )?mapping of (`.*`)/.exec(type) ?? [];
+        const below = `${parent}${name}${list === undefined ? '' : '[]'}.`;
+        return {
+          key: `${parent}${name}`,
+          members: [...names.matchAll(/`(\w+)`/g)].map(([, member]) => `${below}${member}`),
+        };
+      });
+    });
 
 /** Keys of steps and schemas, which the page about tables describes without their parents. */
 const isOfTables = (key: string): boolean => /^datasets\[\]\.resources\[\]\.(table\[\]|schema)\./.test(key);
@@ -42,7 +54,8 @@ describe.each([
   { page: 'docs/reference/config.md', schema: configFileSchema },
   { page: 'docs/reference/manifest.md', schema: manifestFileSchema },
 ])('$page', ({ page, schema }) => {
-  const pageKeys = documented(page);
+  const entries = documented(page);
+  const pageKeys = entries.flatMap(({ key, members }) => [key, ...members]);
   const sections = 'redis retry breaker http jobs watch inbox kept sources limits web notify lineage log'.split(' ');
 
   it('documents every key', () => {
@@ -59,7 +72,7 @@ describe.each([
 
   it('says what each key means', () => {
     const lines = readFileSync(join(root, page), 'utf8').match(/^- `[^`]+`(?: \(|:).*$/gm) ?? [];
-    expect(lines).toHaveLength(pageKeys.length);
+    expect(lines).toHaveLength(entries.length);
     expect(lines.filter((line) => !/: \S.{5,}\.$/.test(line))).toEqual([]);
   });
 });

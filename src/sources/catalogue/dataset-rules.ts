@@ -30,7 +30,7 @@ interface Rule {
 const fact = (from: string, name: string): Rule => ({
   from,
   to: 'field_additional_info',
-  how: `Text; shown as "${name}".`,
+  how: 'Text.',
   take: (value, draft) => {
     const texts = textsOf(value);
     if (texts.length > 0) draft.addInfo(from, name, texts.join(', '));
@@ -43,13 +43,13 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'identifier',
     to: '`uuid`, field_additional_info',
-    how: 'Required. Permanent identity; shown as "Identifier". An object gives its `@id`, else its `notation`. Where there is none, `adms:identifier` or the `@id` of the entry counts.',
+    how: 'Required: the permanent identity. Of an object its `@id`, else its `notation`. Without it, `adms:identifier` or the `@id` of the entry.',
     take: (value, draft) => draft.addInfo('identifier', 'Identifier', textOf(value) ?? ''),
   },
   {
     from: 'title',
     to: 'title',
-    how: 'Required, one text. One line; cut at 255 characters.',
+    how: 'Required. One line, cut at 255 characters.',
     take: () => {}, // read with the identity
   },
   {
@@ -64,7 +64,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'keyword',
     to: 'field_tags',
-    how: 'Terms by name, each once whatever its case; text is split at commas.',
+    how: 'Terms by name, ignoring case; text is split at commas.',
     take: (value, draft) => {
       const words = typeof value === 'string' ? value.split(',') : textsOf(value);
       const terms = new Map<string, string>();
@@ -99,7 +99,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'accessLevel',
     to: 'field_public_access_level, field_additional_info',
-    how: '`public`; `restricted public` as `restricted`, `non-public` as `private`; any other is shown as "Access level".',
+    how: '`public`; `restricted public` as `restricted`, `non-public` as `private`.',
     take: (value, draft) => {
       const text = oneLine(textOf(value) ?? '').toLowerCase();
       const level = accessLevels[text];
@@ -119,7 +119,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'license',
     to: 'field_license, field_additional_info',
-    how: 'The code of a known license (Creative Commons, Open Data Commons, …); any other is shown as "License".',
+    how: 'The code of a known license (Creative Commons, Open Data Commons, …).',
     take: (value, draft) => {
       const text = addressText(value) ?? '';
       const code = licenseCode(text);
@@ -130,7 +130,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'accrualPeriodicity',
     to: 'field_frequency, field_additional_info',
-    how: 'A code such as `R/P1W` or a plain word; any other is shown as "Frequency".',
+    how: 'A code such as `R/P1W` or a plain word.',
     take: (value, draft) => {
       const text = textOf(value) ?? '';
       const code = frequencyCode(text.replace(/^.*\/(?=[A-Z_]+$)/, '').replaceAll('_', ' ')) ?? frequencyCode(text);
@@ -142,20 +142,20 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'issued',
     to: 'field_harvest_source_issued, field_additional_info',
-    how: 'A day or time, else that of `modified`; any other text is shown as "Issued".',
+    how: 'A day or time, else that of `modified`.',
     take: (value, draft) =>
       takeDate(value, draft, { from: 'issued', field: 'field_harvest_source_issued', name: 'Issued' }),
   },
   {
     from: 'modified',
     to: 'field_harvest_source_modified, field_frequency, field_additional_info',
-    how: 'A day or time; a repetition such as `R/P1D` is the frequency where none is given; any other text is shown as "Modified".',
+    how: 'A day or time; a repetition such as `R/P1D` is the frequency where none is given.',
     take: takeModified,
   },
   {
     from: 'temporal',
     to: 'field_temporal_coverage, field_additional_info',
-    how: '`2014-01-01/2015-12-31`, `2014/P1Y`, `2014`, or start and end dates; any other is shown as "Temporal".',
+    how: '`2014-01-01/2015-12-31`, `2014/P1Y`, `2014`, or start and end dates.',
     take: takeTemporal,
   },
   {
@@ -174,7 +174,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'landingPage',
     to: 'field_landing_page, field_additional_info',
-    how: 'An http(s) address; any other text is shown as "Landing page".',
+    how: 'An http(s) address.',
     take: (value, draft) => {
       const url = webAddressOf(value);
       if (url !== null) draft.metadata.landingPage = url;
@@ -195,7 +195,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'conformsTo',
     to: 'field_conforms_to, field_additional_info',
-    how: 'An http(s) address; any other text is shown as "Conforms to".',
+    how: 'An http(s) address.',
     take: (value, draft) => {
       const [first, ...more] = listOf(value);
       const url = webAddressOf(first);
@@ -218,7 +218,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'inSeries',
     to: 'field_is_part_of',
-    how: 'The identifier of the series, where there is no `isPartOf`; of several series the first.',
+    how: 'The identifier of the first series, where there is no `isPartOf`.',
     take: (value, draft) => {
       const [series, ...more] = listOf(value);
       const text = isObject(series) ? (identifierOf(series) ?? textOf(series)) : textOf(series);
@@ -239,7 +239,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'endpointDescription',
     to: 'field_data_dictionary, field_additional_info',
-    how: 'Of a service: an http(s) address where there is no `describedBy`; any other text is shown as "Endpoint".',
+    how: 'Of a service, where there is no `describedBy`: an http(s) address.',
     take: (value, draft) => {
       const url = webAddressOf(value);
       if (url !== null && draft.metadata.dataDictionary === undefined)

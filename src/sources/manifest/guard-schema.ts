@@ -40,7 +40,7 @@ type TableGuardFile = z.infer<typeof tableGuardFileSchema>;
 
 /** The key of a resource. */
 export const resourceGuard = optional(tableGuardFileSchema, {
-  description: 'Limits beyond which a new version of the table is held; omitted ones come from the defaults.',
+  description: 'Limits beyond which a new version of the table is held, as in the `guard` of the manifest.',
   examples: [{ rows: '20%', columns: 'grow' }],
 });
 

@@ -19,18 +19,16 @@ const shareOrCount = z.union(
 
 const shape = {
   encoding: optional(z.enum(encodings), {
-    description:
-      'Encoding of a table of text (`.csv`, `.tsv`, `.txt`, `.tab`, also in `.gz` and `.zip`) that is not UTF-8; the same as the step of that name.',
+    description: 'Encoding of a text table that is not UTF-8, as the step of that name.',
     examples: ['windows-1250'],
   }),
   skipRows: optional(z.int().nonnegative(), {
-    description: 'Lines to skip above the header of such a table; 0 for none. The same as the step of that name.',
+    description: 'Lines to skip above the header, as the step of that name.',
     examples: [2],
   }),
   mend: optional(z.enum(['safe', 'off']), {
     default: 'off',
-    description:
-      '`safe`: fixes faults of such a table that have only one possible fix: encoding, byte order mark, titles above the header, empty rows, extra delimiters and spaces, quotes and line ends. Nothing is guessed.',
+    description: '`safe` fixes faults of a text table that have only one possible fix; nothing is guessed.',
     examples: ['safe'],
   }),
   table: optional(stepsSchema, {
@@ -48,7 +46,7 @@ const shape = {
   badRows: optional(z.enum(badRowPolicies), {
     default: 'fail',
     description:
-      'Rows with too many or too few cells, cells that cannot be cast, or violations of `schema`: `quarantine` writes them to a file and publishes the rest, `skip` drops them.',
+      'What to do with bad rows: `quarantine` writes them to a file and publishes the rest, `skip` drops them.',
     examples: ['quarantine'],
   }),
   maxBadRows: optional(shareOrCount, {

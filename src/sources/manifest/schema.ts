@@ -48,15 +48,14 @@ const published = optional(z.boolean(), {
 const importMode = optional(z.enum(importModes), {
   default: 'auto',
   description:
-    '`auto`: tables (CSV, TSV) go into the datastore where the portal has one; `never`: the file only; `unchecked`: the file only, and a faulty table as it is.',
+    '`auto` imports tables into the datastore; `never` sends the file only; `unchecked` also sends a faulty table as it is.',
   examples: ['never'],
 });
 
 const expectEvery = optional(
   z.union([durationText, z.literal('never')], { error: 'must be a duration such as `1d`, or `never`' }),
   {
-    description:
-      'How often a new file is expected; a notice reports what is overdue by half of that. By default as `frequency` says, if the dataset has files.',
+    description: 'How often a new file is expected; a notice reports what is overdue. By default as `frequency` says.',
     examples: ['1d'],
   },
 );
@@ -184,8 +183,7 @@ export const manifestFileSchema = z
       examples: ['Europe/Berlin'],
     }),
     expectEvery: optional(durationText, {
-      description:
-        'How often a successful run and something new are expected; a notice reports what is overdue by half of that.',
+      description: 'How often a successful run and new data are expected; a notice reports what is overdue.',
       examples: ['1d'],
     }),
     priority: optional(z.enum(runPriorities), {
@@ -229,7 +227,7 @@ export const manifestFileSchema = z
         ...tableGuardShape,
       }),
       {
-        description: 'Limits beyond which a run is held before it changes anything, and those of every table.',
+        description: 'Limits beyond which a run is held before it changes anything, or a table is held.',
         examples: [{ maxRemovals: '10%', rows: '20%' }],
       },
     ),
@@ -240,17 +238,16 @@ export const manifestFileSchema = z
           examples: [['budget@example.org']],
         }),
         webhook: optional(webAddress, {
-          description: 'Webhook instead of the configured one; needs a public address or `sources.allow`; not signed.',
+          description: 'Webhook instead of the configured one; never signed.',
           examples: ['https://ops.example.org/finance'],
         }),
         heartbeat: optional(heartbeatSchema, {
-          description:
-            'Monitor that its runs call instead of the configured one; needs a public address or `sources.allow`.',
+          description: 'Monitor instead of the configured one.',
           examples: ['https://hc-ping.com/1f0c4f4e-6a5c-4f0e-9d39-0e6a3a7b8c11'],
         }),
       }),
       {
-        description: 'Recipients of notices about this manifest, instead of the configured ones.',
+        description: 'Recipients of notices about this manifest. Addresses must be public or in `sources.allow`.',
         examples: [{ email: ['budget@example.org'] }],
       },
     ),
