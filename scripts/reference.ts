@@ -39,16 +39,17 @@ export const commandHelp = async (): Promise<CommandHelp[]> =>
 /** Options that most commands have; the page describes them once. */
 const common = ['--config', '--state', '--portal', '--json', '--verbose', '--help'];
 
-const commandTable = (commands: CommandHelp[]): string => {
+const commandList = (commands: CommandHelp[]): string => {
   const rows = commands.map(({ text }) => {
     const [own = ''] = text.split('\n\nUsage:');
     const [, usage = '', description = ''] = /^Usage: (.*)\n\n([\s\S]*?)\n\n/.exec(own) ?? [];
     const options = [...own.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option = '']) => option);
     const others = options.filter((option) => !common.includes(option)).map((option) => `\`${option}\``);
-    const form = usage.replace(' [options]', '').replace('sluice ', '').replaceAll('|', '\\|');
-    return `| \`${form}\` | ${description.replaceAll(/\s+/g, ' ')} | ${others.join(' ')} |`;
+    const form = usage.replace(' [options]', '').replace('sluice ', '');
+    const more = others.length === 0 ? '' : ` (${others.join(' ')})`;
+    return `- \`${form}\`: ${description.replaceAll(/\s+/g, ' ')}${more}`;
   });
-  return ['| Command | What it does | Options |', '|---|---|---|', ...rows].join('\n');
+  return rows.join('\n');
 };
 
 /** One error of every class and code. */
@@ -79,7 +80,7 @@ const errorList = (): string => {
 
 /** Makes the pages; the prose around their made parts is kept. */
 export const madePages = async (): Promise<MadeFile[]> => [
-  await page('docs/reference/commands.md', { commands: commandTable(await commandHelp()) }),
+  await page('docs/reference/commands.md', { commands: commandList(await commandHelp()) }),
   await page('docs/reference/errors.md', { errors: errorList() }),
 ];
 

@@ -46,7 +46,7 @@ describe('commands', () => {
 
   it('are listed by `sluice --help` with the arguments that they declare', async () => {
     const page = pageText('docs/reference/commands.md');
-    const listed = [...page.matchAll(/^\| `([a-z-]+[^`]*)` \| (\S.*?) \|/gm)].map(([, usage]) => usage);
+    const listed = [...page.matchAll(/^- `([a-z][^`]*)`: \S/gm)].map(([, usage]) => usage);
     expect(listed).toHaveLength(names.length);
     const overview = (await programHelp()).match(/^ {2}[a-z-]+ \[options\](?: [[<]\S+)?/gm) ?? [];
     const declared = commands.map(({ text }) => /^Usage: sluice (.*)$/m.exec(text)?.[1]?.replace(' [command]', ''));
