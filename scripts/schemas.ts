@@ -34,11 +34,24 @@ const jsonSchema = (schema: z.ZodType): JsonSchema =>
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** Mappings that are listed in one line with their keys. */
-const isFolded = (path: string): boolean =>
-  /(^|\.)(contact|spatial|temporal|relatedContent|vocabularies|terms|heartbeat)$|^datasets\[\]\.resources\[\]\.guard$/.test(
-    path,
-  );
+/** Mappings that are listed in one line with their keys, and the page that explains these, if they need it. */
+const folded: Record<string, string | null> = {
+  schedule: '../how-to/schedule.md',
+  index: '../how-to/csv-index.md',
+  catalogue: '../how-to/harvest-a-catalogue.md',
+  drop: '../how-to/folder-drop.md',
+  'datasets[].contact': null,
+  'datasets[].spatial': null,
+  'datasets[].temporal': null,
+  'datasets[].relatedContent': null,
+  'datasets[].resources[].guard': null,
+  'portals.<name>.vocabularies': null,
+  'portals.<name>.terms': null,
+  'portals.<name>.expose': '../embedded-portal/run.md#users-and-roles',
+  'notify.webhook': '../how-to/notices.md#the-webhook',
+  'notify.email': '../how-to/notices.md',
+  'notify.heartbeat': '../how-to/monitor.md#heartbeats',
+};
 
 /** What pages leave out before the keys of a list: the section says it once. */
 export const keyParents: Record<string, string> = {
@@ -53,31 +66,25 @@ export const keyParents: Record<string, string> = {
 const keyList = (schema: JsonSchema, prefix: string, list?: string): string => {
   const parent = keyParents[list ?? ''] ?? '';
   const keys = schemaKeys(schema, prefix);
-  const folds = keys.filter(({ path }) => isFolded(path));
+  const isMember = (path: string, of: string): boolean => path.startsWith(`${of}.`) || path.startsWith(`${of}[].`);
   return keys
-    .filter(({ path }) => !folds.some((fold) => path !== fold.path && /^(\[\])?\./.test(tailOf(path, fold.path) ?? '')))
-    .map((key) => {
-      const names = folds.includes(key)
-        ? keys.map(({ path }) => tailOf(path, key.path)?.replace(/^(\[\])?\./, '') ?? '').filter((name) => name !== '')
-        : [];
-      return { ...key, path: key.path.slice(parent.length), type: [key.type, ...names.map((name) => `\`${name}\``)] };
-    })
-    .map(({ path, type: [words = '', ...names], required, fallback, meaning }) => {
-      const type = names.length === 0 ? words : `${words} of ${names.join(', ')}`;
+    .filter(({ path }) => !Object.keys(folded).some((mapping) => isMember(path, mapping)))
+    .map(({ path, type, required, fallback, meaning }) => {
+      const guide = folded[path];
+      const members = guide === undefined ? [] : keys.filter((key) => isMember(key.path, path));
+      const names = members.map((key) => `\`${key.path.slice(path.length).replace(/^(\[\])?\./, '')}\``);
       const more = required
         ? ', required'
         : fallback === undefined || fallback === '[]'
           ? ''
           : `, default \`${fallback}\``;
-      const kind = `${type === 'text' ? '' : type}${more}`.replace(/^, /, '');
-      return `- \`${path}\`${kind === '' ? '' : ` (${kind})`}: ${meaning.replaceAll('\n', ' ')}`;
+      const form = names.length === 0 ? type : `${type} of ${names.join(', ')}`;
+      const kind = `${form === 'text' ? '' : form}${more}`.replace(/^, /, '');
+      const text = meaning.replaceAll('\n', ' ').replace(/\.$/, guide ? ` ([guide](${guide})).` : '.');
+      return `- \`${path.slice(parent.length)}\`${kind === '' ? '' : ` (${kind})`}: ${text}`;
     })
     .join('\n');
 };
-
-/** What follows `start` in `path`; null when it does not begin with it. */
-const tailOf = (path: string, start: string): string | null =>
-  path.startsWith(start) ? path.slice(start.length) : null;
 
 const configTables = (): Record<string, string> => {
   const { properties = {} } = jsonSchema(configFileSchema);
@@ -107,7 +114,7 @@ const keysOf = (schema: JsonSchema, isTaken: (name: string) => boolean): JsonSch
 
 const manifestTables = (): Record<string, string> => {
   const { properties = {}, required = [] } = jsonSchema(manifestFileSchema);
-  const { datasets, drop, defaults, ...top } = properties;
+  const { datasets, defaults, ...top } = properties;
   const { resources, ...dataset } = datasets?.items?.properties ?? {};
   const shallow = (schema: JsonSchema | undefined): JsonSchema => ({ ...schema, properties: {}, items: {} });
   const defaultsOf = Object.entries(defaults?.properties ?? {}).map(([name, value]) => [name, shallow(value)] as const);
@@ -115,7 +122,7 @@ const manifestTables = (): Record<string, string> => {
   const { table, schema } = resource;
   const forms = (schema?.anyOf ?? []).map(shallow);
   return {
-    top: keyList({ properties: { ...top, datasets: shallow(datasets), drop: shallow(drop) }, required }, ''),
+    top: keyList({ properties: { ...top, datasets: shallow(datasets) }, required }, ''),
     defaults: keyList({ properties: Object.fromEntries(defaultsOf) }, 'defaults.'),
     datasets: keyList(
       { ...datasets?.items, properties: { ...dataset, resources: shallow(resources) } },
@@ -128,7 +135,6 @@ const manifestTables = (): Record<string, string> => {
       'datasets[].resources[].',
       'resources',
     ),
-    drop: keyList(drop ?? {}, 'drop.'),
     licenses: valueList(Object.entries(licenses)),
     frequencies: valueList(frequencies.map(({ code, words }) => [code, words.map((word) => `\`${word}\``).join(', ')])),
     access: accessLevels.map((level) => `\`${level}\``).join(', '),
