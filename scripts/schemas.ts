@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { type JsonSchema, schemaKeys } from '../src/commands/help-topics.ts';
 import { configFileSchema } from '../src/config/schema.ts';
-import { accessLevels, frequencies, licenses } from '../src/dataset-api/values.ts';
+import { frequencies, licenses } from '../src/dataset-api/values.ts';
 import { datasetRules } from '../src/sources/catalogue/dataset-rules.ts';
 import { distributionRows } from '../src/sources/catalogue/distributions.ts';
 import { manifestFileSchema } from '../src/sources/manifest/schema.ts';
@@ -141,7 +141,6 @@ const manifestTables = (): Record<string, string> => {
     ),
     licenses: valueList(Object.entries(licenses)),
     frequencies: valueList(frequencies.map(({ code, words }) => [code, words.map((word) => `\`${word}\``).join(', ')])),
-    access: accessLevels.map((level) => `\`${level}\``).join(', '),
   };
 };
 
