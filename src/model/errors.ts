@@ -30,17 +30,16 @@ export abstract class SluiceError extends Error {
 
 /** Every error code with the sentence that the documentation's table shows for it. */
 export const errorCodes = {
-  usage: 'The command line is invalid: an unknown command or option, or a missing argument.',
-  config: 'A configuration file is invalid; each problem is listed with line, column, key and allowed values.',
-  manifest: 'A manifest is invalid; each problem is listed with line, column, key and allowed values.',
+  usage: 'The command line is invalid.',
+  config: 'A configuration file is invalid; each problem is listed.',
+  manifest: 'A manifest is invalid; each problem is listed.',
   'redis-unreachable': 'The Redis server of REDIS_URL (or `redis.url`) does not answer or cannot be used.',
   'redis-missing': 'No Redis server could be found or fetched for the embedded default.',
   'redis-failed': 'The embedded Redis server was found but did not start.',
   'state-mismatch': 'The spool folder or state folder belongs to another Redis.',
   'state-full': 'A disk or Redis accepts no more data: full, at its memory limit, or read-only.',
   'portal-unreachable': 'The portal did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',
-  'portal-busy':
-    "The portal's database could not handle concurrent requests (deadlock, lock wait); nothing was stored.",
+  'portal-busy': "The portal's database could not handle concurrent requests; nothing was stored.",
   'portal-session': 'The portal refused the session again after one fresh login.',
   'portal-login': 'The portal refused the login; it is paused until the credentials are corrected.',
   'portal-gone': 'A published node is no longer on the portal.',
@@ -48,16 +47,13 @@ export const errorCodes = {
   'portal-not-api': 'The address answers, but not as a Dataset REST API.',
   'portal-reply': "The portal's reply does not match this API.",
   'portal-conflict': 'The portal already has a node with that UUID.',
-  'node-unclear':
-    'The portal may already have the node: another node has its title, or drafts are hidden from this account. Nothing is created until you decide.',
+  'node-unclear': 'The portal may already have the node; nothing is created until you decide.',
   'source-missing': 'The file of a resource does not exist or cannot be read, or its address is gone (404, 410).',
   'source-changed': 'The file of a resource changed while it was being read.',
-  'source-refused':
-    'A path leaves its folder or is not a regular file; or an address must not be fetched, or has unexpected content.',
+  'source-refused': 'A file or address must not be read, or has unexpected content.',
   'source-unreachable':
     'The server of a `url` did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',
-  'catalogue-fault':
-    'A catalogue cannot be read: not JSON, incomplete, beyond a limit, or without a list of datasets. Nothing is published or removed.',
+  'catalogue-fault': 'A catalogue cannot be read; nothing is published or removed.',
   'entry-fault': 'An entry of a catalogue or list is invalid and skipped; what it published before stays.',
   'table-encoding': 'The file is not valid UTF-8 text: another encoding, or NUL bytes.',
   'table-empty': 'The file holds no header row.',
@@ -65,14 +61,13 @@ export const errorCodes = {
   'table-ragged': 'A row has more or fewer cells than the header.',
   'table-quote': 'A quote is never closed, or is in the wrong place.',
   'table-oversize': 'A row exceeds the limit, usually because of an unclosed quote.',
-  'table-input': 'An archive, workbook or JSON file cannot be read as a table, or is beyond a limit.',
+  'table-input': 'An archive, workbook or JSON file cannot be read as a table.',
   'table-step': 'A step of `table`, or the schema, does not fit the table: a missing column, a module that failed.',
   'table-rows': 'More bad rows than `badRows` and `maxBadRows` allow; nothing was published.',
   'import-failed': 'The portal reports that the datastore import failed.',
   'import-timeout': 'The datastore import timed out.',
   'verify-failed': 'The portal does not hold what was sent.',
-  'poison-job':
-    'A job was killed five times in the same step, or lost by a live worker fifty times, and is not retried.',
+  'poison-job': 'A job was killed five times in the same step, or lost fifty times, and is not retried.',
   'dataset-failed': 'The resource was skipped because its dataset could not be published.',
   'job-lost': 'A job of the run vanished from the queue.',
   'jobs-stuck': 'The run made no progress, even after a restart, and was closed.',
@@ -87,7 +82,7 @@ export const errorCodes = {
   'portal-port': 'The embedded portal cannot listen on its address, or another process serves its store.',
   'portal-store': 'The store of the embedded portal cannot be opened or written.',
   'users-file': 'The users file of the embedded portal is invalid or readable by others.',
-  'notice-failed': 'A notice was not delivered to the webhook or mail server; it is retried for more than an hour.',
+  'notice-failed': 'A notice was not delivered; it is retried for more than an hour.',
   'not-found': 'No such key, file, run or job is known.',
 } as const;
 
