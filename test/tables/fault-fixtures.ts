@@ -24,8 +24,8 @@ const people = (count: number): string =>
 /** In the order of the page: the file as a whole, the header, rows, quotes, values. */
 export const faultFixtures: FaultFixture[] = [
   { title: 'an empty file', content: '', kind: 'empty-file', verdict: 'faulty', line: 1 },
-  { title: 'blank lines and nothing else', content: '\n\r\n\n', kind: 'empty-file', verdict: 'faulty', line: 1 },
-  { title: 'a header and nothing else', content: 'id,name\n', kind: 'no-rows', verdict: 'sound', line: 1 },
+  { title: 'blank lines only', content: '\n\r\n\n', kind: 'empty-file', verdict: 'faulty', line: 1 },
+  { title: 'a header only', content: 'id,name\n', kind: 'no-rows', verdict: 'sound', line: 1 },
   {
     title: 'an Excel workbook named .csv',
     content: bytes('PK', [3, 4, 20, 0, 6, 0]),
@@ -42,14 +42,14 @@ export const faultFixtures: FaultFixture[] = [
   },
   { title: 'JSON', content: '[{"id": 1, "name": "Ann"}]\n', kind: 'not-a-table', verdict: 'faulty', line: 1 },
   {
-    title: 'UTF-16 with a mark ("Unicode Text" of Excel)',
+    title: 'UTF-16 with a byte order mark',
     content: Buffer.from('\ufeffid\tname\r\n1\tAnn\r\n', 'utf16le'),
     kind: 'wide-encoding',
     verdict: 'mendable',
     line: 1,
   },
   {
-    title: 'UTF-16 without a mark, big end first',
+    title: 'UTF-16 without a mark',
     content: utf16be('id,name\n1,Ann\n'),
     kind: 'wide-encoding',
     verdict: 'mendable',
@@ -71,7 +71,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'Windows-1252, recognised by quotation marks and euro sign',
+    title: 'Windows-1252',
     content: latin1('id,price\n1,\x80 5\n2,\x93caf\xe9\x94\n'),
     kind: 'other-encoding',
     verdict: 'mendable',
@@ -79,7 +79,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'Windows-1250, recognised by its words',
+    title: 'Windows-1250',
     content: bytes('id,name\n1,Plze', [0xf2], '\n2,', [0xc8], 'esk', [0xe9], ' Bud', [0xec], 'jovice\n'),
     kind: 'other-encoding',
     verdict: 'mendable',
@@ -103,7 +103,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'a file that was cut off inside a character',
+    title: 'a file cut off inside a character',
     content: bytes('id,name\n1,', [0xe6, 0x97]),
     kind: 'cut-character',
     verdict: 'faulty',
@@ -121,7 +121,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'characters lost in an earlier conversion',
+    title: 'characters lost in a conversion',
     content: 'id,name\n1,M\ufffdller\n',
     kind: 'replaced',
     verdict: 'sound',
@@ -166,7 +166,7 @@ export const faultFixtures: FaultFixture[] = [
   },
 
   {
-    title: 'a title of one word above two columns of text, or a table of one column',
+    title: 'a title of one word above two columns of text',
     content: 'Report\nname;town\nAnn;Bonn\nBob;Ulm\n',
     kind: 'layout-unclear',
     verdict: 'faulty',
@@ -225,7 +225,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 3,
   },
   {
-    title: 'names that only differ after character 64',
+    title: 'names that differ only after character 64',
     content: `id,${'a'.repeat(64)}1,${'a'.repeat(64)}2\n1,2,3\n`,
     kind: 'header-duplicate',
     verdict: 'mendable',
@@ -233,7 +233,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 3,
   },
   {
-    title: 'a name without a character that portals keep',
+    title: 'a name without usable characters',
     content: 'id,名前\n1,Ann\n',
     kind: 'header-unusable',
     verdict: 'mendable',
@@ -312,7 +312,7 @@ export const faultFixtures: FaultFixture[] = [
     line: 3,
   },
   {
-    title: 'rows with empty cells after the last column',
+    title: 'trailing empty cells',
     content: 'id,name\n1,Ann\n2,Bob,,\n',
     kind: 'row-long-empty',
     verdict: 'mendable',
@@ -348,7 +348,7 @@ export const faultFixtures: FaultFixture[] = [
     line: 3,
   },
   {
-    title: 'the header again between the rows',
+    title: 'a repeated header',
     content: 'id,name\n1,Ann\n2,Bob\nid,name\n3,Cid\n',
     kind: 'repeated-header',
     verdict: 'sound',
@@ -369,7 +369,7 @@ export const faultFixtures: FaultFixture[] = [
     line: 3,
   },
   {
-    title: 'a last row with one cell that reads like a note',
+    title: 'a last row that reads like a note',
     content: 'name,town,amount\nAnn,Bonn,2\nas of last May,,\n',
     kind: 'footer-padded',
     verdict: 'sound',
@@ -401,7 +401,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'a quote that is closed on a later line, by another cell',
+    title: 'a quote that another cell closes',
     content: 'id,name\n1,"Ann\n2,"Bob"\n',
     kind: 'quote-unclosed',
     verdict: 'mendable',
@@ -409,7 +409,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'a quote that is not closed within the limit of a row',
+    title: 'an unclosed quote that exceeds it',
     content: `id,name\n1,"Ann\n${'2,Bob\n'.repeat(400)}`,
     kind: 'quote-unclosed',
     verdict: 'faulty',
@@ -418,7 +418,7 @@ export const faultFixtures: FaultFixture[] = [
     rowBytes: 2000,
   },
   {
-    title: 'quotes inside a quoted cell that are not doubled',
+    title: 'quotes in a quoted cell that are not doubled',
     content: 'id,name\n1,"Ann "B" C"\n',
     kind: 'quote-text-after',
     verdict: 'mendable',
@@ -467,7 +467,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'numbers in groups of three digits',
+    title: 'grouped digits',
     content: 'id,amount\n1,"1,234,567"\n2,"2,345"\n',
     kind: 'numbers-local',
     verdict: 'sound',
@@ -491,7 +491,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'day first here, month first there',
+    title: 'mixed day-first and month-first dates',
     content: 'id,day\n1,31/01/2026\n2,01/31/2026\n',
     kind: 'dates-mixed',
     verdict: 'sound',

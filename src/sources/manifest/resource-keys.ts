@@ -119,8 +119,7 @@ export const urlShape = {
       error: 'must be a file name without folders, such as `spending.csv`',
     }),
     {
-      description:
-        'File name on the portal, for a `url`. Default: the end of the address if it looks like a file name, else the name that the server sends.',
+      description: 'File name on the portal, for a `url`; by default from the address or the server.',
       examples: ['spending.csv'],
     },
   ),
