@@ -1,4 +1,4 @@
-// Writes what is made from the commands and errors: the tables of both in the reference pages.
+// Writes what is made from the commands and errors: the lists of both in the reference pages.
 // Run it with `node scripts/reference.ts` after a change of a command or an error; a test fails while the pages are behind.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -53,8 +53,8 @@ const folded: Record<string, string | null> = {
   'notify.heartbeat': '../how-to/monitor.md#heartbeats',
 };
 
-/** Types that a default shows. */
-const isPlain = /^(?:duration|size|integer|number|boolean)$/;
+/** Types that a default shows by itself. */
+const plainTypes = ['duration', 'size', 'integer', 'number', 'boolean'];
 
 /** What pages leave out before the keys of a list: the section says it once. */
 export const keyParents: Record<string, string> = {
@@ -81,7 +81,7 @@ const keyList = (schema: JsonSchema, prefix: string, list?: string): string => {
         : fallback === undefined || fallback === '[]'
           ? ''
           : `, default \`${fallback}\``;
-      const plain = more !== '' && isPlain.test(type) ? 'text' : type.replaceAll(' | ', '/');
+      const plain = fallback !== undefined && plainTypes.includes(type) ? 'text' : type.replaceAll(' | ', '/');
       const form = names.length === 0 ? plain : `${plain} of ${names.join(', ')}`;
       const kind = `${form === 'text' ? '' : form}${more}`.replace(/^, /, '');
       const text = meaning.replaceAll('\n', ' ').replace(/\.$/, guide ? ` ([guide](${guide})).` : '.');

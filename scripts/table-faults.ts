@@ -1,4 +1,4 @@
-// Writes the table of faults in docs/reference/table-faults.md: each row is what an inspection says of a fixture.
+// Writes the lists of faults in docs/reference/table-faults.md: each line is a fixture, below the code that an inspection finds.
 // Run it with `node scripts/table-faults.ts` after a change of a message; a test fails while the page is behind.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
