@@ -37,8 +37,9 @@ interface IndexRows {
 const maxBytes = 256 * 1024 * 1024;
 
 /**
- * Reads an index; empty cells are left out. `isWhole` is true for names whose values are mappings in JSON lines. Throws SourceMissingError, and ManifestError where the file as a whole is no
- * index: not UTF-8, an unclosed quote, no heading.
+ * Reads an index; empty cells are left out. `isWhole` is true for names whose values are mappings in JSON lines.
+ *
+ * @throws SourceMissingError, and ManifestError when the file as a whole is not an index: not UTF-8, an unclosed quote, no heading
  */
 export const readIndex = async (file: string, isWhole: (name: string) => boolean): Promise<IndexRows> => {
   const bytes = await readFile(file).catch((cause: unknown) => {
@@ -91,13 +92,18 @@ interface CsvRecord {
 
 const parseCsv = async (file: string, body: Buffer): Promise<CsvRecord[]> => {
   const parser = Readable.from(piecesOf(body)).pipe(
-    parse({ delimiter: delimiterOf(body), relax_column_count: true, skip_empty_lines: true }),
+    parse({ delimiter: delimiterOf(body), relax_column_count: true, skip_empty_lines: true, info: true }),
   );
-  const lines = linesOfRecords(body);
+  const lineEnd = body.includes(newline) ? newline : carriageReturn;
   const records: CsvRecord[] = [];
+  // Lines are counted by the bytes that the parser has passed: its own count is off after a line end in a quoted cell.
+  let [line, at] = [1, 0];
   try {
-    for await (const row of parser) {
-      records.push({ line: lines[records.length] ?? 1, cells: row as string[] }); // no option asks for another shape
+    for await (const each of parser) {
+      const { record, info } = each as { record: string[]; info: { bytes: number } }; // the shape that `info` asks for
+      for (; body[at] === newline || body[at] === carriageReturn; at += 1) if (body[at] === lineEnd) line += 1;
+      records.push({ line, cells: record });
+      for (; at < info.bytes; at += 1) if (body[at] === lineEnd) line += 1;
     }
     return records;
   } catch (error) {
@@ -116,25 +122,7 @@ async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
   }
 }
 
-/** Lines where records begin. (The parser's own counts are off after a line end in a quoted cell.) */
-const linesOfRecords = (body: Buffer): number[] => {
-  const end = body.includes(newline) ? newline : carriageReturn;
-  const lines: number[] = [];
-  let [line, isQuoted, isBegun] = [1, false, false];
-  for (const byte of body) {
-    if (byte === quote) isQuoted = !isQuoted;
-    if (byte === end) {
-      line += 1;
-      if (!isQuoted) isBegun = false;
-    } else if (byte !== carriageReturn && !isBegun) {
-      lines.push(line);
-      isBegun = true;
-    }
-  }
-  return lines;
-};
-
-const [newline, carriageReturn, quote] = [0x0a, 0x0d, 0x22];
+const [newline, carriageReturn] = [0x0a, 0x0d];
 
 /** The delimiter that stands most often in the heading, outside quotes. */
 const delimiterOf = (body: Buffer): string => {
