@@ -1,7 +1,7 @@
 // Finds, reads and resolves the configuration, and chooses the portal of `--portal`.
 import { access } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { ConfigError, type FileProblem, UsageError } from '../model/errors.ts';
+import { byPlace, ConfigError, type FileProblem, UsageError } from '../model/errors.ts';
 import { checkDocument } from '../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../model/yaml/document.ts';
 import { nearest } from '../model/yaml/nearest.ts';
@@ -62,8 +62,6 @@ const readConfig = async (
   if (checked.value === null || all.length > 0) throw new ConfigError(all.sort(byPlace));
   return { file: checked.value, secrets: resolved.secrets };
 };
-
-const byPlace = (a: FileProblem, b: FileProblem): number => a.line - b.line || a.column - b.column;
 
 /**
  * Returns `config` with `portal` set to the one that `wanted` names; the address of an unknown portal adds it, with

@@ -6,11 +6,14 @@ interface ErrorDetails {
   /** One sentence that says what to do now. */
   hint?: string;
   cause?: unknown;
+  /** Where in a file, from 1; absent where the file as a whole is meant. */
+  line?: number | undefined;
+  column?: number | undefined;
 }
 
-/** The text without what would steer a terminal or turn its direction: control characters but newline and tab, and bidirectional ones. */
+/** The text without characters that control a terminal or its text direction; newlines and tabs stay. */
 export const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it takes out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '');
 
 /** Base of all errors that sluice raises on purpose; anything else that is thrown is a bug (exit code 1). */
@@ -20,11 +23,15 @@ export abstract class SluiceError extends Error {
   /** True when the same call may succeed later without anybody changing anything. */
   readonly retryable: boolean = false;
   readonly hint: string | undefined;
+  readonly line: number | undefined;
+  readonly column: number | undefined;
 
   constructor(message: string, details: ErrorDetails = {}) {
     super(printable(message), details.cause === undefined ? {} : { cause: details.cause });
     this.name = new.target.name;
     this.hint = details.hint === undefined ? undefined : printable(details.hint);
+    this.line = details.line;
+    this.column = details.column;
   }
 }
 
@@ -114,6 +121,18 @@ export interface FileProblem {
 /** A fault in one line, with its place. */
 export const problemLine = ({ file, line, column, key, message, hint }: FileProblem): string =>
   `${file}${hint === undefined ? `:${line}:${column}` : ''}: ${key === '' ? '' : `${key}: `}${message}`;
+
+/** The order of problems in one file. */
+export const byPlace = (a: FileProblem, b: FileProblem): number => a.line - b.line || a.column - b.column;
+
+/** A problem of a file as a whole, or of a place in it that is not known. */
+export const fileProblem = (file: string, message: string, key = ''): FileProblem => ({
+  file,
+  line: 1,
+  column: 1,
+  key,
+  message,
+});
 
 const listProblems = (what: string, problems: FileProblem[]): string =>
   [
@@ -241,19 +260,18 @@ export class SourceUnreachableError extends SluiceError {
   }
 }
 
-/** A catalogue as a whole cannot be read; lines and columns count from 1. */
+/** A catalogue as a whole cannot be read. */
 export class CatalogueFaultError extends SluiceError {
   readonly code = 'catalogue-fault';
   /** The message without the place that it begins with. */
   readonly what: string;
-  readonly line: number;
-  readonly column: number;
+  declare readonly line: number;
+  declare readonly column: number;
 
   constructor(what: string, place: { name: string; line: number; column: number }, details: ErrorDetails = {}) {
-    super(`${place.name}:${place.line}:${place.column}: ${what}`, details);
+    const { name, line, column } = place;
+    super(`${name}:${line}:${column}: ${what}`, { ...details, line, column });
     this.what = what;
-    this.line = place.line;
-    this.column = place.column;
   }
 }
 
@@ -266,61 +284,30 @@ export type TableFaultCode = Exclude<
   'table-input' | 'table-step' | 'table-rows'
 >;
 
-/** A tabular file is faulty at a place. */
+/** A tabular file is faulty at a place; `column` is the number of the cell in its row, where the fault is in one. */
 export class TableFaultError extends SluiceError {
   readonly code: TableFaultCode;
   /** The message without the place that it begins with. */
   readonly what: string;
-  /** Line in the file, from 1. */
-  readonly line: number;
-  /** Column: the cell's number in its row, from 1; absent where a fault has none. */
-  readonly column: number | undefined;
+  declare readonly line: number;
 
   constructor(
     what: string,
     { code, line, column }: { code: TableFaultCode; line: number; column?: number | undefined },
     details: ErrorDetails = {},
   ) {
-    super(`line ${line}${column === undefined ? '' : `, column ${column}`}: ${what}`, details);
+    super(`line ${line}${column === undefined ? '' : `, column ${column}`}: ${what}`, { ...details, line, column });
     this.code = code;
     this.what = what;
-    this.line = line;
-    this.column = column;
   }
-}
-
-/** Where in a source a table could not be made; absent where the source as a whole is meant. */
-interface MaybePlaced extends ErrorDetails {
-  line?: number;
-  column?: number;
 }
 
 /** A source cannot be read as a table. */
-export class TableInputError extends SluiceError {
-  readonly code = 'table-input';
-  readonly line: number | undefined;
-  readonly column: number | undefined;
-
-  constructor(message: string, details: MaybePlaced = {}) {
-    super(message, details);
-    this.line = details.line;
-    this.column = details.column;
-  }
-}
-
+export class TableInputError extends errorOf('table-input') {}
 /** A step or schema does not fit a table. */
 export class TableStepError extends errorOf('table-step') {}
-
 /** Too many rows are bad; `line` is that of the first. */
-export class TableRowsError extends SluiceError {
-  readonly code = 'table-rows';
-  readonly line: number | undefined;
-
-  constructor(message: string, details: Omit<MaybePlaced, 'column'> = {}) {
-    super(message, details);
-    this.line = details.line;
-  }
-}
+export class TableRowsError extends errorOf('table-rows') {}
 
 /** The portal says that the import failed. */
 export class ImportFailedError extends errorOf('import-failed') {}
@@ -458,16 +445,14 @@ export const missingSource = (path: string, cause: unknown): SourceMissingError 
 export const reasonOf = (thrown: unknown): Reason => {
   const error = machineFault(thrown);
   if (error instanceof SluiceError) {
-    const reason: Reason = { code: error.code, message: error.message, hint: error.hint ?? null };
-    if (error instanceof TableFaultError) {
-      reason.line = error.line;
-      if (error.column !== undefined) reason.column = error.column;
-    }
-    if ((error instanceof TableInputError || error instanceof TableRowsError) && error.line !== undefined) {
-      reason.line = error.line;
-    }
-    if (error instanceof CatalogueFaultError) Object.assign(reason, { line: error.line, column: error.column });
-    return reason;
+    const { code, message, hint = null, line, column } = error;
+    return {
+      code,
+      message,
+      hint,
+      ...(line === undefined ? {} : { line }),
+      ...(column === undefined ? {} : { column }),
+    };
   }
   return {
     code: 'bug',

@@ -1,7 +1,7 @@
 // Reads YAML as a value that keeps the line and column of every key; writes values as YAML.
 import { readFile } from 'node:fs/promises';
 import { CORE_SCHEMA, constructFromEvents, dump, type Event, mergeTag, parseEvents, YAMLException } from 'js-yaml';
-import { type FileProblem, unreadable } from '../errors.ts';
+import { type FileProblem, fileProblem, unreadable } from '../errors.ts';
 import { buildPlaces, type Position } from './places.ts';
 
 /** True when a value nests deeper than so many levels; looks no deeper itself. */
@@ -86,12 +86,12 @@ type YamlReading = { document: YamlDocument; problems: [] } | { document: null; 
 
 /** Reads a YAML file of at most `limit` bytes; a file that is missing or unreadable is a problem, too. Never throws. */
 export const readYaml = async (file: string, limit: number = maxBytes): Promise<YamlReading> => {
-  const read = await readYamlText(file, limit);
+  const read = await readText(file, limit);
   return 'problem' in read ? { document: null, problems: [read.problem] } : parseYaml(read.text, file);
 };
 
-/** What {@link readYaml} parses: the text of a file, or why there is none. Never throws. */
-export const readYamlText = async (
+/** Reads a UTF-8 file of at most `limit` bytes: its text, or why there is none. Never throws. */
+export const readText = async (
   file: string,
   limit: number = maxBytes,
 ): Promise<{ text: string } | { problem: FileProblem }> => {
@@ -100,14 +100,14 @@ export const readYamlText = async (
     bytes = await readFile(file);
   } catch (error) {
     const { why, hint } = unreadable(error);
-    return { problem: { ...ofFile(file, why), hint } };
+    return { problem: { ...fileProblem(file, why), hint } };
   }
   if (bytes.byteLength > limit)
-    return { problem: ofFile(file, `the file is larger than ${limit.toLocaleString('en')} bytes`) };
+    return { problem: fileProblem(file, `the file is larger than ${limit.toLocaleString('en')} bytes`) };
   try {
     return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch {
-    return { problem: ofFile(file, 'the file is not valid UTF-8') };
+    return { problem: fileProblem(file, 'the file is not valid UTF-8') };
   }
 };
 
@@ -118,7 +118,7 @@ export const readYamlText = async (
 export const parseYaml = (text: string, file: string): YamlReading => {
   if (marksIn(text) > maxMarks) {
     const message = `the file may hold more than ${maxMarks.toLocaleString('en')} values; split it, or list the resources in an \`index\``;
-    return { document: null, problems: [ofFile(file, message)] };
+    return { document: null, problems: [fileProblem(file, message)] };
   }
   const parsed = orProblem(file, () => parseEvents(text, { filename: file }));
   if ('problem' in parsed) return { document: null, problems: [parsed.problem] };
@@ -159,8 +159,6 @@ const orProblem = <T>(file: string, step: () => T): { value: T } | { problem: Fi
     return { problem: { file, line: line + 1, column: column + 1, key: '', message: `not valid YAML: ${reason}` } };
   }
 };
-
-const ofFile = (file: string, message: string): FileProblem => ({ file, line: 1, column: 1, key: '', message });
 
 const startsOfLines = (text: string): number[] => {
   const starts = [0];

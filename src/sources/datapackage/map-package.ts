@@ -3,7 +3,7 @@
 import { basename, isAbsolute } from 'node:path';
 import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
 import { licenseCode } from '../../dataset-api/values.ts';
-import type { FileProblem } from '../../model/errors.ts';
+import { type FileProblem, fileProblem } from '../../model/errors.ts';
 import { idPattern } from '../../model/key.ts';
 import { encodings } from '../../model/recipe/encodings.ts';
 import type { Step } from '../../model/recipe/steps.ts';
@@ -255,13 +255,7 @@ const plainValue = (missing: unknown): unknown => (isObject(missing) ? missing.v
 
 /** A schema, or the first of its faults in words. */
 const checked = (schema: unknown): { value: TableSchema; fault: null } | { value: null; fault: string } => {
-  const problem = (path: Path, message: string): FileProblem => ({
-    file: '',
-    line: 1,
-    column: 1,
-    key: path.slice(-1).map(String).join(''),
-    message,
-  });
+  const problem = (path: Path, message: string): FileProblem => fileProblem('', message, String(path.at(-1) ?? ''));
   const { value, problems } = checkDocument(
     { value: schema, problem, position: () => ({ line: 1, column: 1 }) },
     tableSchemaSchema,

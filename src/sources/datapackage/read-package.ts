@@ -1,10 +1,8 @@
 // Reads and validates `datapackage.json`, with positions.
-
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { errorMessage, type FileProblem, ManifestError, unreadable } from '../../model/errors.ts';
+import { errorMessage, type FileProblem, fileProblem, ManifestError } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
-import { isDeeperThan, parseYaml, YamlDocument } from '../../model/yaml/document.ts';
+import { isDeeperThan, parseYaml, readText, YamlDocument } from '../../model/yaml/document.ts';
 
 const text = z.string();
 
@@ -71,8 +69,7 @@ const placedBytes = 1024 * 1024;
 export const readPackage = async (file: string): Promise<ReadPackage> => {
   const text = await textOf(file);
   const value = parseJson(file, text);
-  if (isDeeperThan(deepest, value))
-    throw refused([{ file, line: 1, column: 1, key: '', message: `the file nests deeper than ${deepest} levels` }]);
+  if (isDeeperThan(deepest, value)) throw refused([fileProblem(file, `the file nests deeper than ${deepest} levels`)]);
   // JSON is YAML, whose reader knows the places; what it does not take (a key twice) is placed at the beginning.
   const places =
     (text.length <= placedBytes ? parseYaml(text, file).document : null) ?? new YamlDocument(file, text, value, null);
@@ -96,18 +93,9 @@ const refused = (problems: FileProblem[]): ManifestError =>
   new ManifestError(problems, { hint: 'fix the data package' });
 
 const textOf = async (file: string): Promise<string> => {
-  const place = { file, line: 1, column: 1, key: '' };
-  const problem = (message: string): ManifestError => refused([{ ...place, message }]);
-  const bytes = await readFile(file).catch((cause: unknown) => {
-    const { why, hint } = unreadable(cause);
-    throw refused([{ ...place, message: why, hint }]);
-  });
-  if (bytes.length > maxBytes) throw problem(`the file is larger than ${maxBytes} bytes`);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw problem('the file is not valid UTF-8');
-  }
+  const read = await readText(file, maxBytes);
+  if ('problem' in read) throw refused([read.problem]);
+  return read.text;
 };
 
 const parseJson = (file: string, text: string): unknown => {

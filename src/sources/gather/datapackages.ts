@@ -1,7 +1,14 @@
 // The wishes of data packages: each is a dataset.
 import { glob } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { EntryFaultError, type FileProblem, ManifestError, problemLine, reasonOf } from '../../model/errors.ts';
+import {
+  EntryFaultError,
+  type FileProblem,
+  fileProblem,
+  ManifestError,
+  problemLine,
+  reasonOf,
+} from '../../model/errors.ts';
 import { datasetKey, uuidOfKey } from '../../model/key.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { mapPackage } from '../datapackage/map-package.ts';
@@ -19,7 +26,7 @@ export const gatherPackages = async (manifest: PackageManifest): Promise<Gathere
     const { id, spec, problems, remarks } = await readDataset(file, manifest);
     const twin = id === null ? undefined : files.get(id);
     if (twin !== undefined)
-      problems.push(problemAt(file, 'name', `\`${id}\` is already used by ${twin}; names must be unique`));
+      problems.push(fileProblem(file, `\`${id}\` is already used by ${twin}; names must be unique`, 'name'));
     else if (id !== null) files.set(id, file);
     gathered.remarks.push(...remarks);
     gathered.problems.push(...problems);
@@ -67,14 +74,6 @@ const readDataset = async (file: string, manifest: PackageManifest): Promise<Pac
     return { id: null, spec: null, problems: error.problems, remarks: [] };
   }
 };
-
-const problemAt = (file: string, key: string, message: string): FileProblem => ({
-  file,
-  line: 1,
-  column: 1,
-  key,
-  message,
-});
 
 const skippedOf = (
   { name, renamedFrom }: PackageManifest,

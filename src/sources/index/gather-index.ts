@@ -2,7 +2,15 @@
 import { basename, dirname } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
-import { EntryFaultError, type FileProblem, ManifestError, problemLine, reasonOf } from '../../model/errors.ts';
+import {
+  byPlace,
+  EntryFaultError,
+  type FileProblem,
+  fileProblem,
+  ManifestError,
+  problemLine,
+  reasonOf,
+} from '../../model/errors.ts';
 import { datasetKey, idPattern, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
@@ -30,7 +38,7 @@ export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredList
   if (headings.length > 0 && !isAbout('resource', sources))
     faults.push({ heading: '', message: noColumn(`one of ${sources.map((name) => `\`${name}\``).join(', ')}`) });
   if (faults.length > 0) {
-    const problems = faults.map(({ heading, message }) => ({ file, line: 1, column: 1, key: heading, message }));
+    const problems = faults.map(({ heading, message }) => fileProblem(file, message, heading));
     throw new ManifestError(problems, { hint: 'fix the heading, or name its columns in `index.columns`' });
   }
   const gathering = new Gathering(manifest, columns.byHeading);
@@ -101,7 +109,7 @@ class Gathering {
         skipped.push(this.#skipped(draft, all));
       }
     }
-    return { wishes, skipped, problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) };
+    return { wishes, skipped, problems: problems.sort(byPlace) };
   }
 
   /** The dataset of a row; null, with a problem, when it names none. */

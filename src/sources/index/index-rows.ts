@@ -4,7 +4,7 @@ import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { CsvError, parse } from 'csv-parse';
-import { errorMessage, type FileProblem, ManifestError, SourceMissingError, unreadable } from '../../model/errors.ts';
+import { errorMessage, fileProblem, ManifestError, SourceMissingError, unreadable } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
 import { isObject } from '../../util/json.ts';
 
@@ -57,7 +57,7 @@ export const readIndex = async (file: string, isWhole: (name: string) => boolean
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 const wrong = (file: string, line: number, message: string): ManifestError =>
-  new ManifestError([{ file, line, column: 1, key: '', message } satisfies FileProblem], {
+  new ManifestError([{ ...fileProblem(file, message), line }], {
     hint: 'fix the index; nothing was published or removed',
   });
 

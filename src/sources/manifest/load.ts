@@ -3,10 +3,10 @@ import { createHash, hash } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
 import { heartbeatUrls } from '../../config/notify-schema.ts';
 import { slugOf } from '../../dataset-api/slug.ts';
-import { type FileProblem, ManifestError } from '../../model/errors.ts';
+import { byPlace, ManifestError } from '../../model/errors.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
-import { parseYaml, readYamlText } from '../../model/yaml/document.ts';
+import { parseYaml, readText } from '../../model/yaml/document.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { crossProblems } from './cross-checks.ts';
 import { mergedGuard, shareOf } from './guard-schema.ts';
@@ -34,7 +34,7 @@ const lately = new Map<string, { sha256: string; manifest: WeakRef<Manifest> }>(
  * given to all who load the same text, so it must not be changed.
  */
 export const loadManifest = async (path: string): Promise<Manifest> => {
-  const read = await readYamlText(path);
+  const read = await readText(path);
   if ('problem' in read) throw new ManifestError([read.problem]);
   const absolute = resolve(path);
   const sha256 = hash('sha256', read.text);
@@ -54,8 +54,6 @@ const checked = (text: string, path: string): ManifestFile => {
   if (value === null || all.length > 0) throw new ManifestError(all.sort(byPlace));
   return value;
 };
-
-const byPlace = (a: FileProblem, b: FileProblem): number => a.line - b.line || a.column - b.column;
 
 /** Names of the portals a manifest is published to, in its order. */
 export const portalsOf = (manifest: Pick<Manifest, 'portal' | 'portals'>): string[] =>

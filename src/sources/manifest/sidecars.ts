@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { datasetMetadataFaults } from '../../dataset-api/metadata.ts';
 import { titleOfName } from '../../dataset-api/slug.ts';
-import { type FileProblem, ManifestError, SluiceError, SourceRefusedError } from '../../model/errors.ts';
+import { type FileProblem, fileProblem, ManifestError, SluiceError, SourceRefusedError } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../../model/yaml/document.ts';
 import { isObject } from '../../util/json.ts';
@@ -81,7 +81,7 @@ const inherited = async (
   const { title, details } = await loadDatasetDetails(join(inbox, path), defaults, rights);
   if (title === undefined) return details;
   const message = 'a title is for one dataset: put it into the `dataset.yaml` in the folder of that dataset';
-  throw new ManifestError([{ file: join(inbox, path), line: 1, column: 1, key: 'title', message }]);
+  throw new ManifestError([fileProblem(join(inbox, path), message, 'title')]);
 };
 
 /**

@@ -236,7 +236,7 @@ describe('a data package made to fill the memory', () => {
   it('is skipped by its size', async () => {
     const { places } = await gather({ large: `{"resources": [${'1,'.repeat(4_500_000)}1]}` });
     expect(places).toEqual([
-      expect.stringContaining('large/datapackage.json:1 : the file is larger than 8388608 bytes'),
+      expect.stringContaining('large/datapackage.json:1 : the file is larger than 8,388,608 bytes'),
     ]);
   });
 });
