@@ -1,13 +1,14 @@
 // Checks of the addresses in a configuration.
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import type { FileProblem } from '../model/errors.ts';
+import { webAddressRule } from '../model/schema-parts.ts';
 import type { YamlDocument } from '../model/yaml/document.ts';
+import { recordOf } from '../util/json.ts';
 
 /** What is wrong with the base address of a portal; null when it is sound. Never repeats the address. */
 export const portalUrlFault = (address: string): string | null => {
-  const url = parsed(address);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    return 'must be a full address that begins with http:// or https://';
+  const url = URL.parse(address);
+  if (url === null || !/^https?:$/.test(url.protocol)) return webAddressRule;
   if (url.username !== '' || url.password !== '')
     return 'must not hold a user or password; use the keys `username` and `password`';
   if (url.search !== '' || url.hash !== '') return 'must end with the path: no `?` and no `#`';
@@ -18,7 +19,7 @@ export const portalUrlFault = (address: string): string | null => {
 /** A base address as requests use it: without a slash at the end. */
 export const normalUrl = (address: string): string => new URL(address).href.replace(/\/+$/, '');
 
-/** Problems of the addresses of all portals, of the webhook, of the web server and of Redis; `value` is the configuration with references replaced. */
+/** Problems of all addresses in a configuration; `value` is the document's with references replaced. */
 export const addressProblems = (
   document: YamlDocument,
   value: unknown,
@@ -33,8 +34,8 @@ export const addressProblems = (
     }
   }
   const hook = secrets.get('notify.webhook.url');
-  const hookFault = hook === undefined || hook.includes('${') ? null : webAddressFault(hook);
-  if (hookFault !== null) problems.push(document.problem(['notify', 'webhook', 'url'], hookFault));
+  if (hook !== undefined && !hook.includes('${') && !/^https?:$/.test(URL.parse(hook)?.protocol ?? ''))
+    problems.push(document.problem(['notify', 'webhook', 'url'], webAddressRule));
   problems.push(...webProblems(document, recordOf(recordOf(value).web)));
   const redisUrl = secrets.get('redis.url');
   const written = recordOf(recordOf(document.value).redis).url;
@@ -43,7 +44,7 @@ export const addressProblems = (
   return problems;
 };
 
-/** Whoever reaches the pages may act, so they are opened to others only with a password. */
+/** Whoever reaches the pages may act, so other hosts reach them only with a password. */
 const webProblems = (document: YamlDocument, web: Record<string, unknown>): FileProblem[] => {
   const { host, publicUrl, password } = web;
   const fault = typeof publicUrl === 'string' ? portalUrlFault(publicUrl) : null;
@@ -56,15 +57,9 @@ const webProblems = (document: YamlDocument, web: Record<string, unknown>): File
   ];
 };
 
-/** What is wrong with a web address; null when it is sound. Never repeats the address. */
-const webAddressFault = (address: string): string | null =>
-  /^https?:$/.test(parsed(address)?.protocol ?? '')
-    ? null
-    : 'must be a full address that begins with http:// or https://';
-
 const redisUrlFault = (address: string, written: unknown): string | null => {
-  if (/\$\{/.test(address)) return null; // its variable is missing, which is said already
-  const url = parsed(address);
+  if (/\$\{/.test(address)) return null; // its variable is missing, which is reported already
+  const url = URL.parse(address);
   if (url === null || !/^(rediss?|unix):$/.test(url.protocol))
     return 'must be an address such as `redis://host:6379`, `rediss://…` or `unix:///path/to/socket`';
   const inClear = typeof written === 'string' && !written.includes('${');
@@ -73,11 +68,6 @@ const redisUrlFault = (address: string, written: unknown): string | null => {
   if (inClear && url.password !== '') return `a password must be a reference: \`${example}\``;
   return null;
 };
-
-const parsed = (address: string): URL | null => (URL.canParse(address) ? new URL(address) : null);
-
-const recordOf = (value: unknown): Record<string, unknown> =>
-  value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}; // just checked
 
 /** True for an address or CIDR, false for a host name. */
 export const isNetwork = (entry: string): boolean => {

@@ -8,17 +8,14 @@ import { heartbeatUrls } from './notify-schema.ts';
 import type { PortalFile } from './portal-schema.ts';
 import { redacting } from './references.ts';
 import type { ConfigFile } from './schema.ts';
-import { resolveSources } from './sources-schema.ts';
-import { resolveWeb } from './web-schema.ts';
 
-/**
- * A password is in clear, for the login. Null only for an embedded portal without one: then the password that it made itself
- * is meant. JSON.stringify, util.inspect and the log show `[redacted]` instead, also of a spread copy (see `redacting`).
- */
-/** A portal that `start` runs itself. */
+/** A portal that `start` runs itself; `password` null: the one that the portal generated. */
 export type EmbeddedPortalConfig = ReturnType<typeof embeddedPortal> & { password: string | null };
 
-/** A portal of either kind. */
+/**
+ * A portal of either kind. Its password is in clear, for the login; JSON.stringify, util.inspect and the log show
+ * `[redacted]` instead, also of a spread copy (see `redacting`).
+ */
 export type PortalConfig = EmbeddedPortalConfig | ReturnType<typeof remotePortal>;
 
 /** What the file alone does not say. */
@@ -94,10 +91,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
     kept: { totalBytes: sizeBytes(kept.total), fileBytes: sizeBytes(kept.file) },
     limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
     sources: resolveSources(file.sources),
-    web: resolveWeb(file.web, {
-      password: context.secrets.get('web.password') ?? null,
-      token: context.secrets.get('web.token') ?? null,
-    }),
+    web: resolveWeb(file.web, context),
     notify: resolveNotify(file.notify, context),
     /** Null: no events. */
     lineage: file.lineage
@@ -115,6 +109,29 @@ const resolveRedis = (file: ConfigFile['redis'], { env, secrets }: ResolveContex
   // External Redis; undefined means our own. It may hold a password.
   const url = env.REDIS_URL || secrets.get('redis.url');
   return redacting({ url, appendfsync, fetch, prefix }, 'url');
+};
+
+const resolveSources = (file: ConfigFile['sources'] = {}) => {
+  const { allow = [], ...rest } = file;
+  const { maxSize, maxRedirects, connect, headers, body, requestsPerSecond, proxy } = { ...defaults.sources, ...rest };
+  return {
+    allow,
+    maxBytes: sizeBytes(maxSize),
+    maxRedirects,
+    connectMs: durationMs(connect),
+    headersMs: durationMs(headers),
+    bodyMs: durationMs(body),
+    requestsPerSecond,
+    proxy,
+  };
+};
+
+const resolveWeb = (file: ConfigFile['web'], { secrets }: ResolveContext) => {
+  const { host, port, username, publicUrl } = { publicUrl: undefined, ...defaults.web, ...file };
+  const url = publicUrl === undefined ? null : normalUrl(publicUrl);
+  const password = secrets.get('web.password') ?? null; // null: no login
+  const token = secrets.get('web.token') ?? null; // null: no program may request runs
+  return redacting({ host, port, username, password, token, publicUrl: url }, 'password', 'token');
 };
 
 const resolveNotify = (file: ConfigFile['notify'], { secrets }: ResolveContext) => {

@@ -5,7 +5,7 @@ import { byPlace, ConfigError, type FileProblem, UsageError } from '../model/err
 import { checkDocument } from '../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../model/yaml/document.ts';
 import { nearest } from '../model/yaml/nearest.ts';
-import { isObject } from '../util/json.ts';
+import { isObject, recordOf } from '../util/json.ts';
 import { addressProblems, normalUrl, portalUrlFault } from './addresses.ts';
 import { type Config, type PortalConfig, remotePortal, resolveConfig } from './config.ts';
 import { redacting, resolveReferences } from './references.ts';
@@ -136,5 +136,3 @@ const withoutUnsupported = (document: YamlDocument, value: unknown): { value: un
   });
   return { value: { ...recordOf(value), portals: Object.fromEntries(kept) }, problems };
 };
-
-const recordOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});

@@ -1,11 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
 // The shape of `notify` in a configuration file: who is notified, and how.
 import { z } from 'zod';
-import { optional } from '../model/optional-key.ts';
+import { optional, text, webAddress, webAddressRule } from '../model/schema-parts.ts';
 import { defaults } from './defaults.ts';
 import { portNumber, secret } from './portal-schema.ts';
 
-const text = z.string().trim().min(1);
 const mailbox = z.string().regex(/^(?:[^<>\r\n]+<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/, {
   error: 'must be an e-mail address: `ops@example.org` or `Data team <ops@example.org>`',
 });
@@ -53,9 +52,8 @@ const email = z.strictObject({
   to: recipientsSchema.meta({ description: 'Recipients: an address or a list.', examples: [['ops@example.org']] }),
 });
 
-const addressRule = 'must be a full address that begins with http:// or https://';
 const ping = (when: string, state: string) =>
-  optional(z.url({ protocol: /^https?$/, error: addressRule }), {
+  optional(webAddress, {
     description: `Address that is called when a run ${when}.`,
     examples: [`https://example.org/ping?state=${state}`],
   });
@@ -63,14 +61,14 @@ const ping = (when: string, state: string) =>
 /** Addresses that each run calls: one for all, or one each. */
 export const heartbeatSchema = z.union(
   [
-    z.url({ protocol: /^https?$/, error: addressRule }),
+    webAddress,
     z.strictObject({
       start: ping('begins', 'run'),
       ok: ping('has succeeded', 'complete'),
       fail: ping('has failed or is held', 'fail'),
     }),
   ],
-  { error: `${addressRule}, or a mapping with \`start\`, \`ok\` and \`fail\`` },
+  { error: `${webAddressRule}, or a mapping with \`start\`, \`ok\` and \`fail\`` },
 );
 
 /** What happens to a run, as reported to a heartbeat monitor. */
@@ -112,7 +110,7 @@ export const notifyFileSchema = z
 /** Where events about runs go. */
 export const lineageFileSchema = z
   .strictObject({
-    url: z.url({ protocol: /^https?$/, error: addressRule }).meta({
+    url: webAddress.meta({
       description: 'Address that receives OpenLineage events.',
       examples: ['https://marquez.example.org/api/v1/lineage'],
     }),

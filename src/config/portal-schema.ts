@@ -2,7 +2,7 @@
 // The shape of one portal in a configuration file.
 import { z } from 'zod';
 import { permissions } from '../dataset-api/permissions.ts';
-import { optional } from '../model/optional-key.ts';
+import { optional, text } from '../model/schema-parts.ts';
 import { durationText } from '../util/quantity.ts';
 import { defaults } from './defaults.ts';
 
@@ -28,7 +28,7 @@ const operations = <const T extends readonly [string, ...string[]]>(names: T, wh
 
 /** Keys of an embedded portal about roles, ways in, and what exists. */
 const portalAccessKeys = {
-  publicUrl: optional(z.string().trim().min(1), {
+  publicUrl: optional(text, {
     description: 'Public address behind a proxy; with https, cookies are secure.',
     examples: ['https://data.example.org'],
   }),
@@ -72,7 +72,6 @@ const portalAccessKeys = {
   }),
 };
 
-const text = z.string().trim().min(1);
 const count = z.int().min(1);
 
 /** A TCP port; 0 picks a free one. */
@@ -88,8 +87,6 @@ export const secret = z.union(
   ],
   { error: secretRule },
 );
-
-const idNumber = z.int().min(1);
 
 /** Something for each vocabulary that sluice writes terms of. */
 const byVocabulary = <T extends z.ZodType>(value: T, what: string, examples: [unknown, unknown, unknown]) => {
@@ -118,12 +115,12 @@ const shared = {
     description: 'How long a datastore import may take.',
     examples: ['1h'],
   }),
-  vocabularies: optional(byVocabulary(idNumber, 'Number of the vocabulary of', [1, 2, 3]), {
+  vocabularies: optional(byVocabulary(count, 'Number of the vocabulary of', [1, 2, 3]), {
     description: 'Numbers of the vocabularies on the portal; by default 1, 2 and 3.',
     examples: [{ formats: 1, tags: 2, topics: 3 }],
   }),
   terms: optional(
-    byVocabulary(z.record(text, idNumber), 'Numbers by name of', [{ csv: 5 }, { budget: 17 }, { Transport: 31 }]),
+    byVocabulary(z.record(text, count), 'Numbers by name of', [{ csv: 5 }, { budget: 17 }, { Transport: 31 }]),
     {
       description: 'Numbers of terms by name; others are looked up on the portal or created.',
       examples: [{ tags: { budget: 17 } }],

@@ -1,5 +1,4 @@
-// Replaces `${NAME}` in a configuration and reads its secrets, which are redacted wherever a configuration is
-// printed.
+// Replaces `${NAME}` in a configuration and reads its secrets, which are redacted wherever a configuration is printed.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { inspect } from 'node:util';
@@ -28,13 +27,21 @@ export const resolveReferences = async (
   return { value, secrets: resolver.secrets, problems: resolver.problems };
 };
 
-/** True for the values that are kept out of sight: passwords, tokens, the secret of the webhook, and the addresses of it and of Redis. */
+/** Values that are kept out of sight; `*` stands for the name of a portal. */
+const secretPaths: ReadonlySet<string> = new Set([
+  'portals/*/password',
+  'portals/*/token',
+  'redis/url',
+  'web/password',
+  'web/token',
+  'notify/webhook/url',
+  'notify/webhook/secret',
+  'notify/email/password',
+  'lineage/token',
+]);
+
 const isSecretPath = (path: Path): boolean =>
-  (path.length === 3 && path[0] === 'portals' && (path[2] === 'password' || path[2] === 'token')) ||
-  (path.length === 2 && /^(?:redis\.url|web\.(?:password|token)|lineage\.token)$/.test(path.join('.'))) ||
-  (path.length === 3 &&
-    path[0] === 'notify' &&
-    /^(?:webhook\.(?:url|secret)|email\.password)$/.test(path.slice(1).join('.')));
+  secretPaths.has((path[0] === 'portals' && path.length > 1 ? path.with(1, '*') : path).map(String).join('/'));
 
 class Resolver {
   readonly secrets = new Map<string, string>();
@@ -99,7 +106,7 @@ class Resolver {
   }
 }
 
-/** What hides keys; made once per list of keys, so that equal objects stay equal. */
+/** Functions that hide keys, one for each list of keys, so that equal objects stay equal. */
 const hiders = new Map<string, (this: object) => object>();
 
 /**

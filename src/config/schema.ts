@@ -1,13 +1,18 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
 // The schema of a configuration file. `config.ts` resolves it.
 import { z } from 'zod';
-import { idPattern } from '../model/key.ts';
-import { optional } from '../model/optional-key.ts';
+import { idText, optional, text } from '../model/schema-parts.ts';
 import { durationText, sizeText } from '../util/quantity.ts';
+import { isNetwork } from './addresses.ts';
 import { defaults } from './defaults.ts';
 import { lineageFileSchema, notifyFileSchema } from './notify-schema.ts';
-import { portalFileSchema } from './portal-schema.ts';
-import { sourcesFileSchema } from './sources-schema.ts';
-import { webFileSchema } from './web-schema.ts';
+import { portalFileSchema, portNumber, secret } from './portal-schema.ts';
+
+const count = z.int().min(1);
+
+/** A duration key with its default. */
+const duration = (value: string, description: string, example: string) =>
+  optional(durationText, { default: value, description, examples: [example] });
 
 /** Copies of the last good file of each table. */
 const keptFileSchema = z
@@ -28,20 +33,92 @@ const keptFileSchema = z
       'Copies of the last good file of each table in the state folder, to be attached again when its successor cannot be imported.',
   });
 
-const text = z.string().trim().min(1);
-const count = z.int().min(1);
-const key = z.string().regex(idPattern, {
-  error: 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit',
+const hostName = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\.?$/i;
+
+/** An address, a CIDR or a host name. Numbers with dots that are no address are most often a mistyped one. */
+const reachable = z.string().refine((text) => isNetwork(text) || (hostName.test(text) && !/^[\d./:]+$/.test(text)), {
+  error: 'must be a host name, an address or a network such as `10.1.0.0/16`',
 });
 
-/** A duration key with its default. */
-const duration = (value: string, description: string, example: string) =>
-  optional(durationText, { default: value, description, examples: [example] });
+/** How files and catalogues are fetched from the web. */
+const sourcesFileSchema = z
+  .strictObject({
+    allow: optional(z.array(reachable), {
+      default: [],
+      description: 'Hosts and networks to allow although their addresses are not public.',
+      examples: [['data.intern.example', '10.1.0.0/16']],
+    }),
+    maxSize: optional(sizeText, {
+      default: defaults.sources.maxSize,
+      description: 'Largest file that is fetched, after decompression.',
+      examples: ['500 MB'],
+    }),
+    maxRedirects: optional(z.int().min(0).max(20), {
+      default: defaults.sources.maxRedirects,
+      description: 'Redirects that are followed; each is checked like the first address.',
+      examples: [2],
+    }),
+    connect: duration(defaults.sources.connect, 'Time to reach a server.', '5s'),
+    headers: duration(defaults.sources.headers, 'Time until a reply begins.', '2m'),
+    body: duration(defaults.sources.body, 'Longest pause within a reply, including replies that only trickle.', '2m'),
+    requestsPerSecond: optional(z.number().min(0).max(1000), {
+      default: defaults.sources.requestsPerSecond,
+      description: 'Requests per second to one host; 0 means no limit.',
+      examples: [1],
+    }),
+    proxy: optional(z.enum(['none', 'environment']), {
+      default: defaults.sources.proxy,
+      description: '`environment` uses `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.',
+      examples: ['environment'],
+    }),
+  })
+  .meta({ description: 'How files and catalogues are fetched from the web.' });
+
+/** The HTTP server of the service. */
+const webFileSchema = z
+  .strictObject({
+    host: optional(text, {
+      default: defaults.web.host,
+      description: 'Where `sluice start` listens; outside loopback with a `password` only.',
+      examples: ['0.0.0.0'],
+    }),
+    port: optional(portNumber, {
+      default: defaults.web.port,
+      description: 'Port, one per service on a host; 0 picks a free one.',
+      examples: [4284],
+    }),
+    username: optional(text, {
+      default: defaults.web.username,
+      description: 'User of the pages.',
+      examples: ['ann'],
+    }),
+    password: optional(secret, {
+      description: 'Password of the pages, as a reference; without it there is no login.',
+      examples: [{ file: 'web-password' }],
+    }),
+    token: optional(secret, {
+      description: 'Token for `POST /runs`, as a reference.',
+      examples: [{ file: 'web-token' }],
+    }),
+    publicUrl: optional(text, {
+      description: 'Address behind a proxy, which needs a `password`; with https, cookies are secure.',
+      examples: ['https://sluice.example.org'],
+    }),
+  })
+  .meta({ description: 'The HTTP server of `sluice start`: its pages, health and metrics.' });
+
+/** An address that may hold a password, which then must be a reference. */
+const secretOrText = z.union(
+  [text, z.strictObject({ file: text.meta({ description: 'File that holds the address.' }) })],
+  {
+    error: 'must be an address such as `redis://redis:6379`, or `{file: path}`',
+  },
+);
 
 /** A configuration file as people write it; every key may be left out. */
 export const configFileSchema = z
   .strictObject({
-    portals: optional(z.record(key, portalFileSchema), {
+    portals: optional(z.record(idText, portalFileSchema), {
       description: 'Portals by name; by default one embedded `local`.',
       examples: [{ local: { kind: 'embedded' } }],
     }),
@@ -52,7 +129,7 @@ export const configFileSchema = z
     }),
     redis: optional(
       z.strictObject({
-        url: optional(secretOrText(), {
+        url: optional(secretOrText, {
           description:
             'External Redis, cluster or sentinels; REDIS_URL takes precedence. Without either, sluice runs its own.',
           examples: ['redis://redis:6379'],
@@ -198,10 +275,3 @@ export const configFileSchema = z
 
 /** See {@link configFileSchema}. */
 export type ConfigFile = z.infer<typeof configFileSchema>;
-
-/** Address that may hold a password, which then must be a reference. */
-function secretOrText() {
-  return z.union([text, z.strictObject({ file: text.meta({ description: 'File that holds the address.' }) })], {
-    error: 'must be an address such as `redis://redis:6379`, or `{file: path}`',
-  });
-}

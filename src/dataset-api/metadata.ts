@@ -1,18 +1,13 @@
 // The friendly keys that describe a dataset or a resource, with checks of their values. `fields.ts` turns them into node fields.
 import { z } from 'zod';
-import { optional } from '../model/optional-key.ts';
+import { optional, text, webAddress } from '../model/schema-parts.ts';
 import { nodeFieldsSchema } from '../model/wish.ts';
 import { accessLevels, frequencies, licenses } from './values.ts';
 
 /** Longest plain text field of a portal (recorded-behaviour 15). */
 const maxText = 255;
 
-const text = z.string().trim().min(1);
 const shortText = text.max(maxText);
-const webAddress = z.url({
-  protocol: /^https?$/,
-  error: 'must be a full address that begins with http:// or https://',
-});
 const day = z
   .string({ error: 'must be a date such as `2026-01-31`' })
   .regex(/^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?$/, {
@@ -103,9 +98,7 @@ export const datasetMetadataShape = {
     { description: 'Languages of the data, as codes.', examples: [['en']] },
   ),
   groups: optional(
-    z.array(
-      z.union([z.string().trim().min(1), z.int().positive()], { error: 'must be the title or the node id of a group' }),
-    ),
+    z.array(z.union([text, z.int().positive()], { error: 'must be the title or the node id of a group' })),
     {
       description: 'Groups on the portal that publish the dataset, by title or node id.',
       examples: [['Parks Department']],

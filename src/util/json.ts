@@ -9,6 +9,9 @@ export const parsedJson = (text: string): unknown => {
   }
 };
 
-/** True for a value that is neither a list nor null nor plain. */
+/** True for a mapping: neither a list nor null nor a plain value. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
+
+/** The value itself where it is a mapping, else an empty one. */
+export const recordOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});

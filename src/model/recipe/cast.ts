@@ -1,6 +1,6 @@
 // Notations that cells can be brought into: one form for numbers, dates and truth values.
 import { z } from 'zod';
-import { optional } from '../optional-key.ts';
+import { optional, scalar } from '../schema-parts.ts';
 import { type DateFormat, dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
 
 /** What a cell can be cast to. */
@@ -8,9 +8,6 @@ const castTypes = ['text', 'integer', 'number', 'boolean', 'date', 'datetime', '
 
 type CastType = (typeof castTypes)[number];
 
-const scalar = z.union([z.string(), z.number(), z.boolean()], {
-  error: 'must be text, a number, or true or false',
-});
 const format = z.string().min(1);
 
 const castObject = z

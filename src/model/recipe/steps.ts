@@ -1,6 +1,6 @@
 // The steps that may be done to a table, as people write them: a list of mappings with one key each.
 import { z } from 'zod';
-import { optional } from '../optional-key.ts';
+import { isPattern, optional, scalar } from '../schema-parts.ts';
 import { castSchema } from './cast.ts';
 import { encodings } from './encodings.ts';
 import { expressionText } from './expression.ts';
@@ -8,9 +8,6 @@ import { expressionText } from './expression.ts';
 const text = z.string().min(1);
 const column = text.meta({ description: 'Name of a column in the header.', examples: ['amount'] });
 const columns = z.array(column).min(1);
-
-/** A value in YAML; a number or a truth value means its text. */
-const scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, or true or false' });
 
 const renames = z.record(column, text);
 
@@ -93,16 +90,6 @@ const splitSchema = z.strictObject({
     examples: ['North'],
   }),
 });
-
-/** True for text that can be compiled as a regular expression. */
-const isPattern = (pattern: string): boolean => {
-  try {
-    new RegExp(pattern, 'u');
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 const stepShape = {
   encoding: optional(z.enum(encodings), {

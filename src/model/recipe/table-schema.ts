@@ -1,6 +1,6 @@
 // The part of the Frictionless Table Schema that tables are held against.
 import { z } from 'zod';
-import { optional } from '../optional-key.ts';
+import { isPattern, optional } from '../schema-parts.ts';
 import { dateFormatFault } from './date-format.ts';
 
 const fieldTypes = [
@@ -127,12 +127,3 @@ export const notationOf = (format: string): string =>
       return part === '%' ? '%' : (directives[part] ?? '');
     })
     .join('');
-
-function isPattern(pattern: string): boolean {
-  try {
-    new RegExp(pattern, 'u');
-    return true;
-  } catch {
-    return false;
-  }
-}

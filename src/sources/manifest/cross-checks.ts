@@ -4,14 +4,14 @@ import { slugOf } from '../../dataset-api/slug.ts';
 import type { FileProblem } from '../../model/errors.ts';
 import type { PlacedValue, YamlDocument } from '../../model/yaml/document.ts';
 import { nearest } from '../../model/yaml/nearest.ts';
-import { isObject } from '../../util/json.ts';
+import { isObject, recordOf } from '../../util/json.ts';
 import { columnOf, indexColumns } from './index-columns.ts';
 import { cronFault, timezoneFault } from './schedule-schema.ts';
 import { manifestKinds } from './schema.ts';
 
 /** All problems that lie between keys: ids, sources, the kind of manifest, its schedule, limited access. */
 export const crossProblems = (document: YamlDocument): FileProblem[] => {
-  if (!isObject(document.value)) return []; // said already
+  if (!isObject(document.value)) return []; // reported already
   const problems: FileProblem[] = [];
   const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
   checkKind(document.value, report);
@@ -42,7 +42,7 @@ const checkSchedule = (value: Mapping, report: Report): void => {
   const { schedule, timezone } = value;
   checkTimezone(timezone, ['timezone'], report);
   if (typeof schedule === 'string') checkCron(schedule, ['schedule'], report);
-  if (!isObject(schedule)) return; // said already, or none
+  if (!isObject(schedule)) return; // reported already, or none
   if (timezone !== undefined) report(['timezone'], 'belongs in `schedule`, next to `cron`', 'key');
   checkCron(schedule.cron, ['schedule', 'cron'], report);
   checkTimezone(schedule.timezone, ['schedule', 'timezone'], report);
@@ -64,7 +64,7 @@ const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
   if (portal !== undefined && portals !== undefined) {
     report(['portals'], 'only one of `portal`, `portals` is allowed', 'key');
   }
-  if (!Array.isArray(portals)) return; // said already, or none
+  if (!Array.isArray(portals)) return; // reported already, or none
   for (const [index, name] of portals.entries()) {
     if (portals.indexOf(name) !== index) report(['portals', index], `\`${name}\` is listed twice`);
   }
@@ -73,7 +73,7 @@ const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
 /** The names of columns are known; what they are called in the file is seen when it is read. */
 const checkIndex = ({ index }: Mapping, report: Report): void => {
   const known = indexColumns();
-  for (const name of Object.keys(mappingOf(mappingOf(index).columns))) {
+  for (const name of Object.keys(recordOf(recordOf(index).columns))) {
     if (columnOf(name, known) !== undefined) continue;
     const meant = nearest(name, [...known.keys()]);
     const advice = meant === undefined ? '`sluice help manifest` lists the keys' : `did you mean \`${meant}\`?`;
@@ -83,7 +83,7 @@ const checkIndex = ({ index }: Mapping, report: Report): void => {
 
 /** Ids are made of the folders' names, and what they say of datasets goes together with the defaults. */
 const checkFolders = ({ drop, defaults }: Mapping, report: Report): void => {
-  for (const [name, details] of Object.entries(mappingOf(mappingOf(drop).folders))) {
+  for (const [name, details] of Object.entries(recordOf(recordOf(drop).folders))) {
     const path = ['drop', 'folders', name];
     if (name.split('/').some((segment) => slugOf(segment) === null))
       report(
@@ -91,14 +91,14 @@ const checkFolders = ({ drop, defaults }: Mapping, report: Report): void => {
         'cannot derive an id from this name: rename the folder to at most 64 of a-z, 0-9, `.`, `_`, `-`',
         'key',
       );
-    const { access, rights, temporal } = { ...mappingOf(mappingOf(defaults).dataset), ...mappingOf(details) };
+    const { access, rights, temporal } = { ...recordOf(recordOf(defaults).dataset), ...recordOf(details) };
     for (const fault of datasetMetadataFaults({ access, rights, temporal }))
       report([...path, ...fault.path], fault.message);
   }
 };
 
 const checkDatasets = (document: YamlDocument, value: Mapping, report: Report): void => {
-  const defaults = mappingOf(mappingOf(value.defaults).dataset);
+  const defaults = recordOf(recordOf(value.defaults).dataset);
   const datasets = listOf(value.datasets);
   checkIds({ document, entries: datasets, path: ['datasets'], what: 'dataset', report });
   for (const [index, dataset] of datasets.entries())
@@ -128,7 +128,7 @@ const checkDataset = ({ document, dataset, defaults, path, report }: DatasetChec
 export const datasetProblems = (document: PlacedValue, defaults: object): FileProblem[] => {
   const problems: FileProblem[] = [];
   const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
-  checkDataset({ document, dataset: mappingOf(document.value), defaults: mappingOf(defaults), path: [], report });
+  checkDataset({ document, dataset: recordOf(document.value), defaults: recordOf(defaults), path: [], report });
   return problems;
 };
 
@@ -174,6 +174,4 @@ const checkSource = (resource: Mapping, path: PropertyKey[], report: Report): vo
     report([...path, 'name'], 'is allowed with `url` only', 'key');
 };
 
-const mappingOf = (value: unknown): Mapping => (isObject(value) ? value : {});
-
-const listOf = (value: unknown): Mapping[] => (Array.isArray(value) ? value.map(mappingOf) : []);
+const listOf = (value: unknown): Mapping[] => (Array.isArray(value) ? value.map(recordOf) : []);

@@ -1,6 +1,6 @@
 // The keys of a guard on tables: limits beyond which a new version of a table is held.
 import { z } from 'zod';
-import { optional } from '../../model/optional-key.ts';
+import { optional } from '../../model/schema-parts.ts';
 import { columnPolicies, type TableGuard } from '../../model/table-history.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
 

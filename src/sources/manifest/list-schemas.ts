@@ -1,9 +1,7 @@
 // Lists of datasets that a manifest names: `index:`, `datapackage:` and `catalogue:`.
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { optional } from '../../model/optional-key.ts';
-
-const text = z.string().trim().min(1);
+import { optional, scalar, text } from '../../model/schema-parts.ts';
 
 const longForm = z.strictObject({
   file: text.meta({
@@ -47,8 +45,7 @@ const entryPath = z.string().regex(/^(?!.*(?:__proto__|constructor|prototype))[^
   error: 'must be a path into an entry such as `publisher.name`',
 });
 
-const plainValue = z.union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, true or false' });
-const plainValues = z.union([plainValue, z.array(plainValue).min(1)], {
+const plainValues = z.union([scalar, z.array(scalar).min(1)], {
   error: 'must be a value such as `City of Springfield`, or a list of values',
 });
 

@@ -2,14 +2,12 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { showsType } from '../../dataset-api/file-types.ts';
-import { optional } from '../../model/optional-key.ts';
 import { encodings } from '../../model/recipe/encodings.ts';
 import { badRowPolicies } from '../../model/recipe/recipe.ts';
 import { stepsSchema } from '../../model/recipe/steps.ts';
 import { tableSchemaSchema } from '../../model/recipe/table-schema.ts';
+import { optional, text, webAddress } from '../../model/schema-parts.ts';
 import type { ResourceSource } from '../../model/wish.ts';
-
-const text = z.string().trim().min(1);
 
 const shareOrCountRule = 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows';
 const shareOrCount = z.union(
@@ -97,11 +95,9 @@ export const resolveTable = <Details extends TableDetails>(details: Details, dir
   ...(typeof details.schema === 'string' ? { schema: resolve(dir, details.schema) } : {}),
 });
 
-const address = z
-  .url({ protocol: /^https?$/, error: 'must be a full address that begins with http:// or https://' })
-  .refine((text) => !hasCredentials(text), {
-    error: 'must not hold a user or password: addresses are logged; put the file where anybody may read it',
-  });
+const address = webAddress.refine((url) => !hasCredentials(url), {
+  error: 'must not hold a user or password: addresses are logged; put the file where anybody may read it',
+});
 
 const hasCredentials = (text: string): boolean => {
   const url = URL.parse(text);

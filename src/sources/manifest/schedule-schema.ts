@@ -2,8 +2,8 @@
 import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';
 import { errorMessage } from '../../model/errors.ts';
-import { optional } from '../../model/optional-key.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
+import { optional, text } from '../../model/schema-parts.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
 
 /** What is wrong with a cron expression of 5 fields (or 6, seconds first); null when it is sound and has a next time. */
@@ -28,8 +28,6 @@ export const timezoneFault = (name: string): string | null => {
     return 'is not a known time zone; use an IANA name such as `Europe/Berlin` or `UTC`';
   }
 };
-
-const text = z.string().trim().min(1);
 
 /** A window as people write it: `22:00-06:00`. */
 const windowPattern = /^([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)$/;

@@ -7,8 +7,6 @@ import {
   resourceMetadataShape,
   titleSchema,
 } from '../../dataset-api/metadata.ts';
-import { idPattern } from '../../model/key.ts';
-import { optional } from '../../model/optional-key.ts';
 import {
   driftPolicies,
   importModes,
@@ -19,6 +17,7 @@ import {
   runPriorities,
 } from '../../model/policy.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
+import { idText, optional, text, webAddress } from '../../model/schema-parts.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { durationText } from '../../util/quantity.ts';
 import { resourceGuard, share, tableGuardShape } from './guard-schema.ts';
@@ -31,14 +30,6 @@ import {
 } from './list-schemas.ts';
 import { droppedTableShape, tableShape, urlShape } from './resource-keys.ts';
 import { scheduleFileSchema } from './schedule-schema.ts';
-
-const idRule = 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit';
-const id = z.string().regex(idPattern, { error: idRule });
-const text = z.string().trim().min(1);
-const webAddress = z.url({
-  protocol: /^https?$/,
-  error: 'must be a full address that begins with http:// or https://',
-});
 
 const published = optional(z.boolean(), {
   default: true,
@@ -77,7 +68,7 @@ const resourceDetailsSchema = z.strictObject(resourceShape);
 /** A resource as it is in a manifest. */
 export const resourceSchema = z
   .strictObject({
-    id: id.meta({
+    id: idText.meta({
       description: 'Name of the resource in its dataset; part of its key.',
       examples: ['spending'],
     }),
@@ -98,19 +89,19 @@ export const resourceSchema = z
       description: 'Instead of a file: an API.',
       examples: ['https://example.org/api'],
     }),
-    renamedFrom: optional(id, { description: 'Former id; the identity is kept.', examples: ['expenses'] }),
+    renamedFrom: optional(idText, { description: 'Former id; the identity is kept.', examples: ['expenses'] }),
     ...resourceShape,
   })
   .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
 
 /** A dataset as it is in a manifest. */
 export const datasetSchema = z.strictObject({
-  id: id.meta({
+  id: idText.meta({
     description: 'Name of the dataset in the manifest; part of its key.',
     examples: ['city-budget-2026'],
   }),
   title: titleSchema,
-  renamedFrom: optional(id, { description: 'Former id; the identity is kept.', examples: ['budget-2026'] }),
+  renamedFrom: optional(idText, { description: 'Former id; the identity is kept.', examples: ['budget-2026'] }),
   ...datasetShape,
   resources: optional(z.array(resourceSchema), {
     description: 'Files and links of the dataset.',
@@ -160,16 +151,16 @@ export const manifestKinds = ['datasets', 'drop', 'catalogue', 'index', 'datapac
 /** The YAML file of a manifest as people write it. */
 export const manifestFileSchema = z
   .strictObject({
-    name: id.meta({
+    name: idText.meta({
       description: 'Name of the manifest, unique per portal; begins every key.',
       examples: ['city-finance'],
     }),
-    portal: optional(id, {
+    portal: optional(idText, {
       default: 'local',
       description: 'Name of the portal in the configuration.',
       examples: ['city'],
     }),
-    portals: optional(z.array(id).min(1), {
+    portals: optional(z.array(idText).min(1), {
       description: 'Instead of `portal`: several portals.',
       examples: [['city', 'county']],
     }),
@@ -191,7 +182,7 @@ export const manifestFileSchema = z
       description: 'Which manifest goes first when several wait for the same portal.',
       examples: ['high'],
     }),
-    renamedFrom: optional(id, { description: 'Former name; identities are kept.', examples: ['finance'] }),
+    renamedFrom: optional(idText, { description: 'Former name; identities are kept.', examples: ['finance'] }),
     onMissing: optional(z.enum(missingPolicies), {
       default: 'keep',
       description:

@@ -1,0 +1,43 @@
+// Parts that the schemas of files share: optional keys with their documentation, and common texts.
+import { z } from 'zod';
+import { idPattern } from './key.ts';
+
+/** What the documentation says of a key; `default` is what holds where it is left out. */
+interface KeyDocs {
+  default?: unknown;
+  description: string;
+  examples?: unknown[];
+}
+
+/** The schema of a key that may be left out, but not be `undefined`. */
+export const optional = <T extends z.ZodType>(schema: T, docs: KeyDocs): z.ZodExactOptional<T> =>
+  schema.exactOptional().meta({ ...docs });
+
+/** Text that says something. */
+export const text = z.string().trim().min(1);
+
+/** A name that may be part of a key. */
+export const idText = z.string().regex(idPattern, {
+  error: 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit',
+});
+
+/** What is said of an address that is not an http(s) one. */
+export const webAddressRule = 'must be a full address that begins with http:// or https://';
+
+/** An http(s) address. */
+export const webAddress = z.url({ protocol: /^https?$/, error: webAddressRule });
+
+/** A plain value of YAML; in a cell it means its text. */
+export const scalar = z.union([z.string(), z.number(), z.boolean()], {
+  error: 'must be text, a number, or true or false',
+});
+
+/** True for text that can be compiled as a regular expression. */
+export const isPattern = (pattern: string): boolean => {
+  try {
+    new RegExp(pattern, 'u');
+    return true;
+  } catch {
+    return false;
+  }
+};
