@@ -1,13 +1,11 @@
 // The kinds of job: one schema each, the rule that makes their ids, and what a handler gets from the queue.
-
 import { z } from 'zod';
 import type { SluiceError } from './errors.ts';
-import { exportSchema } from './export-order.ts';
 import { kindOfKey, uuidOfKey } from './key.ts';
 import type { JobWriter } from './lease.ts';
 import type { JobLog } from './log.ts';
 import { driftPolicies, type RunPriority, removalModes } from './policy.ts';
-import { type Reason, reasonSchema } from './report.ts';
+import { exportSchema, type Reason, reasonSchema } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
 
 /** What a run is asked to do. */
@@ -30,11 +28,11 @@ const requestData = {
     .default(null),
   /** What was decided about held tables, by key. */
   decision: z.object({ keys: z.array(z.string()), how: z.enum(['release', 'discard']) }).exactOptional(),
-  /** A run that takes the portal into a folder instead of publishing; its manifest is made by it. */
+  /** A run that exports the portal into a folder instead of publishing; it writes its own manifest. */
   export: exportSchema.exactOptional(),
-  /** Goes before the manifest's `onDrift`; null to obey the manifest. */
+  /** Takes precedence over the manifest's `onDrift`; null to follow the manifest. */
   onDrift: z.enum(driftPolicies).nullable().default(null),
-  /** True: what we remember is compared with the portal's own listing first. */
+  /** True: the ledger is first compared with the portal's own listing. */
   refresh: z.boolean().default(false),
   /** True: what cannot be found on the portal is created, although it may be there. */
   createMissing: z.boolean().default(false),
@@ -43,7 +41,7 @@ const requestData = {
 /** What a run is asked to do, without the job around it. */
 export const runRequestSchema = z.object(requestData);
 
-/** What a worker was doing for a job, for the poison rule and for people who look. */
+/** What a worker was doing for a job, for the poison rule and for people. */
 const traceSchema = z.object({
   /** Steps in progress: by item key, or by '' for the job itself. */
   steps: z.record(z.string(), z.string()),
@@ -51,7 +49,7 @@ const traceSchema = z.object({
   interrupted: z.array(z.string()).default([]),
   /** How often a worker was killed in a step, by `<item key> <step>`. */
   kills: z.record(z.string(), z.number().int()),
-  /** How often a worker that lived on lost the job in a step, likewise. */
+  /** How often a worker that stayed alive lost the job in a step, likewise. */
   losses: z.record(z.string(), z.number().int()).default({}),
   /** Heartbeat of the worker that wrote this. */
   by: z.string().exactOptional(),
@@ -118,11 +116,11 @@ export type DatasetData = z.infer<typeof datasetDataSchema>;
 /** Data of a `prove` job. */
 export type ProveData = z.infer<typeof proveDataSchema>;
 
-/** What to do after a run was cancelled, which published or exported. */
+/** What to do after a run that published or exported was cancelled. */
 export const cancelledHint = ({ export: order }: { export?: object }): string =>
   `${order ? 'export' : 'publish'} again to continue where the run stopped; completed work is kept`;
 
-/** A request that is pinned to nothing and obeys the manifest. */
+/** A request that follows the manifest and is pinned to nothing. */
 export const plainRequest = {
   plan: null,
   release: null,
@@ -147,12 +145,7 @@ export const jobSchemas = {
 export type JobKind = keyof typeof jobSchemas;
 
 /** Data by job kind. */
-export type JobDataOf = {
-  trigger: TriggerData;
-  run: RunData;
-  dataset: DatasetData;
-  prove: ProveData;
-};
+export type JobDataOf = { [Kind in JobKind]: z.infer<(typeof jobSchemas)[Kind]> };
 
 /** Id of the work of a run on an item, and of its log: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
 export const itemId = (runId: string, key: string): string => `${runId}.${kindOfKey(key)}.${uuidOfKey(key)}`;
@@ -193,7 +186,7 @@ export interface ItemLog extends StepLog {
   /** True when a worker was killed or lost the job in a step of this item, so that a write may be in progress. */
   readonly resumed: boolean;
   readonly log: JobLog;
-  /** Says that the item has ended: a kill from now on is none of its own. */
+  /** The item has ended: a later kill of the worker does not count against it. */
   end(): void;
 }
 

@@ -4,18 +4,6 @@ import { hash } from 'node:crypto';
 /** Namespace of all uuids that sluice sends; never changes, because a changed namespace would duplicate every node. */
 const identityNamespace = '6f1c9b52-8a4e-5d37-9c06-2b7e41d0a3f8';
 
-const uuidBytes = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex');
-
-/** Name-based uuid, version 5 (RFC 9562 section 5.5) of `name` in `namespace`. */
-export const uuidV5 = (namespace: string, name: string): string => nameBased(uuidBytes(namespace), name);
-
-const nameBased = (namespace: Buffer, name: string): string => {
-  const hex = hash('sha1', Buffer.concat([namespace, Buffer.from(name)]));
-  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
-  const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-  return Buffer.from(uuid, 'latin1').toString('latin1'); // in one piece: kept by the thousand, the parts take six times as much
-};
-
 /** Key of a dataset: `<manifest>/<dataset id>`. */
 export const datasetKey = (manifest: string, dataset: string): string => `${manifest}/${dataset}`;
 
@@ -32,10 +20,15 @@ export const manifestOfKey = (key: string): string => key.split('/', 1)[0] ?? ke
 /** Kind of the item that a key names. */
 export const kindOfKey = (key: string): 'dataset' | 'resource' => (key.split('/').length > 2 ? 'resource' : 'dataset');
 
-const identityBytes = uuidBytes(identityNamespace);
+const identityBytes = Buffer.from(identityNamespace.replaceAll('-', ''), 'hex');
 
-/** The uuid that the node of a key carries on every portal. */
-export const uuidOfKey = (key: string): string => nameBased(identityBytes, key);
+/** The uuid that the node of a key has on every portal: name-based, version 5 (RFC 9562 section 5.5). */
+export const uuidOfKey = (key: string): string => {
+  const hex = hash('sha1', Buffer.concat([identityBytes, Buffer.from(key)]));
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  return Buffer.from(uuid, 'latin1').toString('latin1'); // in one piece: kept by the thousand, the parts take six times as much
+};
 
 /** What an id in a manifest may look like. */
 export const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;

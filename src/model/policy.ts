@@ -1,4 +1,4 @@
-// Policies of manifests and commands: for edited nodes, and for nodes that are no longer wanted.
+// Policies of manifests and commands: what to do with edited and missing nodes, tables, files and runs.
 
 /** What to do with a node that was edited on the portal. */
 export const driftPolicies = ['hold', 'overwrite', 'keep'] as const;
@@ -24,8 +24,11 @@ export const runPriorities = ['high', 'normal'] as const;
 /** See {@link runPriorities}. */
 export type RunPriority = (typeof runPriorities)[number];
 
-/** What becomes of nodes that a manifest no longer names. */
+/** What to do with nodes that a manifest no longer names. */
 export const missingPolicies = ['keep', ...removalModes] as const;
 
 /** See {@link missingPolicies}. */
 export type OnMissing = (typeof missingPolicies)[number];
+
+/** Which files of resources an export takes: all anew, those that changed, or none. */
+export const exportedFiles = ['changed', 'all', 'none'] as const;

@@ -1,7 +1,6 @@
-// The report of a run: what happened to every dataset and resource, as `--json` prints it, and failures grouped by
-// cause.
+// The report of a run: what happened to every dataset and resource, as `--json` prints it, and failures by cause.
 import { z } from 'zod';
-import { exportSchema } from './export-order.ts';
+import { exportedFiles } from './policy.ts';
 
 /** What a run did to an item. */
 export const itemActions = [
@@ -75,6 +74,20 @@ export const reportItemSchema = z.object({
 
 /** See {@link reportItemSchema}. */
 export type ReportItem = z.infer<typeof reportItemSchema>;
+
+/** How a portal is exported. */
+export const exportSchema = z.object({
+  /** Absolute path of the folder. */
+  folder: z.string(),
+  files: z.enum(exportedFiles),
+  /** Uuids, node ids and titles of datasets, where not all are exported; a title may hold `*`. */
+  only: z.array(z.string()).nullable(),
+  /** True: without a login, what the public may read. */
+  isPublic: z.boolean(),
+});
+
+/** See {@link exportSchema}. */
+export type ExportOrder = z.infer<typeof exportSchema>;
 
 /** The report of one run. */
 export const reportSchema = z.object({

@@ -1,5 +1,5 @@
 // Times of schedules: pure arithmetic on cron, time zone, window and jitter. All times are Unix milliseconds.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';
 
@@ -135,6 +135,6 @@ const localMinute = (timezone: string, at: number): number => {
 };
 
 /** 0 to 1, spread evenly over texts, always the same for the same text. */
-const shareOf = (text: string): number => createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
+const shareOf = (text: string): number => hash('sha256', text, 'buffer').readUInt32BE(0) / 2 ** 32;
 
 const iso = (at: number): string => new Date(at).toISOString();

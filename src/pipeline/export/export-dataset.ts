@@ -2,8 +2,8 @@
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { TableFaultError } from '../../model/errors.ts';
-import type { ExportOrder } from '../../model/export-order.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
+import type { ExportOrder } from '../../model/report.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import { checkTable } from '../../tables/check.ts';

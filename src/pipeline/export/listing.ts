@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { NotFoundError, PortalReplyError } from '../../model/errors.ts';
-import type { ExportOrder } from '../../model/export-order.ts';
+import type { ExportOrder } from '../../model/report.ts';
 import type { NodeRow, Portal } from '../../portal-client/client.ts';
 import { uploadOf } from './describe.ts';
 import { datasetFolders, datasetsName, records, sizeOf, slugName } from './folder.ts';

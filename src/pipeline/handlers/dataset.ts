@@ -1,10 +1,9 @@
 // Job kind `dataset`: publishes the node of a dataset and its resources, each an item with a log and an end of its own.
 import { CancelledError, DatasetFailedError, reasonOf } from '../../model/errors.ts';
-import type { ExportOrder } from '../../model/export-order.ts';
 import { type Handler, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
-import type { Reason } from '../../model/report.ts';
+import type { ExportOrder, Reason } from '../../model/report.ts';
 import type { DatasetWork } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { nodeOf } from '../compare/node.ts';

@@ -1,10 +1,9 @@
 // An export run: list, plan, one job for each dataset, then the files of the whole folder.
 import { join } from 'node:path';
 import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
-import type { ExportOrder } from '../../model/export-order.ts';
 import type { JobContext } from '../../model/job.ts';
 import { datasetKey, uuidOfKey } from '../../model/key.ts';
-import type { Reason, ReportItem, StoredReport } from '../../model/report.ts';
+import type { ExportOrder, Reason, ReportItem, StoredReport } from '../../model/report.ts';
 import { filePath, type Portal } from '../../portal-client/client.ts';
 import type { ReportBuilder } from '../../state/report-lines.ts';
 import type { DatasetWork } from '../../state/runs.ts';

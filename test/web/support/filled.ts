@@ -1,10 +1,9 @@
 // State of a service with something of everything: live and faulty items, runs, a held run, a paused portal, an inbox, work.
-import type { ExportOrder } from '../../../src/model/export-order.ts';
 import { itemId, plainRequest } from '../../../src/model/job.ts';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import { type LedgerEntry, newEntry } from '../../../src/model/ledger-entry.ts';
 import { targetName } from '../../../src/model/redis-keys.ts';
-import { countItem, type Reason, type Report, type ReportItem } from '../../../src/model/report.ts';
+import { countItem, type ExportOrder, type Reason, type Report, type ReportItem } from '../../../src/model/report.ts';
 import type { LiveVersion } from '../../../src/model/table-history.ts';
 import { withFormer } from '../../../src/model/table-history.ts';
 import { syncSchedules } from '../../../src/queue/schedules.ts';
