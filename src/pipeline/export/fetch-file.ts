@@ -9,9 +9,8 @@ import {
   SourceUnreachableError,
 } from '../../model/errors.ts';
 import { type FileReply, filePath, type Portal } from '../../portal-client/client.ts';
-import { decodersFor, encodingsOf, mediaType } from '../../sources/fetch/content.ts';
+import { boundedBody, decodersFor, encodingsOf, mediaType, tooLarge } from '../../sources/fetch/body.ts';
 import type { Fetcher, FetchPolicy } from '../../sources/fetch/fetch.ts';
-import { boundedBody, tooLarge } from '../../sources/fetch/pump.ts';
 import type { uploadOf } from './describe.ts';
 import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';

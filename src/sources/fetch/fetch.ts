@@ -1,7 +1,7 @@
 // Fetches web files: whole or not at all, resumed, only when changed, and only from allowed addresses.
 import type { LookupFunction } from 'node:net';
 import { SluiceError, SourceUnreachableError } from '../../model/errors.ts';
-import { acceptEncoding, decodersFor, encodingsOf, mediaType, PageWatch, wrongType } from './content.ts';
+import { acceptEncoding, decodersFor, encodingsOf, mediaType, PageWatch, pump, tooLarge, wrongType } from './body.ts';
 import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
 import { discardPart, type LeftPart, leftPart, Part } from './part.ts';
 import {
@@ -13,7 +13,6 @@ import {
   statusFailure,
   type Validators,
 } from './policy.ts';
-import { pump, tooLarge } from './pump.ts';
 import {
   conditions,
   fileNameOf,
