@@ -12,8 +12,7 @@ import {
   settleDrops,
   waitingPortals,
 } from '../../src/service/sources.ts';
-import { foldersOf } from '../../src/sources/drop/claim.ts';
-import { listClaims } from '../../src/sources/drop/spool.ts';
+import { foldersOf, listClaims } from '../../src/sources/drop/spool.ts';
 import { loadManifest } from '../../src/sources/manifest/load.ts';
 import { type DropManifest, isDropManifest } from '../../src/sources/manifest/schema.ts';
 import { Ledger } from '../../src/state/ledger.ts';

@@ -3,8 +3,8 @@ import type { JobContext, RunData, RunRequest, TriggerData } from '../../model/j
 import type { Target } from '../../model/redis-keys.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
-import type { Claim } from '../../sources/drop/claim.ts';
 import type { KeptFiles } from '../../sources/drop/kept.ts';
+import type { Claim } from '../../sources/drop/spool.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';

@@ -5,12 +5,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { SourceChangedError, SourceMissingError } from '../../model/errors.ts';
 import type { SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { Log } from '../../model/log.ts';
-import { type Claim, claimId, claimPaths, type InboxFolders, parseClaimId, writeRecord } from './claim.ts';
 import { type CollisionFinder, collisionFinder, type Placed, placeOf } from './drop-target.ts';
 import { unless } from './durable.ts';
 import { factsOf, fingerprintFile, sameFacts } from './fingerprint.ts';
 import { type InboxView, isMarked, lookAt } from './inbox-view.ts';
 import { type Settler, type Settling, sameSnapshot, snapshotOf } from './settling.ts';
+import { type Claim, claimId, claimPaths, type InboxFolders, parseClaimId, writeRecord } from './spool.ts';
 import { type Taken, takeFile } from './take.ts';
 
 /** What a claimer works on, and to whom it reports. */

@@ -8,13 +8,12 @@ import type { Log } from '../../model/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { DropManifest } from '../manifest/schema.ts';
 import { describedBadly } from '../manifest/sidecars.ts';
-import { type Claim, foldersOf, type InboxFolders, parseClaimId } from './claim.ts';
 import { Claimer } from './claimer.ts';
 import { listedFolders, type Placed, placeRule } from './drop-target.ts';
 import { InboxView } from './inbox-view.ts';
 import { type Owner, openOwner, pairSpool } from './owner.ts';
 import { Announcer, Settling, watchFolder } from './settling.ts';
-import { listClaims } from './spool.ts';
+import { type Claim, foldersOf, type InboxFolders, listClaims, parseClaimId } from './spool.ts';
 import { adoptUnfinished } from './take.ts';
 
 /** What an inbox shows of itself. Paths are relative to the inbox, with `/`. */

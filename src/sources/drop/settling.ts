@@ -3,8 +3,8 @@ import type { BigIntStats } from 'node:fs';
 import { relative, sep } from 'node:path';
 import { watch } from 'chokidar';
 import type { Log } from '../../model/log.ts';
-import type { Claim } from './claim.ts';
 import type { DropTarget } from './drop-target.ts';
+import type { Claim } from './spool.ts';
 
 /** What must not move while a file settles. */
 interface Snapshot {

@@ -2,10 +2,10 @@
 import { access, constants, lstat, readdir, realpath, rename, unlink } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { makeFolder } from '../../util/make-folder.ts';
-import { claimId, claimPaths, parseClaimId, readClaim, removeClaimFolder } from './claim.ts';
 import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
 import { linkReason } from './inbox-view.ts';
 import type { Owner } from './owner.ts';
+import { claimId, claimPaths, parseClaimId, readClaim, removeClaimFolder } from './spool.ts';
 
 /** What a claim by rename gave: the file is in the spool, another process was faster, or it stays with the reason. */
 export type Taken = { outcome: 'taken' | 'lost' } | { outcome: 'left'; reason: string };

@@ -1,10 +1,9 @@
 import { appendFileSync, closeSync, lstatSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { claimId, claimPaths, foldersOf } from '../../../src/sources/drop/claim.ts';
 import { completeClaims, type Unrecorded } from '../../../src/sources/drop/claimer.ts';
 import { snapshotOf } from '../../../src/sources/drop/settling.ts';
-import { listClaims } from '../../../src/sources/drop/spool.ts';
+import { claimId, claimPaths, foldersOf, listClaims } from '../../../src/sources/drop/spool.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const { signal } = new AbortController();

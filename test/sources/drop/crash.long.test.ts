@@ -2,9 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { Claim } from '../../../src/sources/drop/claim.ts';
-import { claimId, claimPaths, foldersOf, parseClaimId } from '../../../src/sources/drop/claim.ts';
-import { listClaims } from '../../../src/sources/drop/spool.ts';
+import type { Claim } from '../../../src/sources/drop/spool.ts';
+import { claimId, claimPaths, foldersOf, listClaims, parseClaimId } from '../../../src/sources/drop/spool.ts';
 import { runNode, startNode } from '../../support/run-node.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';

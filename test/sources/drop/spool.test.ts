@@ -11,8 +11,7 @@ import {
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { foldersOf, parseClaimId } from '../../../src/sources/drop/claim.ts';
-import { archiveClaim, listClaims, quarantineClaim } from '../../../src/sources/drop/spool.ts';
+import { archiveClaim, foldersOf, listClaims, parseClaimId, quarantineClaim } from '../../../src/sources/drop/spool.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { csvBelow, spooled } from './support/spooled.ts';
 

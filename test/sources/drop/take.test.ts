@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { claimPaths } from '../../../src/sources/drop/claim.ts';
+import { claimPaths } from '../../../src/sources/drop/spool.ts';
 import { takeFile } from '../../../src/sources/drop/take.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

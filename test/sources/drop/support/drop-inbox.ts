@@ -1,8 +1,8 @@
 // Opens a real inbox over a folder, for tests: short settling, and a record of every batch it hands over.
 import { afterEach } from 'vitest';
 import { createLog, type Log } from '../../../../src/model/log.ts';
-import type { Claim } from '../../../../src/sources/drop/claim.ts';
 import { type Inbox, openInbox } from '../../../../src/sources/drop/inbox.ts';
+import type { Claim } from '../../../../src/sources/drop/spool.ts';
 import { type DropManifest, defaultRules } from '../../../../src/sources/manifest/schema.ts';
 
 /** A drop manifest named `inbox` over `folder`. */

@@ -1,8 +1,8 @@
 // Files in a spool as the watcher would have claimed them, and where they are afterwards.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import { type Claim, claimId, claimPaths, foldersOf, writeRecord } from '../../../../src/sources/drop/claim.ts';
 import { fingerprintFile } from '../../../../src/sources/drop/fingerprint.ts';
+import { type Claim, claimId, claimPaths, foldersOf, writeRecord } from '../../../../src/sources/drop/spool.ts';
 
 /** Makes a complete claim of `text` dropped at `dropped` (`<dataset>/<resource>.csv`), claimed at `claimedAt`. */
 export const spooled = async (inbox: string, dropped: string, text: string, claimedAt: number): Promise<Claim> => {

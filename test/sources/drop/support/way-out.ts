@@ -1,6 +1,5 @@
 // Child process of the spool tests: takes every claim of an inbox out of its spool. argv: <archive|quarantine> <inbox>
-import { foldersOf } from '../../../../src/sources/drop/claim.ts';
-import { archiveClaim, listClaims, quarantineClaim } from '../../../../src/sources/drop/spool.ts';
+import { archiveClaim, foldersOf, listClaims, quarantineClaim } from '../../../../src/sources/drop/spool.ts';
 
 const [way, inbox = ''] = process.argv.slice(2);
 for (const claim of await listClaims(foldersOf(inbox).spool)) {
