@@ -5,7 +5,7 @@ import { boundProcess, errorText, workingFolder } from './commands/exit.ts';
 import { type Io, warn } from './commands/io.ts';
 import { runProgram } from './commands/program.ts';
 import { TerminalLine } from './commands/terminal-line.ts';
-import { keepCompiled } from './util/user-cache.ts';
+import { keepCompiled } from './util/installation.ts';
 
 // A service that runs for weeks beside others: collect garbage when the heap has grown by half, not later. (The size of
 // the young generation, which package.json and the first line ask for, keeps what a job leaves behind out of that heap.)

@@ -1,7 +1,7 @@
 // The command line: every command with its arguments, options and help.
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { InterruptedError, machineFault, UsageError } from '../model/errors.ts';
-import { packageVersion } from '../util/package-version.ts';
+import { packageVersion } from '../util/installation.ts';
 import { completionScript, shells } from './completion.ts';
 import type { CommandDeclaration, CommandDeclarations, Parameter } from './declaration.ts';
 import { errorJson, errorText, exitCodeOfError, exitCodes } from './exit.ts';

@@ -8,7 +8,7 @@ import type { Log } from '../model/log.ts';
 import type { Target } from '../model/redis-keys.ts';
 import { isSuccess, type StoredReport } from '../model/report.ts';
 import { columnsOf } from '../model/table-history.ts';
-import { packageVersion } from '../util/package-version.ts';
+import { packageVersion } from '../util/installation.ts';
 
 /** Where events go; `token` null: without one. */
 interface LineageConfig {

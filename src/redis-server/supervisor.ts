@@ -6,9 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError, SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { pingState, queryServer, withConnection } from '../state/redis/connection.ts';
+import { userCache } from '../util/installation.ts';
 import { LockFile } from '../util/lock-file.ts';
 import { makeFolder } from '../util/make-folder.ts';
-import { userCache } from '../util/user-cache.ts';
 import { resolveBinary } from './resolve.ts';
 import {
   chooseSocket,

@@ -2,7 +2,7 @@
 import { Gauge, Histogram, Registry } from 'prom-client';
 import { queueDepths } from '../queue/queues.ts';
 import { lastRuns, lastSuccesses } from '../state/targets.ts';
-import { packageVersion } from '../util/package-version.ts';
+import { packageVersion } from '../util/installation.ts';
 import type { Overview } from './overview.ts';
 import type { Runtime } from './runtime.ts';
 

@@ -1,10 +1,10 @@
-// The user's folder for caches of this program, and the compile cache of Node in it.
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+// This installation: the version of the program, and the user's folder for its caches.
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
 /**
- * The folder, made where it is missing: `sluice` below `XDG_CACHE_HOME`, or below `.cache` of the home. Null where it cannot
+ * The folder for caches, made where it is missing: `sluice` below `XDG_CACHE_HOME`, or below `.cache` of the home. Null where it cannot
  * be written or is another user's, because programs in it are run. A home that does not exist is not made.
  */
 export const userCache = ({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): string | null => {
@@ -22,8 +22,14 @@ export const userCache = ({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): string |
   }
 };
 
-/** Keeps it in the user's folder for caches, for what is imported from now on; nothing is kept where there is none. */
+/** Turns on Node's compile cache in the user's folder for caches, for what is imported from now on. */
 export const keepCompiled = (env: NodeJS.ProcessEnv): void => {
   const folder = userCache(env);
   if (folder !== null) enableCompileCache(join(folder, 'compiled'));
+};
+
+/** The version that package.json states, beside `src` and `dist` alike. */
+export const packageVersion = (): string => {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return String((JSON.parse(text) as { version: unknown }).version); // our own file
 };

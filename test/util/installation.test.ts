@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { userCache } from '../../src/util/user-cache.ts';
+import { userCache } from '../../src/util/installation.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const isRoot = process.getuid?.() === 0;
