@@ -3,14 +3,14 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import type { FileProblem } from '../model/errors.ts';
 import { webAddressRule } from '../model/schema-parts.ts';
 import type { YamlDocument } from '../model/yaml/document.ts';
+import { hasCredentials } from '../util/http.ts';
 import { recordOf } from '../util/json.ts';
 
 /** What is wrong with the base address of a portal; null when it is sound. Never repeats the address. */
 export const portalUrlFault = (address: string): string | null => {
   const url = URL.parse(address);
   if (url === null || !/^https?:$/.test(url.protocol)) return webAddressRule;
-  if (url.username !== '' || url.password !== '')
-    return 'must not hold a user or password; use the keys `username` and `password`';
+  if (hasCredentials(url)) return 'must not hold a user or password; use the keys `username` and `password`';
   if (url.search !== '' || url.hash !== '') return 'must end with the path: no `?` and no `#`';
   if (/\/api\/dataset\/?/i.test(url.pathname)) return 'is the base address: leave out `/api/dataset` and what follows';
   return null;

@@ -1,5 +1,18 @@
-// HTTP, ours and that of others: what went wrong with a request, the pause that a reply requests, and closing a server.
+// HTTP, ours and that of others: addresses, what went wrong with a request, the pause that a reply requests, closing a server.
 import type { FastifyInstance } from 'fastify';
+
+/** True for an address with a user name or password; null stands for text that is none. */
+export const hasCredentials = (url: URL | null): boolean =>
+  url !== null && (url.username !== '' || url.password !== '');
+
+/** A part of an address without its percent-encoding; as it is where that is not valid. */
+export const decodedPart = (part: string): string => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+};
 
 /** Codes of faults for which a certificate is to blame. */
 export const certificateFault = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|HOSTNAME_MISMATCH/;

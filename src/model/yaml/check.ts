@@ -1,7 +1,7 @@
 // Checks a document against a zod schema and words every fault for the person who wrote the file.
 import type { z } from 'zod';
 import type { FileProblem } from '../errors.ts';
-import type { Path, PlacedValue } from './document.ts';
+import { type Path, type PlacedValue, valueAt } from './document.ts';
 import { nearest } from './nearest.ts';
 
 type AnySchema = z.core.$ZodTypes;
@@ -9,11 +9,7 @@ type AnySchema = z.core.$ZodTypes;
 /** Names of the keys that `schema` allows in the mapping at `path`; `root` decides which kind of a union is meant. */
 const knownKeys = (schema: z.ZodType, path: Path, root: unknown): string[] => {
   let here: AnySchema | undefined = plain(schema, root);
-  let value = root;
-  for (const step of path) {
-    value = value !== null && typeof value === 'object' ? Reflect.get(value, step) : undefined;
-    here = stepInto(here, step, value);
-  }
+  for (const [depth, step] of path.entries()) here = stepInto(here, step, valueAt(root, path.slice(0, depth + 1)));
   return here?._zod.def.type === 'object' ? Object.keys(here._zod.def.shape) : [];
 };
 
@@ -192,13 +188,4 @@ const tooBig = (issue: z.core.$ZodIssueTooBig): string => {
   if (issue.origin === 'string') return `must have at most ${issue.maximum} characters`;
   if (issue.origin === 'array') return `must have at most ${issue.maximum} entries`;
   return `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`;
-};
-
-const valueAt = (root: unknown, path: Path): unknown => {
-  let value = root;
-  for (const step of path) {
-    if (value === null || typeof value !== 'object') return undefined;
-    value = Object.hasOwn(value, step) ? (value as Record<PropertyKey, unknown>)[step] : undefined; // just checked
-  }
-  return value;
 };

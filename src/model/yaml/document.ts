@@ -13,6 +13,40 @@ export const isDeeperThan = (levels: number, value: unknown): boolean =>
 /** Keys and list positions from the root of a document to a value. */
 export type Path = readonly PropertyKey[];
 
+/** Values by path. */
+export class PathMap<T> {
+  readonly #values = new Map<string, T>();
+
+  get(path: Path): T | undefined {
+    return this.#values.get(nameOf(path));
+  }
+
+  set(path: Path, value: T): void {
+    this.#values.set(nameOf(path), value);
+  }
+
+  /** The value of the nearest part around `path`, with the length of its path; undefined where no part has one. */
+  nearest(path: Path): { value: T; length: number } | undefined {
+    for (let length = path.length; length > 0; length -= 1) {
+      const value = this.get(path.slice(0, length));
+      if (value !== undefined) return { value, length };
+    }
+    return undefined;
+  }
+}
+
+const nameOf = (path: Path): string => path.map(String).join('\u0000');
+
+/** What is at a path of `root`; undefined where nothing is. */
+export const valueAt = (root: unknown, path: Path): unknown => {
+  let value = root;
+  for (const step of path) {
+    if (value === null || typeof value !== 'object') return undefined;
+    value = Object.hasOwn(value, step) ? (value as Record<PropertyKey, unknown>)[step] : undefined; // just checked
+  }
+  return value;
+};
+
 /** Which end of an entry a problem points at: its key (or the `-` item), or its value. */
 export type End = 'key' | 'value';
 

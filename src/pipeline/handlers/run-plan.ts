@@ -7,7 +7,7 @@ import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import { sparedBy } from '../../sources/gather/dataset-wish.ts';
-import { guardOf } from '../../sources/manifest/guard-schema.ts';
+import { guardOf } from '../../sources/manifest/resource-keys.ts';
 import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
 import type { PlannedCounts, PlanWriter } from '../../state/runs.ts';
 import { isStale } from '../../state/targets.ts';

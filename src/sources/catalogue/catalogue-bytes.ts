@@ -1,5 +1,5 @@
 // The bytes of a catalogue: a local file, or the web, with the last version kept for conditional requests.
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ export async function* fileBytes(path: string, from: string, signal: AbortSignal
 
 /** The file that holds the present version. */
 const fetched = async (url: string, { fetcher, cacheDir, signal, log }: CatalogueTools): Promise<string> => {
-  const folder = join(cacheDir, createHash('sha256').update(url).digest('hex').slice(0, 32));
+  const folder = join(cacheDir, hash('sha256', url).slice(0, 32));
   const known = await noteOf(folder, url);
   // Also what fetches left whose process was killed: they would lie there as long as the catalogue stays the same.
   await sweep(folder, known?.sha256 ?? null);
@@ -85,9 +85,9 @@ const noteOf = async (folder: string, url: string): Promise<z.infer<typeof noteS
   await makeFolder(folder);
   try {
     const note = noteSchema.parse(JSON.parse(await readFile(join(folder, 'note.json'), 'utf8')));
-    const hash = createHash('sha256');
-    await pipeline(createReadStream(fileOf(folder, note.sha256)), hash);
-    return note.url === url && hash.digest('hex') === note.sha256 ? note : null;
+    const bytes = createHash('sha256');
+    await pipeline(createReadStream(fileOf(folder, note.sha256)), bytes);
+    return note.url === url && bytes.digest('hex') === note.sha256 ? note : null;
   } catch {
     return null; // whatever is wrong with it, it is fetched again
   }

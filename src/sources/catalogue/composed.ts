@@ -2,7 +2,7 @@
 import { titleSchema } from '../../dataset-api/metadata.ts';
 import { frequencyCode } from '../../dataset-api/values.ts';
 import { isObject } from '../../util/json.ts';
-import type { Draft } from './draft.ts';
+import type { Draft } from './values.ts';
 import { addressText, listOf, textOf, webAddressOf } from './values.ts';
 
 /**

@@ -1,6 +1,7 @@
 // The distributions of a dataset as resources, in their order. Their ids come from identifiers or addresses, never from the order.
 import { isLinkable } from '../../dataset-api/fields.ts';
 import type { ResourceSource } from '../../model/wish.ts';
+import { hasCredentials } from '../../util/http.ts';
 import { isObject } from '../../util/json.ts';
 import { canonicalJson } from '../gather/dataset-wish.ts';
 import { urlSource } from '../manifest/resource-keys.ts';
@@ -259,7 +260,7 @@ const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Targ
   const address = addressOf(text);
   if (address.kind === 'none')
     return { fault: `its ${from} is not a valid address: ${JSON.stringify(text.slice(0, 80))}` };
-  if (address.kind === 'web' && hasCredentials(address.url))
+  if (address.kind === 'web' && hasCredentials(URL.parse(address.url)))
     return { fault: `its ${from} holds a user name or password, which would be published` };
   const url = address.kind === 'web' ? address.url : text;
   const isLink = isLinkable(url);
@@ -284,9 +285,4 @@ const sourceOf = (item: Record<string, unknown>, { url, isFile }: Target, tools:
   if (name !== null) return urlSource(url, name);
   tools.remark('distribution.downloadURL', 'is linked, not fetched: portals take no files of its kind');
   return { kind: 'link', url };
-};
-
-const hasCredentials = (text: string): boolean => {
-  const { username, password } = new URL(text);
-  return username !== '' || password !== '';
 };

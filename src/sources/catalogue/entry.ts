@@ -4,9 +4,18 @@ import { isObject } from '../../util/json.ts';
 import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
 import { datasetRules } from './dataset-rules.ts';
 import { type LeftOut, resourcesOf } from './distributions.ts';
-import { Draft, type Remark } from './draft.ts';
 import type { CatalogueEntry } from './read-catalogue.ts';
-import { identifierOf, idOfIdentifier, isNothing, listOf, oneLine, textOf, textsOf } from './values.ts';
+import {
+  Draft,
+  identifierOf,
+  idOfIdentifier,
+  isNothing,
+  listOf,
+  oneLine,
+  type Remark,
+  textOf,
+  textsOf,
+} from './values.ts';
 
 /** What is known of an entry before anything else. */
 export interface EntryNames {

@@ -1,8 +1,10 @@
-// Values of a catalogue entry as text, addresses, and the ids made of them.
-
-import { createHash } from 'node:crypto';
+// Values of a catalogue entry as text, addresses and ids, and the draft of a dataset that collects them.
+import { hash } from 'node:crypto';
 import { isLinkable } from '../../dataset-api/fields.ts';
+import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
 import { idPattern } from '../../model/key.ts';
+import type { NodeFields } from '../../model/wish.ts';
+import { decodedPart } from '../../util/http.ts';
 import { isObject } from '../../util/json.ts';
 
 /** True where nothing stands: null, empty text, an empty list or object. */
@@ -47,7 +49,7 @@ export const oneLine = (text: string): string => text.replaceAll(/\s*[\t\v\f\r\n
 /** Longest plain text of a portal's field (recorded-behaviour 15). */
 export const longestText = 255;
 
-/** One line of text; what is too long is cut, and `tell` is called. */
+/** One line of text; what is too long is cut and reported. */
 export const shortLine = (text: string, longest: number, report: (what: string) => void): string => {
   const line = oneLine(text);
   if (line.length <= longest) return line;
@@ -111,11 +113,11 @@ export const idOfIdentifier = (identifier: string): string =>
 export const idOfAddress = (url: string): string => {
   const { pathname, hostname } = new URL(url);
   const name = pathname.split('/').findLast((part) => part !== '') ?? hostname;
-  return hashed(wordsOf(decoded(name)), url);
+  return hashed(wordsOf(decodedPart(name)), url);
 };
 
 const hashed = (words: string, text: string): string =>
-  `${words === '' ? 'x' : words}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
+  `${words === '' ? 'x' : words}-${hash('sha256', text).slice(0, 16)}`;
 
 /** Lower-case letters and digits of a text, parted by single dashes; its end says more than its beginning. */
 const wordsOf = (text: string): string => {
@@ -129,10 +131,44 @@ const wordsOf = (text: string): string => {
   return end.replaceAll(/^-+|-+$/g, '');
 };
 
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
+/** A friendly key with its value still changeable. */
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Reports a part of an entry that is not published, or not as it stands. */
+export type Remark = (part: string, what: string) => void;
+
+/** A dataset under construction: values mapped from one entry, and remarks about those that could not be mapped. */
+export class Draft {
+  /** Friendly keys, as in a manifest. */
+  readonly metadata: Mutable<DatasetMetadata> = {};
+  /** Node fields that have no friendly key. */
+  readonly fields: NodeFields = {};
+  readonly #info: Record<string, string> = {};
+  readonly #remark: Remark;
+
+  constructor(remark: Remark) {
+    this.#remark = remark;
   }
-};
+
+  /** What the portal shows as further facts about the dataset. */
+  get info(): Record<string, string> {
+    return this.#info;
+  }
+
+  /** Reports that `part` is not published as it stands. */
+  remark(part: string, what: string): void {
+    this.#remark(part, what);
+  }
+
+  /** One line of text that fits a plain field; what is too long is cut, with a remark. */
+  short(part: string, text: string, longest = longestText): string {
+    return shortLine(text, longest, (what) => this.remark(part, what));
+  }
+
+  /** Adds a further fact. An address that is too long is left out, because half an address leads nowhere. */
+  addInfo(part: string, name: string, text: string): void {
+    const isAddress = /^[a-z]+:\/\//i.test(text);
+    if (isAddress && text.length > longestText) this.remark(part, 'left out: the address is too long for the portal');
+    else this.#info[name] = this.short(part, text);
+  }
+}

@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { pause } from '../../util/concurrency.ts';
-import { retryAfterMs } from '../../util/http.ts';
+import { hasCredentials, retryAfterMs } from '../../util/http.ts';
 import {
   type AddressGuard,
   addressGuard,
@@ -208,7 +208,7 @@ export class GuardedClient {
         hint: 'only http:// and https:// are; use `file` for local files',
       });
     }
-    if (url.username !== '' || url.password !== '') {
+    if (hasCredentials(url)) {
       throw new SourceRefusedError(`${after}${shown(url)} holds a user name or password: it is not fetched`, {
         hint: 'addresses are published and logged; host the file where it can be read without a login',
       });

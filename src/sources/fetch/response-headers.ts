@@ -1,8 +1,8 @@
 // Reads response headers: validators for the next request, and the name of the file.
-
 import { basename } from 'node:path';
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { endingOf, showsType } from '../../dataset-api/file-types.ts';
+import { decodedPart } from '../../util/http.ts';
 import type { Validators } from './policy.ts';
 
 /** A date this young (ms) may be shared by the next version (RFC 9110 section 8.8.2.2). */
@@ -62,7 +62,7 @@ export const fileNameOf = (disposition: string | undefined, url: URL): string | 
   safe(dispositionName(disposition ?? '')) ?? nameInPath(url);
 
 /** The last part of an address' path as a file name; null when it has none. */
-export const nameInPath = (url: URL): string | null => safe(decoded(url.pathname.split('/').at(-1) ?? ''));
+export const nameInPath = (url: URL): string | null => safe(decodedPart(url.pathname.split('/').at(-1) ?? ''));
 
 /** The file name of what was fetched: as given, else as its server names it, with the ending of its content type at least. */
 export const nameOfFetched = (
@@ -76,18 +76,10 @@ export const nameOfFetched = (
 
 const dispositionName = (header: string): string => {
   const extended = /;\s*filename\*\s*=\s*(?:utf-8|iso-8859-1)'[^']*'([^;\s]+)/i.exec(header)?.[1];
-  if (extended !== undefined) return decoded(extended);
+  if (extended !== undefined) return decodedPart(extended);
   const quoted = /;\s*filename\s*=\s*"((?:[^"\\]|\\.)*)"/i.exec(header)?.[1];
   if (quoted !== undefined) return quoted.replace(/\\(.)/g, '$1');
   return /;\s*filename\s*=\s*([^;\s"]+)/i.exec(header)?.[1] ?? '';
-};
-
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 };
 
 const maxNameBytes = 200;

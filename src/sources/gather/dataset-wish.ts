@@ -1,5 +1,5 @@
 // The wishes of datasets that are written down, their fingerprints, and entries that cannot be published.
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
 import { frequencyMs } from '../../dataset-api/values.ts';
@@ -12,8 +12,7 @@ import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-sc
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish, NodeFields, ResourceSource, ResourceWish } from '../../model/wish.ts';
 import { durationMs } from '../../util/quantity.ts';
-import { guardOf } from '../manifest/guard-schema.ts';
-import type { TableDetails } from '../manifest/resource-keys.ts';
+import { guardOf, shareOf, type TableDetails } from '../manifest/resource-keys.ts';
 import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts';
 
 /** Changes whenever the same recipe gives other bytes, so that what was sent before is recreated. */
@@ -41,9 +40,7 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: Im
   const modules = steps.flatMap(({ transform }) => (transform === undefined ? [] : [hashOf(transform, faults)]));
   const plain = { asked, sheet, member, steps, badRows, maxBadRows: limitOf(maxBadRows), schema };
   const recipe = { ...plain, ...(isMended ? { mend: 'safe' as const } : {}) };
-  const fingerprint = createHash('sha256')
-    .update(JSON.stringify({ version, ...recipe, modules }))
-    .digest('hex');
+  const fingerprint = hash('sha256', JSON.stringify({ version, ...recipe, modules }));
   return { fingerprint, ...recipe, fault: faults[0] ?? null };
 };
 
@@ -62,7 +59,7 @@ const stepsOf = ({ encoding, skipRows, table = [] }: TableDetails, name: string)
 };
 
 const limitOf = (limit: string | number): TableRecipe['maxBadRows'] =>
-  typeof limit === 'number' ? { rows: limit } : { share: Number.parseFloat(limit) / 100 };
+  typeof limit === 'number' ? { rows: limit } : { share: shareOf(limit) };
 
 const schemaOf = (schema: TableDetails['schema'], faults: string[]): TableSchema | null => {
   if (typeof schema !== 'string') return schema ?? null;
@@ -79,7 +76,7 @@ const schemaOf = (schema: TableDetails['schema'], faults: string[]): TableSchema
 
 const hashOf = (path: string, faults: string[]): string => {
   try {
-    return createHash('sha256').update(readFileSync(path)).digest('hex');
+    return hash('sha256', readFileSync(path));
   } catch (error) {
     faults.push(`the module ${path} cannot be read: ${unreadable(error).why}`);
     return '';

@@ -14,12 +14,12 @@ import {
 import { datasetKey, idPattern, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
+import { type Path, PathMap, type PlacedValue, valueAt } from '../../model/yaml/document.ts';
 import { datasetWish, type GatheredList, type SkippedEntry } from '../gather/dataset-wish.ts';
 import { datasetProblems } from '../manifest/cross-checks.ts';
-import { columnOf, type IndexColumn, indexColumns } from '../manifest/index-columns.ts';
+import { columnOf, type IndexColumn, indexColumns, resolveColumns } from '../manifest/index-columns.ts';
 import { resolveDataset } from '../manifest/load.ts';
 import { datasetSchema, type IndexManifest } from '../manifest/schema.ts';
-import { DraftDataset, resolveColumns } from './draft-dataset.ts';
 import { type IndexCell, type IndexRow, readIndex } from './index-rows.ts';
 
 /**
@@ -61,7 +61,7 @@ class Gathering {
   readonly #manifest: IndexManifest;
   readonly #columns: ReadonlyMap<string, IndexColumn>;
   readonly #drafts = new Map<string, DraftDataset>();
-  /** What the cell said from which an id was made, by id. */
+  /** The cell text that each id was derived from, by id. */
   readonly #names = new Map<string, { name: string; line: number }>();
   /** Rows that belong to no dataset. */
   readonly #lost: FileProblem[] = [];
@@ -89,7 +89,7 @@ class Gathering {
     complete(draft, at, row);
   }
 
-  /** Checks the datasets, a few at a time: a run must go on renewing its lock. */
+  /** Checks the datasets, a few at a time, so that the run can renew its lock. */
   async end(): Promise<Omit<GatheredList, 'remarks'>> {
     const wishes: DatasetWish[] = [];
     const skipped: SkippedEntry[] = this.#lost.map((problem) => this.#skippedRow(problem));
@@ -160,7 +160,7 @@ class Gathering {
 const isDatasetId = (column: IndexColumn | undefined): boolean =>
   column?.of === 'dataset' && column.path.length === 1 && column.path[0] === 'id';
 
-/** What a row leaves out and its other cells imply: titles, and the id of the resource. */
+/** Fills in what the other cells of a row imply: titles, and the id of the resource. */
 const complete = (draft: DraftDataset, at: number, row: IndexRow): void => {
   const resource = draft.value.resources[at] ?? {};
   const named = [resource.name, resource.file, resource.url].find((value) => typeof value === 'string');
@@ -199,3 +199,89 @@ const faultOf = (problems: FileProblem[]): EntryFaultError =>
   new EntryFaultError(problems.map(problemLine).join('\n'), {
     hint: 'fix these rows; other datasets are not affected',
   });
+
+interface CellPlace {
+  line: number;
+  column: number;
+  heading: string;
+}
+
+type Mapping = Record<string, unknown>;
+
+/** A dataset of an index under construction: a value as in `datasets:` of a manifest that knows the place of each part. */
+class DraftDataset implements PlacedValue {
+  readonly id: string;
+  readonly value: Mapping & { resources: Mapping[] };
+  /** Faults found during construction. */
+  readonly problems: FileProblem[] = [];
+  /** True when some row may belong to another dataset. */
+  isUnsure = false;
+  readonly #file: string;
+  readonly #places = new PathMap<CellPlace>();
+  readonly #line: number;
+
+  constructor(file: string, id: string, line: number) {
+    this.#file = file;
+    this.#line = line;
+    this.id = id;
+    this.value = { id, resources: [] };
+  }
+
+  /** Adds a resource, for a row that begins on `line`; returns its position. */
+  addResource(line: number): number {
+    const at = this.value.resources.push({}) - 1;
+    this.#places.set(['resources', at], { line, column: 1, heading: '' });
+    return at;
+  }
+
+  /** Puts a value where its column says; a dataset's value that contradicts another row is a problem. */
+  put(column: IndexColumn, resource: number, value: unknown, place: CellPlace): void {
+    const path = column.of === 'dataset' ? column.path : ['resources', resource, ...column.path];
+    const known = this.#places.get(path);
+    if (known !== undefined && column.of === 'dataset') {
+      if (JSON.stringify(valueAt(this.value, path)) !== JSON.stringify(value)) {
+        const message = `contradicts line ${known.line} of the same dataset; set it once, or the same on every row`;
+        this.problems.push({ file: this.#file, line: place.line, column: place.column, key: place.heading, message });
+      }
+      return;
+    }
+    this.#places.set(path, place);
+    setAt(this.value, path, value);
+  }
+
+  /** Sets a value that no cell gives. */
+  fill(path: Path, value: unknown): void {
+    if (valueAt(this.value, path) === undefined) setAt(this.value, path, value);
+  }
+
+  position(path: Path): { line: number; column: number } {
+    const { line, column } = this.#place(path);
+    return { line, column };
+  }
+
+  problem(path: Path, message: string): FileProblem {
+    const { line, column, heading } = this.#place(path);
+    const key =
+      heading === '' ? path.filter((step) => step !== 'resources' && typeof step !== 'number').join('.') : heading;
+    return { file: this.#file, line, column, key, message };
+  }
+
+  /** The place of the nearest part around the path that is in the file. */
+  #place(path: Path): CellPlace {
+    const { value, length } = this.#places.nearest(path) ?? { value: { line: this.#line, column: 1 }, length: 0 };
+    return length === path.length ? { heading: '', ...value } : { ...value, heading: '' };
+  }
+}
+
+const setAt = (root: object, path: Path, value: unknown): void => {
+  let here = root;
+  for (const step of path.slice(0, -1)) {
+    const next: unknown = Reflect.get(here, step);
+    const inner = next !== null && typeof next === 'object' ? next : {};
+    Object.defineProperty(here, step, { value: inner, enumerable: true, writable: true, configurable: true });
+    here = inner;
+  }
+  const last = path.at(-1);
+  if (last !== undefined)
+    Object.defineProperty(here, last, { value, enumerable: true, writable: true, configurable: true });
+};

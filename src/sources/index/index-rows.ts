@@ -113,7 +113,7 @@ const parseCsv = async (file: string, body: Buffer): Promise<CsvRecord[]> => {
   }
 };
 
-/** Pieces between which others get their turn: a run must go on renewing its lock. */
+/** Pieces that leave the event loop its turns, so that the run can renew its lock. */
 async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
   const size = 64 * 1024;
   for (let at = 0; at < body.length; at += size) {

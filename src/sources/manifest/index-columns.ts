@@ -1,5 +1,7 @@
-// The names that columns of an index may have: the keys of datasets and resources, as one flat list.
+// The columns of an index: the names they may have, which are the keys of datasets and resources, and those of a file.
 import type { z } from 'zod';
+import { nearest } from '../../model/yaml/nearest.ts';
+import type { IndexSpec } from './list-schemas.ts';
 import { datasetSchema, resourceSchema } from './schema.ts';
 
 /** How the text of a cell becomes the value of a key. */
@@ -80,7 +82,7 @@ const plain = (schema: z.core.$ZodType): AnySchema => {
 };
 
 /** A heading without what people write differently: `Dataset Title`, `dataset_title` and `dataset.title` are one. */
-export const plainHeading = (heading: string): string =>
+const plainHeading = (heading: string): string =>
   heading
     .normalize('NFC')
     .toLowerCase()
@@ -93,4 +95,72 @@ export const columnOf = (name: string, known: ReadonlyMap<string, IndexColumn>):
   const cut = name.lastIndexOf('.');
   const family = cut === -1 ? undefined : known.get(`${name.slice(0, cut)}.*`);
   return family && { ...family, path: [...family.path.slice(0, -1), name.slice(cut + 1)] };
+};
+
+/** The columns of an index by heading, and what is wrong with the headings. */
+interface ResolvedColumns {
+  byHeading: Map<string, IndexColumn>;
+  /** Faults for which the index as a whole cannot be read. */
+  faults: { heading: string; message: string }[];
+  /** Columns that are not known. */
+  remarks: string[];
+}
+
+/** Resolves headings: those that the manifest names first, the others by the names of the keys. In CSV each key has one column. */
+export const resolveColumns = (
+  headings: string[],
+  { columns }: Pick<IndexSpec, 'columns'>,
+  isCsv: boolean,
+): ResolvedColumns => {
+  const known = indexColumns();
+  const resolved: ResolvedColumns = { byHeading: new Map(), faults: [], remarks: [] };
+  const headingOf = new Map<string, string>();
+  const take = (heading: string, column: IndexColumn): void => {
+    const target = `${column.of}.${column.path.join('.')}`;
+    const other = headingOf.get(target);
+    if (other !== undefined && other !== heading && isCsv) {
+      resolved.faults.push({ heading, message: `the columns \`${other}\` and \`${heading}\` mean the same` });
+      return;
+    }
+    headingOf.set(target, heading);
+    resolved.byHeading.set(heading, column);
+  };
+  for (const [name, heading] of Object.entries(columns)) {
+    const column = columnOf(name, known);
+    if (column === undefined) continue; // the check of the manifest has reported it
+    if (headings.includes(heading)) take(heading, column);
+    else resolved.faults.push({ heading, message: missingHeading(heading, headings) });
+  }
+  const plain = new Map([...known].map(([name, column]) => [plainHeading(name), column]));
+  for (const heading of headings) {
+    if (heading === '' || resolved.byHeading.has(heading)) continue;
+    const column = columnOf(heading, known) ?? plain.get(plainHeading(heading));
+    const mapped = column && headingOf.has(`${column.of}.${column.path.join('.')}`) && isMapped(columns, column, known);
+    const fits = column && column.path.at(-1) !== '*' && !(isCsv && column.kind === 'other'); // no cell holds a mapping
+    if (fits && !mapped) take(heading, column);
+    else resolved.remarks.push(`the column \`${heading}\` is not used${advice(heading, [...known.keys()])}`);
+  }
+  return resolved;
+};
+
+/** True when the manifest names the column of a key: then the usual name of that key is a column like any other. */
+const isMapped = (
+  columns: Record<string, string>,
+  column: IndexColumn,
+  known: ReadonlyMap<string, IndexColumn>,
+): boolean =>
+  Object.keys(columns).some((name) => {
+    const mapped = columnOf(name, known);
+    return mapped?.of === column.of && mapped.path.join('.') === column.path.join('.');
+  });
+
+const missingHeading = (heading: string, headings: string[]): string => {
+  const meant = nearest(heading, headings);
+  const there = meant === undefined ? `there are ${headings.slice(0, 20).join(', ')}` : `did you mean \`${meant}\`?`;
+  return `there is no column \`${heading}\`, which \`index.columns\` names; ${there}`;
+};
+
+const advice = (heading: string, known: string[]): string => {
+  const meant = nearest(heading, known);
+  return meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
 };

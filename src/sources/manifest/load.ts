@@ -1,5 +1,5 @@
 // Reads a manifest and resolves it: absolute paths, merged defaults, plain numbers; of several portals one manifest for each.
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
 import { heartbeatUrls } from '../../config/notify-schema.ts';
 import { slugOf } from '../../dataset-api/slug.ts';
@@ -9,9 +9,8 @@ import { checkDocument } from '../../model/yaml/check.ts';
 import { parseYaml, readText } from '../../model/yaml/document.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { crossProblems } from './cross-checks.ts';
-import { mergedGuard, shareOf } from './guard-schema.ts';
 import { resolveCatalogue, resolveDatapackage, resolveIndex } from './list-schemas.ts';
-import { resolveTable, urlSource } from './resource-keys.ts';
+import { mergedGuard, resolveTable, shareOf, urlSource } from './resource-keys.ts';
 import { resolveSchedule } from './schedule-schema.ts';
 import {
   type DatasetSpec,
@@ -95,8 +94,8 @@ const splitResource = (spec: ResourceSpec, taken: Set<string>): ResourceSpec[] =
 const idOf = (id: string, value: string, taken: ReadonlySet<string>): string => {
   const plain = `${id}-${slugOf(value) ?? ''}`;
   if (!plain.endsWith('-') && plain.length <= longestId && !taken.has(plain)) return plain;
-  const hash = createHash('sha256').update(value).digest('hex').slice(0, 8);
-  return `${plain.slice(0, longestId - hash.length - 1).replace(/-$/, '')}-${hash}`;
+  const digits = hash('sha256', value).slice(0, 8);
+  return `${plain.slice(0, longestId - digits.length - 1).replace(/-$/, '')}-${digits}`;
 };
 
 type DatasetFile = NonNullable<ManifestFile['datasets']>[number];

@@ -1,4 +1,4 @@
-// Keys of a resource beyond its description: `url`, the name of its file, and how its table is processed.
+// Keys of a resource beyond its description: `url`, the name of its file, how its table is processed and guarded.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { showsType } from '../../dataset-api/file-types.ts';
@@ -7,13 +7,25 @@ import { badRowPolicies } from '../../model/recipe/recipe.ts';
 import { stepsSchema } from '../../model/recipe/steps.ts';
 import { tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import { optional, text, webAddress } from '../../model/schema-parts.ts';
+import { columnPolicies, type TableGuard } from '../../model/table-history.ts';
 import type { ResourceSource } from '../../model/wish.ts';
+import { decodedPart, hasCredentials } from '../../util/http.ts';
+import { durationMs, durationText } from '../../util/quantity.ts';
+
+const sharePattern = /^(?:100|\d{1,2})(?:\.\d+)?%$/;
+
+/** A share as people write it: `10%`. */
+export const share = z
+  .string({ error: 'must be a share such as `10%`' })
+  .regex(sharePattern, { error: 'must be a share such as `10%`, from 0% to 100%' });
+
+/** `10%` as 0.1. */
+export const shareOf = (text: string): number => Number.parseFloat(text) / 100;
 
 const shareOrCountRule = 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows';
-const shareOrCount = z.union(
-  [z.string().regex(/^(?:100|\d{1,2})(?:\.\d+)?%$/, { error: shareOrCountRule }), z.int().nonnegative()],
-  { error: shareOrCountRule },
-);
+const shareOrCount = z.union([z.string().regex(sharePattern, { error: shareOrCountRule }), z.int().nonnegative()], {
+  error: shareOrCountRule,
+});
 
 const shape = {
   encoding: optional(z.enum(encodings), {
@@ -54,7 +66,7 @@ const shape = {
   }),
 };
 
-/** See the head of this file. */
+/** Keys about the table of a resource. */
 export const tableShape = {
   ...shape,
   schema: optional(z.union([text, tableSchemaSchema]), {
@@ -95,16 +107,60 @@ export const resolveTable = <Details extends TableDetails>(details: Details, dir
   ...(typeof details.schema === 'string' ? { schema: resolve(dir, details.schema) } : {}),
 });
 
-const address = webAddress.refine((url) => !hasCredentials(url), {
+/** Keys of a guard on tables: limits beyond which a new version of a table is held. */
+export const tableGuardShape = {
+  rows: optional(share, {
+    description: 'Holds a table with this share fewer or more rows than the live version.',
+    examples: ['20%'],
+  }),
+  columns: optional(z.enum(columnPolicies), {
+    default: 'any',
+    description: 'Holds a table with a lost, renamed or retyped column; `keep` also one with a new column.',
+    examples: ['grow'],
+  }),
+  nulls: optional(share, {
+    description: 'Holds a table in which a column lost this share of its values.',
+    examples: ['50%'],
+  }),
+  same: optional(durationText, {
+    description: 'Reports a table without new data for this long.',
+    examples: ['30d'],
+  }),
+};
+
+const tableGuardFileSchema = z.strictObject(tableGuardShape);
+
+/** A guard as it is in a file. */
+type TableGuardFile = z.infer<typeof tableGuardFileSchema>;
+
+/** The key of a resource. */
+export const resourceGuard = optional(tableGuardFileSchema, {
+  description: 'Limits beyond which a new version of the table is held, as in the `guard` of the manifest.',
+  examples: [{ rows: '20%', columns: 'grow' }],
+});
+
+/** A guard over the one that it refines. */
+export const mergedGuard = <Details extends { guard?: TableGuardFile }>(defaults: Details, own: Details): Details =>
+  defaults.guard === undefined || own.guard === undefined
+    ? own
+    : { ...own, guard: { ...defaults.guard, ...own.guard } };
+
+/** A guard as it is wanted; null for one without limits. */
+export const guardOf = ({ rows, columns, nulls, same }: TableGuardFile = {}): TableGuard | null => {
+  const guard = {
+    ...(rows === undefined ? {} : { rows: shareOf(rows) }),
+    ...(columns === undefined || columns === 'any' ? {} : { columns }),
+    ...(nulls === undefined ? {} : { nulls: shareOf(nulls) }),
+    ...(same === undefined ? {} : { sameMs: durationMs(same) }),
+  };
+  return Object.keys(guard).length === 0 ? null : guard;
+};
+
+const address = webAddress.refine((url) => !hasCredentials(URL.parse(url)), {
   error: 'must not hold a user or password: addresses are logged; put the file where anybody may read it',
 });
 
-const hasCredentials = (text: string): boolean => {
-  const url = URL.parse(text);
-  return url !== null && (url.username !== '' || url.password !== '');
-};
-
-/** See the head of this file. */
+/** Keys of a resource that is fetched. */
 export const urlShape = {
   url: optional(address, {
     description: 'Address of a file to fetch instead of a local one; fetched again when it changes.',
@@ -130,9 +186,5 @@ export const urlSource = (url: string, name: string | undefined): ResourceSource
 
 const lastPart = (url: string): string => {
   const part = URL.parse(url)?.pathname.split('/').at(-1) ?? '';
-  try {
-    return decodeURIComponent(part).replace(/[/\\\p{Cc}]/gu, '_') || 'file';
-  } catch {
-    return part || 'file';
-  }
+  return decodedPart(part).replace(/[/\\\p{Cc}]/gu, '_') || 'file';
 };

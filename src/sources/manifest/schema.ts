@@ -20,7 +20,6 @@ import type { Schedule } from '../../model/schedule-times.ts';
 import { idText, optional, text, webAddress } from '../../model/schema-parts.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { durationText } from '../../util/quantity.ts';
-import { resourceGuard, share, tableGuardShape } from './guard-schema.ts';
 import {
   type CatalogueSpec,
   catalogueSchema,
@@ -28,7 +27,7 @@ import {
   type IndexSpec,
   indexFileSchema,
 } from './list-schemas.ts';
-import { droppedTableShape, tableShape, urlShape } from './resource-keys.ts';
+import { droppedTableShape, resourceGuard, share, tableGuardShape, tableShape, urlShape } from './resource-keys.ts';
 import { scheduleFileSchema } from './schedule-schema.ts';
 
 const published = optional(z.boolean(), {

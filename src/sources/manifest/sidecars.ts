@@ -8,12 +8,11 @@ import { type FileProblem, fileProblem, ManifestError, SluiceError, SourceRefuse
 import { checkDocument } from '../../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../../model/yaml/document.ts';
 import { isObject } from '../../util/json.ts';
-import { mapPackage } from '../datapackage/map-package.ts';
-import type { PackageDraft } from '../datapackage/package-draft.ts';
+import { mapPackage, type PackageDraft } from '../datapackage/map-package.ts';
 import { readPackage } from '../datapackage/read-package.ts';
 import { droppedNames, listedFolders } from '../drop/drop-target.ts';
 import { datasetProblems } from './cross-checks.ts';
-import { mergedGuard } from './guard-schema.ts';
+import { mergedGuard } from './resource-keys.ts';
 import {
   type DatasetDetails,
   type DropManifest,
