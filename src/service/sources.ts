@@ -14,7 +14,7 @@ import { catalogueBytes } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
 import { archiveClaim, type Claim, foldersOf, listClaims, quarantineClaim } from '../sources/drop/spool.ts';
 import { proxyOf } from '../sources/fetch/connect.ts';
-import { type Fetcher, openFetcher } from '../sources/fetch/fetch.ts';
+import { Fetcher } from '../sources/fetch/fetch.ts';
 import { gatherPackages } from '../sources/gather/datapackages.ts';
 import { gatherManifest } from '../sources/gather/dataset-wish.ts';
 import { gatherDrop } from '../sources/gather/drop.ts';
@@ -45,7 +45,7 @@ const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
 
 /** The HTTP client for web files and addresses of manifests, as configured; `close()` when done. */
 export const configuredFetcher = ({ sources }: Pick<Config, 'sources'>, env: NodeJS.ProcessEnv): Fetcher =>
-  openFetcher({
+  new Fetcher({
     ...sources,
     allowPrivate: sources.allow,
     userAgent: 'sluice (open data publishing)',

@@ -8,7 +8,7 @@ import type { Report } from '../../src/model/report.ts';
 import { Notifier } from '../../src/notify/notifier.ts';
 import { NoticeQueue } from '../../src/queue/notices.ts';
 import { Queues } from '../../src/queue/queues.ts';
-import { openFetcher } from '../../src/sources/fetch/fetch.ts';
+import { Fetcher } from '../../src/sources/fetch/fetch.ts';
 import { fetchPolicy } from '../support/fetch-policy.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -28,7 +28,7 @@ const openWorker = async (
   config: Partial<NotifyConfig> = { webhook: { url: hook.url, secret: null } },
   allowPrivate: string[] = [],
 ) => {
-  const fetcher = openFetcher({ ...fetchPolicy, allowPrivate });
+  const fetcher = new Fetcher({ ...fetchPolicy, allowPrivate });
   const connection = new Redis({ ...options, maxRetriesPerRequest: null });
   const queues = new Queues(connection, { prefix: 'n', attempts: 3, keepLogs: 10, keepMs: 60_000 });
   const queue = new NoticeQueue(queues, { backoffMs: 20, lockMs: 1500, stalledCheckMs: 500 }, log);

@@ -10,7 +10,8 @@ import {
 } from '../../model/errors.ts';
 import { type FileReply, filePath, type Portal } from '../../portal-client/client.ts';
 import { boundedBody, decodersFor, encodingsOf, mediaType, tooLarge } from '../../sources/fetch/body.ts';
-import type { Fetcher, FetchPolicy } from '../../sources/fetch/fetch.ts';
+import type { Fetcher } from '../../sources/fetch/fetch.ts';
+import type { FetchPolicy } from '../../sources/fetch/policy.ts';
 import type { uploadOf } from './describe.ts';
 import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';

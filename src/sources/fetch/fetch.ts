@@ -23,24 +23,18 @@ import {
   validatorsOf,
 } from './response-headers.ts';
 
-export type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
-
 /** What a look at an address finds out without fetching it. */
 type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | null; validators: Validators };
 
-/** Opens a fetcher; nothing is sent before its first call. `lookup` takes the place of the system's name service. */
-export const openFetcher = (policy: FetchPolicy, tools: { lookup?: LookupFunction } = {}): Fetcher =>
-  new Fetcher(policy, tools);
-
-/** Fetches under one policy, polite to each host over all its calls. `close()` when done. */
+/** Fetches under one policy, which limits the requests to each host over all its calls. `close()` when done. */
 export class Fetcher {
-  /** Under which it fetches. */
   readonly policy: FetchPolicy;
   private readonly client: GuardedClient;
   /** Fetches into one file go one after the other. */
   private readonly busy = new Map<string, Promise<unknown>>();
 
-  constructor(policy: FetchPolicy, { lookup }: { lookup?: LookupFunction }) {
+  /** Sends nothing yet. `lookup` takes the place of the system's name service. */
+  constructor(policy: FetchPolicy, { lookup }: { lookup?: LookupFunction } = {}) {
     this.policy = policy;
     this.client = new GuardedClient(policy, lookup);
   }

@@ -178,7 +178,7 @@ export class GuardedClient {
       if (signal.aborted) throw signal.reason;
       // The next requests to a dead host need not wait as long for the same end.
       if (isDead(error)) this.pace.quiet(url.host, deadMs, 'was unreachable a moment ago');
-      throw inPlace(where, networkFailure(where, error));
+      throw error instanceof SourceRefusedError ? inPlace(where, error) : networkFailure(where, error);
     }
   }
 
@@ -238,11 +238,6 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 const placed = (url: URL, trail: readonly URL[]): string =>
   trail[0] === undefined ? shown(url) : `${shown(url)} (redirected from ${shown(trail[0])})`;
 
-/** A refusal of the guard names the host only; the reader wants the address, and how we came there. */
-const inPlace = (where: string, error: unknown): unknown =>
-  error instanceof SourceRefusedError && !error.message.includes(where)
-    ? new SourceRefusedError(`${where}: ${error.message}`, {
-        ...(error.hint === undefined ? {} : { hint: error.hint }),
-        cause: error.cause,
-      })
-    : error;
+/** A refusal of the guard names only the host; this one names the address, too, and how the client got there. */
+const inPlace = (where: string, { message, hint, cause }: SourceRefusedError): SourceRefusedError =>
+  new SourceRefusedError(`${where}: ${message}`, { ...(hint === undefined ? {} : { hint }), cause });

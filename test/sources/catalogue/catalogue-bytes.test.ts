@@ -5,13 +5,13 @@ import { buffer } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { afterAll, expect, it } from 'vitest';
 import { catalogueBytes } from '../../../src/sources/catalogue/catalogue-bytes.ts';
-import { openFetcher } from '../../../src/sources/fetch/fetch.ts';
+import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const server = await startSources();
-const fetcher = openFetcher({ ...fetchPolicy, allowPrivate: ['127.0.0.0/8'] });
+const fetcher = new Fetcher({ ...fetchPolicy, allowPrivate: ['127.0.0.0/8'] });
 afterAll(() => fetcher.close());
 
 const read = async (path: string, cacheDir: string): Promise<string> => {

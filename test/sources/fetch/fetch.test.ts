@@ -5,13 +5,8 @@ import { join } from 'node:path';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../../src/model/errors.ts';
-import {
-  type Fetched,
-  type Fetcher,
-  type FetchPolicy,
-  openFetcher,
-  type Validators,
-} from '../../../src/sources/fetch/fetch.ts';
+import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
+import type { Fetched, FetchPolicy, Validators } from '../../../src/sources/fetch/policy.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -21,8 +16,8 @@ const policy: FetchPolicy = { ...fetchPolicy, allowPrivate: ['127.0.0.0/8'], max
 
 const server = await startSources();
 const opened: Fetcher[] = [];
-const open = (changes: Partial<FetchPolicy> = {}, tools: Parameters<typeof openFetcher>[1] = {}): Fetcher => {
-  const fetcher = openFetcher({ ...policy, ...changes }, tools);
+const open = (changes: Partial<FetchPolicy> = {}, tools: ConstructorParameters<typeof Fetcher>[1] = {}): Fetcher => {
+  const fetcher = new Fetcher({ ...policy, ...changes }, tools);
   opened.push(fetcher);
   return fetcher;
 };

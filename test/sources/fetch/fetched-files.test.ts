@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { openFetcher } from '../../../src/sources/fetch/fetch.ts';
+import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
 import { acceptFor, type FetchedFile, FetchedFiles, type Wanted } from '../../../src/sources/fetch/fetched-files.ts';
 import { nameOfFetched } from '../../../src/sources/fetch/response-headers.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
@@ -9,7 +9,7 @@ import { fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const server = await startSources();
-const fetcher = openFetcher(fetchPolicy);
+const fetcher = new Fetcher(fetchPolicy);
 afterAll(() => fetcher.close());
 
 let dir = '';

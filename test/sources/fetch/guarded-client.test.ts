@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SluiceError, SourceRefusedError } from '../../../src/model/errors.ts';
 import { addressGuard } from '../../../src/sources/fetch/connect.ts';
-import { type Fetcher, type FetchPolicy, openFetcher } from '../../../src/sources/fetch/fetch.ts';
+import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
+import type { FetchPolicy } from '../../../src/sources/fetch/policy.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -68,7 +69,7 @@ inside.on('/secret.csv', fileAnswer('the,secret\n1,2\n', {}));
 
 const opened: Fetcher[] = [];
 const open = (lookup?: LookupFunction, changes: Partial<FetchPolicy> = {}): Fetcher => {
-  const fetcher = openFetcher({ ...fetchPolicy, allowPrivate: ['127.0.0.1'], ...changes }, lookup ? { lookup } : {});
+  const fetcher = new Fetcher({ ...fetchPolicy, allowPrivate: ['127.0.0.1'], ...changes }, lookup ? { lookup } : {});
   opened.push(fetcher);
   return fetcher;
 };

@@ -4,7 +4,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { SourceUnreachableError } from '../../../src/model/errors.ts';
-import { type FetchPolicy, openFetcher } from '../../../src/sources/fetch/fetch.ts';
+import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
+import type { FetchPolicy } from '../../../src/sources/fetch/policy.ts';
 import { fc } from '../../support/fast-check.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { type Answering, fileAnswer, startSources } from '../../support/source-server.ts';
@@ -12,7 +13,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 
 const server = await startSources();
 const policy: FetchPolicy = { ...fetchPolicy, maxBytes: 10_000_000 };
-const fetcher = openFetcher(policy);
+const fetcher = new Fetcher(policy);
 afterAll(() => fetcher.close());
 
 /** Lets a whole answer pass up to a number of bytes of its body, then cuts the line. */
@@ -73,7 +74,7 @@ it('is whole in the end, and whole or absent in between, also when the file chan
 });
 
 it('is whole when two processes fetch it into one place, or one of them gives up', async () => {
-  const others = [fetcher, openFetcher({ ...policy })];
+  const others = [fetcher, new Fetcher({ ...policy })];
   const content = Buffer.alloc(400_000, 'one version of a table\n');
   const sha256 = createHash('sha256').update(content).digest('hex');
   for (let round = 0; round < 15; round++) {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { SourceRefusedError } from '../../../src/model/errors.ts';
 import { proxyOf } from '../../../src/sources/fetch/connect.ts';
-import { type Fetched, type Fetcher, openFetcher } from '../../../src/sources/fetch/fetch.ts';
-import type { ProxyPolicy } from '../../../src/sources/fetch/policy.ts';
+import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
+import type { Fetched, ProxyPolicy } from '../../../src/sources/fetch/policy.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -27,7 +27,7 @@ const lookup: LookupFunction = (host, _options, done) => {
 };
 
 const fetchBy = async (settings: ProxyPolicy | null, url: string): Promise<Fetched> => {
-  const fetcher = openFetcher({ ...fetchPolicy, proxy: settings }, { lookup });
+  const fetcher = new Fetcher({ ...fetchPolicy, proxy: settings }, { lookup });
   opened.push(fetcher);
   return fetcher.toFile(url, join(tempDir(), 'x'), { known: null, signal: new AbortController().signal });
 };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setDefaultCACertificates } from 'node:tls';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SourceRefusedError } from '../../../src/model/errors.ts';
-import { openFetcher } from '../../../src/sources/fetch/fetch.ts';
+import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -18,7 +18,7 @@ await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const { port } = server.address() as AddressInfo; // it listens on a port
 
 const lookup: LookupFunction = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
-const fetcher = openFetcher(fetchPolicy, { lookup });
+const fetcher = new Fetcher(fetchPolicy, { lookup });
 afterAll(async () => {
   await fetcher.close();
   server.closeAllConnections();
