@@ -15,6 +15,7 @@ import {
   SluiceError,
   SourceMissingError,
   TableFaultError,
+  unreadable,
 } from '../model/errors.ts';
 import { isTabular, type TableRecipe } from '../model/recipe/recipe.ts';
 import type { ResourceWish } from '../model/wish.ts';
@@ -233,7 +234,8 @@ export const faultsOf = (error: SluiceError, file: string, cwd?: string): Fault[
     return [{ code, file, line, column, message: what, hint }];
   }
   if (error instanceof SourceMissingError) {
-    return [{ code: error.code, file, message: error.message.slice(error.message.indexOf(': ') + 2), hint }];
+    const message = error.cause === undefined ? error.message : unreadable(error.cause).why; // without the path
+    return [{ code: error.code, file, message, hint }];
   }
   const { line } = reasonOf(error);
   return [{ code: error.code, file, ...(line === undefined ? {} : { line }), message: error.message, hint }];

@@ -2,7 +2,7 @@
 import { basename, relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
 import { datasetDataSchema, itemId } from '../model/job.ts';
-import { kindOfKey, parentKey, resourceKey } from '../model/key.ts';
+import { isBelow, kindOfKey, parentKey, resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { stuckRun } from '../queue/run-watch.ts';
@@ -75,7 +75,7 @@ const single = async (runtime: Runtime, what: string, options: StatusOptions, io
 const findPlanned = async (runtime: Runtime, key: string) => {
   for (const target of await runtime.targets()) {
     const { current } = await runtime.gate.state(target);
-    if (current === null || !key.startsWith(`${target.manifest}/`)) continue;
+    if (current === null || !isBelow(key, target.manifest)) continue;
     const isDataset = kindOfKey(key) === 'dataset';
     const work = await (isDataset ? runtime.runs.datasetWork(current, key) : runtime.runs.resourceWork(current, key));
     if (!work) continue;
@@ -142,7 +142,7 @@ const foundLines = (found: KeyStatus[], all: boolean): string[] => {
  * part of key, title or file name.
  */
 const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeyStatus[]> => {
-  const byKey = await keysWhere(runtime, ({ key }) => key === what || key.startsWith(`${what}/`), what);
+  const byKey = await keysWhere(runtime, ({ key }) => key === what || isBelow(key, what), what);
   if (byKey.length > 0) return byKey;
   const path = resolve(cwd, what);
   const names = new Set([path, what]);

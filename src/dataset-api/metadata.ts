@@ -169,7 +169,11 @@ interface MetadataFault {
  * Checks between the keys of a dataset: limited access needs `rights`, a time must not end before it begins. Takes raw
  * values; what is of the wrong type is passed over, because the schema reports it.
  */
-export const datasetMetadataFaults = (metadata: Record<'access' | 'rights' | 'temporal', unknown>): MetadataFault[] => {
+export const datasetMetadataFaults = (metadata: {
+  access?: unknown;
+  rights?: unknown;
+  temporal?: unknown;
+}): MetadataFault[] => {
   const faults: MetadataFault[] = [];
   const { access, rights, temporal } = metadata;
   if ((access === 'restricted' || access === 'private') && rights === undefined)

@@ -4,7 +4,7 @@ import type { SluiceError } from './errors.ts';
 import { kindOfKey, uuidOfKey } from './key.ts';
 import type { JobWriter } from './lease.ts';
 import type { JobLog } from './log.ts';
-import { driftPolicies, type RunPriority, removalModes } from './policy.ts';
+import { driftPolicies, heldDecisions, type RunPriority, removalModes } from './policy.ts';
 import { exportSchema, type Reason, reasonSchema } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
 
@@ -27,7 +27,7 @@ const requestData = {
     .nullable()
     .default(null),
   /** What was decided about held tables, by key. */
-  decision: z.object({ keys: z.array(z.string()), how: z.enum(['release', 'discard']) }).exactOptional(),
+  decision: z.object({ keys: z.array(z.string()), how: z.enum(heldDecisions) }).exactOptional(),
   /** A run that exports the portal into a folder instead of publishing; it writes its own manifest. */
   export: exportSchema.exactOptional(),
   /** Takes precedence over the manifest's `onDrift`; null to follow the manifest. */

@@ -14,11 +14,24 @@ export const resourceKey = (manifest: string, dataset: string, resource: string)
 /** Key of the dataset that a resource belongs to; of a dataset, the name of its manifest. */
 export const parentKey = (key: string): string => key.slice(0, key.lastIndexOf('/'));
 
+/** True for a key below `parent`, which is that of a dataset or the name of a manifest. */
+export const isBelow = (key: string, parent: string): boolean => key.startsWith(`${parent}/`);
+
+/** Ids of the dataset and of the resource that a key names; empty where it names none. */
+export const idsOfKey = (key: string): { dataset: string; resource: string } => {
+  const [, dataset = '', resource = ''] = key.split('/');
+  return { dataset, resource };
+};
+
 /** Name of the manifest that a key begins with. */
 export const manifestOfKey = (key: string): string => key.split('/', 1)[0] ?? key;
 
+/** Kinds of items that have keys. */
+export const itemKinds = ['dataset', 'resource'] as const;
+
 /** Kind of the item that a key names. */
-export const kindOfKey = (key: string): 'dataset' | 'resource' => (key.split('/').length > 2 ? 'resource' : 'dataset');
+export const kindOfKey = (key: string): (typeof itemKinds)[number] =>
+  key.split('/').length > 2 ? 'resource' : 'dataset';
 
 const identityBytes = Buffer.from(identityNamespace.replaceAll('-', ''), 'hex');
 

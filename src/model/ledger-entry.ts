@@ -1,5 +1,6 @@
 // The known state of the portal: one entry per key and portal, and the intents of pending writes.
 import { z } from 'zod';
+import { itemKinds } from './key.ts';
 import { removalModes } from './policy.ts';
 import { reasonSchema, rejectedRowsSchema } from './report.ts';
 import { liveVersionSchema } from './table-history.ts';
@@ -77,7 +78,7 @@ export type FetchedFrom = z.infer<typeof fetchedFromSchema>;
 /** What was published under a key. */
 export const ledgerEntrySchema = z.object({
   key: z.string(),
-  kind: z.enum(['dataset', 'resource']),
+  kind: z.enum(itemKinds),
   uuid: z.string(),
   /** Node id; null while the node was never created. */
   nid: z.string().nullable(),

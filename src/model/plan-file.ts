@@ -1,5 +1,6 @@
 // The plan file: what `sluice plan -o` writes, people review and `sluice apply` does.
 import { z } from 'zod';
+import { itemKinds } from './key.ts';
 import { removalModes } from './policy.ts';
 import { reasonSchema } from './report.ts';
 
@@ -12,7 +13,7 @@ export type PlannedAction = (typeof plannedActions)[number];
 /** One item of a plan file. */
 const planFileItemSchema = z.object({
   key: z.string(),
-  kind: z.enum(['dataset', 'resource']),
+  kind: z.enum(itemKinds),
   title: z.string(),
   uuid: z.string(),
   /** Node and revision the plan was made for; null where there is none yet. */

@@ -32,3 +32,18 @@ export type OnMissing = (typeof missingPolicies)[number];
 
 /** Which files of resources an export takes: all anew, those that changed, or none. */
 export const exportedFiles = ['changed', 'all', 'none'] as const;
+
+/** What becomes of rows of a table that do not fit. */
+export const badRowPolicies = ['fail', 'quarantine', 'skip'] as const;
+
+/** Whether faults of a table that have only one possible fix are fixed. */
+export const mendModes = ['safe', 'off'] as const;
+
+/** What may happen to the columns of a table: nothing, new ones may appear, anything. */
+export const columnPolicies = ['keep', 'grow', 'any'] as const;
+
+/** What an operator decides about a held table. */
+export const heldDecisions = ['release', 'discard'] as const;
+
+/** What to do about runs that were missed while no worker was alive. */
+export const catchUpPolicies = ['once', 'skip'] as const;

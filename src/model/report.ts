@@ -1,5 +1,6 @@
 // The report of a run: what happened to every dataset and resource, as `--json` prints it, and failures by cause.
 import { z } from 'zod';
+import { itemKinds } from './key.ts';
 import { exportedFiles } from './policy.ts';
 
 /** What a run did to an item. */
@@ -45,7 +46,7 @@ export const rejectedRowsSchema = z.object({ rows: z.number().int(), path: z.str
 /** One dataset or resource of a run. */
 export const reportItemSchema = z.object({
   key: z.string(),
-  kind: z.enum(['dataset', 'resource']),
+  kind: z.enum(itemKinds),
   nid: z.string().nullable(),
   uuid: z.string(),
   url: z.string().nullable(),

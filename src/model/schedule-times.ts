@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';
+import { catchUpPolicies } from './policy.ts';
 
 const minuteOfDay = z.int().min(0).max(1439);
 
@@ -16,7 +17,7 @@ export const scheduleSchema = z.object({
   /** Minutes of the local day between which runs begin, from `from` on and before `to`, over midnight when `to` is less. */
   window: z.object({ from: minuteOfDay, to: minuteOfDay }).nullable(),
   /** What becomes of a run whose time passed while no worker lived. */
-  catchUp: z.enum(['once', 'skip']),
+  catchUp: z.enum(catchUpPolicies),
 });
 
 /** See {@link scheduleSchema}. */

@@ -1,5 +1,6 @@
 // The history of a table: facts about its live versions, and the limits for the next one.
 import { z } from 'zod';
+import { columnPolicies } from './policy.ts';
 
 /** What most values of a column are; `mixed` where no kind makes up three quarters of them. */
 const columnKinds = [
@@ -16,9 +17,6 @@ const columnKinds = [
 
 /** See {@link columnKinds}: a code is a number with leading zeros, a local number or date one in another notation than 1234.5 or 2026-01-31. */
 export type ColumnKind = (typeof columnKinds)[number];
-
-/** What may happen to the columns of a table: nothing, new ones may appear, anything. */
-export const columnPolicies = ['keep', 'grow', 'any'] as const;
 
 /** Limits beyond which a new version of a table is held; what is absent has none. Shares are 0 to 1. */
 export const tableGuardSchema = z.object({

@@ -1,6 +1,6 @@
 // Wishes: the datasets and resources that should be on a portal, as gathered from a manifest or a dropped file.
 import { z } from 'zod';
-import { importModes } from './policy.ts';
+import { importModes, mendModes } from './policy.ts';
 import { encodings } from './recipe/encodings.ts';
 import { isConvertible, preparedName, tableRecipeSchema } from './recipe/recipe.ts';
 import { tableGuardSchema } from './table-history.ts';
@@ -44,7 +44,7 @@ export const isOfWeb = (source: ResourceSource): boolean =>
 const readingKeysSchema = z.object({
   encoding: z.enum(encodings).exactOptional(),
   skipRows: z.int().nonnegative().exactOptional(),
-  mend: z.enum(['safe', 'off']).exactOptional(),
+  mend: z.enum(mendModes).exactOptional(),
 });
 
 /** A resource that should be on the portal. */

@@ -1,7 +1,7 @@
 // Actions of operators on runs, items and portals, from a terminal or the pages; workers carry them out.
 import { CancelledError, InterruptedError, NotFoundError, PausedError, reasonOf, UsageError } from '../model/errors.ts';
 import { plainRequest, type RunRequest } from '../model/job.ts';
-import { kindOfKey } from '../model/key.ts';
+import { isBelow, kindOfKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import { type RemovalMode, removalModes } from '../model/policy.ts';
 import { markCancelled } from '../queue/cancel.ts';
@@ -141,7 +141,7 @@ const decide = async (
   const isMeant = (entry: IndexedEntry): boolean =>
     kindOfKey(entry.key) === 'resource' &&
     entry.reason?.code === 'held' &&
-    (entry.key === key || entry.key.startsWith(`${key}/`));
+    (entry.key === key || isBelow(entry.key, key));
   const runs: RequestedRun[] = [];
   for (const target of await runtime.targetsOfKey(key)) {
     const keys = await keysWhere(runtime, target, isMeant);

@@ -3,7 +3,7 @@
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { itemId } from '../model/job.ts';
-import { kindOfKey } from '../model/key.ts';
+import { isBelow, kindOfKey } from '../model/key.ts';
 import type { IndexedEntry, LedgerEntry } from '../model/ledger-entry.ts';
 import { type Target, targetName } from '../model/redis-keys.ts';
 import { type TableVersion, versionsOf } from '../model/table-history.ts';
@@ -150,7 +150,7 @@ export class KnownItems {
     const found: FoundItem[] = [];
     for (const [key, item] of this.#known.get(targetName(target))?.items ?? []) {
       if (found.length === most) break;
-      if (key.startsWith(`${dataset}/`)) found.push({ ...item, key, portal: target.portal });
+      if (isBelow(key, dataset)) found.push({ ...item, key, portal: target.portal });
     }
     return found;
   }

@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts';
 import type { Heartbeat } from '../config/notify-schema.ts';
 import { UsageError } from '../model/errors.ts';
 import { itemId, plainRequest, type RunRequest, type TriggerData } from '../model/job.ts';
+import { isBelow } from '../model/key.ts';
 import type { Log } from '../model/log.ts';
 import { type RedisKeys, redisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import { isSuccess, type StoredReport } from '../model/report.ts';
@@ -227,7 +228,7 @@ export class Runtime {
 
   /** Those of {@link targets} whose manifest a key belongs to. */
   async targetsOfKey(key: string): Promise<KnownTarget[]> {
-    return (await this.targets()).filter(({ manifest }) => key.startsWith(`${manifest}/`));
+    return (await this.targets()).filter(({ manifest }) => isBelow(key, manifest));
   }
 
   /** Those of {@link targets} that are of one manifest. */

@@ -1,4 +1,4 @@
-// JSON that comes from outside.
+// JSON that comes from outside, and the mappings in it.
 
 /** The value of a text; undefined where it is no JSON. */
 export const parsedJson = (text: string): unknown => {
@@ -15,3 +15,11 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 
 /** The value itself where it is a mapping, else an empty one. */
 export const recordOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});
+
+/** The object without its entries that are undefined. */
+export const defined = <T extends object>(value: T): Defined<T> =>
+  Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Defined<T>; // just filtered
+
+type Defined<T> = { [Key in keyof T as undefined extends T[Key] ? never : Key]: T[Key] } & {
+  [Key in keyof T as undefined extends T[Key] ? Key : never]?: Exclude<T[Key], undefined>;
+};

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { isErrno } from './durable.ts';
 
 /**
  * Makes a folder and those above it, with `mode` (0o777 without the umask); returns the topmost that was missing, undefined
@@ -14,7 +15,7 @@ export const makeFolder = async (path: string, mode?: number): Promise<string | 
     return path;
   } catch (error) {
     if (await isFolder(path)) return undefined;
-    if (!isMissing(error) || dirname(path) === path) throw error;
+    if (!isErrno(error, 'ENOENT') || dirname(path) === path) throw error;
   }
   const made = await makeFolder(dirname(path), mode);
   try {
@@ -30,8 +31,6 @@ const isFolder = (path: string): Promise<boolean> =>
     (facts) => facts.isDirectory(),
     () => false,
   );
-
-const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
 /** As {@link makeFolder}, before the event loop has anything else to do. */
 export const makeFolderSync = (path: string): void => {

@@ -1,10 +1,8 @@
 // The recipe of a table: how its source is read, the steps, the policy for bad rows, the schema.
 import { z } from 'zod';
+import { badRowPolicies } from '../policy.ts';
 import { stepsSchema } from './steps.ts';
 import { tableSchemaSchema } from './table-schema.ts';
-
-/** What becomes of rows that do not fit. */
-export const badRowPolicies = ['fail', 'quarantine', 'skip'] as const;
 
 /** See the head of this file. */
 export const tableRecipeSchema = z.object({

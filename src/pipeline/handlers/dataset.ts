@@ -1,6 +1,8 @@
 // Job kind `dataset`: publishes the node of a dataset and its resources, each an item with a log and an end of its own.
+
 import { CancelledError, DatasetFailedError, reasonOf } from '../../model/errors.ts';
 import { type Handler, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
+import { idsOfKey } from '../../model/key.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { ExportOrder, Reason } from '../../model/report.ts';
@@ -176,7 +178,7 @@ const work = async (deps: HandlerDeps, job: JobContext<'dataset'>, order: Export
   const { runId, key, portal: name } = job.data;
   const planned = await deps.runs.datasetWork(runId, key);
   if (!planned) throw workLost(runId, key);
-  const folder = key.slice(key.lastIndexOf('/') + 1);
+  const folder = idsOfKey(key).dataset;
   const began = performance.now();
   const item = job.item(key);
   const exported = await item.step(

@@ -11,6 +11,7 @@ import {
   reasonOf,
   VerifyFailedError,
 } from '../../model/errors.ts';
+import { idsOfKey } from '../../model/key.ts';
 import { type GoodFile, type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
@@ -149,9 +150,8 @@ const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
 export const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {
   const kept = await deps.kept.find({ portal: target.item.portal, uuid: wish.uuid }, good.sha256);
   if (kept !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return kept;
-  const [, dataset = '', resource = ''] = wish.key.split('/');
   const { path, claim } = wish.source;
-  return findArchived({ path, claim, dataset, resource, sha256: good.sha256 });
+  return findArchived({ path, claim, ...idsOfKey(wish.key), sha256: good.sha256 });
 };
 
 /** The state of the job as if the good file were wanted; null when that is unavailable. */

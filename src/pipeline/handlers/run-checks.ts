@@ -1,6 +1,8 @@
 // Checks before a run writes: whether the portal is the one that the ledger describes, and whether the items of a stored plan have changed.
+
 import { HeldError, PlanMovedError, reasonOf } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
+import { isBelow } from '../../model/key.ts';
 import type { IndexedEntry, LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
@@ -107,7 +109,7 @@ const refuseOrphans = (pinned: PlanItem[], moved: ReadonlyMap<string, Reason>): 
   for (const parent of pinned) {
     if (parent.kind !== 'dataset' || !parent.actions.includes('create') || !moved.has(parent.key)) continue;
     for (const { key } of pinned) {
-      if (key.startsWith(`${parent.key}/`) && !all.has(key)) all.set(key, planMoved(key, 'its dataset moved'));
+      if (isBelow(key, parent.key) && !all.has(key)) all.set(key, planMoved(key, 'its dataset moved'));
     }
   }
   return all;

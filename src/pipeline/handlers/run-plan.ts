@@ -1,7 +1,7 @@
 // Makes the planned work of a run: wishes x ledger, with the files as they are now.
 import { HeldError } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
-import { parentKey } from '../../model/key.ts';
+import { isBelow, parentKey } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
@@ -261,7 +261,7 @@ const planRemoval = async (
   const entries = await deps.ledger.entries(request);
   await refuseOtherPortal(deps, request, entries, signal);
   const removals: Removal[] = [...entries.values()]
-    .filter((entry) => (entry.key === key || entry.key.startsWith(`${key}/`)) && entry.nid !== null)
+    .filter((entry) => (entry.key === key || isBelow(entry.key, key)) && entry.nid !== null)
     .map((entry) => ({ key: entry.key, kind: entry.kind, how, entry }));
   const known: KnownState = { entries, sources: new Map(), sent: new Map(), listed: null };
   const builder = new WorkBuilder({ known, order: new Map() }, { request, onDrift: 'overwrite', pinned: false });

@@ -4,6 +4,7 @@ import type { ResourceSource } from '../../model/wish.ts';
 import { hasCredentials } from '../../util/http.ts';
 import { isObject } from '../../util/json.ts';
 import { canonicalJson } from '../gather/dataset-wish.ts';
+import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import { urlSource } from '../manifest/resource-keys.ts';
 import type { ResourceSpec } from '../manifest/schema.ts';
 import {
@@ -91,7 +92,7 @@ const fileNameFor = ({ url, format, mediaType }: FileFacts): string | undefined 
 
 /** What is needed to understand a distribution. */
 interface DistributionTools {
-  files: 'link' | 'fetch';
+  files: CatalogueSpec['files'];
   /** Details of every resource, from the manifest. */
   defaults: ResourceSpec['details'];
   /** Title where a distribution has none. */

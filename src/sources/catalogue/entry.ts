@@ -1,6 +1,7 @@
 // One entry of a catalogue as a dataset of a manifest, or why it cannot be published; DCAT-US 3.0 adds series and
 // services.
 import { isObject } from '../../util/json.ts';
+import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
 import { datasetRules } from './dataset-rules.ts';
 import { type LeftOut, resourcesOf } from './distributions.ts';
@@ -30,7 +31,7 @@ export interface CatalogueDataset extends DatasetSpec {
 
 /** How entries are read. */
 interface EntryOptions {
-  files: 'link' | 'fetch';
+  files: CatalogueSpec['files'];
   defaults: ManifestBase['defaults'];
   remark: Remark;
 }

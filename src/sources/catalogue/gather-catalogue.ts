@@ -214,7 +214,9 @@ class Gathering {
     const { name } = this.#manifest;
     const id = names.identifier === null ? null : idOfIdentifier(names.identifier);
     const key =
-      id === null || taken.has(datasetKey(name, id)) ? `${name}/entry#${placeOf(entry)}` : datasetKey(name, id);
+      id === null || taken.has(datasetKey(name, id))
+        ? datasetKey(name, `entry#${placeOf(entry)}`)
+        : datasetKey(name, id);
     taken.add(key);
     return this.#item(entry, {
       key,

@@ -9,7 +9,7 @@ import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { type End, type Path, PathMap, type PlacedValue, type YamlDocument } from '../../model/yaml/document.ts';
-import { isObject } from '../../util/json.ts';
+import { defined, isObject } from '../../util/json.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
 import type { PackageFile, PackageResource, ReadPackage } from './read-package.ts';
 
@@ -185,8 +185,7 @@ const mapPeople = ({ contributors = [] }: PackageFile, draft: PackageDraft): voi
   if (author) draft.set('author', author.title, author.origin);
   if (contact) {
     const { title: name, email } = contact;
-    const said = { ...(name === undefined ? {} : { name }), ...(email === undefined ? {} : { email }) };
-    draft.set('contact', said, contact.origin);
+    draft.set('contact', defined({ name, email }), contact.origin);
   }
   for (const person of people)
     if (person !== author && person !== contact) draft.remark(person.origin, `\`${person.title ?? ''}\` is ignored`);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import picomatch from 'picomatch';
 import { slugOf } from '../../dataset-api/slug.ts';
 import { idPattern } from '../../model/key.ts';
-import { unless } from './durable.ts';
+import { unless } from '../../util/durable.ts';
 
 /** Where a dropped file belongs. */
 export interface DropTarget {

@@ -3,8 +3,8 @@ import type { BigIntStats, Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../model/log.ts';
+import { isErrno, unless } from '../../util/durable.ts';
 import type { DropTarget, Placed } from './drop-target.ts';
-import { isErrno, unless } from './durable.ts';
 import { type Settling, snapshotOf } from './settling.ts';
 
 /** What is at a path of the inbox. `left` is something that is never taken, with the reason. */

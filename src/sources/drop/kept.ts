@@ -2,9 +2,9 @@
 import { constants, existsSync, renameSync, writeFileSync } from 'node:fs';
 import { copyFile, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { exists, isErrno, unless } from '../../util/durable.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import { exists, isErrno, unless } from './durable.ts';
 import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
 
 /** Where files are kept, and how much; 0 bytes keeps nothing. */

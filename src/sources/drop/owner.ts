@@ -6,9 +6,9 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { StateMismatchError } from '../../model/errors.ts';
+import { isErrno, moveWithoutReplacing, unless } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
 
 /**
  * Writes `id` into `<spool>/.sluice-id` when there is none yet (the folder is made when it is missing), otherwise compares.

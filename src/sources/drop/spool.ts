@@ -6,9 +6,9 @@ import { dump } from 'js-yaml';
 import { z } from 'zod';
 import { sourceFingerprintSchema } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
+import { exists, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import { exists, unless, writeDurably } from './durable.ts';
 
 const claimIdPattern = /^\d{13}-[0-9a-f]{8}$/;
 

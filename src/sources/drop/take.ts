@@ -1,8 +1,8 @@
 // Moves settled files out of the inbox, and takes over abandoned claims.
 import { access, constants, lstat, readdir, realpath, rename, unlink } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
+import { isErrno, moveWithoutReplacing, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
 import { linkReason } from './inbox-view.ts';
 import type { Owner } from './owner.ts';
 import { claimId, claimPaths, parseClaimId, readClaim, removeClaimFolder } from './spool.ts';

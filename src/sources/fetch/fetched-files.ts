@@ -3,9 +3,9 @@ import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
+import { isErrno, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import { isErrno, unless, writeDurably } from '../drop/durable.ts';
 import type { Fetcher } from './fetch.ts';
 import type { FetchOptions, Validators } from './policy.ts';
 

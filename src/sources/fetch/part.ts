@@ -4,8 +4,8 @@ import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promi
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { SourceUnreachableError } from '../../model/errors.ts';
+import { isErrno, syncFolder, unless, writeDurably } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import { isErrno, syncFolder, unless, writeDurably } from '../drop/durable.ts';
 
 /** How much, or for how long (ms), may be written before it is noted as safe. */
 const noteBytes = 8 * 1024 * 1024;

@@ -79,7 +79,7 @@ const skippedOf = (
   { name, renamedFrom }: PackageManifest,
   { file, id, problems }: { file: string; id: string | null; problems: FileProblem[] },
 ): SkippedEntry => ({
-  key: id === null ? `${name}/entry#${basename(dirname(file))}` : datasetKey(name, id),
+  key: id === null ? datasetKey(name, `entry#${basename(dirname(file))}`) : datasetKey(name, id),
   uuid: id === null ? '' : uuidOfKey(datasetKey(renamedFrom ?? name, id)),
   title: id ?? basename(dirname(file)),
   isKnown: id !== null,

@@ -152,7 +152,7 @@ class Gathering {
   }
 
   #skippedRow(problem: FileProblem): SkippedEntry {
-    const key = `${this.#manifest.name}/entry#${problem.line}`;
+    const key = datasetKey(this.#manifest.name, `entry#${problem.line}`);
     return { key, uuid: '', title: `line ${problem.line}`, isKnown: false, reason: reasonOf(faultOf([problem])) };
   }
 }

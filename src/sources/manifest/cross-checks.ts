@@ -9,7 +9,7 @@ import { columnOf, indexColumns } from './index-columns.ts';
 import { cronFault, timezoneFault } from './schedule-schema.ts';
 import { manifestKinds } from './schema.ts';
 
-/** All problems that lie between keys: ids, sources, the kind of manifest, its schedule, limited access. */
+/** All problems between keys: ids, sources, the kind of manifest, its schedule, limited access. */
 export const crossProblems = (document: YamlDocument): FileProblem[] => {
   if (!isObject(document.value)) return []; // reported already
   const problems: FileProblem[] = [];
@@ -70,7 +70,7 @@ const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
   }
 };
 
-/** The names of columns are known; what they are called in the file is seen when it is read. */
+/** The names of columns are known; their headings are checked when the file is read. */
 const checkIndex = ({ index }: Mapping, report: Report): void => {
   const known = indexColumns();
   for (const name of Object.keys(recordOf(recordOf(index).columns))) {
@@ -81,7 +81,7 @@ const checkIndex = ({ index }: Mapping, report: Report): void => {
   }
 };
 
-/** Ids are made of the folders' names, and what they say of datasets goes together with the defaults. */
+/** Ids are derived from the names of folders, and their metadata is merged over the defaults. */
 const checkFolders = ({ drop, defaults }: Mapping, report: Report): void => {
   for (const [name, details] of Object.entries(recordOf(recordOf(drop).folders))) {
     const path = ['drop', 'folders', name];
@@ -91,8 +91,7 @@ const checkFolders = ({ drop, defaults }: Mapping, report: Report): void => {
         'cannot derive an id from this name: rename the folder to at most 64 of a-z, 0-9, `.`, `_`, `-`',
         'key',
       );
-    const { access, rights, temporal } = { ...recordOf(recordOf(defaults).dataset), ...recordOf(details) };
-    for (const fault of datasetMetadataFaults({ access, rights, temporal }))
+    for (const fault of datasetMetadataFaults({ ...recordOf(recordOf(defaults).dataset), ...recordOf(details) }))
       report([...path, ...fault.path], fault.message);
   }
 };
@@ -108,15 +107,14 @@ const checkDatasets = (document: YamlDocument, value: Mapping, report: Report): 
 interface DatasetCheck {
   document: PlacedValue;
   dataset: Mapping;
-  /** What the dataset has where it says nothing. */
+  /** Values for keys that the dataset leaves out. */
   defaults: Mapping;
   path: PropertyKey[];
   report: Report;
 }
 
 const checkDataset = ({ document, dataset, defaults, path, report }: DatasetCheck): void => {
-  const { access, rights, temporal } = { ...defaults, ...dataset };
-  for (const fault of datasetMetadataFaults({ access, rights, temporal }))
+  for (const fault of datasetMetadataFaults({ ...defaults, ...dataset }))
     report([...path, ...fault.path], fault.message);
   const resources = listOf(dataset.resources);
   checkIds({ document, entries: resources, path: [...path, 'resources'], what: 'resource', report });
@@ -140,7 +138,7 @@ interface IdCheck {
   report: Report;
 }
 
-/** Ids must differ, and a former id must not be that of another entry: both would make two nodes of one identity. */
+/** Ids must differ, and a former id must not be that of another entry: otherwise two nodes would share an identity. */
 const checkIds = ({ document, entries, path, what, report }: IdCheck): void => {
   const lineOf = (index: number, key: string): number => document.position([...path, index, key]).line;
   const first = new Map<unknown, { index: number; key: string }>();

@@ -7,6 +7,7 @@ import { byPlace, ManifestError } from '../../model/errors.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { parseYaml, readText } from '../../model/yaml/document.ts';
+import { defined } from '../../util/json.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { crossProblems } from './cross-checks.ts';
 import { resolveCatalogue, resolveDatapackage, resolveIndex } from './list-schemas.ts';
@@ -15,6 +16,7 @@ import { resolveSchedule } from './schedule-schema.ts';
 import {
   type DatasetSpec,
   type DropManifest,
+  defaultRules,
   type Manifest,
   type ManifestBase,
   type ManifestFile,
@@ -24,8 +26,8 @@ import {
   type ResourceSpec,
 } from './schema.ts';
 
-/** Manifests still in use, by path: a command, its run and the notice of it read the same text. */
-const lately = new Map<string, { sha256: string; manifest: WeakRef<Manifest> }>();
+/** Manifests still in use, by path: a command, its run and its notice read the same text. */
+const inUse = new Map<string, { sha256: string; manifest: WeakRef<Manifest> }>();
 
 /**
  * Loads the manifest at `path` (relative to the working directory). Throws ManifestError with all problems at once. A data
@@ -37,11 +39,11 @@ export const loadManifest = async (path: string): Promise<Manifest> => {
   if ('problem' in read) throw new ManifestError([read.problem]);
   const absolute = resolve(path);
   const sha256 = hash('sha256', read.text);
-  const known = lately.get(absolute);
+  const known = inUse.get(absolute);
   const same = known?.sha256 === sha256 ? known.manifest.deref() : undefined;
   if (same) return same;
   const manifest = resolveManifest(checked(read.text, path), absolute);
-  lately.set(absolute, { sha256, manifest: new WeakRef(manifest) });
+  inUse.set(absolute, { sha256, manifest: new WeakRef(manifest) });
   return manifest;
 };
 
@@ -58,7 +60,7 @@ const checked = (text: string, path: string): ManifestFile => {
 export const portalsOf = (manifest: Pick<Manifest, 'portal' | 'portals'>): string[] =>
   manifest.portals ?? [manifest.portal];
 
-/** The manifest once for each of its portals; once for `chosen` where that is not null, whatever it names itself. */
+/** The manifest once for each of its portals; only for `chosen` unless that is null. */
 export const perPortal = <M extends Pick<Manifest, 'portal' | 'portals'>>(manifest: M, chosen: string | null): M[] =>
   chosen === null ? portalsOf(manifest).map((portal) => ({ ...manifest, portal })) : [{ ...manifest, portal: chosen }];
 
@@ -90,7 +92,7 @@ const splitResource = (spec: ResourceSpec, taken: Set<string>): ResourceSpec[] =
   });
 };
 
-/** Where no id can be made of a value, or it is taken, a hash of the value tells it apart. */
+/** Where no id can be derived from a value, or it is taken, a hash of the value makes it unique. */
 const idOf = (id: string, value: string, taken: ReadonlySet<string>): string => {
   const plain = `${id}-${slugOf(value) ?? ''}`;
   if (!plain.endsWith('-') && plain.length <= longestId && !taken.has(plain)) return plain;
@@ -108,19 +110,18 @@ const resolveManifest = (file: ManifestFile, path: string): Manifest => {
     path,
     name: file.name,
     ...portalNames(file),
-    ...(file.schedule === undefined ? {} : { schedule: resolveSchedule(file.schedule, file.timezone) }),
-    ...(file.expectEvery === undefined ? {} : { expectMs: durationMs(file.expectEvery) }),
-    ...(file.renamedFrom === undefined ? {} : { renamedFrom: file.renamedFrom }),
-    priority: file.priority ?? 'normal',
-    onMissing: file.onMissing ?? 'keep',
-    missingForMs: file.missingFor === undefined ? 0 : durationMs(file.missingFor),
-    onDrift: file.onDrift ?? 'hold',
-    guard: {
-      maxRemovals: shareOf(file.guard?.maxRemovals ?? '10%'),
-      min: file.guard?.min ?? 5,
-      maxUpdates: file.guard?.maxUpdates === undefined ? null : shareOf(file.guard.maxUpdates),
-    },
-    ...(file.notify === undefined ? {} : { notify: resolveNotify(file.notify) }),
+    ...defaultRules,
+    ...defined({
+      schedule: file.schedule === undefined ? undefined : resolveSchedule(file.schedule, file.timezone),
+      expectMs: msOf(file.expectEvery),
+      renamedFrom: file.renamedFrom,
+      priority: file.priority,
+      onMissing: file.onMissing,
+      missingForMs: msOf(file.missingFor),
+      onDrift: file.onDrift,
+      notify: file.notify && resolveNotify(file.notify),
+    }),
+    guard: resolveGuard(file.guard),
     defaults: {
       dataset: file.defaults?.dataset ?? {},
       resource: resolveTable(withGuard(file, file.defaults?.resource ?? {}), dir),
@@ -134,15 +135,23 @@ const resolveManifest = (file: ManifestFile, path: string): Manifest => {
   return { ...base, drop: resolveDrop(file.drop, dir) };
 };
 
+const msOf = (duration: string | undefined): number | undefined =>
+  duration === undefined ? undefined : durationMs(duration);
+
+const resolveGuard = ({ maxRemovals, min, maxUpdates }: ManifestFile['guard'] = {}): ManifestBase['guard'] => ({
+  ...defaultRules.guard,
+  ...(maxRemovals === undefined ? {} : { maxRemovals: shareOf(maxRemovals) }),
+  ...(min === undefined ? {} : { min }),
+  ...(maxUpdates === undefined ? {} : { maxUpdates: shareOf(maxUpdates) }),
+});
+
 const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string): DropManifest['drop'] => {
   const { folder, files = '**/*.csv', folders, settle, marker, trusted } = file;
   return {
     folder: resolve(dir, folder),
-    files: typeof files === 'string' ? [files] : files,
-    settleMs: settle === undefined ? null : durationMs(settle),
-    ...(marker === undefined ? {} : { marker }),
-    ...(folders === undefined ? {} : { folders }),
-    ...(trusted === undefined ? {} : { trusted }),
+    files: [files].flat(),
+    settleMs: msOf(settle) ?? null,
+    ...defined({ marker, folders, trusted }),
   };
 };
 
@@ -153,15 +162,12 @@ const portalNames = ({ portal, portals }: ManifestFile): Pick<ManifestBase, 'por
 };
 
 const resolveNotify = ({ email, webhook, heartbeat }: NonNullable<ManifestFile['notify']>): ManifestNotify => ({
-  email: listOf(email),
+  email: email === undefined ? null : [email].flat(),
   webhook: webhook ?? null,
   ...(heartbeat === undefined ? {} : { heartbeat: heartbeatUrls(heartbeat) }),
 });
 
-const listOf = (value: string | string[] | undefined): string[] | null =>
-  value === undefined ? null : typeof value === 'string' ? [value] : value;
-
-/** What the manifest's guard says of tables is the default of every resource. */
+/** The table limits of the manifest's guard are the defaults of every resource. */
 const withGuard = ({ guard }: ManifestFile, details: ResourceDetails): ResourceDetails => {
   const { maxRemovals: _removals, min: _min, maxUpdates: _updates, ...ofTables } = guard ?? {};
   if (Object.keys(ofTables).length === 0) return details;

@@ -2,12 +2,12 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { showsType } from '../../dataset-api/file-types.ts';
+import { badRowPolicies, columnPolicies, mendModes } from '../../model/policy.ts';
 import { encodings } from '../../model/recipe/encodings.ts';
-import { badRowPolicies } from '../../model/recipe/recipe.ts';
 import { stepsSchema } from '../../model/recipe/steps.ts';
 import { tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import { optional, text, webAddress } from '../../model/schema-parts.ts';
-import { columnPolicies, type TableGuard } from '../../model/table-history.ts';
+import type { TableGuard } from '../../model/table-history.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { decodedPart, hasCredentials } from '../../util/http.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
@@ -36,7 +36,7 @@ const shape = {
     description: 'Lines to skip above the header, as the step of that name.',
     examples: [2],
   }),
-  mend: optional(z.enum(['safe', 'off']), {
+  mend: optional(z.enum(mendModes), {
     default: 'off',
     description: '`safe` fixes faults of a text table that have only one possible fix; nothing is guessed.',
     examples: ['safe'],

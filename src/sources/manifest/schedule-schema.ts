@@ -2,6 +2,7 @@
 import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';
 import { errorMessage } from '../../model/errors.ts';
+import { catchUpPolicies } from '../../model/policy.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
 import { optional, text } from '../../model/schema-parts.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
@@ -52,7 +53,7 @@ const longForm = z.strictObject({
     description: 'When runs may start; others wait for it.',
     examples: ['22:00-06:00'],
   }),
-  catchUp: optional(z.enum(['once', 'skip']), {
+  catchUp: optional(z.enum(catchUpPolicies), {
     default: 'once',
     description: 'What to do about runs missed while nothing was running: one run at once, or none.',
     examples: ['skip'],

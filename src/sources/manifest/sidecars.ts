@@ -7,7 +7,8 @@ import { titleOfName } from '../../dataset-api/slug.ts';
 import { type FileProblem, fileProblem, ManifestError, SluiceError, SourceRefusedError } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../../model/yaml/document.ts';
-import { isObject } from '../../util/json.ts';
+import { unless } from '../../util/durable.ts';
+import { isObject, recordOf } from '../../util/json.ts';
 import { mapPackage, type PackageDraft } from '../datapackage/map-package.ts';
 import { readPackage } from '../datapackage/read-package.ts';
 import { droppedNames, listedFolders } from '../drop/drop-target.ts';
@@ -25,15 +26,12 @@ import {
 /** Details that always have a title. */
 type Described<Details> = Required<Titled<Details>>;
 
-/** True when a plain file is there. Throws SourceRefusedError for a link, folder or the like: it could lead anywhere. */
+/** True when a plain file is there. Throws SourceRefusedError for a link, folder or the like, which could lead anywhere. */
 const standsAt = async (inbox: string, path: string): Promise<boolean> => {
   const segments = path.split('/');
   for (const depth of segments.keys()) {
     const at = join(inbox, ...segments.slice(0, depth + 1));
-    const stats = await lstat(at).catch((error) => {
-      if (error?.code === 'ENOENT' || error?.code === 'ENOTDIR') return null;
-      throw error;
-    });
+    const stats = await unless(lstat(at), ['ENOENT', 'ENOTDIR'], null);
     if (stats === null) return false;
     const last = depth === segments.length - 1;
     if (last ? stats.isFile() : stats.isDirectory()) continue;
@@ -71,7 +69,7 @@ export const datasetOfDrop = async (manifest: DropManifest, dropped: string): Pr
 
 const rightsIn = ({ drop }: DropManifest): SidecarRights => (drop.trusted === true ? 'all' : 'plain');
 
-/** Details from a `dataset.yaml` that is above the datasets it is for, so it has no title. */
+/** Details from a `dataset.yaml` above the datasets that it describes, so it has no title. */
 const inherited = async (
   { inbox, path, rights }: { inbox: string; path: string; rights: SidecarRights },
   defaults: DatasetDetails,
@@ -188,7 +186,7 @@ const plainValue = z.strictObject({
 /** The faults of an untrusted sidecar; `defaults` is what the manifest says for what it leaves out. */
 const untrustedProblems = (document: YamlDocument, defaults: { published?: boolean }): FileProblem[] => {
   const { value } = document;
-  if (!isObject(value)) return []; // said already
+  if (!isObject(value)) return []; // reported already
   const problems: FileProblem[] = [];
   if (value.groups !== undefined) problems.push(document.problem(['groups'], only('refers to nodes'), 'key'));
   if (value.published === true && defaults.published === false)
@@ -209,7 +207,7 @@ const only = (what: string): string =>
 /** Largest file that describes dropped data, bytes. */
 const maxBytes = 1024 * 1024;
 
-/** `all`: the manifest vouches for whoever may write the file; `plain`: it may not refer to nodes or release anything. */
+/** `all`: the manifest trusts everyone who may write the file; `plain`: it may not refer to nodes or publish what is held back. */
 type SidecarRights = 'plain' | 'all';
 
 /** Details with the title that the file may give. */
@@ -265,10 +263,7 @@ const beyond =
 
 const limitedAccess =
   (defaults: DatasetDetails) =>
-  (document: YamlDocument): FileProblem[] => {
-    const own = document.value !== null && typeof document.value === 'object' ? document.value : {};
-    const { access, rights, temporal } = { ...defaults, ...own };
-    return datasetMetadataFaults({ access, rights, temporal }).map(({ path, message }) =>
+  (document: YamlDocument): FileProblem[] =>
+    datasetMetadataFaults({ ...defaults, ...recordOf(document.value) }).map(({ path, message }) =>
       document.problem(path, message),
     );
-  };
