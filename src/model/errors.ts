@@ -96,7 +96,7 @@ export const errorCodes = {
 /** A code of the table above. */
 export type ErrorCode = keyof typeof errorCodes;
 
-/** The errors of one code, which carry nothing else. */
+/** A class for the errors of one code. */
 const errorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
   class extends SluiceError {
     readonly code = code;
@@ -114,7 +114,7 @@ export interface FileProblem {
   /** Dotted path of the key, such as `datasets.2.title`; empty for the file as a whole. */
   key: string;
   message: string;
-  /** What to do about a file that cannot be read at all, of which no line is at fault. */
+  /** What to do about a file that cannot be read at all; no line is at fault then. */
   hint?: string;
 }
 
@@ -169,7 +169,7 @@ export class RedisMissingError extends errorOf('redis-missing') {}
 export class RedisFailedError extends errorOf('redis-failed') {}
 /** A spool or state folder is paired with another Redis. */
 export class StateMismatchError extends errorOf('state-mismatch') {}
-/** A disk or Redis takes no more data. Work in progress is retried: nothing is lost. */
+/** A disk or Redis accepts no more data. Work in progress is retried: nothing is lost. */
 export class StateFullError extends errorOf('state-full', true) {}
 
 /** What is known of the request that failed. */
@@ -208,15 +208,15 @@ const portalErrorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
 
 /** Class "transient": may succeed later. */
 export class PortalUnreachableError extends portalErrorOf('portal-unreachable', true) {}
-/** The portal's database could not take the request beside others; nothing was stored. */
+/** The portal's database could not handle concurrent requests; nothing was stored. */
 export class PortalBusyError extends portalErrorOf('portal-busy', true) {}
 /** Class "session": refused again after one fresh login. */
 export class PortalSessionError extends portalErrorOf('portal-session') {}
-/** The login itself was refused; never repeated by itself. */
+/** The login itself was refused; never retried automatically. */
 export class PortalLoginError extends portalErrorOf('portal-login') {}
 /** Class "gone": 404 on a node. */
 export class PortalGoneError extends portalErrorOf('portal-gone') {}
-/** Class "refused": a reason came, a repeat would bring it again. */
+/** Class "refused": the portal gave a reason, and a repeat would get the same one. */
 export class PortalRefusedError extends portalErrorOf('portal-refused') {}
 
 /** A create was refused because the uuid exists (409); `nid` when the portal names it. */
@@ -230,7 +230,7 @@ export class PortalConflictError extends PortalError {
   }
 }
 
-/** A node may be ours, and nothing proves or disproves it. */
+/** A node may be ours, but nothing proves or disproves it. */
 export class NodeUnclearError extends errorOf('node-unclear') {}
 /** The address answers, but it is not this API. */
 export class PortalNotApiError extends portalErrorOf('portal-not-api') {}
@@ -238,7 +238,7 @@ export class PortalNotApiError extends portalErrorOf('portal-not-api') {}
 export class PortalReplyError extends portalErrorOf('portal-reply', true) {}
 /** The file of a resource cannot be read. */
 export class SourceMissingError extends errorOf('source-missing') {}
-/** The file changed under our hands; the next attempt reads it again. */
+/** The file changed while it was being read; the next attempt reads it again. */
 export class SourceChangedError extends errorOf('source-changed', true) {}
 /** A path that must not be followed. */
 export class SourceRefusedError extends errorOf('source-refused') {}
@@ -246,7 +246,7 @@ export class SourceRefusedError extends errorOf('source-refused') {}
 /** A job does not wait longer than this (ms) for a server that requests a pause: the run would stay open. */
 const longestPauseMs = 600_000;
 
-/** The server of a `url` did not answer properly; it is asked again, unless it wants a pause of more than ten minutes. */
+/** The server of a `url` did not answer properly; it is retried, unless it requests a pause of more than ten minutes. */
 export class SourceUnreachableError extends SluiceError {
   readonly code = 'source-unreachable';
   override readonly retryable: boolean;
@@ -311,9 +311,9 @@ export class TableRowsError extends errorOf('table-rows') {}
 
 /** The portal says that the import failed. */
 export class ImportFailedError extends errorOf('import-failed') {}
-/** The import did not end in time; a later attempt looks again. */
+/** The import did not end in time; a later attempt checks again. */
 export class ImportTimeoutError extends errorOf('import-timeout', true) {}
-/** The portal holds something else than what was sent. */
+/** The portal does not hold what was sent. */
 export class VerifyFailedError extends errorOf('verify-failed') {}
 /** A job killed too often in one step. */
 export class PoisonJobError extends errorOf('poison-job') {}
@@ -321,7 +321,7 @@ export class PoisonJobError extends errorOf('poison-job') {}
 export class DatasetFailedError extends errorOf('dataset-failed') {}
 /** A job of a run is no longer in the queue. */
 export class JobLostError extends errorOf('job-lost') {}
-/** A run that nothing moved any more. */
+/** A run that makes no progress any more. */
 export class JobsStuckError extends errorOf('jobs-stuck') {}
 /** A guard held the run, or a table of it. */
 export class HeldError extends errorOf('held') {}
@@ -350,15 +350,15 @@ export class NoticeFailedError extends errorOf('notice-failed', true) {}
 /** Nothing is known under that name. */
 export class NotFoundError extends errorOf('not-found') {}
 
-/** Codes of the operating system for a disk that takes no more. */
+/** Codes of the operating system for a disk that accepts no more data. */
 const fullCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EROFS']);
 
-/** True for the code of the operating system that a disk takes no more. */
+/** True for a code of the operating system that says that a disk accepts no more data. */
 export const isFullCode = (code: unknown): boolean => fullCodes.has(code);
 
 const fullHint = 'nothing is lost: work resumes by itself or with the next command';
 
-/** What Redis answers when it takes no more data, with what it means and what to do. */
+/** Replies of Redis when it accepts no more data, with their meaning and what to do. */
 const redisFaults: readonly [words: RegExp, what: string, hint: string][] = [
   [
     /\bMISCONF\b/,
@@ -374,14 +374,14 @@ const redisFaults: readonly [words: RegExp, what: string, hint: string][] = [
 ];
 
 /**
- * True for a transaction whose server went, or gave its keys to another, in the middle of it: a part of it was sent again
- * elsewhere. One that was refused says for what (`previousErrors` of ioredis).
+ * True for a transaction whose server went away, or handed its keys to another, halfway: a part of it was sent again
+ * elsewhere. One that was refused names the reasons (`previousErrors` of ioredis).
  */
 const isCutOff = (error: Error): boolean =>
   error.message.startsWith('Command aborted due to connection close') ||
   (error.message.startsWith('EXECABORT') && 'previousErrors' in error && refusalsOf(error).length === 0);
 
-/** The error for a machine that takes no more data or was replaced, where that is what was thrown; anything else as it is. */
+/** The error for a machine that accepts no more data or was replaced, if that was thrown; anything else unchanged. */
 export const machineFault = (thrown: unknown): unknown => {
   if (!(thrown instanceof Error) || thrown instanceof SluiceError) return thrown;
   if ('code' in thrown && isFullCode(thrown.code)) {
@@ -403,13 +403,13 @@ export const machineFault = (thrown: unknown): unknown => {
   return thrown;
 };
 
-/** Why the commands of a transaction were refused that was discarded for it. */
+/** Why commands were refused, of a transaction that was discarded for that. */
 const refusalsOf = (error: Error): Error[] => {
   const refusals = 'previousErrors' in error ? error.previousErrors : null;
   return Array.isArray(refusals) ? refusals.filter((each) => each instanceof Error) : [];
 };
 
-/** What anything thrown says of itself, in one line; some system errors have a name only. */
+/** The message of anything thrown; some system errors have only a name. */
 export const errorMessage = (cause: unknown): string =>
   cause instanceof Error ? cause.message || cause.name : String(cause);
 
@@ -428,14 +428,14 @@ const unreadableWords: Record<string, readonly [why: string, hint: string]> = {
   EPERM: noPermission,
 };
 
-/** Why the system does not give a file, in words where its `code` is a known one, and what to do. */
+/** Why a file cannot be read, in words where the `code` of the system is known, and what to do. */
 export const unreadable = (cause: unknown): { why: string; hint: string } => {
   const { code = '', message = errorMessage(cause) } = cause as { code?: unknown; message?: string };
   const [why, hint] = unreadableWords[String(code)] ?? [message, 'check the file and its drive'];
   return { why, hint };
 };
 
-/** The error of a resource whose file the system does not give. */
+/** The error for a resource whose file cannot be read. */
 export const missingSource = (path: string, cause: unknown): SourceMissingError => {
   const { why, hint } = unreadable(cause);
   return new SourceMissingError(`${path}: ${why}`, { hint, cause });

@@ -209,7 +209,7 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   save(changes: Partial<JobDataOf[K]>): Promise<void>;
   /** Steps and notes of one item. */
   item(key: string): ItemLog;
-  /** Why an item is given up: a worker was killed, or lost it, too often in the same step of it. Null while it is not. */
+  /** Why an item is given up: workers were killed in the same step of it, or lost it there, too often. Null otherwise. */
   poisonOf(key: string): SluiceError | null;
   /**
    * Runs `work` while no other job of any worker runs work of the same name. The lock stands as long as this job's lease:
@@ -236,11 +236,11 @@ export interface ChildPages {
   settled: number;
   /** Whose jobs go first. */
   priority: RunPriority;
-  /** A page by its number, the same on every attempt; null behind the last one. */
+  /** A page by its number, the same on every attempt; null after the last one. */
   page(index: number): Promise<(DatasetData | ProveData)[] | null>;
   /**
-   * Called in order for each page that has ended, with the outcomes by key; writes down that it is settled. Called again
-   * where a kill came before that.
+   * Called in order for each page that has ended, with the outcomes by key; records that it is settled. Called again if a
+   * kill came before that.
    */
   settle(index: number, outcomes: ReadonlyMap<string, ChildOutcome>): Promise<void>;
   /** Called before the job leaves the worker: whether there are pages that were not added yet. */
@@ -250,9 +250,9 @@ export interface ChildPages {
 /** Thrown inside a handler to give the job back unharmed; the worker moves it to wait without spending an attempt. */
 export class GiveBack extends Error {}
 
-/** Thrown by a handler whose job is to be tried again for some of its items; the others have ended. */
+/** Thrown by a handler whose job is to be retried for some of its items; the others have ended. */
 export class UnfinishedItemsError extends Error {
-  /** What keeps each item from ending, by key. */
+  /** What prevents each item from ending, by key. */
   readonly items: ReadonlyMap<string, unknown>;
 
   /** `items` has at least one entry. */
@@ -261,7 +261,7 @@ export class UnfinishedItemsError extends Error {
     this.items = items;
   }
 
-  /** Decides for the job when it is tried again. */
+  /** Determines when the job is retried. */
   get first(): unknown {
     return this.items.values().next().value;
   }

@@ -37,12 +37,12 @@ interface LeaseParts {
   lost: () => void;
 }
 
-/** Less than this much of a lock (milliseconds) is too little to begin a request. */
+/** Time left on a lock (milliseconds) that is too short to begin a request. */
 const leastMs = 100;
 
 /**
- * The right to act for a job. Every write in its name carries how long the lock still stands; until then it is believed, by
- * a clock that continues while the process is suspended.
+ * The right to act for a job. The reply to every write in its name says how long the lock still stands; until then the
+ * lease is valid, by a clock that also runs while the process is suspended.
  */
 export class JobLease {
   readonly key: string;
@@ -61,7 +61,7 @@ export class JobLease {
     return clock() < this.#until;
   }
 
-  /** Takes what Redis said of the lock; `askedAt` is {@link clock} before it was asked. @throws JobLostError when it is not ours */
+  /** Takes the answer of Redis about the lock; `askedAt` is {@link clock} before it was asked. @throws JobLostError when it is not ours */
   renewed(askedAt: number, leftMs: number | null): void {
     if (leftMs !== null) {
       this.#until = askedAt + leftMs - leastMs;
@@ -85,5 +85,5 @@ export class JobLease {
 
 const started = { monotonic: performance.now(), wall: Date.now() };
 
-/** Milliseconds by whichever clock went further: one stands still while a machine sleeps, the other may be set. */
+/** Milliseconds by the clock that advanced further: one stops while the machine sleeps, the other may be set back. */
 export const clock = (): number => Math.max(performance.now() - started.monotonic, Date.now() - started.wall);

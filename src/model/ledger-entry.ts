@@ -6,7 +6,7 @@ import { reasonSchema, rejectedRowsSchema } from './report.ts';
 import { liveVersionSchema } from './table-history.ts';
 import { nodeFieldsSchema } from './wish.ts';
 
-/** Identity of a local file as last read: equal facts mean equal bytes, see `intake/fingerprint.ts`. */
+/** Identity of a local file as last read: equal facts mean equal bytes, see `sources/drop/fingerprint.ts`. */
 export const sourceFingerprintSchema = z.object({
   bytes: z.number().int(),
   sha256: z.string(),
@@ -47,7 +47,7 @@ export const goodFileSchema = portalFileSchema.extend({
 /** See {@link goodFileSchema}. */
 export type GoodFile = z.infer<typeof goodFileSchema>;
 
-/** A file that a portal did not take or could not import, or that the guard of its table held. */
+/** A file that a portal refused or could not import, or that the guard of its table held. */
 const refusedFileSchema = z.object({
   /** sha256 of the source, and fingerprint of what was wanted of it (`importFingerprint`, `guardFingerprint`): the same is not tried again. */
   sha256: z.string(),
@@ -89,7 +89,7 @@ export const ledgerEntrySchema = z.object({
   /** Public address of the node. */
   url: z.string().nullable(),
   title: z.string(),
-  /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
+  /** Name of the dataset at its source, such as the identifier in a catalogue. */
   identifier: z.string().nullable().default(null),
   /** Names of the node fields we sent last, so that one that leaves the wish is emptied. */
   fieldNames: z.array(z.string()),
@@ -109,7 +109,7 @@ export const ledgerEntrySchema = z.object({
   file: portalFileSchema.nullable(),
   /** Rows that were left out of the table as bad, and the file they are in on the host that made it; null where none were. */
   rejected: rejectedRowsSchema.nullable().default(null),
-  /** What was mended in the file before it was sent, a line each. */
+  /** Fixes made in the file before it was sent, one line each. */
   mended: z.array(z.string()).default([]),
   /** `pending`: a file was attached whose import is not proven yet. */
   datastore: z.enum(['none', 'imported', 'pending', 'failed']),
@@ -130,7 +130,7 @@ export const ledgerEntrySchema = z.object({
   good: goodFileSchema.nullable().default(null),
   /** A file that the portal could not import, or a held one; the good one takes or keeps its place. */
   refused: refusedFileSchema.nullable().default(null),
-  /** The version of a table that was proven last, to hold the next one against; null for what is no table. */
+  /** The version of a table that was proven last, to compare the next one with; null for what is not a table. */
   version: liveVersionSchema.nullable().default(null),
   runId: z.string(),
   /** Unix milliseconds of the last change of this entry. */
@@ -160,7 +160,7 @@ export const sentNodeSchema = z.object({
   title: z.string(),
   published: z.boolean(),
   fields: nodeFieldsSchema,
-  /** Fields that the last write left as others had made them. */
+  /** Fields that the last write left as others had edited them. */
   kept: z.array(z.string()).optional(),
 });
 
@@ -230,7 +230,7 @@ export const newEntry = ({
   syncedAt: 0,
 });
 
-/** What is live otherwise than it was wanted, as the ledger knows it. */
+/** Differences between what is live and what was wanted, as far as the ledger knows. */
 export const warningsOf = ({
   notHeld,
   rows,

@@ -49,7 +49,7 @@ export interface JobLog {
   error(facts: object, line: string): void;
 }
 
-/** A child of a log, made when its first line is written: to make one costs as much as several lines. */
+/** A child of a log, created with its first line: creating one costs as much as writing several lines. */
 export class LateLog implements JobLog {
   readonly #parent: Log;
   readonly #fields: object;

@@ -4,7 +4,7 @@ import { itemKinds } from './key.ts';
 import { removalModes } from './policy.ts';
 import { reasonSchema } from './report.ts';
 
-/** What a plan can ask of an item. `fetch` fetches a file and sends it if it is another one; `verify` reads only. */
+/** What a plan can ask of an item. `fetch` fetches a file and sends it if it has changed; `verify` only reads. */
 const plannedActions = ['create', 'update', 'fetch', 'attach', 'import', 'verify', ...removalModes] as const;
 
 /** See {@link plannedActions}. */
@@ -29,7 +29,7 @@ const planFileItemSchema = z.object({
   /** Fingerprints the plan was made for. */
   metadata: z.string().nullable(),
   sha256: z.string().nullable(),
-  /** What its server calls the version of a file that is fetched, where the plan was made for one. */
+  /** Version of a fetched file by its server, where the plan was made for one. */
   version: z.string().exactOptional(),
 });
 
@@ -46,7 +46,7 @@ export const planFileSchema = z.object({
   madeAt: z.string(),
   /** True when the portal's own listing was checked. */
   refreshed: z.boolean(),
-  /** sha256 over what all wishes were. */
+  /** sha256 over all wishes. */
   wishes: z.string(),
   /** Why the run would be held, or null. */
   held: z.string().nullable(),
@@ -58,7 +58,7 @@ export const planFileSchema = z.object({
   skipped: z.array(z.object({ key: z.string(), title: z.string(), reason: reasonSchema })).exactOptional(),
   /** Keys that the source does not name any more and that stay on the portal. */
   staying: z.array(z.string()).exactOptional(),
-  /** What is published otherwise than the source has it. */
+  /** What is not published as the source has it. */
   remarks: z.array(z.string()).exactOptional(),
 });
 

@@ -58,9 +58,9 @@ export const reportItemSchema = z.object({
   rows: z.number().int().nullable(),
   file: z.object({ name: z.string(), bytes: z.number().int(), sha256: z.string() }).nullable(),
   rejected: rejectedRowsSchema.nullable().default(null),
-  /** What was mended in the file before it was sent, one line each. */
+  /** Fixes made in the file before it was sent, one line each. */
   mended: z.array(z.string()).default([]),
-  /** What is live otherwise than it was wanted, one sentence each: fields that the portal does not hold, rows it drops. */
+  /** Differences between what is live and what was wanted, one sentence each: fields not held, rows dropped. */
   warnings: z.array(z.string()).default([]),
   reason: reasonSchema.nullable(),
   /** Of a table that its guard held in this run: the last versions that went live, newest first. */
@@ -105,7 +105,7 @@ export const reportSchema = z.object({
   }),
   /** Set when the run as a whole failed before or beside its items. */
   reason: reasonSchema.nullable(),
-  /** What is published otherwise than the source has it, such as keys of a catalogue that portals have no field for. */
+  /** What is not published as the source has it, such as keys of a catalogue that portals have no field for. */
   remarks: z.array(z.string()).exactOptional(),
   /** What was asked for, of a run that exports. */
   export: exportSchema.exactOptional(),

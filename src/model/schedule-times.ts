@@ -16,14 +16,14 @@ export const scheduleSchema = z.object({
   jitterMs: z.int().nonnegative(),
   /** Minutes of the local day between which runs begin, from `from` on and before `to`, over midnight when `to` is less. */
   window: z.object({ from: minuteOfDay, to: minuteOfDay }).nullable(),
-  /** What becomes of a run whose time passed while no worker lived. */
+  /** What to do about a run that was missed while no worker was alive. */
   catchUp: z.enum(catchUpPolicies),
 });
 
 /** See {@link scheduleSchema}. */
 export type Schedule = z.infer<typeof scheduleSchema>;
 
-/** A run that begins so much later than it should was missed, milliseconds. */
+/** A run that begins later than this after its time (milliseconds) was missed. */
 export const missedAfterMs = 60_000;
 
 /** What is to be done with a run that is due. */
@@ -67,7 +67,7 @@ export const startOf = (schedule: Schedule, due: number, target: string): number
   return base + Math.floor(shareOf(`${target} ${base}`) * room);
 };
 
-/** A schedule that has not fired so much after it was due is overdue: a share of its period, milliseconds. */
+/** How late a schedule may fire before it is overdue: a share of its period, and at most so many milliseconds. */
 const [latePart, latestMs] = [0.5, 15 * 60_000];
 
 /**
@@ -84,8 +84,8 @@ export const firesBy = (
 };
 
 /**
- * When the next run begins. `due`: when the pattern is due next, as whoever keeps the schedule knows it; `waitsUntil`: when
- * a run begins that waits for its window or its jitter.
+ * When the next run begins. `due`: when the pattern is due next, as the scheduler knows it; `waitsUntil`: when a run
+ * begins that waits for its window or its jitter.
  */
 export const nextStart = (
   schedule: Schedule,
@@ -97,7 +97,7 @@ export const nextStart = (
   const isMissed = (at: number): boolean => now - at > missedAfterMs;
   const waits = waitsUntil === null || isMissed(waitsUntil) ? Number.POSITIVE_INFINITY : waitsUntil;
   const missed = isMissed(due) || (waitsUntil !== null && isMissed(waitsUntil));
-  // What was missed is made up for as soon as a service runs, or is left out.
+  // A missed run is made up for as soon as a service runs, or is skipped.
   if (missed && schedule.catchUp === 'once') return Math.min(startOf(schedule, now, target), waits);
   return Math.min(startOf(schedule, isMissed(due) ? nextDue(schedule, now) : due, target), waits);
 };
@@ -110,7 +110,7 @@ export const isOpen = ({ window, timezone }: Schedule, at: number): boolean => {
   return from < to ? minute >= from && minute < to : minute >= from || minute < to;
 };
 
-/** `at` itself in the window, else its next beginning. On a day whose change of clocks leaves the window out, the next day. */
+/** `at` itself in the window, else its next beginning; where a clock change skips the window, that of the next day. */
 const opensAt = (schedule: Schedule, at: number): number => {
   let opens = at;
   while (schedule.window !== null && !isOpen(schedule, opens)) {

@@ -11,9 +11,9 @@ export const nodeFieldsSchema = z.record(z.string(), z.unknown());
 /** Node fields in the API's own structure, see {@link nodeFieldsSchema}. */
 export type NodeFields = z.infer<typeof nodeFieldsSchema>;
 
-/** Where the content of a resource comes from: a file that is sent, from here or fetched, or an address that is only pointed at. */
+/** Where the content of a resource comes from: a file that is sent, from here or fetched, or an address that is only linked. */
 const resourceSourceSchema = z.discriminatedUnion('kind', [
-  /** `path` is absolute; `name` is the file name the portal shall see; `claim` names the spooled drop it came from; `url` the address it was fetched from. */
+  /** `path` is absolute; `name` is the file name on the portal; `claim` names the spooled drop it came from; `url` the address it was fetched from. */
   z.object({
     kind: z.literal('file'),
     path: z.string(),
@@ -40,7 +40,7 @@ export const sourcePathOf = (source: ResourceSource): string | null => {
 export const isOfWeb = (source: ResourceSource): boolean =>
   source.kind === 'url' || (source.kind === 'file' && source.url !== undefined);
 
-/** Keys that are beside a table of text, and are no matter of other files. */
+/** How a table of text is read; does not apply to other files. */
 const readingKeysSchema = z.object({
   encoding: z.enum(encodings).exactOptional(),
   skipRows: z.int().nonnegative().exactOptional(),
@@ -62,7 +62,7 @@ export const resourceWishSchema = z.object({
   byAddress: z.boolean().exactOptional(),
   /** What is done to the file before it is sent; absent where it goes as it is. */
   recipe: tableRecipeSchema.exactOptional(),
-  /** Limits that a new version of its table is held against. */
+  /** Limits for new versions of its table. */
   guard: tableGuardSchema.exactOptional(),
   /** How a table of text is read, where the name of the file does not say yet whether it is one. */
   reading: readingKeysSchema.exactOptional(),
@@ -84,7 +84,7 @@ export const sentName = ({ source, recipe }: Pick<ResourceWish, 'source' | 'reci
 export const datasetWishSchema = z.object({
   /** `<manifest>/<dataset>`. */
   key: z.string(),
-  /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
+  /** Name of the dataset at its source, such as the identifier in a catalogue. */
   identifier: z.string().exactOptional(),
   uuid: z.uuid(),
   title: z.string(),

@@ -1,4 +1,4 @@
-// The wishes of a source in its order. Many lie in a file, so that memory does not grow with the source.
+// The wishes of a source in its order. Large lists are in a file, so that memory does not grow with the source.
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ interface Spilled {
   length: number;
 }
 
-/** Takes wishes one by one and gives them back in pages, as often as asked. Must be closed. */
+/** Takes wishes one by one and yields them in pages, any number of times. Must be closed. */
 export class WishList {
   /** Keys of all datasets and resources. */
   readonly keys = new Set<string>();
@@ -71,7 +71,7 @@ export class WishList {
     return all;
   }
 
-  /** Gives the file back. */
+  /** Closes the file. */
   async close(): Promise<void> {
     await this.#file?.close();
     this.#file = null;
@@ -100,7 +100,7 @@ export class WishList {
   }
 }
 
-/** A file that the system removes with the process, whatever that dies of. */
+/** A file that the system removes with the process, however that ends. */
 const openUnnamed = async (folder: string): Promise<FileHandle> => {
   await makeFolder(folder, 0o700);
   const path = join(folder, `wishes-${randomUUID()}.json`);

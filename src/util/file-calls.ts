@@ -26,7 +26,7 @@ export const statPath = promisify(stat);
 /** Flags to open a file for reading: a pipe that was put there meanwhile must not hang the open. */
 export const readFlags = constants.O_RDONLY | constants.O_NONBLOCK;
 
-/** To have another thread open and read a file of at most so many bytes takes longer than to do it. */
+/** Up to this size, reading a file at once is faster than having another thread open and read it. */
 export const smallBytes = 16 * 1024;
 
 /** See {@link smallBytes}. */
@@ -41,7 +41,7 @@ interface SmallFile {
 
 /**
  * Reads a small file of `bytes` bytes within this turn of the event loop. To be called right after {@link statPath} found
- * it: where its drive does not answer, that waits and holds up nothing else. The content is in `memory`, which has room
+ * it: where its drive does not answer, that call waits and blocks nothing else. The content is in `memory`, which has room
  * for a byte more.
  */
 export const readSmall = (path: string, bytes: number, memory = Buffer.allocUnsafeSlow(bytes + 1)): SmallFile => {
@@ -57,7 +57,7 @@ export const readSmall = (path: string, bytes: number, memory = Buffer.allocUnsa
   }
 };
 
-/** Sets the mode of a file or folder; file systems that know no modes are left alone. */
+/** Sets the mode of a file or folder; file systems without modes are left alone. */
 export const keepPrivate = (path: string, mode: 0o600 | 0o700): void => {
   try {
     chmodSync(path, mode);

@@ -1,4 +1,4 @@
-// Notations that cells can be brought into: one form for numbers, dates and truth values.
+// Casts: one notation for the numbers, dates and booleans in the cells of a column.
 import { z } from 'zod';
 import { optional, scalar } from '../schema-parts.ts';
 import { type DateFormat, dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
@@ -42,8 +42,8 @@ const castObject = z
     }
   });
 
-/** The type alone; which words are types is checked behind the union, so that a wrong one is reported by name. */
-const castName = z.string().meta({ enum: [...castTypes] }) as unknown as z.ZodType<CastType, string>; // as the check behind sees to
+/** The type alone; which words are types is checked after the union, so that a wrong one is reported by name. */
+const castName = z.string().meta({ enum: [...castTypes] }) as unknown as z.ZodType<CastType, string>; // ensured by the check after the union
 
 /** One cast as people write it: the type alone, or a mapping. */
 export const castSchema = z.union([castName, castObject]).superRefine((cast, context) => {

@@ -82,7 +82,7 @@ const lexemeOf = (match: RegExpExecArray): Omit<Lexeme, 'at'> => {
   return { kind: 'sign', value: sign === '=' ? '==' : (sign ?? '') };
 };
 
-/** Deepest nesting; deeper ones are no honest expressions and would only exhaust the stack. */
+/** Deepest nesting; deeper expressions would only exhaust the stack. */
 const deepest = 50;
 
 /** Parses by precedence: or, and, not, comparison, `+ - &`, `* /`, values. */

@@ -8,7 +8,7 @@ import { tableSchemaSchema } from './table-schema.ts';
 export const tableRecipeSchema = z.object({
   /** sha256 (hex) over everything below, and over the bytes of the modules it names. */
   fingerprint: z.string(),
-  /** False where no steps were given and the file is only brought into CSV, so that one that is no table goes as it is. */
+  /** False where no steps were given and the file is only converted to CSV; one that is not a table is then sent as it is. */
   asked: z.boolean(),
   /** Name or number (from 1) of a sheet of a workbook; null for the only one. */
   sheet: z.union([z.string(), z.number()]).nullable(),
@@ -29,16 +29,16 @@ export const tableRecipeSchema = z.object({
 /** See {@link tableRecipeSchema}. */
 export type TableRecipe = z.infer<typeof tableRecipeSchema>;
 
-/** Files that the datastore takes. */
+/** True for files that the datastore imports. */
 export const isTabular = (name: string): boolean => /\.(csv|tsv)$/i.test(name);
 
-/** Endings of files that are brought into CSV by themselves. */
+/** Endings of files that are converted to CSV automatically. */
 const convertible = /(?:\.(?:csv|tsv|ndjson|jsonl|json)\.gz|\.(?:zip|xls[xm]|ndjson|jsonl|json))$/i;
 
-/** True for files that are brought into CSV without being asked to. */
+/** True for files that are converted to CSV even without steps. */
 export const isConvertible = (name: string): boolean => convertible.test(name);
 
-/** Endings that give way to `.csv` once a table was made of the file. */
+/** Endings that `.csv` replaces once the file was converted. */
 const tableEndings = /(?:\.(?:csv|tsv|txt|tab|ndjson|jsonl|json|geojson)(?:\.gz)?|\.gz|\.zip|\.xls[xm])$/i;
 
 /** Name of the CSV that is made of a file: `budget.xlsx` and `budget.csv.gz` give `budget.csv`. */

@@ -1,4 +1,4 @@
-// The steps that may be done to a table, as people write them: a list of mappings with one key each.
+// The steps that transform a table, as people write them: a list of mappings with one key each.
 import { z } from 'zod';
 import { isPattern, optional, scalar } from '../schema-parts.ts';
 import { castSchema } from './cast.ts';
@@ -174,7 +174,7 @@ export const stepsSchema = z.array(stepSchema).refine((steps) => misplacedInput(
 /** See {@link stepSchema}. */
 export type Step = z.infer<typeof stepSchema>;
 
-/** The first step about the input that is behind others or a second time; null when there is none. */
+/** The first input step that comes after other steps or for the second time; null when there is none. */
 const misplacedInput = (steps: Step[]): string | null => {
   const seen = new Set<string>();
   let others = false;

@@ -1,4 +1,4 @@
-// The part of the Frictionless Table Schema that tables are held against.
+// The part of the Frictionless Table Schema that tables are checked against.
 import { z } from 'zod';
 import { isPattern, optional } from '../schema-parts.ts';
 import { dateFormatFault } from './date-format.ts';

@@ -24,7 +24,7 @@ const stepInto = (schema: AnySchema | undefined, step: PropertyKey, value: unkno
   return undefined;
 };
 
-/** Takes off `optional`, `default` and the like, and picks the member of a union that fits `value`. */
+/** Unwraps `optional`, `default` and the like, and picks the member of a union that fits `value`. */
 const plain = (schema: z.core.$ZodType, value: unknown): AnySchema | undefined => {
   // Every class of zod's own is in $ZodTypes; the base type does not say so.
   const typed = schema as AnySchema;

@@ -55,7 +55,7 @@ const schema = CORE_SCHEMA.withTags(mergeTag);
 /** Largest YAML file that is read, in bytes (64 MiB). */
 const maxBytes = 64 * 1024 * 1024;
 
-/** Most marks that may part two values: each value costs some hundred bytes of memory, however short it is. */
+/** Most separators of values: each value costs some hundred bytes of memory, however short it is. */
 const maxMarks = 3_000_000;
 
 /** A YAML file that was read: its value, and where each part of it stands. */
@@ -168,7 +168,7 @@ export const parseYaml = (text: string, file: string): YamlReading => {
   return { document: new YamlDocument(file, text, constructed.value, root), problems: [] };
 };
 
-/** At least as many as there are values: each begins behind one of these marks. */
+/** At least the number of values: each begins after one of these marks. */
 const marksIn = (text: string): number => {
   let count = 0;
   for (let at = 0; at < text.length; at++) if (isMark[text.charCodeAt(at)] === 1) count += 1;
@@ -183,7 +183,7 @@ const construct = (events: Event[], source: string, filename: string): unknown =
   // Aliases are bounded by what they expand to (`buildPlaces`), so the merge bound need only be out of the way.
   constructFromEvents(events, { source, filename, schema, maxTotalMergeKeys: 10_000_000 })[0];
 
-/** What the YAML library throws, as a problem; its documentation asks to catch other exceptions than its own, too. */
+/** What the YAML library throws, as a problem; by its documentation that may be other exceptions than its own. */
 const orProblem = <T>(file: string, step: () => T): { value: T } | { problem: FileProblem } => {
   try {
     return { value: step() };

@@ -29,8 +29,8 @@ const noteSchema = z.object({
 });
 
 /**
- * The bytes of a catalogue at an absolute path or an http(s) address. Of an address the version that was fetched last is
- * taken when its server says that it is current and its bytes are what they were.
+ * The bytes of a catalogue at an absolute path or an http(s) address. For an address, the version that was fetched last is
+ * used if its server confirms that it is current and its bytes are unchanged.
  *
  * @throws SourceMissingError when it is not there; see {@link Fetcher.toFile} for addresses
  */
@@ -39,7 +39,7 @@ export async function* catalogueBytes(from: string, tools: CatalogueTools): Asyn
   yield* fileBytes(path, from, tools.signal);
 }
 
-/** The bytes of a catalogue that lies here; `from` is in messages. Throws SourceMissingError when it is not there. */
+/** The bytes of a local catalogue; messages name `from`. Throws SourceMissingError when it is not there. */
 export async function* fileBytes(path: string, from: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     yield* createReadStream(path, { signal });
@@ -52,13 +52,13 @@ export async function* fileBytes(path: string, from: string, signal: AbortSignal
   }
 }
 
-/** The file that holds the present version. */
+/** The file that holds the current version. */
 const fetched = async (url: string, { fetcher, cacheDir, signal, log }: CatalogueTools): Promise<string> => {
   const folder = join(cacheDir, hash('sha256', url).slice(0, 32));
   const known = await noteOf(folder, url);
-  // Also what fetches left whose process was killed: they would lie there as long as the catalogue stays the same.
+  // This includes leftovers of killed processes, which would otherwise stay as long as the catalogue does not change.
   await sweep(folder, known?.sha256 ?? null);
-  // Each process has a file of its own on the way, because several may fetch at once.
+  // Each process fetches into a file of its own, because several may fetch at once.
   const into = join(folder, `incoming-${process.pid}`);
   const answer = await fetcher.toFile(url, into, {
     known: known?.validators ?? null,
@@ -80,7 +80,7 @@ const fetched = async (url: string, { fetcher, cacheDir, signal, log }: Catalogu
 
 const fileOf = (folder: string, sha256: string): string => join(folder, `${sha256}.json`);
 
-/** What is known of the version here; null where its bytes are missing or not what they were. */
+/** The note of the stored version; null where its bytes are missing or have changed. */
 const noteOf = async (folder: string, url: string): Promise<z.infer<typeof noteSchema> | null> => {
   await makeFolder(folder);
   try {

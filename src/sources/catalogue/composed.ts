@@ -47,7 +47,7 @@ const zoneOf = (zone: string): string => {
   return `${zone[0]}${digits.slice(0, 2)}:${digits.slice(2)}`;
 };
 
-/** A stretch of time. */
+/** A period. */
 interface Span {
   from: string;
   to?: string;
@@ -110,7 +110,7 @@ export function takeContact(value: unknown, draft: Draft): void {
   if (more.length > 0) draft.remark('contactPoint', 'only the first of several is published');
 }
 
-/** A day or time into a field; what is none becomes a further fact of that name. */
+/** A day or time into a field; any other text becomes a further fact of that name. */
 export function takeDate(
   value: unknown,
   draft: Draft,
@@ -133,7 +133,7 @@ export function takeModified(value: unknown, draft: Draft): void {
   else draft.metadata.frequency = code as NonNullable<typeof draft.metadata.frequency>; // its codes are these
 }
 
-/** The first stretch of time. */
+/** The first period. */
 export function takeTemporal(value: unknown, draft: Draft): void {
   const [first, ...more] = listOf(value);
   const span = spanOf(
@@ -172,7 +172,7 @@ interface Area {
   label?: string;
 }
 
-/** The area of a `spatial` value; an empty one where nothing is understood. */
+/** The area of a `spatial` value; empty where nothing is understood. */
 export const areaOf = (value: unknown): Area => {
   if (Array.isArray(value)) return Object.assign({}, ...value.slice(0, 100).map(areaOf).toReversed());
   if (isObject(value)) return areaOfObject(value);

@@ -90,14 +90,14 @@ const fileNameFor = ({ url, format, mediaType }: FileFacts): string | undefined 
   return `${stem === '' ? 'data' : stem.slice(0, 100)}.${ending}`;
 };
 
-/** What is needed to understand a distribution. */
+/** How distributions are read. */
 interface DistributionTools {
   files: CatalogueSpec['files'];
   /** Details of every resource, from the manifest. */
   defaults: ResourceSpec['details'];
   /** Title where a distribution has none. */
   title: string;
-  /** A part that is not published as it stands. */
+  /** Reports a part that is not published as it stands. */
   remark(part: string, what: string): void;
 }
 
@@ -151,7 +151,7 @@ export interface LeftOut {
   fault: string;
 }
 
-/** A distribution as it was understood; without a `spec` it is faulty. */
+/** A distribution that was read; without a `spec` it is faulty. */
 interface Found {
   position: number;
   title: string | null;
@@ -182,7 +182,7 @@ export const resourcesOf = (
   return { resources, leftOut };
 };
 
-/** Several of one seed are told apart by their titles and formats, then by all that they hold, whatever their order. */
+/** Those with the same seed are distinguished by title and format, then by their whole content, whatever their order. */
 const idsOf = (found: readonly Found[]): Map<Found, string> => {
   const ids = new Map<Found, string>();
   for (const [seed, twins] of Map.groupBy(found, (each) => each.seed)) {

@@ -81,7 +81,7 @@ const valuesAt = (value: unknown, [step, ...rest]: string[]): unknown[] => {
 
 interface Put {
   value: unknown;
-  /** Also where something stands. */
+  /** True: an existing value is replaced, too. */
   force: boolean;
 }
 
@@ -106,12 +106,12 @@ const put = (target: unknown, [step, ...rest]: string[], how: Put): void => {
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 
-/** What is said of a catalogue beside its wishes. */
+/** What a catalogue gives besides its wishes. */
 export type GatheredCatalogue = Omit<GatheredList, 'wishes'>;
 
 /**
- * Gathers the catalogue whose bytes are given, each wish as soon as it is read, in the order of the catalogue. Of several
- * entries with one identifier the first is published.
+ * Gathers a catalogue from its bytes; `take` gets each wish as soon as it is read, in the order of the catalogue. Of
+ * several entries with one identifier the first is published.
  *
  * @throws CatalogueFaultError when the catalogue as a whole cannot be read: half a catalogue publishes nothing
  */
@@ -209,7 +209,7 @@ class Gathering {
     };
   }
 
-  /** A double of a sound entry, or of another faulty one, has a key of its own. */
+  /** A duplicate of another entry, sound or faulty, gets a key of its own. */
   #skipped({ entry, names, faults }: Faulty, taken: Set<string>): FaultyItem {
     const { name } = this.#manifest;
     const id = names.identifier === null ? null : idOfIdentifier(names.identifier);

@@ -5,9 +5,10 @@ import { errorMessage } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
 import { beat, type Cancellable } from '../../tables/worker-pool.ts';
 import { isObject } from '../../util/json.ts';
+import { countText } from '../../util/plural.ts';
 import { type CatalogueEntry, catalogueLimits } from './read-catalogue.ts';
 
-/** Contexts that apply at one place: in one list, or inside each other. Honest documents have a few. */
+/** Contexts that apply at one place: in one list, or inside each other. Real documents have a few. */
 const mostContexts = 100;
 /** Terms of these contexts together; the largest vocabularies in use have some thousands. */
 const mostTerms = 20_000;
@@ -25,8 +26,8 @@ const refusedContexts = (document: unknown): { fault: string; hint: string } | n
 const refusalIn = (value: unknown, around: Applying, path: (string | number)[]): ReturnType<typeof refusedContexts> => {
   if (value === null || typeof value !== 'object') return null;
   const here = isObject(value) && '@context' in value ? over(around, value['@context']) : around;
-  if (here.contexts > mostContexts) return refusal([...path, '@context'], `${format(mostContexts)} contexts apply`);
-  if (here.terms > mostTerms) return refusal([...path, '@context'], `${format(mostTerms)} terms are defined`);
+  if (here.contexts > mostContexts) return refusal([...path, '@context'], `${countText(mostContexts)} contexts apply`);
+  if (here.terms > mostTerms) return refusal([...path, '@context'], `${countText(mostTerms)} terms are defined`);
   for (const [key, inner] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
     const found = refusalIn(inner, here, [...path, key]);
     if (found !== null) return found;
@@ -44,8 +45,6 @@ const refusal = (path: (string | number)[], what: string): { fault: string; hint
   fault: `at \`${path.join('.')}\` more than ${what} at once`,
   hint: 'use one context with only the terms that the document uses; nothing was published or removed',
 });
-
-const format = (count: number): string => count.toLocaleString('en');
 
 /** Namespace of DCAT. */
 const dcat = 'http://www.w3.org/ns/dcat#';
@@ -128,7 +127,7 @@ const inside: Readonly<Record<string, Keys>> = {
   accessService: serviceKeys,
 };
 
-/** Keys whose addresses are entries of a list of the European Union: their last part says it. */
+/** Keys whose addresses are entries of a list of the European Union: their last part is the code. */
 const listed: ReadonlySet<string> = new Set(['accessLevel', 'accrualPeriodicity', 'language', 'format', 'theme']);
 
 /** Access rights by the list of the European Union, as DCAT-US has them. */
@@ -150,7 +149,7 @@ export interface JsonLdTask {
   bytes: Uint8Array;
 }
 
-/** Its entries, or in words what is wrong with it; `hint` where there is more to do than to mend it. */
+/** Its entries, or what is wrong with it, in words; `hint` where there is more to do than to fix it. */
 export type JsonLdAnswer = { entries: CatalogueEntry[] } | { fault: string; hint?: string };
 
 /** What is wrong with the document, in words. */

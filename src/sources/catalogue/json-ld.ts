@@ -1,13 +1,14 @@
 // DCAT-AP catalogues in JSON-LD, as entries with the keys of a data.json, so that one mapping serves both.
 import { CatalogueFaultError } from '../../model/errors.ts';
 import { SilentError, WorkerPool } from '../../tables/worker-pool.ts';
+import { countText } from '../../util/plural.ts';
 import type { JsonLdAnswer, JsonLdTask } from './json-ld-worker.ts';
 import type { CatalogueEntry } from './read-catalogue.ts';
 
-/** The whole document is read at once, and what it means is worked out in memory. */
+/** Largest document (bytes): it is read and processed in memory as a whole. */
 const longestDocument = 30_000_000;
 
-/** The largest document takes a fraction of it, milliseconds. */
+/** The largest documents take a fraction of this time (milliseconds). */
 const usualLongestMs = 300_000;
 
 const pool = new WorkerPool<JsonLdTask, JsonLdAnswer>({
@@ -18,8 +19,8 @@ const pool = new WorkerPool<JsonLdTask, JsonLdAnswer>({
 });
 
 /**
- * Tells JSON-LD from a data.json by its beginning: a list of nodes, a `@graph`, or `dcat:dataset` where `dataset` would be.
- * `all` gives the bytes from the beginning.
+ * Tells JSON-LD from a data.json by its beginning: a list of nodes, a `@graph`, or `dcat:dataset` in place of `dataset`.
+ * `all` yields the bytes from the beginning.
  */
 export const looked = async (
   bytes: AsyncIterable<Uint8Array>,
@@ -50,9 +51,9 @@ const enoughToTell = 65_536;
 /**
  * The datasets of a JSON-LD document, in the order of their names. Its `@context` must be in it: none is fetched.
  * References are followed from a dataset to what it names and no further, so a document cannot grow while it is read. It
- * is worked out in a thread of its own, which alone ends when a document needs too much memory or time.
+ * is processed in a thread of its own: a document that needs too much memory or time ends only that thread.
  *
- * @throws CatalogueFaultError when it is no JSON-LD, too large, or names no dataset at all
+ * @throws CatalogueFaultError when it is not JSON-LD, too large, or names no dataset at all
  */
 export const readJsonLd = async (
   bytes: AsyncIterable<Uint8Array>,
@@ -76,7 +77,7 @@ const wholeOf = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<
   for await (const chunk of bytes) {
     length += chunk.length;
     if (length > longestDocument)
-      throw fault(name, `as JSON-LD it may have at most ${longestDocument.toLocaleString('en')} bytes`);
+      throw fault(name, `as JSON-LD it may have at most ${countText(longestDocument)} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -1,10 +1,11 @@
 // Reads the entries of a catalogue from its bytes, one after the other: memory does not grow with the catalogue.
 import { Tokenizer, TokenParser, TokenType } from '@streamparser/json';
 import { CatalogueFaultError, errorMessage } from '../../model/errors.ts';
+import { countText } from '../../util/plural.ts';
 
 const newline = 10;
 
-/** Counts lines while chunks go by. Offsets that are requested must not go back behind the line of the last one. */
+/** Counts lines in a stream of chunks. Requested offsets must not precede the line of the last one. */
 class LineCounter {
   #chunk: Uint8Array = new Uint8Array();
   /** Offset of the chunk in the stream. */
@@ -25,7 +26,7 @@ class LineCounter {
     this.#chunk = chunk;
   }
 
-  /** The place of a byte of the present chunk; of a byte before it, the beginning of the chunk. */
+  /** The position of a byte of the current chunk; for a byte before it, the beginning of the chunk. */
   at(offset: number): { line: number; column: number } {
     this.#forward(offset);
     const from = Math.max(0, this.#lineStart - this.#base);
@@ -62,7 +63,7 @@ export interface CatalogueEntry {
   value: unknown;
 }
 
-/** What a catalogue may ask of our memory. */
+/** Limits on the memory that a catalogue takes. */
 export interface CatalogueLimits {
   /** Objects and lists inside each other. */
   depth: number;
@@ -74,7 +75,7 @@ export interface CatalogueLimits {
   entries: number;
 }
 
-/** Far above what catalogues of governments hold, far below what hurts: an entry may hold the outline of a country in full detail. */
+/** Far above what government catalogues hold (an entry may hold the detailed outline of a country), far below what exhausts memory. */
 export const catalogueLimits: CatalogueLimits = {
   depth: 40,
   entryValues: 2_000_000,
@@ -101,10 +102,10 @@ interface ReadOptions {
 
 /**
  * Yields the items of the lists `dataset` and `service` of a JSON object in UTF-8, with or without a byte order mark, and
- * those of the catalogues nested in it (`catalog`, `hasPart`); all else is passed over. `name` is in the messages: a
- * path or address.
+ * those of the catalogues nested in it (`catalog`, `hasPart`); everything else is skipped. Messages name `name`: a path
+ * or address.
  *
- * @throws CatalogueFaultError with the place where the document is no JSON, ends early, is beyond a limit, or has none of
+ * @throws CatalogueFaultError with the place where the document is not JSON, ends early, is beyond a limit, or has none of
  *   these lists; entries before that place have been yielded then.
  */
 export async function* readCatalogue(
@@ -176,7 +177,7 @@ class EntryReader {
     this.#guarded(() => this.#tokenizer.write(chunk));
     this.#read += chunk.length;
     if (this.#read - this.#offset > this.#limits.entryBytes) {
-      this.#fault(`a text or number is longer than ${this.#limits.entryBytes.toLocaleString('en')} bytes`);
+      this.#fault(`a text or number is longer than ${countText(this.#limits.entryBytes)} bytes`);
     }
     return this.#found;
   }
@@ -187,7 +188,7 @@ class EntryReader {
       const isInside = this.#frames.some(({ kind }) => kind === 'entries');
       this.#offset = this.#read;
       this.#fault(
-        `it ends early${isInside ? `, in or after entry ${this.#count + 1}` : ''}: ${this.#read.toLocaleString('en')} bytes were received, and it is incomplete`,
+        `it ends early${isInside ? `, in or after entry ${this.#count + 1}` : ''}: ${countText(this.#read)} bytes were received, and it is incomplete`,
         'fetch or write it again; nothing was published or removed',
       );
     }
@@ -260,9 +261,9 @@ class EntryReader {
     const { entryValues, entryBytes } = this.#limits;
     entry.values += valuesOf(token.token);
     const name = (): string => `entry ${this.#count + 1}`;
-    if (entry.values > entryValues) this.#fault(`${name()} has more than ${entryValues.toLocaleString('en')} values`);
+    if (entry.values > entryValues) this.#fault(`${name()} has more than ${countText(entryValues)} values`);
     if (token.offset - entry.offset > entryBytes)
-      this.#fault(`${name()} is longer than ${entryBytes.toLocaleString('en')} bytes`);
+      this.#fault(`${name()} is longer than ${countText(entryBytes)} bytes`);
     entry.parser.write(token as TokenOfParser);
     if (isOpening(token.token)) this.#checkDepth(++entry.depth);
     else if (isClosing(token.token)) entry.depth -= 1;
@@ -274,7 +275,7 @@ class EntryReader {
   #add(entry: Omit<CatalogueEntry, 'index'>): void {
     this.#count += 1;
     const most = this.#limits.entries;
-    if (this.#count > most) this.#fault(`it has more than ${most.toLocaleString('en')} entries`);
+    if (this.#count > most) this.#fault(`it has more than ${countText(most)} entries`);
     this.#found.push({ index: this.#count, ...entry });
   }
 
@@ -283,7 +284,7 @@ class EntryReader {
       this.#fault(`objects and lists are nested more than ${this.#limits.depth} levels deep`);
   }
 
-  /** Faults of the syntax come as errors of the parser, in its words. */
+  /** Runs the parser, whose errors become faults of the catalogue. */
   #guarded(work: () => void): void {
     try {
       work();

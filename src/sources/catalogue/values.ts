@@ -7,7 +7,7 @@ import type { NodeFields } from '../../model/wish.ts';
 import { decodedPart } from '../../util/http.ts';
 import { isObject } from '../../util/json.ts';
 
-/** True where nothing stands: null, empty text, an empty list or object. */
+/** True for null, blank text, an empty list or object, and lists of such. */
 export const isNothing = (value: unknown): boolean => {
   if (value === undefined || value === null) return true;
   if (typeof value === 'string') return value.trim() === '';
@@ -15,7 +15,7 @@ export const isNothing = (value: unknown): boolean => {
   return isObject(value) && Object.keys(value).length === 0;
 };
 
-/** Keys under which JSON-LD and DCAT-US 3.0 keep the words of an object, the best first. */
+/** Keys that hold the text of an object in JSON-LD and DCAT-US 3.0, the best first. */
 const wordKeys = ['@value', 'prefLabel', 'title', 'name', 'fn', 'label', 'notation', '@id', 'en'];
 
 /** Text of a value: text or number itself, the words of an object, of a list the first that has some; null for none. */
@@ -40,7 +40,7 @@ export const listOf = (value: unknown): unknown[] => {
   return list.filter((item) => !isNothing(item));
 };
 
-/** Texts of a value, without doubles. */
+/** Texts of a value, without duplicates. */
 export const textsOf = (value: unknown): string[] => [...new Set(listOf(value).flatMap((item) => textOf(item) ?? []))];
 
 /** Text on one line; blanks within a line stay as they are. */
@@ -80,10 +80,10 @@ const idText = (value: unknown): string | null => {
   return text === null || text.length > 2000 ? null : text;
 };
 
-/** What an address turned out to be. */
+/** A classified address. */
 type Address = { kind: 'web'; url: string } | { kind: 'other'; scheme: string } | { kind: 'none' };
 
-/** Judges an address: http(s) (blanks in it encoded), another scheme, or no address. */
+/** Classifies an address: http(s) (blanks in it encoded), another scheme, or no address. */
 export const addressOf = (text: string): Address => {
   if (!/^[a-z][a-z0-9+.-]*:/i.test(text) || !URL.canParse(text)) return { kind: 'none' };
   const url = new URL(text);
@@ -103,7 +103,7 @@ export const webAddressOf = (value: unknown): string | null => {
 const longestWord = 40;
 
 /**
- * The id of an identifier: itself where it is one (`cftc-dc1`), else some of its words with 16 digits of its hash, so
+ * The id of an identifier: itself where it can be one (`cftc-dc1`), else some of its words with 16 digits of its hash, so
  * that two identifiers never share an id.
  */
 export const idOfIdentifier = (identifier: string): string =>
@@ -119,7 +119,7 @@ export const idOfAddress = (url: string): string => {
 const hashed = (words: string, text: string): string =>
   `${words === '' ? 'x' : words}-${hash('sha256', text).slice(0, 16)}`;
 
-/** Lower-case letters and digits of a text, parted by single dashes; its end says more than its beginning. */
+/** Lower-case letters and digits of a text, separated by single dashes; a long text is cut at its less specific beginning. */
 const wordsOf = (text: string): string => {
   const words = text
     .normalize('NFKD')

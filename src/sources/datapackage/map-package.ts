@@ -20,7 +20,7 @@ export class PackageDraft implements PlacedValue {
   readonly value: Mapping & { resources: Mapping[] } = { resources: [] };
   /** What cannot be published. */
   readonly problems: FileProblem[] = [];
-  /** What is not taken over. */
+  /** What is ignored. */
   readonly remarks: string[] = [];
   readonly #document: YamlDocument;
   readonly #origins = new PathMap<Path>();
@@ -43,12 +43,12 @@ export class PackageDraft implements PlacedValue {
     return (key, value, from) => this.#put(resource, ['resources', at, key], value, from);
   }
 
-  /** Something of the package that cannot be published, at its place there. */
+  /** Reports something of the package that cannot be published, at its place there. */
   fault(origin: Path, message: string): void {
     this.problems.push(this.#document.problem(origin, message));
   }
 
-  /** Something of the package that is not taken over. */
+  /** Reports something of the package that is ignored. */
   remark(origin: Path, message: string): void {
     const { line } = this.#document.position(origin);
     this.remarks.push(`${this.#document.file}:${line}: ${origin.map(String).join('.')}: ${message}`);
@@ -88,7 +88,7 @@ export class PackageDraft implements PlacedValue {
 interface MapOptions {
   /** Name that stands for the package where it has none: that of its folder. */
   folder: string;
-  /** Which resources are mapped, of a package that only describes what has its id from elsewhere; all when absent. */
+  /** Which resources are mapped, of a package that only describes files with ids of their own; all when absent. */
   only?: (paths: string[]) => boolean;
 }
 
@@ -115,7 +115,7 @@ export const mapPackage = ({ value, document }: ReadPackage, { folder, only }: M
   return draft;
 };
 
-/** Properties that are mapped, or that say nothing to people. */
+/** Properties that are mapped, or that mean nothing to readers. */
 const understood = new Set([
   'name',
   'id',
@@ -167,7 +167,7 @@ const plainLicense = (name: string): string => {
   );
 };
 
-/** Who made it and who answers: contributors by their roles. */
+/** Author and contact, from the contributors by their roles. */
 const mapPeople = ({ contributors = [] }: PackageFile, draft: PackageDraft): void => {
   const people = contributors.map(({ title, email, role, roles = [], ...names }, index) => ({
     title: title?.trim() || nameOf(names),
@@ -234,7 +234,7 @@ const mapResource = (draft: PackageDraft, resource: PackageResource, origin: Pat
   if (schema !== null) set('schema', schema, [...origin, 'schema']);
   const steps = [...encodingSteps(draft, resource, origin), ...delimiterSteps(draft, resource, origin)];
   const isAsked = schema !== null || steps.some((step) => 'encoding' in step);
-  // A delimiter alone is found by itself, and the file goes as it is.
+  // A delimiter is detected anyway, so it alone is no reason to transform the file.
   if (isAsked && steps.length > 0) set('table', steps, [...origin, 'dialect']);
 };
 
@@ -295,7 +295,7 @@ const usual: Record<string, unknown> = {
   headerJoin: ' ',
 };
 
-/** The schema as tables are held against it: what it asks beyond that is reported, and those cells are not looked at. */
+/** The schema as far as tables are checked against it; the rest is reported, and those cells are not checked. */
 const tableSchemaOf = (draft: PackageDraft, schema: unknown, origin: Path): TableSchema | null => {
   if (schema === undefined) return null;
   if (!isObject(schema) || !Array.isArray(schema.fields) || schema.fields.length === 0) {

@@ -62,7 +62,7 @@ export interface ReadPackage {
 /** Largest description of a package, bytes. */
 const maxBytes = 8 * 1024 * 1024;
 
-/** In larger ones a fault is placed at the beginning: to know where every value stands takes a hundred times the memory. */
+/** In larger files a problem is placed at the beginning: positions of all values take a hundred times the memory. */
 const placedBytes = 1024 * 1024;
 
 /** Throws ManifestError with all problems at once, also when there is no such file. */
@@ -70,7 +70,7 @@ export const readPackage = async (file: string): Promise<ReadPackage> => {
   const text = await textOf(file);
   const value = parseJson(file, text);
   if (isDeeperThan(deepest, value)) throw refused([fileProblem(file, `the file nests deeper than ${deepest} levels`)]);
-  // JSON is YAML, whose reader knows the places; what it does not take (a key twice) is placed at the beginning.
+  // JSON is YAML, whose reader knows positions; where it refuses the file (a duplicate key), problems are at the beginning.
   const places =
     (text.length <= placedBytes ? parseYaml(text, file).document : null) ?? new YamlDocument(file, text, value, null);
   const checked = checkDocument(places, packageSchema, withoutNulls(value));
@@ -78,7 +78,7 @@ export const readPackage = async (file: string): Promise<ReadPackage> => {
   return { value: checked.value, document: places };
 };
 
-/** Programs write `null` for what is not there. */
+/** Some programs write `null` for missing values. */
 const withoutNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (value === null || typeof value !== 'object') return value;
@@ -86,7 +86,7 @@ const withoutNulls = (value: unknown): unknown => {
   return Object.fromEntries(said.map(([key, inner]) => [key, withoutNulls(inner)]));
 };
 
-/** Levels of nesting beyond which a description is none. */
+/** Deepest nesting of a description. */
 const deepest = 100;
 
 const refused = (problems: FileProblem[]): ManifestError =>
@@ -103,7 +103,7 @@ const parseJson = (file: string, text: string): unknown => {
     return JSON.parse(text);
   } catch (error) {
     const message = errorMessage(error);
-    // JSON.parse does not always say where; the reader of YAML, which stumbles over the same, does.
+    // JSON.parse does not always give a position; the YAML reader, which fails at the same place, does.
     const at = /line (\d+) column (\d+)/.exec(message)?.slice(1).map(Number);
     const place = text.length <= placedBytes ? parseYaml(text, file).problems[0] : undefined;
     const [line = place?.line ?? 1, column = place?.column ?? 1] = at ?? [];

@@ -90,7 +90,7 @@ export class Claimer {
     this.#busy.add(id);
     let taken: Taken | null = null;
     try {
-      // One that came, or was put back, since the file was checked goes along: alone it would speak for a later file.
+      // A marker that appeared since the file was checked is taken along: left alone it would vouch for a later file.
       const comesAlong = settler.marker === 'now' || (await isMarked(folders.inbox, path, marker));
       const moved = comesAlong ? path + marker : null;
       taken = await takeFile({ inbox: folders.inbox, dropped: path, folder, marker: moved });
@@ -182,7 +182,7 @@ export interface Unrecorded {
   folder: string;
 }
 
-/** What completing gave: the claims that now stand recorded, and the files that still move (or were taken over by another watcher). */
+/** Result of completing: the claims that are recorded now, and the files that still move (or that another watcher took over). */
 interface Completed {
   claims: Claim[];
   moving: Unrecorded[];

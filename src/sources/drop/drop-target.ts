@@ -89,7 +89,7 @@ export const placeRule = ({ files, marker, folders = [] }: PlaceOptions): ((path
   };
 };
 
-/** Returns which other path or folder is in a file's way, or null. Reads each folder once, so make a new one for each look. */
+/** Finds the other path or folder that gives the same id as a file, or null. Reads each folder once: make a new one for each scan. */
 export type CollisionFinder = (path: string, place: DropTarget) => Promise<string | null>;
 
 interface PlacedFile {
@@ -172,7 +172,7 @@ export const collisionFinder = (inbox: string, { placed, listed }: CollisionOpti
   };
 };
 
-/** See the head of this file; names are as the user wrote them. */
+/** Names in a dropped path, as the user wrote them. */
 interface DroppedNames {
   /** Folders that the manifest lists and that lie around the dataset, outermost first: `transport`, `transport/rail`. */
   around: string[];

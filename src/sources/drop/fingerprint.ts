@@ -54,7 +54,7 @@ const statRegular = async (path: string): Promise<StatFacts> => {
   return regular(path, stats);
 };
 
-/** Of the first `bytes` bytes, or of all when there are fewer; the caller looks whether that is the whole file. */
+/** sha256 of the first `bytes` bytes, or of all when there are fewer; the caller checks whether that is the whole file. */
 const hashFile = async (
   read: (chunk: Buffer, most: number) => Promise<{ bytesRead: number }>,
   bytes: number,

@@ -155,8 +155,8 @@ class InboxWatcher implements Inbox {
       poll: this.#options.settings.poll,
       depth: 2 + Math.max(0, ...listedFolders(this.#options.manifest.drop).map((path) => path.split('/').length)),
       onPath: (path) => {
-        const mended = this.#placed(path).kind === 'sidecar' ? this.#view.left.keys() : [];
-        this.#touch([path, ...mended]);
+        const fixed = this.#placed(path).kind === 'sidecar' ? this.#view.left.keys() : [];
+        this.#touch([path, ...fixed]);
       },
       onRemoved: () => this.#touch(this.#view.left.keys()),
       onError: (error) => {
@@ -248,12 +248,12 @@ class InboxWatcher implements Inbox {
       await this.#claimer.settleInSpool(folder, dropped, now());
       this.#log.info({ path: dropped, claim: basename(folder) }, 'resumed a claim that was not finished');
     }
-    await this.#adoptTold();
+    await this.#adoptAnnounced();
     this.#rescanAt = now() + this.#options.settings.rescanMs;
   }
 
   /** Hands over again what failed, and what a watcher claimed that died before it could announce it. */
-  async #adoptTold(): Promise<void> {
+  async #adoptAnnounced(): Promise<void> {
     const spooled = await listClaims(this.#folders.spool);
     this.#announcer.retry(spooled, now());
     for (const claim of spooled) {

@@ -11,7 +11,7 @@ import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
 export interface KeptSettings {
   /** Absolute; made at first use. */
   dir: string;
-  /** All files together; the longest kept go first. */
+  /** All files together; the oldest are removed first. */
   totalBytes: number;
   /** A larger file is not kept. */
   fileBytes: number;
@@ -44,7 +44,7 @@ const rescanMs = 60_000;
 /** False when the file has moved since its sha256 was made; nothing is left then. */
 const copyTo = async (part: string, { path, facts, content }: FileToKeep): Promise<boolean> => {
   if (content) {
-    // A few kilobytes into a folder of our own: to hand them to another thread takes longer than to write them.
+    // A few kilobytes into a folder of our own: handing them to another thread takes longer than writing them.
     writeFileSync(part, content);
     return true;
   }
@@ -55,9 +55,8 @@ const copyTo = async (part: string, { path, facts, content }: FileToKeep): Promi
 };
 
 /**
- * Keeps one file for each resource, as `<dir>/<portal>/<uuid>.<sha256>`: no folder for each, which would cost as much as
- * the copy. A copy and not a hard link, because whoever writes into the original afterwards would write into a link as
- * well; where the file system shares blocks (reflink) the copy costs none. Several workers of a host may share the
+ * Keeps one file for each resource, as `<dir>/<portal>/<uuid>.<sha256>`: a folder for each would cost as much as the
+ * copy. A copy and not a hard link, because a later write into the original would change a link as well; where the file system shares blocks (reflink) the copy costs none. Several workers of a host may share the
  * folder; the total then holds by about a minute.
  */
 export class KeptFiles {

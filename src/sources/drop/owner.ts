@@ -33,12 +33,13 @@ export const pairSpool = async (spool: string, id: string): Promise<void> => {
   );
 };
 
-/** A watcher that has not shown itself for this long (ms) is taken for dead wherever its process cannot be asked. */
+/** A watcher without a heartbeat for this long (ms) is considered dead where its process cannot be checked. */
 const silentMs = 60_000;
 const beatMs = 5000;
 
 const ownerSchema = z.object({ host: z.string(), pid: z.number().int() });
 
+/** Tokens of the live watchers of this process. */
 const livesHere = new Set<string>();
 
 /** Pids mean something only within one pid namespace of one host. */
@@ -59,7 +60,7 @@ const processLives = (pid: number): boolean => {
   }
 };
 
-/** A watcher's sign of life in the spool. */
+/** A watcher's heartbeat in the spool. */
 export interface Owner {
   /** Eight hex digits; part of the ids of this watcher's claims. */
   token: string;
@@ -68,7 +69,7 @@ export interface Owner {
   close(): Promise<void>;
 }
 
-/** Signs on in `<spool>/.owners` and beats there every 5 s until closed. */
+/** Registers in `<spool>/.owners` and renews its heartbeat there every 5 s until closed. */
 export const openOwner = async (spool: string): Promise<Owner> => {
   const folder = join(spool, '.owners');
   const token = randomBytes(4).toString('hex');
@@ -81,7 +82,7 @@ export const openOwner = async (spool: string): Promise<Owner> => {
   livesHere.add(token);
   const timer = setInterval(() => void writeFile(own, sign).catch(() => undefined), beatMs).unref();
 
-  /** Compared with our own beat, so that the clock of the file server is the only one. */
+  /** Compared with our own heartbeat, so that only the clock of the file server counts. */
   const wasSilent = async (path: string): Promise<boolean> => {
     await unless(writeFile(own, sign), ['ENOENT', 'EPERM', 'EACCES'], undefined);
     const [ours, theirs] = await Promise.all([

@@ -97,7 +97,7 @@ export class Settling {
 /** The callbacks of a watch. Paths are relative to the watched folder, with `/`. */
 interface WatchListener {
   onPath: (path: string) => void;
-  /** Something left the folder, so what stood in another file's way may be gone. */
+  /** Something left the folder, so a name that collided with another may be free. */
   onRemoved: () => void;
   onError: (error: unknown) => void;
 }
@@ -142,7 +142,7 @@ export class Announcer {
   readonly #failed = new Map<string, Claim>();
   #pending = new Map<string, Claim>();
   #first = Number.POSITIVE_INFINITY;
-  #telling: Promise<void> | null = null;
+  #reporting: Promise<void> | null = null;
 
   constructor(report: (claims: Claim[]) => Promise<void>, log: Log) {
     this.#report = report;
@@ -172,11 +172,11 @@ export class Announcer {
 
   /** Closes the present batch and announces it; one call at a time, `done` runs after it. */
   flush(done: () => void): void {
-    if (this.#pending.size === 0 || this.#telling !== null) return;
+    if (this.#pending.size === 0 || this.#reporting !== null) return;
     const batch = [...this.#pending.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     this.#pending = new Map();
-    this.#telling = this.#reportOf(batch).finally(() => {
-      this.#telling = null;
+    this.#reporting = this.#reportOf(batch).finally(() => {
+      this.#reporting = null;
       done();
     });
   }
@@ -193,6 +193,6 @@ export class Announcer {
 
   /** Resolves when no call is in progress. */
   async idle(): Promise<void> {
-    await this.#telling;
+    await this.#reporting;
   }
 }

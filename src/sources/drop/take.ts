@@ -7,7 +7,7 @@ import { linkReason } from './inbox-view.ts';
 import type { Owner } from './owner.ts';
 import { claimId, claimPaths, parseClaimId, readClaim, removeClaimFolder } from './spool.ts';
 
-/** What a claim by rename gave: the file is in the spool, another process was faster, or it stays with the reason. */
+/** Result of a claim by rename: the file is in the spool, another process was faster, or it stays for a reason. */
 export type Taken = { outcome: 'taken' | 'lost' } | { outcome: 'left'; reason: string };
 
 const lost: Taken = { outcome: 'lost' };
@@ -30,7 +30,7 @@ const leavesInbox = async (inbox: string, dropped: string): Promise<boolean> => 
   return folder !== dirname(join(root, dropped));
 };
 
-/** What is to be taken, and whereto. */
+/** What is to be taken, and where to. */
 interface TakeOptions {
   inbox: string;
   /** Path in the inbox, with `/`. */
@@ -43,7 +43,7 @@ interface TakeOptions {
 
 /**
  * Moves the marker, then the file, so that a marker never outlives its file. A kill between the two leaves the marker in the
- * spool, whence `unfinished.ts` puts it back.
+ * spool, from where {@link adoptUnfinished} puts it back.
  */
 const moveIn = async ({ inbox, dropped, folder, marker }: TakeOptions): Promise<Taken> => {
   const paths = claimPaths(folder, dropped);
@@ -57,7 +57,7 @@ const moveIn = async ({ inbox, dropped, folder, marker }: TakeOptions): Promise<
   }
   await rename(file, paths.file);
   if ((await lstat(paths.file)).isFile()) return { outcome: 'taken' };
-  await moveWithoutReplacing(paths.file, file); // it was swapped for a link or pipe under our hands
+  await moveWithoutReplacing(paths.file, file); // a link or pipe had replaced it meanwhile
   return { outcome: 'left', reason: linkReason };
 };
 

@@ -19,12 +19,12 @@ const gzipTypes = new Set([
 ]);
 const gzipName = /\.(gz|tgz)$/i;
 
-/** Encodings to ask for: none for a file that is compressed by itself, so that nothing is compressed twice. */
+/** Encodings to request: none for a file that is compressed itself, so that nothing is compressed twice. */
 export const acceptEncoding = (name: string | null): string =>
   gzipName.test(name ?? '') ? 'identity' : 'gzip, br, deflate';
 
 /**
- * The encodings to take off, outermost first. A gzip file that its server labels as an encoding of what is inside (as is
+ * The encodings to decode, outermost first. A gzip file that its server declares as an encoding of its content (as is
  * usual for `.csv.gz`) stays as it is.
  */
 export const encodingsOf = (
@@ -46,7 +46,7 @@ const maxEncodings = 2;
 const maxRatio = 300;
 const ratioFromBytes = 64 * 1024 * 1024;
 
-/** Streams that take the encodings off. `where` begins the message of the error for encodings that are not known. */
+/** Streams that decode the encodings. `where` begins the message of the error for unknown ones. */
 export const decodersFor = (encodings: readonly string[], where: string): Transform[] => {
   if (encodings.length > maxEncodings) throw unknownEncoding(where, encodings.join(', '));
   return encodings.map((encoding) => {
@@ -57,7 +57,7 @@ export const decodersFor = (encodings: readonly string[], where: string): Transf
   });
 };
 
-/** True when what was sent grew as only a decompression bomb does. */
+/** True when the content grew as only a decompression bomb does. */
 const isBomb = (sentBytes: number, decodedBytes: number): boolean =>
   decodedBytes > ratioFromBytes && decodedBytes > sentBytes * maxRatio;
 
@@ -96,7 +96,7 @@ export const wrongType = (type: string | null, { name }: Expectation, where: str
 
 const maxWords = 120;
 
-/** Words of a stranger on one line without control characters, shortened. */
+/** Untrusted text on one line without control characters, shortened. */
 const printable = (text: string): string => {
   const line = text.replace(/[\p{C}\s]+/gu, ' ').trim();
   return line.length > maxWords ? `${line.slice(0, maxWords - 1)}…` : line;
@@ -107,11 +107,11 @@ const pageTypes = new Set(['text/html', 'application/xhtml+xml']);
 const separatedName = /\.(?:csv|tsv)$/i;
 const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
 
-/** So much is held back before it must be clear what it is; a page is read until its title ends. */
+/** Bytes that are held back until it is clear what they are; a page is read until its title ends. */
 const startBytes = 1024;
 const titleBytes = 64 * 1024;
 
-/** Looks at the beginning of a body for something else than the data that was expected. */
+/** Checks the beginning of a body for anything but the expected data. */
 export class PageWatch {
   private readonly held: Uint8Array[] = [];
   private heldBytes = 0;
@@ -140,7 +140,7 @@ export class PageWatch {
     return this.passed(this.heldBytes >= titleBytes);
   }
 
-  /** The end of the body; as {@link take}. */
+  /** Ends the body; otherwise as {@link take}. */
   end(): Uint8Array[] {
     if (this.verdict === 'unknown') this.judge(true);
     return this.passed(true);
@@ -160,7 +160,7 @@ export class PageWatch {
     );
   }
 
-  /** Most data is known by its first character; for what begins with a tag, `isEnough` must be there. */
+  /** Most data is recognised by its first character; what begins with a tag, once `isEnough` of it is there. */
   private judge(isEnough: boolean): void {
     const start = this.text()
       .replace(/^\uFEFF/, '')
@@ -179,7 +179,7 @@ export class PageWatch {
   }
 }
 
-/** A label alone is not believed: some servers label everything as HTML. */
+/** A media type alone is not trusted: some servers label everything as HTML. */
 const isPage = (start: string, isLabelled: boolean): boolean => {
   const tag = firstTag(start);
   return /^<(?:!doctype html|html|head|body|title)\b/i.test(tag) || (isLabelled && /^<(?!\?xml)/.test(start));
@@ -210,7 +210,7 @@ const titleOf = (text: string): string | null => {
 /** Where the bytes come from, what they pass, and where they go. */
 interface Flow {
   answer: Answer;
-  /** Take off the encodings, in their order. */
+  /** Decode the encodings, in their order. */
   decoders: Transform[];
   /** Null where the beginning was checked by an earlier fetch. */
   watch: PageWatch | null;
@@ -219,7 +219,7 @@ interface Flow {
   total: number | null;
 }
 
-/** What bounds the flow, and who learns how far it is. */
+/** What limits the flow, and who gets its progress. */
 interface PumpOptions {
   limits: Pick<FetchPolicy, 'maxBytes' | 'bodyMs'>;
   signal: AbortSignal;
@@ -230,7 +230,7 @@ interface PumpOptions {
 const reportEveryMs = 15_000;
 
 /**
- * Lets the body flow to its end. Memory is that of a few chunks.
+ * Pumps the body to its end, with memory for a few chunks.
  * @throws SourceRefusedError for what is too large, a bomb or a page; SourceUnreachableError for a body that trickles;
  *   what the network or a decoder throws
  */
@@ -276,7 +276,7 @@ export async function* boundedBody(
   });
   const silence = watchSilence({ body, where }, limits.bodyMs, () => sent);
   try {
-    piped([body, count, ...decoders], () => undefined); // what is read below throws what went wrong
+    piped([body, count, ...decoders], () => undefined); // the loop below throws what went wrong
     for await (const chunk of decoders.at(-1) ?? count) {
       bytes += chunk.length;
       if (bytes > limits.maxBytes) throw tooLarge(where, `at least ${bytes} bytes`, limits.maxBytes);
@@ -314,10 +314,10 @@ const sinkOf = (write: (chunk: Uint8Array) => Promise<void>, end: () => Promise<
     },
   });
 
-/** Fewer bytes than this in one span of silence are silence. */
+/** Fewer bytes than this within the time count as silence. */
 const leastBytes = 512;
 
-/** Ends a body that trickles: a server may not hold a worker with a byte a minute. */
+/** Ends a body that trickles: a server must not block a worker with a byte a minute. */
 const watchSilence = (
   { body, where }: { body: Readable; where: string },
   ms: number,

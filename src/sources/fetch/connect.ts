@@ -89,7 +89,7 @@ const globalV6 = '2000::/3';
 /** An IPv4 address behind a translator, as the names of IPv6-only networks give it (RFC 6052). */
 const nat64 = '64:ff9b::/96';
 
-/** Says what is wrong with an address: `a loopback address`; null when it may be reached. */
+/** What is wrong with an address, such as `a loopback address`; null when it may be reached. */
 export type AddressGuard = (host: string, address: string) => string | null;
 
 /**

@@ -23,7 +23,7 @@ import {
   validatorsOf,
 } from './response-headers.ts';
 
-/** What a look at an address finds out without fetching it. */
+/** What is found out about an address without fetching it. */
 type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | null; validators: Validators };
 
 /** Fetches under one policy, which limits the requests to each host over all its calls. `close()` when done. */
@@ -41,12 +41,12 @@ export class Fetcher {
 
   /**
    * Fetches `url` into the file `into` (absolute; folders are made). What an interrupted fetch left in `<into>.part` is
-   * gone on with when the server offers ranges and still has the same version. `into` is replaced at once, by a whole file
+   * resumed if the server offers ranges and still has the same version. `into` is replaced at once, by a whole file
    * that is on the disk, or not at all. `unchanged` leaves everything as it was.
    *
    * @throws SourceMissingError when the address is gone (404, 410)
    * @throws SourceRefusedError when it must not be fetched: a private address, a limit, a web page instead of data
-   * @throws SourceUnreachableError when it may work later; what came so far is kept
+   * @throws SourceUnreachableError when a later attempt may succeed; what came so far is kept
    */
   async toFile(url: string, into: string, options: FetchOptions): Promise<Fetched> {
     const before = this.busy.get(into) ?? Promise.resolve();
@@ -174,7 +174,7 @@ interface Task {
   validators: Validators;
 }
 
-/** True when nothing of what came so far will be of use. */
+/** True when what came so far is of no use. */
 const isFinal = (error: unknown): boolean => error instanceof SluiceError && !(error instanceof SourceUnreachableError);
 
 /** Faults that are not of the network: the state folder cannot be written. */

@@ -59,8 +59,8 @@ export class FetchedFiles {
 
   /**
    * Fetches what is wanted, or resolves with `unchanged` where the published version is the present one. A whole file that
-   * lies here already is taken: at once by the job that fetched it, by others when its server says that it is current. What
-   * an attempt that was killed left half is gone on with. Throws as {@link Fetcher.toFile}.
+   * is here already is used: at once by the job that fetched it, by others if its server confirms that it is current. What
+   * a killed attempt left is resumed. Throws as {@link Fetcher.toFile}.
    */
   async get(
     wanted: Wanted,
@@ -85,7 +85,7 @@ export class FetchedFiles {
     return await this.note(folder, { url: wanted.url, by: wanted.by, ...facts });
   }
 
-  /** Removes what lies here for a resource, once it is published. */
+  /** Removes the files of a resource, once it is published. */
   async remove(of: Pick<Wanted, 'portal' | 'uuid'>): Promise<void> {
     await rm(this.folderOf(of), { recursive: true, force: true });
   }
@@ -112,7 +112,7 @@ export class FetchedFiles {
     return note;
   }
 
-  /** Removes the folders of resources that were given up. Never rejects: it is done again by the next process. */
+  /** Removes the folders of resources that were given up. Errors of the file system are left to the next process. */
   private async sweep(): Promise<void> {
     try {
       for (const portal of await readdir(this.dir)) {
@@ -127,7 +127,7 @@ export class FetchedFiles {
   }
 }
 
-/** The types that a server is asked for: the one that the name promises, and anything else after it. */
+/** The Accept header for a file: the type that the name suggests, then anything else. */
 export const acceptFor = (name: string): string => {
   const type = contentTypeOf(name);
   return type === 'application/octet-stream' ? '*/*' : `${type}, */*;q=0.5`;

@@ -16,7 +16,7 @@ import {
 import { type FetchPolicy, networkFailure, shown } from './policy.ts';
 import { oneOf } from './response-headers.ts';
 
-/** A shorter wait that a host asked for is waited for in place; a longer one is left to the retry of the job. */
+/** A shorter pause that a host requested is waited out here; a longer one is left to the retry of the job. */
 const longestWaitMs = 5_000;
 
 /** Turns of requests by host, in this process. */
@@ -32,7 +32,7 @@ class Pace {
 
   /**
    * Resolves when the next request to a host may be sent.
-   * @throws SourceUnreachableError while the host is left alone for longer than a few seconds
+   * @throws SourceUnreachableError while the host is paused for longer than a few seconds
    */
   async turn(host: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
@@ -50,7 +50,7 @@ class Pace {
     if (at > now) await pause(at - now, signal);
   }
 
-  /** Leaves a host alone for `ms` milliseconds; `why` goes on after its name: `requested a pause`. */
+  /** Pauses a host for `ms` milliseconds; `why` follows its name: `requested a pause`. */
   quiet(host: string, ms: number, why: string): void {
     const until = Date.now() + ms;
     if (until > (this.quiets.get(host)?.until ?? 0)) this.quiets.set(host, { until, why });
@@ -67,9 +67,9 @@ export interface Answer {
   where: string;
 }
 
-/** How one question is put. */
+/** One request for an address. */
 interface Question {
-  /** Headers for the request to an address; asked again after each redirect. */
+  /** Headers for the request to an address; called again after each redirect. */
   headersFor(url: URL): Record<string, string>;
   signal: AbortSignal;
   log?: Log | undefined;
@@ -148,7 +148,7 @@ export class GuardedClient {
     return reply.statusCode;
   }
 
-  /** Notes what a host asked for by Retry-After and returns it. */
+  /** Pauses a host that sent Retry-After, and returns the milliseconds that it asked for. */
   heed(answer: Answer): number | undefined {
     const ms = retryAfterMs(oneOf(answer.headers['retry-after']), Date.now());
     if (ms !== undefined) this.pace.quiet(answer.url.host, ms, 'requested a pause');
@@ -176,19 +176,19 @@ export class GuardedClient {
       return reply;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      // The next requests to a dead host need not wait as long for the same end.
+      // Further requests to a dead host need not run into the same time-out.
       if (isDead(error)) this.pace.quiet(url.host, deadMs, 'was unreachable a moment ago');
       throw error instanceof SourceRefusedError ? inPlace(where, error) : networkFailure(where, error);
     }
   }
 
   /**
-   * A proxy finds the address of a name by itself, so the name is judged here as far as it is known here. Where it is not,
-   * the proxy must keep away from what lies inside.
+   * A proxy resolves names itself, so a name is checked here only as far as it resolves here. For other names, the proxy
+   * must block internal addresses.
    */
   private async judgeName(url: URL, where: string): Promise<void> {
     const { hostname } = url;
-    // Where only the proxy knows names, asking for each of them again takes seconds every time.
+    // Where only the proxy resolves names, every lookup here takes seconds.
     if ((this.unknownUntil.get(hostname) ?? 0) > Date.now()) return;
     const refusal = await refusalOfName(this.guard, hostname, this.lookup);
     if (refusal === 'unknown') this.unknownUntil.set(hostname, Date.now() + unknownMs);
@@ -219,7 +219,7 @@ export class GuardedClient {
   }
 }
 
-/** Lets go of an answer: what is small is read to its end, so that the connection serves the next request. */
+/** Releases an answer: a small rest is read to its end, so that the connection can be reused. */
 export const release = (body: Answer['body']): void => {
   body.on('error', () => undefined);
   void body.dump({ limit: 64 * 1024 }).catch(() => undefined);
@@ -230,7 +230,7 @@ const deadMs = 10_000;
 const isDead = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'UND_ERR_CONNECT_TIMEOUT';
 
-/** How long a name that only a proxy knows is not looked up again. */
+/** How long a name that only a proxy resolves is not looked up again (ms). */
 const unknownMs = 60_000;
 
 const redirects = new Set([301, 302, 303, 307, 308]);

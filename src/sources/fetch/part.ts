@@ -24,13 +24,13 @@ type Note = z.infer<typeof noteSchema>;
 
 /** What an earlier, interrupted fetch left behind. */
 export interface LeftPart {
-  /** Bytes to go on from. */
+  /** Bytes to resume after. */
   bytes: number;
-  /** For If-Range; null where nothing can be gone on with, as after an encoded fetch. */
+  /** For If-Range; null where nothing can be resumed, as after an encoded fetch. */
   validator: string | null;
 }
 
-/** Looks at what an earlier fetch of `url` left beside `into`; rubbish is removed. */
+/** What an earlier fetch of `url` left beside `into`; a part that is of no use is removed. */
 export const leftPart = async (into: string, url: string): Promise<LeftPart | null> => {
   const note = await readNote(into);
   const size = (await unless(stat(partOf(into)), ['ENOENT', 'ENOTDIR'], null))?.size ?? 0;
@@ -81,7 +81,7 @@ export class Part {
   }
 
   /**
-   * Goes on after the first `bytes` bytes, which are hashed again. What is behind them is written over, not cut off:
+   * Resumes after the first `bytes` bytes, which are hashed again. What follows them is overwritten, not truncated:
    * another process that resumes the same version writes the same bytes to the same places.
    */
   static async resume(into: string, note: Omit<Note, 'safeBytes'>, bytes: number, signal: AbortSignal): Promise<Part> {
@@ -121,7 +121,7 @@ export class Part {
 
   /** Makes the part the file, at once and durably; resolves with what is in it. */
   async finish(): Promise<{ bytes: number; sha256: string }> {
-    // An unguessable name: what is proven to be ours there cannot be exchanged before it gets its place.
+    // An unguessable name: what is proven to be ours there cannot be replaced before the last rename.
     const whole = `${this.into}.${randomBytes(6).toString('hex')}`;
     try {
       await this.stopNoting();
@@ -142,7 +142,7 @@ export class Part {
     return { bytes: this.size, sha256: this.hash.digest('hex') };
   }
 
-  /** Leaves the part for a later fetch to go on with, where that is possible. Never rejects. */
+  /** Leaves the part for a later fetch to resume, where that is possible. Never rejects. */
   async keep(): Promise<void> {
     try {
       await this.stopNoting();
@@ -155,14 +155,14 @@ export class Part {
     }
   }
 
-  /** Throws the part away. */
+  /** Removes the part. */
   async discard(): Promise<void> {
     await this.stopNoting();
     await this.handle.close();
     await discardPart(this.into);
   }
 
-  /** Notes what is safe while more comes in. A fault shows at the next write, or costs what came since the last note. */
+  /** Notes what is safe while more comes in. A failure shows at the next write, or loses what came since the last note. */
   private noteSoon(): void {
     if (this.note.validator === null || this.noting !== null || this.size === this.notedBytes) return;
     this.noting = this.noteSafe()

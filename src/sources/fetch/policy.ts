@@ -5,7 +5,7 @@ import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableE
 import type { Log } from '../../model/log.ts';
 import { certificateFault, innermostFault } from '../../util/http.ts';
 
-/** Limits and manners of all fetches; from `sources` of the configuration. */
+/** Limits of all fetches, from `sources` of the configuration. */
 export interface FetchPolicy {
   /** Addresses, CIDRs and host names that may be private. */
   allowPrivate: readonly string[];
@@ -23,7 +23,7 @@ export interface FetchPolicy {
   proxy?: ProxyPolicy | null;
 }
 
-/** As the usual variables of the environment say it; '' where one is not set. */
+/** Proxies by the usual variables of the environment; '' where one is not set. */
 export interface ProxyPolicy {
   http: string;
   https: string;
@@ -53,11 +53,11 @@ export interface FetchOptions {
   /** File name the content is meant for, before that of the server: says what it should be. */
   name?: string;
   log?: Log;
-  /** Gets a line for people now and then: that a fetch continues where another broke, and how far a long one is. */
+  /** Gets a line for people now and then: that an interrupted fetch is resumed, and the progress of a long one. */
   report?: (line: string) => void;
 }
 
-/** A whole file at `path`, or the word that the known version is still the present one. */
+/** A whole file at `path`, or that the known version is still current. */
 export type Fetched =
   | { status: 'unchanged' }
   | {
@@ -80,7 +80,7 @@ export const shown = (url: URL): string => `${url.origin}${url.pathname}${url.se
 
 const transient = new Set([408, 425, 429]);
 
-/** The error for a status that brings no file. `where` is the address as it is shown. */
+/** The error for a status without a file. `where` is the address as it is shown. */
 export const statusFailure = (where: string, status: number, retryAfter: number | undefined): SluiceError => {
   const text = `${where} answered ${status}${names[status] === undefined ? '' : ` ${names[status]}`}`;
   if (transient.has(status) || status >= 500) {
@@ -115,7 +115,7 @@ const names: Record<number, string> = {
   504: '(gateway time-out)',
 };
 
-/** The error for a fetch that broke; our own errors and bugs as they are. */
+/** The error for a fetch that failed; our own errors and bugs unchanged. */
 export const networkFailure = (where: string, cause: unknown): unknown => {
   if (cause instanceof SluiceError || !(cause instanceof Error)) return cause;
   const { code, message } = innermostFault(cause);

@@ -31,7 +31,7 @@ export const conditions = (known: Validators | null, url: URL): Record<string, s
   };
 };
 
-/** True when a full reply is of the known version after all, as servers answer that know no conditions. */
+/** True when a full reply is the known version after all, as from servers that ignore conditions. */
 export const isSameVersion = (known: Validators | null, found: Validators): boolean => {
   if (known === null || (known.finalUrl !== undefined && known.finalUrl !== found.finalUrl)) return false;
   if (known.etag !== null || found.etag !== null) return known.etag === found.etag;

@@ -36,7 +36,7 @@ export const gatherPackages = async (manifest: PackageManifest): Promise<Gathere
   return gathered;
 };
 
-/** Paths as they are, patterns as what they match now, sorted; a pattern that matches nothing may be a slip of the pen. */
+/** Paths as they are, patterns as what they match now, sorted; a pattern that matches nothing may be a typo. */
 const filesOf = async (paths: string[], remarks: string[]): Promise<string[]> => {
   const files = new Set<string>();
   for (const path of paths) {

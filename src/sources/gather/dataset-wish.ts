@@ -1,4 +1,4 @@
-// The wishes of datasets that are written down, their fingerprints, and entries that cannot be published.
+// The wishes of datasets, their fingerprints, and entries that cannot be published.
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
@@ -44,10 +44,10 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: Im
   return { fingerprint, ...recipe, fault: faults[0] ?? null };
 };
 
-/** Names of texts, and of archives that may hold one. */
+/** Names of text files, and of archives that may hold one. */
 const textTable = /\.(?:(?:csv|tsv|txt|tab)(?:\.gz)?|zip)$/i;
 
-/** The steps of a table, with those about its input that are beside them; a step of the same name counts more. */
+/** The steps of a table after the input keys beside them; a step of the same name takes precedence. */
 const stepsOf = ({ encoding, skipRows, table = [] }: TableDetails, name: string): Step[] => {
   if (!textTable.test(name)) return table;
   const has = (key: keyof Step): boolean => table.some((step) => step[key] !== undefined);
@@ -122,7 +122,7 @@ export interface GatheredList {
   wishes: DatasetWish[];
   /** Faulty datasets; what they published before stays as it is. */
   skipped: SkippedEntry[];
-  /** What is not taken over, or published otherwise than it is in the list. */
+  /** What is not published, or not as it is in the list. */
   remarks: string[];
   /** Every fault with its place. */
   problems: FileProblem[];
@@ -131,7 +131,7 @@ export interface GatheredList {
 /** Whether a key that the source does not name belongs to a faulty entry: certainly, possibly, or not at all. */
 export type Sparing = (key: string) => 'certain' | 'possible' | 'none';
 
-/** What is spared because of faulty entries: it is not missing whatever the other entries say. */
+/** What faulty entries spare: it does not count as missing. */
 export const sparedBy = (skipped: readonly SkippedEntry[]): Sparing => {
   const unknown = skipped.filter(({ isKnown }) => !isKnown).map(({ key }) => key);
   const isAny = unknown.some((key) => kindOfKey(key) === 'dataset');
@@ -143,7 +143,7 @@ export const sparedBy = (skipped: readonly SkippedEntry[]): Sparing => {
   };
 };
 
-/** Whose names begin the keys. */
+/** The manifest whose name begins the keys. */
 export type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;
 
 /**
@@ -210,6 +210,6 @@ const resourceWish = (
   };
 };
 
-/** Every dataset that is written down in the manifest, in its order; none in one of another kind, which has its own gathering. */
+/** The wishes of the datasets listed in a manifest, in its order; none for the other kinds, which are gathered elsewhere. */
 export const gatherManifest = async (manifest: Manifest): Promise<DatasetWish[]> =>
   'datasets' in manifest ? manifest.datasets.map((dataset) => datasetWish(manifest, dataset)) : [];

@@ -124,7 +124,7 @@ async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
 
 const [newline, carriageReturn] = [0x0a, 0x0d];
 
-/** The delimiter that stands most often in the heading, outside quotes. */
+/** The delimiter that occurs most often in the heading, outside quotes. */
 const delimiterOf = (body: Buffer): string => {
   const [heading = ''] = body
     .subarray(0, 64 * 1024)
@@ -169,7 +169,7 @@ const cellsOf = (value: object, prefix: string, isWhole: (name: string) => boole
     return item === null || item === '' ? [] : [{ heading, value: item, column: 1 }];
   });
 
-/** Levels of nesting beyond which a row is none. */
+/** Deepest nesting of a row. */
 const deepest = 100;
 
 /** `dataset.contact.name` is the longest kind of name. */
