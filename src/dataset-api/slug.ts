@@ -13,6 +13,9 @@ export const slugOf = (name: string): string | null => {
   return idPattern.test(slug) ? slug : null;
 };
 
+/** The name itself where it is an id, else an id made of it; null when none can be made. */
+export const idOfName = (name: string): string | null => (idPattern.test(name) ? name : slugOf(name));
+
 /** The title that a name gives: `city-budget` -> `City budget`. */
 export const titleOfName = (name: string): string => {
   const words = name.replaceAll(/[-_\s\p{C}]+/gu, ' ').trim();

@@ -4,7 +4,7 @@ import type { Reason } from './report.ts';
 /** What an error carries beside its message. */
 interface ErrorDetails {
   /** One sentence that says what to do now. */
-  hint?: string;
+  hint?: string | undefined;
   cause?: unknown;
   /** Where in a file, from 1; absent where the file as a whole is meant. */
   line?: number | undefined;

@@ -40,6 +40,19 @@ export const eachAtOnce = async <T>(
   if (failures.length > 0) throw failures[0];
 };
 
+/** Runs `work` for each of `all` in batches of `atOnce`; results in the order of the items. */
+export const mapInBatches = async <T, R>(
+  all: readonly T[],
+  atOnce: number,
+  work: (each: T) => Promise<R>,
+): Promise<R[]> => {
+  const results: R[] = [];
+  for (let at = 0; at < all.length; at += atOnce) {
+    results.push(...(await Promise.all(all.slice(at, at + atOnce).map(work))));
+  }
+  return results;
+};
+
 /** Counts requests in flight. Whoever acquires a slot releases it. */
 export class Semaphore {
   #free: number;

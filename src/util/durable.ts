@@ -7,6 +7,9 @@ import { basename, dirname, join } from 'node:path';
 export const isErrno = (error: unknown, ...codes: string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
+/** Codes of a path at which nothing is. */
+export const gone = ['ENOENT', 'ENOTDIR'];
+
 /** Resolves with the fallback when `pending` fails with one of `codes`; other failures pass through. */
 export const unless = async <T, F>(pending: Promise<T>, codes: string[], fallback: F): Promise<T | F> => {
   try {
@@ -18,8 +21,7 @@ export const unless = async <T, F>(pending: Promise<T>, codes: string[], fallbac
 };
 
 /** True when something (a symbolic link counts) is at `path`. */
-export const exists = async (path: string): Promise<boolean> =>
-  (await unless(lstat(path), ['ENOENT', 'ENOTDIR'], null)) !== null;
+export const exists = async (path: string): Promise<boolean> => (await unless(lstat(path), gone, null)) !== null;
 
 /** Makes the names in a folder survive a power cut; file systems that cannot sync folders are left alone. */
 export const syncFolder = async (path: string): Promise<void> => {

@@ -16,7 +16,7 @@ import {
   type EntryNames,
   namesOf,
 } from './entry.ts';
-import { looked, readJsonLd } from './json-ld.ts';
+import { detectJsonLd, readJsonLd } from './json-ld.ts';
 import { type CatalogueLimits, readCatalogue } from './read-catalogue.ts';
 import { idOfIdentifier } from './values.ts';
 
@@ -124,7 +124,7 @@ export const gatherCatalogue = async (
   const gathering = new Gathering(manifest);
   const passedOver = (key: string): void => gathering.passOver(key);
   const { from } = manifest.catalogue;
-  const { isJsonLd, all } = await looked(bytes);
+  const { isJsonLd, all } = await detectJsonLd(bytes);
   const entries = isJsonLd ? await readJsonLd(all, from) : readCatalogue(all, from, { limits, passedOver });
   for await (const entry of entries) {
     for (const described of describedIn(entry)) {

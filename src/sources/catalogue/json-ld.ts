@@ -22,7 +22,7 @@ const pool = new WorkerPool<JsonLdTask, JsonLdAnswer>({
  * Tells JSON-LD from a data.json by its beginning: a list of nodes, a `@graph`, or `dcat:dataset` in place of `dataset`.
  * `all` yields the bytes from the beginning.
  */
-export const looked = async (
+export const detectJsonLd = async (
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<{ isJsonLd: boolean; all: AsyncIterable<Uint8Array> }> => {
   const source = bytes[Symbol.asyncIterator]();
@@ -93,13 +93,5 @@ const endOfThread = (cause: unknown, name: string): unknown => {
 const fault = (
   name: string,
   what: string,
-  { hint = '', cause }: { hint?: string | undefined; cause?: unknown } = {},
-): CatalogueFaultError =>
-  new CatalogueFaultError(
-    what,
-    { name, line: 1, column: 1 },
-    {
-      hint: hint || 'nothing was published or removed',
-      ...(cause === undefined ? {} : { cause }),
-    },
-  );
+  { hint = 'nothing was published or removed', cause }: { hint?: string | undefined; cause?: unknown } = {},
+): CatalogueFaultError => new CatalogueFaultError(what, { name, line: 1, column: 1 }, { hint, cause });

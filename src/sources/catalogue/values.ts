@@ -143,21 +143,13 @@ export class Draft {
   readonly metadata: Mutable<DatasetMetadata> = {};
   /** Node fields that have no friendly key. */
   readonly fields: NodeFields = {};
-  readonly #info: Record<string, string> = {};
-  readonly #remark: Remark;
+  /** What the portal shows as further facts about the dataset. */
+  readonly info: Record<string, string> = {};
+  /** Reports that a part is not published as it stands. */
+  readonly remark: Remark;
 
   constructor(remark: Remark) {
-    this.#remark = remark;
-  }
-
-  /** What the portal shows as further facts about the dataset. */
-  get info(): Record<string, string> {
-    return this.#info;
-  }
-
-  /** Reports that `part` is not published as it stands. */
-  remark(part: string, what: string): void {
-    this.#remark(part, what);
+    this.remark = remark;
   }
 
   /** One line of text that fits a plain field; what is too long is cut, with a remark. */
@@ -169,6 +161,6 @@ export class Draft {
   addInfo(part: string, name: string, text: string): void {
     const isAddress = /^[a-z]+:\/\//i.test(text);
     if (isAddress && text.length > longestText) this.remark(part, 'left out: the address is too long for the portal');
-    else this.#info[name] = this.short(part, text);
+    else this.info[name] = this.short(part, text);
   }
 }

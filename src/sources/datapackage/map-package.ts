@@ -1,9 +1,8 @@
 // Maps the properties of a data package and its resources to a manifest. The table is in docs/how-to/datapackage.md.
 import { basename, isAbsolute } from 'node:path';
-import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
+import { idOfName, titleOfName } from '../../dataset-api/slug.ts';
 import { licenseCode } from '../../dataset-api/values.ts';
 import { type FileProblem, fileProblem } from '../../model/errors.ts';
-import { idPattern } from '../../model/key.ts';
 import { encodings } from '../../model/recipe/encodings.ts';
 import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
@@ -96,10 +95,10 @@ interface MapOptions {
 export const mapPackage = ({ value, document }: ReadPackage, { folder, only }: MapOptions): PackageDraft => {
   const draft = new PackageDraft(document);
   const name = value.name ?? folder;
-  const id = idPattern.test(name) ? name : slugOf(name);
+  const id = idOfName(name);
   if (id === null && !only) draft.fault(['name'], `cannot derive an id from \`${name}\``);
   draft.set('id', id ?? 'package', ['name']);
-  draft.set('title', value.title?.replaceAll(/\s+/g, ' ').trim() || titleOfName(name), ['title']);
+  draft.set('title', oneLine(value.title) || titleOfName(name), ['title']);
   draft.set('description', value.description, ['description']);
   draft.set('tags', tagsOf(value), ['keywords']);
   mapHomepage(value, draft);
@@ -114,6 +113,8 @@ export const mapPackage = ({ value, document }: ReadPackage, { folder, only }: M
   }
   return draft;
 };
+
+const oneLine = (text: string | undefined): string | undefined => text?.replaceAll(/\s+/g, ' ').trim();
 
 /** Properties that are mapped, or that mean nothing to readers. */
 const understood = new Set([
@@ -222,10 +223,10 @@ const mapResource = (draft: PackageDraft, resource: PackageResource, origin: Pat
   const set = draft.addResource(origin);
   const base = basename(path.split(/[?#]/, 1)[0] ?? path);
   const name = resource.name ?? base.replace(/(?<=.)\.[^.]*$/, '');
-  const id = idPattern.test(name) ? name : slugOf(name);
+  const id = idOfName(name);
   if (id === null) draft.fault([...origin, 'name'], `cannot derive an id from \`${name}\``);
   set('id', id ?? 'resource', [...origin, 'name']);
-  set('title', resource.title?.replaceAll(/\s+/g, ' ').trim() || undefined, [...origin, 'title']);
+  set('title', oneLine(resource.title), [...origin, 'title']);
   set('description', resource.description, [...origin, 'description']);
   set('format', resource.format, [...origin, 'format']);
   set(isAddress(path) ? 'url' : 'file', path, [...origin, 'path']);

@@ -5,7 +5,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { SourceChangedError, SourceMissingError } from '../../model/errors.ts';
 import type { SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { Log } from '../../model/log.ts';
-import { unless } from '../../util/durable.ts';
+import { mapInBatches } from '../../util/concurrency.ts';
+import { gone, unless } from '../../util/durable.ts';
 import { type CollisionFinder, collisionFinder, type Placed, placeOf } from './drop-target.ts';
 import { factsOf, fingerprintFile, sameFacts } from './fingerprint.ts';
 import { type InboxView, isMarked, lookAt } from './inbox-view.ts';
@@ -109,7 +110,7 @@ export class Claimer {
     const id = basename(folder);
     const placed = placeOf(dropped, this.#options.listed);
     const looked = lstat(claimPaths(folder, dropped).file, { bigint: true });
-    const stats = await unless(looked, ['ENOENT', 'ENOTDIR'], null);
+    const stats = await unless(looked, gone, null);
     settling.forget(id);
     this.#busy.delete(id);
     if (stats === null || placed.kind !== 'file') return;
@@ -193,7 +194,7 @@ const secondLookMs = 250;
 
 const hashOne = async ({ settler, folder }: Unrecorded, signal: AbortSignal): Promise<SourceFingerprint | null> => {
   const { file } = claimPaths(folder, settler.path);
-  const stats = await unless(lstat(file, { bigint: true }), ['ENOENT', 'ENOTDIR'], null);
+  const stats = await unless(lstat(file, { bigint: true }), gone, null);
   if (stats === null || !sameSnapshot(snapshotOf(stats), settler.still)) return null;
   try {
     return await fingerprintFile(file, null, signal);
@@ -204,7 +205,7 @@ const hashOne = async ({ settler, folder }: Unrecorded, signal: AbortSignal): Pr
 };
 
 const standsStill = async ({ path, fingerprint }: Claim): Promise<boolean> => {
-  const stats = await unless(lstat(path, { bigint: true }), ['ENOENT', 'ENOTDIR'], null);
+  const stats = await unless(lstat(path, { bigint: true }), gone, null);
   return stats !== null && sameFacts(factsOf(stats), fingerprint);
 };
 
@@ -229,12 +230,12 @@ const claimOf = ({ settler, folder }: Unrecorded, fingerprint: SourceFingerprint
  * settling to then and that no process of this machine holds open for writing (a marker vouches for its file).
  */
 export const completeClaims = async (files: Unrecorded[], signal: AbortSignal): Promise<Completed> => {
-  const hashes = await eachOf(files, (file) => hashOne(file, signal));
+  const hashes = await mapInBatches(files, atOnce, (file) => hashOne(file, signal));
   const hashed = files.flatMap((file, at) => (hashes[at] ? [{ file, claim: claimOf(file, hashes[at]) }] : []));
   if (hashed.length > 0) await wait(secondLookMs, undefined, { signal });
   const unsure = hashed.filter(({ file }) => file.settler.marker !== 'now').map(({ claim }) => claim.path);
   const held = await heldForWriting(unsure);
-  const recorded = await eachOf(hashed, async ({ claim }) => {
+  const recorded = await mapInBatches(hashed, atOnce, async ({ claim }) => {
     signal.throwIfAborted();
     return !held.has(claim.path) && (await standsStill(claim)) && (await record(claim));
   });
@@ -243,21 +244,13 @@ export const completeClaims = async (files: Unrecorded[], signal: AbortSignal): 
   return { claims, moving: files.filter(({ folder }) => !done.has(basename(folder))) };
 };
 
+/** Files that are hashed or recorded at once. */
 const atOnce = 8;
-
-/** Runs `work` over `items`, a few at once; results in the order of the items. */
-const eachOf = async <T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> => {
-  const results: R[] = [];
-  for (let at = 0; at < items.length; at += atOnce) {
-    results.push(...(await Promise.all(items.slice(at, at + atOnce).map(work))));
-  }
-  return results;
-};
 
 /** False when another watcher took the folder over meanwhile. */
 const record = async (claim: Claim): Promise<boolean> =>
   await unless(
     writeRecord(claim).then(() => true),
-    ['ENOENT', 'ENOTDIR'],
+    gone,
     false,
   );

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import picomatch from 'picomatch';
 import { slugOf } from '../../dataset-api/slug.ts';
 import { idPattern } from '../../model/key.ts';
-import { unless } from '../../util/durable.ts';
+import { gone, unless } from '../../util/durable.ts';
 
 /** Where a dropped file belongs. */
 export interface DropTarget {
@@ -103,7 +103,7 @@ interface Names {
 }
 
 const namesIn = async (folder: string): Promise<Names> => {
-  const entries = await unless(readdir(folder, { withFileTypes: true }), ['ENOENT', 'ENOTDIR'], []);
+  const entries = await unless(readdir(folder, { withFileTypes: true }), gone, []);
   const visible = entries.filter((entry) => !entry.name.startsWith('.'));
   return {
     folders: visible.filter((entry) => entry.isDirectory()).map((entry) => entry.name),

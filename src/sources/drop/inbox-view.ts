@@ -3,14 +3,12 @@ import type { BigIntStats, Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../model/log.ts';
-import { isErrno, unless } from '../../util/durable.ts';
+import { gone, isErrno, unless } from '../../util/durable.ts';
 import type { DropTarget, Placed } from './drop-target.ts';
 import { type Settling, snapshotOf } from './settling.ts';
 
 /** What is at a path of the inbox. `left` is something that is never taken, with the reason. */
 type Sight = { kind: 'file'; stats: BigIntStats } | { kind: 'folder' | 'absent' } | { kind: 'left'; reason: string };
-
-const gone = ['ENOENT', 'ENOTDIR'];
 
 /** The reason shown for a symbolic link. */
 export const linkReason = 'is a symbolic link: put the file itself here';

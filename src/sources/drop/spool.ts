@@ -6,7 +6,8 @@ import { dump } from 'js-yaml';
 import { z } from 'zod';
 import { sourceFingerprintSchema } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
-import { exists, unless, writeDurably } from '../../util/durable.ts';
+import { mapInBatches } from '../../util/concurrency.ts';
+import { exists, gone, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 
@@ -80,12 +81,12 @@ export const writeRecord = async (claim: Claim): Promise<void> => {
 
 /** Reads the claim in a spool folder; null when it has no sound record or its file is gone. */
 export const readClaim = async (folder: string): Promise<Claim | null> => {
-  const text = await unless(readFile(join(folder, 'claim.json'), 'utf8'), ['ENOENT', 'ENOTDIR'], '');
+  const text = await unless(readFile(join(folder, 'claim.json'), 'utf8'), gone, '');
   // A torn record is no record: the claim is completed again.
   const record = recordSchema.safeParse(parsedJson(text)).data;
   if (record?.id !== basename(folder)) return null;
   const path = claimPaths(folder, record.dropped).file;
-  const stats = await unless(lstat(path), ['ENOENT', 'ENOTDIR'], null);
+  const stats = await unless(lstat(path), gone, null);
   return stats?.isFile() ? { ...record, path } : null;
 };
 
@@ -94,32 +95,29 @@ const temporaryFile = /^\..*\.tmp$/;
 
 /** Removes a folder and the folders in it, as far as they are empty. */
 const removeEmpty = async (folder: string): Promise<void> => {
-  const entries = await unless(readdir(folder, { withFileTypes: true }), ['ENOENT', 'ENOTDIR'], []);
+  const entries = await unless(readdir(folder, { withFileTypes: true }), gone, []);
   for (const entry of entries) if (entry.isDirectory()) await removeEmpty(join(folder, entry.name));
   await unless(rmdir(folder), ['ENOENT', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST'], undefined);
 };
 
 /** Removes what is left of a claim whose file has moved on. Folders go only when empty, so that a file is never deleted. */
 export const removeClaimFolder = async (folder: string, dropped: string | null): Promise<void> => {
-  const names = await unless(readdir(folder), ['ENOENT', 'ENOTDIR'], []);
+  const names = await unless(readdir(folder), gone, []);
   const spent = names.filter((name) => temporaryFile.test(name)).map((name) => join(folder, name));
   if (dropped !== null) spent.push(claimPaths(folder, dropped).marker);
   spent.push(join(folder, 'claim.json'));
-  for (const path of spent) await unless(unlink(path), ['ENOENT', 'ENOTDIR'], undefined);
+  for (const path of spent) await unless(unlink(path), gone, undefined);
   await removeEmpty(folder);
 };
 
+/** Claims that are read at once. */
 const readLimit = 32;
 
 /** All complete claims of a spool folder, oldest first; an absent folder holds none. Claims still being made are left out. */
 export const listClaims = async (spoolDir: string): Promise<Claim[]> => {
   const names = (await unless(readdir(spoolDir), ['ENOENT'], [])).filter((name) => parseClaimId(name) !== null).sort();
-  const claims: Claim[] = [];
-  for (let at = 0; at < names.length; at += readLimit) {
-    const read = await Promise.all(names.slice(at, at + readLimit).map((name) => readClaim(join(spoolDir, name))));
-    claims.push(...read.filter((claim) => claim !== null));
-  }
-  return claims;
+  const claims = await mapInBatches(names, readLimit, (name) => readClaim(join(spoolDir, name)));
+  return claims.filter((claim) => claim !== null);
 };
 
 /**
@@ -151,7 +149,7 @@ const versionPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}(\.[^.]*)?$/;
 
 /** `file` is the claim as it was hashed, `grown` when it was written to since, `gone` when it is not in the spool. */
 const stateOfFile = async (claim: Claim): Promise<'whole' | 'grown' | 'gone'> => {
-  const stats = await unless(lstat(claim.path, { bigint: true }), ['ENOENT', 'ENOTDIR'], null);
+  const stats = await unless(lstat(claim.path, { bigint: true }), gone, null);
   if (stats === null) return 'gone';
   const { bytes, mtimeNs } = claim.fingerprint;
   return Number(stats.size) === bytes && String(stats.mtimeNs) === mtimeNs ? 'whole' : 'grown';
@@ -159,13 +157,13 @@ const stateOfFile = async (claim: Claim): Promise<'whole' | 'grown' | 'gone'> =>
 
 /** Without its record a claim is unfinished, and its watcher settles and claims the file again. */
 const reopen = async (claim: Claim): Promise<WayOut> => {
-  await unless(unlink(claimPaths(folderOfClaim(claim), claim.dropped).record), ['ENOENT', 'ENOTDIR'], undefined);
+  await unless(unlink(claimPaths(folderOfClaim(claim), claim.dropped).record), gone, undefined);
   return { outcome: 'reopened', path: null };
 };
 
 /** Moves the claim's file to `target`, a name made of this claim alone; a repeated call finds it there. */
 const moveOut = async (claim: Claim, target: string, outcome: 'archived' | 'quarantined'): Promise<WayOut> => {
-  await unless(rename(claim.path, target), ['ENOENT', 'ENOTDIR'], undefined);
+  await unless(rename(claim.path, target), gone, undefined);
   await removeClaimFolder(folderOfClaim(claim), claim.dropped);
   return (await exists(target)) ? { outcome, path: target } : { outcome: 'gone', path: null };
 };
@@ -247,7 +245,7 @@ export const findArchived = async (wanted: ArchivedVersion): Promise<string | nu
   const at = path.lastIndexOf(join('/.sluice', 'spool', claim));
   if (at < 0) return null;
   const folder = join(foldersOf(path.slice(0, at)).archive, dataset, resource);
-  const names = await unless(readdir(folder), ['ENOENT', 'ENOTDIR'], []);
+  const names = await unless(readdir(folder), gone, []);
   const name = names
     .filter((candidate) => candidate.includes(`-${sha256.slice(0, 8)}`))
     .sort()

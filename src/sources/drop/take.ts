@@ -1,7 +1,7 @@
 // Moves settled files out of the inbox, and takes over abandoned claims.
 import { access, constants, lstat, readdir, realpath, rename, unlink } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { isErrno, moveWithoutReplacing, unless } from '../../util/durable.ts';
+import { gone, isErrno, moveWithoutReplacing, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { linkReason } from './inbox-view.ts';
 import type { Owner } from './owner.ts';
@@ -63,7 +63,7 @@ const moveIn = async ({ inbox, dropped, folder, marker }: TakeOptions): Promise<
 
 /** Puts a marker back that was taken without its file. */
 const putMarkerBack = async (folder: string, dropped: string, target: string): Promise<void> => {
-  await unless(moveWithoutReplacing(claimPaths(folder, dropped).marker, target), ['ENOENT', 'ENOTDIR'], false);
+  await unless(moveWithoutReplacing(claimPaths(folder, dropped).marker, target), gone, false);
 };
 
 /** Claims a file by rename. Of several watchers that try, the rename lets one through; the others get `lost`. */
@@ -93,8 +93,6 @@ interface AdoptOptions {
   /** True for claims that this watcher is working on. */
   busy: (id: string) => boolean;
 }
-
-const gone = ['ENOENT', 'ENOTDIR'];
 
 const fileBelow = async (folder: string): Promise<string | null> => {
   const entries = await unless(readdir(folder, { withFileTypes: true, recursive: true }), gone, []);

@@ -240,4 +240,4 @@ const placed = (url: URL, trail: readonly URL[]): string =>
 
 /** A refusal of the guard names only the host; this one names the address, too, and how the client got there. */
 const inPlace = (where: string, { message, hint, cause }: SourceRefusedError): SourceRefusedError =>
-  new SourceRefusedError(`${where}: ${message}`, { ...(hint === undefined ? {} : { hint }), cause });
+  new SourceRefusedError(`${where}: ${message}`, { hint, cause });

@@ -4,7 +4,7 @@ import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promi
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { SourceUnreachableError } from '../../model/errors.ts';
-import { isErrno, syncFolder, unless, writeDurably } from '../../util/durable.ts';
+import { gone, isErrno, syncFolder, unless, writeDurably } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 
 /** How much, or for how long (ms), may be written before it is noted as safe. */
@@ -33,7 +33,7 @@ export interface LeftPart {
 /** What an earlier fetch of `url` left beside `into`; a part that is of no use is removed. */
 export const leftPart = async (into: string, url: string): Promise<LeftPart | null> => {
   const note = await readNote(into);
-  const size = (await unless(stat(partOf(into)), ['ENOENT', 'ENOTDIR'], null))?.size ?? 0;
+  const size = (await unless(stat(partOf(into)), gone, null))?.size ?? 0;
   if (note?.url !== url || size < note.safeBytes) {
     await discardPart(into);
     return null;

@@ -1,7 +1,7 @@
 // The wishes of an index: rows grouped by dataset, checked like the datasets of a manifest.
 import { basename, dirname } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
-import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
+import { idOfName, slugOf, titleOfName } from '../../dataset-api/slug.ts';
 import {
   byPlace,
   EntryFaultError,
@@ -116,7 +116,7 @@ class Gathering {
   #draftOf(row: IndexRow): DraftDataset | null {
     const cell = row.cells.find(({ heading }) => isDatasetId(this.#columns.get(heading)));
     const name = cell === undefined ? '' : String(cell.value);
-    const id = idPattern.test(name) ? name : slugOf(name);
+    const id = idOfName(name);
     if (id === null || cell === undefined) {
       const why =
         cell === undefined ? 'names no dataset' : `names a dataset without a usable id: \`${name.slice(0, 80)}\``;

@@ -116,13 +116,12 @@ export const resolveColumns = (
   const resolved: ResolvedColumns = { byHeading: new Map(), faults: [], remarks: [] };
   const headingOf = new Map<string, string>();
   const take = (heading: string, column: IndexColumn): void => {
-    const target = `${column.of}.${column.path.join('.')}`;
-    const other = headingOf.get(target);
+    const other = headingOf.get(targetOf(column));
     if (other !== undefined && other !== heading && isCsv) {
       resolved.faults.push({ heading, message: `the columns \`${other}\` and \`${heading}\` mean the same` });
       return;
     }
-    headingOf.set(target, heading);
+    headingOf.set(targetOf(column), heading);
     resolved.byHeading.set(heading, column);
   };
   for (const [name, heading] of Object.entries(columns)) {
@@ -131,28 +130,21 @@ export const resolveColumns = (
     if (headings.includes(heading)) take(heading, column);
     else resolved.faults.push({ heading, message: missingHeading(heading, headings) });
   }
+  // Where the manifest names the column of a key, the usual name of that key is a column like any other.
+  const mapped = new Set(headingOf.keys());
   const plain = new Map([...known].map(([name, column]) => [plainHeading(name), column]));
   for (const heading of headings) {
     if (heading === '' || resolved.byHeading.has(heading)) continue;
     const column = columnOf(heading, known) ?? plain.get(plainHeading(heading));
-    const mapped = column && headingOf.has(`${column.of}.${column.path.join('.')}`) && isMapped(columns, column, known);
     const fits = column && column.path.at(-1) !== '*' && !(isCsv && column.kind === 'other'); // no cell holds a mapping
-    if (fits && !mapped) take(heading, column);
+    if (fits && !mapped.has(targetOf(column))) take(heading, column);
     else resolved.remarks.push(`the column \`${heading}\` is not used${advice(heading, [...known.keys()])}`);
   }
   return resolved;
 };
 
-/** True when the manifest names the column of a key: then the usual name of that key is a column like any other. */
-const isMapped = (
-  columns: Record<string, string>,
-  column: IndexColumn,
-  known: ReadonlyMap<string, IndexColumn>,
-): boolean =>
-  Object.keys(columns).some((name) => {
-    const mapped = columnOf(name, known);
-    return mapped?.of === column.of && mapped.path.join('.') === column.path.join('.');
-  });
+/** The key that a column is about. */
+const targetOf = ({ of, path }: IndexColumn): string => `${of}.${path.join('.')}`;
 
 const missingHeading = (heading: string, headings: string[]): string => {
   const meant = nearest(heading, headings);

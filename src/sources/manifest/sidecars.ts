@@ -7,7 +7,7 @@ import { titleOfName } from '../../dataset-api/slug.ts';
 import { type FileProblem, fileProblem, ManifestError, SluiceError, SourceRefusedError } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../../model/yaml/document.ts';
-import { unless } from '../../util/durable.ts';
+import { gone, unless } from '../../util/durable.ts';
 import { isObject, recordOf } from '../../util/json.ts';
 import { mapPackage, type PackageDraft } from '../datapackage/map-package.ts';
 import { readPackage } from '../datapackage/read-package.ts';
@@ -31,7 +31,7 @@ const standsAt = async (inbox: string, path: string): Promise<boolean> => {
   const segments = path.split('/');
   for (const depth of segments.keys()) {
     const at = join(inbox, ...segments.slice(0, depth + 1));
-    const stats = await unless(lstat(at), ['ENOENT', 'ENOTDIR'], null);
+    const stats = await unless(lstat(at), gone, null);
     if (stats === null) return false;
     const last = depth === segments.length - 1;
     if (last ? stats.isFile() : stats.isDirectory()) continue;
@@ -183,10 +183,14 @@ const plainValue = z.strictObject({
   ),
 });
 
-/** The faults of an untrusted sidecar; `defaults` is what the manifest says for what it leaves out. */
-const untrustedProblems = (document: YamlDocument, defaults: { published?: boolean }): FileProblem[] => {
+/** What a sidecar may not say; `defaults` has the values of the manifest for keys that it leaves out. */
+const rightsProblems = (
+  document: YamlDocument,
+  rights: SidecarRights,
+  defaults: { published?: boolean },
+): FileProblem[] => {
   const { value } = document;
-  if (!isObject(value)) return []; // reported already
+  if (rights === 'all' || !isObject(value)) return []; // what is no mapping is reported already
   const problems: FileProblem[] = [];
   if (value.groups !== undefined) problems.push(document.problem(['groups'], only('refers to nodes'), 'key'));
   if (value.published === true && defaults.published === false)
@@ -226,8 +230,10 @@ export const loadDatasetDetails = async (
   rights: SidecarRights = 'plain',
 ): Promise<Titled<DatasetDetails>> =>
   await load(path, datasetDetailsFileSchema, defaults, (document) => [
-    ...limitedAccess(defaults)(document),
-    ...beyond(rights, defaults)(document),
+    ...datasetMetadataFaults({ ...defaults, ...recordOf(document.value) }).map((fault) =>
+      document.problem(fault.path, fault.message),
+    ),
+    ...rightsProblems(document, rights, defaults),
   ]);
 
 /** Loads `<resource>.yaml` over `defaults` (a manifest's `defaults.resource`). Throws as {@link loadDatasetDetails}. */
@@ -236,7 +242,9 @@ export const loadResourceDetails = async (
   defaults: ResourceDetails,
   rights: SidecarRights = 'plain',
 ): Promise<Titled<ResourceDetails>> => {
-  const loaded = await load<ResourceDetails>(path, resourceDetailsFileSchema, defaults, beyond(rights, defaults));
+  const loaded = await load<ResourceDetails>(path, resourceDetailsFileSchema, defaults, (document) =>
+    rightsProblems(document, rights, defaults),
+  );
   return { ...loaded, details: mergedGuard(defaults, loaded.details) };
 };
 
@@ -255,15 +263,3 @@ const load = async <Details extends object>(
   const merged = { ...defaults, ...details } as Details; // rest of a Details & {title}
   return title === undefined ? { details: merged } : { title, details: merged };
 };
-
-const beyond =
-  (rights: SidecarRights, defaults: { published?: boolean }) =>
-  (document: YamlDocument): FileProblem[] =>
-    rights === 'all' ? [] : untrustedProblems(document, defaults);
-
-const limitedAccess =
-  (defaults: DatasetDetails) =>
-  (document: YamlDocument): FileProblem[] =>
-    datasetMetadataFaults({ ...defaults, ...recordOf(document.value) }).map(({ path, message }) =>
-      document.problem(path, message),
-    );
