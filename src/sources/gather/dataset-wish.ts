@@ -84,7 +84,7 @@ const hashOf = (path: string, faults: string[]): string => {
 };
 
 /** The part of a wish that the portal shall hold as metadata. */
-export interface FingerprintedMetadata {
+interface FingerprintedMetadata {
   title: string;
   published: boolean;
   fields: NodeFields;
@@ -144,7 +144,7 @@ export const sparedBy = (skipped: readonly SkippedEntry[]): Sparing => {
 };
 
 /** The manifest whose name begins the keys. */
-export type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;
+type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;
 
 /**
  * Makes the wish of a dataset with its resources. Keys follow the present names; the uuid is that of the key under the
