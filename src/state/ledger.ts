@@ -281,18 +281,19 @@ const intentOf = (value: Buffer | null): Intent | null =>
 
 /** The value of an entry in the hash of its target. */
 export const storedEntry = (entry: LedgerEntry): Buffer => {
-  const empty: Stored = { ...emptyEntry(entry.key) };
+  const empty: LedgerEntry & Stored = emptyEntry(entry.key);
   const known = Object.entries(entry).filter(([name, value]) => name === 'title' || !isSame(value, empty[name]));
   const { head = [], rest = [] } = Object.groupBy(known, ([name]) =>
     name in indexedEntrySchema.shape ? 'head' : 'rest',
   );
-  return pack(withoutOwnUuid(entry.key, Object.fromEntries(rest)), Object.fromEntries(head));
+  return pack(withoutOwnUuid(empty.uuid, Object.fromEntries(rest)), Object.fromEntries(head));
 };
 
 /** The entry of a stored value; null for one of an unknown shape. */
 export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null => {
-  const stored = withOwnUuid(key, withNamesOfToday(unpack(value) as Stored));
-  return 'title' in stored ? parsed(ledgerEntrySchema, { ...emptyEntry(key), ...stored }) : null;
+  const empty = emptyEntry(key);
+  const stored = withOwnUuid(empty.uuid, withNamesOfToday(unpack(value) as Stored));
+  return 'title' in stored ? parsed(ledgerEntrySchema, { ...empty, ...stored }) : null;
 };
 
 /** What {@link IndexedEntry} holds of a stored value; null for one of an unknown shape. */

@@ -1,6 +1,5 @@
 // Storage of large values: frequently read parts as JSON, a newline, then the rest as deflated JSON.
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { uuidOfKey } from '../model/key.ts';
 
 /**
  * What most values have in common, the most frequent last. Stored values cannot be read without it, so it never changes;
@@ -51,15 +50,19 @@ export const unpack = (value: Buffer): unknown => {
 /** Stands for the uuid that follows from the key of an item; no stored text holds it otherwise. */
 const ownUuid = '\u0000';
 
-const replaceIn = <T extends object>(item: T, from: string, to: string): T => {
-  const texts = Object.entries(item).filter(
-    ([name, value]) => ['uuid', 'url', 'jobId'].includes(name) && typeof value === 'string' && value.includes(from),
-  );
-  return { ...item, ...Object.fromEntries(texts.map(([name, value]) => [name, value.replaceAll(from, to)])) };
+const replaceIn = <T extends Record<string, unknown>>(item: T, from: string, to: string): T => {
+  const copy: Record<string, unknown> = { ...item };
+  for (const name of ['uuid', 'url', 'jobId']) {
+    const text = copy[name];
+    if (typeof text === 'string') copy[name] = text.replaceAll(from, to);
+  }
+  return copy as T; // a text stays a text
 };
 
 /** An item as it is stored: without the uuid that follows from its key, which no compression makes smaller. */
-export const withoutOwnUuid = <T extends object>(key: string, item: T): T => replaceIn(item, uuidOfKey(key), ownUuid);
+export const withoutOwnUuid = <T extends Record<string, unknown>>(uuid: string, item: T): T =>
+  replaceIn(item, uuid, ownUuid);
 
 /** What {@link withoutOwnUuid} was made from. */
-export const withOwnUuid = <T extends object>(key: string, item: T): T => replaceIn(item, ownUuid, uuidOfKey(key));
+export const withOwnUuid = <T extends Record<string, unknown>>(uuid: string, item: T): T =>
+  replaceIn(item, ownUuid, uuid);

@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { createDeflate, createInflate } from 'node:zlib';
 import { z } from 'zod';
+import { uuidOfKey } from '../model/key.ts';
 import {
   countItem,
   type Report,
@@ -54,9 +55,9 @@ class ItemLines implements ReportItems {
   }
 }
 
-const parseItem = (item: ReportItem): ReportItem => reportItemSchema.parse(withOwnUuid(item.key, item));
+const parseItem = (item: ReportItem): ReportItem => reportItemSchema.parse(withOwnUuid(uuidOfKey(item.key), item));
 
-const lineOf = (item: ReportItem): string => JSON.stringify(withoutOwnUuid(item.key, item));
+const lineOf = (item: ReportItem): string => JSON.stringify(withoutOwnUuid(uuidOfKey(item.key), item));
 
 /** Gathers the items of a report; of two of one key the later one counts. */
 export class ReportBuilder {

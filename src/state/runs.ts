@@ -170,6 +170,10 @@ const partSchema = z.object({
   dropped: z.record(z.string(), z.string()),
 });
 
+// Each reader checks only what it uses: most of a part is what needed no job.
+const unsettledSchema = partSchema.omit({ settled: true });
+const settledSchema = partSchema.pick({ settled: true });
+
 /** Bytes of work that one command writes, and parts of a plan that one reads. */
 const bytesAtOnce = 200_000;
 const partsAtOnce = 20;
@@ -308,7 +312,7 @@ export class Runs {
       dropped: {},
       remarks: z.array(z.string()).parse(JSON.parse(remarks)),
     };
-    for await (const { datasets, claims, dropped } of this.#parts(runId, plan)) {
+    for await (const { datasets, claims, dropped } of this.#parts(runId, plan, unsettledSchema)) {
       for (const key of datasets) planned.datasets.push(key);
       for (const claim of claims) planned.claims.push(claim);
       Object.assign(planned.dropped, dropped);
@@ -320,7 +324,7 @@ export class Runs {
   async plannedPage(runId: string, page: number): Promise<string[] | null> {
     const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
     const text = await this.#redis.lindex(this.#keys.runPlan(runId, plan ?? ''), page);
-    return text === null ? null : partSchema.parse(JSON.parse(text)).datasets;
+    return text === null ? null : partSchema.shape.datasets.parse(JSON.parse(text).datasets);
   }
 
   /** What is published otherwise than the source has it. */
@@ -359,10 +363,10 @@ export class Runs {
     return (await this.#redis.hexists(this.#keys.run(runId), 'plan')) === 1;
   }
 
-  async *#parts(runId: string, plan: string): AsyncGenerator<z.infer<typeof partSchema>> {
+  async *#parts<T>(runId: string, plan: string, schema: z.ZodType<T>): AsyncGenerator<T> {
     for (let at = 0; ; at += partsAtOnce) {
       const texts = await this.#redis.lrange(this.#keys.runPlan(runId, plan), at, at + partsAtOnce - 1);
-      for (const text of texts) yield partSchema.parse(JSON.parse(text));
+      for (const text of texts) yield schema.parse(JSON.parse(text));
       if (texts.length < partsAtOnce) return;
     }
   }
@@ -432,7 +436,9 @@ export class Runs {
     await this.#writer?.catchUp();
     const builder = new ReportBuilder();
     const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
-    if (plan) for await (const { settled } of this.#parts(runId, plan)) for (const item of settled) builder.add(item);
+    if (plan)
+      for await (const { settled } of this.#parts(runId, plan, settledSchema))
+        for (const item of settled) builder.add(item);
     for await (const [, value] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
       const { ended } = itemRecordSchema.parse(unpack(value));
       if (ended) builder.add(ended);
