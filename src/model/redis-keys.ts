@@ -9,6 +9,12 @@ export interface Target {
 /** Name of a target as it is in keys, ids and texts: `<manifest>@<portal>`. */
 export const targetName = ({ manifest, portal }: Target): string => `${manifest}@${portal}`;
 
+/** The target of a name that {@link targetName} made; its parts are empty where they are missing. */
+export const targetOfName = (name: string): Target => {
+  const [manifest = '', portal = ''] = name.split('@');
+  return { manifest, portal };
+};
+
 /** Every Redis key that sluice itself writes, under a prefix. */
 export const redisKeys = (prefix: string) => ({
   /** Hash: key -> ledger entry (packed). */

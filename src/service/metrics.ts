@@ -1,5 +1,6 @@
 // Metrics for Prometheus: read from counters and indices when they are requested, never a label for each key.
 import { Gauge, Histogram, Registry } from 'prom-client';
+import { targetOfName } from '../model/redis-keys.ts';
 import { queueDepths } from '../queue/queues.ts';
 import { lastRuns, lastSuccesses } from '../state/targets.ts';
 import { packageVersion } from '../util/installation.ts';
@@ -95,12 +96,12 @@ export class Metrics {
     const successes = await lastSuccesses(redis, keys);
     for (const name of runGauges) this.#gauges[name].reset();
     for (const [name, at] of successes) {
-      this.#gauges.sluice_run_last_success_timestamp_seconds.set(labelsOf(name), at / 1000);
+      this.#gauges.sluice_run_last_success_timestamp_seconds.set({ ...targetOfName(name) }, at / 1000);
     }
     for (const [name, { startedAt, endedAt }] of runs) {
       const [begun, ended] = [Date.parse(startedAt), Date.parse(endedAt)];
-      this.#gauges.sluice_run_last_end_timestamp_seconds.set(labelsOf(name), ended / 1000);
-      this.#gauges.sluice_run_duration_seconds.set(labelsOf(name), (ended - begun) / 1000);
+      this.#gauges.sluice_run_last_end_timestamp_seconds.set({ ...targetOfName(name) }, ended / 1000);
+      this.#gauges.sluice_run_duration_seconds.set({ ...targetOfName(name) }, (ended - begun) / 1000);
     }
     for (const { counts, ...labels } of await this.#overview.counts(patienceMs)) {
       for (const [state, items] of Object.entries(counts ?? {}))
@@ -133,8 +134,3 @@ const runGauges = [
   'sluice_run_last_end_timestamp_seconds',
   'sluice_run_duration_seconds',
 ] as const;
-
-const labelsOf = (name: string): { manifest: string; portal: string } => {
-  const [manifest = '', portal = ''] = name.split('@');
-  return { manifest, portal };
-};

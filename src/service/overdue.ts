@@ -1,7 +1,7 @@
 // Overdue items in words: since when, why, and what to do.
 import type { Redis } from 'ioredis';
 import type { Config } from '../config/config.ts';
-import type { RedisKeys } from '../model/redis-keys.ts';
+import { type RedisKeys, targetOfName } from '../model/redis-keys.ts';
 import { liveWorkers } from '../queue/heartbeat.ts';
 import type { Queues } from '../queue/queues.ts';
 import { whyNotFired } from '../queue/schedules.ts';
@@ -50,8 +50,7 @@ export const expectedIn = (member: string): Expected => {
   if (kind === 'data') {
     return { kind, manifest: second.split('/')[0] ?? '', portal: first, key: second, name: `new data of ${second}` };
   }
-  const [manifest = '', portal = ''] = first.split('@');
-  const target = { manifest, portal, key: null };
+  const target = { ...targetOfName(first), key: null };
   if (kind === 'schedule') return { kind, ...target, name: `the schedule of ${first}` };
   if (kind === 'success') return { kind, ...target, name: `a successful run of ${first}` };
   return { kind: 'news', ...target, name: `anything new for ${first}` };

@@ -46,10 +46,10 @@ import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { Deadlines, expectedOf, newsIn } from '../state/deadlines.ts';
 import { Ledger } from '../state/ledger.ts';
 import { BatchingRedis } from '../state/redis/connection.ts';
+import { smallHash } from '../state/redis/fields.ts';
 import { Runs } from '../state/runs.ts';
 import { StoredPlans } from '../state/stored-plans.ts';
 import { rememberSuccess, rememberTrigger, type TriggerRecord } from '../state/targets.ts';
-import { storedTerms } from '../state/terms.ts';
 import { PortalAccess } from './portal-access.ts';
 import { PortalWorkers } from './portal-workers.ts';
 import { SilenceWatch } from './silence-watch.ts';
@@ -203,7 +203,7 @@ export class Runtime {
       takeToken: tokenBucket(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond),
       traits: await this.#knownTraits(name, url),
       onTraits: (traits) => this.#learn(name, url, traits),
-      terms: storedTerms(this.redis, this.keys.terms(name, url)),
+      terms: smallHash(this.redis, this.keys.terms(name, url)),
       isPatient: () => this.#portalWorkers === null,
       onRequest: (kind, ms, status) => this.onRequest?.(name, kind, ms, status),
     };

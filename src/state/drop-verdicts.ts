@@ -14,8 +14,8 @@ const verdictSchema = reasonSchema.nullable();
 export type Verdicts = ReadonlyMap<string, Reason | null>;
 
 /**
- * Writes down what a portal made of a claim; returns the verdicts of all portals that have spoken. Of several that speak at
- * once only the last sees them all, so that one run moves the file.
+ * Records the verdict of a portal on a claim; returns all verdicts so far. Of several that are recorded at once, only the
+ * last caller sees them all, so that one run moves the file.
  */
 export const recordVerdict = async (
   redis: Redis,
@@ -42,7 +42,7 @@ const rowsSchema = z.record(z.string(), z.string());
 const parseVerdicts = (rows: Record<string, string>): Verdicts =>
   new Map(Object.entries(rows).map(([portal, text]) => [portal, verdictSchema.parse(JSON.parse(text))]));
 
-/** Takes back what a portal has said of a claim: it is to be tried again. */
+/** Takes back the verdict of a portal on a claim: it is to be tried again. */
 export const withdrawVerdict = async (redis: Redis, keys: RedisKeys, claim: string, portal: string): Promise<void> => {
   await redis.hdel(keys.verdicts(claim), portal);
 };

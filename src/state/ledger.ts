@@ -14,7 +14,7 @@ import {
   type SentNode,
   sentNodeSchema,
 } from '../model/ledger-entry.ts';
-import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
 import { pack, unpack, unpackHead, withOwnUuid, withoutOwnUuid } from './packed.ts';
 import { fieldsOf, matching, readField, writeFields } from './redis/fields.ts';
@@ -230,11 +230,6 @@ export class Ledger {
     return first;
   }
 
-  /** Closes an intent whose write is known not to have happened. */
-  async forget(portal: string, key: string): Promise<void> {
-    await this.#redis.hdel(this.#keys.intents(targetOf(portal, key)), key);
-  }
-
   /** Remembers where the manifest of a target is. */
   async remember(target: Target, manifestPath: string): Promise<void> {
     await this.#redis.hset(this.#keys.targets, targetName(target), manifestPath);
@@ -246,8 +241,8 @@ export class Ledger {
     return Object.entries(paths)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .flatMap(([name, manifestPath]) => {
-        const [manifest, portal] = name.split('@');
-        return manifest && portal ? [{ manifest, portal, manifestPath }] : [];
+        const target = targetOfName(name);
+        return target.manifest && target.portal ? [{ ...target, manifestPath }] : [];
       });
   }
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
 import { goodFileSchema, sourceFingerprintSchema } from '../model/ledger-entry.ts';
 import { driftPolicies, type RunPriority, removalModes, runPriorities } from '../model/policy.ts';
-import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import {
   type Cause,
   causesOf,
@@ -138,7 +138,7 @@ export interface PlannedCounts {
 
 /** What is known of the work that was planned. */
 export interface Planned extends Pick<RunWork, 'claims'> {
-  /** What is published otherwise than the source has it. */
+  /** What is published differently from the source. */
   remarks: string[];
   /** Keys of the datasets with a job. */
   datasets: string[];
@@ -185,7 +185,7 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[3])
 `);
 
 /**
- * Writes the plan of a run down in parts. They count when it is ended; another attempt writes a plan of its own. Throws
+ * Writes the plan of a run in parts. They count once it is ended; another attempt writes a plan of its own. Throws
  * JobLostError once another worker has the job.
  */
 export class PlanWriter {
@@ -210,7 +210,7 @@ export class PlanWriter {
     this.#writer = writer;
   }
 
-  /** Writes a part down. */
+  /** Writes a part. */
   async add({ datasets, resources, settled, claims }: RunWork): Promise<void> {
     const dropped: Planned['dropped'] = {};
     for (const { wish } of resources) {
@@ -297,7 +297,7 @@ export class Runs {
     return Number(await this.#redis.hget(key, 'startedAt'));
   }
 
-  /** Begins to write the planned work of a run down. */
+  /** Starts to write the planned work of a run. */
   newPlan(runId: string): PlanWriter {
     return new PlanWriter(this.#redis, this.#keys, { runId, keepMs: this.#keepMs, writer: this.#writer });
   }
@@ -327,7 +327,7 @@ export class Runs {
     return text === null ? null : partSchema.shape.datasets.parse(JSON.parse(text).datasets);
   }
 
-  /** What is published otherwise than the source has it. */
+  /** What is published differently from the source. */
   async remarks(runId: string): Promise<string[]> {
     const remarks = await this.#redis.hget(this.#keys.run(runId), 'remarks');
     return remarks === null ? [] : z.array(z.string()).parse(JSON.parse(remarks));
@@ -344,12 +344,12 @@ export class Runs {
     return Number((await this.#redis.hget(this.#keys.run(runId), `${kind}Settled`)) ?? 0);
   }
 
-  /** Writes down how many pages are settled. */
+  /** Records how many pages are settled. */
   async settlePages(runId: string, kind: ChildKind, pages: number): Promise<void> {
     await this.#write([{ hash: this.#keys.run(runId), field: `${kind}Settled`, value: String(pages) }]);
   }
 
-  /** Writes down whether the run has jobs left that were not added yet. */
+  /** Records whether the run has jobs left that were not added yet. */
   async waits(runId: string, hasMore: boolean): Promise<void> {
     await this.#write([{ hash: this.#keys.run(runId), field: 'more', value: hasMore ? '1' : null }]);
   }
@@ -405,7 +405,7 @@ export class Runs {
     else await writeFields(this.#redis, null, writes);
   }
 
-  /** Keys of the resources whose tables are to be proven, in lists of at most `size`; the same lists whenever it is asked. */
+  /** Keys of the resources whose tables are to be proven, in lists of at most `size`; every call returns the same lists. */
   async proofs(runId: string, size: number): Promise<string[][]> {
     const key = this.#keys.run(runId);
     const known = await this.#redis.hget(key, 'proofs');
@@ -517,8 +517,8 @@ export class Runs {
 
   /** The target of a run that has started, or null. */
   async target(runId: string): Promise<Target | null> {
-    const [manifest, portal] = ((await this.#redis.hget(this.#keys.run(runId), 'target')) ?? '').split('@');
-    return manifest && portal ? { manifest, portal } : null;
+    const target = targetOfName((await this.#redis.hget(this.#keys.run(runId), 'target')) ?? '');
+    return target.manifest && target.portal ? target : null;
   }
 
   /** True when the run has started or ended and its record is kept. */

@@ -37,14 +37,8 @@ const countOf = ({ counts: { dataset, resource } }: StoredReport, outcome: ItemO
   (dataset[outcome] ?? 0) + (resource[outcome] ?? 0);
 
 /** Last runs, by target name. */
-export const lastRuns = async (redis: Redis, keys: RedisKeys): Promise<Map<string, LastRun>> => {
-  const runs = new Map<string, LastRun>();
-  for (const [name, text] of Object.entries(await redis.hgetall(keys.lastRuns))) {
-    const parsed = lastRunSchema.safeParse(JSON.parse(text));
-    if (parsed.success) runs.set(name, parsed.data);
-  }
-  return runs;
-};
+export const lastRuns = (redis: Redis, keys: RedisKeys): Promise<Map<string, LastRun>> =>
+  recordsIn(redis, keys.lastRuns, lastRunSchema);
 
 /** When the last run of each target that succeeded has ended, Unix milliseconds by target name. */
 export const lastSuccesses = async (redis: Redis, keys: RedisKeys): Promise<Map<string, number>> =>
@@ -95,10 +89,14 @@ export const rememberTrigger = async (
 };
 
 /** What schedules did last, by target name. */
-export const lastTriggers = async (redis: Redis, keys: RedisKeys): Promise<Map<string, TriggerRecord>> => {
-  const records = new Map<string, TriggerRecord>();
-  for (const [name, text] of Object.entries(await redis.hgetall(keys.triggers))) {
-    const parsed = triggerRecordSchema.safeParse(JSON.parse(text));
+export const lastTriggers = (redis: Redis, keys: RedisKeys): Promise<Map<string, TriggerRecord>> =>
+  recordsIn(redis, keys.triggers, triggerRecordSchema);
+
+/** The records of a hash by target name; those of an unknown shape are left out. */
+const recordsIn = async <T>(redis: Redis, key: string, schema: z.ZodType<T>): Promise<Map<string, T>> => {
+  const records = new Map<string, T>();
+  for (const [name, text] of Object.entries(await redis.hgetall(key))) {
+    const parsed = schema.safeParse(JSON.parse(text));
     if (parsed.success) records.set(name, parsed.data);
   }
   return records;

@@ -28,14 +28,6 @@ describe('the ledger', () => {
     expect(await ledger().known('p', 'city/one/b')).toEqual({ entry, intent: null });
   });
 
-  it('forgets an intent without touching the entry', async () => {
-    const entry = entryOf('city/one/c', { nid: '9' });
-    await ledger().put('p', entry);
-    await ledger().begin('p', 'city/one/c', intent);
-    await ledger().forget('p', 'city/one/c');
-    expect(await ledger().known('p', 'city/one/c')).toEqual({ entry, intent: null });
-  });
-
   it('treats an entry of an unknown shape as absent: it can be rebuilt from the portal', async () => {
     const key = redisKeys('test').entries({ manifest: 'old', portal: 'p' });
     await redis().hset(key, 'old/one', '{"key":"old/one","shape":"of another release"}');

@@ -76,7 +76,7 @@ export const queryServer = (options: RedisConnectionOptions, timeoutMs: number):
     };
   });
 
-/** Feels whether a server behind a socket lives; never rejects. */
+/** Pings the server behind a socket; never rejects. */
 export const pingState = async (socket: string, timeoutMs = 1_000): Promise<'ready' | 'loading' | 'silent'> => {
   try {
     await withConnection({ path: socket }, timeoutMs, (client) => client.ping());
@@ -118,7 +118,7 @@ export const isNewEnough = ({ name, version }: ServerVersion): boolean => {
 
 /**
  * Reads the line that `redis-server --version` prints (`Redis server v=7.0.15 sha=…`, `Valkey server v=8.0.1 …`);
- * null when it is not such a line. A line without a name is taken for Redis.
+ * null when it is not such a line. Without a name it is Redis.
  */
 export const parseVersionLine = (line: string): ServerVersion | null => {
   const match = /(?:\b(redis|valkey)\s+)?server v=(\d+(?:\.\d+)*)/i.exec(line);

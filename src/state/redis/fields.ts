@@ -54,6 +54,14 @@ export async function* fieldsOf(
   }
 }
 
+/** A hash that is small enough to be read whole, such as the terms of a portal. */
+export const smallHash = (redis: Redis, key: string) => ({
+  read: (): Promise<Readonly<Record<string, string>>> => redis.hgetall(key),
+  write: async (fields: Readonly<Record<string, string>>): Promise<void> => {
+    await redis.hset(key, fields);
+  },
+});
+
 const pageSize = 500;
 
 /** Members of a sorted set that match a pattern of Redis, in pages; none that is there throughout is missed. */
