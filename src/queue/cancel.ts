@@ -5,8 +5,8 @@ import { cancelledHint, GiveBack } from '../model/job.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { PortalPauses } from './pause.ts';
 
-/** How often marks are searched for while jobs are running, milliseconds. */
-const lookMs = 250;
+/** How often marks are checked while jobs are running, milliseconds. */
+const checkMs = 250;
 
 /** The error of everything that a cancelled run leaves undone. */
 export const cancelledError = (of: { runId: string; export?: object }): CancelledError =>
@@ -28,7 +28,7 @@ export class StopWatch {
   readonly #runs = new Watched();
   readonly #portals = new Watched();
   #timer: NodeJS.Timeout | null = null;
-  #lookedAt = 0;
+  #checkedAt = 0;
 
   constructor(redis: Redis, keys: RedisKeys, pauses: Pick<PortalPauses, 'state'>) {
     this.#redis = redis;
@@ -36,13 +36,13 @@ export class StopWatch {
     this.#pauses = pauses;
   }
 
-  /** A job begins: the signals are aborted as soon as the run is seen to be cancelled or the portal to be paused. To be followed by {@link leave}. */
+  /** A job begins: its signals abort once the run is cancelled or the portal is paused. To be followed by {@link leave}. */
   async enter({ runId, portal }: WatchedJob): Promise<{ cancelled: AbortSignal; paused: AbortSignal }> {
-    this.#timer ??= setInterval(() => void this.#look().catch(() => undefined), lookMs).unref(); // the next one may succeed
+    this.#timer ??= setInterval(() => void this.#check().catch(() => undefined), checkMs).unref(); // the next one may succeed
     this.#runs.enter(runId);
     this.#portals.enter(portal);
-    const isOld = Date.now() - this.#lookedAt >= lookMs;
-    if (isOld || this.#portals.signal(portal).aborted) await this.#look().catch(() => undefined);
+    const isOld = Date.now() - this.#checkedAt >= checkMs;
+    if (isOld || this.#portals.signal(portal).aborted) await this.#check().catch(() => undefined);
     return { cancelled: this.#runs.signal(runId), paused: this.#portals.signal(portal) };
   }
 
@@ -55,8 +55,8 @@ export class StopWatch {
     this.#timer = null;
   }
 
-  async #look(): Promise<void> {
-    this.#lookedAt = Date.now();
+  async #check(): Promise<void> {
+    this.#checkedAt = Date.now();
     for (const runId of await this.#redis.hkeys(this.#keys.cancelled))
       this.#runs.abort(runId, cancelledError({ runId }));
     for (const portal of this.#portals.names) {
@@ -67,13 +67,13 @@ export class StopWatch {
   }
 }
 
-/** What a job is stopped by. */
+/** What stops a job. */
 interface WatchedJob {
   runId: string;
   portal: string;
 }
 
-/** Signals by name, while jobs hear them. */
+/** Signals by name, while jobs listen to them. */
 class Watched {
   readonly #all = new Map<string, { controller: AbortController; jobs: number }>();
 
@@ -87,7 +87,7 @@ class Watched {
     known.jobs += 1;
   }
 
-  /** The signal for whoever has entered. */
+  /** The signal of a name that was entered. */
   signal(name: string): AbortSignal {
     return this.#all.get(name)?.controller.signal ?? AbortSignal.abort();
   }
@@ -102,7 +102,7 @@ class Watched {
     this.#all.get(name)?.controller.abort(reason);
   }
 
-  /** Whoever enters after an abort hears of the next one only. */
+  /** After an abort, whoever enters gets a new signal. */
   renew(name: string): void {
     const known = this.#all.get(name);
     if (known?.controller.signal.aborted) known.controller = new AbortController();

@@ -21,22 +21,22 @@ interface JobPages extends Omit<ChildPages, 'page' | 'priority'> {
   page(index: number): Promise<ChildJob[] | null>;
 }
 
-/** The job that waits for children, in the hands of this worker. */
+/** The parent job, as this worker holds it. */
 interface ParentJob {
   parent: Job;
   token: string;
   queues: Queues;
   /** Rejects when another worker has the job. */
   lease: Pick<JobLease, 'check'>;
-  /** Of its children, among those of others. */
+  /** Of its children, compared with those of other runs. */
   priority: RunPriority;
-  /** Writes down what the job has to say; it loses its lock when it goes. */
+  /** Writes what the journal has buffered: a job that moves on loses its lock. */
   flush: () => Promise<void>;
 }
 
 /** Pages are added until so many children are open. */
 const mostOpen = 1000;
-/** With fewer open children than this, a parent that has more is started again before they have all ended. */
+/** With fewer open children than this, a parent that has more is woken before they have all ended. */
 export const fewestOpen = 500;
 
 /**
@@ -44,9 +44,9 @@ export const fewestOpen = 500;
  * unless each is behind others that are just being added.
  */
 const firstPart = 32;
-/** How long workers are left to take the first ones, milliseconds. */
+/** How long workers get to take the first ones, milliseconds. */
 const headStartMs = 50;
-/** How many children are added together after that, and asked for together. */
+/** How many children one call adds after that, or reads. */
 const partSize = 100;
 
 /**

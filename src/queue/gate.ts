@@ -2,8 +2,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RunData, type RunRequest, runRequestSchema } from '../model/job.ts';
-import type { RedisKeys, Target } from '../model/redis-keys.ts';
-import { targetName } from '../model/redis-keys.ts';
+import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
@@ -13,7 +12,7 @@ local gate, only, gates = KEYS[1], KEYS[2], KEYS[3]
 local id, request, all = ARGV[1], ARGV[2], ARGV[3]
 redis.call('SADD', gates, ARGV[4])
 local current = redis.call('HGET', gate, 'current')
--- The client sends a call again whose reply was lost: it is answered as it was.
+-- The client resends a call whose reply was lost: it gets the same answer.
 if not current or current == id then
   redis.call('HSET', gate, 'current', id, 'currentRequest', request)
   return {id, 'start'}
@@ -57,7 +56,7 @@ redis.call('DEL', KEYS[2])
 return 1
 `);
 
-/** Decides which run of a target goes and which waits. */
+/** Decides which run of a target starts and which waits. */
 export class RunGate {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
@@ -70,7 +69,7 @@ export class RunGate {
   }
 
   /**
-   * Asks for a run. Returns the id of the run that will serve the request: a new one that starts now, or the one that
+   * Requests a run. Returns the id of the run that will serve the request: a new one that starts now, or the one that
    * starts when the current run closes (requests that come meanwhile share it). A request pinned to a plan or a held run
    * is never shared: while another run is current it is refused as `busy`, with the id of that run.
    */
@@ -104,8 +103,7 @@ export class RunGate {
   /** The target whose gate a run holds or waits for, for the latter with its request; null when it does neither. */
   async find(runId: string): Promise<{ target: Target; waiting: RunRequest | null } | null> {
     for (const name of await this.#redis.smembers(this.#keys.gates)) {
-      const [manifest = '', portal = ''] = name.split('@');
-      const target = { manifest, portal };
+      const target = targetOfName(name);
       const [current, again, text] = await this.#redis.hmget(
         this.#keys.gate(target),
         'current',
@@ -118,7 +116,7 @@ export class RunGate {
     return null;
   }
 
-  /** Takes a run out that waits for the gate; does nothing when it holds the gate by now. */
+  /** Withdraws a run that waits for the gate; does nothing once it holds the gate. */
   async withdraw(target: Target, runId: string): Promise<void> {
     await withdrawRun.run(this.#redis, [this.#keys.gate(target), this.#keys.gateOnly(target)], [runId]);
   }
@@ -135,7 +133,7 @@ export class RunGate {
   }
 }
 
-/** Requests that stand for themselves alone. */
+/** Requests that are never merged with others. */
 const isPinned = (request: RunRequest): boolean =>
   request.plan !== null || request.release !== null || request.remove !== null || request.decision !== undefined;
 

@@ -24,7 +24,7 @@ export interface AgreedLimits extends PortalLimits {
   workers: number;
 }
 
-/** Told of each portal whose limits changed. */
+/** Called with each portal whose limits have changed. */
 type OnLimits = (portal: string, limits: AgreedLimits) => Promise<void>;
 
 const heartbeatSchema = z.object({
@@ -39,11 +39,11 @@ const heartbeatSchema = z.object({
 /** A live worker process. */
 type Heartbeat = z.infer<typeof heartbeatSchema>;
 
-/** How often a worker reports that it lives, and after how long it counts as gone, milliseconds. */
+/** Interval of heartbeats, and the silence after which a worker counts as gone, milliseconds. */
 const heartbeatMs = 1000;
 const goneMs = 4000;
 
-/** Workers that gave a sign of life in the last seconds; those that were killed drop out by themselves. */
+/** Workers with a heartbeat in the last seconds; killed ones drop out by themselves. */
 export const liveWorkers = async (redis: Redis, keys: RedisKeys, now: number): Promise<Map<string, Heartbeat>> => {
   const live = new Map<string, Heartbeat>();
   for (const [id, text] of Object.entries(await redis.hgetall(keys.workers))) {
@@ -54,7 +54,7 @@ export const liveWorkers = async (redis: Redis, keys: RedisKeys, now: number): P
   return live;
 };
 
-/** On our own host a process that is gone need not be waited for. */
+/** On this host, an ended process is recognized at once. */
 const diedHere = ({ host, pid }: Heartbeat): boolean => {
   if (host !== hostname()) return false;
   try {
@@ -65,7 +65,7 @@ const diedHere = ({ host, pid }: Heartbeat): boolean => {
   }
 };
 
-/** Gives signs of life for this process and follows the lowest limits of all live workers. */
+/** Sends the heartbeat of this process and follows the lowest limits of all live workers. */
 export class WorkerHeartbeat {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
@@ -96,7 +96,7 @@ export class WorkerHeartbeat {
     return this.#agreed[portal] ?? { ...own, isShared: true, workers: 1 };
   }
 
-  /** The limits in force for a portal, with a look at who has joined by now. */
+  /** The limits in force for a portal, including those of workers that have just joined. */
   async limitsNow(portal: string): Promise<AgreedLimits> {
     await this.#agree();
     return this.limits(portal);
@@ -127,7 +127,7 @@ export class WorkerHeartbeat {
     await this.#agree();
   }
 
-  /** Looks again after every change: whoever joined before it was made has put lower limits in force, and would lose them. */
+  /** Repeats after every change, which may undo the lower limits of a worker that joined just before. */
   async #agree(): Promise<void> {
     for (let isNew = true; isNew; ) {
       isNew = false;

@@ -114,7 +114,7 @@ export class JobLogs {
   }
 }
 
-/** Tells in which chunk to look for an item, but for one in some millions. */
+/** Marks the chunk that holds an item; wrong for one item in some millions. */
 const markOf = (id: string): Buffer => hash('sha1', id, 'buffer').subarray(0, 4);
 
 /** The log of an item among others, each a line of JSON. */

@@ -5,7 +5,7 @@ import { clock, type FieldWrite, type JobLease, type JobWriter, sentValue } from
 import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
-/** How long what may wait does wait for company, milliseconds. */
+/** How long a write that may wait is held back, so that others can join it, milliseconds. */
 const gatherMs = 100;
 
 /**
@@ -104,7 +104,7 @@ export class JobJournal implements JobWriter {
     if (this.#fields.size > 0) await this.#send();
   }
 
-  /** Resolves when everything was sent; rejects with the first failure of what was sent by itself. */
+  /** Resolves when everything was sent; rejects with the first failure of a delayed write. */
   async flush(): Promise<void> {
     while (this.#sending || this.#hasUnsent) {
       this.#sending ??= this.#sendQuietly();
@@ -143,7 +143,7 @@ export class JobJournal implements JobWriter {
     return taken;
   }
 
-  /** Sends what there is in a moment; one such write at a time, so that they stay in order. */
+  /** Sends the buffer in a moment; one such write at a time keeps the order. */
   #gather(): void {
     if (this.#sending) return;
     this.#timer ??= setTimeout(() => {

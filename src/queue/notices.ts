@@ -1,4 +1,4 @@
-// The queue of notices: each is one job, so that a kill loses none and a refused one is tried again.
+// The queue of notices: each is one job, so that a kill loses none and a refused one is retried.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
 import { reasonOf, SluiceError } from '../model/errors.ts';
@@ -18,7 +18,7 @@ interface NoticeSettings {
   stalledCheckMs: number;
 }
 
-/** Adds notices and, once told to work, delivers them. */
+/** Adds notices and, from {@link NoticeQueue.work} on, delivers them. */
 export class NoticeQueue {
   readonly #queues: Queues;
   readonly #settings: NoticeSettings;
@@ -90,7 +90,7 @@ export class NoticeQueue {
   }
 }
 
-/** What no repeat can mend is not tried again. */
+/** What no retry can fix is not retried. */
 const orGiveUp = (error: unknown): never => {
   if (error instanceof SluiceError && !error.retryable) throw new UnrecoverableError(error.message);
   throw error;

@@ -1,7 +1,15 @@
-// Pausing a portal with a reason that everybody can see, and remembering how the last pause ended.
+// May a portal be worked on? Its pause, with a reason that everybody can see, and the circuit breaker that begins one by
+// itself. Fields of the portal's hash:
+// - `pause`: present while it is paused; with a `probe` it ends once the portal answers, without one only people end it;
+// - `failures`: passing faults in a row, over all workers;
+// - `doubt`: it was resumed, and no job has succeeded since: another pause needs a failed probe;
+// - `confirm`: the reason of the pause that the next probe is to confirm;
+// - `last-pause`: the pause that ended last.
 import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { PortalReplyError, PortalUnreachableError, type SluiceError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
 import { reasonSchema } from '../model/report.ts';
@@ -17,8 +25,8 @@ const pauseSchema = z.object({
   /** Unix milliseconds. */
   since: z.number().int(),
   /**
-   * How often the portal was asked without success whether it answers, and when it is asked next (Unix milliseconds). Null for a
-   * pause that only people can end.
+   * How many probes have failed, and when the next one is due (Unix milliseconds). Null for a pause that only people can
+   * end.
    */
   probe: z.object({ failed: z.number().int(), nextAt: z.number().int() }).nullable().default(null),
 });
@@ -37,8 +45,8 @@ const endedPauseSchema = z.object({
 /** See {@link endedPauseSchema}. */
 export type EndedPause = z.infer<typeof endedPauseSchema>;
 
-// Field `pause` of the portal's hash. The first reason stays, but a refused login takes the place of an outage, and an
-// operator's pause that of both: nothing else may end it.
+// The first reason stays, but a refused login replaces an outage, and an operator's pause replaces both: nothing else may
+// end it.
 const beginPause = new RedisScript(`
 local rank = {['paused'] = 2, ['portal-login'] = 1}
 local known = redis.call('HGET', KEYS[1], 'pause')
@@ -51,7 +59,7 @@ redis.call('HDEL', KEYS[1], 'failures', 'confirm')
 return 1
 `);
 
-// `doubt` stays until a job succeeds: the portal answers, but nothing shows yet that it works.
+// The portal answers, but nothing shows yet that it works.
 const endPause = new RedisScript(`
 local known = redis.call('HGET', KEYS[1], 'pause')
 if not known or (ARGV[2] ~= '' and known ~= ARGV[2]) then return false end
@@ -84,8 +92,8 @@ export class PortalPauses {
   }
 
   /**
-   * Pauses a portal; the first reason stays until it is resumed, only a refused login and an operator take its place.
-   * Returns true when this call paused it or changed the reason. `probe` is for a pause that ends by itself once the portal answers.
+   * Pauses a portal; the first reason stays until it is resumed, unless a refused login or an operator replaces it. Returns
+   * true when this call paused it or changed the reason. `probe` is for a pause that ends by itself once the portal answers.
    */
   async pause(portal: string, reason: Reason, probe: Pause['probe'] = null): Promise<boolean> {
     const pause: Pause = { reason, since: Date.now(), probe };
@@ -95,13 +103,13 @@ export class PortalPauses {
     return isNew === 1;
   }
 
-  /** Makes the engine hold the queue of a paused portal; undoes that when the pause has ended meanwhile. */
+  /** Pauses the engine's queue of a paused portal; undoes that when the pause has ended meanwhile. */
   async hold(portal: string): Promise<void> {
     await this.#queues.portal(portal).pause();
     if (!(await this.#redis.hexists(this.#keys.portal(portal), 'pause'))) await this.#queues.portal(portal).resume();
   }
 
-  /** The pause of a portal, or null when it is working. */
+  /** The pause of a portal, or null while it is worked on. */
   async state(portal: string): Promise<Pause | null> {
     const text = await this.#redis.hget(this.#keys.portal(portal), 'pause');
     return text === null ? null : pauseSchema.parse(JSON.parse(text));
@@ -120,7 +128,7 @@ export class PortalPauses {
   }
 
   /**
-   * Ends a pause; with `expected` only while it is still that one. Returns it as it has ended, null when there was none.
+   * Ends a pause; with `expected` only while it is still that one. Returns the ended pause, or null when there was none.
    */
   async resume(portal: string, expected: Pause | null = null): Promise<EndedPause | null> {
     const only = expected ? JSON.stringify(expected) : '';
@@ -140,7 +148,7 @@ export class PortalPauses {
     else if ((await this.state(portal)) === null) await this.#release(portal);
   }
 
-  /** Has the runs of a portal taken at once that wait for the end of its pause. */
+  /** Starts the runs at once that wait for the end of the portal's pause. */
   async wakeRuns(portal: string): Promise<void> {
     const { runs } = this.#queues;
     const waiting: Job[] = [];
@@ -158,3 +166,132 @@ export class PortalPauses {
     await this.#queues.portal(portal).resume();
   }
 }
+
+/** When a portal counts as down, and how often it is probed then. */
+interface BreakerSettings {
+  /** Passing faults in a row. */
+  failures: number;
+  /** Milliseconds before the first probe; doubled for each further one. */
+  probeMs: number;
+  /** Longest time between two probes, milliseconds. */
+  maxProbeMs: number;
+  /** A portal that requests a longer pause by `Retry-After` than this (milliseconds) is paused at once. */
+  longestRequestedMs: number;
+}
+
+const countFailure = new RedisScript(`
+if redis.call('HEXISTS', KEYS[1], 'pause') == 1 then return 'open' end
+local count = redis.call('HINCRBY', KEYS[1], 'failures', 1)
+if count < tonumber(ARGV[1]) and ARGV[3] == '0' then return 'closed' end
+if redis.call('HEXISTS', KEYS[1], 'doubt') == 1 then
+  redis.call('HSETNX', KEYS[1], 'confirm', ARGV[2])
+  return 'closed'
+end
+return 'opens'
+`);
+
+/** Successes are reported at most this often, milliseconds: they only undo what others counted. */
+const reportEveryMs = 250;
+
+/** Counts the faults and successes of jobs at their portals, over all workers of one Redis. */
+export class CircuitBreaker {
+  readonly settings: BreakerSettings;
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+  readonly #pauses: PortalPauses;
+  readonly #log: Log;
+  /** When success was last reported, by portal, Unix milliseconds; after a fault seen here the next success is reported at once. */
+  readonly #reportedAt = new Map<string, number>();
+
+  constructor(parts: { redis: Redis; keys: RedisKeys; pauses: PortalPauses; settings: BreakerSettings; log: Log }) {
+    this.settings = parts.settings;
+    this.#redis = parts.redis;
+    this.#keys = parts.keys;
+    this.#pauses = parts.pauses;
+    this.#log = parts.log;
+  }
+
+  /**
+   * Counts a job's fault. True when the portal is paused, by this fault or already: the job is to be given back without
+   * spending an attempt. A portal that was resumed and has failed ever since is paused again only when a probe fails
+   * too ({@link unconfirmed}): otherwise the fault lies in the work, and the jobs' own attempts end it.
+   */
+  async failed(portal: string, error: unknown): Promise<boolean> {
+    if (!isOutage(error)) return false;
+    this.#reportedAt.delete(portal);
+    const askedMs = error.request.retryAfterMs ?? 0;
+    const isAsked = askedMs > this.settings.longestRequestedMs;
+    const reason = isAsked ? requestedPause(portal, error, askedMs) : this.#reason(portal, error);
+    const state = await countFailure.run(
+      this.#redis,
+      [this.#keys.portal(portal)],
+      [this.settings.failures, JSON.stringify(reason), isAsked ? '1' : '0'],
+    );
+    if (state === 'closed') return false;
+    if (state === 'open') await this.#pauses.hold(portal);
+    else await this.open(portal, reason, askedMs);
+    return true;
+  }
+
+  /** Pauses a portal until a probe succeeds; `askedMs` is what the portal asked for by `Retry-After`. */
+  async open(portal: string, reason: Reason, askedMs = 0): Promise<void> {
+    const { probeMs, maxProbeMs } = this.settings;
+    const probe = { failed: 0, nextAt: Date.now() + Math.min(maxProbeMs, Math.max(probeMs, askedMs)) };
+    if (!(await this.#pauses.pause(portal, reason, probe))) return;
+    this.#log.error({ action: 'pause', portal, reason }, 'portal paused: its jobs wait until it answers again');
+  }
+
+  /** A write or a whole item has succeeded: the portal works. Never rejects. */
+  async worked(portal: string): Promise<void> {
+    const now = Date.now();
+    if (now - (this.#reportedAt.get(portal) ?? 0) < reportEveryMs) return;
+    this.#reportedAt.set(portal, now);
+    await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'doubt', 'confirm').catch((error: unknown) => {
+      this.#log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
+    });
+  }
+
+  /** The reason of a pause that the next probe is to {@link confirm} or {@link dismiss}; null when there is none. */
+  async unconfirmed(portal: string): Promise<Reason | null> {
+    const text = await this.#redis.hget(this.#keys.portal(portal), 'confirm');
+    return text === null ? null : reasonSchema.parse(JSON.parse(text));
+  }
+
+  /** The probe failed too: pauses the portal. */
+  async confirm(portal: string, reason: Reason): Promise<void> {
+    await this.open(portal, reason);
+    await this.#startOver(portal);
+  }
+
+  /** The portal answers a read, so the fault lies in the work. */
+  async dismiss(portal: string, reason: Reason): Promise<void> {
+    this.#log.warn(
+      { action: 'probe', portal, reason },
+      'portal answers, but its jobs fail: they use their own attempts',
+    );
+    await this.#startOver(portal);
+  }
+
+  async #startOver(portal: string): Promise<void> {
+    await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'confirm');
+  }
+
+  #reason(portal: string, error: SluiceError): Reason {
+    const times = this.settings.failures === 1 ? 'once' : `${this.settings.failures} times in a row`;
+    return {
+      code: 'portal-unreachable',
+      message: `portal ${portal} failed ${times}, the last time with: ${error.message}`,
+      hint: `nothing to do unless it stays down: sluice probes it and resumes by itself; ${error.hint ?? 'see its own log'}`,
+    };
+  }
+}
+
+/** True for the faults of a portal that is down, overloaded, or hidden behind a maintenance page. */
+export const isOutage = (error: unknown): error is PortalUnreachableError | PortalReplyError =>
+  error instanceof PortalUnreachableError || error instanceof PortalReplyError;
+
+const requestedPause = (portal: string, error: SluiceError, ms: number): Reason => ({
+  code: 'portal-unreachable',
+  message: `portal ${portal} requested a pause of ${Math.ceil(ms / 1000)} s: ${error.message}`,
+  hint: 'nothing to do: sluice probes the portal and resumes by itself, earlier if the pause is very long',
+});

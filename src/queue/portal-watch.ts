@@ -1,15 +1,14 @@
-// Watches paused portals: one worker of all asks a portal that is down whether it answers, and resumes it.
+// Watches paused portals: one of all workers probes a portal that is down, and resumes it once it answers.
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { PortalLoginError, PortalNotApiError, reasonOf } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
-import { type Reason, reasonSchema } from '../model/report.ts';
+import type { Reason } from '../model/report.ts';
 import { RedisScript } from '../state/redis/script.ts';
-import { type CircuitBreaker, isOutage } from './breaker.ts';
-import type { EndedPause, Pause, PortalPauses } from './pause.ts';
+import { type CircuitBreaker, type EndedPause, isOutage, type Pause, type PortalPauses } from './pause.ts';
 
-/** A page of something that stands before the portal is no answer of the portal; any refusal of its own is one. */
+/** A page of something in front of the portal is no answer of the portal; any refusal of its own is one. */
 const isDown = (error: unknown): boolean => isOutage(error) || error instanceof PortalNotApiError;
 
 /** What the watch is made of. */
@@ -22,7 +21,7 @@ interface PortalWatchParts {
   portals: string[];
   /** One cheap read of a portal; rejects as the portal client does. */
   probe: (portal: string, signal: AbortSignal) => Promise<void>;
-  /** Told of each pause and each end of one again and again, by every worker; must be idempotent. */
+  /** Called again and again, by every worker, with the pause and the last ended one; must be idempotent. */
   report: (portal: string, state: { pause: Pause | null; last: EndedPause | null }) => Promise<void>;
   /** Milliseconds after which another worker takes over from one that died while it probed. */
   lockMs: number;
@@ -39,7 +38,7 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[
 return 0
 `);
 
-/** Looks at every portal about once a second; `stop()` when done. */
+/** Checks every portal about once a second; `stop()` when done. */
 export class PortalWatch {
   readonly #parts: PortalWatchParts;
   readonly #id = randomUUID();
@@ -51,7 +50,7 @@ export class PortalWatch {
     this.#parts = parts;
   }
 
-  /** Begins. Portals that are paused because they were down are probed at once: a worker was just started. */
+  /** Begins. Portals that are paused because they were down are probed at once: a worker has just started. */
   async start(): Promise<void> {
     for (const portal of this.#parts.portals) await this.#probeSoon(portal);
     const everyMs = Math.min(1000, Math.max(50, this.#parts.breaker.settings.probeMs / 2));
@@ -59,7 +58,7 @@ export class PortalWatch {
     this.#timer.unref();
   }
 
-  /** Ends after a last look that reports every pause, but probes no more. `force` ends at once: Redis may be gone. */
+  /** Ends after it has reported every pause once more, without a probe. `force` ends at once: Redis may be gone. */
   async stop(force = false): Promise<void> {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
@@ -70,15 +69,15 @@ export class PortalWatch {
   }
 
   #next(): void {
-    this.#turn ??= this.#lookAtAll().finally(() => {
+    this.#turn ??= this.#checkAll().finally(() => {
       this.#turn = null;
     });
   }
 
-  async #lookAtAll(): Promise<void> {
+  async #checkAll(): Promise<void> {
     await Promise.all(
       this.#parts.portals.map((portal) =>
-        this.#look(portal).catch((error: unknown) => {
+        this.#check(portal).catch((error: unknown) => {
           if (!this.#stop.signal.aborted)
             this.#parts.log.warn({ portal, err: error }, 'the portal could not be watched');
         }),
@@ -86,12 +85,17 @@ export class PortalWatch {
     );
   }
 
-  async #look(portal: string): Promise<void> {
+  async #check(portal: string): Promise<void> {
     const pause = await this.#report(portal);
     await this.#parts.pauses.reconcile(portal, pause);
-    if (pause ? pause.probe !== null && Date.now() >= pause.probe.nextAt : (await this.#doubt(portal)) !== null) {
-      await this.#alone(portal, () => this.#probe(portal));
-    }
+    if (await this.#due(portal, pause)) await this.#alone(portal, () => this.#probe(portal));
+  }
+
+  /** What a probe is due for: the pause that it may end, or the reason of one that it may confirm. Null for neither. */
+  async #due(portal: string, pause: Pause | null): Promise<{ pause: Pause } | { reason: Reason } | null> {
+    if (pause) return pause.probe !== null && Date.now() >= pause.probe.nextAt ? { pause } : null;
+    const reason = await this.#parts.breaker.unconfirmed(portal);
+    return reason && { reason };
   }
 
   async #report(portal: string): Promise<Pause | null> {
@@ -103,10 +107,9 @@ export class PortalWatch {
 
   /** Under the lock everything is read again: another worker may just have probed. */
   async #probe(portal: string): Promise<void> {
-    const { pauses, log } = this.#parts;
-    const pause = await pauses.state(portal);
-    const doubt = pause ? null : await this.#doubt(portal);
-    if (pause ? pause.probe === null || Date.now() < pause.probe.nextAt : doubt === null) return;
+    const { pauses, breaker, log } = this.#parts;
+    const due = await this.#due(portal, await pauses.state(portal));
+    if (!due) return;
     const error = await this.#ask(portal);
     if (this.#stop.signal.aborted) return;
     if (error instanceof PortalLoginError) {
@@ -116,11 +119,12 @@ export class PortalWatch {
           'portal stays paused: it answers, but refused the login',
         );
       }
-    } else if (pause) await (isDown(error) ? this.#askLater(portal, pause) : this.#resume(portal, pause));
-    else if (doubt) await this.#judge(portal, doubt, error);
+    } else if ('pause' in due)
+      await (isDown(error) ? this.#askLater(portal, due.pause) : this.#resume(portal, due.pause));
+    else await (isDown(error) ? breaker.confirm(portal, due.reason) : breaker.dismiss(portal, due.reason));
   }
 
-  /** Null when the portal answered; what hinders the probe but is no outage counts as an answer. */
+  /** Null when the portal answered, else the error of the probe; one that is no outage counts as an answer. */
   async #ask(portal: string): Promise<unknown> {
     try {
       await this.#parts.probe(portal, this.#stop.signal);
@@ -151,27 +155,13 @@ export class PortalWatch {
     await this.#report(portal);
   }
 
-  /** The portal was resumed and has failed ever since: paused again only if it does not even answer a read. */
-  async #judge(portal: string, reason: Reason, error: unknown): Promise<void> {
-    const { redis, keys, breaker, log } = this.#parts;
-    if (isDown(error)) await breaker.open(portal, reason);
-    else
-      log.warn({ action: 'probe', portal, reason }, 'portal answers, but its jobs fail: they use their own attempts');
-    await redis.hdel(keys.portal(portal), 'failures', 'confirm');
-  }
-
-  async #doubt(portal: string): Promise<Reason | null> {
-    const text = await this.#parts.redis.hget(this.#parts.keys.portal(portal), 'confirm');
-    return text === null ? null : reasonSchema.parse(JSON.parse(text));
-  }
-
   async #probeSoon(portal: string): Promise<void> {
     const pause = await this.#parts.pauses.state(portal);
     if (!pause?.probe) return;
     await this.#parts.pauses.replace(portal, pause, { ...pause, probe: { ...pause.probe, nextAt: Date.now() } });
   }
 
-  /** Runs `work` unless another worker does; the lock of one that dies ends by itself. */
+  /** Runs `work` unless another worker does; the lock of one that dies expires. */
   async #alone(portal: string, work: () => Promise<void>): Promise<void> {
     const { redis, keys, lockMs } = this.#parts;
     const key = keys.probeLock(portal);

@@ -23,10 +23,10 @@ export const noticesQueue = 'notices';
 /** Name of the queue of a portal. */
 export const portalQueue = (portal: string): string => `portal.${portal}`;
 
-/** The engine would keep the stack of every attempt; what matters of an error is its reason, and a bug goes to the log. */
+/** Without it, the engine keeps the stack of every attempt; an error is kept as its reason, and a bug goes to the log. */
 export const noStackTraces = { stackTraceLimit: 0 } satisfies JobsOptions;
 
-/** Nobody reads the engine's events, which it cannot be kept from writing. */
+/** Nobody reads the engine's events, but it always writes them. */
 const streams = { events: { maxLen: 100 } };
 
 /** Opens queues on one shared connection, on first use. */

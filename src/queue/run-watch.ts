@@ -1,11 +1,11 @@
-// Watches runs: opens gates whose run has ended, begins runs again that nothing moves, and ends them when that does not help.
+// Watches runs: opens the gates of ended runs, restarts runs without progress, and fails them when that does not help.
 import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { JobsStuckError, reasonOf } from '../model/errors.ts';
 import { plainRequest, type RunData, type RunRequest, runRequestSchema } from '../model/job.ts';
 import type { Log } from '../model/log.ts';
-import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
 import { entriesOf, membersOf } from '../state/redis/fields.ts';
 import { RedisScript } from '../state/redis/script.ts';
@@ -25,23 +25,23 @@ interface RunWatchParts {
   portals: string[];
   /** Whether a run has its report. */
   isClosed: (runId: string) => Promise<boolean>;
-  /** How long nothing of a run may move, milliseconds. */
+  /** How long a run may be without progress, milliseconds. */
   stuckMs: number;
   log: Log;
 }
 
-/** A run that nothing moves, as any worker found it last. */
+/** A run without progress, as any worker found it last. */
 interface StuckRun {
   /** When it was last found so, Unix milliseconds. */
   at: number;
   why: string;
-  /** How often it was started again since anything moved. */
+  /** Restarts since its last progress. */
   repairs: number;
 }
 
 const stuckSchema = z.object({ at: z.number(), why: z.string(), repairs: z.number(), moved: z.string() });
 
-/** How often a run is started again before it is ended. */
+/** Restarts before a run is failed. */
 const mostRepairs = 2;
 
 /** A run whose gate was taken by a process that was killed before it added the job continues as soon. */
@@ -58,7 +58,7 @@ return 1
 const wakeLists = ({ runs }: Queues): string[] =>
   ['waiting-children', 'wait', 'marker'].map((list) => runs.toKey(list));
 
-/** Has the job of a run taken soon that waits for its children or for a time; returns the state that it was in. */
+/** Wakes the job of a run that waits for its children or for a time; returns the state that it was in. */
 export const wakeRun = async (queues: Queues, runId: string): Promise<string> => {
   const state = await queues.runs.getJobState(runId);
   if (state === 'waiting-children') await wake.run(queues.connection, wakeLists(queues), [runId]);
@@ -79,10 +79,10 @@ interface WatchedRun {
   request: RunRequest | null;
 }
 
-/** Looks at every run now and then; `stop()` when done. */
+/** Checks every run periodically; `stop()` when done. */
 export class RunWatch {
   readonly #parts: RunWatchParts;
-  /** What stood when a run was last seen to move, and when that was, by run id. */
+  /** The counts of children at the last progress of a run, and when that was seen, by run id. */
   readonly #seen = new Map<string, { moved: string; since: number }>();
   #timer: NodeJS.Timeout | null = null;
 
@@ -90,7 +90,7 @@ export class RunWatch {
     this.#parts = parts;
   }
 
-  /** Looks once, and from then on again and again. */
+  /** Checks once, and periodically from then on. */
   async start(): Promise<void> {
     await this.look();
     this.#timer = setInterval(
@@ -108,7 +108,7 @@ export class RunWatch {
     this.#timer = null;
   }
 
-  /** Looks at every run that is open. */
+  /** Checks every open run. */
   async look(): Promise<void> {
     await this.#endCancelled();
     const open = new Set<string>();
@@ -121,7 +121,7 @@ export class RunWatch {
     for (const runId of this.#seen.keys()) if (!open.has(runId)) this.#seen.delete(runId);
   }
 
-  /** Begins cancelled runs again that wait for something, so that they end; forgets marks that came too late. */
+  /** Wakes cancelled runs that wait, so that they end; removes marks that came too late. */
   async #endCancelled(): Promise<void> {
     const { redis, keys, queues, isClosed } = this.#parts;
     for (const runId of await redis.hkeys(keys.cancelled)) {
@@ -135,8 +135,7 @@ export class RunWatch {
     const { redis, keys, queues } = this.#parts;
     const known = new Set<string>();
     for (const name of await redis.smembers(keys.gates)) {
-      const [manifest = '', portal = ''] = name.split('@');
-      const target = { manifest, portal };
+      const target = targetOfName(name);
       const [runId, request] = await redis.hmget(keys.gate(target), 'current', 'currentRequest');
       if (!runId) continue;
       known.add(runId);
@@ -193,7 +192,7 @@ export class RunWatch {
       this.#seen.set(runId, { moved, since: now });
       const why = (await pauses.state(target.portal)) ? null : await this.#whyStuck(run, job);
       if (why === null) await redis.hdel(keys.run(runId), 'stuck');
-      else await this.#beginAgain(run, job, { at: now, why, repairs: found?.repairs ?? 0 }, moved);
+      else await this.#restart(run, job, { at: now, why, repairs: found?.repairs ?? 0 }, moved);
     }
   }
 
@@ -212,8 +211,8 @@ export class RunWatch {
     return unprocessed === 0 ? 'all of its jobs have ended' : 'its jobs are not in the queue';
   }
 
-  /** Begun again, a run adds its missing jobs and forgets those that have ended; so does every worker that finds it. */
-  async #beginAgain(run: WatchedRun, job: Job, stuck: StuckRun, moved: string): Promise<void> {
+  /** A restarted run adds its missing jobs and forgets those that have ended. Any worker may restart it. */
+  async #restart(run: WatchedRun, job: Job, stuck: StuckRun, moved: string): Promise<void> {
     const { redis, keys } = this.#parts;
     const isLast = stuck.repairs >= mostRepairs;
     const repairs = stuck.repairs + (isLast ? 0 : 1);

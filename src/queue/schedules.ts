@@ -118,7 +118,7 @@ const namesOf = async ({ connection, runs }: Queues, set: 'repeat' | 'delayed'):
 const isWaiting = (jobId: string, schedulerId: string): boolean =>
   jobId.startsWith(schedulerId) && /^\.\d+$/.test(jobId.slice(schedulerId.length));
 
-/** A run that waited under rules that are gone does not begin. */
+/** Removes the triggers that wait under rules that are gone. */
 const forgetWaiting = async (queues: Queues, schedulerId: string): Promise<void> => {
   for (const id of await waitingTriggers(queues)) if (isWaiting(id, schedulerId)) await queues.runs.remove(id);
 };

@@ -169,7 +169,7 @@ export class JobTrace {
 export const isEngineSignal = (error: unknown): boolean =>
   error instanceof Error && ['WaitingChildrenError', 'WaitingError', 'DelayedError'].includes(error.name);
 
-/** How long a job waits for the steps of others in progress, and how long it has the worker to itself, milliseconds. */
+/** How long a job waits for steps of others that are in progress, and how long it has the worker to itself, milliseconds. */
 const [patienceMs, longestMs] = [2000, 10_000];
 
 /** Knows which jobs of a worker are in a step, and whether one of them is alone. */
@@ -191,8 +191,8 @@ export class JobIsolation {
   }
 
   /**
-   * Resolves when no other job is in a step, and none will begin one until the returned function is called; a step that
-   * takes too long is not waited for, and who stays alone for too long is no longer alone. Rejects when the signal aborts.
+   * Resolves when no other job is in a step, and none will begin one until the returned function is called. Neither lasts
+   * forever: it does not wait for a long step, and isolation ends by itself. Rejects when the signal aborts.
    */
   async begin(id: string, signal: AbortSignal): Promise<() => void> {
     while (this.#alone !== null) await this.#change(signal);
@@ -215,7 +215,7 @@ export class JobIsolation {
     return end;
   }
 
-  /** Resolves when something has changed; what it was is to be checked in the same turn, before anybody else does. */
+  /** Resolves after a change; the caller checks the state in the same turn, before another one does. */
   async #change(signal: AbortSignal): Promise<void> {
     await once(this.#events, 'change', { signal });
   }

@@ -16,12 +16,11 @@ import { JobLease } from '../model/lease.ts';
 import { LateLog, type Log } from '../model/log.ts';
 import type { Reason } from '../model/report.ts';
 import { RedisScript } from '../state/redis/script.ts';
-import type { CircuitBreaker } from './breaker.ts';
 import { cancelledError, type StopWatch } from './cancel.ts';
 import { createContext } from './context.ts';
 import type { Exclusive } from './exclusive.ts';
 import { JobJournal } from './journal.ts';
-import type { PortalPauses } from './pause.ts';
+import type { CircuitBreaker, PortalPauses } from './pause.ts';
 import { type Queues, runsQueue } from './queues.ts';
 import { backoffMs, countKill, isRetryable, isSuspect, poisonOf, type RetrySettings, waitsAlone } from './retry.ts';
 import { isEngineSignal, JobIsolation, JobTrace } from './trace.ts';
@@ -55,10 +54,10 @@ interface WorkerParts {
 /** How long after the next probe of its portal a run is tried again, milliseconds. */
 const afterProbeMs = 1000;
 
-/** A run whose portal only people resume is tried again so late, milliseconds, unless they do. */
+/** Retry interval of a run whose portal only people can resume, milliseconds. */
 const heldMs = 60_000;
 
-/** The signal of what nobody stops. */
+/** The signal of a job that nothing stops. */
 const never = new AbortController().signal;
 
 const lockLost = 'the lock of the job was lost; another worker resumes it';
@@ -80,7 +79,7 @@ export class QueueWorker {
     this.#parts = parts;
     this.#worker = new Worker(
       parts.queue,
-      (job: Job, token?: string, signal?: AbortSignal) => this.#said(this.#process(job, token ?? '', signal)),
+      (job: Job, token?: string, signal?: AbortSignal) => this.#explained(this.#process(job, token ?? '', signal)),
       {
         connection: parts.queues.connection,
         prefix: parts.queues.settings.prefix,
@@ -149,8 +148,8 @@ export class QueueWorker {
     }
   }
 
-  /** What the engine keeps of a failure is shown to people: a full Redis also fails what is written of one. */
-  async #said(work: Promise<unknown>): Promise<unknown> {
+  /** People see the error that the engine keeps; a full Redis also fails the write of an error. */
+  async #explained(work: Promise<unknown>): Promise<unknown> {
     try {
       return await work;
     } catch (error) {
@@ -247,8 +246,8 @@ export class QueueWorker {
   }
 
   /**
-   * Counts the kills of a job before it continues; one that was hit more than once continues alone: jobs that merely stood beside
-   * the one to blame are not hit with it again. The returned function ends that.
+   * Counts the kills of a job before it continues. One that was hit more than once continues alone, so that bystanders are
+   * not hit with it again; the returned function ends that.
    * @throws PoisonJobError when the job itself, and not one of its items, was hit too often in the same step
    */
   async #answerKills(job: Job, trace: JobTrace, journal: JobJournal, signal: AbortSignal): Promise<() => void> {
@@ -305,7 +304,7 @@ export class QueueWorker {
     return new UnrecoverableError(reason.message);
   }
 
-  /** Its run is cancelled: a child ends, and the job of the run comes again at once to end the run. */
+  /** Its run is cancelled: a child ends, and the job of the run is taken again at once to end the run. */
   async #cancel(job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
     const { data } = context;
     if (data.kind === 'run') {
@@ -320,7 +319,7 @@ export class QueueWorker {
     return new UnrecoverableError(reason.message);
   }
 
-  /** True for what a stop cut off between two steps, such as a look at the portal. */
+  /** True for what a stop cut off between two steps, such as a read of the portal. */
   #isOfStop(error: unknown): boolean {
     const { aborted, reason } = this.#stop.signal;
     return aborted && (error === reason || (error instanceof Error && error.cause === reason));
@@ -333,7 +332,7 @@ export class QueueWorker {
     await context.save({ failure: reason } as object);
   }
 
-  /** The queue of runs is never paused: a run of a paused portal comes again after the next probe, or when it is resumed. */
+  /** The queue of runs is never paused: a run of a paused portal is retried after the next probe, or when it is resumed. */
   async #giveBack(job: Job, token: string, portal: string): Promise<WaitingError | DelayedError> {
     const { queue, pauses } = this.#parts;
     if (queue === runsQueue && !this.#stop.signal.aborted) {
@@ -352,7 +351,7 @@ export class QueueWorker {
 const isGiveBack = (error: unknown): boolean =>
   error instanceof GiveBack || (error instanceof Error && error.cause instanceof GiveBack);
 
-/** True for what the engine says when it is to move a job whose lock has run out, as after a while without Redis. */
+/** True for the engine's error when it moves a job whose lock has expired, as after a while without Redis. */
 const isLockGone = (error: unknown): boolean =>
   error instanceof Error &&
   'code' in error &&
