@@ -37,11 +37,11 @@ export interface SupervisorOptions {
   report?: ((line: string) => void) | undefined;
 }
 
-/** How often the owner looks whether the server lives, and the others whether the owner does. */
+/** How often the owner checks the server, and the others the owner, milliseconds. */
 const watchMs = 200;
 /** Pauses before restarts after so many failures; the last one repeats. */
 const backoffMs = [0, 250, 500, 1_000, 2_000, 5_000];
-/** A server that lived so long counts as sound: its next restart is at once again. */
+/** A server that ran so long counts as sound: its next restart is immediate again. */
 const soundMs = 10_000;
 /** How long a server left to us may be silent: a running one, and one that may be about to answer. */
 const graceMs = { running: 15_000, unknown: 2_000 };
@@ -50,7 +50,7 @@ const patienceMs = { silent: 30_000, busy: 300_000 };
 
 /**
  * One process's hold on the server of a folder. The owner starts, watches and restarts it; the others try to become the
- * owner all the time, so that one takes over when the owner goes. Whoever leaves last stops the server.
+ * owner all the time, so that one takes over when the owner ends. Whoever leaves last stops the server.
  */
 export class RedisSupervisor {
   readonly #options: SupervisorOptions;
@@ -76,13 +76,13 @@ export class RedisSupervisor {
     return this.#socket;
   }
 
-  /** The program that serves, as far as it is known. */
+  /** Path of the server's program, where it is known. */
   get binary(): string | null {
     return this.#binary;
   }
 
   /**
-   * Uses the server that runs for this folder, or starts one, and looks after it from then on. Throws
+   * Uses the server that runs for this folder, or starts one, and supervises it from then on. Throws
    * RedisMissingError and {@link RedisFailedError}; holds nothing then.
    */
   async open(): Promise<'adopted' | 'started'> {

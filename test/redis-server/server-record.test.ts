@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { RedisFailedError } from '../../src/model/errors.ts';
 import {
+  chooseSocket,
   isRunning,
+  makeSocketFolder,
   markProcess,
   readPidFile,
   removePidFile,
@@ -13,13 +16,13 @@ import {
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-test('a process that runs is known by its mark', () => {
+test('a running process has a mark', () => {
   const mark = markProcess(process.pid);
   expect(mark?.pid).toBe(process.pid);
   expect(mark !== null && isRunning(mark)).toBe(true);
 });
 
-test('another process under the same number is not taken for the one that was marked', () => {
+test('a mark does not match another process of the same number', () => {
   expect(isRunning({ pid: process.pid, startedAt: 'an-earlier-boot:1' })).toBe(false);
 });
 
@@ -35,7 +38,7 @@ test('a process that ended does not run', async () => {
   expect(markProcess(mark.pid)).toBeNull();
 });
 
-test.skipIf(process.platform !== 'linux')('a zombie does not run (Linux, where it can be told)', async () => {
+test.skipIf(process.platform !== 'linux')('a zombie does not run (Linux, where it can be recognized)', async () => {
   // The shell starts a child that ends with our pipe, and becomes a program that never collects it.
   const parent = spawn('/bin/sh', ['-c', 'exec 3<&0; cat <&3 & echo $!; exec sleep 60']);
   const [said] = await once(parent.stdout, 'data');
@@ -69,4 +72,44 @@ test.each(['', '123', '{"server":', '{"owner":{"pid":"1"}}'])('a file that holds
   const dir = tempDir();
   writeFileSync(join(dir, 'redis.pid'), text);
   expect(await readPidFile(dir)).toBeNull();
+});
+
+const deepFolder = (): string => {
+  const folder = join(tempDir(), 'a-rather-long-name-of-a-folder/'.repeat(4));
+  mkdirSync(folder, { recursive: true });
+  return folder;
+};
+
+test('the socket of a short path lies in the folder itself', async () => {
+  const folder = tempDir();
+  const socket = await chooseSocket(folder);
+  expect(socket).toBe(join(folder, 'redis.sock'));
+  await makeSocketFolder(socket, folder);
+});
+
+test('the socket of a deep folder lies in a short private folder, always the same one', async () => {
+  const [folder, other, temporary] = [deepFolder(), deepFolder(), tempDir()];
+  const socket = await chooseSocket(folder, temporary);
+  expect(Buffer.byteLength(socket)).toBeLessThanOrEqual(100);
+  expect(dirname(dirname(socket))).toBe(temporary);
+  expect(await chooseSocket(folder, temporary)).toBe(socket);
+  expect(await chooseSocket(other, temporary)).not.toBe(socket);
+  await makeSocketFolder(socket, folder);
+  expect(statSync(dirname(socket)).mode & 0o777).toBe(0o700);
+});
+
+test('a deep temporary folder is not used either', async () => {
+  const socket = await chooseSocket(deepFolder(), deepFolder());
+  expect(Buffer.byteLength(socket)).toBeLessThanOrEqual(100);
+});
+
+test('a folder that others can enter, or a link, is not trusted with the socket', async () => {
+  const [folder, temporary] = [deepFolder(), tempDir()];
+  const socket = await chooseSocket(folder, temporary);
+  mkdirSync(dirname(socket));
+  chmodSync(dirname(socket), 0o755);
+  await expect(makeSocketFolder(socket, folder)).rejects.toThrow(RedisFailedError);
+  const linked = join(temporary, 'linked');
+  symlinkSync(tempDir(), linked);
+  await expect(makeSocketFolder(join(linked, 'redis.sock'), folder)).rejects.toThrow('is not private to this user');
 });
