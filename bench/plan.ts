@@ -1,6 +1,4 @@
 // `sluice plan` of a synced manifest: how long a person waits, with and without the portal's listing, and that nothing is written.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,9 +9,8 @@ import { createLog } from '../src/model/log.ts';
 import { Runtime } from '../src/service/runtime.ts';
 import { loadManifest } from '../src/sources/manifest/load.ts';
 import type { BenchOptions } from './options.ts';
+import { runSluice } from './support/processes.ts';
 import { account, makeWorkload, type Workload, writeConfig } from './support/workload.ts';
-
-const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
 
 /** Publishes once to a portal in this process, then plans in processes of their own. */
 export const run = async ({ datasets, concurrency, rounds }: BenchOptions): Promise<void> => {
@@ -34,9 +31,9 @@ export const run = async ({ datasets, concurrency, rounds }: BenchOptions): Prom
       const times: number[] = [];
       for (let round = 0; round < Math.max(3, rounds); round++) {
         const begun = performance.now();
-        const text = await output(['plan', ...args, '--config', file], { cwd: workload.folder, env });
+        const { stdout } = await runSluice(['plan', ...args, '--config', file], { cwd: workload.folder, env });
         times.push(performance.now() - begun);
-        if (round === 0) process.stdout.write(`${text.trim().split('\n').at(-1)}\n`);
+        if (round === 0) process.stdout.write(`${stdout.trim().split('\n').at(-1)}\n`);
       }
       return times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
     };
@@ -96,15 +93,4 @@ const publish = async (workload: Workload, manifest: string, file: string, env: 
   } finally {
     await runtime.close();
   }
-};
-
-const output = async (args: string[], options: { cwd: string; env: NodeJS.ProcessEnv }): Promise<string> => {
-  const child = spawn(process.execPath, [cli, ...args], { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
-  let text = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`sluice ${args.join(' ')} ended with ${code}`);
-  return text;
 };

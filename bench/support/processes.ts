@@ -21,21 +21,29 @@ export interface Ended {
   stdout: string;
   seconds: number;
   peak: number;
-  code: number | null;
 }
 
 /** How package.json starts sluice. */
 export const lean = ['--max-semi-space-size=8'];
 
-/** Runs a script to its end and watches its peak memory; `flags` are for Node. */
+/** Where and how a script is run; `flags` are for Node. */
+interface RunOptions {
+  env?: NodeJS.ProcessEnv;
+  cwd?: string;
+  flags?: string[];
+}
+
+/** Runs a script to its end and watches its peak memory; throws when it fails. */
 export const runScript = async (
   script: string,
   args: string[],
-  env: NodeJS.ProcessEnv = process.env,
-  flags: string[] = [],
+  { flags = [], ...options }: RunOptions = {},
 ): Promise<Ended> => {
   const begun = performance.now();
-  const child = spawn(process.execPath, [...flags, script, ...args], { stdio: ['ignore', 'pipe', 'inherit'], env });
+  const child = spawn(process.execPath, [...flags, script, ...args], {
+    ...options,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let [stdout, peak] = ['', 0];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
@@ -45,11 +53,13 @@ export const runScript = async (
   }, 50);
   const [code] = (await once(child, 'close')) as [number | null];
   clearInterval(watch);
-  return { stdout, seconds: (performance.now() - begun) / 1000, peak, code };
+  if (code !== 0) throw new Error(`${script} ${args[0]} exited with ${code}: ${stdout.slice(-2000)}`);
+  return { stdout, seconds: (performance.now() - begun) / 1000, peak };
 };
 
-/** Runs a sluice command to its end. */
-export const runSluice = (args: string[], env?: NodeJS.ProcessEnv): Promise<Ended> => runScript(cli, args, env, lean);
+/** Runs a sluice command to its end; throws when it fails. */
+export const runSluice = (args: string[], options: RunOptions = {}): Promise<Ended> =>
+  runScript(cli, args, { ...options, flags: lean });
 
 /** Processor seconds that a live process has used in all its threads; 0 where the kernel does not tell. */
 export const cpuSeconds = (pid: number | undefined): number => {
