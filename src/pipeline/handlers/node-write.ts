@@ -6,15 +6,19 @@ import type { Intent, LedgerEntry, SentNode } from '../../model/ledger-entry.ts'
 import type { NodeFields } from '../../model/wish.ts';
 import type { NodeChanges, NodeRow, PortalNode } from '../../portal-client/client.ts';
 import {
+  changedBaseline,
   differences,
+  driftHeld,
+  editedFields,
+  editOf,
   isKnownDifference,
+  keptFields,
   linkedNids,
   markerOf,
   type NodeWish,
   resolveAt,
   unexpectedFields,
 } from '../compare/node.ts';
-import { changedBaseline, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
 import { removeLostReferences } from './lost-references.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode, type WrittenNode } from './node-locate.ts';
 import { withTerms } from './terms.ts';

@@ -7,10 +7,10 @@ import type { IndexedEntry, LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
+import { unlikeProven } from '../compare/node.ts';
 import type { KnownState } from '../plan/plan.ts';
 import { planFileItems } from '../plan/whole-plan.ts';
 import type { HandlerDeps } from './deps.ts';
-import { unlikeProven } from './drift.ts';
 import { nidOnPortal } from './node-locate.ts';
 import type { PlannedPage } from './target-plan.ts';
 

@@ -8,10 +8,10 @@ import type { Sparing } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
 import type { WishList } from '../../sources/wish-list.ts';
 import type { Ledger } from '../../state/ledger.ts';
+import type { Rename } from '../plan/missing.ts';
+import { applyRenames, findMissing, guardVerdict, type Missing, type Removal } from '../plan/missing.ts';
 import { type KnownState, type PlannedDataset, type PlannedItem, planDataset } from '../plan/plan.ts';
-import { findMissing, guardVerdict, type Missing, type Removal } from '../plan/removals.ts';
-import type { Rename } from '../plan/renames.ts';
-import { applyRenames, flatten, ownersOf, withKnownNames, withKnownUuids } from '../plan/whole-plan.ts';
+import { flatten, ownersOf, withKnownNames, withKnownUuids } from '../plan/whole-plan.ts';
 import type { Remembered } from './observe.ts';
 
 /** Items that are no longer named are taken down in pages of so many. */

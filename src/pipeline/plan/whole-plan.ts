@@ -5,22 +5,8 @@ import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { DatasetWish, ResourceSource, ResourceWish } from '../../model/wish.ts';
 import { recipeOf } from '../../sources/gather/dataset-wish.ts';
-import type { KnownState, PlannedDataset, PlannedItem } from './plan.ts';
-import type { Removal } from './removals.ts';
-import type { Rename } from './renames.ts';
-
-/** What is known, as if the renames were written down already. */
-export const applyRenames = (known: KnownState, renames: readonly Rename[]): KnownState => {
-  if (renames.length === 0) return known;
-  const [entries, sent] = [new Map(known.entries), new Map(known.sent)];
-  for (const { from, to } of renames) {
-    entries.delete(from.key);
-    entries.set(to, { ...from, key: to, missingSince: null });
-    const before = sent.get(from.key);
-    if (before) sent.set(to, before);
-  }
-  return { ...known, entries, sent };
-};
+import type { Removal } from './missing.ts';
+import type { PlannedDataset, PlannedItem } from './plan.ts';
 
 /** Datasets and resources of a plan as one list. */
 export const flatten = (datasets: PlannedDataset[]): PlannedItem[] =>

@@ -1,14 +1,80 @@
-// The list of a dataset's resources: what it holds, whether that is ours in our order, and what is written.
+// Which changes of a node count as somebody else's, and the list of a dataset's resources.
 import { expect, it } from 'vitest';
-import { holdsLinks, linkedNids, linksField } from '../../../src/pipeline/compare/node.ts';
+import { newEntry } from '../../../src/model/ledger-entry.ts';
+import { driftedFields, editedFields, holdsLinks, linkedNids, linksField } from '../../../src/pipeline/compare/node.ts';
 import type { PortalNode } from '../../../src/portal-client/client.ts';
 
-const node = (field_resources: unknown) => ({ field_resources }) as unknown as PortalNode; // as read
+const key = 'city/budget';
+const entry = { ...newEntry({ key, kind: 'dataset', uuid: 'u', title: 'old' }), nid: '7', vid: '1' };
+const sent = { title: 'old', published: true, fields: {} };
+const node = (more: Partial<PortalNode>): PortalNode =>
+  ({
+    nid: '7',
+    vid: '2',
+    uuid: 'u',
+    type: 'dataset',
+    title: 'new',
+    status: '1',
+    log: '',
+    changed: '0',
+    ...more,
+  }) as PortalNode; // as read
+
+it('an edit on the portal is drift', () => {
+  expect(driftedFields(entry, sent, node({}))).toEqual(['title']);
+  expect(driftedFields(entry, sent, node({ log: 'sluice city/budget-2 123' }))).toEqual(['title']);
+});
+
+it('a revision of our own that the ledger never heard of is none: its reply was lost, or Redis lost its last second', () => {
+  expect(driftedFields(entry, sent, node({ log: `sluice ${key} 0123456789ab` }))).toEqual([]);
+});
+
+it('an edited, an added or a removed term is drift, although a term is sent by name and read by number', () => {
+  const tags = {
+    field_tags: {
+      und: [
+        { tid: 'autocreate', name: 'a' },
+        { tid: 'autocreate', name: 'b' },
+      ],
+    },
+  };
+  const known = { ...entry, baseline: { field_tags: '4,5' } };
+  const ours = { ...sent, title: 'new', fields: tags };
+  const holding = (...tids: number[]) => node({ field_tags: { und: tids.map((tid) => ({ tid: String(tid) })) } });
+  expect(driftedFields(known, ours, holding(5, 4))).toEqual([]);
+  for (const edited of [holding(4, 6), holding(4, 5, 6), holding(4)]) {
+    expect(driftedFields(known, ours, edited)).toEqual(['field_tags']);
+  }
+  // Nobody looked when it was proven: then nothing is known.
+  expect(driftedFields({ ...known, baseline: null }, ours, holding(4, 6))).toEqual([]);
+});
+
+it('an item added to a field of ours is drift, where the portal did not hold it when it was proven', () => {
+  const ours = { ...sent, title: 'new', fields: { field_link: { und: [{ url: 'https://a.example' }] } } };
+  const links = (...urls: string[]) => node({ field_link: { und: urls.map((url) => ({ url })) } });
+  const both = links('https://a.example', 'https://b.example');
+  expect(driftedFields({ ...entry, baseline: {} }, ours, links('https://a.example'))).toEqual([]);
+  expect(driftedFields({ ...entry, baseline: {} }, ours, both)).toEqual(['field_link']);
+  expect(driftedFields({ ...entry, baseline: { field_link: '2 items' } }, ours, both)).toEqual([]);
+});
+
+it('terms that the wish changed since, to as many as the portal holds, are taken over', () => {
+  const tagged = (...names: string[]) => ({ field_tags: { und: names.map((name) => ({ tid: 'autocreate', name })) } });
+  const known = { ...entry, baseline: { field_tags: '4' } };
+  const now = node({ field_tags: { und: [{ tid: '4' }, { tid: '9' }] } });
+  const wish = { key, type: 'dataset' as const, uuid: 'u', title: 'new', published: true, fingerprint: 'f' };
+  const parts = { entry: known, sent: { ...sent, title: 'new', fields: tagged('a') }, node: now };
+  expect(editedFields({ ...wish, fields: tagged('a') }, parts)).toEqual(['field_tags']);
+  expect(editedFields({ ...wish, fields: tagged('a', 'b') }, parts)).toEqual([]);
+  expect(editedFields({ ...wish, fields: tagged('a', 'b', 'c') }, parts)).toEqual(['field_tags']);
+});
+
+const listing = (field_resources: unknown) => ({ field_resources }) as unknown as PortalNode; // as read
 
 it('the ids of a list are read as text, in order', () => {
-  expect(linkedNids(node({ und: [{ target_id: '7' }, { target_id: 5 }, { other: 1 }] }))).toEqual(['7', '5']);
-  expect(linkedNids(node([]))).toEqual([]);
-  expect(linkedNids(node(undefined))).toEqual([]);
+  expect(linkedNids(listing({ und: [{ target_id: '7' }, { target_id: 5 }, { other: 1 }] }))).toEqual(['7', '5']);
+  expect(linkedNids(listing([]))).toEqual([]);
+  expect(linkedNids(listing(undefined))).toEqual([]);
 });
 
 it.each([
@@ -26,7 +92,7 @@ it.each([
 });
 
 it('what is written is ours in order, then what others linked, each once', () => {
-  const ids = (held: string[], ours: string[]) => linkedNids(node(linksField(held, ours).field_resources));
+  const ids = (held: string[], ours: string[]) => linkedNids(listing(linksField(held, ours).field_resources));
   expect(ids(['9', '2', '8', '1'], ['1', '2', '3'])).toEqual(['1', '2', '3', '9', '8']);
   expect(ids([], ['1'])).toEqual(['1']);
   expect(ids(['9'], [])).toEqual(['9']);

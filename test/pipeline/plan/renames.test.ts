@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LedgerEntry, SentNode } from '../../../src/model/ledger-entry.ts';
 import type { DatasetWish } from '../../../src/model/wish.ts';
-import { findMissing } from '../../../src/pipeline/plan/removals.ts';
+import { findMissing } from '../../../src/pipeline/plan/missing.ts';
 import { catalogueManifest, entry, gatherEntries } from '../../sources/catalogue/support/catalogue.ts';
 import { fc } from '../../support/fast-check.ts';
 import { liveState } from './support/make.ts';

@@ -2,8 +2,8 @@
 import type { Target } from '../../../../src/model/redis-keys.ts';
 import type { DatasetWish } from '../../../../src/model/wish.ts';
 import { type PlannedPage, TargetPlan, type TargetPlanOptions } from '../../../../src/pipeline/handlers/target-plan.ts';
+import type { Missing } from '../../../../src/pipeline/plan/missing.ts';
 import type { KnownState } from '../../../../src/pipeline/plan/plan.ts';
-import type { Missing } from '../../../../src/pipeline/plan/removals.ts';
 import { defaultRules } from '../../../../src/sources/manifest/schema.ts';
 import { WishList } from '../../../../src/sources/wish-list.ts';
 
