@@ -16,8 +16,7 @@ import {
   prepareTable,
   removePreparedFile,
 } from '../../tables/transform/prepare.ts';
-import { isSent } from '../plan/plan.ts';
-import { withSource } from '../plan/whole-plan.ts';
+import { isSent, withSource } from '../plan/known-wish.ts';
 
 /** A file that is sent. */
 export interface SentFile {

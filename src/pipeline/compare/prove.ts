@@ -5,7 +5,7 @@ import { type LedgerEntry, newEntry, type SentNode } from '../../model/ledger-en
 import { sourcePathOf } from '../../model/wish.ts';
 import type { Portal, PortalNode, TableSize } from '../../portal-client/client.ts';
 import { type FileItem, fileOf } from '../../portal-client/replies.ts';
-import { wantsImport } from '../plan/plan.ts';
+import { wantsImport } from '../plan/known-wish.ts';
 import type { LocalFile, TableShape } from './local-file.ts';
 import { holdsLinks, isOurs, linkedNids, markerOf, type NodeWish, resolveAt, unexpectedFields } from './node.ts';
 

@@ -8,11 +8,11 @@ import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import { observe } from '../handlers/observe.ts';
-import { ownersOf, withKnownNames, withKnownUuids } from '../plan/whole-plan.ts';
+import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wish.ts';
 import { type FindOptions, type Found, findDataset, findRenamed, findResource } from './find.ts';
 import { type KnownFile, withLocalFile } from './local-file.ts';
 import { type NodeWish, nodeOf } from './node.ts';
+import { observe } from './observe.ts';
 import { type Proof, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
 
 /** What was found for one wish. */

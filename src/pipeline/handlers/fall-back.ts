@@ -18,7 +18,7 @@ import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { findArchived } from '../../sources/drop/spool.ts';
 import { checkTable } from '../../tables/check.ts';
-import { importFingerprint, isRefusedFile, wantsImport } from '../plan/plan.ts';
+import { importFingerprint, isRefusedFile, wantsImport } from '../plan/known-wish.ts';
 import { type ResourceState, type ResourceStep, sentFile } from './resource-state.ts';
 
 /** True when the file of the job is known to be one that the portal cannot import, or that is held. */

@@ -15,7 +15,7 @@ import {
 import type { ResourceWish } from '../../model/wish.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { RunWork } from '../../state/runs.ts';
-import { guardFingerprint, isLate } from '../plan/plan.ts';
+import { guardFingerprint, isLate } from '../plan/known-wish.ts';
 import { tableGuardFaults } from '../plan/table-guard.ts';
 import type { HandlerDeps } from './deps.ts';
 import { goodPath } from './fall-back.ts';

@@ -12,8 +12,7 @@ import {
   sweepPrepared,
 } from '../../tables/transform/prepare.ts';
 import { fetchedFileOf, prepareFile } from '../compare/local-file.ts';
-import { isSent, wantsImport } from '../plan/plan.ts';
-import { withSource } from '../plan/whole-plan.ts';
+import { isSent, wantsImport, withSource } from '../plan/known-wish.ts';
 import { type ResourceState, sourceName, sourcePath } from './resource-state.ts';
 
 /** Rejected rows that the job log lists one by one. */

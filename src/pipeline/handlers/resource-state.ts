@@ -5,7 +5,7 @@ import type { ResourceWish } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import type { SoundTable } from '../../tables/check.ts';
 import type { PreparedFile, SentFile } from '../compare/local-file.ts';
-import { wantsImport } from '../plan/plan.ts';
+import { wantsImport } from '../plan/known-wish.ts';
 import type { HandlerDeps } from './deps.ts';
 import type { NodeTarget } from './node-locate.ts';
 

@@ -11,7 +11,7 @@ import { checkTable } from '../../tables/check.ts';
 import { isSmall } from '../../util/file-calls.ts';
 import type { SentFile } from '../compare/local-file.ts';
 import { type NodeWish, nodeOf } from '../compare/node.ts';
-import { isLate } from '../plan/plan.ts';
+import { isLate } from '../plan/known-wish.ts';
 import { importFile } from './datastore-import.ts';
 import { isRefused, keepGoodFile } from './fall-back.ts';
 import { formerWith, guardTable, isGuarded, provenVersion } from './guard-table.ts';

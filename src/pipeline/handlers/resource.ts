@@ -3,7 +3,7 @@ import { PortalGoneError, PortalRefusedError, reasonOf } from '../../model/error
 import { newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import { sourcePathOf } from '../../model/wish.ts';
-import { importFingerprint } from '../plan/plan.ts';
+import { importFingerprint } from '../plan/known-wish.ts';
 import type { HandlerDeps } from './deps.ts';
 import { againBecause, isRefused, refuseFile, restoreLastGood } from './fall-back.ts';
 import { versionsToReport } from './guard-table.ts';

@@ -8,11 +8,11 @@ import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import { unlikeProven } from '../compare/node.ts';
-import type { KnownState } from '../plan/plan.ts';
-import { planFileItems } from '../plan/whole-plan.ts';
+import type { Remembered } from '../plan/plan.ts';
+import type { PlannedPage } from '../plan/target-plan.ts';
+import { planFileItems } from '../plan/target-plan.ts';
 import type { HandlerDeps } from './deps.ts';
 import { nidOnPortal } from './node-locate.ts';
-import type { PlannedPage } from './target-plan.ts';
 
 type PlanItem = PlanFile['items'][number];
 
@@ -20,11 +20,7 @@ type PlanItem = PlanFile['items'][number];
 export const movedItems = async (
   portal: Portal,
   pins: PlanFile,
-  {
-    datasets,
-    removals,
-    known,
-  }: Pick<PlannedPage, 'datasets' | 'removals'> & { known: Pick<KnownState, 'entries' | 'sent'> },
+  { datasets, removals, known }: Pick<PlannedPage, 'datasets' | 'removals'> & { known: Remembered },
   signal: AbortSignal,
 ): Promise<Map<string, Reason>> => {
   const current = new Map(planFileItems(datasets, removals).map((item) => [item.key, item]));
@@ -72,7 +68,7 @@ interface Pinned {
   pin: PlanItem;
   /** When the plan was made, ISO 8601. */
   madeAt: string;
-  known: Pick<KnownState, 'entries' | 'sent'>;
+  known: Remembered;
 }
 
 /** `vid` is the revision the plan was made for; a node created since under our uuid moved as well. */

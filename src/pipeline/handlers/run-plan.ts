@@ -11,14 +11,14 @@ import { guardOf } from '../../sources/manifest/resource-keys.ts';
 import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
 import type { PlannedCounts, PlanWriter } from '../../state/runs.ts';
 import { isStale } from '../../state/targets.ts';
+import { listNodes, observe } from '../compare/observe.ts';
 import type { Missing, Removal } from '../plan/missing.ts';
 import type { KnownState, PlannedDataset, PlannedItem } from '../plan/plan.ts';
+import { TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
 import { lateDrops, withDecision } from './guard-table.ts';
-import { listNodes, observe } from './observe.ts';
 import { movedItems, refuseOtherPortal } from './run-checks.ts';
 import { skippedWork, sourceWork, WorkBuilder } from './run-work.ts';
-import { TargetPlan, type TargetPlanOptions } from './target-plan.ts';
 
 /**
  * Gathers, plans, and writes the work of the run down page by page. Touches nothing else but what the comparison itself

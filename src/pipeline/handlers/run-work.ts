@@ -9,12 +9,13 @@ import type { Reason, ReportItem } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';
 import type { DatasetWork, ResourceWork, RunWork } from '../../state/runs.ts';
+import { isLate, isRefusedFile } from '../plan/known-wish.ts';
 import type { Removal } from '../plan/missing.ts';
-import { isLate, isRefusedFile, type KnownState, type PlannedDataset } from '../plan/plan.ts';
-import { flatten } from '../plan/whole-plan.ts';
+import type { KnownState, PlannedDataset } from '../plan/plan.ts';
+import type { PlannedPage } from '../plan/target-plan.ts';
+import { flatten } from '../plan/target-plan.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
 import { itemOfEntry, outcomeOf } from './item.ts';
-import type { PlannedPage } from './target-plan.ts';
 
 /** How the work of a run is collected. */
 interface WorkOptions {

@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import type { LedgerEntry, PortalFile, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
-import { isTabular } from '../../model/recipe/recipe.ts';
-import { type DatasetWish, type NodeFields, type ResourceWish, sentName } from '../../model/wish.ts';
+import type { DatasetWish, NodeFields, ResourceWish } from '../../model/wish.ts';
+import { isLate, isRefusedFile, isSent, wantsImport } from './known-wish.ts';
 
 /** A node as the portal's listing shows it. */
 export interface ListedNode {
@@ -38,7 +38,7 @@ export interface AddressLook {
   version: string | null;
 }
 
-/** What is known beside the wishes. */
+/** What is known apart from the wishes. */
 export interface KnownState {
   /** Addresses of resources that were published before, by key, unless they give the published version. */
   addresses?: ReadonlyMap<string, AddressLook>;
@@ -53,48 +53,8 @@ export interface KnownState {
   tables?: ReadonlyMap<string, string>;
 }
 
-/** True when the wish wants rows in the datastore. */
-export const wantsImport = (wish: ResourceWish): boolean => wish.import === 'auto' && isTabular(sentName(wish));
-
-/** True when the file that the portal holds is what the source gives now, by the recipe as it is now. */
-export const isSent = (
-  file: PortalFile | null | undefined,
-  sha256: string,
-  { recipe }: Pick<ResourceWish, 'recipe'>,
-): boolean => {
-  if (!file) return false;
-  if (!recipe) return file.sha256 === sha256;
-  return file.from?.sha256 === sha256 && file.from.recipe === recipe.fingerprint;
-};
-
-/** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which may be known only when an address is fetched. */
-export const importFingerprint = (wish: ResourceWish): string => {
-  const wanted = [wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null];
-  return hash('sha256', JSON.stringify(wanted));
-};
-
-/** Fingerprint of what a held table was judged by: its steps and limits. Other changes of the node are still published. */
-export const guardFingerprint = ({ recipe, guard }: Pick<ResourceWish, 'recipe' | 'guard'>): string =>
-  hash('sha256', JSON.stringify([recipe?.fingerprint ?? null, guard ?? null]));
-
-/**
- * True when the portal could not import exactly this, or its guard holds it: the good file of before stands, or is on its
- * way back. Also when the portal did not take it at all: there is no node then.
- */
-export const isRefusedFile = (
-  { refused, good, nid }: Pick<LedgerEntry, 'refused' | 'good' | 'nid'>,
-  wish: ResourceWish,
-  sha256: string,
-): boolean => {
-  if (refused?.sha256 !== sha256) return false;
-  const isKnown = good !== null || nid === null;
-  if (refused.guard === undefined) return isKnown && refused.importFingerprint === importFingerprint(wish);
-  return refused.guard !== 'released' && refused.importFingerprint === guardFingerprint(wish);
-};
-
-/** True for a table whose guard misses something new: what the portal has is what its source gives. */
-export const isLate = ({ stale, reason, refused }: Pick<LedgerEntry, 'stale' | 'reason' | 'refused'>): boolean =>
-  stale && reason?.code === 'held' && refused?.guard !== 'held' && refused?.guard !== 'released';
+/** What the ledger knows, before anything is checked. */
+export type Remembered = Pick<KnownState, 'entries' | 'sent'>;
 
 /** Plans one dataset with its resources. */
 export const planDataset = (wish: DatasetWish, known: KnownState): PlannedDataset => {

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
 import { type AddressLook, type KnownState, planDataset } from '../../../src/pipeline/plan/plan.ts';
-import { planAll } from '../handlers/support/plan-all.ts';
 import { datasetWish, liveState, resourceWish } from './support/make.ts';
+import { planAll } from './support/plan-all.ts';
 
 const url = 'https://a.example/r.csv';
 const resource = resourceWish('m/d/r', { source: { kind: 'url', url, name: 'r.csv', isNamed: true } });

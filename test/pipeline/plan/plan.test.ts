@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
-import { importFingerprint, type KnownState, planDataset } from '../../../src/pipeline/plan/plan.ts';
+import { importFingerprint } from '../../../src/pipeline/plan/known-wish.ts';
+import { type KnownState, planDataset } from '../../../src/pipeline/plan/plan.ts';
 import { datasetWish, liveState, resourceWish, sha, source } from './support/make.ts';
 
 const wish = datasetWish('m/d', ['r']);

@@ -2,8 +2,9 @@
 import { expect, it } from 'vitest';
 import type { PortalFile } from '../../../src/model/ledger-entry.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
+import { isSent } from '../../../src/pipeline/plan/known-wish.ts';
 import { findMissing } from '../../../src/pipeline/plan/missing.ts';
-import { isSent, planDataset } from '../../../src/pipeline/plan/plan.ts';
+import { planDataset } from '../../../src/pipeline/plan/plan.ts';
 import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { tempDir } from '../../support/temp-dir.ts';

@@ -2,7 +2,7 @@
 // nothing.
 import { datastoreState } from '../../dataset-api/datastore-status.ts';
 import { SluiceError } from '../../model/errors.ts';
-import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
+import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
@@ -10,18 +10,12 @@ import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import { acceptFor } from '../../sources/fetch/fetched-files.ts';
 import { shown } from '../../sources/fetch/policy.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import { type AddressLook, type KnownState, type ListedNode, otherAddress } from '../plan/plan.ts';
+import { type AddressLook, type KnownState, type ListedNode, otherAddress, type Remembered } from '../plan/plan.ts';
 
 /** Files and list pages that are checked together. */
 const filesAtOnce = 8;
 const pagesAtOnce = 4;
 const pageSize = 20;
-
-/** What is known of some wishes before anything is checked. */
-export interface Remembered {
-  entries: ReadonlyMap<string, LedgerEntry>;
-  sent: ReadonlyMap<string, SentNode>;
-}
 
 /** How wishes are checked. */
 interface ObserveOptions {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type FetchedFrom, newEntry } from '../../../src/model/ledger-entry.ts';
 import type { ResourceSource, ResourceWish } from '../../../src/model/wish.ts';
-import { withKnownNames, withSource } from '../../../src/pipeline/plan/whole-plan.ts';
+import { withKnownNames, withSource } from '../../../src/pipeline/plan/known-wish.ts';
 import { datasetWish, resourceWish } from './support/make.ts';
 
 const url = 'https://a.example/export?id=3';

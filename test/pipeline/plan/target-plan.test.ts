@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
-import type { TargetPlanOptions } from '../../../src/pipeline/handlers/target-plan.ts';
-import { PlanTotals, planFileItems } from '../../../src/pipeline/plan/whole-plan.ts';
+import type { TargetPlanOptions } from '../../../src/pipeline/plan/target-plan.ts';
+import { PlanTotals, planFileItems } from '../../../src/pipeline/plan/target-plan.ts';
 import { defaultRules } from '../../../src/sources/manifest/schema.ts';
-import { datasetWish, liveState, resourceWish, source } from '../plan/support/make.ts';
+import { datasetWish, liveState, resourceWish, source } from './support/make.ts';
 import { planAll } from './support/plan-all.ts';
 
 const rules = { ...defaultRules, onMissing: 'delete' as const };

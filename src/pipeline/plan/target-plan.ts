@@ -1,18 +1,18 @@
-// The plan of a target, page by page: wishes against the ledger, with the files as they are now. What is in memory does not
-// grow with the source. Writes nothing.
+// The plan of a target, page by page: wishes against the ledger, with the files as they are now; and its items as a list.
+// Memory does not grow with the source. Writes nothing.
+import { createHash } from 'node:crypto';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { IndexedEntry } from '../../model/ledger-entry.ts';
+import type { PlanFile } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import type { Sparing } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
 import type { WishList } from '../../sources/wish-list.ts';
 import type { Ledger } from '../../state/ledger.ts';
-import type { Rename } from '../plan/missing.ts';
-import { applyRenames, findMissing, guardVerdict, type Missing, type Removal } from '../plan/missing.ts';
-import { type KnownState, type PlannedDataset, type PlannedItem, planDataset } from '../plan/plan.ts';
-import { flatten, ownersOf, withKnownNames, withKnownUuids } from '../plan/whole-plan.ts';
-import type { Remembered } from './observe.ts';
+import { ownersOf, withKnownNames, withKnownUuids } from './known-wish.ts';
+import { applyRenames, findMissing, guardVerdict, type Missing, type Removal, type Rename } from './missing.ts';
+import { type KnownState, type PlannedDataset, type PlannedItem, planDataset, type Remembered } from './plan.ts';
 
 /** Items that are no longer named are taken down in pages of so many. */
 const removalsPerPage = 1000;
@@ -158,6 +158,53 @@ export class TargetPlan {
       entries: mapOf(known, await ledger.entriesOf(target.portal, known)),
       sent: mapOf(sent, await ledger.sentOf(target.portal, sent)),
     };
+  }
+}
+
+/** Datasets and resources of a plan as one list. */
+export const flatten = (datasets: PlannedDataset[]): PlannedItem[] =>
+  datasets.flatMap(({ resources, ...dataset }) => [dataset, ...resources]);
+
+/** Items of the plan file: those of the wishes, then what is taken down. */
+export const planFileItems = (datasets: PlannedDataset[], removals: readonly Removal[]): PlanFile['items'] => [
+  ...flatten(datasets).map((item) => ({ ...item, changes: item.changes.map((change) => ({ ...change })) })),
+  ...removals.map(({ key, kind, how, entry }) => ({
+    key,
+    kind,
+    title: entry.title,
+    uuid: entry.uuid,
+    nid: entry.nid,
+    vid: entry.vid,
+    actions: [how],
+    why: 'the manifest no longer names it',
+    bytes: 0,
+    changes: [],
+    metadata: null,
+    sha256: null,
+  })),
+];
+
+/** Totals of a plan whose items come in parts: actions by name, bytes to send, and a hash over what is wanted. */
+export class PlanTotals {
+  readonly totals: PlanFile['totals'] = { actions: {}, bytes: 0 };
+  items = 0;
+  readonly #wishes = createHash('sha256');
+
+  /** Counts a part. */
+  add(items: PlanFile['items']): void {
+    const { actions } = this.totals;
+    this.items += items.length;
+    for (const item of items) {
+      this.totals.bytes += item.bytes;
+      for (const action of item.actions.length > 0 ? item.actions : ['none'])
+        actions[action] = (actions[action] ?? 0) + 1;
+      if (item.metadata !== null) this.#wishes.update(`${item.key} ${item.metadata} ${item.sha256 ?? ''}\n`);
+    }
+  }
+
+  /** sha256 over the metadata of all wishes and the bytes of all files; nothing can be added after it. */
+  hash(): string {
+    return this.#wishes.digest('hex');
   }
 }
 

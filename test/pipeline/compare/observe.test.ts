@@ -2,11 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { observe } from '../../../src/pipeline/handlers/observe.ts';
+import { observe } from '../../../src/pipeline/compare/observe.ts';
 import type { Fetcher } from '../../../src/sources/fetch/fetch.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { entryOf } from '../handlers/support/job.ts';
 import { datasetWish, resourceWish, sha } from '../plan/support/make.ts';
-import { entryOf } from './support/job.ts';
 
 const fetcher = {} as Fetcher; // no resource here has an address
 

@@ -1,9 +1,9 @@
 // A whole plan in one piece, of what a test knows.
 import type { Target } from '../../../../src/model/redis-keys.ts';
 import type { DatasetWish } from '../../../../src/model/wish.ts';
-import { type PlannedPage, TargetPlan, type TargetPlanOptions } from '../../../../src/pipeline/handlers/target-plan.ts';
 import type { Missing } from '../../../../src/pipeline/plan/missing.ts';
 import type { KnownState } from '../../../../src/pipeline/plan/plan.ts';
+import { type PlannedPage, TargetPlan, type TargetPlanOptions } from '../../../../src/pipeline/plan/target-plan.ts';
 import { defaultRules } from '../../../../src/sources/manifest/schema.ts';
 import { WishList } from '../../../../src/sources/wish-list.ts';
 

@@ -1,0 +1,97 @@
+// A wish and what the ledger knows of it: whether its file is sent, refused or late; its name and uuid on the portal. Pure.
+import { hash } from 'node:crypto';
+import { uuidOfKey } from '../../model/key.ts';
+import type { LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
+import { isTabular } from '../../model/recipe/recipe.ts';
+import { type DatasetWish, type ResourceSource, type ResourceWish, sentName } from '../../model/wish.ts';
+import { recipeOf } from '../../sources/gather/dataset-wish.ts';
+
+/** True when the wish wants rows in the datastore. */
+export const wantsImport = (wish: ResourceWish): boolean => wish.import === 'auto' && isTabular(sentName(wish));
+
+/** True when the file that the portal holds is what the source gives now, by the recipe as it is now. */
+export const isSent = (
+  file: PortalFile | null | undefined,
+  sha256: string,
+  { recipe }: Pick<ResourceWish, 'recipe'>,
+): boolean => {
+  if (!file) return false;
+  if (!recipe) return file.sha256 === sha256;
+  return file.from?.sha256 === sha256 && file.from.recipe === recipe.fingerprint;
+};
+
+/** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which may be known only when an address is fetched. */
+export const importFingerprint = (wish: ResourceWish): string => {
+  const wanted = [wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null];
+  return hash('sha256', JSON.stringify(wanted));
+};
+
+/** Fingerprint of what a held table was judged by: its steps and limits. Other changes of the node are still published. */
+export const guardFingerprint = ({ recipe, guard }: Pick<ResourceWish, 'recipe' | 'guard'>): string =>
+  hash('sha256', JSON.stringify([recipe?.fingerprint ?? null, guard ?? null]));
+
+/**
+ * True when the portal could not import exactly this, or its guard holds it: the good file of before stands, or is on its
+ * way back. Also when the portal did not take it at all: there is no node then.
+ */
+export const isRefusedFile = (
+  { refused, good, nid }: Pick<LedgerEntry, 'refused' | 'good' | 'nid'>,
+  wish: ResourceWish,
+  sha256: string,
+): boolean => {
+  if (refused?.sha256 !== sha256) return false;
+  const isKnown = good !== null || nid === null;
+  if (refused.guard === undefined) return isKnown && refused.importFingerprint === importFingerprint(wish);
+  return refused.guard !== 'released' && refused.importFingerprint === guardFingerprint(wish);
+};
+
+/** True for a table whose guard misses something new: what the portal has is what its source gives. */
+export const isLate = ({ stale, reason, refused }: Pick<LedgerEntry, 'stale' | 'reason' | 'refused'>): boolean =>
+  stale && reason?.code === 'held' && refused?.guard !== 'held' && refused?.guard !== 'released';
+
+/**
+ * The wishes with the uuids that their nodes have: renamed and adopted nodes keep the one they were born with. A new item
+ * under a key whose former node continues under another one gets a uuid of its own, so that it never takes that node over.
+ * `owners` are the keys of all nodes of the target by uuid, see {@link ownersOf}.
+ */
+export const withKnownUuids = (
+  wishes: DatasetWish[],
+  entries: ReadonlyMap<string, LedgerEntry>,
+  owners: ReadonlyMap<string, string>,
+): DatasetWish[] => {
+  const uuidOf = (wish: { key: string; uuid: string }): string => {
+    const entry = entries.get(wish.key);
+    if (entry?.nid) return entry.uuid;
+    const owner = owners.get(wish.uuid);
+    return owner === undefined || owner === wish.key ? wish.uuid : uuidOfKey(`${wish.key}#beside#${owner}`);
+  };
+  return wishes.map((wish) => ({
+    ...wish,
+    uuid: uuidOf(wish),
+    resources: wish.resources.map((resource) => ({ ...resource, uuid: uuidOf(resource) })),
+  }));
+};
+
+/** The wishes with the names that were found out when their addresses were fetched. */
+export const withKnownNames = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {
+  const named = (wish: ResourceWish): ResourceWish => {
+    const { source } = wish;
+    const known = entries.get(wish.key)?.fetched;
+    if (source.kind !== 'url' || source.isNamed || known?.url !== source.url) return wish;
+    return withSource(wish, { ...source, name: known.name });
+  };
+  return wishes.map((wish) => ({ ...wish, resources: wish.resources.map(named) }));
+};
+
+/** The wish with the source that was found out. A name such as `.xlsx` may say that a table is to be made of it. */
+export const withSource = (wish: ResourceWish, source: ResourceSource): ResourceWish => {
+  const recipe = wish.recipe ?? recipeOf(wish.reading ?? {}, source, wish.import);
+  return { ...wish, source, ...(recipe === null ? {} : { recipe }) };
+};
+
+/** Keys of all entries that have a node, by uuid. */
+export const ownersOf = (entries: Iterable<Pick<LedgerEntry, 'key' | 'uuid' | 'nid'>>): Map<string, string> => {
+  const owners = new Map<string, string>();
+  for (const { key, uuid, nid } of entries) if (nid !== null) owners.set(uuid, key);
+  return owners;
+};
