@@ -137,7 +137,8 @@ const showLive = async (portal: Portal, items: ReportItem[], io: Io): Promise<bo
   for (const item of items) {
     if (item.nid === null || item.reason) continue;
     const node = await portal.nodes.read(item.nid, signal);
-    const rows = item.kind === 'resource' ? await portal.countRows(node.uuid, signal) : null;
+    const size = item.kind === 'resource' ? await portal.datastore.tableSize(node.uuid, signal) : undefined;
+    const rows = size === undefined ? null : (size?.rows ?? 0);
     if (node.status !== '1' || (item.rows !== null && rows !== item.rows)) fine = false;
     const name = item.kind === 'dataset' ? node.title : `  ${node.title}`;
     lines.push([name, rows === null ? '' : String(rows), node.path ?? `${portal.url}/node/${node.nid}`]);

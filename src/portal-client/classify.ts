@@ -1,4 +1,4 @@
-// Classifies replies and network faults: the error class says whether a retry can help; when a read is retried.
+// Classifies replies and network faults: the error class says whether a retry can help, its message has the portal's own words.
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   PortalBusyError,
@@ -12,8 +12,7 @@ import {
   PortalUnreachableError,
 } from '../model/errors.ts';
 import { certificateFault, innermostFault, retryAfterMs } from '../util/http.ts';
-import { parsedJson } from '../util/json.ts';
-import { formErrorFields, isHtmlPage, type Redact, wordsOf } from './words.ts';
+import { isObject, parsedJson } from '../util/json.ts';
 
 /** A complete reply of the portal, whatever its status. */
 export interface Reply {
@@ -251,27 +250,82 @@ const hints: Record<string, string> = {
   UND_ERR_BODY_TIMEOUT: slow,
 };
 
-const firstBackoffMs = 250;
-/** A longer `Retry-After` is left to the job's own retry, which everybody can see; where there is no job, it ends the command. */
-const longestPauseMs = { job: 10_000, command: 60_000 } as const;
+/** What is known of a reply before anybody judges it. */
+interface ReplyText {
+  /** Reason phrase of the status line. */
+  reason: string;
+  /** The whole body as text. */
+  text: string;
+}
 
-/** How often a read is repeated that a busy database did not take, and how long it waits at most in between. */
-export const busyRetries = 12;
-const longestBusyMs = 2000;
+const maxWords = 300;
 
-/** Milliseconds before the next try of what a busy database did not take. */
-export const busyPause = (attempt: number, random: number): number =>
-  Math.min(longestBusyMs, 50 * 2 ** attempt) * (0.5 + random / 2);
+/** True for an HTML page. An empty body labelled `text/html` (how these portals answer unknown routes) is none. */
+export const isHtmlPage = (text: string): boolean =>
+  /^\s*(?:<!--[\s\S]*?-->\s*)?<(?:!doctype html|html|head)\b/i.test(text);
+
+/** Takes secrets out of a text. */
+type Redact = (text: string) => string;
 
 /**
- * Milliseconds before the next try of a read: what the portal asked for, else a span that doubles with every attempt
- * (from 0), of which `random` (0 to 1) takes away up to half. Undefined when the portal asked for more than 10 s, or
- * where a command waits itself, for more than a minute.
+ * The message of an error reply as one clean line of at most 300 characters, '' when there is none. It is searched for in
+ * `["msg"]`, `{form_errors: {…}}`, `{error: …}`, a bare string, an HTML page's title, and for an empty body in the
+ * reason phrase (`Not found : msg`, `: msg`). Secrets are taken out before anything is cut or stripped, which would leave
+ * parts of them, and again where entities stood for their characters.
  */
-export const readPause = (
-  attempt: number,
-  { askedMs, random, waitsFor = 'job' }: { askedMs?: number | undefined; random: number; waitsFor?: 'job' | 'command' },
-): number | undefined => {
-  if (askedMs !== undefined) return askedMs <= longestPauseMs[waitsFor] ? askedMs : undefined;
-  return firstBackoffMs * 2 ** attempt * (0.5 + random / 2);
+export const wordsOf = (reply: ReplyText, redact: Redact = (text) => text): string => {
+  const body = redact(clean(redact(fromBody(reply.text))));
+  const words = body === '' ? redact(clean(redact(fromReason(reply.reason)))) : body;
+  return words.length > maxWords ? `${words.slice(0, maxWords - 1)}…` : words;
 };
+
+/** The element names of a `{form_errors: {…}}` reply (`field_license`), empty for any other reply. */
+const formErrorFields = (text: string): string[] => {
+  const value = parsed(text);
+  const errors = isObject(value) ? value.form_errors : undefined;
+  return isObject(errors) ? Object.keys(errors).map(elementName) : [];
+};
+
+const fromBody = (text: string): string => {
+  if (isHtmlPage(text)) return /<title[^>]*>([\s\S]*?)<\/title>/i.exec(text)?.[1] ?? '';
+  const value = parsed(text);
+  if (value !== undefined) return fromValue(value);
+  return text.replace(/^---\n(?:- )?/, '');
+};
+
+const fromValue = (value: unknown): string => {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value)) return value.map(fromValue).filter(Boolean).join('; ');
+  if (!isObject(value)) return '';
+  const errors = value.form_errors;
+  if (isObject(errors)) {
+    return Object.entries(errors)
+      .map(([element, message]) => `${elementName(element)}: ${fromValue(message)}`)
+      .join('; ');
+  }
+  return fromValue(value.message ?? value.error);
+};
+
+/** `field_license][und][select` (the form's element path) is about `field_license`. */
+const elementName = (element: string): string => element.replace(/\].*$/s, '');
+
+/** Services puts `<standard phrase> : <message>` or `: <message>` into the status line. */
+const fromReason = (reason: string): string => {
+  const at = reason.search(/(?:^|\s):\s/);
+  return at < 0 ? reason : reason.slice(at).replace(/^\s*:\s/, '');
+};
+
+const clean = (text: string): string =>
+  text
+    .slice(0, 10_000)
+    .replace(/<\/(?:li|p|div|h\d)>|<br\s*\/?>/gi, ' ')
+    .replace(/<[^>]*>/g, '')
+    .replace(/&(lt|gt|quot|#0?39|amp);/g, (_, name: string) => entities[name] ?? ' ')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what a portal sends must not reach a terminal as it is
+    .replace(/[\u0000-\u001f\u007f-\u009f\s]+/g, ' ')
+    .replace(/[\u202a-\u202e\u2066-\u2069]/g, '')
+    .trim();
+
+const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#039': "'", '#39': "'", amp: '&' };
+
+const parsed = (text: string): unknown => (/^\s*["[{]/.test(text) ? parsedJson(text) : undefined);

@@ -1,36 +1,34 @@
 // The client of one portal: every call of the Dataset REST API that sluice makes.
+import { createHash } from 'node:crypto';
 import { paths } from '../dataset-api/paths.ts';
 import { PortalConflictError } from '../model/errors.ts';
-import { Caller, type WriteLease } from './caller.ts';
 import { Datastore } from './datastore.ts';
-import type { Dialect } from './dialect.ts';
-import { DialectChoice } from './dialect-choice.ts';
+import { DialectChoice } from './dialect.ts';
 import { Files, filePath } from './files.ts';
 import type { FileReply } from './http.ts';
+import type { Identity } from './login.ts';
 import { Groups, type HiddenNodes, hiddenNodes, ReadCache, UuidLookup } from './lookup.ts';
 import { type NodeInput, Nodes } from './nodes.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow } from './replies.ts';
-import { type Identity, Session } from './session.ts';
+import { Caller, Session, type WriteLease } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
 import { type PublicDataset, publicDataset, surveyTerms, TermNames, topicIds, topicsNamed } from './term-names.ts';
 import { type TermStore, Terms } from './terms.ts';
+import type { Dialect } from './traits.ts';
 import { Traits } from './traits.ts';
 
 export { isLostReference } from './classify.ts';
 export type { PortalTable, TableSize } from './datastore.ts';
-export type { Dialect } from './dialect.ts';
 export { filePath, type PortalFile } from './files.ts';
 export type { FileReply } from './http.ts';
+export type { Identity } from './login.ts';
 export { isForbidden, type ListQuery, type NodeChanges, type NodeInput } from './nodes.ts';
 export type { PortalProbe, ProbeFinding } from './probe.ts';
 export type { NodeRow, PortalNode } from './replies.ts';
-export type { Identity } from './session.ts';
 export type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
+export type { Dialect } from './traits.ts';
 export { type PortalTraits, traitsSchema } from './traits.ts';
-
-/** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */
-export const openPortal = (settings: PortalSettings, hooks: PortalHooks): Portal => Portal.open(settings, hooks);
 
 /** Remembers terms for as long as the client lives. */
 const memoryTerms = (): TermStore => {
@@ -65,6 +63,14 @@ export class Portal {
   readonly name: string;
   /** Address without credentials and trailing slash. */
   readonly url: string;
+  /** True where nobody logs in, so that only what the public may read is seen. */
+  readonly isAnonymous: boolean;
+  /** What was learned about this portal so far. */
+  readonly traits: Traits;
+  /** Ids of terms by name. */
+  readonly terms: Terms;
+  /** Groups by title. */
+  readonly groups: Groups;
   readonly #shared: SharedParts;
   /** Calls about nodes; {@link createNode} looks before it repeats. */
   readonly nodes: Omit<Nodes, 'create'>;
@@ -80,13 +86,17 @@ export class Portal {
     this.#shared = shared;
     this.name = settings.name;
     this.url = session.http.url;
+    this.isAnonymous = settings.isAnonymous === true;
+    this.traits = traits;
+    this.terms = shared.terms;
+    this.groups = shared.groups;
     this.#nodes = new Nodes(caller, dialect);
     this.nodes = this.#nodes;
     this.files = new Files(caller, settings.timeouts);
     this.datastore = new Datastore(caller, traits, settings.timeouts.importMs ?? settings.timeouts.uploadMs);
   }
 
-  /** See {@link openPortal}. */
+  /** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */
   static open(settings: PortalSettings, hooks: PortalHooks): Portal {
     const session = new Session(settings, hooks);
     const traits = new Traits(hooks.traits ?? {}, (known) => hooks.onTraits?.(known));
@@ -109,11 +119,6 @@ export class Portal {
   /** The same portal for one job: what changes something is only sent while the lease stands. */
   inNameOf(lease: WriteLease | null): Portal {
     return new Portal(this.#shared, lease);
-  }
-
-  /** What was learned about this portal so far. */
-  get traits(): Traits {
-    return this.#shared.traits;
   }
 
   /** Logs in now, whatever was before; forgets a refused login. `roles` maps role ids to names. */
@@ -177,16 +182,6 @@ export class Portal {
     return publicDataset(new Caller(this.#shared.session, null), this.traits, uuid, signal);
   }
 
-  /** Groups by title. */
-  get groups(): Groups {
-    return this.#shared.groups;
-  }
-
-  /** Ids of terms by name. */
-  get terms(): Terms {
-    return this.#shared.terms;
-  }
-
   /** Learns ids of terms from some nodes that carry them; once for each portal, and again from more of them for terms that were lost. */
   surveyTerms(signal: AbortSignal, isLost = false): Promise<void> {
     return surveyTerms(this, signal, isLost);
@@ -212,21 +207,17 @@ export class Portal {
     return row?.nid ?? '0';
   }
 
-  /** Rows in the datastore of the resource with that uuid, 0 without a table; null where the portal offers no search. */
-  async countRows(uuid: string, signal: AbortSignal): Promise<number | null> {
-    const size = (await this.datastore.tableSizes([uuid], signal)).get(uuid);
-    return size === undefined ? null : (size?.rows ?? 0);
-  }
-
   /** sha256 (hex) of a file by its `uri` (`public://…`, `private://…`), as this account is served it; null when it is not. */
-  fileHash(uri: string, signal: AbortSignal): Promise<string | null> {
+  async fileHash(uri: string, signal: AbortSignal): Promise<string | null> {
     const path = filePath(uri);
-    return path === null ? Promise.resolve(null) : this.#shared.session.hashOf(path, signal);
-  }
-
-  /** Whether nobody is logged in, so that only what the public may read is seen. */
-  get isAnonymous(): boolean {
-    return this.#shared.settings.isAnonymous === true;
+    if (path === null) return null;
+    const take = async ({ status, body }: FileReply): Promise<string | null> => {
+      if (status !== 200) return null;
+      const hash = createHash('sha256');
+      for await (const chunk of body) hash.update(chunk);
+      return hash.digest('hex');
+    };
+    return this.file(path, take, signal);
   }
 
   /** A file by its path below the portal's address, streamed, as this account is served it. See `Http.file`. */

@@ -11,10 +11,9 @@ import {
   PortalUnreachableError,
 } from '../model/errors.ts';
 import { isObject, parsedJson } from '../util/json.ts';
-import type { Caller } from './caller.ts';
-import { type Reply, wrongShape } from './classify.ts';
+import { isHtmlPage, type Reply, wrongShape } from './classify.ts';
+import type { Caller } from './session.ts';
 import type { Traits } from './traits.ts';
-import { isHtmlPage } from './words.ts';
 
 /** How many rows and columns a datastore table has; `columns` is null where the portal does not report them. */
 export interface TableSize {
@@ -121,6 +120,11 @@ export class Datastore {
    */
   tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
     return this.requestAll(uuids, sizeOf, signal);
+  }
+
+  /** Size of one table; undefined where the portal does not report it, null where there is no table to see. */
+  async tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null | undefined> {
+    return (await this.tableSizes([uuid], signal)).get(uuid);
   }
 
   /** As {@link tableSizes}, with the names of the columns. */

@@ -4,9 +4,9 @@ import type { BigIntStats } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { paths } from '../dataset-api/paths.ts';
 import { errorMessage, SourceChangedError, SourceMissingError } from '../model/errors.ts';
-import type { Caller } from './caller.ts';
 import type { HttpRequest } from './http.ts';
 import { attachResultSchema, bodyOf } from './replies.ts';
+import type { Caller } from './session.ts';
 
 /** A local file to send. */
 export interface PortalFile {

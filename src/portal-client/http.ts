@@ -1,5 +1,4 @@
 // HTTP connections of a portal: limits and time-outs; reads are retried, writes never.
-import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Pool, request as requestOnce } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
@@ -7,18 +6,7 @@ import { machineFault, PortalReplyError, PortalUnreachableError, SluiceError } f
 import { pause, Semaphore } from '../util/concurrency.ts';
 import { retryAfterMs } from '../util/http.ts';
 import { inSpan } from '../util/tracing.ts';
-import {
-  busyPause,
-  busyRetries,
-  failureOf,
-  isBusy,
-  isTransient,
-  networkFailure,
-  type PortalFacts,
-  type Reply,
-  readPause,
-  tooSlow,
-} from './classify.ts';
+import { failureOf, isBusy, isTransient, networkFailure, type PortalFacts, type Reply, tooSlow } from './classify.ts';
 import type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
 import { exchangeText } from './text-reply.ts';
 
@@ -174,17 +162,6 @@ export class Http {
     }
   }
 
-  /** sha256 (hex) of a file as the portal serves it, streamed; null when it is not served. */
-  hashOf(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<string | null> {
-    const take = async ({ status, body }: FileReply): Promise<string | null> => {
-      if (status !== 200) return null;
-      const hash = createHash('sha256');
-      for await (const chunk of body) hash.update(chunk);
-      return hash.digest('hex');
-    };
-    return this.file(path, headers, take, signal);
-  }
-
   /** Closes the connections; what is still in flight is given two seconds. */
   async close(): Promise<void> {
     if (this.pool.destroyed) return;
@@ -306,3 +283,28 @@ const isRepeatable = (error: unknown): boolean =>
 /** undici takes any async iterable as body; its types name streams only. */
 const bodyFor = (body: NonNullable<HttpRequest['body']>): string | Buffer | Readable =>
   typeof body === 'function' ? (body() as unknown as Readable) : body;
+
+const firstBackoffMs = 250;
+/** A longer `Retry-After` is left to the job's own retry, which everybody can see; where there is no job, it ends the command. */
+const longestPauseMs = { job: 10_000, command: 60_000 } as const;
+
+/** How often a read is repeated that a busy database did not take, and how long it waits at most in between. */
+const busyRetries = 12;
+const longestBusyMs = 2000;
+
+/** Milliseconds before the next try of what a busy database did not take. */
+const busyPause = (attempt: number, random: number): number =>
+  Math.min(longestBusyMs, 50 * 2 ** attempt) * (0.5 + random / 2);
+
+/**
+ * Milliseconds before the next try of a read: what the portal asked for, else a span that doubles with every attempt
+ * (from 0), of which `random` (0 to 1) takes away up to half. Undefined when the portal asked for more than 10 s, or
+ * where a command waits itself, for more than a minute.
+ */
+export const readPause = (
+  attempt: number,
+  { askedMs, random, waitsFor = 'job' }: { askedMs?: number | undefined; random: number; waitsFor?: 'job' | 'command' },
+): number | undefined => {
+  if (askedMs !== undefined) return askedMs <= longestPauseMs[waitsFor] ? askedMs : undefined;
+  return firstBackoffMs * 2 ** attempt * (0.5 + random / 2);
+};

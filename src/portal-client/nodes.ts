@@ -2,10 +2,9 @@
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
 import { PortalConflictError, PortalError, PortalGoneError, PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
-import type { Caller } from './caller.ts';
-import { type Reply, wrongShape } from './classify.ts';
+import { isHtmlPage, type Reply, wrongShape } from './classify.ts';
+import type { DialectChoice } from './dialect.ts';
 import { echoedFields, fieldsFor } from './dialect.ts';
-import type { DialectChoice } from './dialect-choice.ts';
 import {
   bodyOf,
   type NodeRow,
@@ -14,8 +13,7 @@ import {
   type PortalNode,
   portalNodeSchema,
 } from './replies.ts';
-import type { Call } from './session.ts';
-import { isHtmlPage } from './words.ts';
+import type { Call, Caller } from './session.ts';
 
 /** A node to create. `fields` are in entity shape whatever the portal's dialect is. */
 export interface NodeInput {

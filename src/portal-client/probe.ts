@@ -4,10 +4,11 @@ import { type ErrorCode, PortalError, SluiceError } from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';
 import { wrongShape } from './classify.ts';
 import type { Datastore } from './datastore.ts';
-import type { Dialect } from './dialect.ts';
-import type { DialectChoice } from './dialect-choice.ts';
-import type { Identity, Session } from './session.ts';
+import type { DialectChoice } from './dialect.ts';
+import type { Identity } from './login.ts';
+import type { Session } from './session.ts';
 import type { Terms } from './terms.ts';
+import type { Dialect } from './traits.ts';
 
 /** One thing that was checked. `hint` says what to do and is null where all is well. */
 export interface ProbeFinding {

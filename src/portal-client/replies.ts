@@ -1,5 +1,6 @@
 // The bodies this API answers with, as loose schemas: unknown keys pass, ids become strings.
 import { z } from 'zod';
+import type { FieldItem } from '../dataset-api/fields.ts';
 import { isObject, parsedJson } from '../util/json.ts';
 import { type PortalFacts, type Reply, wrongShape } from './classify.ts';
 
@@ -89,13 +90,17 @@ export const bodyOf = <T>(reply: Reply, schema: z.ZodType<T>, portal: PortalFact
   return result.data;
 };
 
-/** The items of a node field: `{und: [...]}` (or another language) gives its list, `[]` and absence give none. */
-export const fieldItems = (node: PortalNode, field: string): Record<string, unknown>[] => {
+/** The items of a node field in whatever language it has; none where it is empty or absent. */
+export const fieldItems = (node: Readonly<Record<string, unknown>>, field: string): FieldItem[] => {
   const value = node[field];
   if (!isObject(value)) return [];
-  const items: unknown = 'und' in value ? value.und : Object.values(value)[0];
-  return Array.isArray(items) ? items.filter((item) => typeof item === 'object' && item !== null) : [];
+  const items: unknown = value.und ?? Object.values(value)[0];
+  return Array.isArray(items) ? items.filter(isObject) : [];
 };
+
+/** Numbers of the terms in a field, in their order. */
+export const tidsOf = (node: Readonly<Record<string, unknown>>, field: string): string[] =>
+  fieldItems(node, field).flatMap(({ tid }) => (tid === undefined || tid === null ? [] : [String(tid)]));
 
 const fileItemSchema = z.looseObject({
   fid: z.union([z.string(), z.number()]).transform(String),

@@ -1,20 +1,11 @@
 // The session with one portal: login on demand, shared by all calls, renewed once when the portal forgets it.
 import { paths } from '../dataset-api/paths.ts';
-import { PortalLoginError, PortalNotApiError, PortalRefusedError, PortalUnreachableError } from '../model/errors.ts';
+import { PortalLoginError, PortalRefusedError } from '../model/errors.ts';
 import { abortable } from '../util/concurrency.ts';
-import { describe, factsOf, failureOf, isTransient, notApiHint, type PortalFacts, type Reply } from './classify.ts';
-import { Cookies } from './cookies.ts';
+import { describe, factsOf, failureOf, type PortalFacts, type Reply, wordsOf } from './classify.ts';
 import { type FileReply, Http, type HttpRequest } from './http.ts';
-import { bodyOf, type LoginResult, loginResultSchema } from './replies.ts';
+import { credentialsHint, type Identity, type Live, logIn } from './login.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
-import { isHtmlPage, wordsOf } from './words.ts';
-
-/** Who is logged in. `roles` maps role ids to role names. */
-export interface Identity {
-  uid: string;
-  name: string;
-  roles: Record<string, string>;
-}
 
 /** A request of the API in the name of the logged-in user. */
 export interface Call extends HttpRequest {
@@ -24,31 +15,11 @@ export interface Call extends HttpRequest {
   beforeRepeat?: (signal: AbortSignal) => Promise<void>;
 }
 
-interface Live {
-  identity: Identity;
-  cookies: Cookies;
-  token: string | null;
-  /** Instead of a session. */
-  authorization: string | null;
-  /** True for nobody: nothing is logged in, and nothing can be lost. */
-  isAnonymous: boolean;
-  /** True once it was logged out. */
-  isEnded: boolean;
-  /** When it began, by `performance.now()`. */
-  since: number;
-}
-
 /** How long an unused session is kept, milliseconds. */
 const idleMs = 60_000;
 
 /** How long a log-out may take, milliseconds. */
 const logoutMs = 2000;
-
-/** After so long a login that was refused because too many had failed is tried again, milliseconds. */
-const blockedMs = 300_000;
-
-const blockedHint =
-  'the portal blocks logins of this account or address after too many failures (for up to six hours); sluice retries by itself';
 
 /** A session is renewed before a portal ends it in the middle of the work (embedded ones after twelve hours), milliseconds. */
 const renewMs = 6 * 3_600_000;
@@ -130,20 +101,12 @@ export class Session {
     return this.accept(await this.send(call, renewed, signal), call);
   }
 
-  /** sha256 of a file of the portal, asked for in the session, so that unpublished files are served as well; null when it is not. */
-  async hashOf(path: string, signal: AbortSignal): Promise<string | null> {
-    return this.http.hashOf(path, await this.fileHeaders(path, signal), signal);
-  }
-
   /** See {@link Http.file}; asked for in the session. */
   async file<T>(path: string, take: (reply: FileReply) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.http.file(path, await this.fileHeaders(path, signal), take, signal);
-  }
-
-  private async fileHeaders(path: string, signal: AbortSignal): Promise<Record<string, string>> {
     const { cookies, authorization } = await this.current(signal);
     const cookie = cookies.header(path);
-    return { ...(cookie === '' ? {} : { cookie }), ...(authorization === null ? {} : { authorization }) };
+    const headers = { ...(cookie === '' ? {} : { cookie }), ...(authorization === null ? {} : { authorization }) };
+    return this.http.file(path, headers, take, signal);
   }
 
   /** An unused session is ended: portals keep one for weeks. */
@@ -220,7 +183,7 @@ export class Session {
 
   private async logIn(): Promise<Live> {
     try {
-      const live = await this.requestLogin();
+      const live = await logIn({ http: this.http, settings: this.settings, hooks: this.hooks }, this.signal);
       this.live = live;
       this.facts.proven = true;
       return live;
@@ -240,76 +203,6 @@ export class Session {
     }
   }
 
-  private async requestLogin(): Promise<Live> {
-    const { username, password, token, isAnonymous = false } = this.settings;
-    if (isAnonymous || token) {
-      const identity = isAnonymous ? anonymous : { uid: '', name: username || 'token', roles: {} };
-      return {
-        identity,
-        cookies: new Cookies(this.http.url),
-        token: null,
-        authorization: isAnonymous ? null : `Bearer ${token}`,
-        isAnonymous,
-        isEnded: false,
-        since: performance.now(),
-      };
-    }
-    if (username === '') throw this.noCredentials();
-    const request = {
-      method: 'POST',
-      path: paths.login,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ username, password }),
-      isRead: this.hooks.isPatient?.() === true,
-    } as const;
-    let reply = await this.http.exchange(request, this.signal);
-    // Sent without cookies, so this can only be a portal that remembers the connection; it forgets on the next one.
-    if (reply.status === 406 && /already logged in/i.test(wordsOf(reply))) {
-      reply = await this.http.exchange(
-        { ...request, headers: { ...request.headers, connection: 'close' } },
-        this.signal,
-      );
-    }
-    if (reply.status < 200 || reply.status >= 300) throw this.loginFailure(reply);
-    const result = bodyOf(reply, loginResultSchema, this.facts, 'the result of a login');
-    const cookies = new Cookies(this.http.url);
-    cookies.store(paths.login, reply.headers['set-cookie']);
-    cookies.ensure(paths.login, result.session_name, result.sessid);
-    const csrf = await this.tokenOf(result, cookies);
-    this.hooks.log.debug({ portal: this.facts.name, user: result.user.name }, 'logged in');
-    return {
-      identity: result.user,
-      cookies,
-      token: csrf,
-      authorization: null,
-      isAnonymous: false,
-      isEnded: false,
-      since: performance.now(),
-    };
-  }
-
-  private loginFailure(reply: Reply): Error {
-    const message = describe(reply, this.facts);
-    const { status } = reply;
-    if (status === 404 || status === 405 || status === 410) {
-      return new PortalNotApiError(message, factsOf(reply), { hint: notApiHint });
-    }
-    if (isTransient(reply) || status < 400 || status >= 500) return failureOf(reply, this.facts);
-    if (/temporarily blocked/i.test(wordsOf(reply))) {
-      const facts = { ...factsOf(reply), retryAfterMs: blockedMs };
-      return new PortalUnreachableError(message, facts, { hint: blockedHint });
-    }
-    return new PortalLoginError(message, factsOf(reply), { hint: loginHint(reply) });
-  }
-
-  private noCredentials(): PortalLoginError {
-    return new PortalLoginError(
-      `portal ${this.facts.name}: no username is configured`,
-      { method: 'POST', path: paths.login, mayHaveHappened: false },
-      { hint: credentialsHint },
-    );
-  }
-
   /** Not a refused login: that would pause a portal whose exports need none. */
   private readOnly({ method, path }: Call): PortalRefusedError {
     return new PortalRefusedError(
@@ -317,24 +210,6 @@ export class Session {
       { method, path, mayHaveHappened: false },
       { hint: credentialsHint },
     );
-  }
-
-  /** The token of the login result, else of the token route; portals without either get no header. */
-  private async tokenOf(result: LoginResult, cookies: Cookies): Promise<string | null> {
-    if (typeof result.token === 'string' && result.token !== '') return result.token;
-    const cookie = cookies.header(paths.sessionToken);
-    const headers: Record<string, string> = cookie === '' ? {} : { cookie };
-    try {
-      const reply = await this.http.exchange(
-        { method: 'POST', path: paths.sessionToken, headers, body: '' },
-        this.signal,
-      );
-      const token = reply.text.trim().replace(/^"(.*)"$/, '$1');
-      return reply.status === 200 && /^[\w-]{8,200}$/.test(token) ? token : null;
-    } catch (error) {
-      if (error instanceof PortalUnreachableError && error.request.status === undefined) throw error;
-      return null;
-    }
   }
 
   private redact(text: string): string {
@@ -352,16 +227,40 @@ export class Session {
   }
 }
 
-/** Whom portals take a caller for who is not logged in. */
-const anonymous: Identity = { uid: '0', name: 'anonymous', roles: {} };
+/** Says whether something may still be written in the name of a job; rejects once another worker has it. */
+export interface WriteLease {
+  check(): Promise<void>;
+}
 
-const credentialsHint =
-  'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD';
+/** Sends calls in the session; those that change something only while the lease stands. */
+export class Caller {
+  readonly #session: Session;
+  readonly #lease: WriteLease | null;
 
-const loginHint = (reply: Reply): string => {
-  if (isHtmlPage(reply.text))
-    return 'the API returned an HTML page: check proxies in front of the portal, then start again';
-  return /blocked/i.test(wordsOf(reply))
-    ? 'the portal has blocked this account; ask its administrator, then start again'
-    : 'check username and password of this portal in the configuration, then start again; nothing more is sent until then';
-};
+  constructor(session: Session, lease: WriteLease | null) {
+    this.#session = session;
+    this.#lease = lease;
+  }
+
+  /** What the classification of replies knows of this portal. */
+  get portal(): PortalFacts {
+    return this.#session.portal;
+  }
+
+  /** Ends with the portal; for work that several calls share. */
+  get signal(): AbortSignal {
+    return this.#session.signal;
+  }
+
+  /** See {@link Session.identity}. */
+  identity(signal: AbortSignal): Promise<Identity> {
+    return this.#session.identity(signal);
+  }
+
+  /** See {@link Session.call}. */
+  call(call: Call, signal: AbortSignal): Promise<Reply> {
+    const lease = this.#lease;
+    const mayWrite = lease && call.method !== 'GET' && !call.isRead ? { mayWrite: () => lease.check() } : {};
+    return this.#session.call({ ...call, ...mayWrite }, signal);
+  }
+}

@@ -1,9 +1,8 @@
 // Settings and hooks of a portal client.
 import type { PortalLoginError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import type { Dialect } from './dialect.ts';
 import type { StatedTerms, TermStore } from './terms.ts';
-import type { PortalTraits } from './traits.ts';
+import type { Dialect, PortalTraits } from './traits.ts';
 
 /** Where a portal is, who logs in there, and how patient the client is. */
 export interface PortalSettings {

@@ -1,15 +1,14 @@
 // What the portal publishes outside the service: datasets as readers see them, names and ids of terms.
 import { z } from 'zod';
-import { itemsOfField, type Vocabulary } from '../dataset-api/fields.ts';
+import type { Vocabulary } from '../dataset-api/fields.ts';
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
 import { slugOf, titleOfName } from '../dataset-api/slug.ts';
 import { PortalError, PortalReplyError } from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';
-import type { Caller } from './caller.ts';
 import type { Http } from './http.ts';
 import type { Nodes } from './nodes.ts';
-import type { NodeRow, PortalNode } from './replies.ts';
-import type { Session } from './session.ts';
+import { type NodeRow, tidsOf } from './replies.ts';
+import type { Caller, Session } from './session.ts';
 import type { Terms } from './terms.ts';
 import type { Traits } from './traits.ts';
 
@@ -139,9 +138,6 @@ export const surveyTerms = async (portal: Surveyed, signal: AbortSignal, isLost:
   }
   traits.learn({ surveyed: true });
 };
-
-const tidsOf = (node: PortalNode, field: string): string[] =>
-  (itemsOfField(node[field]) ?? []).flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
 
 /** Names and ids are in the same order; where they are not as many, nothing is learned. Of two terms of one name the older counts. */
 const learn = async (portal: Surveyed, vocabulary: Vocabulary, names: string[], tids: string[]): Promise<void> => {

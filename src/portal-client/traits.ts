@@ -4,7 +4,7 @@ import { abortable } from '../util/concurrency.ts';
 
 /** Everything that is learned; a key is absent as long as it is not known. */
 export const traitsSchema = z.object({
-  /** How node fields are written, see `dialect.ts`. */
+  /** How node fields are written. */
   dialect: z.enum(['entity', 'form']).exactOptional(),
   /** The portal has datastore endpoints. */
   datastore: z.boolean().exactOptional(),
@@ -24,6 +24,12 @@ export const traitsSchema = z.object({
 
 /** See {@link traitsSchema}. */
 export type PortalTraits = z.infer<typeof traitsSchema>;
+
+/**
+ * `entity` portals (DKAN 7.15.2 and later, and the embedded one) store bare structures as they come; `form` portals
+ * (to 7.15.1) run create and update through the editing form (recorded behaviour 0, 8a, 10).
+ */
+export type Dialect = NonNullable<PortalTraits['dialect']>;
 
 /** The traits of one portal; several calls that ask for the same one share the finding. */
 export class Traits {

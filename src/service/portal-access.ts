@@ -4,7 +4,7 @@ import { portalNamed } from '../config/load.ts';
 import type { PortalServerOptions } from '../embedded-portal/portal-server.ts';
 import type { PortalSupervisor } from '../embedded-portal/supervisor.ts';
 import type { Log } from '../model/log.ts';
-import { openPortal, type Portal, type PortalHooks } from '../portal-client/client.ts';
+import { Portal, type PortalHooks } from '../portal-client/client.ts';
 
 /** The portal's own program is loaded only where one is served: a worker for portals elsewhere stays small. */
 const loadSupervisor = () => import('../embedded-portal/supervisor.ts');
@@ -72,7 +72,7 @@ export class PortalAccess {
     const { username, password, url } = await this.#reach(config);
     const token = config.kind === 'remote' ? config.token : null;
     const { connectMs, headersMs, bodyMs, uploadMs, readRetries } = this.#config.http;
-    const portal = openPortal(
+    const portal = Portal.open(
       {
         name,
         url,

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failureOf, type Reply, wrongShape } from '../../src/portal-client/classify.ts';
-import { wordsOf } from '../../src/portal-client/words.ts';
+import { failureOf, type Reply, wordsOf, wrongShape } from '../../src/portal-client/classify.ts';
 
 const reply = (status: number, text = '', over: Partial<Reply> = {}): Reply => ({
   method: 'GET',

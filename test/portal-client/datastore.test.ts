@@ -93,26 +93,26 @@ describe('import and removal', () => {
   });
 });
 
-describe('counting rows', () => {
+describe('the size of a table', () => {
   it.each([
-    ['the total', { body: { success: true, result: { total: 1555, records: [] } } }, 1555],
-    ['a total in a string', { body: { result: { total: '93' } } }, 93],
+    ['the total', { body: { success: true, result: { total: 1555, records: [] } } }, { rows: 1555, columns: null }],
+    ['a total in a string', { body: { result: { total: '93' } } }, { rows: 93, columns: null }],
     [
-      '0 where the table is missing',
+      'no table where it is missing',
       { body: { sql: 'SELECT', error: { message: "Base table or view not found: Table 'x' doesn't exist" } } },
-      0,
+      null,
     ],
-    ['null where there is no search', page(404, 'Page not found'), null],
-    ['null where it is not allowed', refusal(403, 'Access denied for user creator'), null],
-    ['null where another page answers', page(200, 'Search'), null],
-  ])('gives %s', async (_, reply, rows) => {
+    ['nothing where there is no search', page(404, 'Page not found'), undefined],
+    ['nothing where it is not allowed', refusal(403, 'Access denied for user creator'), undefined],
+    ['nothing where another page answers', page(200, 'Search'), undefined],
+  ])('gives %s', async (_, reply, size) => {
     const { server, portal } = await withReply(search, reply);
-    expect(await portal.countRows('a b', calm)).toBe(rows);
+    expect(await portal.datastore.tableSize('a b', calm)).toEqual(size);
     expect(server.requests('GET', search)[0]?.path).toBe(`${search}?resource_id=a%20b&limit=1`);
   });
 
   it('does not take an error for a number', async () => {
     const { portal } = await withReply(search, { body: { error: { message: 'syntax error' } } });
-    expect(await portal.countRows('u', calm)).toBeNull();
+    expect(await portal.datastore.tableSize('u', calm)).toBeUndefined();
   });
 });

@@ -197,6 +197,6 @@ const proveDatastore = async (
   if (state !== 'imported')
     return { datastore: 'pending', ...nothing, fault: `the datastore is not imported (${state})` };
   if (!table) return { datastore: 'imported', ...nothing, fault: null };
-  const proven = await proveTable((await portal.datastore.tableSizes([uuid], signal)).get(uuid), table);
+  const proven = await proveTable(await portal.datastore.tableSize(uuid, signal), table);
   return { ...proven, datastore: proven.fault === null ? 'imported' : 'failed' };
 };

@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { Portal } from '../../portal-client/client.ts';
-import { targetsOf, tidsOf, uploadOf } from './describe.ts';
+import { tidsOf } from '../../portal-client/replies.ts';
+import { targetsOf, uploadOf } from './describe.ts';
 import { writeRecord } from './export-dataset.ts';
 import { datasetsName, records } from './folder.ts';
 import type { ExportedPortal } from './package.ts';

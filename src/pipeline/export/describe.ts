@@ -9,6 +9,7 @@ import {
 } from '../../dataset-api/metadata.ts';
 import { frequencies } from '../../dataset-api/values.ts';
 import type { NodeFields } from '../../model/wish.ts';
+import { fieldItems, tidsOf } from '../../portal-client/replies.ts';
 import { isObject } from '../../util/json.ts';
 import type { DatasetRecord, ExportedNode, Finding } from './record.ts';
 
@@ -75,14 +76,6 @@ export const linkOf = (node: ExportedNode): string =>
   firstOf(node, 'field_link_remote_file', 'url') ||
   '';
 
-/** The items of a field in whatever language. */
-export const fieldItems = (node: Readonly<Record<string, unknown>>, field: string): FieldItem[] => {
-  const value = node[field];
-  if (!isObject(value)) return [];
-  const items = value.und ?? Object.values(value)[0];
-  return Array.isArray(items) ? items.filter(isObject) : [];
-};
-
 /** The uploaded file of a resource; null where there is none. `version` is another one for another file. */
 export const uploadOf = (
   node: Readonly<Record<string, unknown>>,
@@ -99,10 +92,6 @@ export const uploadOf = (
 export const targetsOf = (node: Readonly<Record<string, unknown>>, field: string): string[] => [
   ...new Set(fieldItems(node, field).flatMap(({ target_id }) => (target_id ? [String(target_id)] : []))),
 ];
-
-/** Numbers of the terms in a field, in their order. */
-export const tidsOf = (node: Readonly<Record<string, unknown>>, field: string): string[] =>
-  fieldItems(node, field).flatMap(({ tid }) => (tid === undefined || tid === null ? [] : [String(tid)]));
 
 const common = (node: ExportedNode, findings: Finding[]): { title: string; published: boolean } => {
   const plain = node.title.replaceAll(/\s+/g, ' ').trim();

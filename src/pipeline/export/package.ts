@@ -4,7 +4,8 @@ import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
 import { frequencyCode, licenses } from '../../dataset-api/values.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
-import { describeDataset, describeResource, fieldItems, isLink, linkOf, uploadOf } from './describe.ts';
+import { fieldItems } from '../../portal-client/replies.ts';
+import { describeDataset, describeResource, isLink, linkOf, uploadOf } from './describe.ts';
 import { datasetsName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './record.ts';
 

@@ -113,7 +113,7 @@ const importAndWait = async (
       return await imported(state);
     } catch (error) {
       if (!(error instanceof ImportFailedError) || orders === mostOrders) throw error;
-      if ((await portal.datastore.tableSizes([state.entry.uuid], signal)).get(state.entry.uuid) !== null) throw error;
+      if ((await portal.datastore.tableSize(state.entry.uuid, signal)) !== null) throw error;
       await item.note(
         'the import failed because its table is missing: clearing its state on the portal, then retrying',
       );
@@ -146,7 +146,7 @@ const formatStatus = (status: DatastoreNumbers | null): string =>
 /** True when the portal's table has the rows and columns of the file. */
 const isWhole = async ({ target, table, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
   if (!table || table.rows === 0) return false;
-  const size = (await target.portal.datastore.tableSizes([entry.uuid], signal)).get(entry.uuid);
+  const size = await target.portal.datastore.tableSize(entry.uuid, signal);
   return !!size && hasShape(size, { rows: table.rows, columns: table.columns.length });
 };
 
@@ -206,7 +206,7 @@ const endsByItself = async ({ target, entry }: ResourceState, signal: AbortSigna
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2000)) {
     const status = await portal.datastore.status(nid, signal);
     if (status === null || datastoreState(status) !== 'running') return true;
-    const now = (await portal.datastore.tableSizes([uuid], signal)).get(uuid)?.rows ?? rows;
+    const now = (await portal.datastore.tableSize(uuid, signal))?.rows ?? rows;
     if (now > rows) grewAt = Date.now();
     rows = now;
     if (Date.now() - grewAt > standsStillMs) return false;

@@ -195,7 +195,6 @@ const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<nu
   if (entry.datastore !== 'imported') return null;
   // The rows of a file that did not have to be fetched again were proven before.
   if (!table) return entry.rows;
-  const { uuid } = entry;
   let lines: number[] = [];
   const dropped = async (): Promise<number> => {
     const sent = sentFile(state);
@@ -206,8 +205,7 @@ const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<nu
   let found = '';
   for (const pauseMs of [0, 200, 1000]) {
     if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
-    const size = (await target.portal.datastore.tableSizes([uuid], signal)).get(uuid);
-    const proven = await proveTable(size, shape);
+    const proven = await proveTable(await target.portal.datastore.tableSize(entry.uuid, signal), shape);
     if (proven.fault === null) {
       state.entry = { ...entry, rowsDropped: proven.rowsDropped };
       if (proven.rowsDropped > 0) await noteDropped(state, lines);

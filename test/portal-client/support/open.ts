@@ -1,7 +1,7 @@
 // Opens a client for a test and closes it afterwards.
 import { onTestFinished } from 'vitest';
 import { createLog } from '../../../src/model/log.ts';
-import { openPortal, type Portal, type PortalHooks, type PortalSettings } from '../../../src/portal-client/client.ts';
+import { Portal, type PortalHooks, type PortalSettings } from '../../../src/portal-client/client.ts';
 
 /** Never aborted. */
 export const calm = new AbortController().signal;
@@ -12,7 +12,7 @@ export const openForTest = (
   settings: Partial<PortalSettings> = {},
   hooks: Partial<PortalHooks> = {},
 ): Portal => {
-  const portal = openPortal(
+  const portal = Portal.open(
     {
       name: 'city',
       url,

@@ -1,0 +1,199 @@
+// Logging in to a portal: what a session consists of, its cookies, and why a login is refused.
+import { CookieJar } from 'tough-cookie';
+import { paths } from '../dataset-api/paths.ts';
+import { PortalLoginError, PortalNotApiError, PortalUnreachableError } from '../model/errors.ts';
+import {
+  describe,
+  factsOf,
+  failureOf,
+  isHtmlPage,
+  isTransient,
+  notApiHint,
+  type PortalFacts,
+  type Reply,
+  wordsOf,
+} from './classify.ts';
+import type { Http } from './http.ts';
+import { bodyOf, type LoginResult, loginResultSchema } from './replies.ts';
+import type { PortalHooks, PortalSettings } from './settings.ts';
+
+/** Who is logged in. `roles` maps role ids to role names. */
+export interface Identity {
+  uid: string;
+  name: string;
+  roles: Record<string, string>;
+}
+
+/** A session in use. */
+export interface Live {
+  identity: Identity;
+  cookies: Cookies;
+  token: string | null;
+  /** Instead of a session. */
+  authorization: string | null;
+  /** True for nobody: nothing is logged in, and nothing can be lost. */
+  isAnonymous: boolean;
+  /** True once it was logged out. */
+  isEnded: boolean;
+  /** When it began, by `performance.now()`. */
+  since: number;
+}
+
+/** What a login is made with. */
+interface LoginParts {
+  http: Http;
+  settings: PortalSettings;
+  hooks: PortalHooks;
+}
+
+/** Logs in, or takes the configured token, or nobody; `signal` ends with the portal. @throws PortalLoginError where that is refused */
+export const logIn = async ({ http, settings, hooks }: LoginParts, signal: AbortSignal): Promise<Live> => {
+  const { username, password, token, isAnonymous = false } = settings;
+  const { facts } = http;
+  if (isAnonymous || token) {
+    const identity = isAnonymous ? anonymous : { uid: '', name: username || 'token', roles: {} };
+    return {
+      identity,
+      cookies: new Cookies(http.url),
+      token: null,
+      authorization: isAnonymous ? null : `Bearer ${token}`,
+      isAnonymous,
+      isEnded: false,
+      since: performance.now(),
+    };
+  }
+  if (username === '') throw noCredentials(facts);
+  const request = {
+    method: 'POST',
+    path: paths.login,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ username, password }),
+    isRead: hooks.isPatient?.() === true,
+  } as const;
+  let reply = await http.exchange(request, signal);
+  // Sent without cookies, so this can only be a portal that remembers the connection; it forgets on the next one.
+  if (reply.status === 406 && /already logged in/i.test(wordsOf(reply))) {
+    reply = await http.exchange({ ...request, headers: { ...request.headers, connection: 'close' } }, signal);
+  }
+  if (reply.status < 200 || reply.status >= 300) throw loginFailure(reply, facts);
+  const result = bodyOf(reply, loginResultSchema, facts, 'the result of a login');
+  const cookies = new Cookies(http.url);
+  cookies.store(paths.login, reply.headers['set-cookie']);
+  cookies.ensure(paths.login, result.session_name, result.sessid);
+  const csrf = await tokenOf(result, { http, cookies, signal });
+  hooks.log.debug({ portal: facts.name, user: result.user.name }, 'logged in');
+  return {
+    identity: result.user,
+    cookies,
+    token: csrf,
+    authorization: null,
+    isAnonymous: false,
+    isEnded: false,
+    since: performance.now(),
+  };
+};
+
+const loginFailure = (reply: Reply, facts: PortalFacts): Error => {
+  const message = describe(reply, facts);
+  const { status } = reply;
+  if (status === 404 || status === 405 || status === 410) {
+    return new PortalNotApiError(message, factsOf(reply), { hint: notApiHint });
+  }
+  if (isTransient(reply) || status < 400 || status >= 500) return failureOf(reply, facts);
+  if (/temporarily blocked/i.test(wordsOf(reply))) {
+    const facts = { ...factsOf(reply), retryAfterMs: blockedMs };
+    return new PortalUnreachableError(message, facts, { hint: blockedHint });
+  }
+  return new PortalLoginError(message, factsOf(reply), { hint: loginHint(reply) });
+};
+
+const noCredentials = (facts: PortalFacts): PortalLoginError =>
+  new PortalLoginError(
+    `portal ${facts.name}: no username is configured`,
+    { method: 'POST', path: paths.login, mayHaveHappened: false },
+    { hint: credentialsHint },
+  );
+
+/** The token of the login result, else of the token route; portals without either get no header. */
+const tokenOf = async (
+  result: LoginResult,
+  { http, cookies, signal }: { http: Http; cookies: Cookies; signal: AbortSignal },
+): Promise<string | null> => {
+  if (typeof result.token === 'string' && result.token !== '') return result.token;
+  const cookie = cookies.header(paths.sessionToken);
+  const headers: Record<string, string> = cookie === '' ? {} : { cookie };
+  try {
+    const reply = await http.exchange({ method: 'POST', path: paths.sessionToken, headers, body: '' }, signal);
+    const token = reply.text.trim().replace(/^"(.*)"$/, '$1');
+    return reply.status === 200 && /^[\w-]{8,200}$/.test(token) ? token : null;
+  } catch (error) {
+    if (error instanceof PortalUnreachableError && error.request.status === undefined) throw error;
+    return null;
+  }
+};
+
+/** After so long a login that was refused because too many had failed is tried again, milliseconds. */
+const blockedMs = 300_000;
+
+const blockedHint =
+  'the portal blocks logins of this account or address after too many failures (for up to six hours); sluice retries by itself';
+
+/** Whom portals take a caller for who is not logged in. */
+const anonymous: Identity = { uid: '0', name: 'anonymous', roles: {} };
+
+/** What to do about a portal without a login. */
+export const credentialsHint =
+  'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD';
+
+const loginHint = (reply: Reply): string => {
+  if (isHtmlPage(reply.text))
+    return 'the API returned an HTML page: check proxies in front of the portal, then start again';
+  return /blocked/i.test(wordsOf(reply))
+    ? 'the portal has blocked this account; ask its administrator, then start again'
+    : 'check username and password of this portal in the configuration, then start again; nothing more is sent until then';
+};
+
+/** How long a computed header is used before expiry is checked again. */
+const freshMs = 60_000;
+
+/** The cookie jar of one session with one portal. */
+export class Cookies {
+  private readonly jar = new CookieJar(undefined, { rejectPublicSuffixes: false, looseMode: true });
+  private readonly url: string;
+  private readonly headers = new Map<string, { value: string; at: number }>();
+
+  /** `url` is the portal's address without trailing slash. */
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  /** Takes over the `Set-Cookie` headers of a reply to `path`; unreadable ones are left out. */
+  store(path: string, setCookie: string[] | string | undefined): void {
+    if (setCookie === undefined) return;
+    for (const line of [setCookie].flat()) this.jar.setCookieSync(line, this.url + path, { ignoreError: true });
+    this.headers.clear();
+  }
+
+  /** Adds the session cookie by name where the login names it in its body only (spec 5). */
+  ensure(path: string, name: string | undefined, value: string | undefined): void {
+    if (name === undefined || value === undefined || /[\s;=,]/.test(name) || /[\s;,]/.test(value)) return;
+    if (this.jar.getCookiesSync(this.url + path).some((cookie) => cookie.key === name)) return;
+    this.store(path, `${name}=${value}; path=/`);
+  }
+
+  /** The `Cookie` header for a request to `path`, '' when there is nothing to send. */
+  header(path: string): string {
+    const room = path.replace(/^(\/[^/?]+(?:\/[^/?]+)?).*$/s, '$1');
+    const known = this.headers.get(room);
+    const now = Date.now();
+    if (known !== undefined && now - known.at < freshMs) return known.value;
+    const value = this.jar.getCookieStringSync(this.url + path);
+    this.headers.set(room, { value, at: now });
+    return value;
+  }
+
+  /** The values of all cookies, to keep them out of messages. */
+  values(): string[] {
+    return this.jar.getCookiesSync(`${this.url}/`, { allPaths: true, expire: false }).map((cookie) => cookie.value);
+  }
+}
