@@ -58,9 +58,7 @@ export const prepareFile = async (
   const now = await fingerprintFile(path, facts, how.signal);
   if (now.sha256 !== facts.sha256) {
     if (made.kind === 'table') await removePreparedFile(made.path);
-    throw new SourceChangedError(`${path} changed while its table was being prepared`, {
-      hint: 'it will be read again; to avoid this, write to a temporary name, then rename',
-    });
+    throw sourceChanged(path, 'its table was being prepared');
   }
   const from = { sha256: facts.sha256, recipe: recipe.fingerprint };
   if (made.kind === 'as-is')
@@ -78,6 +76,12 @@ export const prepareFile = async (
   };
   return { file, made };
 };
+
+/** The error of a source that changed while `something was done`. */
+export const sourceChanged = (path: string, during: string): SourceChangedError =>
+  new SourceChangedError(`${path} changed while ${during}`, {
+    hint: 'it will be read again; to avoid this, write to a temporary name, then rename',
+  });
 
 /** A fetched file as the source of a resource on this host. */
 interface FileHere {

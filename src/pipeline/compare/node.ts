@@ -74,6 +74,17 @@ export const unexpectedFields = (
   node: PortalNode,
 ): string[] => differences(wish, node).filter((field) => !isKnownDifference(entry, node, field));
 
+/** What an entry records of its node as it was read. */
+export const asRead = (
+  node: PortalNode,
+  { uuid }: { uuid: string },
+): Pick<LedgerEntry, 'uuid' | 'vid' | 'changed' | 'url'> => ({
+  uuid: node.uuid || uuid,
+  vid: node.vid,
+  changed: node.changed || null,
+  url: node.path,
+});
+
 /** The fields of a wish with ids of terms; a node that we wrote with these very names gives those that were not known. */
 export const resolveAt = async (portal: Portal, wish: NodeWish, node: PortalNode): Promise<ResolvedTerms> => {
   const resolved = await portal.terms.resolve(wish.fields);
@@ -82,11 +93,12 @@ export const resolveAt = async (portal: Portal, wish: NodeWish, node: PortalNode
   return portal.terms.resolve(wish.fields);
 };
 
+/** Ids of the nodes that a field refers to, in order. */
+export const nidsIn = (value: unknown): string[] =>
+  (itemsOfField(value) ?? []).flatMap(({ target_id }) => (target_id === undefined ? [] : [String(target_id)]));
+
 /** Node ids that the list of a dataset holds, in order. */
-export const linkedNids = (node: NodeFields): string[] =>
-  (itemsOfField(node.field_resources) ?? []).flatMap(({ target_id }) =>
-    target_id === undefined ? [] : [String(target_id)],
-  );
+export const linkedNids = (node: NodeFields): string[] => nidsIn(node.field_resources);
 
 /** True when a list holds all of ours, in our order; what others linked may stand anywhere. */
 export const holdsLinks = (held: readonly string[], ours: readonly string[]): boolean => {

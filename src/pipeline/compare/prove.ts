@@ -7,7 +7,16 @@ import type { Portal, PortalNode, TableSize } from '../../portal-client/client.t
 import { type FileItem, fileOf } from '../../portal-client/replies.ts';
 import { wantsImport } from '../plan/known-wish.ts';
 import type { LocalFile, TableShape } from './local-file.ts';
-import { holdsLinks, isOurs, linkedNids, markerOf, type NodeWish, resolveAt, unexpectedFields } from './node.ts';
+import {
+  asRead,
+  holdsLinks,
+  isOurs,
+  linkedNids,
+  markerOf,
+  type NodeWish,
+  resolveAt,
+  unexpectedFields,
+} from './node.ts';
 
 /** What was proven of one item. */
 export interface Proof {
@@ -63,10 +72,7 @@ export const proveNodeOnly = async (
     entry: {
       ...entry,
       nid,
-      uuid: node.uuid || wish.uuid,
-      vid: node.vid,
-      changed: node.changed || null,
-      url: node.path,
+      ...asRead(node, wish),
       fieldNames: Object.keys(wish.fields),
       baseline: isAsIntended ? baselineOf(fields, node) : null,
       notHeld,

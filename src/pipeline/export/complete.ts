@@ -1,13 +1,85 @@
-// Completes the records of an export once all datasets are here: names of terms and groups, facts about tables.
+// Completes an export once all datasets are here: resources that no list names, names of terms and groups, facts about tables.
 import { join } from 'node:path';
 import { isTabular } from '../../model/recipe/recipe.ts';
+import type { ExportOrder } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import { tidsOf } from '../../portal-client/replies.ts';
+import { eachAtOnce } from '../../util/concurrency.ts';
 import { targetsOf, uploadOf } from './describe.ts';
-import { writeRecord } from './export-dataset.ts';
-import { datasetsName, records } from './folder.ts';
+import { type ExportTools, exportDataset, markRemoved, writeRecord } from './export-dataset.ts';
+import { datasetFolders, datasetsName, records, slugName } from './folder.ts';
+import { type KeptListing, unknownResources } from './listing.ts';
 import type { ExportedPortal } from './package.ts';
 import type { DatasetRecord, ExportedNode } from './record.ts';
+
+/** Datasets of resources that their lists lack, which are exported again at once. */
+const straysAtOnce = 4;
+
+/**
+ * Exports the resources that no list of a dataset names: with the dataset that they name themselves, or alone. Returns those
+ * datasets.
+ */
+export const exportStrays = async (
+  tools: ExportTools,
+  order: ExportOrder,
+  listing: KeptListing,
+): Promise<{ folder: string; record: DatasetRecord }[]> => {
+  await removeJoined(tools, order);
+  const known = new Map<string, string>();
+  const folders = new Map<string, string>();
+  for await (const { folder, record } of records(order.folder)) {
+    for (const { node } of record.resources) if (record.removed === null) known.set(node.nid, String(node.status));
+    if (record.node && record.removed === null) folders.set(record.node.nid, folder);
+  }
+  const listed = new Set(listing.datasets);
+  const strays = listing.areResourcesListed ? [] : await unknownResources(tools.portal, known, tools.signal);
+  const more = new Map<string, string[]>();
+  const alone: string[] = [];
+  await eachAtOnce(
+    [...new Set([...strays, ...listing.resources.filter((nid) => !known.has(nid))])],
+    straysAtOnce,
+    async (nid) => {
+      const node = await tools.portal.nodes.visible(nid, tools.signal);
+      if (node === null) return;
+      const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => listed.has(parent));
+      // One that could not be exported takes its resources along another time.
+      for (const parent of parents.filter((one) => folders.has(one)))
+        more.set(parent, [...(more.get(parent) ?? []), nid]);
+      if (parents.length === 0) alone.push(nid);
+    },
+  );
+  const byNumber = (a: string, b: string): number => Number(a) - Number(b);
+  const joined: { folder: string; record: DatasetRecord }[] = [];
+  await eachAtOnce(
+    [...more].sort(([a], [b]) => byNumber(a, b)),
+    straysAtOnce,
+    async ([nid, nids]) => {
+      const folder = folders.get(nid) ?? '';
+      const exported = await exportDataset(tools, { order, folder, nid, more: nids.sort(byNumber) });
+      if (exported) joined.push({ folder, record: exported.record });
+    },
+  );
+  const taken = new Set((await datasetFolders(order.folder)).map((name) => name.toLowerCase()));
+  for (const nid of alone.sort(byNumber)) {
+    const folder = slugName(`no-dataset-${nid}`, nid, taken);
+    await exportDataset(tools, { order, folder, nid: null, more: [nid] });
+  }
+  return joined;
+};
+
+/** Marks the packages of resources that were in no dataset, and are in one now, as removed. */
+const removeJoined = async (tools: ExportTools, order: ExportOrder): Promise<void> => {
+  const joined = new Set<string>();
+  const alone: { folder: string; record: DatasetRecord }[] = [];
+  for await (const { folder, record } of records(order.folder)) {
+    if (record.removed !== null) continue;
+    if (record.node === null) alone.push({ folder, record });
+    else for (const { node } of record.resources) joined.add(node.nid);
+  }
+  for (const { folder, record } of alone) {
+    if (record.resources.every(({ node }) => joined.has(node.nid))) await markRemoved(tools, { order, folder, record });
+  }
+};
 
 /** With what records are completed. */
 interface CompleteTools {

@@ -221,7 +221,8 @@ const textOf = (value: unknown): string | undefined =>
 const firstOf = (node: ExportedNode, field: string, property: string): string | undefined =>
   textOf(fieldItems(node, field)[0]?.[property]);
 
-const filled = (values: Record<string, string | undefined>): Record<string, string> =>
+/** The values that are not undefined. */
+export const filled = <T>(values: Record<string, T | undefined>): Record<string, T> =>
   Object.fromEntries(Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
 
 /** A code, also of the number that older portals keep. */

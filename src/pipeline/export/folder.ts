@@ -1,4 +1,4 @@
-// The folder of an export: names that every file system accepts, files written whole or not at all, never through a link.
+// The folder of an export: whose it is, names that every file system accepts, files written whole or not at all, never through a link.
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
@@ -6,7 +6,7 @@ import { basename, dirname, extname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { slugOf } from '../../dataset-api/slug.ts';
-import { SourceRefusedError } from '../../model/errors.ts';
+import { errorMessage, SourceRefusedError, UsageError } from '../../model/errors.ts';
 import { parsedJson } from '../../util/json.ts';
 import { type DatasetRecord, recordSchema, resourceSchema } from './record.ts';
 
@@ -109,6 +109,56 @@ export const writeChanged = async (
   if (isSame) await rm(fresh);
   else await rename(fresh, path);
   return !isSame;
+};
+
+const markName = 'export.json';
+
+/** See {@link ListedState}. */
+export const stateSchema = z.object({ user: z.string(), newest: z.number() });
+
+/** What a whole export has seen: a digest of the user who saw it, and when the resource was changed that was changed last. */
+export type ListedState = z.infer<typeof stateSchema>;
+
+const markSchema = z.object({
+  sluiceExport: z.literal(1),
+  portal: z.string(),
+  /** What the last whole export saw; absent before there was one. */
+  listed: stateSchema.exactOptional(),
+});
+
+/**
+ * Claims a folder for the export of the portal at this address; returns what the last whole export saw.
+ * @throws UsageError for one that holds something else
+ */
+export const markFolder = async (root: string, portal: string): Promise<ListedState | null> => {
+  const stats = await lstat(root).catch((error: unknown) => {
+    throw new UsageError(`${root} cannot be written to by this worker: ${errorMessage(error)}`, {
+      hint: 'every worker of the portal needs the folder under the same path',
+    });
+  });
+  if (!stats.isDirectory()) {
+    throw new UsageError(`${root} is not a folder`, { hint: 'use a folder, not a link to one' });
+  }
+  const path = join(root, markName);
+  const text = (await sizeOf(path)) === null ? null : await readFile(path, 'utf8');
+  const mark = text === null ? null : markSchema.safeParse(parsedJson(text)).data;
+  const strange = (await readdir(root)).filter((name) => !name.startsWith('.'));
+  if (!mark && strange.length > 0) {
+    throw new UsageError(`${root} is neither empty nor an export`, { hint: 'use a new folder, or an earlier export' });
+  }
+  if (mark && mark.portal !== portal) {
+    throw new UsageError(`${root} holds an export of ${mark.portal}, not of ${portal}`, {
+      hint: 'export each portal into a folder of its own',
+    });
+  }
+  if (!mark) await writeMark(root, portal, null);
+  return mark?.listed ?? null;
+};
+
+/** Writes down what a whole export has seen. */
+export const writeMark = async (root: string, portal: string, listed: ListedState | null): Promise<void> => {
+  const mark = { sluiceExport: 1, portal, ...(listed ? { listed } : {}) };
+  await writeChanged(join(root, markName), [`${JSON.stringify(mark, null, 2)}\n`]);
 };
 
 /** The record in the folder of a dataset; null where there is none that can be read. */

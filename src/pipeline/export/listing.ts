@@ -1,12 +1,24 @@
-// Compares the listing of a portal with the folder: datasets to export, and datasets that are gone.
+// Lists a portal, keeps that for the run, and compares it with the folder: datasets to export, and datasets that are gone.
 import { hash } from 'node:crypto';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { NotFoundError, PortalReplyError } from '../../model/errors.ts';
 import type { ExportOrder } from '../../model/report.ts';
 import type { NodeRow, Portal } from '../../portal-client/client.ts';
+import { parsedJson } from '../../util/json.ts';
 import { uploadOf } from './describe.ts';
-import { datasetFolders, datasetsName, records, sizeOf, slugName } from './folder.ts';
+import {
+  datasetFolders,
+  datasetsName,
+  type ListedState,
+  records,
+  sizeOf,
+  slugName,
+  stateSchema,
+  writeWhole,
+} from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource } from './record.ts';
 
 /** What of a node is listed; the portal changes one of the last two with every save. */
@@ -25,12 +37,6 @@ export interface Listing {
   unread: number;
   /** What the next listing is held against. */
   state: ListedState;
-}
-
-/** What a whole export has seen: a digest of the user who saw it, and when the resource was changed that was changed last. */
-export interface ListedState {
-  user: string;
-  newest: number;
 }
 
 /**
@@ -172,6 +178,39 @@ const listType = async (portal: Portal, type: string, signal: AbortSignal): Prom
 };
 
 const mostPages = 50_000;
+
+const listingName = '.listing.json';
+const listingSchema = z.object({
+  runId: z.string(),
+  datasets: z.array(z.string()),
+  resources: z.array(z.string()),
+  areResourcesListed: z.boolean(),
+  groups: z.record(z.string(), z.string()),
+  unread: z.int(),
+  state: stateSchema,
+});
+
+/** What a run has to know of its listing until it ends. */
+export type KeptListing = z.infer<typeof listingSchema>;
+
+/** Keeps what was listed for the later attempts of a run. */
+export const keepListing = async (root: string, runId: string, listing: Listing): Promise<void> => {
+  const { datasets, resources, groups, ...more } = listing;
+  const nids = { datasets: [...datasets.keys()], resources: [...resources.keys()] };
+  const kept: KeptListing = { runId, ...nids, groups: Object.fromEntries(groups), ...more };
+  await writeWhole(join(root, listingName), [JSON.stringify(kept)]);
+};
+
+/** What a run has listed; null where that was of another run. */
+export const keptListing = async (root: string, runId: string): Promise<KeptListing | null> => {
+  const path = join(root, listingName);
+  const text = (await sizeOf(path)) === null ? '' : await readFile(path, 'utf8');
+  const listing = listingSchema.safeParse(parsedJson(text)).data;
+  return listing?.runId === runId ? listing : null;
+};
+
+/** The run has ended. */
+export const forgetListing = (root: string): Promise<void> => rm(join(root, listingName), { force: true });
 
 /** What is to be done with the folder of a dataset. */
 export interface PlannedFolder {

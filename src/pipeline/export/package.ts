@@ -5,7 +5,7 @@ import { frequencyCode, licenses } from '../../dataset-api/values.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { fieldItems } from '../../portal-client/replies.ts';
-import { describeDataset, describeResource, isLink, linkOf, uploadOf } from './describe.ts';
+import { describeDataset, describeResource, filled, isLink, linkOf, uploadOf } from './describe.ts';
 import { datasetsName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './record.ts';
 
@@ -285,6 +285,3 @@ const momentOf = (seconds: unknown): string | undefined => {
   const value = Number(seconds);
   return value > 0 && value < 8e12 / 1000 ? new Date(value * 1000).toISOString().replace('.000Z', 'Z') : undefined;
 };
-
-const filled = (values: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));

@@ -12,7 +12,8 @@ import type { HandlerDeps } from './deps.ts';
 import { type Item, noteFound } from './item.ts';
 import { locateNode, type NodeTarget, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
-import { editsOf, recreateNode, takenBack, updatePatiently, type WriteMore, writeNode } from './node-write.ts';
+import { editsOf, recreateNode, takenBack, type WriteMore, writeNode } from './node-write.ts';
+import { updatePatiently } from './patient-write.ts';
 
 /** How a dataset is published. */
 interface DatasetMode {

@@ -1,36 +1,38 @@
-// An export run: list, plan, one job for each dataset, then the files of the whole folder.
+// An export: the run lists, plans, has one job for each dataset, then writes the files of the whole folder.
 import { join } from 'node:path';
 import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
-import type { JobContext } from '../../model/job.ts';
-import { datasetKey, uuidOfKey } from '../../model/key.ts';
-import type { ExportOrder, Reason, ReportItem, StoredReport } from '../../model/report.ts';
+import { type Handler, itemId, type JobContext } from '../../model/job.ts';
+import { datasetKey, idsOfKey, kindOfKey, resourceKey, uuidOfKey } from '../../model/key.ts';
+import type { ExportOrder, ItemAction, Reason, ReportItem, StoredReport } from '../../model/report.ts';
 import { filePath, type Portal } from '../../portal-client/client.ts';
 import type { ReportBuilder } from '../../state/report-lines.ts';
 import type { DatasetWork } from '../../state/runs.ts';
-import { eachAtOnce } from '../../util/concurrency.ts';
 import { plural } from '../../util/plural.ts';
-import { completeRecords } from '../export/complete.ts';
-import { targetsOf } from '../export/describe.ts';
-import { type ExportTools, exportDataset, markRemoved } from '../export/export-dataset.ts';
-import { datasetFolders, datasetsName, readRecord, records, sizeOf, slugName, sweep } from '../export/folder.ts';
-import { listPortal, type PlannedFolder, planFolders, unknownResources } from '../export/listing.ts';
-import { forgetListing, type KeptListing, keepListing, keptListing, markFolder, writeMark } from '../export/mark.ts';
-import type { ExportedPortal } from '../export/package.ts';
-import type { DatasetRecord } from '../export/record.ts';
+import { completeRecords, exportStrays } from '../export/complete.ts';
+import { type ExportTools, exportDataset } from '../export/export-dataset.ts';
+import { datasetsName, markFolder, readRecord, records, sizeOf, sweep, writeMark } from '../export/folder.ts';
+import {
+  forgetListing,
+  type KeptListing,
+  keepListing,
+  keptListing,
+  listPortal,
+  type PlannedFolder,
+  planFolders,
+} from '../export/listing.ts';
+import { type ExportedPortal, findingsOf } from '../export/package.ts';
+import type { DatasetRecord, ExportedNode } from '../export/record.ts';
 import { type ExportTotals, totalsOf, writeSummary } from '../export/summary.ts';
-import type { HandlerDeps } from './deps.ts';
-import { datasetItem, itemsOfRecord } from './export-items.ts';
+import { type HandlerDeps, inNameOf } from './deps.ts';
+import { workLost } from './item.ts';
 
 /** Datasets whose jobs are added together. */
 const datasetsAPage = 100;
 
-/** Datasets of resources that their lists lack, which are exported again at once. */
-const straysAtOnce = 4;
-
 type RunJob = JobContext<'run'>;
 
 /** A portal as an export uses it. */
-export const exportTools = async (
+const exportTools = async (
   deps: HandlerDeps,
   { name, order, attempt }: { name: string; order: ExportOrder; attempt: number },
   signal: AbortSignal,
@@ -183,72 +185,6 @@ const reportJoined = async (
   });
 };
 
-/**
- * Exports the resources that no list of a dataset names: with the dataset that they name themselves, or alone. Returns those
- * datasets.
- */
-const exportStrays = async (
-  tools: ExportTools,
-  order: ExportOrder,
-  listing: KeptListing,
-): Promise<{ folder: string; record: DatasetRecord }[]> => {
-  await removeJoined(tools, order);
-  const known = new Map<string, string>();
-  const folders = new Map<string, string>();
-  for await (const { folder, record } of records(order.folder)) {
-    for (const { node } of record.resources) if (record.removed === null) known.set(node.nid, String(node.status));
-    if (record.node && record.removed === null) folders.set(record.node.nid, folder);
-  }
-  const listed = new Set(listing.datasets);
-  const strays = listing.areResourcesListed ? [] : await unknownResources(tools.portal, known, tools.signal);
-  const more = new Map<string, string[]>();
-  const alone: string[] = [];
-  await eachAtOnce(
-    [...new Set([...strays, ...listing.resources.filter((nid) => !known.has(nid))])],
-    straysAtOnce,
-    async (nid) => {
-      const node = await tools.portal.nodes.visible(nid, tools.signal);
-      if (node === null) return;
-      const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => listed.has(parent));
-      // One that could not be exported takes its resources along another time.
-      for (const parent of parents.filter((one) => folders.has(one)))
-        more.set(parent, [...(more.get(parent) ?? []), nid]);
-      if (parents.length === 0) alone.push(nid);
-    },
-  );
-  const byNumber = (a: string, b: string): number => Number(a) - Number(b);
-  const joined: { folder: string; record: DatasetRecord }[] = [];
-  await eachAtOnce(
-    [...more].sort(([a], [b]) => byNumber(a, b)),
-    straysAtOnce,
-    async ([nid, nids]) => {
-      const folder = folders.get(nid) ?? '';
-      const exported = await exportDataset(tools, { order, folder, nid, more: nids.sort(byNumber) });
-      if (exported) joined.push({ folder, record: exported.record });
-    },
-  );
-  const taken = new Set((await datasetFolders(order.folder)).map((name) => name.toLowerCase()));
-  for (const nid of alone.sort(byNumber)) {
-    const folder = slugName(`no-dataset-${nid}`, nid, taken);
-    await exportDataset(tools, { order, folder, nid: null, more: [nid] });
-  }
-  return joined;
-};
-
-/** Marks the packages of resources that were in no dataset, and are in one now, as removed. */
-const removeJoined = async (tools: ExportTools, order: ExportOrder): Promise<void> => {
-  const joined = new Set<string>();
-  const alone: { folder: string; record: DatasetRecord }[] = [];
-  for await (const { folder, record } of records(order.folder)) {
-    if (record.removed !== null) continue;
-    if (record.node === null) alone.push({ folder, record });
-    else for (const { node } of record.resources) joined.add(node.nid);
-  }
-  for (const { folder, record } of alone) {
-    if (record.resources.every(({ node }) => joined.has(node.nid))) await markRemoved(tools, { order, folder, record });
-  }
-};
-
 /** The items of the report; of a dataset that was exported also its resources, as they are in its record. */
 const reportItems = async (deps: HandlerDeps, job: RunJob, order: ExportOrder): Promise<ReportBuilder> => {
   const { runId, manifest, portal } = job.data;
@@ -294,5 +230,108 @@ const remarksOf = (order: ExportOrder, totals: ExportTotals, { unread }: KeptLis
     ...(removed > 0 ? [`${removed} datasets and resources are marked as removed from the portal, and kept`] : []),
     ...(findings.length > 0 ? [`${plural(findings.length, 'finding')}: see findings.json`] : []),
     ...(unread > 0 ? [`${plural(unread, 'node')} that no list shows ${unread === 1 ? 'was' : 'were'} not read`] : []),
+  ];
+};
+
+/** Exports a dataset and ends its item; those of its resources are made of its record when the run closes. */
+export const exportHandler = (shared: HandlerDeps, order: ExportOrder): Handler<'dataset'> => ({
+  run: async (job) => {
+    const deps = inNameOf(shared, job);
+    const { runId, key } = job.data;
+    if ((await deps.runs.record(runId, key)).ended) return;
+    const poison = job.poisonOf(key);
+    if (poison) throw poison;
+    await exportItem(deps, job, order);
+  },
+  failed: async (job, reason) => {
+    await job.item(job.data.key).note(`failed for good: ${reason.code}: ${reason.message}`);
+    await endFailed(inNameOf(shared, job), job.data.runId, job.data.key, reason);
+  },
+});
+
+const exportItem = async (deps: HandlerDeps, job: JobContext<'dataset'>, order: ExportOrder): Promise<void> => {
+  const { runId, key, portal: name } = job.data;
+  const planned = await deps.runs.datasetWork(runId, key);
+  if (!planned) throw workLost(runId, key);
+  const folder = idsOfKey(key).dataset;
+  const began = performance.now();
+  const item = job.item(key);
+  const exported = await item.step(
+    { name: 'export', on: folder, light: true },
+    async (signal) =>
+      exportDataset(await exportTools(deps, { name, order, attempt: job.attempt }, signal), {
+        order,
+        folder,
+        nid: planned.nid,
+        more: [],
+      }),
+    (done) => (done ? `${done.record.resources.length} resources` : 'gone meanwhile'),
+  );
+  for (const path of exported?.replaced ?? []) await item.note(`${path} was replaced by another file`);
+  const { attempts, actions } = await deps.runs.record(runId, key);
+  const ended = {
+    ...datasetItem(key, exported?.record.node ?? null, { outcome: 'done', actions: ['exported'] }),
+    jobId: itemId(runId, key),
+    attempts: job.attempt,
+    ms: Math.round(performance.now() - began),
+  };
+  await deps.runs.keep(runId, key, { actions, attempts, unproven: null, ms: ended.ms, ended });
+  item.end();
+};
+
+/** How an item ended. */
+interface Ended {
+  outcome: 'done' | 'unchanged' | 'failed';
+  actions?: ItemAction[];
+  warnings?: string[];
+  reason?: Reason | null;
+  file?: ReportItem['file'];
+  rows?: number | null;
+}
+
+/** The item of a dataset or resource; `node` is null for one that could not be read. */
+const datasetItem = (key: string, node: ExportedNode | null, ended: Ended): ReportItem => ({
+  key,
+  kind: kindOfKey(key),
+  nid: node?.nid ?? null,
+  uuid: String(node?.uuid ?? ''),
+  url: typeof node?.path === 'string' ? node.path : null,
+  actions: ended.actions ?? [],
+  outcome: ended.outcome,
+  live: ended.outcome !== 'failed' && node !== null && String(node.status) === '1',
+  stale: false,
+  rows: ended.rows ?? null,
+  file: ended.file ?? null,
+  rejected: null,
+  mended: [],
+  warnings: ended.warnings ?? [],
+  reason: ended.reason ?? null,
+  jobId: null,
+  attempts: 0,
+  ms: 0,
+});
+
+/** The items of a dataset and its resources as they were exported. */
+const itemsOfRecord = (
+  manifest: string,
+  { folder, record, about }: { folder: string; record: DatasetRecord; about: ExportedPortal },
+  outcome: 'done' | 'unchanged',
+): ReportItem[] => {
+  const findings = findingsOf(record, about);
+  const warningsOf = (name: string | null): string[] =>
+    findings.flatMap(({ resource, message }) => (resource === name ? [message] : []));
+  const did: ItemAction = record.removed === null ? 'exported' : 'marked as removed';
+  const actions = outcome === 'done' ? [did] : [];
+  return [
+    datasetItem(datasetKey(manifest, folder), record.node, { outcome, actions, warnings: warningsOf(null) }),
+    ...record.resources.map(({ name, node, file, table }) =>
+      datasetItem(resourceKey(manifest, folder, name), node, {
+        outcome,
+        actions,
+        warnings: warningsOf(name),
+        rows: table?.rows ?? null,
+        file: file && { name: file.name, bytes: file.bytes, sha256: file.sha256 },
+      }),
+    ),
   ];
 };

@@ -10,11 +10,10 @@ import {
 } from '../../model/errors.ts';
 import { GiveBack, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey } from '../../model/key.ts';
-import { newEntry } from '../../model/ledger-entry.ts';
 import type { Reason, ReportItem } from '../../model/report.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import type { HandlerDeps } from './deps.ts';
-import { failedEntry, Item, outcomeOf } from './item.ts';
+import { failedEntry, Item, knownEntry, outcomeOf } from './item.ts';
 
 /** Failures of the portal in a row after which the other items of a job need not be tried now. */
 const enoughOutages = 2;
@@ -92,8 +91,7 @@ export class ItemRunner {
     if (error !== undefined && !(machineFault(error) instanceof SluiceError))
       this.#job.log.error({ err: error }, 'item failed because of a bug');
     await item.note(`failed for good: ${reason.code}: ${reason.message}`);
-    const known = (await ledger.entry(portal, key)) ?? (await this.#newEntry(key));
-    const failed = failedEntry(known, reason, runId);
+    const failed = failedEntry(await knownEntry(this.#deps, this.#job.data, key), reason, runId);
     const work = kindOfKey(key) === 'resource' ? await runs.resourceWork(runId, key) : null;
     const entry = work && work.removal === null ? { ...failed, sourcePath: sourcePathOf(work.wish.source) } : failed;
     await ledger.put(portal, entry);
@@ -138,15 +136,6 @@ export class ItemRunner {
       error instanceof PortalLoginError ||
       error instanceof UnfinishedItemsError
     );
-  }
-
-  async #newEntry(key: string) {
-    const { runs } = this.#deps;
-    const { runId } = this.#job.data;
-    const kind = kindOfKey(key);
-    const work = kind === 'dataset' ? await runs.datasetWork(runId, key) : await runs.resourceWork(runId, key);
-    const { uuid = '', title = key } = work?.wish ?? {};
-    return newEntry({ key, kind, uuid, title });
   }
 }
 

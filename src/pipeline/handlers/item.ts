@@ -2,8 +2,10 @@
 import { performance } from 'node:perf_hooks';
 import { JobLostError } from '../../model/errors.ts';
 import { type ItemLog, itemId, type JobContext } from '../../model/job.ts';
-import { type Intent, type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
+import { kindOfKey } from '../../model/key.ts';
+import { type Intent, type LedgerEntry, newEntry, warningsOf } from '../../model/ledger-entry.ts';
 import type { ItemAction, ItemOutcome, Reason, ReportItem } from '../../model/report.ts';
+import type { Ledger } from '../../state/ledger.ts';
 import type { ItemRecord, Runs, Unproven } from '../../state/runs.ts';
 
 /** How an item ended, beside what its ledger entry says. */
@@ -175,6 +177,20 @@ export const outcomeOf = (reason: Reason): ItemOutcome => {
   return reason.code.startsWith('table-') || reason.code === 'source-refused' || reason.code === 'entry-fault'
     ? 'quarantined'
     : 'failed';
+};
+
+/** What the ledger knows of an item of a run; a new entry where that is nothing. */
+export const knownEntry = async (
+  { ledger, runs }: { ledger: Ledger; runs: Runs },
+  { runId, portal }: { runId: string; portal: string },
+  key: string,
+): Promise<LedgerEntry> => {
+  const known = await ledger.entry(portal, key);
+  if (known) return known;
+  const kind = kindOfKey(key);
+  const work = kind === 'dataset' ? await runs.datasetWork(runId, key) : await runs.resourceWork(runId, key);
+  const { uuid = '', title = key } = work?.wish ?? {};
+  return newEntry({ key, kind, uuid, title });
 };
 
 /** The entry of an item that failed for good: what the portal still serves is older than the wish. */

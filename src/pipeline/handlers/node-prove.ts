@@ -9,6 +9,7 @@ import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
 import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
 import {
+  asRead,
   differences,
   isKnownDifference,
   isOurs,
@@ -131,10 +132,7 @@ const settled = async (
     node,
     entry: {
       ...entry,
-      uuid: node.uuid || entry.uuid,
-      vid: node.vid,
-      changed: node.changed || null,
-      url: node.path ?? null,
+      ...asRead(node, entry),
       notHeld,
       baseline: Object.fromEntries([...before, ...now]),
     },

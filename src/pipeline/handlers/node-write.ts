@@ -1,10 +1,9 @@
 // Creating or updating the node of a dataset or resource, with effect once: intent first, look before repeating.
-import { setTimeout as sleep } from 'node:timers/promises';
-import { countItems } from '../../dataset-api/compare.ts';
-import { PortalBusyError, PortalConflictError, PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
+import { countItems, missingFields } from '../../dataset-api/compare.ts';
+import { PortalBusyError, PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
 import type { Intent, LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
-import type { NodeChanges, NodeRow, PortalNode } from '../../portal-client/client.ts';
+import type { NodeRow, PortalNode } from '../../portal-client/client.ts';
 import {
   changedBaseline,
   differences,
@@ -19,8 +18,8 @@ import {
   resolveAt,
   unexpectedFields,
 } from '../compare/node.ts';
-import { removeLostReferences } from './lost-references.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode, type WrittenNode } from './node-locate.ts';
+import { retryWhileBusy, updatePatiently } from './patient-write.ts';
 import { withTerms } from './terms.ts';
 
 /** What else is written along with a node. */
@@ -48,14 +47,14 @@ export const writeNode = async (
   const located = await locateNode(target, wish, entry, intent);
   const found = located.entry;
   if (found.nid === null)
-    return entry.nid === null ? createNode(target, wish, found, more) : recreate(target, wish, found, more);
+    return entry.nid === null ? createNode(target, wish, found, more) : recreateNode(target, wish, found, more);
   if (entry.nid === null || found.nid !== entry.nid) return adopt(target, wish, located, intent, more);
   if (isSettled(wish, found, located.row, more)) return { entry: found, node: located.node };
   try {
     return await updateNode(target, wish, located, intent?.action === 'update' ? intent : null, more);
   } catch (error) {
     if (!(error instanceof PortalGoneError)) throw error;
-    return recreate(target, wish, unknownNode(found), more);
+    return recreateNode(target, wish, found, more);
   }
 };
 
@@ -67,13 +66,19 @@ const isSettled = (wish: NodeWish, entry: LedgerEntry, row: NodeRow | null, { al
   also === undefined &&
   (row === null || row.status === (wish.published ? '1' : '0'));
 
-/** Creates a node again that is no longer on the portal; what was known of its file goes with it. */
+/** Recreates a node that is no longer on the portal; what was known of its file goes with it. */
 export const recreateNode = async (
   target: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
   more: WriteMore = {},
-): Promise<WrittenNode> => recreate(target, wish, unknownNode(entry), more);
+): Promise<WrittenNode> => {
+  const lost = unknownNode(entry);
+  await target.item.note('recreating it');
+  await target.item.did('recreated');
+  await target.ledger.settle(target.item.portal, lost);
+  return createNode(target, wish, lost, more);
+};
 
 /** The error of a node that is gone again after it was recreated: the next attempt may succeed. */
 export const takenBack = (error: PortalGoneError): PortalBusyError =>
@@ -81,18 +86,6 @@ export const takenBack = (error: PortalGoneError): PortalBusyError =>
     hint: "nothing to do: the portal's database undid it, and it is created again soon; if it happens often, lower `concurrency` of this portal",
     cause: error,
   });
-
-const recreate = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  entry: LedgerEntry,
-  more: WriteMore,
-): Promise<WrittenNode> => {
-  await target.item.note('recreating it');
-  await target.item.did('recreated');
-  await target.ledger.settle(target.item.portal, entry);
-  return createNode(target, wish, entry, more);
-};
 
 const createNode = async (
   target: NodeTarget,
@@ -143,61 +136,6 @@ const refusePublishing = async ({ item, portal }: NodeTarget, wish: NodeWish): P
     { method: 'POST', path: 'node', mayHaveHappened: false },
     { hint: 'publish it (`published: true`), or make the draft by hand on the portal and link it by `sluice adopt`' },
   );
-};
-
-/** Most tries of a write that the portal's database does not take beside others. */
-const busyTries = 10;
-
-/** A write of a node that may have to be sent again. */
-interface PatientWrite {
-  write: () => Promise<string>;
-  /** The node, where the write was done nevertheless. */
-  look: () => Promise<string | null>;
-  /** Node ids of resources that are saved along. */
-  resources: readonly string[];
-}
-
-/**
- * Sends a write again that a deadlock or lock wait undid, after a look whether it was done nevertheless; once more after
- * references were removed that stopped it. A conflict names the node that was made.
- */
-const retryWhileBusy = async (target: NodeTarget, { write, look, resources }: PatientWrite): Promise<string> => {
-  const { item } = target;
-  let isMended = false;
-  for (let tries = 1; ; tries++) {
-    try {
-      return await write();
-    } catch (error) {
-      if (error instanceof PortalConflictError && error.nid !== undefined) return error.nid;
-      if (error instanceof PortalBusyError && tries < busyTries) {
-        await item.note(`${error.message}: nothing was stored, retrying`);
-        await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
-      } else {
-        if (isMended || !(await removeLostReferences(target, resources, error))) throw error;
-        isMended = true;
-      }
-      const there = await look();
-      if (there !== null) return there;
-    }
-  }
-};
-
-/** Updates a node; see {@link retryWhileBusy}. */
-export const updatePatiently = async (
-  target: NodeTarget,
-  node: PortalNode,
-  changes: NodeChanges,
-  signal: AbortSignal,
-): Promise<void> => {
-  const listed = node.type === 'resource' ? [node.nid] : [...linkedNids(node), ...linkedNids(changes.fields ?? {})];
-  await retryWhileBusy(target, {
-    write: async () => {
-      await target.portal.nodes.update(node.nid, changes, signal, node);
-      return node.nid;
-    },
-    look: async () => null, // a database that undid the update is asked again: the same update twice is one
-    resources: [...new Set(listed)],
-  });
 };
 
 /** The portal holds the node, whatever the ledger has lost; after an interrupted create it is our own. */
@@ -305,13 +243,14 @@ const updateNode = async (
   const before = located.node ?? (await portal.nodes.read(nid, item.signal));
   const fieldNames = Object.keys(wish.fields);
   const more = also?.(before) ?? null;
+  const settleAsRead = async (): Promise<WrittenNode> => ({
+    entry: await settleNode(target, wish, { ...entry, vid: before.vid, fieldNames }, sentOf(wish)),
+    node: before,
+  });
   if (intent && intent.marker === marker && before.vid !== intent.vid && before.log === marker && more === null) {
     await item.note('an interrupted update had taken effect');
     await item.did('updated');
-    return {
-      entry: await settleNode(target, wish, { ...entry, vid: before.vid, fieldNames }, sentOf(wish)),
-      node: before,
-    };
+    return settleAsRead();
   }
   if (intent) await item.note('an interrupted update had not taken effect: updating again');
   const { fields, fresh } = await resolveAt(portal, wish, before);
@@ -325,10 +264,7 @@ const updateNode = async (
   const isHeld = isVouched && isEmptied && !isEdited && unexpectedFields(wished, entry, before).length === 0;
   if (isHeld && more === null) {
     await item.note(`node ${nid} already has the metadata`);
-    return {
-      entry: await settleNode(target, wish, { ...entry, vid: before.vid, fieldNames }, sentOf(wish)),
-      node: before,
-    };
+    return settleAsRead();
   }
   const edits = await editsOf(target, wished, entry, before);
   const isLeft = (name: string): boolean => edits.kept.has(name);
@@ -355,16 +291,9 @@ const isEmptyField = (value: unknown): boolean => value === undefined || (countI
 const unchangedTermsOut = (fields: NodeFields, node: PortalNode): NodeFields =>
   Object.fromEntries(
     Object.entries(fields).filter(
-      ([name, value]) =>
-        !JSON.stringify(value).includes('"tid"') ||
-        differences({ ...asNode(node), fields: { [name]: value } }, node).length > 0,
+      ([name, value]) => !JSON.stringify(value).includes('"tid"') || missingFields({ [name]: value }, node).length > 0,
     ),
   );
-
-const asNode = ({ title, status }: PortalNode): Pick<NodeWish, 'title' | 'published'> => ({
-  title,
-  published: status === '1',
-});
 
 const sendUpdate = (
   target: NodeTarget,

@@ -1,6 +1,6 @@
 // The steps of a resource, in order; each checks the current state before it acts.
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
-import { PortalBusyError, reasonOf, SourceChangedError } from '../../model/errors.ts';
+import { PortalBusyError, reasonOf, type SourceChangedError } from '../../model/errors.ts';
 import type { GoodFile, Intent, LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { LiveVersion } from '../../model/table-history.ts';
@@ -9,15 +9,15 @@ import { type FileItem, fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { checkTable } from '../../tables/check.ts';
 import { isSmall } from '../../util/file-calls.ts';
-import type { SentFile } from '../compare/local-file.ts';
+import { type SentFile, sourceChanged } from '../compare/local-file.ts';
 import { type NodeWish, nodeOf } from '../compare/node.ts';
 import { isLate } from '../plan/known-wish.ts';
 import { importFile } from './datastore-import.ts';
 import { isRefused, keepGoodFile } from './fall-back.ts';
 import { formerWith, guardTable, isGuarded, provenVersion } from './guard-table.ts';
-import { removeLostReferences } from './lost-references.ts';
 import { verifyResource } from './node-prove.ts';
 import { writeNode } from './node-write.ts';
+import { removeLostReferences } from './patient-write.ts';
 import { fetchAddress, fetchSource, forgetFetched, prepareSource } from './prepare-source.ts';
 import {
   importsRows,
@@ -74,9 +74,7 @@ const check = async (state: ResourceState): Promise<void> => {
 };
 
 const changed = (state: ResourceState): SourceChangedError =>
-  new SourceChangedError(`${sourcePath(state)} changed while it was being published`, {
-    hint: 'it will be read again; to avoid this, write to a temporary name, then rename',
-  });
+  sourceChanged(sourcePath(state), 'it was being published');
 
 const node = async (state: ResourceState): Promise<void> => {
   const { target, intent } = state;

@@ -11,13 +11,12 @@ import {
   type ProveData,
 } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
-import { newEntry } from '../../model/ledger-entry.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';
 import type { ChildKind, Planned } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { endFailed, executeExport } from './export-run.ts';
-import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';
+import { failedEntry, itemOfEntry, knownEntry, outcomeOf } from './item.ts';
 import { tablesAJob } from './prove.ts';
 import { planRun } from './run-plan.ts';
 
@@ -233,11 +232,7 @@ const endItems = async (deps: HandlerDeps, job: JobContext<'run'>, key: string, 
   for (const each of keys) {
     const record = await deps.runs.record(runId, each);
     if (record.ended) continue;
-    const wish = each === key ? work?.wish : (await deps.runs.resourceWork(runId, each))?.wish;
-    const { uuid = '', title = each } = wish ?? {};
-    const known =
-      (await deps.ledger.entry(portal, each)) ?? newEntry({ key: each, kind: kindOfKey(each), uuid, title });
-    const entry = failedEntry(known, reason, runId);
+    const entry = failedEntry(await knownEntry(deps, job.data, each), reason, runId);
     await deps.ledger.put(portal, entry);
     await deps.runs.keep(runId, each, {
       ...record,
