@@ -30,7 +30,7 @@ export type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
 export type { Dialect } from './traits.ts';
 export { type PortalTraits, traitsSchema } from './traits.ts';
 
-/** Remembers terms for as long as the client lives. */
+/** Keeps terms in memory. */
 const memoryTerms = (): TermStore => {
   const known: Record<string, string> = {};
   return { read: async () => ({ ...known }), write: async (terms) => void Object.assign(known, terms) };
@@ -116,12 +116,12 @@ export class Portal {
     return new Portal({ session, settings, traits, dialect, lookup, terms, groups, ...cached }, null);
   }
 
-  /** The same portal for one job: what changes something is only sent while the lease stands. */
+  /** The same portal for one job: writes are sent only while the lease is valid. */
   inNameOf(lease: WriteLease | null): Portal {
     return new Portal(this.#shared, lease);
   }
 
-  /** Logs in now, whatever was before; forgets a refused login. `roles` maps role ids to names. */
+  /** Logs in anew, also after a refused login. `roles` maps role ids to names. */
   login(signal: AbortSignal): Promise<Identity> {
     return this.#shared.session.login(signal);
   }
@@ -166,18 +166,18 @@ export class Portal {
     return this.#shared.lookup.find(uuid, signal, options);
   }
 
-  /** Asks beforehand for uuids that are searched for soon (`recent`), up to 20 in one list request. */
+  /** Requests uuids ahead that are looked up soon (`recent`), up to 20 in one list request. */
   expectNodes(uuids: readonly string[]): void {
     this.#shared.lookup.expect(uuids);
   }
 
-  /** Nodes that this account may read and that no list shows it: its own drafts. Looked for once in five minutes. */
+  /** Nodes that this account may read but no list shows: its own drafts. Searched for at most every five minutes. */
   hiddenNodes(signal: AbortSignal): Promise<HiddenNodes> {
     const { session, hidden } = this.#shared;
     return hidden.get('', (until) => hiddenNodes(session, this.#nodes, until), signal);
   }
 
-  /** A dataset as readers of the portal see it; null where the portal does not offer that, or not of this one. */
+  /** A dataset as readers of the portal see it; null where the portal does not offer that, or not for this one. */
   publicDataset(uuid: string, signal: AbortSignal): Promise<PublicDataset | null> {
     return publicDataset(new Caller(this.#shared.session, null), this.traits, uuid, signal);
   }
@@ -187,7 +187,7 @@ export class Portal {
     return surveyTerms(this, signal, isLost);
   }
 
-  /** Learns ids of topics that the portal has by these names, where it lists them. */
+  /** Learns ids of topics by these names, where the portal lists them. */
   async learnTopics(names: readonly string[], signal: AbortSignal): Promise<void> {
     if (names.length === 0) return;
     const { session, topics } = this.#shared;

@@ -170,7 +170,7 @@ export class Datastore {
   ): Promise<Map<string, T | null> | null> {
     const ways = this.traits.get('counts') ?? 'many';
     if (uuids.length === 1 || ways !== 'many') return null;
-    // Portals keep the answer to a body that they have seen before, hence names of queries that they have not.
+    // Portals cache answers by body, hence new names of queries.
     const nonce = randomUUID().slice(0, 8);
     const nameOf = (index: number): string => `t${index}_${nonce}`;
     const queries = Object.fromEntries(uuids.map((uuid, index) => [nameOf(index), { resource_id: uuid, limit: 1 }]));
@@ -179,7 +179,7 @@ export class Datastore {
     const reply = await this.orNull(
       this.session.call({ ...call, body: JSON.stringify(queries), isRead: true }, signal),
     );
-    // There may be no search at all: a single query will tell.
+    // There may be no search at all; a single query shows that.
     if (reply === null) return null;
     const answers = parsedJson(reply.text);
     if (!isObject(answers) || !uuids.some((_, index) => nameOf(index) in answers)) {
@@ -233,7 +233,7 @@ export class Datastore {
       const status = statusOf(error);
       if (status === 403 || status === 404 || (error instanceof PortalRefusedError && status !== undefined))
         return null;
-      // Releases whose search module is broken answer so to every search.
+      // Releases with a broken search module answer this to every search.
       if (error instanceof PortalUnreachableError && status === 500 && error.request.isPage) return null;
       throw error;
     }

@@ -8,7 +8,7 @@ import type { Dialect, Traits } from './traits.ts';
 
 type Item = Record<string, unknown>;
 
-/** Node fields ready to be sent, with what could not be said; any problem means that nothing should be sent. */
+/** Node fields ready to be sent, and those that the dialect cannot express. */
 interface ShapedFields {
   fields: NodeFields;
   /** Why a field cannot be sent, by its name; it is left out then. */
@@ -205,17 +205,17 @@ const textOf = (item: Item, property: string, report: Report): string => {
 
 /** What the choice is made with. */
 interface DialectParts {
-  /** What a person set. */
+  /** What is configured. */
   set: 'auto' | Dialect;
   traits: Traits;
   caller: Caller;
   hasDatastore: (signal: AbortSignal) => Promise<boolean>;
 }
 
-/** The dialect of one portal, and how it was come by. */
+/** The dialect of one portal, and how certain it is. */
 export class DialectChoice {
   readonly #parts: DialectParts;
-  /** What writes are made in until a reply proves it. */
+  /** Dialect of writes until a reply proves it. */
   #guess: Dialect | null = null;
   /** The uuids sent with creates that have not been read back, by nid. */
   readonly #created = new Map<string, string>();

@@ -28,9 +28,9 @@ export interface HttpRequest {
   isRead?: boolean;
   /** Awaited right before the request leaves; rejects when it must no longer be sent. */
   mayWrite?: () => Promise<void>;
-  /** True for a look whether the portal answers at all: it does not wait for the requests that are in flight. */
+  /** True for a check whether the portal answers at all: it does not wait for requests in flight. */
   isProbe?: boolean;
-  /** True: a redirect itself is wanted, not what is at its address. */
+  /** True: redirects are returned, not followed. */
   keepsRedirect?: boolean;
 }
 
@@ -196,7 +196,7 @@ export class Http {
 
   private async sendNow(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
     await this.hooks.takeToken?.(signal);
-    // The last thing before it leaves: whatever was waited for is over.
+    // Checked last, after all waiting.
     await request.mayWrite?.();
     const kind = kindOf(request);
     const about = { 'sluice.portal': this.facts.name, 'sluice.kind': kind, 'http.request.method': request.method };
@@ -244,7 +244,7 @@ export class Http {
       return { method, path, status, reason, headers, text };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      // The body's own fault, such as a file that changed.
+      // A fault of the body, such as a file that changed.
       if (error instanceof SluiceError) throw error;
       throw this.fault(request, error);
     }

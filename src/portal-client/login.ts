@@ -29,9 +29,9 @@ export interface Live {
   identity: Identity;
   cookies: Cookies;
   token: string | null;
-  /** Instead of a session. */
+  /** Header that replaces cookies and token where a token is configured. */
   authorization: string | null;
-  /** True for nobody: nothing is logged in, and nothing can be lost. */
+  /** True without a login: there is no session to lose. */
   isAnonymous: boolean;
   /** True once it was logged out. */
   isEnded: boolean;
@@ -46,7 +46,7 @@ interface LoginParts {
   hooks: PortalHooks;
 }
 
-/** Logs in, or takes the configured token, or nobody; `signal` ends with the portal. @throws PortalLoginError where that is refused */
+/** Logs in, unless a token is configured or the portal is used anonymously. @throws PortalLoginError where that is refused */
 export const logIn = async ({ http, settings, hooks }: LoginParts, signal: AbortSignal): Promise<Live> => {
   const { username, password, token, isAnonymous = false } = settings;
   const { facts } = http;
@@ -138,7 +138,7 @@ const blockedMs = 300_000;
 const blockedHint =
   'the portal blocks logins of this account or address after too many failures (for up to six hours); sluice retries by itself';
 
-/** Whom portals take a caller for who is not logged in. */
+/** The user that portals assign to callers without a login. */
 const anonymous: Identity = { uid: '0', name: 'anonymous', roles: {} };
 
 /** What to do about a portal without a login. */
@@ -157,7 +157,7 @@ const loginHint = (reply: Reply): string => {
 const freshMs = 60_000;
 
 /** The cookie jar of one session with one portal. */
-export class Cookies {
+class Cookies {
   private readonly jar = new CookieJar(undefined, { rejectPublicSuffixes: false, looseMode: true });
   private readonly url: string;
   private readonly headers = new Map<string, { value: string; at: number }>();
@@ -167,7 +167,7 @@ export class Cookies {
     this.url = url;
   }
 
-  /** Takes over the `Set-Cookie` headers of a reply to `path`; unreadable ones are left out. */
+  /** Stores the `Set-Cookie` headers of a reply to `path`; unreadable ones are ignored. */
   store(path: string, setCookie: string[] | string | undefined): void {
     if (setCookie === undefined) return;
     for (const line of [setCookie].flat()) this.jar.setCookieSync(line, this.url + path, { ignoreError: true });

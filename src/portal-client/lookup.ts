@@ -1,4 +1,4 @@
-// Finding nodes: by uuid, many in one list request; groups by title; drafts that lists hide; and reads kept for five minutes.
+// Looks up nodes: by uuid, many in one list request; groups by title; drafts that lists hide; and caches reads.
 
 import { itemsOfField } from '../dataset-api/fields.ts';
 import { maxPageSize } from '../dataset-api/paths.ts';
@@ -9,10 +9,10 @@ import { byNid, type ListQuery, type Nodes } from './nodes.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import type { Session } from './session.ts';
 
-/** How long the first call of a batch waits for company. */
+/** How long the first call of a batch waits for others, milliseconds. */
 const gatherMs = 5;
 
-/** How long an answer that was requested beforehand may be used. */
+/** How long an answer that was requested ahead may be used, milliseconds. */
 const recentMs = 10_000;
 
 type List = (query: ListQuery, signal: AbortSignal) => Promise<NodeRow[]>;
@@ -30,7 +30,7 @@ export class UuidLookup {
   /** The signal batches run under: they belong to no single caller. */
   private readonly shared: AbortSignal;
   private open: Batch | null = null;
-  /** What was requested beforehand, by uuid, in the order in which it stops to hold. */
+  /** What was requested ahead, by uuid, in the order of expiry. */
   private readonly early = new Map<string, { rows: Batch['rows']; until: number }>();
 
   constructor(list: List, shared: AbortSignal) {
@@ -38,7 +38,7 @@ export class UuidLookup {
     this.shared = shared;
   }
 
-  /** Asks beforehand for uuids that are searched for soon, unless that was done a moment ago. */
+  /** Requests uuids ahead that are looked up soon, unless that was done a moment ago. */
   expect(uuids: readonly string[]): void {
     const now = performance.now();
     for (const [uuid, { until }] of this.early) {
@@ -49,14 +49,14 @@ export class UuidLookup {
     for (let at = 0; at < fresh.length; at += maxPageSize) {
       const page = fresh.slice(at, at + maxPageSize);
       const rows = this.request(page);
-      rows.catch(() => undefined); // made again by whoever looks for one of them
+      rows.catch(() => undefined); // repeated by the next look-up
       for (const uuid of page) this.early.set(uuid, { rows, until: now + recentMs });
     }
   }
 
   /**
    * The row of the node with that uuid, the one with the lowest nid where there are several; null when none is listed.
-   * `recent`: takes an answer that was requested beforehand; once, then it is forgotten.
+   * `recent`: accepts an answer that was requested ahead, once.
    */
   async find(uuid: string, signal: AbortSignal, { recent = false } = {}): Promise<NodeRow | null> {
     signal.throwIfAborted();
@@ -132,7 +132,7 @@ const seesAll = new Set(['administrator', 'site manager']);
 /** See `Portal.hiddenNodes`. */
 export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortSignal): Promise<HiddenNodes> => {
   const { uid, roles } = await session.identity(signal);
-  // Nobody has drafts, and some see them all in lists.
+  // An anonymous user has no drafts, and some roles see all drafts in lists.
   if (uid === '0' || uid === '1' || Object.values(roles).some((role) => seesAll.has(role.toLowerCase()))) {
     return { nodes: [], isComplete: true, unread: 0 };
   }
@@ -144,7 +144,7 @@ export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortS
     if (page === mostPages - 1) return { nodes: [], isComplete: false, unread: Math.max(...listed) };
   }
   const highest = Math.max(0, ...listed) + beyond;
-  // The newest first: they are the likeliest to be searched for.
+  // The newest first: they are the most likely to be looked up.
   const hidden = Array.from({ length: highest }, (_, index) => highest - index).filter((nid) => !listed.has(nid));
   const found: PortalNode[] = [];
   for (const nid of hidden.slice(0, mostReads)) {
@@ -157,7 +157,7 @@ export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortS
 
 const validMs = 300_000;
 
-/** Readings by key; one that fails is made again by the next call. */
+/** Caches reads by key; one that fails is repeated by the next call. */
 export class ReadCache<T> {
   readonly #shared: AbortSignal;
   readonly #known = new Map<string, { value: Promise<T>; until: number }>();

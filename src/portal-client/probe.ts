@@ -18,7 +18,7 @@ export interface ProbeFinding {
   hint: string | null;
 }
 
-/** What is known of a portal after looking; null where unknown. */
+/** What a probe found; null where unknown. */
 export interface PortalProbe {
   reachable: boolean;
   /** The address answers as this API. */
@@ -44,7 +44,7 @@ interface Parts {
   survey(signal: AbortSignal): Promise<void>;
 }
 
-/** Looks at a portal step by step, each only when the previous one went well. Rejects only when `signal` is aborted. */
+/** Probes a portal step by step, up to the first that fails. Rejects only when `signal` is aborted. */
 export const probePortal = async (parts: Parts, signal: AbortSignal): Promise<PortalProbe> => {
   const probe: PortalProbe = {
     reachable: false,
@@ -143,7 +143,7 @@ const probeSearch = async ({ session }: Parts, probe: PortalProbe, signal: Abort
     const keys = typeof value === 'object' && value !== null ? Object.keys(value) : [];
     probe.search = ['result', 'error', 'success', 'sql'].some((key) => keys.includes(key));
   } catch (error) {
-    // Releases whose search module is broken answer so to every search.
+    // Releases with a broken search module answer this to every search.
     if (!(error instanceof PortalError) || error.request.isPage !== true) throw error;
     probe.search = false;
   }
@@ -172,7 +172,7 @@ const probeTerms = async ({ terms, survey }: Parts, probe: PortalProbe, signal: 
 const creators = new Set(['administrator', 'site manager', 'editor', 'content creator']);
 const everybody = new Set(['authenticated user', 'anonymous user']);
 
-/** User 1 may everything; otherwise the default matrix of roles decides (recorded behaviour 14), unknown roles leave it open. */
+/** User 1 may do everything; otherwise the default matrix of roles decides (recorded behaviour 14), null for unknown roles. */
 const mayCreate = ({ uid, roles }: Pick<Identity, 'uid'> & { roles: string[] }): boolean | null => {
   if (uid === '1' || roles.some((role) => creators.has(role.toLowerCase()))) return true;
   return roles.length > 0 && roles.every((role) => everybody.has(role.toLowerCase())) ? false : null;

@@ -9,9 +9,9 @@ import type { PortalHooks, PortalSettings } from './settings.ts';
 
 /** A request of the API in the name of the logged-in user. */
 export interface Call extends HttpRequest {
-  /** Names what is requested, such as `create node`: one name for all nodes, so that "it worked before" is known. */
+  /** Names the kind of request, such as `create node`, to know whether it worked before. */
   action: string;
-  /** Runs between a renewed login and the repeat; a write looks there whether it must still be sent. */
+  /** Runs between a renewed login and the repeat; a write checks there whether it must still be sent. */
   beforeRepeat?: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export class Session {
     this.http = new Http(settings, hooks, this.facts);
   }
 
-  /** What the classification of replies knows of this portal. */
+  /** What errors about replies need to know of this portal. */
   get portal(): PortalFacts {
     return this.facts;
   }
@@ -227,12 +227,12 @@ export class Session {
   }
 }
 
-/** Says whether something may still be written in the name of a job; rejects once another worker has it. */
+/** The right of a job to write; `check` rejects once another worker has the job. */
 export interface WriteLease {
   check(): Promise<void>;
 }
 
-/** Sends calls in the session; those that change something only while the lease stands. */
+/** Sends calls in the session; writes only while the lease of a job is valid. */
 export class Caller {
   readonly #session: Session;
   readonly #lease: WriteLease | null;

@@ -14,7 +14,7 @@ export interface PortalSettings {
   password: string;
   /** Sent with every request instead of a login; null or absent: username and password log in. */
   token?: string | null;
-  /** True: nobody logs in, and only what the public may read is seen. */
+  /** True: used without a login, so that only public content is seen. */
   isAnonymous?: boolean;
   dialect: 'auto' | Dialect;
   /** Most requests in flight at once, each on a connection of its own. */
@@ -24,29 +24,29 @@ export interface PortalSettings {
    * reply body, `uploadMs` for a file upload and `importMs` (as long where absent) for a datastore import as a whole.
    */
   timeouts: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; importMs?: number };
-  /** What a person stated about the terms of the portal. */
+  /** What is configured about the terms of the portal. */
   terms?: StatedTerms;
   /** How often a read is repeated after a transient failure; writes are never repeated here. */
   readRetries: number;
 }
 
-/** What a request does: `file` reads one, `probe` asks whether the portal answers at all. */
+/** Kinds of requests: `file` reads one, `probe` checks whether the portal answers at all. */
 export type RequestKind = 'login' | 'read' | 'write' | 'upload' | 'import' | 'file' | 'probe';
 
-/** What the client asks of, and reports to, those who opened it. */
+/** Callbacks of a client. */
 export interface PortalHooks {
   log: Log;
-  /** Awaited before every single request (the token bucket of requests per second). */
+  /** Awaited before every request (the token bucket of requests per second). */
   takeToken?: (signal: AbortSignal) => Promise<void>;
-  /** True where no job repeats what failed: then a pause of up to a minute that the portal requests is waited out at once. */
+  /** True where no job retries: a pause of up to a minute that the portal requests is then waited out. */
   isPatient?: () => boolean;
   /** Where ids of terms are remembered; in memory when absent. */
   terms?: TermStore;
-  /** What was learned about the portal earlier; no request is spent on finding it again. */
+  /** What was learned about the portal earlier, to save requests. */
   traits?: PortalTraits;
   /** Called with everything that is known whenever something was learned. */
   onTraits?: (traits: PortalTraits) => void;
-  /** Called after every single request; `status` null: no answer came. */
+  /** Called after every request; `status` null: there was no answer. */
   onRequest?: (kind: RequestKind, ms: number, status: number | null) => void;
   /** Awaited before the waiting calls fail because the portal refused the login. */
   onLoginRefused?: (error: PortalLoginError) => Promise<void>;

@@ -36,7 +36,7 @@ const usualTopics = [
   'Transportation',
 ];
 
-/** Where names of terms are found; each way is given up for good where the portal does not offer it. */
+/** Sources of the names of terms, each empty where the portal does not offer it. */
 export class TermNames {
   readonly #session: Session;
   readonly #caller: Caller;
@@ -82,7 +82,7 @@ export class TermNames {
   }
 }
 
-/** The portal does not offer it, or more of it than is read at once. Whatever else is wrong concerns the whole work. */
+/** Null where the portal does not offer it, or more than is read at once. Rethrows any other fault. */
 const orNone = (error: unknown): null => {
   if (error instanceof PortalReplyError) return null;
   if (error instanceof PortalError && error.request.status !== undefined && error.request.status < 500) return null;
@@ -153,7 +153,7 @@ const learn = async (portal: Surveyed, vocabulary: Vocabulary, names: string[], 
 /** Ids that are checked: topics are among the first terms of a portal. */
 const mostIds = 60;
 
-/** So many ids in a row that lead nowhere: this portal does not list them. */
+/** After so many unknown ids in a row the portal does not list topics. */
 const enoughMisses = 12;
 
 const topicAddress = /\/field_topic\/(.+)-(\d+)$/;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { abortable } from '../util/concurrency.ts';
 
-/** Everything that is learned; a key is absent as long as it is not known. */
+/** Everything that is learned; unknown keys are absent. */
 export const traitsSchema = z.object({
   /** How node fields are written. */
   dialect: z.enum(['entity', 'form']).exactOptional(),
@@ -31,7 +31,7 @@ export type PortalTraits = z.infer<typeof traitsSchema>;
  */
 export type Dialect = NonNullable<PortalTraits['dialect']>;
 
-/** The traits of one portal; several calls that ask for the same one share the finding. */
+/** The traits of one portal; concurrent calls share one detection. */
 export class Traits {
   #known: PortalTraits;
   readonly #learnt: (traits: PortalTraits) => void;
@@ -61,7 +61,7 @@ export class Traits {
     this.#learnt(this.#known);
   }
 
-  /** A trait, found by `find` where it is not known yet; a finding that fails is made again by the next call. */
+  /** A trait, detected by `find` where it is not known yet; one that fails is repeated by the next call. */
   async find<K extends keyof PortalTraits>(
     name: K,
     find: () => Promise<NonNullable<PortalTraits[K]>>,
