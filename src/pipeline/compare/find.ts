@@ -10,9 +10,9 @@ import { bearsMark, linkedNids, type NodeWish, sameUuid } from './node.ts';
 export type Found =
   | { how: 'uuid' | 'mark' | 'mapping' | 'title' | 'content'; nid: string }
   | { how: 'ambiguous'; nids: string[] }
-  /** It may be there, and could not be searched for; `why` says so in words. */
+  /** There may be one that could not be searched for; `why` explains that. */
   | { how: 'unclear'; why: string }
-  /** Its only candidate belongs to another key. */
+  /** The only candidate belongs to another key. */
   | { how: 'taken'; node: string; by: string }
   | { how: 'none' };
 
@@ -20,9 +20,9 @@ export type Found =
 export interface FindOptions {
   /** Node ids by key, from a mapping file. */
   mapping: ReadonlyMap<string, string>;
-  /** True: nodes of the same type and exact title count as well. */
+  /** True: a node of the same type and exact title matches as well. */
   byTitle: boolean;
-  /** True: a resource node of the same dataset with the same bytes, which no wish names, counts as a renamed one. */
+  /** True: a resource node of the same dataset with the same bytes, which no wish names, is taken as renamed. */
   byContent: boolean;
 }
 

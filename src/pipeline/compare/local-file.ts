@@ -28,14 +28,14 @@ export interface SentFile {
   from?: { sha256: string; recipe: string };
 }
 
-/** What is sent of a source that has a recipe. */
+/** The file that a recipe makes of a source. */
 export interface PreparedFile extends SentFile {
-  /** False where the source holds no table and goes as it is. */
+  /** False where the source holds no table and is sent unchanged. */
   isMade: boolean;
-  /** How a made one is written down. */
+  /** How a made table is written. */
   reading: Pick<CheckOptions, 'delimiter' | 'skipRows'>;
   rejected: { rows: number; path: string | null } | null;
-  /** What was mended, a line each. */
+  /** What was fixed, a line each. */
   mended: string[];
 }
 
@@ -45,8 +45,8 @@ type PrepareHow = Pick<PrepareOptions, 'folder' | 'label' | 'rejects' | 'maxByte
 };
 
 /**
- * Makes the file that is sent of a source by the recipe of its wish; whoever asked for it removes a made one.
- * @throws as `prepareTable`, and SourceChangedError when the source moved meanwhile
+ * Makes the file that is sent from a source by the recipe of its wish; the caller removes it.
+ * @throws as `prepareTable`, and SourceChangedError when the source changed meanwhile
  */
 export const prepareFile = async (
   raw: SentFile,
@@ -105,32 +105,32 @@ export const fetchedFileOf = async (
   };
 };
 
-/** What the rows of a file make of its table on a portal. */
+/** The table that a portal makes of a file. */
 export interface TableShape {
   rows: number;
   /** Null where they are not known. */
   columns: number | null;
-  /** Counts the rows that the importer of some portals drops. */
+  /** Counts the rows that importers of some portals drop. */
   dropped(): Promise<number>;
 }
 
 /** The local side of a resource. */
 export interface LocalFile {
   wish: ResourceWish;
-  /** The source as it lies here, or was fetched; null when it cannot be read. */
+  /** The local or fetched source; null when it cannot be read. */
   source: SourceFingerprint | null;
-  /** What the portal should hold; null when the source cannot be read or made a table. */
+  /** What the portal should hold; null when the source cannot be read or no table can be made of it. */
   sent: Pick<PortalFile, 'bytes' | 'sha256' | 'from'> | null;
   /** Null for files that are no tables. */
   table: TableShape | null;
-  /** Of a fetched file: what its server said of it. */
+  /** What the server reported of a fetched file. */
   fetched: FetchedFrom | null;
 }
 
 /** What files are checked with. */
 export interface LocalTools {
   fetched: FetchedFiles;
-  /** Folder for tables that are made for a moment. */
+  /** Folder for temporary tables. */
   preparedDir: string;
   maxFileBytes: number;
   maxRowBytes: number;
@@ -148,8 +148,8 @@ export interface KnownFile {
 type Work<T> = (local: LocalFile) => Promise<T>;
 
 /**
- * Looks at the file of a resource, and removes what was fetched or made for that once `work` has ended. Sources that
- * is unavailable, faulty tables and recipes give nothing to compare; their own job reports the fault.
+ * Reads the file of a resource for `work`, and removes what was fetched or made for that afterwards. Unavailable sources and
+ * faulty tables or recipes leave nothing to compare; their own job reports the fault.
  */
 export const withLocalFile = async <T>(
   wish: ResourceWish,
@@ -169,7 +169,7 @@ export const withLocalFile = async <T>(
   }
 };
 
-/** The bytes are only fetched where they are not what is published already. */
+/** The bytes are fetched only where another version is published. */
 const fetchedFile = async (
   nothing: LocalFile,
   source: Extract<ResourceSource, { kind: 'url' }>,

@@ -28,7 +28,7 @@ export const nodeOf = (
   fields: NodeFields = wish.fields,
 ): NodeWish => ({ ...wish, type, fields, fingerprint: wish.metadataFingerprint });
 
-/** Marker in a revision's log message by which we know our own writes again. */
+/** Marker in a revision's log message by which we recognize our own writes. */
 export const markerOf = (wish: Pick<NodeWish, 'key' | 'fingerprint'>): string =>
   `sluice ${wish.key} ${wish.fingerprint.slice(0, 12)}`;
 
@@ -36,8 +36,8 @@ export const markerOf = (wish: Pick<NodeWish, 'key' | 'fingerprint'>): string =>
 export const bearsMark = (node: Pick<PortalNode, 'log'>, key: string): boolean => node.log.startsWith(`sluice ${key} `);
 
 /**
- * True for the node that the ledger stands for: the type is right, and the uuid is the known one. A portal that makes its
- * own uuids is believed our mark, which no other key's node bears.
+ * True for the node of a ledger entry: type and uuid match. On a portal that makes its own uuids our mark counts, which no
+ * other key's node bears.
  */
 export const isOurs = (
   node: PortalNode,
@@ -50,7 +50,7 @@ export const isOurs = (
 /** Compares uuids whatever their case. */
 export const sameUuid = (a: string, b: string): boolean => a !== '' && a.toLowerCase() === b.toLowerCase();
 
-/** True where a node holds in a field what it is known to make of it, otherwise than it was sent. */
+/** True where a field differs from what was sent exactly as it is known to on this node. */
 export const isKnownDifference = (
   { notHeld }: Pick<LedgerEntry, 'notHeld'>,
   node: PortalNode,
@@ -67,7 +67,7 @@ export const differences = (wish: Pick<NodeWish, 'title' | 'published' | 'fields
   ...missingFields(wish.fields, node),
 ];
 
-/** Names of what a node holds otherwise than it is wanted, beyond what it is known to make of it. */
+/** Names of differences between a node and its wish that are not known yet. */
 export const unexpectedFields = (
   wish: Pick<NodeWish, 'title' | 'published' | 'fields'>,
   entry: Pick<LedgerEntry, 'notHeld'>,
@@ -85,7 +85,7 @@ export const asRead = (
   url: node.path,
 });
 
-/** The fields of a wish with ids of terms; a node that we wrote with these very names gives those that were not known. */
+/** The fields of a wish with ids of terms; unknown ones are learned from the node where we wrote it with these names. */
 export const resolveAt = async (portal: Portal, wish: NodeWish, node: PortalNode): Promise<ResolvedTerms> => {
   const resolved = await portal.terms.resolve(wish.fields);
   if (resolved.fresh.length === 0 || node.log !== markerOf(wish)) return resolved;
@@ -100,7 +100,7 @@ export const nidsIn = (value: unknown): string[] =>
 /** Node ids that the list of a dataset holds, in order. */
 export const linkedNids = (node: NodeFields): string[] => nidsIn(node.field_resources);
 
-/** True when a list holds all of ours, in our order; what others linked may stand anywhere. */
+/** True when a list holds all of ours, in our order; nodes that others linked may be anywhere. */
 export const holdsLinks = (held: readonly string[], ours: readonly string[]): boolean => {
   const own = new Set(ours);
   return held.filter((nid, index) => own.has(nid) && held.indexOf(nid) === index).join() === ours.join();

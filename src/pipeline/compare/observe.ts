@@ -1,5 +1,4 @@
-// Observes what a plan compares wishes and ledger with: files, addresses, tables, the listing of the portal. Writes
-// nothing.
+// Observes what a plan compares with the ledger: files, addresses, tables, the listing of the portal. Writes nothing.
 import { datastoreState } from '../../dataset-api/datastore-status.ts';
 import { SluiceError } from '../../model/errors.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
@@ -17,22 +16,22 @@ const filesAtOnce = 8;
 const pagesAtOnce = 4;
 const pageSize = 20;
 
-/** How wishes are checked. */
+/** How wishes are observed. */
 interface ObserveOptions {
   fetcher: Fetcher;
   /** The portal's listing by uuid in lower case; null: it was not asked. */
   listed?: ReadonlyMap<string, ListedNode> | null;
-  /** Asked for the sizes of the tables that were imported; null: it is not. */
+  /** Asked for the sizes of imported tables; null: it is not asked. */
   counted?: Portal | null;
   /** True: the state of each datastore is requested as well, one request for each. */
   readsStates?: boolean;
-  /** Servers of addresses are not believed when they call a file unchanged. */
+  /** Files that their servers call unchanged are fetched and compared all the same. */
   isDoubted?: boolean;
-  /** Files of resources without a node are left to their jobs, which read them anyway. */
+  /** Skips files of resources without a node: their jobs read them anyway. */
   leavesNew?: boolean;
 }
 
-/** Looks at the files, addresses and tables of wishes. */
+/** Observes the files, addresses and tables of wishes. */
 export const observe = async (
   wishes: readonly DatasetWish[],
   { entries, sent }: Remembered,
@@ -58,7 +57,7 @@ const importedOf = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string,
     }),
   );
 
-/** What is wrong with tables that were imported, by key: others may have broken them. */
+/** Faults of imported tables, by key: others may have changed them. */
 const observeTables = async (
   portal: Portal,
   entries: readonly LedgerEntry[],
@@ -103,7 +102,7 @@ export const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Ma
 const published = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] =>
   wishes.map((wish) => ({ ...wish, resources: wish.resources.filter(({ key }) => isOnPortal(entries.get(key))) }));
 
-/** Also true where the portal did not take the file: it is only sent when it has changed. */
+/** Also true where the portal did not accept the file: it is only sent again once it changes. */
 const isOnPortal = (entry: LedgerEntry | undefined): boolean =>
   !!entry && (entry.nid !== null || entry.refused !== null);
 
@@ -121,7 +120,7 @@ const observeFiles = async (
   return sources;
 };
 
-/** A file that cannot be read is the fault of its own job, which reports the reason. */
+/** An unreadable file is reported by its own job. */
 const fingerprintOrNull = async (
   path: string,
   known: SourceFingerprint | null,
@@ -135,24 +134,24 @@ const fingerprintOrNull = async (
   }
 };
 
-/** Addresses that are asked together; each host has its own pace besides. */
+/** Addresses that are requested at once; each host also has its own limit. */
 const addressesAtOnce = 16;
 
-/** What was found out: the published fingerprint where the address still gives it, else what is known of the change. */
+/** The published fingerprint where the address still serves that version, else what is known of the change. */
 interface AddressesSeen {
   unchanged: Map<string, SourceFingerprint>;
   others: Map<string, AddressLook>;
 }
 
-/** How they are asked. */
+/** How addresses are requested. */
 interface AddressOptions {
   fetcher: Fetcher;
   signal: AbortSignal;
-  /** What servers say about versions is not trusted: everything is fetched and compared. */
+  /** See {@link ObserveOptions.isDoubted}. */
   isDoubted: boolean;
 }
 
-/** Asks for all resources with a `url` that were published before; new ones are fetched anyway. */
+/** Observes published resources with a `url`; new ones are fetched anyway. */
 const observeAddresses = async (
   wishes: readonly DatasetWish[],
   entries: ReadonlyMap<string, LedgerEntry>,
@@ -170,7 +169,7 @@ const observeAddresses = async (
   return seen;
 };
 
-/** Null where the known version is the present one. What cannot be read is the fault of its own job, which reports the reason. */
+/** Null where the published version is still current. What cannot be read is reported by its own job. */
 const observeAddress = async (
   url: string,
   known: NonNullable<LedgerEntry['fetched']>,

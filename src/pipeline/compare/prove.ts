@@ -24,9 +24,9 @@ export interface Proof {
   entry: LedgerEntry;
   /** One line per fault, without the key. */
   faults: string[];
-  /** What the node proves to hold as it was sent; null when it differs. */
+  /** What the node holds exactly as sent; null when it differs. */
   sent: SentNode | null;
-  /** What the ledger must no longer believe, so that the next publish mends it; edits of fields are left to `onDrift`. */
+  /** What the ledger must forget, so that the next publish restores it; edits of fields are left to `onDrift`. */
   broken: Partial<Pick<LedgerEntry, 'links' | 'file' | 'datastore'>>;
 }
 
@@ -38,14 +38,14 @@ interface ProofParts {
   signal: AbortSignal;
 }
 
-/** The node that shall be proven. */
+/** The node to prove. */
 interface ProvenNid {
   nid: string;
-  /** What the ledger knows of the item; undefined where the node was found otherwise. */
+  /** Ledger entry of the item; undefined where the node was found without one. */
   known: LedgerEntry | undefined;
 }
 
-/** Proves the node of a dataset or resource: that it is the one, and holds what is wanted, as far as the portal holds that at all. */
+/** Proves the node of a dataset or resource: that it is ours, and holds what is wanted as far as the portal stores that. */
 export const proveNodeOnly = async (
   { portal, signal }: ProofParts,
   wish: NodeWish,
@@ -133,7 +133,7 @@ export const proveResource = async (
 
 const noFile = 'the node has no file';
 
-/** In what the file of a node differs from one of so many bytes; null where it does not. */
+/** How the file of a node differs from one of so many bytes; null where it does not. */
 export const fileFault = (file: FileItem | null, bytes: number): string | null => {
   if (!file) return noFile;
   return file.filesize === bytes
@@ -163,21 +163,21 @@ const proveFile = async (
   return { file, faults: [], isBroken: false };
 };
 
-/** True for a table with these rows and columns; what a portal does not report of columns is not compared. */
+/** True for a table with these rows and columns; columns are not compared where the portal does not report them. */
 export const hasShape = (size: TableSize, { rows, columns }: Pick<TableShape, 'rows' | 'columns'>): boolean =>
   size.rows === rows && hasColumns(size, columns);
 
 const hasColumns = ({ columns }: TableSize, wanted: number | null): boolean =>
   columns === null || wanted === null || columns === wanted;
 
-/** What a table was proven to hold; `fault` says in what it differs from the file, null where it does not. */
+/** What a table was proven to hold; `fault` says how it differs from the file, null where it does not. */
 interface ProvenTable {
   rows: number;
   rowsDropped: number;
   fault: string | null;
 }
 
-/** Holds a table against its file; `size` is null where there is none, undefined where the portal does not count. */
+/** Compares a table with its file; `size` is null where there is none, undefined where the portal does not count. */
 export const proveTable = async (size: TableSize | null | undefined, table: TableShape): Promise<ProvenTable> => {
   const held = size ?? { rows: size === null ? 0 : table.rows, columns: null };
   const { rows } = held;

@@ -19,7 +19,7 @@ import { type Proof, proveLinks, proveNodeOnly, proveResource } from './prove.ts
 export interface Reconciled {
   key: string;
   found: Found | { how: 'ledger'; nid: string };
-  /** Null where no node was found, or none that this key may have. */
+  /** Null where no node was found that this key may have. */
   proof: Proof | null;
 }
 
@@ -31,11 +31,11 @@ export interface ReconcileOptions {
   portal: Portal;
   fetcher: Fetcher;
   fetched: FetchedFiles;
-  /** How nodes are found; null: only those the ledger names are checked. */
+  /** How nodes are searched for; null: only those in the ledger are checked. */
   find: FindOptions | null;
   /** Download and hash the files. */
   content: boolean;
-  /** Folder for tables that are made for a moment, and what is refused for its size. */
+  /** Folder for temporary tables, and the limits of file and row. */
   preparedDir: string;
   maxFileBytes: number;
   maxRowBytes: number;
@@ -59,8 +59,8 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]
 };
 
 /**
- * A node stands for one key: what the ledger says takes precedence over an identity, an identity before a title; two keys that
- * only have a title in common with one node are both left alone.
+ * A node belongs to one key: the ledger takes precedence over an identity, an identity over a title. Where two keys match one
+ * node by title only, neither gets it.
  */
 const oneKeyEach = (results: Reconciled[], entries: ReadonlyMap<string, LedgerEntry>): Reconciled[] => {
   const owners = new Map<string, string>();
@@ -103,7 +103,7 @@ const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, kn
   return [{ key: wish.key, found, proof: proof && proveLinks(proof, links) }, ...resources];
 };
 
-/** Puts in the place of resources that were not found those of our nodes below the dataset that hold their very bytes. */
+/** Replaces resources that were not found by those of our nodes below the dataset that hold the same bytes. */
 const findByContent = async (
   options: ReconcileOptions,
   { wish, proof, known }: { wish: DatasetWish; proof: PortalNode; known: Known },
@@ -151,7 +151,7 @@ const proveFound = async (
   return { key: wish.key, found, proof };
 };
 
-/** A request that the portal fails is a fault of that item; the others are checked all the same. */
+/** A request that fails on the portal is a fault of that item; the others are still checked. */
 const orFault = async <T extends Proof>(
   { key, uuid, title, type }: NodeWish,
   prove: () => Promise<T>,

@@ -13,10 +13,10 @@ const singleInForms = ['field_additional_info', 'field_related_content'];
 /** Text formats that every installation has. */
 const formatsOfForms = new Set(['html', 'plain_text']);
 
-/** Keys that are named with a limit. */
+/** Keys that the remark on a limit names. */
 const named = 3;
 
-/** Collects the limits that planned items meet. */
+/** Collects the limits that planned items exceed. */
 export class TargetLimits {
   readonly #portal: Portal;
   readonly #keys = new Map<string, string[]>();
@@ -26,7 +26,7 @@ export class TargetLimits {
     this.#portal = portal;
   }
 
-  /** Looks at datasets with their resources, as far as `isSent` says that they are written. */
+  /** Checks those of the datasets and their resources that `isSent` says are written. */
   async add(wishes: readonly DatasetWish[], isSent: (key: string) => boolean, signal: AbortSignal): Promise<void> {
     const dialect = await this.#portal.dialectInUse(signal);
     for (const wish of wishes.flatMap((dataset) => [dataset, ...dataset.resources])) {

@@ -12,12 +12,11 @@ import { type KeptListing, unknownResources } from './listing.ts';
 import type { ExportedPortal } from './package.ts';
 import type { DatasetRecord, ExportedNode } from './record.ts';
 
-/** Datasets of resources that their lists lack, which are exported again at once. */
+/** Datasets with resources that their lists lack, exported again at once. */
 const straysAtOnce = 4;
 
 /**
- * Exports the resources that no list of a dataset names: with the dataset that they name themselves, or alone. Returns those
- * datasets.
+ * Exports the resources that no list of a dataset names: with the dataset that they refer to, or alone. Returns those datasets.
  */
 export const exportStrays = async (
   tools: ExportTools,
@@ -42,7 +41,7 @@ export const exportStrays = async (
       const node = await tools.portal.nodes.visible(nid, tools.signal);
       if (node === null) return;
       const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => listed.has(parent));
-      // One that could not be exported takes its resources along another time.
+      // A dataset that could not be exported is exported with its resources another time.
       for (const parent of parents.filter((one) => folders.has(one)))
         more.set(parent, [...(more.get(parent) ?? []), nid]);
       if (parents.length === 0) alone.push(nid);
@@ -81,7 +80,7 @@ const removeJoined = async (tools: ExportTools, order: ExportOrder): Promise<voi
   }
 };
 
-/** With what records are completed. */
+/** What records are completed with. */
 interface CompleteTools {
   portal: Portal;
   about: ExportedPortal;
@@ -95,16 +94,15 @@ interface CompleteTools {
 /** Tables that are requested together. */
 const tablesAtOnce = 20;
 
-/** Completes every record; returns how many were rewritten. */
-export const completeRecords = async (tools: CompleteTools): Promise<number> => {
+/** Completes every record. */
+export const completeRecords = async (tools: CompleteTools): Promise<void> => {
   const names = await termNames(tools);
-  let written = 0;
   let waiting: Waiting[] = [];
   let tables = 0;
   const flush = async (): Promise<void> => {
     await addTables(tools, waiting);
     for (const { folder, record } of waiting) {
-      if (await writeRecord(join(tools.root, datasetsName, folder), folder, record, tools.about)) written += 1;
+      await writeRecord(join(tools.root, datasetsName, folder), folder, record, tools.about);
     }
     [waiting, tables] = [[], 0];
   };
@@ -119,7 +117,6 @@ export const completeRecords = async (tools: CompleteTools): Promise<number> => 
     tables += open;
   }
   await flush();
-  return written;
 };
 
 interface Waiting {
@@ -150,7 +147,7 @@ const namesOf = (
   };
 };
 
-/** True for a table of which is not supported yet what the datastore has of it. */
+/** True for a table whose rows and columns in the datastore are not known yet. */
 const lacksTable = ({ node, table }: DatasetRecord['resources'][number]): boolean =>
   table === undefined && isTabular(uploadOf(node)?.name ?? '') && Boolean(node.uuid);
 
@@ -166,8 +163,8 @@ const addTables = async ({ portal, signal }: CompleteTools, waiting: readonly Wa
 };
 
 /**
- * Names of all terms that are not known by now, asked for in the order of what it costs: the list of the service, the
- * catalogue of the portal, the public view of datasets that have one, the address of the term's own page.
+ * Names of all terms that are not known yet, from the cheapest source on: the list of the service, the catalogue of the
+ * portal, the public view of datasets that have one, the address of the term's own page.
  */
 const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<string, string>> => {
   const open = new Set<string>();
@@ -177,7 +174,7 @@ const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<s
     for (const tid of termsIn(record)) {
       const name = record.terms[tid];
       if (typeof name === 'string') names.set(tid, name);
-      // One that nobody could name is requested again only with a dataset that was exported again.
+      // A term without a name is looked up again only with a dataset that was exported again.
       else if (name === undefined) open.add(tid);
     }
   }
@@ -200,8 +197,8 @@ const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<s
 type AddName = (tid: string, name: string) => void;
 
 /**
- * The catalogue tells the names of a dataset's terms, and not which is which: a term has the one name that all of its datasets
- * have. Names are not taken off one by one, because portals have several terms of one name.
+ * The catalogue has the names of a dataset's terms, but not which is which: a term has the one name that all its datasets
+ * share. A name is never ruled out once used, because portals have several terms of one name.
  */
 const fromCatalogue = async (
   root: string,

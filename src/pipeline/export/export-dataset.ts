@@ -34,18 +34,18 @@ import {
   type StoredFile,
 } from './record.ts';
 
-/** What to export. */
+/** The dataset to export. */
 interface DatasetOrder {
   order: ExportOrder;
   /** Name of its folder. */
   folder: string;
   /** Null for resources that are in no dataset. */
   nid: string | null;
-  /** Resources that it does not list, and that may be its own all the same. */
+  /** Resources that it does not list but that may belong to it. */
   more: readonly string[];
 }
 
-/** With what it is done. */
+/** What an export works with. */
 export interface ExportTools {
   portal: Portal;
   about: ExportedPortal;
@@ -55,10 +55,10 @@ export interface ExportTools {
   signal: AbortSignal;
 }
 
-/** What came of it. */
+/** The result. */
 interface ExportedDataset {
   record: DatasetRecord;
-  /** Files that another version has replaced. */
+  /** Files that were replaced by another version. */
   replaced: string[];
 }
 
@@ -66,8 +66,8 @@ interface ExportedDataset {
 const resourcesAtOnce = 4;
 
 /**
- * Exports a dataset; null when it is gone and was never here. Files that are here and unchanged are not fetched again, also
- * those that an attempt has stored that was killed.
+ * Exports a dataset; null when it is gone and was never exported. Unchanged files are not fetched again, not even those of an
+ * attempt that was killed.
  */
 export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): Promise<ExportedDataset | null> => {
   const { portal, signal } = tools;
@@ -245,7 +245,7 @@ const storedFile = async (
   return { file, findings };
 };
 
-/** What is odd about a file that is here. */
+/** Findings about a stored file. */
 const odditiesOf = async (
   { path, name, bytes }: StoredFile,
   place: string,
@@ -273,7 +273,7 @@ const filesOf = ({ resources, removedResources }: DatasetRecord): string[] =>
 const removedOf = (before: DatasetRecord | null, present: ReadonlySet<string>): ExportedResource[] =>
   [...(before?.removedResources ?? []), ...(before?.resources ?? [])].filter(({ node }) => !present.has(node.nid));
 
-/** Names that are known; others are searched for again. */
+/** Known names of terms; others are looked up again. */
 const namedTerms = (before: DatasetRecord | null): DatasetRecord['terms'] =>
   Object.fromEntries(Object.entries(before?.terms ?? {}).filter(([, name]) => name !== null));
 

@@ -31,10 +31,10 @@ type Upload = NonNullable<ReturnType<typeof uploadOf>>;
 
 const mostRedirects = 5;
 
-/** A file that fails so often, while its node can be read, fails for good. */
+/** A file that fails this often, while its node is readable, fails for good. */
 const enoughAttempts = 3;
 
-/** Stores the file under `path`; null where the portal has neither the file nor its rows. What is odd is added to `findings`. */
+/** Stores the file under `path`; null where the portal has neither the file nor its rows. Adds what is odd to `findings`. */
 export const fetchFile = async (
   tools: FileTools,
   { node, upload, path }: { node: ExportedNode; upload: Upload; path: string },
@@ -79,7 +79,7 @@ const downloadInSession = async (
     if (error instanceof SourceRefusedError) return { code: 'file-unreachable', message: error.message };
     const isTransfer = error instanceof PortalUnreachableError || error instanceof SourceUnreachableError;
     if (!isTransfer || tools.attempt < enoughAttempts) throw error;
-    // A portal that is down does not answer this either.
+    // Rejects as well where the whole portal is down.
     await tools.portal.nodes.visible(node.nid, tools.signal);
     return { code: 'file-unreachable', message: `${upload.name} failed each time: ${error.message}` };
   }

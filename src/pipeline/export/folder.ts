@@ -53,8 +53,8 @@ export interface Written {
 }
 
 /**
- * Writes a file at once or not at all, of chunks that may be many; what is at `path` is replaced, a link too. The bytes
- * on the disk are read again and held against those that were written.
+ * Writes a file atomically, from any number of chunks; replaces what is at `path`, a link too. The bytes on the disk are read
+ * again and compared with those that were written.
  */
 export const writeWhole = async (
   path: string,
@@ -97,7 +97,7 @@ const hashOf = async (path: string): Promise<string> => {
   return hash.digest('hex');
 };
 
-/** As {@link writeWhole}, but leaves a file alone that holds the same already. True when it was written. */
+/** As {@link writeWhole}, but keeps a file that holds the same already. True when it was written. */
 export const writeChanged = async (
   path: string,
   chunks: AsyncIterable<string> | Iterable<string>,
@@ -155,7 +155,7 @@ export const markFolder = async (root: string, portal: string): Promise<ListedSt
   return mark?.listed ?? null;
 };
 
-/** Writes down what a whole export has seen. */
+/** Records what a whole export has seen. */
 export const writeMark = async (root: string, portal: string, listed: ListedState | null): Promise<void> => {
   const mark = { sluiceExport: 1, portal, ...(listed ? { listed } : {}) };
   await writeChanged(join(root, markName), [`${JSON.stringify(mark, null, 2)}\n`]);
@@ -262,7 +262,7 @@ const unique = (name: string, taken: Set<string>, other: (name: string, number: 
 
 const lineSchema = resourceSchema.pick({ file: true, findings: true }).extend({ nid: z.string() });
 
-/** A file that was searched for: where it is, or that it is nowhere. */
+/** The outcome for a file: where it is stored, or why it is not. */
 export type Stored = Omit<z.infer<typeof lineSchema>, 'nid'>;
 
 /** Through no link. */
@@ -293,13 +293,13 @@ export class ProgressFile {
     return this.#stored.get(nid);
   }
 
-  /** Writes down what was stored for a resource. */
+  /** Records what was stored for a resource. */
   async add(nid: string, stored: Stored): Promise<void> {
     const handle = await open(this.#path, appending);
     await handle.appendFile(`${JSON.stringify({ nid, ...stored })}\n`).finally(() => handle.close());
   }
 
-  /** Everything is in the data package now. */
+  /** Removes the record, once everything is in the data package. */
   async remove(): Promise<void> {
     await rm(this.#path, { force: true });
   }

@@ -25,17 +25,17 @@ import type { DatasetRecord, ExportedNode, ExportedResource } from './record.ts'
 type ListedNode = Pick<NodeRow, 'nid' | 'uuid' | 'title' | 'status' | 'vid' | 'changed'>;
 
 /** Everything that a portal lists, by node id. */
-export interface Listing {
+interface Listing {
   datasets: Map<string, ListedNode>;
-  /** Those that were listed, or are known to be as they were. */
+  /** Those that were listed, or are known to be unchanged. */
   resources: Map<string, ListedNode>;
   /** False where resources are found through their datasets; then {@link unknownResources} tells whether there are others. */
   areResourcesListed: boolean;
   /** Titles by node id. */
   groups: Map<string, string>;
-  /** Ids that are in no list and were not looked at one by one. */
+  /** Ids that are in no list and were not read one by one. */
   unread: number;
-  /** What the next listing is held against. */
+  /** What the next listing is compared with. */
   state: ListedState;
 }
 
@@ -55,7 +55,7 @@ export const listPortal = async (
   const isSame = before !== null && (await areSame(portal, known, before.newest, signal));
   const areResourcesListed = isSame || (await datasetFolders(root)).length > 0;
   const resources = isSame || !areResourcesListed ? known : await listType(portal, 'resource', signal);
-  // Before any is read, so that what changes meanwhile counts as changed.
+  // Taken before any node is read, so that what changes meanwhile counts as changed.
   const newest = areResourcesListed
     ? highest(resources.values().map(({ changed }) => changed))
     : Number((await newestResources(portal, { page: 0, pageSize: 1 }, signal))[0]?.changed ?? 0);
@@ -70,8 +70,7 @@ export const listPortal = async (
 };
 
 /**
- * Ids of the resources that a portal lists beside these, which are known with their status. They are listed only where
- * their number is another. @throws PortalReplyError when its pages do not end
+ * Ids of the resources that a portal lists beyond the known ones. They are listed only where their number differs. @throws PortalReplyError when its pages do not end
  */
 export const unknownResources = async (
   portal: Portal,
@@ -129,14 +128,13 @@ const resourcesIn = async (root: string): Promise<Map<string, ListedNode>> => {
   return known;
 };
 
-/** Fewer resources are listed as quickly. */
+/** Listing fewer resources is as quick. */
 const fewResources = 100;
 
 const mostChangedPages = 20;
 
 /**
- * True when the portal lists exactly these resources, unchanged: none of those that were changed since the export began is
- * another, and there are as many.
+ * True when the portal lists exactly these resources, unchanged: none was changed since the last export, and there are as many.
  */
 const areSame = async (
   portal: Portal,
@@ -147,7 +145,7 @@ const areSame = async (
   if (known.size < fewResources) return false;
   for (let page = 0; ; page++) {
     const rows = await newestResources(portal, { page, pageSize: maxPageSize }, signal);
-    // Of a portal that was restored the newest change is gone.
+    // A restored portal has lost the newest change.
     if (page === mostChangedPages || (page === 0 && !(Number(rows[0]?.changed) >= newest))) return false;
     if (rows.some((row) => !isSameNode(known.get(row.nid), row))) return false;
     if (rows.length < maxPageSize || Number(rows.at(-1)?.changed) < newest) break;
@@ -167,7 +165,7 @@ const listType = async (portal: Portal, type: string, signal: AbortSignal): Prom
       found.set(nid, { nid, uuid, title, status, vid, changed });
     }
     if (rows.length < maxPageSize) return found;
-    // A page of nodes that were listed already: it would never end.
+    // Each node of the page was listed already: the pages would never end.
     if (found.size > before && page < mostPages) continue;
     throw new PortalReplyError(
       `portal ${portal.name}: its list of ${type}s does not end: page ${page} shows nothing new`,
@@ -209,7 +207,7 @@ export const keptListing = async (root: string, runId: string): Promise<KeptList
   return listing?.runId === runId ? listing : null;
 };
 
-/** The run has ended. */
+/** Removes the listing, once the run has ended. */
 export const forgetListing = (root: string): Promise<void> => rm(join(root, listingName), { force: true });
 
 /** What is to be done with the folder of a dataset. */
@@ -247,7 +245,7 @@ export const planFolders = async (order: ExportOrder, listing: Listing): Promise
   return planned;
 };
 
-/** A dataset that is in the folder: of the portal's own row is taken what it is called now. */
+/** A dataset that is in the folder, with its present title on the portal. */
 const plannedAgain = async (order: ExportOrder, known: Known): Promise<PlannedFolder> => {
   const { folder, record, row } = known;
   const { node } = record;

@@ -74,17 +74,14 @@ const twinsAmong = (places: Place[]): PlacedFinding[] =>
     return all.map(({ dataset, resource, nid }) => ({ code: 'duplicate-uuid', dataset, resource, nid, message }));
   });
 
-/** Writes catalogue, manifest and findings, each where it differs; `name` is that of the manifest. Returns how many were written. */
+/** Writes catalogue, manifest and findings, each where it differs; `name` is that of the manifest. */
 export const writeSummary = async (
   root: string,
   { name, about, findings }: { name: string; about: ExportedPortal; findings: readonly PlacedFinding[] },
-): Promise<number> => {
-  const written = [
-    await writeChanged(join(root, summaryNames.catalogue), catalogueText(root, about)),
-    await writeChanged(join(root, summaryNames.manifest), manifestText(root, name, about)),
-    await writeChanged(join(root, summaryNames.findings), [`${JSON.stringify(findings, null, 2)}\n`]),
-  ];
-  return written.filter(Boolean).length;
+): Promise<void> => {
+  await writeChanged(join(root, summaryNames.catalogue), catalogueText(root, about));
+  await writeChanged(join(root, summaryNames.manifest), manifestText(root, name, about));
+  await writeChanged(join(root, summaryNames.findings), [`${JSON.stringify(findings, null, 2)}\n`]);
 };
 
 async function* catalogueText(root: string, about: ExportedPortal): AsyncGenerator<string> {

@@ -1,5 +1,4 @@
-// The node of a dataset with the list of its resources and its terms: written where needed, verified by reading it
-// back.
+// The node of a dataset with the list of its resources and its terms: written where needed, verified by reading it back.
 
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
@@ -17,11 +16,11 @@ import { updatePatiently } from './patient-write.ts';
 
 /** How a dataset is published. */
 interface DatasetMode {
-  /** Node ids of its resources that its list shall hold, in order; null while they are not known. */
+  /** Node ids of resources for its list, in order; null while they are not known. */
   links: string[] | null;
   /** True: the list is written with the node. False: the resources refer to the dataset, and the list is only completed. */
   linksByList: boolean;
-  /** False: more of its resources are going to get nodes, so the item stays open. */
+  /** False: more of its resources will get nodes, so the item stays open. */
   isFinal: boolean;
 }
 
@@ -52,8 +51,7 @@ export const publishDataset = async (
 };
 
 /**
- * Finds out, before resources are written, what would stop the dataset: a group that the portal does not have, an edit
- * there that is to hold it.
+ * Detects, before resources are written, what would stop the dataset: an unknown group, an edit on the portal that holds it.
  * @throws PortalRefusedError, DriftError
  */
 export const refuseEarly = async (deps: HandlerDeps, item: Item, work: DatasetWork): Promise<void> => {
@@ -69,7 +67,7 @@ export const refuseEarly = async (deps: HandlerDeps, item: Item, work: DatasetWo
   await editsOf(target, { ...wish, fields }, entry, node);
 };
 
-/** Where and by which rules the node of a dataset is written. */
+/** The target of the node of a dataset. */
 export const targetOf = (deps: HandlerDeps, item: Item, { onDrift, createMissing }: DatasetWork): NodeTarget => ({
   item,
   ledger: deps.ledger,
@@ -78,7 +76,7 @@ export const targetOf = (deps: HandlerDeps, item: Item, { onDrift, createMissing
   createMissing,
 });
 
-/** The node that is wanted; of a frozen dataset what the ledger knows, so that only its list may change. */
+/** The wanted node; for a frozen dataset the one that the ledger knows, so that only its list may change. */
 const wishOf = async (target: NodeTarget, { wish, frozen }: DatasetWork, entry: LedgerEntry): Promise<NodeWish> => {
   const { item, ledger, portal } = target;
   if (frozen) {
@@ -99,7 +97,7 @@ interface Before {
   work: DatasetWork;
 }
 
-/** Databases of portals take new nodes back, at times several in a row, although they were answered as stored. */
+/** Databases of portals undo new nodes, at times several in a row, although their creation was confirmed. */
 const mostRecreated = 3;
 
 const write = async (
@@ -167,7 +165,7 @@ const prove = async (
   return seen;
 };
 
-/** The list that a dataset shall hold. */
+/** The list that a dataset should hold. */
 interface LinksToComplete {
   /** The dataset as it was read last. */
   node: PortalNode;
@@ -178,7 +176,7 @@ interface LinksToComplete {
 
 /**
  * Makes the list of a dataset hold all of ours in order, and returns the node as it is then. A portal with an editing form
- * takes one more item with each write, by position; so what it holds goes first, and the order is put right when all are in.
+ * accepts one more item with each write, by position: items that it holds go first, and the order is corrected last.
  * @throws VerifyFailedError when resources stay missing
  */
 const completeLinks = async (target: NodeTarget, { node, links, marker }: LinksToComplete): Promise<PortalNode> => {
@@ -227,8 +225,8 @@ const missingLinks = ({ portal }: NodeTarget, node: PortalNode, missing: readonl
   );
 
 /**
- * Looks once for each portal whether terms of ours are in the right vocabulary, by the public view of a dataset that has
- * some: otherwise their pages and the portal's catalogue do not show them. Then a warning says what to configure.
+ * Checks once for each portal that our terms are in the right vocabulary, by the public view of a dataset that has some.
+ * Otherwise their pages and the portal's catalogue do not show them, and a warning says what to configure.
  */
 const proveTermsVisible = async (
   { item, portal }: NodeTarget,

@@ -11,13 +11,12 @@ import { nodeOf } from '../compare/node.ts';
 import { publishDataset, refuseEarly, targetOf } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { exportHandler } from './export-run.ts';
-import { workLost } from './item.ts';
-import { ItemRunner } from './item-runner.ts';
+import { ItemRunner, workLost } from './item.ts';
 import { nidOnPortal, unknownNode } from './node-locate.ts';
 import { removeNode } from './removal.ts';
 import { publishResource } from './resource.ts';
 
-/** New resources of one dataset that are worked on at once. */
+/** New resources of one dataset that are published at once. */
 const resourcesAtOnce = 4;
 
 /** Ends when every item of the dataset has; what became of them is in the run's record. */
@@ -38,7 +37,7 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     const isUnfinished = error instanceof UnfinishedItemsError;
     const reasons = isUnfinished ? error.items : new Map([[work.wish.key, error]]);
     const own = reasons.get(work.wish.key);
-    // Its node may be verified, and only some of its resources are not.
+    // Its node may be verified while some of its resources are not.
     const isLive = own === undefined && (await runner.endAsLive(work.wish.key));
     if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? (isUnfinished ? error.first : error)));
     for (const key of work.resources) {
@@ -59,11 +58,11 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
   const { key } = work.wish;
   const portal = deps.portal(runner.portal);
   const linksByList = await portal.linksByList(runner.signal);
-  // Other workers only know the jobs of each other: a job sends one request at a time beside theirs.
+  // Where other workers share the portal, a job sends one request at a time.
   const isShared = await deps.isShared(runner.portal);
   if (work.next.length > 0 && !isShared) portal.expectNodes(work.next);
   const before = await deps.ledger.entry(runner.portal, key);
-  // Where resources refer to their dataset, that comes first.
+  // Where resources refer to their dataset, the dataset comes first.
   await runner.run(key, (item) =>
     linksByList
       ? refuseEarly(deps, item, work)
@@ -78,7 +77,7 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
   const datasetNid = linksByList ? null : ((await deps.ledger.entry(runner.portal, key))?.nid ?? null);
   if (!linksByList && datasetNid === null) return;
   const mode = { datasetNid, provesNow: false, isNewDataset: !before?.nid };
-  // A resource that is linked saves its dataset along, so only new ones go concurrently.
+  // Saving a linked resource also saves its dataset, so only new ones are published concurrently.
   const entries = await deps.ledger.entriesOf(runner.portal, work.resources);
   const atOnce = linksByList && !isShared ? resourcesAtOnce : 1;
   const each = (resource: string) => runner.run(resource, (item) => publishResource(deps, item, mode));
@@ -88,7 +87,7 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
   ];
   await eachAtOnce(fresh, atOnce, each);
   await eachAtOnce(known, 1, each);
-  // Most failures pass with the next attempt: rather than twice, the list is saved then.
+  // Most failures pass with the next attempt, which then saves the list once for all.
   if (runner.hasUnfinished && runner.attempt === 1) return;
   const links = await nodesOf(deps, runner, work);
   const isFinal = !runner.hasUnfinished;
@@ -96,8 +95,8 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
 };
 
 /**
- * Node ids of resources, in the order of their keys; those that have none are left out. Where they are not as the list was
- * last proven to hold them, those that were not worked on are searched for: a number may belong to another node by now.
+ * Node ids of resources, in the order of their keys; those without one are left out. Where they differ from the last proven
+ * list, those that this job did not publish are looked up: an id may belong to another node by now.
  */
 const nodesOf = async (
   deps: HandlerDeps,
@@ -113,7 +112,7 @@ const nodesOf = async (
   const known = (await deps.ledger.entry(name, wish.key))?.links;
   if (known?.join() === nids.join()) return nids;
   const isHeld = async (entry: LedgerEntry): Promise<boolean> => {
-    // One that failed may be gone although no reply said so; the portal refuses a list that names it.
+    // One that failed may be gone without notice; the portal refuses a list that names it.
     if (runner.isUnfinished(entry.key)) {
       return (await nidOnPortal(deps.portal(name), entry, runner.signal)) === entry.nid;
     }
@@ -123,7 +122,7 @@ const nodesOf = async (
   return nids.filter((_, index) => own[index]);
 };
 
-/** Looks for a node that the ledger names; one that is no longer ours is recreated by the next run. */
+/** Looks up a node of the ledger; one that is no longer ours is recreated by the next run. */
 const isStillOurs = async (deps: HandlerDeps, runner: ItemRunner, entry: LedgerEntry): Promise<boolean> => {
   const nid = await nidOnPortal(deps.portal(runner.portal), entry, runner.signal);
   if (nid === entry.nid) return true;
@@ -131,7 +130,7 @@ const isStillOurs = async (deps: HandlerDeps, runner: ItemRunner, entry: LedgerE
   return false;
 };
 
-/** Takes the resources down first, then the dataset. */
+/** Removes the resources first, then the dataset. */
 const removeDataset = async (
   deps: HandlerDeps,
   runner: ItemRunner,

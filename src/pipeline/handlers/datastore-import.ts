@@ -7,8 +7,8 @@ import type { ResourceState } from './resource-state.ts';
 
 /**
  * Makes the portal import the attached file. Portals differ: some import on attach (`data_import` 2 with storage), some keep
- * the rows of the former file until they are emptied (6 with storage), some import by their own cron and offer no datastore
- * endpoint at all. What came of it is proven later, or here where `provesNow`: the entry says `imported` then.
+ * the rows of the former file until they are removed (6 with storage), some import by cron and have no datastore endpoint.
+ * The result is proven later, or here where `provesNow`: the entry is `imported` then.
  */
 export const importFile = async (state: ResourceState): Promise<void> => {
   const { item, portal } = state.target;
@@ -25,8 +25,8 @@ export const importFile = async (state: ResourceState): Promise<void> => {
 };
 
 /**
- * Portals that keep the states of all datastores together lose some where two datastores are written at once, so there
- * nothing else of any worker writes one meanwhile.
+ * Portals that keep the states of all datastores together lose some when two are written at once, so there only one job of
+ * all workers writes a datastore at a time.
  */
 export const oneAtATime = <T>(
   { deps, target }: Pick<ResourceState, 'deps' | 'target'>,
@@ -78,16 +78,16 @@ const importUnlessDone = async (
   signal: AbortSignal,
 ): Promise<string> => {
   const { item, portal } = state.target;
-  // Rows that were counted and found wrong are recreated; any other state may be that of the file before.
+  // Miscounted rows are imported again; any other state may be that of the previous file.
   const isDistrusted = state.entry.datastore === 'failed' && !resumed;
   const isDone = importedOnAttach(status) || (resumed && datastoreState(status) === 'imported');
   const isMisread = needsDialect(state) && !(isDone && (await isWhole(state, signal)));
   if (isDone && !isDistrusted && !isMisread) return state.provesNow ? imported(state) : pending(state);
-  // None of our jobs imports meanwhile: the state of an import is stale, or of somebody else's, which is waited for.
+  // None of our jobs imports now: the state is stale, or an import by others is running, which is waited for.
   if (!isMisread && datastoreState(status) === 'running' && (await endsByItself(state, signal))) {
     if (await isWhole(state, signal)) return imported(state);
   }
-  // The state was lost, not the rows: an import adds none to those that are there.
+  // Only the state was lost: an import adds no rows to those that are there.
   const isStateLost = !item.actions.includes('attached') && !isMisread && (await isWhole(state, signal));
   // Where an attach imports nothing, rows of an older file may be there whatever the state says.
   const mayHoldOthers = !isNew && portal.traits.get('importsOnAttach') !== true;
@@ -97,7 +97,7 @@ const importUnlessDone = async (
   return pending(state);
 };
 
-/** Imports that are ordered because the portal forgot, meanwhile, that a table was removed or made. */
+/** Most imports that are ordered because the portal forgot that a table was removed or created. */
 const mostOrders = 3;
 
 const importAndWait = async (
@@ -122,8 +122,8 @@ const importAndWait = async (
 };
 
 /**
- * Imports a file that goes back to its place after its successor failed. What the portal says may still be about that
- * one, so nothing but the import that an attach brings along is believed without ordering it.
+ * Imports the last good file after its successor failed. The status may still be that of the successor, so only an import on
+ * attach counts as done; any other one is ordered.
  */
 const importGoodFile = async (state: ResourceState, found: DatastoreNumbers, signal: AbortSignal): Promise<string> => {
   const { portal } = state.target;
@@ -150,7 +150,7 @@ const isWhole = async ({ target, table, entry }: ResourceState, signal: AbortSig
   return !!size && hasShape(size, { rows: table.rows, columns: table.columns.length });
 };
 
-/** Portals read commas unless configured otherwise, now or for a file before. */
+/** True for a delimiter other than the portal's default comma, of this file or a previous one. */
 const needsDialect = ({ table, entry }: ResourceState): boolean =>
   table !== null &&
   [table.delimiter, entry.good?.delimiter, entry.refused?.delimiter].some((delimiter) => (delimiter ?? ',') !== ',');
@@ -158,7 +158,7 @@ const needsDialect = ({ table, entry }: ResourceState): boolean =>
 /** Storage with `data_import` 2 is only reported by portals that import a file at once when it is attached. */
 const importedOnAttach = ({ storage, data_import }: DatastoreNumbers): boolean => storage >= 1 && data_import === 2;
 
-/** Orders the import; rows of another file (`isForeign`) are removed first where the portal would keep them. */
+/** Orders the import, after removing rows of another file (`isForeign`) that the portal would keep. */
 const order = async (
   state: ResourceState,
   { status, isForeign }: { status?: DatastoreNumbers; isForeign: boolean },
@@ -189,14 +189,14 @@ const sendDialect = async (
   await portal.datastore.configure(state.entry.nid ?? '', dialect, signal);
 };
 
-/** Done or paused with rows that cannot be those of the new file. After a failure (7) the rows are kept: better old than none. */
+/** Done or paused with rows of a previous file. After a failure (7) they stay: old rows are better than none. */
 const keepsOldRows = ({ storage, data_import }: DatastoreNumbers): boolean =>
   storage >= 1 && (data_import === 6 || data_import === 5);
 
-/** How long a running import is watched that none of our jobs started, while its table does not grow, milliseconds. */
+/** How long the table of a running import that we did not start may stay the same size, milliseconds. */
 const standsStillMs = 10_000;
 
-/** Waits for an import that others started; false when its state is stale: the table does not grow. */
+/** Waits for an import that others started; false when its state is stale, because the table does not grow. */
 const endsByItself = async ({ target, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
   const { portal } = target;
   const { uuid } = entry;

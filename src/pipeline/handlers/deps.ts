@@ -16,35 +16,35 @@ import type { Runs, SettledClaim } from '../../state/runs.ts';
 import type { StoredPlans } from '../../state/stored-plans.ts';
 import type { TriggerRecord } from '../../state/targets.ts';
 
-/** Limits that handlers obey. */
+/** Limits and folders of handlers. */
 interface HandlerSettings {
   /** Longest wait for one datastore import, milliseconds. */
   importTimeoutMs: (portal: string) => number;
   /** True where a portal takes imports concurrently, so that its states need not be checked again. */
   importsTogether: (portal: string) => boolean;
-  /** How old the last comparison with the portal's own listing may be, milliseconds; null: it is never made unasked. */
+  /** Age at which a comparison with the portal's listing is repeated, milliseconds; null: only on request. */
   refreshAfterMs: (portal: string) => number | null;
   /** Largest file that is sent, bytes. */
   maxFileBytes: number;
   /** Largest record of a table, bytes. */
   maxRowBytes: number;
-  /** Folder for tables that are made to be sent; each lies there while its job runs. */
+  /** Folder for tables that were made to be sent, each while its job runs. */
   preparedDir: string;
-  /** Folder for rows that were taken out of tables as bad. */
+  /** Folder for bad rows that were left out of tables. */
   rejectsDir: string;
 }
 
 /** What was gathered for a run. */
 export interface Gathered {
-  /** To be closed. */
+  /** Must be closed. */
   wishes: WishList;
   /** Claims that a newer drop of the same name replaced. */
   superseded: Claim[];
   /** Claims that cannot become a wish. */
   refused: { claim: Claim; reason: Reason }[];
-  /** Faulty entries of a catalogue or list: reported, and never taken for missing. */
+  /** Faulty entries of a catalogue or list: reported, and never treated as missing. */
   skipped: SkippedEntry[];
-  /** What is published otherwise than the source has it. */
+  /** What is published differently from the source. */
   remarks: string[];
   /** True for a drop manifest: what it does not name is archived, not missing. */
   isDrop: boolean;
@@ -59,38 +59,38 @@ export interface Gathered {
 export interface HandlerDeps {
   ledger: Ledger;
   runs: Runs;
-  /** How often runs and something new are expected. */
+  /** When runs and new data are expected. */
   deadlines: Pick<Deadlines, 'expect'>;
   settings: HandlerSettings;
   /** Plans that runs are pinned to, and runs that the guard holds. */
   plans: StoredPlans;
   /** The last good file of each resource, on this host. */
   kept: KeptFiles;
-  /** Files of the web, on this host. */
+  /** Fetched files, on this host. */
   fetched: FetchedFiles;
-  /** Asks whether addresses still give the version that is published. */
+  /** Checks whether addresses still serve the published version. */
   fetcher: Fetcher;
   /** The client of a portal. */
   portal(name: string): Portal;
-  /** A client that is logged in nowhere: what it sees, everybody may see. */
+  /** A client without a login: it sees what the public may see. */
   publicPortal(name: string): Promise<Portal>;
-  /** True where other workers may work for the portal as well: they only know the requests of jobs of each other. */
+  /** True where other workers may use the portal as well: workers know only each other's jobs, not their requests. */
   isShared(portal: string): Promise<boolean>;
-  /** Gathers the wishes of a manifest as it is now, as far as they are for this run. */
+  /** Gathers the wishes of a manifest as it is now, those for this run. */
   gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
-  /** Leaves the dropped files of a run that was cancelled before it was planned to runs that somebody asks for. */
+  /** Leaves the dropped files of a run that was cancelled before it was planned to runs on request. */
   leaveDrops(run: { manifestPath: string; portal: string }, reason: Reason): Promise<void>;
   /** Moves dropped files where a closed run puts them; idempotent. */
   settleDrops(run: { manifestPath: string; portal: string }, claims: SettledClaim[]): Promise<void>;
   /** Asks the run gate for a run. */
   requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }>;
-  /** Lets a trigger come again at a time, Unix milliseconds. */
+  /** Delays a trigger to a time, Unix milliseconds. */
   holdTrigger(data: TriggerData, until: number): Promise<void>;
-  /** Remembers what the schedule of a target did. */
+  /** Records what the schedule of a target did. */
   triggered(data: TriggerData, record: TriggerRecord): Promise<void>;
-  /** Tells monitors that a run begins; waits for nothing and never fails. */
+  /** Notifies monitors that a run begins; waits for nothing and never fails. */
   started(request: RunData): void;
-  /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
+  /** Sends notices of faults and recoveries after a run; idempotent, never rejects. */
   notify(report: StoredReport, request: RunRequest): Promise<void>;
   /** Packs the logs of items that have ended in a run. */
   packLogs(runId: string, keys: string[]): Promise<void>;
@@ -102,7 +102,7 @@ export interface HandlerDeps {
   openGate(target: Target, runId: string): Promise<void>;
 }
 
-/** What a job works with: ledger and run record take nothing more of it once another worker has the job. */
+/** The dependencies for one job: its writes to ledger, run record and portal are refused once another worker has the job. */
 export const inNameOf = (deps: HandlerDeps, { writer }: Pick<JobContext, 'writer'>): HandlerDeps => ({
   ...deps,
   ledger: deps.ledger.inNameOf(writer),

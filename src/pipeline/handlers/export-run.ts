@@ -49,7 +49,7 @@ const aboutPortal = ({ name, url }: Portal): ExportedPortal => ({
   },
 });
 
-/** Does the work of a run that exports, and closes it with its report; `work` does the jobs of the datasets. */
+/** Runs an export, and closes it with its report; `work` runs the jobs of the datasets. */
 export const executeExport = async (
   deps: HandlerDeps,
   job: RunJob,
@@ -84,7 +84,7 @@ export const executeExport = async (
     remarks: remarksOf(order, totals, listing),
     export: order,
   });
-  // With an item that failed, what changed since the last whole export must be found again.
+  // After a failure, changes since the last whole export must be found again.
   const hasFailed = [report.counts.dataset, report.counts.resource].some(({ failed = 0 }) => failed > 0);
   if (order.only === null && !hasFailed) {
     await writeMark(order.folder, (await tools(job.signal)).portal.url, listing.state);
@@ -146,7 +146,7 @@ export const endFailed = async (deps: HandlerDeps, runId: string, key: string, r
   await deps.runs.keep(runId, key, { ...record, ended: datasetItem(key, null, { outcome: 'failed', reason }) });
 };
 
-/** What can only be done when all datasets are here. */
+/** Completes the export once all datasets are here. */
 const completeExport = async (
   deps: HandlerDeps,
   job: RunJob,
@@ -204,7 +204,7 @@ const reportItems = async (deps: HandlerDeps, job: RunJob, order: ExportOrder): 
   return items;
 };
 
-/** Holds the folder against its records once more: every file is there with its size. */
+/** Verifies the folder against its records: every file is there with its size. */
 const faultOf = async (order: ExportOrder): Promise<Reason | null> => {
   const missing: string[] = [];
   for await (const { folder, record } of records(order.folder)) {

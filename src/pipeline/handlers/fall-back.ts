@@ -25,21 +25,21 @@ import { type ResourceState, type ResourceStep, sentFile } from './resource-stat
 export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
   source !== null && isRefusedFile(entry, wish, source.sha256);
 
-/** Why the file is imported once more before it is given up; null where nothing speaks for that. */
+/** Why the file is imported once more before it is given up; null where that would not help. */
 export const againBecause = (state: ResourceState, error: unknown): string | null => {
   if (isMiscounted(state, error)) return 'the rows do not match the file: importing it again';
-  // A word of refusal may be that of a gateway, or of a portal that was just being updated.
+  // A refusal may come from a gateway, or from a portal during an update.
   const isRefusal = error instanceof PortalRefusedError && state.target.item.lastStep === 'import';
   return isRefusal && state.entry.good !== null ? `${error.message}: retrying` : null;
 };
 
-/** True for rows that were counted and found wrong, of a file that may be given up. */
+/** True for miscounted rows of a file that may be given up. */
 const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
   error instanceof VerifyFailedError && entry.datastore === 'failed' && entry.good !== null;
 
 /**
- * Decides about a failed step: true when the attached file is at fault and an earlier good one is at hand, which is then
- * written down, so that the next attempt, run or worker continues with the good one.
+ * Decides about a failed step: true when the attached file is at fault and the last good one is available. That is recorded,
+ * so that the next attempt, run or worker continues with the good file.
  */
 export const refuseFile = async (state: ResourceState, error: unknown): Promise<boolean> => {
   const { deps, wish, source, entry } = state;
@@ -69,12 +69,12 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
   return true;
 };
 
-/** The steps by which a good file takes its old place. */
+/** The steps that restore a good file. */
 const stepsBack: ReadonlySet<ResourceStep['name']> = new Set(['node', 'attach', 'import', 'verify']);
 
 /**
- * Attaches and imports the good file where that is not done yet, proves it, and writes down that an older version is
- * live. `run` runs those of the named steps that apply.
+ * Attaches and imports the good file where that is not done yet, proves it, and records that an older version is live. `run`
+ * runs those of the named steps that apply.
  *
  * @throws ImportFailedError when the good file is unavailable on this host after all; the refusal is forgotten then
  */
@@ -86,11 +86,11 @@ export const restoreLastGood = async (
   const { item } = state.target;
   const { refused, good } = state.entry;
   if (!refused || (good === null && refused.guard === undefined)) return;
-  // What a guard held has replaced nothing yet.
+  // A file that was held by a guard has replaced nothing.
   const { nid, file } = state.entry;
   const isThere = refused.guard !== undefined && refused.isReplaced && nid !== null && file !== null;
   const withGood = good === null || isThere ? null : await withGoodFile(state, good);
-  // Where it stands already, its bytes are only needed if the node has to be recreated.
+  // Where it is in place already, its bytes are needed only to recreate the node.
   const back =
     withGood ?? (refused.isReplaced ? { ...state, source: null, prepared: null, table: null, fallsBack: true } : null);
   if (back === null) {
@@ -117,7 +117,7 @@ export const restoreLastGood = async (
   );
 };
 
-/** A failure of the import, for good, that another attempt with the same file would meet again. */
+/** True for a failure of the import that another attempt with the same file would repeat. */
 const isFileAtFault = async (state: ResourceState, error: unknown): Promise<boolean> => {
   const { item, portal } = state.target;
   if (error instanceof ImportFailedError) return true;
@@ -136,7 +136,7 @@ const isFileAtFault = async (state: ResourceState, error: unknown): Promise<bool
   );
 };
 
-/** Codes of failures that may pass: the last one of its kind is a failure of the import, and it is not looked at again. */
+/** Codes of transient failures: in the last attempt they count as a failed import. */
 const passing: ReadonlySet<string> = new Set<ErrorCode>(['import-timeout', 'portal-unreachable', 'portal-reply']);
 
 const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
@@ -146,7 +146,7 @@ const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
   hint: 'fix the file; this one is sent again once it or its manifest entry changes, or by `sluice retry`',
 });
 
-/** Where the good file lies on this host; null where it is not kept. */
+/** Path of the good file on this host; null where it is not kept. */
 export const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {
   const kept = await deps.kept.find({ portal: target.item.portal, uuid: wish.uuid }, good.sha256);
   if (kept !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return kept;
@@ -188,7 +188,7 @@ const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<Resou
   };
 };
 
-/** The portal may have changed the name; the wish's own is taken where it says the same of the content. */
+/** The portal may have changed the name; that of the wish is used where it has the same extension. */
 const nameOf = ({ source }: ResourceState['wish'], good: GoodFile): string =>
   source.kind === 'file' && extname(source.name) === extname(good.name) ? source.name : good.name;
 
@@ -200,7 +200,7 @@ const fileOfGood = (
   file: proven.file && { ...file, fid: proven.file.fid, name: proven.file.name },
 });
 
-/** The entry while an earlier file stands: `good`, put back, or null for the one that never left its place. */
+/** The entry while an earlier file is live: `good`, restored, or null for one that was never replaced. */
 const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile | null): LedgerEntry => {
   const { rows, file } = good === null ? proven : fileOfGood(good, proven);
   const { source, wish } = state;
@@ -225,9 +225,8 @@ const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile | nu
 };
 
 /**
- * What the entry of a resource remembers as its good file once it is proven: the file itself is kept beside, where it is
- * not in the archive of an inbox anyway. A copy that cannot be made is reported and does not fail the job. While the table is
- * not proven, the copy of the file before stays as well.
+ * The good file that the entry of a resource remembers once it is proven. A copy is kept unless the archive of an inbox has
+ * the file; failing to make one is reported and does not fail the job. Until the table is proven, the previous copy stays.
  */
 export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | null> => {
   const { entry, wish, source, deps } = state;

@@ -1,5 +1,5 @@
-// Step `guard`: compares a new version of a table with the live ones and holds it beyond the limits; decisions on
-// held tables.
+// Step `guard`: compares a new version of a table with the live ones and holds it beyond the limits; decisions on held
+// tables.
 import { HeldError, reasonOf } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
@@ -31,7 +31,7 @@ export const isGuarded = ({ wish, entry, table, source, fallsBack }: ResourceSta
   !fallsBack &&
   entry.version.sum !== sumOf(table.sha256);
 
-/** Holds the table where it is beyond the limits: the entry records that its file is refused, and nothing of it is sent. */
+/** Holds the table beyond the limits: the entry records its file as refused, and nothing is sent. */
 export const guardTable = async (state: ResourceState): Promise<void> => {
   const { wish, entry, table, source, target, deps } = state;
   const { guard } = wish;
@@ -56,7 +56,7 @@ export const guardTable = async (state: ResourceState): Promise<void> => {
 const hold = async (state: ResourceState, faults: string[]): Promise<void> => {
   const { wish, entry, intent, source, table, target, deps } = state;
   const { good, file, datastore } = entry;
-  // A file between the live one and this may have been attached without being proven.
+  // Another file may have been attached since the live one, without being proven.
   const isBetween = intent?.action === 'attach' || intent?.action === 'import' || datastore === 'pending';
   const isThere = !isBetween && (good === null || (file?.sha256 === good.sha256 && datastore !== 'failed'));
   const isReplaced = isThere || good === null || (await goodPath(state, good)) === null;
@@ -81,7 +81,7 @@ const hold = async (state: ResourceState, faults: string[]): Promise<void> => {
   await deps.ledger.settle(target.item.portal, state.entry);
 };
 
-/** The version that the table of a job is once it is proven: the one that is known where its bytes are the same. */
+/** The version of the table once it is proven; the known one where its bytes are the same. */
 export const provenVersion = (state: ResourceState): LiveVersion | null => {
   const { table, wish, entry } = state;
   const { version: before } = entry;
@@ -92,7 +92,7 @@ export const provenVersion = (state: ResourceState): LiveVersion | null => {
 /** How many versions the report of a held table shows. */
 const mostReportedVersions = 10;
 
-/** The last versions that went live, newest first. */
+/** The last live versions, newest first. */
 export const versionsToReport = async ({ deps, target, entry }: ResourceState): Promise<ReportItem['versions']> => {
   const versions = versionsOf(await deps.ledger.formerVersions(target.item.portal, entry.key), entry.version);
   return versions
@@ -101,7 +101,7 @@ export const versionsToReport = async ({ deps, target, entry }: ResourceState): 
     .map(({ at, rows, bytes, columns }) => ({ at: new Date(at).toISOString(), rows, bytes, columns: columns.length }));
 };
 
-/** The former versions once `version` takes the place of that of an entry; undefined where it does not. */
+/** The former versions once `version` replaces that of an entry; undefined where it does not. */
 export const formerWith = async (
   ledger: Ledger,
   portal: string,
@@ -114,7 +114,7 @@ export const formerWith = async (
 
 const sumOf = (sha256: string): string => sha256.slice(0, 8);
 
-/** An item of a held table as the ledger shall know it from now on; the same object where nothing changes. */
+/** The entry after a decision on its held or late table; the same object where nothing changes. */
 export const withDecision = (
   entry: LedgerEntry,
   wish: Pick<ResourceWish, 'key' | 'published' | 'guard'>,
@@ -137,7 +137,7 @@ const decided = (
       ? { ...entry, refused: { ...refused, guard: 'released' } }
       : { ...entry, refused: { ...refused, guard: 'discarded' }, live: published, stale: false, reason: null };
   }
-  // Nothing new came, and that was confirmed to be right.
+  // No new data came, and that was confirmed.
   if (!isLate(entry) || !version) return entry;
   return { ...timely(entry, published), version: { ...version, confirmed: Math.floor(now / 1000) } };
 };
@@ -169,8 +169,8 @@ const timely = (entry: LedgerEntry, published: boolean): LedgerEntry => ({
 });
 
 /**
- * Of the published tables of a watched folder those that miss something new: what no file is there for is no wish, so the
- * defaults of the manifest say how long that may be.
+ * Work for published tables of a watched folder that got no new file for too long. Without a file there is no wish, so the
+ * defaults of the manifest set the limit.
  */
 export const lateDrops = async (
   { ledger }: Pick<HandlerDeps, 'ledger'>,

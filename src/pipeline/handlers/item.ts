@@ -1,14 +1,24 @@
-// The work of a run on one item: a dataset or a resource, with its log, its actions and how it ended.
+// The items of a job, each a dataset or a resource with its log, its actions and its end; and what a failure of one means for
+// the job.
 import { performance } from 'node:perf_hooks';
-import { JobLostError } from '../../model/errors.ts';
-import { type ItemLog, itemId, type JobContext } from '../../model/job.ts';
+import {
+  JobLostError,
+  machineFault,
+  PortalLoginError,
+  PortalReplyError,
+  PortalUnreachableError,
+  reasonOf,
+  SluiceError,
+} from '../../model/errors.ts';
+import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey } from '../../model/key.ts';
 import { type Intent, type LedgerEntry, newEntry, warningsOf } from '../../model/ledger-entry.ts';
 import type { ItemAction, ItemOutcome, Reason, ReportItem } from '../../model/report.ts';
-import type { Ledger } from '../../state/ledger.ts';
+import { sourcePathOf } from '../../model/wish.ts';
 import type { ItemRecord, Runs, Unproven } from '../../state/runs.ts';
+import type { HandlerDeps } from './deps.ts';
 
-/** How an item ended, beside what its ledger entry says. */
+/** How an item ended, in addition to its ledger entry. */
 interface ItemEnd {
   outcome: ItemOutcome;
   reason: Reason | null;
@@ -19,7 +29,7 @@ interface ItemEnd {
 /** Where an item belongs, and the attempt that works on it. */
 type ItemJob = Pick<JobContext<'dataset' | 'prove'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>;
 
-/** The work on one item in one attempt; what it did is kept over attempts, kills and workers. */
+/** The work on one item in one attempt; its actions are kept over attempts, kills and workers. */
 export class Item {
   /** Id of its log. */
   readonly id: string;
@@ -27,7 +37,7 @@ export class Item {
   readonly runId: string;
   readonly portal: string;
   readonly attempt: number;
-  /** True when a failure of this attempt is not tried again. */
+  /** True for the last attempt. */
   readonly isLast: boolean;
   readonly signal: AbortSignal;
   /** See {@link JobContext.exclusive}. */
@@ -79,7 +89,7 @@ export class Item {
     return this.#log.note;
   }
 
-  /** The table of a resource that was ordered to be imported, until it is proven. */
+  /** The table whose import was ordered, until it is proven. */
   get unproven(): Unproven | null {
     return this.#record.unproven;
   }
@@ -128,6 +138,139 @@ export class Item {
   }
 }
 
+/** Outages of the portal in a row after which the other items of a job are not tried in this attempt. */
+const enoughOutages = 2;
+
+/** The items of one attempt of a job. */
+export class ItemRunner {
+  readonly #deps: HandlerDeps;
+  readonly #job: JobContext<'dataset'> | JobContext<'prove'>;
+  readonly #unfinished = new Map<string, unknown>();
+  readonly #ended = new Map<string, ReportItem>();
+  #outages = 0;
+
+  constructor(deps: HandlerDeps, job: JobContext<'dataset'> | JobContext<'prove'>) {
+    this.#deps = deps;
+    this.#job = job;
+  }
+
+  /** Name of the portal. */
+  get portal(): string {
+    return this.#job.data.portal;
+  }
+
+  /**
+   * Works on an item unless it has ended in this run. A transient failure leaves it to the next attempt, any other one ends
+   * it. Rejects only with what concerns the whole job.
+   */
+  async run(key: string, work: (item: Item) => Promise<void>): Promise<void> {
+    try {
+      const item = await this.#open(key);
+      const poison = item.ended ? null : this.#job.poisonOf(key);
+      if (poison) throw poison;
+      if (!item.ended) await this.#work(item, work);
+      if (item.ended) this.#ended.set(key, item.ended);
+    } catch (error) {
+      if (this.#isOfJob(error)) throw error;
+      if (isTriedAgain(error, this.#job.isLast)) this.#unfinished.set(key, error);
+      else await this.fail(key, reasonOf(error), error);
+      this.#outages = isOutage(error) ? this.#outages + 1 : this.#outages;
+      if (this.#outages >= enoughOutages) this.finish();
+    }
+  }
+
+  /** True while an item waits for the next attempt. */
+  get hasUnfinished(): boolean {
+    return this.#unfinished.size > 0;
+  }
+
+  /** True while this item waits for the next attempt. */
+  isUnfinished(key: string): boolean {
+    return this.#unfinished.has(key);
+  }
+
+  /** 1 for the first attempt of the job. */
+  get attempt(): number {
+    return this.#job.attempt;
+  }
+
+  /** Aborted when the job is to stop. */
+  get signal(): AbortSignal {
+    return this.#job.signal;
+  }
+
+  /** Why an item failed; null for one that has not. */
+  failureOf(key: string): Reason | null {
+    const ended = this.#ended.get(key);
+    return ended && ended.outcome !== 'done' && ended.outcome !== 'unchanged' && !ended.live ? ended.reason : null;
+  }
+
+  /** Ends an item as failed, unless it has ended already. */
+  async fail(key: string, reason: Reason, error?: unknown): Promise<void> {
+    const { ledger, runs } = this.#deps;
+    const { runId, portal } = this.#job.data;
+    const item = await this.#open(key);
+    if (item.ended) return;
+    if (error !== undefined && !(machineFault(error) instanceof SluiceError))
+      this.#job.log.error({ err: error }, 'item failed because of a bug');
+    await item.note(`failed for good: ${reason.code}: ${reason.message}`);
+    const failed = failedEntry(await knownEntry(this.#deps, this.#job.data, key), reason, runId);
+    const work = kindOfKey(key) === 'resource' ? await runs.resourceWork(runId, key) : null;
+    const entry = work && work.removal === null ? { ...failed, sourcePath: sourcePathOf(work.wish.source) } : failed;
+    await ledger.put(portal, entry);
+    await item.end(entry, { outcome: outcomeOf(reason), reason });
+    if (item.ended) this.#ended.set(key, item.ended);
+  }
+
+  /** Ends an item that only waited for others, by its ledger entry; false where that is not live. */
+  async endAsLive(key: string): Promise<boolean> {
+    const entry = await this.#deps.ledger.entry(this.#job.data.portal, key);
+    const item = await this.#open(key);
+    if (!entry?.live || entry.reason !== null || item.ended) return item.ended !== null;
+    await item.end(entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
+    return true;
+  }
+
+  /** @throws UnfinishedItemsError while an item waits for the next attempt */
+  finish(): void {
+    if (this.#unfinished.size > 0) throw new UnfinishedItemsError(this.#unfinished);
+  }
+
+  async #open(key: string): Promise<Item> {
+    const { runs } = this.#deps;
+    const log = this.#job.item(key);
+    return new Item(this.#job, key, { runs, log, record: await runs.record(this.#job.data.runId, key) });
+  }
+
+  async #work(item: Item, work: (item: Item) => Promise<void>): Promise<void> {
+    try {
+      await work(item);
+      this.#outages = 0;
+    } finally {
+      if (!item.ended) await item.pause();
+    }
+  }
+
+  #isOfJob(error: unknown): boolean {
+    return (
+      this.#job.signal.aborted ||
+      error instanceof GiveBack ||
+      error instanceof JobLostError ||
+      error instanceof PortalLoginError ||
+      error instanceof UnfinishedItemsError
+    );
+  }
+}
+
+/** Faults of a portal that is down: the job deals with them, also in its last attempt, because the portal may be paused. */
+const isOutage = (error: unknown): boolean =>
+  error instanceof PortalUnreachableError || error instanceof PortalReplyError;
+
+const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
+  const error = machineFault(thrown);
+  return error instanceof SluiceError && error.retryable && (!isLast || isOutage(error));
+};
+
 /** After a kill, adds a line to the job's log that says what the ledger knows and whether a write was in progress. */
 export const noteFound = async (item: Item, entry: LedgerEntry | null, intent: Intent | null): Promise<void> => {
   if (!item.resumed) return;
@@ -143,11 +286,11 @@ const writeOf: Record<Intent['action'], string> = {
   import: 'an import',
 };
 
-/** The error of a job whose run does not name its item any more. */
+/** The error of a job whose run no longer has its item. */
 export const workLost = (runId: string, key: string): JobLostError =>
   new JobLostError(`run ${runId} no longer has work on ${key}`, { hint: 'publish again' });
 
-/** The report item of a key as its ledger entry has it, without any work on it. */
+/** The report item of a ledger entry, without any work on it. */
 export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: ItemEnd): ReportItem => ({
   key: entry.key,
   kind: entry.kind,
@@ -170,7 +313,7 @@ export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: I
   ms: 0,
 });
 
-/** How a failure is reported: faults of the file itself are quarantined, everything else failed. */
+/** How a failure is reported: faults of the file itself are quarantined, most others failed. */
 export const outcomeOf = (reason: Reason): ItemOutcome => {
   if (reason.code === 'cancelled') return 'cancelled';
   if (reason.code === 'drift' || reason.code === 'plan-moved' || reason.code === 'held') return 'held';
@@ -179,9 +322,9 @@ export const outcomeOf = (reason: Reason): ItemOutcome => {
     : 'failed';
 };
 
-/** What the ledger knows of an item of a run; a new entry where that is nothing. */
+/** The ledger entry of an item of a run; a new one where the ledger has none. */
 export const knownEntry = async (
-  { ledger, runs }: { ledger: Ledger; runs: Runs },
+  { ledger, runs }: Pick<HandlerDeps, 'ledger' | 'runs'>,
   { runId, portal }: { runId: string; portal: string },
   key: string,
 ): Promise<LedgerEntry> => {
@@ -193,7 +336,7 @@ export const knownEntry = async (
   return newEntry({ key, kind, uuid, title });
 };
 
-/** The entry of an item that failed for good: what the portal still serves is older than the wish. */
+/** The entry of an item that failed for good: what the portal still serves is stale. */
 export const failedEntry = (entry: LedgerEntry, reason: Reason, runId: string): LedgerEntry => ({
   ...entry,
   live: false,

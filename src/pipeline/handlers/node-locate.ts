@@ -8,16 +8,16 @@ import { findUnlisted } from '../compare/find.ts';
 import { isOurs, type NodeWish, sameUuid } from '../compare/node.ts';
 import type { Item } from './item.ts';
 
-/** Where a node is written, in the name of which item, and by which rules. */
+/** Where a node is written, for which item, and by which rules. */
 export interface NodeTarget {
   item: Item;
   ledger: Ledger;
   portal: Portal;
   /** What to do with a node that was edited on the portal. */
   onDrift: OnDrift;
-  /** Somebody decided that what is not found is created. */
+  /** True: what is not found is created, by request. */
   createMissing: boolean;
-  /** True for a resource whose dataset was created in this run: no other node can be it. */
+  /** True for a resource whose dataset was created in this run, so that no existing node can be it. */
   isNewDataset?: boolean;
 }
 
@@ -39,8 +39,8 @@ export interface Located {
 }
 
 /**
- * Looks the node of a wish up. What the ledger names counts only when its uuid (on portals that make their own: our mark)
- * shows that it is ours: numbers are used again when a portal is restored or recreated.
+ * Looks up the node of a wish. A node id of the ledger counts only when uuid (on portals that make their own: our mark)
+ * shows that the node is ours: ids are reused when a portal is restored or recreated.
  * @throws NodeUnclearError where a node may be ours and nothing proves it
  */
 export const locateNode = async (
@@ -50,7 +50,7 @@ export const locateNode = async (
   intent: Intent | null,
 ): Promise<Located> => {
   const { item, portal } = target;
-  // Nothing of ours is in progress here, so what was heard of it together with others a moment ago still holds.
+  // No write of ours is in progress, so an answer from a batch a moment ago is still valid.
   const recent = item.attempt === 1 && intent === null;
   const row = await portal.findByUuid(entry.nid === null ? wish.uuid : entry.uuid, item.signal, { recent });
   if (row) return atRow(target, wish, entry, row);
@@ -76,7 +76,7 @@ const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row
 const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid: string): Promise<Located> => {
   const { item, portal } = target;
   const node = await portal.nodes.find(nid, item.signal).catch((error: unknown) => {
-    // One of ours that was published could be read: another one is there.
+    // Our own published node would be readable: this is another one.
     if (isForbidden(error) && (entry.live || target.createMissing)) return null;
     if (!isForbidden(error)) throw error;
     throw new NodeUnclearError(`${portal.name}: this account may not read node ${nid}, which may belong to sluice`, {
@@ -97,7 +97,7 @@ const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid
   return { entry: { ...lost, nid: elsewhere }, node: await portal.nodes.read(elsewhere, item.signal), row: null };
 };
 
-/** What is left of an entry whose node is no longer there, or is another one: nothing that was known of it holds. */
+/** The entry without what was known of its node, which is gone or another one. */
 export const unknownNode = (entry: LedgerEntry): LedgerEntry => ({
   ...entry,
   nid: null,
@@ -117,8 +117,8 @@ export const unknownNode = (entry: LedgerEntry): LedgerEntry => ({
 });
 
 /**
- * The number under which the portal has the node of an entry, by its uuid; null where it has none. Lists hide drafts, so
- * one that is not listed is read.
+ * The id of the node of an entry on the portal, found by uuid; null where there is none. Lists hide drafts, so one that is
+ * not listed is read.
  */
 export const nidOnPortal = async (
   portal: Portal,
@@ -131,7 +131,7 @@ export const nidOnPortal = async (
   return node !== null && sameUuid(node.uuid, entry.uuid) ? node.nid : null;
 };
 
-/** How far beyond the highest listed id nodes are searched for that lists hide. */
+/** How far beyond the highest listed id hidden nodes are searched for. */
 const hiddenBeyond = 50;
 
 /** After an interrupted create: lists may hide the node, or the portal ignores uuids, so the ids above the mark are read. */

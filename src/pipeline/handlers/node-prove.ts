@@ -32,8 +32,8 @@ interface ProvenNode {
 
 /**
  * Proves that a node holds what is wanted; `node` as it was read after the last write, null to read it now. One that was
- * changed on the portal since we wrote it is written again, once. After a write of this job a difference is the portal's
- * doing: a field without which the node would be wrong fails, any other one is remembered and reported as a warning.
+ * changed on the portal since our last write is restored, once. After a write of this job a difference is the portal's: an
+ * essential field fails, any other one is remembered and reported as a warning.
  * @throws VerifyFailedError, PortalGoneError when the node is gone or not ours
  */
 export const proveNode = async (
@@ -63,8 +63,8 @@ export const proveNode = async (
 };
 
 /**
- * Portals with an editing form take one more item of a field with each write. Writes such fields again as long as that
- * adds items, and returns the node as it is then.
+ * Portals with an editing form accept one more item of a field with each write. Repeats the write while that adds items, and
+ * returns the node as it is then.
  */
 const growItems = async ({ item, portal }: NodeTarget, wish: NodeWish, read: PortalNode): Promise<PortalNode> => {
   if (!isWrittenBy(item) || (await portal.dialectInUse(item.signal)) !== 'form') return read;
@@ -102,13 +102,13 @@ const readOurs = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry):
   );
 };
 
-/** What a look at a node found: the fields that differ, and those that are left as edited. */
+/** A node that was read: the fields that differ, and those that stay as edited. */
 interface Looked extends ProvenNode {
   wrong: readonly string[];
   kept: ReadonlySet<string>;
 }
 
-/** The entry with what the node is seen to hold. @throws VerifyFailedError for fields without which it would be wrong */
+/** The entry with what the node holds. @throws VerifyFailedError where an essential field differs */
 const settled = async (
   target: NodeTarget,
   wish: NodeWish,
@@ -126,7 +126,7 @@ const settled = async (
   );
   const notHeld = Object.fromEntries([...stillKnown, ...wrong.map((field) => [field, got(field)])]);
   const now = Object.entries(baselineOf(wish.fields, node)).filter(([field]) => !kept.has(field));
-  // Of fields that others edited, what it held before that.
+  // Of fields that others edited, the baseline from before the edit.
   const before = Object.entries(entry.baseline ?? {}).filter(([field]) => kept.has(field));
   return {
     node,
@@ -187,11 +187,11 @@ const verifyFile = async (state: ResourceState, node: PortalNode): Promise<void>
   });
 };
 
-/** Looks at the size of the table; a portal may show it with some delay. */
+/** Verifies the size of the table; a portal may report it with some delay. */
 const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<number | null> => {
   const { table, target, entry } = state;
   if (entry.datastore !== 'imported') return null;
-  // The rows of a file that did not have to be fetched again were proven before.
+  // Rows of a file that was not fetched again are proven already.
   if (!table) return entry.rows;
   let lines: number[] = [];
   const dropped = async (): Promise<number> => {

@@ -1,4 +1,4 @@
-// Creating or updating the node of a dataset or resource, with effect once: intent first, look before repeating.
+// Creates or updates the node of a dataset or resource, exactly once: the intent first, and a look before a repeat.
 import { countItems, missingFields } from '../../dataset-api/compare.ts';
 import { PortalBusyError, PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
 import type { Intent, LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
@@ -26,16 +26,15 @@ import { withTerms } from './terms.ts';
 export interface WriteMore {
   /** Fields that are no part of the wish's fingerprint; given the node as it is (null: a new one), null where nothing need be written. */
   also?: (node: PortalNode | null) => NodeFields | null;
-  /** True: the node is checked although the ledger knows nothing against it. */
+  /** True: the node is checked although the ledger says that it is verified. */
   isDoubted?: boolean;
-  /** What only a new node is created with. */
+  /** Fields that only a new node gets. */
   atCreation?: NodeFields;
 }
 
 /**
- * Makes the portal hold the node and returns the ledger entry with its nid. Before anything is written the node is proved
- * ours; one that is not, or is gone, is created again. An entry with `metadataFingerprint` null says that the fields are not
- * verified yet.
+ * Makes the portal hold the node and returns the ledger entry with its nid. A node is proved ours before it is written; one
+ * that is not, or is gone, is recreated. `metadataFingerprint` null means that the fields are not verified yet.
  */
 export const writeNode = async (
   target: NodeTarget,
@@ -58,7 +57,7 @@ export const writeNode = async (
   }
 };
 
-/** True where the ledger proves that the node on the portal is verified and unchanged since. */
+/** True where the ledger says that the node is verified, and nothing suggests a change since. */
 const isSettled = (wish: NodeWish, entry: LedgerEntry, row: NodeRow | null, { also, isDoubted }: WriteMore): boolean =>
   entry.metadataFingerprint === wish.fingerprint &&
   entry.removed === null &&
@@ -96,7 +95,7 @@ const createNode = async (
   const { item, ledger, portal } = target;
   const marker = markerOf(wish);
   await refusePublishing(target, wish);
-  // A published node with our uuid shows in the list of an entity portal; elsewhere remember how far the ids went.
+  // Entity portals list a published node by our uuid; elsewhere the highest id shows where to search after a kill.
   const listed = wish.published && (await portal.dialectInUse(item.signal)) === 'entity';
   const highestNid = listed ? '' : await portal.highestNid(item.signal);
   return withTerms(target, wish, (fields) =>
@@ -128,7 +127,7 @@ const createNode = async (
   );
 };
 
-/** Portals with an editing form publish whatever they create, so a draft would be seen by everybody. @throws PortalRefusedError */
+/** Portals with an editing form publish whatever they create, so a draft would be public. @throws PortalRefusedError */
 const refusePublishing = async ({ item, portal }: NodeTarget, wish: NodeWish): Promise<void> => {
   if (wish.published || (await portal.dialectInUse(item.signal)) === 'entity') return;
   throw new PortalRefusedError(
@@ -138,7 +137,7 @@ const refusePublishing = async ({ item, portal }: NodeTarget, wish: NodeWish): P
   );
 };
 
-/** The portal holds the node, whatever the ledger has lost; after an interrupted create it is our own. */
+/** Adopts a node that the portal holds and the ledger does not name; after an interrupted create it is our own. */
 const adopt = async (
   target: NodeTarget,
   wish: NodeWish,
@@ -180,19 +179,19 @@ const settleNode = async (
   return settled;
 };
 
-/** Undoes the mark of an orphan that is wanted again. */
+/** Removes the mark of an orphan that is wanted again. */
 const noOrphan = { field_orphan: { und: [{ value: '0' }] } };
 
 const sentOf = (wish: NodeWish): SentNode => ({ title: wish.title, published: wish.published, fields: wish.fields });
 
-/** What of a node's edits is to stay, and what is overwritten. */
+/** Which edits of a node stay, and which are overwritten. */
 interface Edits {
   kept: ReadonlySet<string>;
   edited: string[];
   sent: SentNode | null;
 }
 
-/** Fields that were edited on the portal, and those of them that are to stay so. @throws DriftError when the item is to be held */
+/** Fields that were edited on the portal, and those of them that stay. @throws DriftError when the item is held */
 export const editsOf = async (
   target: NodeTarget,
   wish: NodeWish,
@@ -201,7 +200,7 @@ export const editsOf = async (
 ): Promise<Edits> => {
   const { item, ledger, portal, onDrift } = target;
   const sent = await ledger.sentFor(item.portal, wish.key);
-  // What was taken down differs by our own doing.
+  // A removed node differs by our own write.
   if (entry.removed !== null || sent === null) return { kept: new Set(), edited: [], sent };
   const known = await portal.terms.resolve(sent.fields);
   const isKept = onDrift === 'keep';
@@ -216,7 +215,7 @@ export const editsOf = async (
   return { kept: new Set(isKept ? fields : []), edited: fields, sent };
 };
 
-/** What counts as sent after a write that left some fields alone: of those, what was sent before. */
+/** What counts as sent after a write that kept some fields: of those, what was sent before. */
 const sentKeeping = (wish: NodeWish, kept: ReadonlySet<string>, before: SentNode | null): SentNode => {
   const sent = sentOf(wish);
   if (!before || kept.size === 0) return sent;
@@ -255,7 +254,7 @@ const updateNode = async (
   if (intent) await item.note('an interrupted update had not taken effect: updating again');
   const { fields, fresh } = await resolveAt(portal, wish, before);
   const wished = { ...wish, fields };
-  // The marker vouches for terms whose ids are not known, unless they were edited since: portals carry a log on to later revisions.
+  // The marker vouches for terms of unknown ids, unless they were edited since: portals copy a log to later revisions.
   const isEdited = entry.metadataFingerprint === wish.fingerprint && changedBaseline(entry, fields, before).length > 0;
   const isVouched = before.log === marker || fresh.length === 0;
   const isWanted = (name: string): boolean =>
@@ -287,7 +286,7 @@ const updateNode = async (
 
 const isEmptyField = (value: unknown): boolean => value === undefined || (countItems(value) ?? 0) === 0;
 
-/** Terms are only sent when they differ: each is a reference that the portal stores again. */
+/** Terms are sent only when they differ: the portal stores each reference anew. */
 const unchangedTermsOut = (fields: NodeFields, node: PortalNode): NodeFields =>
   Object.fromEntries(
     Object.entries(fields).filter(

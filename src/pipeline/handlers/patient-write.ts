@@ -1,4 +1,4 @@
-// Writes of nodes that the portal's database may undo: sent again, also after removing references that stop them.
+// Writes of nodes that the portal's database may undo: they are repeated, also after removing references that stop them.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalBusyError, PortalConflictError } from '../../model/errors.ts';
 import {
@@ -11,21 +11,21 @@ import {
 import { linkedNids, nidsIn } from '../compare/node.ts';
 import type { NodeTarget } from './node-locate.ts';
 
-/** Most tries of a write that the portal's database does not take beside others. */
+/** Most tries of a write that a deadlock or lock wait undoes. */
 const busyTries = 10;
 
-/** A write of a node that may have to be sent again. */
+/** A write that may have to be repeated. */
 interface PatientWrite {
   write: () => Promise<string>;
-  /** The node, where the write was done nevertheless. */
+  /** Node id where the write took effect nevertheless, else null. */
   look: () => Promise<string | null>;
-  /** Node ids of resources that are saved along. */
+  /** Node ids of the resources that are saved with it. */
   resources: readonly string[];
 }
 
 /**
- * Sends a write again that a deadlock or lock wait undid, after a look whether it was done nevertheless; once more after
- * references were removed that stopped it. A conflict names the node that was made.
+ * Repeats a write that a deadlock or lock wait undid, after a look whether it took effect nevertheless; and once after removing
+ * references that stopped it. A conflict names the node that was created.
  */
 export const retryWhileBusy = async (target: NodeTarget, { write, look, resources }: PatientWrite): Promise<string> => {
   const { item } = target;
@@ -61,7 +61,7 @@ export const updatePatiently = async (
       await target.portal.nodes.update(node.nid, changes, signal, node);
       return node.nid;
     },
-    look: async () => null, // a database that undid the update is asked again: the same update twice is one
+    look: async () => null, // repeating an update is harmless
     resources: [...new Set(listed)],
   });
 };

@@ -1,4 +1,4 @@
-// Job kind `prove`: after everything was sent, proves that tables are whole, many by one request, and repairs those that are not.
+// Job kind `prove`: after everything was sent, verifies that tables are complete, many by one request, and imports others again.
 import { type DatastoreNumbers, datastoreState } from '../../dataset-api/datastore-status.ts';
 import { reasonOf } from '../../model/errors.ts';
 import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
@@ -9,11 +9,10 @@ import { eachAtOnce } from '../../util/concurrency.ts';
 import { hasShape } from '../compare/prove.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { formerWith } from './guard-table.ts';
-import { type Item, noteFound, workLost } from './item.ts';
-import { ItemRunner } from './item-runner.ts';
+import { type Item, ItemRunner, noteFound, workLost } from './item.ts';
 import { publishResource } from './resource.ts';
 
-/** Resources whose tables are proven by one job: as many as one request counts. */
+/** Tables that one job proves: as many as one request counts. */
 export const tablesAJob = 20;
 
 /** States that are requested at once. */
@@ -40,14 +39,14 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   },
 });
 
-/** What the portal reports of one table; `size` is undefined where it does not count, `state` null where states need not be asked. */
+/** What the portal reports of a table; `size` is undefined where it does not count, `state` null where it was not requested. */
 interface SeenTable {
   unproven: Unproven;
   size: TableSize | null | undefined;
   state: DatastoreNumbers | null;
 }
 
-/** Counts all tables by one request, and requests the states where those of others may have been lost. */
+/** Counts all tables by one request, and requests their states where portals may lose them. */
 const proveTables = async (
   deps: HandlerDeps,
   runId: string,

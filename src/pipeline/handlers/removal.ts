@@ -1,4 +1,4 @@
-// Removes a node: orphaned, unpublished or deleted. Each way may be killed at any line and repeated.
+// Removes a node: orphaned, unpublished or deleted. Each way survives a kill at any line and can be repeated.
 import { PortalGoneError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
@@ -12,8 +12,7 @@ import { updatePatiently } from './patient-write.ts';
 const actionOf: Record<RemovalMode, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
 
 /**
- * Takes the node of an entry down and returns the entry that remembers it. A node that is gone already, or is not ours any
- * more, is left alone.
+ * Removes the node of an entry and returns the entry that records that. A node that is gone or no longer ours is left alone.
  */
 export const removeNode = async (
   deps: HandlerDeps,

@@ -18,10 +18,13 @@ import { formerWith, guardTable, isGuarded, provenVersion } from './guard-table.
 import { verifyResource } from './node-prove.ts';
 import { writeNode } from './node-write.ts';
 import { removeLostReferences } from './patient-write.ts';
-import { fetchAddress, fetchSource, forgetFetched, prepareSource } from './prepare-source.ts';
 import {
+  fetchAddress,
+  fetchSource,
+  forgetFetched,
   importsRows,
   isHere,
+  prepareSource,
   type ResourceState,
   type ResourceStep,
   sentFile,
@@ -53,7 +56,7 @@ export const resourceSteps: readonly ResourceStep[] = [
 /** The node of a resource's wish. */
 export const nodeWishOf = ({ wish }: Pick<ResourceState, 'wish'>): NodeWish => nodeOf('resource', wish);
 
-/** What a new node is created with besides: the reference to its dataset, where that is written from this side. */
+/** What else a new node is created with: the reference to its dataset, where resources refer to it. */
 export const atCreation = ({ datasetNid }: Pick<ResourceState, 'datasetNid'>) =>
   datasetNid === null ? {} : { atCreation: { field_dataset_ref: { und: [{ target_id: datasetNid }] } } };
 
@@ -87,7 +90,7 @@ const node = async (state: ResourceState): Promise<void> => {
 };
 
 function needsAttach(state: ResourceState): boolean {
-  // A node that had to be recreated needs the file although its address gives the published version.
+  // A recreated node needs the file although its address serves the published version.
   if (state.wish.source.kind === 'url') return state.entry.file === null;
   const sent = sentFile(state);
   return sent !== null && state.entry.file?.sha256 !== sent.source.sha256;
@@ -135,14 +138,14 @@ const attach = async (state: ResourceState): Promise<void> => {
   );
 };
 
-/** A fresh node has no file; of an older one the ledger knows it, unless what it knew was found wrong. */
+/** The file of the node before the attach: a new node has none, that of an older one is in the ledger, unless it was wrong. */
 const fidBefore = async ({ entry, node: read, target }: ResourceState): Promise<string | null> => {
   if (entry.file) return entry.file.fid;
   if (target.item.actions.includes('created') || target.item.actions.includes('recreated')) return null;
   return fileOf(read ?? (await target.portal.nodes.read(entry.nid ?? '', target.item.signal)))?.fid ?? null;
 };
 
-/** The file of the node, if it is another one than before the attach and has the size of what was sent. */
+/** The file of the node, if it differs from the one before the attach and has the size of what was sent. */
 const arrivedFile = async (
   { target }: ResourceState,
   intent: Extract<Intent, { action: 'attach' }>,
@@ -167,7 +170,7 @@ const attachHappened = async (
   return true;
 };
 
-/** What was sent (of a streamed file: what is on disk now) must be what was fingerprinted; otherwise what arrived is unknown. */
+/** What was sent (of a streamed file: what is on disk now) must match the fingerprint; otherwise what arrived is unknown. */
 const refuseIfMoved = async (state: ResourceState, { source }: SentFile, sha256: string): Promise<void> => {
   if (sha256 === source.sha256) return;
   const unknown = { ...state.entry, file: null, datastore: 'pending', live: false } as const;
@@ -196,7 +199,7 @@ const settleAttach = async (state: ResourceState, sent: SentFile, fid: string): 
   await deps.ledger.settle(item.portal, state.entry);
 };
 
-/** Other steps may give the same bytes: nothing was sent then, and only where they came from is noted. */
+/** Another recipe may give the same bytes: nothing was sent then, and only their origin is recorded. */
 const withOrigin = (file: PortalFile, sent: SentFile | null): PortalFile => {
   if (!sent || sent.source.sha256 !== file.sha256) return file;
   const { from: _from, ...plain } = file;
@@ -205,7 +208,7 @@ const withOrigin = (file: PortalFile, sent: SentFile | null): PortalFile => {
 
 const record = async (state: ResourceState): Promise<void> => {
   const { item } = state.target;
-  // Its table is proven later, together with others.
+  // The table is proven later, together with others.
   const isOpen = state.entry.datastore === 'pending';
   const good = await keepGoodFile(state);
   const sent = sentFile(state);
@@ -216,7 +219,7 @@ const record = async (state: ResourceState): Promise<void> => {
     title: state.wish.title,
     source: state.source ?? state.entry.source,
     file: state.entry.file && withOrigin(state.entry.file, sent),
-    // What is not fetched again is not made again either.
+    // A file that was not fetched again was not prepared again either.
     rejected: sent ? (state.prepared?.rejected ?? null) : state.entry.rejected,
     mended: sent ? (state.prepared?.mended ?? []) : state.entry.mended,
     sourcePath: sourcePathOf(state.wish.source),
@@ -224,7 +227,7 @@ const record = async (state: ResourceState): Promise<void> => {
     live: state.wish.published && !isOpen,
     stale: false,
     reason: null,
-    // A change of its description is nothing new of a table.
+    // A new description is no new data.
     ...(isLate(state.entry) && version === state.entry.version && !isOpen ? lateness(state.entry) : {}),
     ...(isOpen ? {} : { good, version, refused: null }),
     runId: item.runId,

@@ -9,9 +9,9 @@ import { againBecause, isRefused, refuseFile, restoreLastGood } from './fall-bac
 import { versionsToReport } from './guard-table.ts';
 import { type Item, noteFound, outcomeOf, workLost } from './item.ts';
 import { recreateNode, takenBack } from './node-write.ts';
-import { removePrepared } from './prepare-source.ts';
 import { removeNode } from './removal.ts';
 import type { ResourceState, ResourceStep } from './resource-state.ts';
+import { removePrepared } from './resource-state.ts';
 import { atCreation, nodeWishOf, resourceSteps } from './resource-steps.ts';
 
 /** How a resource is published. */
@@ -24,7 +24,7 @@ interface ResourceMode {
   isNewDataset: boolean;
 }
 
-/** Publishes a resource, or takes it down; ends its item unless its table is still to be proven. */
+/** Publishes or removes a resource; ends its item unless its table is still to be proven. */
 export const publishResource = async (deps: HandlerDeps, item: Item, mode: ResourceMode): Promise<void> => {
   if (item.unproven && !mode.provesNow) return;
   const { state, removal } = await openState(deps, item, mode);
@@ -48,7 +48,7 @@ const takeDown = async (state: ResourceState, how: RemovalMode): Promise<void> =
   await state.target.item.end(entry, { outcome: 'done', reason: null });
 };
 
-/** All steps; a file that the portal cannot import gives way to the last good one, and the entry holds the reason. */
+/** Runs all steps; a file that the portal cannot import is replaced by the last good one, and the entry holds the reason. */
 const publish = async (state: ResourceState): Promise<void> => {
   try {
     await runSteps(state);
@@ -59,7 +59,7 @@ const publish = async (state: ResourceState): Promise<void> => {
   if (isRefused(state)) await restoreLastGood(state, runNamed);
 };
 
-/** A node that was created for a file which the portal does not take goes again: nothing would ever fill it. False for another failure. */
+/** Deletes a node that was created for a file which the portal refuses: it would stay empty. False for another failure. */
 const removeUnfilled = async (state: ResourceState, error: unknown): Promise<boolean> => {
   const { deps, target, entry, source, wish } = state;
   const { item } = target;
@@ -132,7 +132,7 @@ const openState = async (
   return { state, removal };
 };
 
-/** A node that vanished meanwhile is created again once; the steps that follow then see an empty node. */
+/** Recreates a node that vanished, once; the steps up to this one run again on the empty node. */
 const runStep = async (run: (state: ResourceState) => Promise<void>, state: ResourceState): Promise<void> => {
   try {
     await run(state);

@@ -1,5 +1,4 @@
-// Checks before a run writes: whether the portal is the one that the ledger describes, and whether the items of a stored plan have changed.
-
+// Checks before a run writes: whether the portal is the one in the ledger, and whether items of a stored plan have changed.
 import { HeldError, PlanMovedError, reasonOf } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
 import { isBelow } from '../../model/key.ts';
@@ -16,7 +15,7 @@ import { nidOnPortal } from './node-locate.ts';
 
 type PlanItem = PlanFile['items'][number];
 
-/** Items with actions whose pins do not hold any more, with what moved. An item that is as planned already has not moved. */
+/** Items of the plan that have changed since, with the reason. One that is already as planned has not changed. */
 export const movedItems = async (
   portal: Portal,
   pins: PlanFile,
@@ -43,7 +42,7 @@ export const movedItems = async (
   return new Map(all);
 };
 
-/** A plan that is applied a second time, or was interrupted: what it asks of the item is there. */
+/** True where a plan is applied again after it was done or interrupted: the item is as planned. */
 const isDone = (pin: PlanItem, now: PlanItem): boolean =>
   now.actions.length === 0 &&
   now.metadata === pin.metadata &&
@@ -71,7 +70,7 @@ interface Pinned {
   known: Remembered;
 }
 
-/** `vid` is the revision the plan was made for; a node created since under our uuid moved as well. */
+/** How a node changed since the plan: another revision, or a new node under our uuid. */
 const nodeMoved = async (portal: Portal, pinned: Pinned, signal: AbortSignal): Promise<string | null> => {
   const { pin } = pinned;
   const listed = await portal.findByUuid(pin.uuid, signal);
@@ -99,7 +98,7 @@ const isOursUnchanged = async (
   return unlikeProven(entry, sent, await portal.nodes.read(entry.nid ?? '', signal)).length === 0;
 };
 
-/** Resources cannot go below a dataset that is not created. */
+/** Refuses resources of a dataset that will not be created. */
 const refuseOrphans = (pinned: PlanItem[], moved: ReadonlyMap<string, Reason>): Map<string, Reason> => {
   const all = new Map(moved);
   for (const parent of pinned) {
@@ -118,16 +117,16 @@ const planMoved = (key: string, what: string): Reason =>
     }),
   );
 
-/** Nodes that are searched for, in one list request: some of all, and the newest, which go first when a portal is set back. */
+/** Nodes that are looked up in one list request: a sample, and the newest, which vanish first when a portal is restored. */
 const sampled = 16;
 const newest = 4;
 
-/** Nodes that have to be gone before a run is held; fewer are taken for deleted one by one, and recreated. */
+/** A run is held when at least so many nodes are gone; fewer count as deleted one by one, and are recreated. */
 const leastGone = 3;
 
 /**
- * Looks for some of the nodes that the ledger names. Returns whether some are gone, so that the others have to be searched for
- * as well; where the portal was set back, what was learned of its terms is learned again, because their ids are used again.
+ * Looks up some nodes of the ledger. Returns whether any are gone, so that the others must be looked up as well. Where the
+ * portal was restored, its terms are learned again, because their ids are reused.
  * @throws HeldError where most of them are gone, unless missing ones are to be created
  */
 export const refuseOtherPortal = async (
@@ -166,7 +165,7 @@ export const refuseOtherPortal = async (
 const mostOf = (sample: readonly IndexedEntry[], gone: readonly IndexedEntry[]): boolean =>
   sample.filter((entry) => gone.includes(entry)).length > sample.length / 2;
 
-/** True where a number of ours is another node's or was not given yet; one that was merely deleted is never used again. */
+/** True where an id of ours belongs to another node or was not given yet; the id of a deleted node is never reused. */
 const isSetBack = async (portal: Portal, gone: readonly IndexedEntry[], signal: AbortSignal): Promise<boolean> => {
   if (gone.length === 0) return false;
   const highest = Math.max(...gone.map(({ nid }) => Number(nid)));
@@ -178,7 +177,7 @@ const isSetBack = async (portal: Portal, gone: readonly IndexedEntry[], signal: 
 const holdHint =
   'nothing was changed. If it is the same portal with other node ids, `sluice rebuild` finds what is there; if others published it, `sluice adopt`; if it is empty or a new one, `sluice publish --create-missing` creates everything';
 
-/** Those of the entries whose nodes the portal does not hold any more; a live one is in its lists. */
+/** Entries whose nodes are no longer on the portal; live ones are in its lists. */
 const goneOf = async (
   portal: Portal,
   entries: readonly IndexedEntry[],

@@ -1,4 +1,4 @@
-// Makes the planned work of a run: wishes x ledger, with the files as they are now.
+// Plans a run and stores its work, page by page.
 import { HeldError } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
 import { isBelow, parentKey } from '../../model/key.ts';
@@ -21,8 +21,9 @@ import { movedItems, refuseOtherPortal } from './run-checks.ts';
 import { skippedWork, sourceWork, WorkBuilder } from './run-work.ts';
 
 /**
- * Gathers, plans, and writes the work of the run down page by page. Touches nothing else but what the comparison itself
- * teaches: renames, and since when something is missing. Throws {@link HeldError} when the guard holds the run.
+ * Gathers, plans, and stores the work of the run page by page. Otherwise it only records what the comparison shows: renames,
+ * and since when something is missing.
+ * @throws HeldError when the guard holds the run
  */
 export const planRun = async (deps: HandlerDeps, request: RunData, signal: AbortSignal): Promise<PlannedCounts> => {
   if (request.remove) return planRemoval(deps, request, request.remove, signal);
@@ -63,11 +64,11 @@ interface PlanningHow {
   gathered: Gathered;
   pins: PlanFile | null;
   isLimited: boolean;
-  /** Keys that a released run may take down; null for all. */
+  /** Keys that a released run may remove; null for all. */
   released: ReadonlySet<string> | null;
 }
 
-/** Plans page by page and writes the work of each down; nothing of it counts before the plan is ended. */
+/** Plans page by page and stores the work of each; nothing takes effect before the plan is ended. */
 const writePages = async (
   deps: HandlerDeps,
   request: RunData,
@@ -128,7 +129,7 @@ const writePages = async (
   return { plan, writer, hasWork };
 };
 
-/** Looks at what pages are made of, and forgets what was found wrong or is doubted. */
+/** Observes the wishes of a page, and clears from the ledger what was found wrong or is doubted. */
 const observer = async (
   deps: HandlerDeps,
   request: RunData,
@@ -155,8 +156,8 @@ const observer = async (
 };
 
 /**
- * A login takes a portal a while: it continues beside the planning, and so do the reads before the first create. Where the
- * portal is shared they might be one request too many, beside those of jobs elsewhere.
+ * Logs in and makes the reads before the first create while the plan is made, because a login takes a while. Not on a shared
+ * portal, where jobs of other workers may use all requests.
  */
 const meet = async (deps: HandlerDeps, name: string, signal: AbortSignal): Promise<void> => {
   if (await deps.isShared(name)) return;
@@ -165,7 +166,7 @@ const meet = async (deps: HandlerDeps, name: string, signal: AbortSignal): Promi
   await portal.dialectInUse(signal);
 };
 
-/** The jobs of a run that doubts what servers call unchanged must not ask them. */
+/** Makes jobs of a run that doubts "unchanged" replies fetch the files. */
 const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: KnownState): Promise<void> => {
   for (const key of seen.addresses?.keys() ?? []) {
     const entry = seen.entries.get(key);
@@ -174,7 +175,7 @@ const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: Know
   }
 };
 
-/** Writes down what the plan changes of tables: broken ones, refused ones that are retried, and decisions about held ones. */
+/** Records changes of tables: broken ones, refused ones that are retried, and decisions on held ones. */
 const learnOfTables = async (
   deps: HandlerDeps,
   request: RunData,
@@ -185,7 +186,7 @@ const learnOfTables = async (
   for (const wish of wishes.flatMap(({ resources }) => resources)) {
     const entry = entries.get(wish.key);
     if (!entry) continue;
-    // A table that is not as it was imported is recreated by the job of its resource.
+    // A table that changed since its import is imported again by the job of its resource.
     const found = known.tables?.has(wish.key) ? { ...entry, datastore: 'pending' as const } : entry;
     const learned = withDecision(
       isRetried(found, wish, request) ? { ...found, refused: null } : found,
@@ -200,19 +201,19 @@ const learnOfTables = async (
   return { ...known, entries };
 };
 
-/** What a portal could not import is retried by request, or by dropping it again; a held table waits for its decision. */
+/** A file that could not be imported is retried on request, or when it is dropped again; a held table waits for a decision. */
 const isRetried = ({ refused }: LedgerEntry, { source }: ResourceWish, { why }: RunData): boolean =>
   refused !== null &&
   refused.guard === undefined &&
   (why === 'retry' || (source.kind === 'file' && source.claim !== undefined));
 
-/** Asked for, or the last comparison with the portal's own listing is too long ago. */
+/** True on request, or when the last comparison with the portal's listing is too old. */
 const needsRefresh = async (deps: HandlerDeps, request: RunData): Promise<boolean> =>
   request.refresh ||
   request.createMissing ||
   isStale(await deps.ledger.refreshedAt(request), deps.settings.refreshAfterMs(request.portal));
 
-/** Holds a run that the guard does not let go; one that does go answers any held before it. */
+/** Holds a run beyond the limits of the guard; one that passes replaces any that was held before. */
 const passGuard = async (
   deps: HandlerDeps,
   request: RunData,
@@ -241,7 +242,7 @@ const passGuard = async (
   if (!isLimited && request.release === null && request.plan === null) await deps.plans.forgetHeld(request);
 };
 
-/** Writes down what the comparison taught. */
+/** Records what the comparison found. */
 const learn = async (deps: HandlerDeps, { portal }: RunData, missing: Missing): Promise<void> => {
   for (const { from, to } of missing.renames) await deps.ledger.rename(portal, from, to);
   const missingSince = Date.now();
@@ -251,7 +252,7 @@ const learn = async (deps: HandlerDeps, { portal }: RunData, missing: Missing): 
   ]);
 };
 
-/** Takes one item down on purpose; a dataset with all its resources. */
+/** Plans the removal of one item on request; a dataset with all its resources. */
 const planRemoval = async (
   deps: HandlerDeps,
   request: RunData,
@@ -277,7 +278,7 @@ const hasActions = ({ actions, resources }: PlannedDataset): boolean =>
 const isPinned = (pins: PlanFile, key: string): boolean =>
   pins.items.some((item) => item.key === key && item.actions.length > 0);
 
-/** A plan file allows exactly its own actions: items it does not name with an action, and moved ones, have nothing to do. */
+/** Limits a dataset to the actions of a plan file: items without an action there, and changed ones, have no work. */
 const pinned = (planned: PlannedDataset, pins: PlanFile, moved: ReadonlyMap<string, Reason>): PlannedDataset => {
   const allow = <T extends PlannedItem>(item: T): T =>
     isPinned(pins, item.key) && !moved.has(item.key) ? item : { ...item, actions: [], why: null };

@@ -21,7 +21,7 @@ import { itemOfEntry, outcomeOf } from './item.ts';
 interface WorkOptions {
   request: RunData;
   onDrift: OnDrift;
-  /** True for a run that does a stored plan: a dataset without planned actions is not written, whatever it wishes now. */
+  /** True for a run of a stored plan: a dataset without planned actions is not written, whatever is wanted now. */
   pinned: boolean;
 }
 
@@ -32,7 +32,7 @@ export class WorkBuilder {
   readonly #onDrift: OnDrift;
   readonly #pinned: boolean;
   readonly #createMissing: boolean;
-  /** Keys of the resources of each dataset in the order of the source, also of those that this run leaves alone. */
+  /** Keys of all resources of each dataset in the order of the source. */
   readonly #order: ReadonlyMap<string, readonly string[]>;
   readonly #below = new Map<string, LedgerEntry[]>();
 
@@ -78,7 +78,7 @@ export class WorkBuilder {
         ({ key, uuid }) => this.#known.entries.get(key)?.uuid || uuid,
       ),
       order: this.#orderOf(wish),
-      // What the listing no longer shows is checked, too.
+      // A node that is missing from the listing is checked as well.
       verify: planned.actions.includes('verify') || (nid !== null && planned.actions.includes('create')),
       frozen: this.#pinned && planned.actions.length === 0,
       refused: moved.get(wish.key) ?? null,
@@ -89,7 +89,7 @@ export class WorkBuilder {
     this.work.resources.push(...busy);
   }
 
-  /** What becomes of a dropped file that needs no job, or that was discarded; a held one waits. */
+  /** Settles a dropped file that needs no job, or that was discarded; a held one waits. */
   #settleClaim(wish: ResourceWish, isSame: boolean): void {
     const { key, source } = wish;
     if (source.kind !== 'file' || source.claim === undefined) return;
@@ -102,7 +102,7 @@ export class WorkBuilder {
     } else if (isSame) this.work.claims.push({ claim: source.claim, reason: refused?.reason ?? null });
   }
 
-  /** Lets datasets be searched for together: the first of as many as one list request holds looks for the others as well. */
+  /** Groups look-ups of datasets: the first of as many as one list request holds looks up the others as well. */
   joinLookups(): void {
     let first: DatasetWork | null = null;
     for (const dataset of this.work.datasets) {
@@ -112,7 +112,7 @@ export class WorkBuilder {
     }
   }
 
-  /** Adds what is to be taken down: resources below their dataset's job, whether that stays or goes. */
+  /** Adds removals: resources below the job of their dataset, whether that stays or goes. */
   remove(removals: Removal[]): void {
     for (const removal of removals.filter(({ kind }) => kind === 'resource')) {
       const datasetKey = parentKey(removal.key);
@@ -122,7 +122,7 @@ export class WorkBuilder {
     for (const removal of removals.filter(({ kind }) => kind === 'dataset')) this.#datasetFor(removal.key, removals);
   }
 
-  /** Adds items that a stored plan names and that cannot be done, where nothing else reports them. */
+  /** Adds refused items of a stored plan that nothing else reports. */
   refuse(moved: ReadonlyMap<string, Reason>): void {
     const handled = new Set([
       ...this.work.settled.map(({ key }) => key),
@@ -159,7 +159,7 @@ export class WorkBuilder {
     return dataset;
   }
 
-  /** Resources as the list of their dataset shall name them: by the source, then those that it does not name as they stand. */
+  /** Resources in the order for the list of their dataset: as in the source, then the others as listed. */
   #orderOf({ key, resources }: { key: string; resources: readonly { key: string }[] }): string[] {
     const named = this.#order.get(key) ?? resources.map((resource) => resource.key);
     const links = this.#known.entries.get(key)?.links ?? [];
@@ -194,14 +194,14 @@ export class WorkBuilder {
     const { key, uuid, title } = wish;
     const entry = this.#known.entries.get(key) ?? newEntry({ key, kind, uuid, title });
     if (reason) return itemOfEntry(entry, { outcome: 'held', reason });
-    // Its file is one that the portal could not import, or a held one: the good one of before is in its place.
+    // Its file could not be imported, or is held: the last good one is live.
     const standing =
       entry.refused?.isReplaced && !entry.live ? entry.refused.reason : isLate(entry) ? entry.reason : null;
     return itemOfEntry(entry, { outcome: standing ? outcomeOf(standing) : 'unchanged', reason: standing });
   }
 }
 
-/** What is left of a wish for a node that only is to be taken down, or whose dataset stays as it is. */
+/** The wish for a node that is only removed, or that stays as it is. */
 const bareWish = (entry: LedgerEntry): DatasetWork['wish'] => ({
   key: entry.key,
   uuid: entry.uuid,
@@ -211,7 +211,7 @@ const bareWish = (entry: LedgerEntry): DatasetWork['wish'] => ({
   metadataFingerprint: entry.metadataFingerprint ?? '',
 });
 
-/** What is known of dropped files before anything is planned: those that a newer one replaced, and those that are no wish. */
+/** Work for dropped files that were replaced by a newer one, or refused. */
 export const sourceWork = (request: RunData, { superseded, refused }: Gathered): RunWork => ({
   datasets: [],
   resources: [],
@@ -222,7 +222,7 @@ export const sourceWork = (request: RunData, { superseded, refused }: Gathered):
   ],
 });
 
-/** Reports faulty entries of the source; what they published before stays as it is. */
+/** Reports faulty entries of the source; what they published before stays. */
 export const skippedWork = async (
   { ledger }: HandlerDeps,
   { portal }: RunData,

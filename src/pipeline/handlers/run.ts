@@ -20,7 +20,7 @@ import { failedEntry, itemOfEntry, knownEntry, outcomeOf } from './item.ts';
 import { tablesAJob } from './prove.ts';
 import { planRun } from './run-plan.ts';
 
-/** Jobs that prove tables in a page of them. */
+/** Jobs in a page that prove tables. */
 const proofsAPage = 100;
 
 /** Returns the counts of the report; the report itself is kept with the run's record. */
@@ -34,7 +34,7 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
     if (!known) await deps.runs.close(report);
     const planned = await deps.runs.planned(runId);
     if (planned) {
-      // Files that cannot be moved now stay where they are; the next run takes them up.
+      // Files that cannot be moved now stay where they are; the next run takes them.
       await settleDrops(deps, job, report, planned).catch((error: unknown) =>
         job.note(`dropped files were not settled: ${reasonOf(error).message}`),
       );
@@ -105,7 +105,7 @@ const end = async (
 /** Items of a cancelled run that are ended at once. */
 const endedAtOnce = 50;
 
-/** Ends a run that was cancelled: its jobs leave the queue, those running after their step, and what they left is reported as not done. */
+/** Ends a cancelled run: its jobs leave the queue, running ones after their step, and open items are reported as cancelled. */
 const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredReport> => {
   const { runId, manifest } = job.data;
   const startedAt = await deps.runs.begin(runId, job.data);
@@ -122,16 +122,16 @@ const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Stored
   return end(deps, job, { startedAt, planned, reason });
 };
 
-/** How often jobs are checked that workers have, milliseconds. */
+/** How often running jobs are checked, milliseconds. */
 const workedMs = 100;
 
-/** Removes the jobs of pages that are not settled, and of the last one that is; true while workers have some of them. */
+/** Removes the jobs of open pages and of the last settled one; true while workers have some of them. */
 const removeJobs = async (deps: HandlerDeps, job: JobContext<'run'>, proofs: ProveData[][]): Promise<boolean> => {
   const datasets = await closePages(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
   return (await closePages(deps, job, 'proofs', async (index) => proofs[index] ?? null)) + datasets > 0;
 };
 
-/** Does the jobs of a kind page by page. */
+/** Runs the jobs of a kind page by page. */
 const workThrough = async (
   deps: HandlerDeps,
   job: JobContext<'run'>,
@@ -169,7 +169,7 @@ const closePages = async (
   }
 };
 
-/** The jobs of a page of the plan; null behind the last one. */
+/** The jobs of a page of the plan; null after the last one. */
 const datasetJobs = async (
   { runs }: HandlerDeps,
   { data }: JobContext<'run'>,
@@ -204,7 +204,7 @@ const reportOf = async (
   return items.end({ runId, manifest, portal, startedAt: iso(startedAt), endedAt: iso(Date.now()), ...asked, ...rest });
 };
 
-/** Ends the items of jobs that did not: their records were lost, or the engine failed them itself. */
+/** Ends the items of jobs that did not: their records were lost, or the queue failed them. */
 const endLost = async (
   deps: HandlerDeps,
   job: JobContext<'run'>,
@@ -241,14 +241,14 @@ const endItems = async (deps: HandlerDeps, job: JobContext<'run'>, key: string, 
   }
 };
 
-/** Keys of the items that a job works on. */
+/** Keys of the items of a job. */
 const itemsOf = async ({ runs }: HandlerDeps, child: DatasetData | ProveData): Promise<string[]> => {
   if (child.kind === 'prove') return child.keys;
   const work = await runs.datasetWork(child.runId, child.key);
   return [child.key, ...(work?.resources ?? [])];
 };
 
-/** Tells the inbox what became of the dropped files. */
+/** Reports the outcome of dropped files to the inbox. */
 const settleDrops = async (
   deps: HandlerDeps,
   job: JobContext<'run'>,
@@ -262,14 +262,14 @@ const settleDrops = async (
     if (kind === 'dataset' && reason) reasons.set(key, reason);
     const claim = dropped.get(key);
     if (claim === undefined) continue;
-    // Of an item that was not tried, the reason of its dataset decides what becomes of the file.
+    // For an item that was not tried, the reason of its dataset decides where the file goes.
     const own = reason?.code === 'dataset-failed' ? (reasons.get(parentKey(key)) ?? reason) : reason;
     claims.push({ claim, reason: own, ...(mended.length > 0 ? { mended } : {}) });
   }
   if (claims.length > 0) await deps.settleDrops(job.data, claims);
 };
 
-/** Tells people, keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
+/** Sends notices, removes the jobs, drops the run's work, opens the gate; every part may be repeated after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: StoredReport): Promise<void> => {
   await deps.notify(report, job.data);
   await removeJobs(deps, job, await proveJobs(deps, job));

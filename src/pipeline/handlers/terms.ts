@@ -1,5 +1,4 @@
-// Writes a node whose terms are given by name: each new term is created once, over all workers, and its id is
-// remembered.
+// Writes a node whose terms are given by name: each new term is created once, over all workers, and its id remembered.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalRefusedError } from '../../model/errors.ts';
 import type { NodeFields } from '../../model/wish.ts';
@@ -7,14 +6,14 @@ import type { ResolvedTerms } from '../../portal-client/terms.ts';
 import type { NodeWish } from '../compare/node.ts';
 import type { NodeTarget, WrittenNode } from './node-locate.ts';
 
-/** How often another job's node is checked that is just making the same term, milliseconds. */
+/** How often the node of another job that is creating the same term is checked, milliseconds. */
 const lookMs = 1000;
 
 type Write = (fields: NodeFields) => Promise<WrittenNode>;
 
 /**
- * Writes a node with the ids of its terms. Where a name has none yet, no other node that makes terms is written meanwhile,
- * and the node is read back at once: the order of its terms gives the new ids.
+ * Writes a node with the ids of its terms. Where a name has none yet, only this node creates terms meanwhile, and it is read
+ * back at once: the order of its terms gives the new ids.
  */
 export const withTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode> => {
   const { item, portal } = target;
@@ -32,7 +31,7 @@ export const withTerms = async (target: NodeTarget, wish: NodeWish, write: Write
 const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode> => {
   const { item, portal } = target;
   const { terms } = portal;
-  // A form finds terms by their names itself; two that make the same one at once would make it twice nevertheless.
+  // An editing form resolves names itself, but two writes at once would still create a term twice.
   const isForm = (await portal.dialectInUse(item.signal)) === 'form';
   const { fresh: unknown } = await terms.resolve(wish.fields, true);
   const topics = unknown.filter(({ vocabulary }) => vocabulary === 'dkan_topics').map(({ name }) => name);
@@ -52,8 +51,8 @@ const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Prom
 };
 
 /**
- * A portal that was restored lacks terms that were made since, and refuses their ids. Learns the ids of the terms of a
- * refused node again, and writes it once more; where that is refused as well, the ids were not at fault.
+ * A restored portal lacks terms that were created since, and refuses their ids. Learns the ids of a refused node's terms again
+ * and repeats the write; where that is refused as well, the ids were not at fault.
  */
 const makeLostTerms = async (
   target: NodeTarget,
@@ -76,7 +75,7 @@ const makeLostTerms = async (
   }
 };
 
-/** Learns what is known of the terms meanwhile, and waits while another node is being written that makes one of them. */
+/** Resolves terms again, and waits while another node is written that creates one of them. */
 const afterOtherMakers = async ({ item, portal }: NodeTarget, wish: NodeWish): Promise<ResolvedTerms> => {
   const { terms } = portal;
   await portal.surveyTerms(item.signal);
@@ -86,7 +85,7 @@ const afterOtherMakers = async ({ item, portal }: NodeTarget, wish: NodeWish): P
     if (!maker) return resolved;
     const row = await portal.findByUuid(maker.uuid, item.signal);
     const other = row && (await portal.nodes.read(row.nid, item.signal));
-    // It was killed right there: its node shows what it made.
+    // Where its job was killed, the node shows the terms that it created.
     const isToWaitFor = other === null || (await terms.learn([maker.term], other)).length > 0;
     if (isToWaitFor) await sleep(lookMs, undefined, { signal: item.signal });
     resolved = await terms.resolve(wish.fields, true);

@@ -5,7 +5,7 @@ import { decide } from '../../model/schedule-times.ts';
 import type { TriggerRecord } from '../../state/targets.ts';
 import type { HandlerDeps } from './deps.ts';
 
-/** Asks the run gate for a run, lets the trigger wait, or leaves the run out, as the schedule says; returns what it did. */
+/** Requests a run from the run gate, delays the trigger, or skips the run, by its schedule; returns what it did. */
 export const triggerHandler = (
   deps: Pick<HandlerDeps, 'requestRun' | 'holdTrigger' | 'triggered'>,
 ): Handler<'trigger'> => ({
@@ -31,7 +31,7 @@ export const triggerHandler = (
 
 const requestOf = ({ kind: _kind, schedule: _schedule, waited: _waited, ...request }: TriggerData) => request;
 
-/** Only what a schedule did is of interest later. */
+/** Records the trigger of a schedule. */
 const remember = async (
   deps: Pick<HandlerDeps, 'triggered'>,
   data: TriggerData,

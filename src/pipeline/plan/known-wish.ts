@@ -6,10 +6,10 @@ import { isTabular } from '../../model/recipe/recipe.ts';
 import { type DatasetWish, type ResourceSource, type ResourceWish, sentName } from '../../model/wish.ts';
 import { recipeOf } from '../../sources/gather/dataset-wish.ts';
 
-/** True when the wish wants rows in the datastore. */
+/** True where rows are to be imported into the datastore. */
 export const wantsImport = (wish: ResourceWish): boolean => wish.import === 'auto' && isTabular(sentName(wish));
 
-/** True when the file that the portal holds is what the source gives now, by the recipe as it is now. */
+/** True where the file on the portal was made from the present source by the present recipe. */
 export const isSent = (
   file: PortalFile | null | undefined,
   sha256: string,
@@ -20,19 +20,22 @@ export const isSent = (
   return file.from?.sha256 === sha256 && file.from.recipe === recipe.fingerprint;
 };
 
-/** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which may be known only when an address is fetched. */
+/**
+ * Fingerprint of how a file is published: metadata, import, recipe. Without its name, which may be known only once an address
+ * is fetched.
+ */
 export const importFingerprint = (wish: ResourceWish): string => {
   const wanted = [wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null];
   return hash('sha256', JSON.stringify(wanted));
 };
 
-/** Fingerprint of what a held table was judged by: its steps and limits. Other changes of the node are still published. */
+/** Fingerprint of what a table was held for: its recipe and limits. Other changes of the node are still published. */
 export const guardFingerprint = ({ recipe, guard }: Pick<ResourceWish, 'recipe' | 'guard'>): string =>
   hash('sha256', JSON.stringify([recipe?.fingerprint ?? null, guard ?? null]));
 
 /**
- * True when the portal could not import exactly this, or its guard holds it: the good file of before stands, or is on its
- * way back. Also when the portal did not take it at all: there is no node then.
+ * True where the portal could not import exactly this file, or its guard holds it: the last good file is live, or is being
+ * restored. Also where the portal did not accept it at all, so that there is no node.
  */
 export const isRefusedFile = (
   { refused, good, nid }: Pick<LedgerEntry, 'refused' | 'good' | 'nid'>,
@@ -45,13 +48,13 @@ export const isRefusedFile = (
   return refused.guard !== 'released' && refused.importFingerprint === guardFingerprint(wish);
 };
 
-/** True for a table whose guard misses something new: what the portal has is what its source gives. */
+/** True for a table whose guard expected new data: the portal holds what the source still serves. */
 export const isLate = ({ stale, reason, refused }: Pick<LedgerEntry, 'stale' | 'reason' | 'refused'>): boolean =>
   stale && reason?.code === 'held' && refused?.guard !== 'held' && refused?.guard !== 'released';
 
 /**
- * The wishes with the uuids that their nodes have: renamed and adopted nodes keep the one they were born with. A new item
- * under a key whose former node continues under another one gets a uuid of its own, so that it never takes that node over.
+ * The wishes with the uuids of their nodes: renamed and adopted nodes keep theirs. A new item under a key whose former node
+ * continues under another key gets a uuid of its own, so that it never takes that node over.
  * `owners` are the keys of all nodes of the target by uuid, see {@link ownersOf}.
  */
 export const withKnownUuids = (
@@ -72,7 +75,7 @@ export const withKnownUuids = (
   }));
 };
 
-/** The wishes with the names that were found out when their addresses were fetched. */
+/** The wishes with the file names that were learned when their addresses were fetched. */
 export const withKnownNames = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {
   const named = (wish: ResourceWish): ResourceWish => {
     const { source } = wish;
@@ -83,7 +86,7 @@ export const withKnownNames = (wishes: DatasetWish[], entries: ReadonlyMap<strin
   return wishes.map((wish) => ({ ...wish, resources: wish.resources.map(named) }));
 };
 
-/** The wish with the source that was found out. A name such as `.xlsx` may say that a table is to be made of it. */
+/** The wish with its resolved source. A name such as `.xlsx` may imply a recipe. */
 export const withSource = (wish: ResourceWish, source: ResourceSource): ResourceWish => {
   const recipe = wish.recipe ?? recipeOf(wish.reading ?? {}, source, wish.import);
   return { ...wish, source, ...(recipe === null ? {} : { recipe }) };

@@ -1,4 +1,5 @@
-// Items of the ledger that the manifest no longer names: renamed, in their grace period, or due for removal; and the guard of whole runs. Pure.
+// Items of the ledger that the manifest no longer names: renamed, in their grace period, or due for removal; and the guard
+// of whole runs. Pure.
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { parentKey } from '../../model/key.ts';
 import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
@@ -8,7 +9,7 @@ import type { Sparing } from '../../sources/gather/dataset-wish.ts';
 import type { GuardRules } from '../../sources/manifest/schema.ts';
 import type { KnownState } from './plan.ts';
 
-/** What is to be done about a missing item. */
+/** How a missing item is removed. */
 export interface Removal {
   key: string;
   kind: 'dataset' | 'resource';
@@ -22,19 +23,19 @@ export interface RemovalRules {
   /** Milliseconds an item must have been missing. */
   missingForMs: number;
   now: number;
-  /** Whether an item is there in the source but faulty. */
+  /** Whether an item exists in the source but is faulty. */
   spares?: Sparing;
 }
 
 /** What the comparison found. */
 export interface Missing {
   renames: Rename[];
-  /** Missing for the first time: the time is written down. */
+  /** Missing for the first time: the time is recorded. */
   newlyMissing: LedgerEntry[];
-  /** Wished again before they were taken down: the time is forgotten. */
+  /** Wanted again before they were removed: the time is cleared. */
   returned: LedgerEntry[];
   removals: Removal[];
-  /** Keys of what stays on the portal all the same. */
+  /** Keys of missing items that stay on the portal for now. */
   staying: string[];
 }
 
@@ -103,11 +104,11 @@ type Wish = DatasetWish | ResourceWish;
 
 /**
  * Pairs entries that no wish names with wishes that have no node, each at most once. The same uuid goes first, so that no
- * item takes the place that another one names as its own; then, within a dataset, the same content, the same address, and
+ * item takes over a node that another one names as its own; then, within a dataset, the same content, the same address, and
  * for wishes whose key is made of their address the same title, see {@link likenesses}. Addresses and titles count only
  * where one gone entry and one wish of the dataset have them. `wishes` has all resources of the datasets of those entries.
  */
-export const findRenames = (
+const findRenames = (
   gone: readonly LedgerEntry[],
   wishes: readonly DatasetWish[],
   { entries, sources, sent }: KnownItems,
@@ -136,7 +137,7 @@ export const findRenames = (
   return pairs.made;
 };
 
-/** What is known, as if the renames were written down already. */
+/** What is known, as if the renames had been recorded. */
 export const applyRenames = (known: KnownState, renames: readonly Rename[]): KnownState => {
   if (renames.length === 0) return known;
   const [entries, sent] = [new Map(known.entries), new Map(known.sent)];
@@ -224,7 +225,7 @@ class Pairs {
     this.#wishes = new Set(wishes);
   }
 
-  /** Pairs those that have a mark in common. */
+  /** Pairs entries and wishes that share a mark. */
   match(marksOfEntry: (entry: LedgerEntry) => string[], marksOfWish: (wish: Wish) => string[]): void {
     const byMark = Map.groupBy(
       [...this.#wishes].flatMap((wish) => marksOfWish(wish).map((mark) => ({ mark, wish }))),

@@ -27,20 +27,20 @@ export interface PlannedDataset extends PlannedItem {
   resources: PlannedItem[];
 }
 
-/** What an address gives, where it is not known to be what was published from it. */
+/** What an address serves, where that is not known to be the published version. */
 export interface AddressLook {
   /** True when it is certainly another version; false when only its bytes can decide. */
   isOther: boolean;
   /** 0 where unknown. */
   bytes: number;
   why: string;
-  /** What its server calls the version it gives now; null where that is unknown. */
+  /** Version that its server reports now; null where that is unknown. */
   version: string | null;
 }
 
 /** What is known apart from the wishes. */
 export interface KnownState {
-  /** Addresses of resources that were published before, by key, unless they give the published version. */
+  /** Addresses of published resources that may serve another version, by key. */
   addresses?: ReadonlyMap<string, AddressLook>;
   entries: ReadonlyMap<string, LedgerEntry>;
   /** The file of each resource as it is now, by key; null where it cannot be read (the job will report the reason). */
@@ -49,7 +49,7 @@ export interface KnownState {
   sent: ReadonlyMap<string, SentNode>;
   /** The portal's published nodes by uuid in lower case; null when it was not asked. */
   listed: ReadonlyMap<string, ListedNode> | null;
-  /** What is wrong with tables that were imported, by key, where the portal was asked. */
+  /** Faults of imported tables, by key, where the portal was asked. */
   tables?: ReadonlyMap<string, string>;
 }
 
@@ -73,7 +73,7 @@ const linkNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: Know
   if (links === null) return { actions: ['verify'], why: ['its list of resources is not verified'] };
   const wished = new Set(nids);
   const held = links.filter((nid) => wished.has(nid));
-  // One that has left the ledger's list is linked by the job of the dataset, which has work on it then.
+  // One that is missing from the ledger's list has work anyway, and the job of the dataset links it.
   if (held.join() === nids.filter((nid) => links.includes(nid)).join()) return null;
   return { actions: ['update'], why: ['the order of its resources changed'] };
 };
@@ -107,7 +107,7 @@ const planned = (
   };
 };
 
-/** An item that was taken down comes back by its status. */
+/** A removed item returns by its status. */
 const updateChanges = (
   sent: SentNode | null,
   wish: { title: string; published: boolean; fields: NodeFields },
@@ -177,7 +177,7 @@ const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
   };
 };
 
-/** What a plan was made for: the bytes of the source, and what is made of them. */
+/** What a plan is pinned to: the bytes of the source, and the recipe applied to them. */
 const plannedHash = (sha256: string, { recipe }: ResourceWish): string =>
   recipe ? hash('sha256', `${sha256}@${recipe.fingerprint}`) : sha256;
 
@@ -211,7 +211,7 @@ const fileNeed = (
 ): Need => {
   if (wish.source.kind === 'link' || wish.source.kind === 'api') return { actions: [], why: [] };
   const imports: PlannedAction[] = wantsImport(wish) ? ['import'] : [];
-  // A run leaves new files to their jobs; where one was checked and cannot be read, the plan says so.
+  // A run leaves new files to their jobs; one that was checked and is unreadable is reported in the plan.
   if (isNew) return { actions: ['attach', ...imports], why: isUnreadable ? [unread(wish, entry)] : [] };
   if (!source && isOfOtherAddress(wish, entry)) return { actions: ['fetch'], why: [otherAddress] };
   if (!source) return { actions: ['attach', ...imports], why: [unread(wish, entry)] };
@@ -226,7 +226,7 @@ const fileNeed = (
 };
 
 /** One field of an update; null stands for "nothing". `from` is undefined where it is not known what was sent before. */
-export interface FieldChange {
+interface FieldChange {
   field: string;
   from?: unknown;
   to: unknown;

@@ -10,7 +10,7 @@ import {
   type TableVersion,
 } from '../../model/table-history.ts';
 
-/** What a new version is held against. */
+/** What a new version is compared with. */
 interface GuardedBy {
   guard: TableGuard;
   live: LiveVersion;
@@ -18,17 +18,17 @@ interface GuardedBy {
   versions: readonly TableVersion[];
 }
 
-/** Why a new version must be held, a phrase for each limit; empty where it may go. */
+/** Why a new version must be held, a phrase for each limit; empty where it passes. */
 export const tableGuardFaults = (table: CheckedTable, { guard, live, versions }: GuardedBy): string[] => [
   ...rowFaults(table.rows, guard, versions),
   ...columnFaults(table.contents.slice(0, keptColumns), guard, columnsOf(live)),
   ...nullFaults(table, guard, live),
 ];
 
-/** So many rows may always come or go: the share says nothing of a handful. */
+/** So many rows may always come or go: a share means little for a handful. */
 const handful = 2;
 
-/** Steps are alike within this factor. */
+/** Steps within this factor are similar. */
 const tolerance = 1.5;
 
 const rowFaults = (rows: number, { rows: share }: TableGuard, versions: readonly TableVersion[]): string[] => {
@@ -45,7 +45,7 @@ const rowFaults = (rows: number, { rows: share }: TableGuard, versions: readonly
   return [`${change} (\`rows: ${percentOf(share)}\`)`];
 };
 
-/** True where a step like it has passed the guard before, and fell no lower: weekends, a new year, a table that grows. */
+/** True where a similar step has passed the guard before, and fell no lower: weekends, a new year, a growing table. */
 const isKnownStep = (from: number, to: number, versions: readonly TableVersion[]): boolean =>
   versions.some(({ rows, isGuarded }, index) => {
     const before = versions[index - 1]?.rows;
@@ -64,7 +64,7 @@ const columnFaults = (
   const then = byName(before);
   const lost = before.filter((column) => !now.has(nameOf(column)));
   const fresh = columns.filter((column) => !then.has(nameOf(column)));
-  // One that is in the place of a lost one was renamed.
+  // A new column in the place of a lost one was renamed.
   const renamed = new Map(lost.flatMap((column) => pairOf(column, { before, columns, fresh })));
   const gone = lost.filter(({ name }) => !renamed.has(name));
   const added = fresh.filter(({ name }) => ![...renamed.values()].includes(name));
@@ -108,7 +108,7 @@ const pairOf = (
 const isRetyped = (before: TableColumn['kind'], now: TableColumn['kind']): boolean =>
   before !== now && ![before, now].some((kind) => kind === 'mixed' || kind === 'empty');
 
-/** A loss of values is no chance beyond so many standard deviations of what a column with such a share of them holds. */
+/** Beyond so many standard deviations of its usual share of values, a loss is not chance. */
 const beyondChance = 3;
 
 const nullFaults = ({ rows, contents: columns }: CheckedTable, { nulls }: TableGuard, live: LiveVersion): string[] => {
@@ -117,7 +117,7 @@ const nullFaults = ({ rows, contents: columns }: CheckedTable, { nulls }: TableG
   return columnsOf(live).flatMap((column) => {
     const own = now.get(nameOf(column));
     const filled = 1 - column.empty / live.rows;
-    // As empty as a version that has passed is no news.
+    // No emptier than a version that has passed.
     const usual = Math.min(filled, (live.sparse?.[column.name] ?? 100) / 100);
     if (own === undefined) return [];
     const left = 1 - own.empty / rows;

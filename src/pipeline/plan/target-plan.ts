@@ -14,7 +14,7 @@ import { ownersOf, withKnownNames, withKnownUuids } from './known-wish.ts';
 import { applyRenames, findMissing, guardVerdict, type Missing, type Removal, type Rename } from './missing.ts';
 import { type KnownState, type PlannedDataset, type PlannedItem, planDataset, type Remembered } from './plan.ts';
 
-/** Items that are no longer named are taken down in pages of so many. */
+/** Removals in a page of the plan. */
 const removalsPerPage = 1000;
 
 /** What a target is planned with. */
@@ -24,18 +24,18 @@ export interface TargetPlanOptions {
   wishes: WishList;
   /** Keys that are planned; null for all. */
   only: readonly string[] | null;
-  /** True for a plan of some wishes only: it says nothing about what is missing. */
+  /** True for a plan of some wishes only, which cannot tell what is missing. */
   isLimited: boolean;
   /** True: everything is one page, because items are compared with each other. */
   isWhole: boolean;
   rules: Pick<Manifest, 'onMissing' | 'missingForMs' | 'guard'>;
-  /** Items that are there in the source but faulty: they are not missing. */
+  /** Items that exist in the source but are faulty: they are not missing. */
   spares: Sparing;
-  /** Counts only these items before the guard; without it all. */
+  /** Items that count for the guard; all by default. */
   isCounted?: (key: string) => boolean;
   /** Unix milliseconds. */
   now: number;
-  /** Looks at the files of wishes; those of new ones may be left to their jobs where `leavesNew`. */
+  /** Observes the files of wishes; with `leavesNew` it may leave those of new ones to their jobs. */
   observe: (wishes: DatasetWish[], known: Remembered, leavesNew: boolean) => Promise<KnownState>;
 }
 
@@ -44,7 +44,7 @@ export interface PlannedPage {
   /** The wishes with the uuids of their nodes; one for each of `datasets`. */
   wishes: DatasetWish[];
   datasets: PlannedDataset[];
-  /** What is taken down of the datasets of this page. */
+  /** Removals in the datasets of this page. */
   removals: Removal[];
   known: KnownState;
   /** Keys of all resources of each dataset in the order of the source, also of those that are not planned. */
@@ -88,13 +88,13 @@ export class TargetPlan {
     return new TargetPlan(options, index, options.isLimited ? nothingMissing : await missingOf(options, index));
   }
 
-  /** True where something is wanted that was never published. */
+  /** True where some wish was never published. */
   get hasNew(): boolean {
     for (const key of this.#options.wishes.keys) if (!this.index.has(key)) return true;
     return false;
   }
 
-  /** The parts of the plan: datasets as the source has them, then what is taken down of others. */
+  /** The parts of the plan: datasets in the order of the source, then removals in others. */
   async *pages(): AsyncGenerator<PlannedPage> {
     const { wishes, isWhole } = this.#options;
     const removals = Map.groupBy(this.missing.removals, ({ key }) => datasetOf(key));
@@ -118,7 +118,7 @@ export class TargetPlan {
     if (rest.length > 0) yield await this.#page([], rest);
   }
 
-  /** Why the guard holds the plan, or null; known when all pages were made. */
+  /** Why the guard holds the plan, or null; known after the last page. */
   get held(): string | null {
     const { wishes, rules, isCounted = () => true } = this.#options;
     let known = 0;
@@ -144,7 +144,7 @@ export class TargetPlan {
     return [...new Set(keys.flatMap((key) => this.#renames.get(key) ?? []))];
   }
 
-  /** What the ledger says of wishes, of what is taken down, and of all that is below the same datasets. */
+  /** Ledger entries of wishes and removals, and of everything below the same datasets. */
   async #remembered(wishes: DatasetWish[], removals: Removal[]): Promise<Remembered> {
     const { ledger, target } = this.#options;
     const own = keysOf(wishes);
@@ -165,7 +165,7 @@ export class TargetPlan {
 export const flatten = (datasets: PlannedDataset[]): PlannedItem[] =>
   datasets.flatMap(({ resources, ...dataset }) => [dataset, ...resources]);
 
-/** Items of the plan file: those of the wishes, then what is taken down. */
+/** Items of the plan file: those of the wishes, then removals. */
 export const planFileItems = (datasets: PlannedDataset[], removals: readonly Removal[]): PlanFile['items'] => [
   ...flatten(datasets).map((item) => ({ ...item, changes: item.changes.map((change) => ({ ...change })) })),
   ...removals.map(({ key, kind, how, entry }) => ({
@@ -212,7 +212,7 @@ export class PlanTotals {
 const keysOf = (wishes: readonly DatasetWish[]): string[] =>
   wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key);
 
-/** What the ledger knows and the source does not name, and what it names again. */
+/** What the ledger knows and the source no longer names, and what it names again. */
 const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, IndexedEntry>): Promise<Missing> => {
   const { ledger, target, wishes, rules, now } = options;
   const spares: Sparing = (key) => (wishes.keys.has(key) ? 'certain' : options.spares(key));
@@ -242,7 +242,7 @@ const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, 
   );
 };
 
-/** The datasets with wishes that may be what is gone, under another key; each with all its resources. */
+/** Datasets, each with all its resources, in which something that is gone may continue under another key. */
 const aroundGone = async (
   { wishes }: TargetPlanOptions,
   index: ReadonlyMap<string, IndexedEntry>,

@@ -31,7 +31,7 @@ it('a resumed proof says what it found before it takes the table for live', asyn
 
   const portal = {
     inNameOf: () => portal,
-    datastore: { tableSize: async () => ({ rows: 2, columns: 1 }) },
+    datastore: { tableSizes: async () => new Map([[wish.uuid, { rows: 2, columns: 1 }]]) },
   } as unknown as Portal;
   const deps = {
     ledger: ledger(),
