@@ -188,7 +188,7 @@ describe('export', () => {
     expect(text).not.toContain('published: false');
     expect(report.items.every(({ live, kind }) => live || kind === 'dataset')).toBe(true);
     expect(findingsIn(join(place.dir, 'public')).filter(({ code }) => code === 'draft')).toEqual([]);
-    const open = { portals: { local: { kind: 'remote', url: there.gateway.url, requestsPerSecond: 0 } } };
+    const open = { portals: { local: { kind: 'remote', url: there.gateway.url, requestsPerSecond: 0 } }, jobs: {} };
     const other = { place: makePlace(open) };
     const named = await exported({ ...there, ...other }, 'named');
     expect(named.counts).toEqual(report.counts);
