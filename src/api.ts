@@ -30,15 +30,15 @@ export interface SluiceOptions {
 
 /** Options of {@link publish}. */
 export interface PublishOptions extends SluiceOptions {
-  /** What to do with nodes that were edited on the portal. */
+  /** How to treat nodes that were edited on the portal. */
   onDrift?: OnDrift;
   /** Compare with the portal's own listing first. */
   refresh?: boolean;
 }
 
 /**
- * Publishes manifests, tables or folders, and resolves with the report of each run when it has ended, whatever became of
- * its items. @throws SluiceError when nothing could be run: a faulty manifest, no Redis, a portal that stays paused
+ * Publishes manifests, tables or folders, and resolves with the report of each run once it has ended, even if items
+ * failed. @throws SluiceError when nothing could run: a faulty manifest, no Redis, a portal that stays paused
  */
 export const publish = async (paths: string | string[], options: PublishOptions = {}): Promise<Report[]> => {
   const { onDrift, refresh } = options;
@@ -57,14 +57,14 @@ export const plan = async (
   return listOf(printed).map((each) => planFileSchema.parse(each));
 };
 
-/** Looks for faults in tables, manifests and configuration; with `portal` at that portal, too. Needs no Redis. */
+/** Checks tables, manifests and configuration, and with `portal` that portal. Needs no Redis. */
 export const check = async (paths: string | string[], options: SluiceOptions = {}): Promise<CheckedFiles> =>
-  // Made by the same program from its own type.
+  // Printed by this program from that type.
   (await printedBy(options, (common, io) => checkCommand(listOf(paths), common, io))) as CheckedFiles;
 
 const listOf = <T>(value: T | T[]): T[] => (Array.isArray(value) ? value : [value]);
 
-/** What a command prints with `--json`, parsed; its exit code says nothing that is not in there. */
+/** What a command prints with `--json`, parsed; its exit code adds nothing to that. */
 const printedBy = async (
   { cwd = process.cwd(), env = process.env, signal = new AbortController().signal, ...options }: SluiceOptions,
   run: (common: CommonOptions, io: Io) => Promise<number>,

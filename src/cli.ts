@@ -7,16 +7,16 @@ import { runProgram } from './commands/program.ts';
 import { TerminalLine } from './commands/terminal-line.ts';
 import { keepCompiled } from './util/installation.ts';
 
-// A service that runs for weeks beside others: collect garbage when the heap has grown by half, not later. (The size of
-// the young generation, which package.json and the first line ask for, keeps what a job leaves behind out of that heap.)
+// For a service that runs for weeks beside others: collect garbage once the heap has grown by half. (The size of the
+// young generation, set in package.json and in the first line, keeps short-lived objects of jobs out of that heap.)
 setFlagsFromString('--heap-growing-percent=50');
 
-// Commands start in half the time when what was compiled once is kept.
+// The compile cache halves the start-up time of commands.
 keepCompiled(process.env);
 
 const end = boundProcess((line) => warn(io, line), errorText);
 
-// A reader that has seen enough (`| head`) ends the output, not the work; the exit code stays the command's own.
+// A reader that closes the pipe (`| head`) ends the output, not the work; the exit code stays that of the command.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

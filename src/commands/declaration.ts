@@ -52,20 +52,21 @@ export const parseDuration = (text: string): number => {
   try {
     return durationMs(text);
   } catch (cause) {
-    throw new RangeError('It is a number with ms, s, m, h or d, such as 90s.', { cause });
+    throw new RangeError('Expected a number with ms, s, m, h or d, such as 90s.', { cause });
   }
 };
 
-/** Reads the value of an option as a number of things, at least one. */
+/** Reads the value of an option as a count, at least one. */
 export const parseCount = (text: string): number => {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new RangeError('It is a whole number from 1.');
+  if (!Number.isInteger(value) || value < 1) throw new RangeError('Expected a whole number from 1.');
   return value;
 };
 
 /** Reads the value of an option as a TCP port. */
 export const parsePort = (text: string): number => {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 0 || value > 65535) throw new RangeError('It is 0 to 65535.');
+  if (!Number.isInteger(value) || value < 0 || value > 65535)
+    throw new RangeError('Expected a number from 0 to 65535.');
   return value;
 };

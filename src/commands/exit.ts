@@ -28,7 +28,7 @@ const usageCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'not-found',
 ]);
 
-/** Nothing was done on purpose: a person decides. */
+/** Held back until a person decides. */
 const heldCodes: ReadonlySet<string> = new Set<ErrorCode>(['held', 'drift', 'plan-moved']);
 
 /** Exit code for an error that ended a command. */
@@ -39,7 +39,7 @@ export const exitCodeOfError = (error: unknown): number => {
   return usageCodes.has(error.code) ? exitCodes.usage : exitCodes.someFailed;
 };
 
-/** The exit code of several parts of a command: the first of bug, usage, interrupted, held, some failed that one ended with. */
+/** The worst exit code of several parts of a command, in the order bug, usage, interrupted, held, some failed. */
 export const worstOf = (codes: number[]): number =>
   [exitCodes.bug, exitCodes.usage, exitCodes.interrupted, exitCodes.held, exitCodes.someFailed].find((code) =>
     codes.includes(code),
@@ -59,7 +59,7 @@ export const exitCodeOfReports = (reports: StoredReport[]): number => {
   return codes.size > 0 ? exitCodes.someFailed : exitCodes.ok;
 };
 
-/** What the process is asked to end by, and for what it waits meanwhile. */
+/** What ends the process, and what it waits for meanwhile. */
 interface ProcessEnd {
   /** Aborted by the first signal, with its name as the reason, or by an unexpected error. */
   stop: AbortSignal;
@@ -69,20 +69,20 @@ interface ProcessEnd {
   writing: Set<() => boolean>;
   /** True after an unexpected error, which was reported. */
   isFaulty(): boolean;
-  /** Says that the command is over: nothing that it left open keeps the process alive. */
+  /** Ends the process after its command, whatever that left open. */
   over(exitCode: number): void;
 }
 
-/** Looks at what is left, milliseconds; these are counted, because a process that was stopped has not waited. */
+/** Milliseconds between two beats, which are counted instead of time: a suspended process has not waited. */
 const beatMs = 1000;
-/** Beats after the first signal without a write in progress, and with one: less than what compose.yaml grants. */
+/** Beats after the first signal without a write in progress, and in all: less than compose.yaml grants. */
 const [mostIdle, most] = [15, 100];
-/** How long an unexpected error leaves for closing, and a command that is over for what it left open, milliseconds. */
+/** Milliseconds for closing after an unexpected error, and for what a finished command left open. */
 const [faultMs, lingerMs] = [5000, 2000];
-/** How long the second signal leaves, milliseconds. */
+/** Milliseconds after the second signal. */
 const forcedMs = 500;
 
-/** Takes over signals and unexpected errors of this process. `report` reports a line to the user, `format` shows an error. */
+/** Handles signals and unexpected errors of this process. `report` shows a line to the user, `format` makes an error one. */
 export const boundProcess = (report: (line: string) => void, format: (error: unknown) => string): ProcessEnd => {
   const [stop, force] = [new AbortController(), new AbortController()];
   const writing = new Set<() => boolean>();
@@ -110,7 +110,7 @@ export const boundProcess = (report: (line: string) => void, format: (error: unk
     stop.abort(signal);
   };
   const onFault = (thrown: unknown): void => {
-    if (faultCode !== null) return; // the first one says why
+    if (faultCode !== null) return; // the first one is the cause
     const error = machineFault(thrown); // such as a full disk that the output goes to
     faultCode = exitCodeOfError(error);
     process.exitCode = faultCode;
@@ -121,7 +121,7 @@ export const boundProcess = (report: (line: string) => void, format: (error: unk
   const over = (exitCode: number): void => {
     process.exitCode = faultCode ?? exitCode;
     const end = (): void => {
-      // A slow reader of the output is waited for.
+      // Wait for a slow reader of the output.
       if (process.stdout.writableLength === 0 && process.stderr.writableLength === 0) process.exit();
     };
     setInterval(end, lingerMs).unref();
@@ -131,22 +131,22 @@ export const boundProcess = (report: (line: string) => void, format: (error: unk
   return { stop: stop.signal, force: force.signal, writing, isFaulty: () => faultCode !== null, over };
 };
 
-/** Where the process runs. */
+/** The working directory. @throws UsageError when it was removed */
 export const workingFolder = (): string => {
   try {
     return process.cwd();
   } catch (cause) {
-    throw new UsageError('the working directory is gone', { hint: 'enter a folder that exists', cause });
+    throw new UsageError('the working directory no longer exists', { hint: 'change to an existing folder', cause });
   }
 };
 
-/** What went wrong and what to do; of a bug where it happened. */
+/** What went wrong and what to do; the stack for a bug. */
 export const errorText = (error: unknown): string => {
   if (error instanceof SluiceError) return `sluice: ${error.message}${error.hint ? `\n-> ${error.hint}` : ''}`;
   return `sluice: a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
 };
 
-/** `{"error": {code, message, hint, …}}`; of a faulty file with its `problems`. */
+/** `{"error": {code, message, hint, …}}`, with the `problems` of a faulty file. */
 export const errorJson = (error: unknown): string => {
   const problems = error instanceof ConfigError || error instanceof ManifestError ? { problems: error.problems } : {};
   return JSON.stringify({ error: { ...reasonOf(error), ...problems } }, null, 2);

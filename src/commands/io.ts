@@ -13,7 +13,7 @@ export interface Io {
   cwd: string;
   /** True when stdout is a terminal. */
   terminal: boolean;
-  /** Columns that lines are wrapped to; null where programs may read them: no terminal, or `--json`. */
+  /** Columns that lines are wrapped to; null for programs: no terminal, or `--json`. */
   columns: number | null;
   /** Its last line, below what is written to `stdout` and `stderr`; null where there is no terminal. */
   line: TerminalLine | null;
@@ -34,7 +34,7 @@ export interface CommonOptions {
   verbose?: boolean;
 }
 
-/** Writes one line to standard output; what portals and files say in it steers no terminal. */
+/** Writes one line to standard output; control characters from portals and files are escaped. */
 export const say = (io: Io, line = ''): void => {
   io.stdout.write(lineOf(io, line));
 };
@@ -44,13 +44,13 @@ const lineOf = ({ columns }: Io, text: string): string => {
   return `${(columns === null ? lines : lines.flatMap((line) => wrapToCells(line, columns))).join('\n')}\n`;
 };
 
-/** Writes pieces of a long text to standard output, as fast as they are read there; see {@link say}. */
+/** Writes a long text in pieces to standard output, with backpressure; see {@link say}. */
 export const sayAll = async (io: Io, pieces: Iterable<string>): Promise<void> => {
   const printed = Iterator.from(pieces).map(printable);
   try {
     await pipeline(Readable.from(printed), io.stdout, { end: false });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error; // nobody reads on, as behind `| head`
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error; // closed by the reader, as by `| head`
   }
 };
 
@@ -59,7 +59,7 @@ export const warn = (io: Io, line: string): void => {
   io.stderr.write(lineOf(io, line));
 };
 
-/** Resolves when the command is told to stop. */
+/** Resolves when the command is to stop. */
 export const stopped = ({ stop }: Io): Promise<void> =>
   new Promise((done) => {
     if (stop.aborted) done();

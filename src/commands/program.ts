@@ -53,7 +53,7 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ['demo', 'publish sample datasets to a temporary portal and check the result', () => import('./demo.ts')],
 ];
 
-/** It is here because it is made of all the others. */
+/** It is declared here because it needs all the others. */
 const completion: CommandDeclaration = {
   arguments: { '<shell>': { text: '', choices: shells } },
   examples: ['source <(sluice completion bash)', 'sluice completion fish > ~/.config/fish/completions/sluice.fish'],
@@ -163,9 +163,9 @@ const declare = (
     const started = run as (...given: unknown[]) => Promise<number>; // commander hands over what was declared
     command.action((...given: unknown[]) => {
       const options = command.optsWithGlobals();
-      // What a shell makes of a variable that is not set; a path would be the working directory.
+      // A shell passes an unset variable as an empty word, which as a path would be the working directory.
       if ([...command.args, ...Object.values(options).flat()].includes(''))
-        command.error('error: an argument or the value of an option is empty');
+        command.error('error: an argument or option value is empty; is a shell variable unset?');
       return program.run((io) => started(...given.slice(0, -2), options, io));
     });
   }

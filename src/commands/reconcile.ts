@@ -34,8 +34,7 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
     io,
     { find: { mapping, byTitle: true, byContent: false }, content: true },
     async (runtime, results, target) => {
-      const news = results.filter((result) => result.found.how !== 'ledger');
-      await record(runtime, target, news);
+      const news = await recordNews(runtime, target, results);
       const ambiguous = results.filter(isUnclear);
       const linked = news.filter((result) => result.proof?.entry.nid).length;
       const lines = [
@@ -62,11 +61,7 @@ export const rebuildCommand = async (path: string, options: ReconcileCommandOpti
     io,
     { find: { mapping: new Map(), byTitle: false, byContent: true }, content: true },
     async (runtime, results, target) => {
-      await record(
-        runtime,
-        target,
-        results.filter((result) => result.found.how !== 'ledger'),
-      );
+      await recordNews(runtime, target, results);
       const unclear = results.filter((result) => result.found.how === 'unclear');
       const found = results.filter((result) => result.proof?.entry.nid);
       const sound = found.filter((result) => result.proof?.faults.length === 0);
@@ -76,13 +71,13 @@ export const rebuildCommand = async (path: string, options: ReconcileCommandOpti
         lines: [
           ...found.flatMap(({ key, proof }) => (proof?.faults ?? []).map((fault) => `  ${key}: ${fault}`)),
           ...unclear.map((result) => `  ${result.key}: ${foundText(result)}`),
-          `${plural(results.length, 'item')}: ${sound.length} restored and verified, ${found.length - sound.length} to be repaired by the next publish, ${results.length - found.length - unclear.length} not on the portal${unclear.length > 0 ? `, ${unclear.length} that could not be looked for` : ''}`,
+          `${plural(results.length, 'item')}: ${sound.length} restored and verified, ${found.length - sound.length} to be repaired by the next publish, ${results.length - found.length - unclear.length} not on the portal${unclear.length > 0 ? `, ${unclear.length} not searched` : ''}`,
         ],
       };
     },
   );
 
-/** Proves that the portal holds what was published: one line per fault, exit code 3. */
+/** Verifies that the portal holds what was published: one line per fault, exit code 3. */
 export const verifyCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> =>
   withReconciled(
     'verify',
@@ -149,7 +144,7 @@ const withReconciled = async (
       if (results.length > 1) say(io, `${portal}:`);
       for (const line of lines) say(io, line);
     }
-    // What was published from a watched folder has no source any more that it could be held against.
+    // The source of what was published from a watched folder is gone, so there is nothing to compare with.
     if (isDropManifest(manifest)) say(io, droppedNote);
   }
   return worstOf(results.map(({ code }) => code));
@@ -167,9 +162,9 @@ const reconcileOn = async (
   const target = { manifest: manifest.name, portal: manifest.portal };
   const portal = await runtime.openPortal(target.portal);
   const { wishes: list } = await gatherManifestSources(manifest, runtime.sourceTools(signal));
-  const strange = [...(how.find?.mapping.keys() ?? [])].filter((key) => !list.keys.has(key));
-  if (strange.length > 0) {
-    throw new UsageError(`the mapping names keys that are not in ${manifest.path}: ${strange.join(', ')}`, {
+  const unknown = [...(how.find?.mapping.keys() ?? [])].filter((key) => !list.keys.has(key));
+  if (unknown.length > 0) {
+    throw new UsageError(`the mapping names keys that are not in ${manifest.path}: ${unknown.join(', ')}`, {
       hint: 'a key is <manifest name>/<dataset id>[/<resource id>]; `sluice plan` lists them',
     });
   }
@@ -189,15 +184,21 @@ const reconcileOn = async (
   return results;
 };
 
-/** A person must say which node is meant. */
+/** True where a person must choose the node. */
 const isUnclear = ({ found, proof }: Reconciled): boolean =>
   found.how === 'ambiguous' ||
   found.how === 'unclear' ||
   found.how === 'taken' ||
   (found.how === 'mapping' && !proof?.entry.nid);
 
-const record = async (runtime: Runtime, target: ReconcileOptions['target'], results: Reconciled[]): Promise<void> => {
-  for (const { proof } of results) {
+/** Puts into the ledger what it did not have; returns that. */
+const recordNews = async (
+  runtime: Runtime,
+  target: ReconcileOptions['target'],
+  results: Reconciled[],
+): Promise<Reconciled[]> => {
+  const news = results.filter(({ found }) => found.how !== 'ledger');
+  for (const { proof } of news) {
     if (!proof?.entry.nid) continue;
     const known = await runtime.ledger.entry(target.portal, proof.entry.key);
     // What a guard holds is not what the source gives, on purpose.
@@ -205,9 +206,10 @@ const record = async (runtime: Runtime, target: ReconcileOptions['target'], resu
     const entry = { ...proof.entry, version: known?.version ?? null };
     await runtime.ledger.settle(target.portal, entry, { sent: proof.sent ?? undefined });
   }
+  return news;
 };
 
-/** What was found wrong is no longer believed: the next publish mends it. Left to a run in progress. */
+/** Marks faulty items as not live, so that the next publish repairs them. A run in progress does that itself. */
 const doubt = async (runtime: Runtime, target: ReconcileOptions['target'], results: Reconciled[]): Promise<void> => {
   if ((await runtime.gate.state(target)).current !== null) return;
   const entries = await runtime.ledger.entries(target);

@@ -1,4 +1,4 @@
-// Opens what a command needs, watches Redis meanwhile, and closes everything in the end.
+// Opens what a command needs, watches Redis while it runs, and closes everything.
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../model/log.ts';
@@ -30,7 +30,7 @@ export const oneOffLog = (config: Config, options: CommonOptions, io: Io): Log =
 
 const quieter = (level: Config['log']['level']): string => (level === 'fatal' ? level : 'error');
 
-/** Runs `work` with an opened runtime and closes it afterwards; a second signal closes by force, and a stop without Redis ends the process. */
+/** Runs `work` with an open runtime and closes it afterwards; a second signal closes by force, and a stop while Redis is silent ends the process. */
 export const withRuntime = async <T>(
   { config, options, role }: { config: Config; options: CommonOptions; role: string },
   io: Io,
@@ -63,20 +63,19 @@ export const withRuntimeOf = async <T>(
   work: (runtime: Runtime) => Promise<T>,
 ): Promise<T> => withRuntime({ config: await configOf(options, io), options, role }, io, work);
 
-/** One line for each embedded portal whose `admin` was made just now: the password is never shown again. */
+/** One line for each embedded portal whose account `admin` is new: the password is never shown again. */
 export const passwordLines = (runtime: Runtime): string[] =>
   runtime.portals
     .newAdminPasswords()
     .map(({ portal, password }) => `portal ${portal}: the password of its user admin is ${password} (shown this once)`);
 
-/** With the beat that asks, eight seconds at most: less than the ten after which Docker kills what it has asked to stop. */
+/** Eight seconds with the beat that sends the ping: less than the ten after which Docker kills a container that is to stop. */
 const [beatMs, mostMissed] = [1000, 7];
 
 /**
- * Tells through `tell` when Redis is silent and when it answers again. From the stop on, ends the process once it is
- * silent for some eight seconds, because jobs cannot be given back without it. Ends it at any time when Redis answers
- * something else than what was asked, because then no reply belongs to its command any more. The returned function ends the
- * watch; call it when everything is closed.
+ * Reports when Redis is silent and when it answers again. From the stop on, ends the process after some eight seconds of
+ * silence, because jobs cannot be given back without Redis. Ends it at any time when a reply does not match its command,
+ * because then none does any more. The returned function ends the watch; call it when everything is closed.
  */
 export const watchRedis = (
   { redis, redisHandle }: Pick<Runtime, 'redis' | 'redisHandle'>,
@@ -85,7 +84,7 @@ export const watchRedis = (
 ): (() => void) => {
   let isAsked = false;
   let isReported = false;
-  let missed = 0; // beats, not time: a process that was stopped itself has not waited for anybody
+  let missed = 0; // beats, not time: a suspended process has not waited
   const answered = (): void => {
     isAsked = false;
     missed = 0;
@@ -99,7 +98,7 @@ export const watchRedis = (
     process.exit(exitCodes.bug);
   };
   const beat = (): void => {
-    if (redis.status === 'end') return; // closed by ourselves, the jobs are given back
+    if (redis.status === 'end') return; // closed by this process, after the jobs were given back
     if (isAsked) missed++;
     else {
       isAsked = true;
@@ -107,7 +106,7 @@ export const watchRedis = (
       redis.ping(sent).then(
         (reply) => (reply === sent ? answered() : mixedUp()),
         () => {
-          isAsked = false; // refused, which is not silence, or closed meanwhile
+          isAsked = false; // refused or closed, which is not silence
         },
       );
     }
@@ -121,7 +120,7 @@ export const watchRedis = (
     report(`Redis does not answer: waiting for it, nothing is lost meanwhile (${redisHandle.describe})`);
   };
   const onStop = (): void => {
-    missed = 0; // from now on it may take so long again
+    missed = 0; // the stop has its own eight seconds
   };
   const timer = setInterval(beat, beatMs);
   stop.addEventListener('abort', onStop, { once: true });

@@ -2,7 +2,7 @@
 import { Writable } from 'node:stream';
 import { printable } from '../model/errors.ts';
 
-/** A terminal; without `columns` it is taken for one of 80. */
+/** A terminal; `columns` defaults to 80. */
 type Terminal = Writable & { columns?: number };
 
 const usualColumns = 80;
@@ -19,7 +19,7 @@ export class TerminalLine {
 
   /** Shows a text instead of the line before, cut to the width that the terminal has now. */
   show(text: string): void {
-    // The last column stays free: some terminals begin a new line once it is written to.
+    // The last column stays free: some terminals wrap once it is written to.
     const line = cutToCells(printable(text).replaceAll(/\s+/g, ' '), this.#columns - 1);
     this.#terminal.write(`${this.#erasure()}${line}`);
     this.#cells = cellsOf(line);
@@ -47,7 +47,7 @@ export class TerminalLine {
     return Math.max(2, this.#terminal.columns ?? usualColumns);
   }
 
-  /** A terminal that was made narrower has broken the line into several. */
+  /** A terminal that became narrower has wrapped the line into several. */
   #erasure(): string {
     const above = Math.max(0, Math.ceil(this.#cells / this.#columns) - 1);
     return `${above > 0 ? `\x1b[${above}A` : ''}\r\x1b[J`;
@@ -72,7 +72,7 @@ export const cellsOf = (text: string): number => {
   return cells;
 };
 
-/** The text, or as much of it as fits into so many columns with an ellipsis behind it. */
+/** The text, cut to so many columns with an ellipsis. */
 export const cutToCells = (text: string, most: number): string => {
   if (cellsOf(text) <= most) return text;
   let [cut, cells] = ['', 0];
@@ -84,12 +84,12 @@ export const cutToCells = (text: string, most: number): string => {
   return `${cut}…`;
 };
 
-/** What a line may begin with; the lines that it is wrapped into begin below what follows. */
+/** What a line may begin with; its continuation lines are indented to what follows. */
 const beginning = /^\s*(?:-> |\| |- |\d\d:\d\d:\d\d {2})?/;
 /** Words with the blanks before them; a command is one word, so that it can be copied. */
 const word = /\s*(?:-> sluice .*|\S+(?: s$)?)/g;
 
-/** A line in lines of so many columns, wrapped between words; a word that fits on no line of its own, such as an address, stays where it is. */
+/** Wraps a line between words to at most so many columns; a word longer than a line, such as an address, stays where it is. */
 export const wrapToCells = (text: string, most: number): string[] => {
   if (text.length <= most / 2 || cellsOf(text) <= most) return [text];
   const [start = ''] = beginning.exec(text) ?? [];

@@ -50,10 +50,11 @@ import { smallHash } from '../state/redis/fields.ts';
 import { Runs } from '../state/runs.ts';
 import { StoredPlans } from '../state/stored-plans.ts';
 import { rememberSuccess, rememberTrigger, type TriggerRecord } from '../state/targets.ts';
+import { configuredFetcher } from './configured-fetcher.ts';
 import { PortalAccess } from './portal-access.ts';
 import { PortalWorkers } from './portal-workers.ts';
 import { SilenceWatch } from './silence-watch.ts';
-import { configuredFetcher, gatherSources, leaveDrops, type SourceTools, settleDrops } from './sources.ts';
+import { gatherSources, leaveDrops, type SourceTools, settleDrops } from './sources.ts';
 
 /** What a runtime is opened with. */
 export interface RuntimeOptions {

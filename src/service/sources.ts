@@ -1,7 +1,6 @@
 // Gathers the source of a manifest: its wishes, and the dropped files behind them.
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import type { Config } from '../config/config.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { RunRequest } from '../model/job.ts';
 import { resourceKey } from '../model/key.ts';
@@ -13,8 +12,7 @@ import type { Gathered } from '../pipeline/handlers/deps.ts';
 import { catalogueBytes } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
 import { archiveClaim, type Claim, foldersOf, listClaims, quarantineClaim } from '../sources/drop/spool.ts';
-import { proxyOf } from '../sources/fetch/connect.ts';
-import { Fetcher } from '../sources/fetch/fetch.ts';
+import type { Fetcher } from '../sources/fetch/fetch.ts';
 import { gatherPackages } from '../sources/gather/datapackages.ts';
 import { gatherManifest } from '../sources/gather/dataset-wish.ts';
 import { gatherDrop } from '../sources/gather/drop.ts';
@@ -42,15 +40,6 @@ const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
   'drift',
   'plan-moved',
 ]);
-
-/** The HTTP client for web files and addresses of manifests, as configured; `close()` when done. */
-export const configuredFetcher = ({ sources }: Pick<Config, 'sources'>, env: NodeJS.ProcessEnv): Fetcher =>
-  new Fetcher({
-    ...sources,
-    allowPrivate: sources.allow,
-    userAgent: 'sluice (open data publishing)',
-    proxy: sources.proxy === 'environment' ? proxyOf(env) : null,
-  });
 
 /** What sources are read with. */
 export interface SourceTools {

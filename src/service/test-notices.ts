@@ -7,8 +7,8 @@ import type { Log } from '../model/log.ts';
 import { type Post, sendEmail, sendWebhook } from '../notify/channels.ts';
 import { sendHeartbeat } from '../notify/heartbeats.ts';
 import type { Notice } from '../notify/notice.ts';
+import { configuredFetcher } from './configured-fetcher.ts';
 import { loadManifests } from './manifests.ts';
-import { configuredFetcher } from './sources.ts';
 
 /** What came of one channel. */
 interface TestedChannel {

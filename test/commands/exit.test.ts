@@ -59,10 +59,10 @@ it('a command that is over ends the process, whatever was left open', async () =
 });
 
 it.each([
-  ['the working directory is gone', 'rmdir "$PWD"; "$@" status', 2],
+  ['the working directory no longer exists', 'rmdir "$PWD"; "$@" status', 2],
   ['a file could not be written: ENOSPC', '"$@" help config > /dev/full', 3],
-  ['an argument or the value of an option is empty', '"$@" publish ""', 2],
-  ['an argument or the value of an option is empty', '"$@" status --state ""', 2],
+  ['an argument or option value is empty', '"$@" publish ""', 2],
+  ['an argument or option value is empty', '"$@" status --state ""', 2],
 ])('says what stops it, and that it is no bug: %s', (text, line, code) => {
   const words = ['-c', line, 'sh', process.execPath, fileURLToPath(new URL('../../src/cli.ts', import.meta.url))];
   const { status, stderr } = spawnSync('sh', words, {

@@ -1,0 +1,14 @@
+// The HTTP client for web files and addresses of manifests, as configured. Apart from `sources.ts`, which commands load for
+// `--help` already.
+import type { Config } from '../config/config.ts';
+import { proxyOf } from '../sources/fetch/connect.ts';
+import { Fetcher } from '../sources/fetch/fetch.ts';
+
+/** Opens it; `close()` when done. */
+export const configuredFetcher = ({ sources }: Pick<Config, 'sources'>, env: NodeJS.ProcessEnv): Fetcher =>
+  new Fetcher({
+    ...sources,
+    allowPrivate: sources.allow,
+    userAgent: 'sluice (open data publishing)',
+    proxy: sources.proxy === 'environment' ? proxyOf(env) : null,
+  });
