@@ -46,22 +46,23 @@ import {
   summaryOfTable,
 } from './check-finding.ts';
 
-/** Checks one file, told apart by its name and, for YAML, by its keys. Never throws for what is wrong with the file. */
-export const checkFile = (path: string, context: CheckContext): Promise<FileFinding> => find(path, context, look);
+/** Checks one file by its name and, for YAML, its keys. Never throws for faults of the file. */
+export const checkFile = (path: string, context: CheckContext): Promise<FileFinding> =>
+  findingOf(path, context, checkByName);
 
 /**
- * Checks a file that a manifest publishes: tables as such, those that are made as they will be, any other file for being
- * there. Never throws for its faults.
+ * Checks a file that a manifest publishes: a table, what a conversion makes of it, or that any other file exists. Never
+ * throws for its faults.
  */
 export const checkSource = (source: PublishedFile, context: CheckContext): Promise<FileFinding> => {
   const { path, name, recipe } = source;
-  if (recipe) return find(path, context, (_, finding) => checkConverted({ ...source, recipe }, finding, context));
-  return find(path, context, isTabular(name) ? checkTableFile : checkOther);
+  if (recipe) return findingOf(path, context, (_, finding) => checkConverted({ ...source, recipe }, finding, context));
+  return findingOf(path, context, isTabular(name) ? checkTableFile : checkOther);
 };
 
 type FileCheck = (path: string, finding: FileFinding, context: CheckContext) => Promise<void>;
 
-const find = async (path: string, context: CheckContext, lookAt: FileCheck): Promise<FileFinding> => {
+const findingOf = async (path: string, context: CheckContext, check: FileCheck): Promise<FileFinding> => {
   const file = shown(path, context.io.cwd);
   const finding: FileFinding = {
     file,
@@ -74,7 +75,7 @@ const find = async (path: string, context: CheckContext, lookAt: FileCheck): Pro
     sources: [],
   };
   try {
-    await lookAt(path, finding, context);
+    await check(path, finding, context);
     finding.ok = finding.faults.length === 0;
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
@@ -83,7 +84,7 @@ const find = async (path: string, context: CheckContext, lookAt: FileCheck): Pro
   return finding;
 };
 
-const look: FileCheck = async (path, finding, context) => {
+const checkByName: FileCheck = async (path, finding, context) => {
   if (/^\.ya?ml$/i.test(extname(path))) return checkYaml(path, finding, context);
   if (isTabular(path)) return checkTableFile(path, finding, context);
   if (basename(path) === 'datapackage.json') return checkPackage(path, finding, context);
@@ -109,7 +110,7 @@ const checkOther: FileCheck = async (path, finding) => {
   finding.notes = kindNotes(path);
 };
 
-/** A warning about a file of a kind that portals do not take. */
+/** A warning about a file type that portals refuse. */
 const kindNotes = (name: string): string[] => {
   const extension = extensionOf(name);
   if (usualExtensions.includes(extension)) return [];
@@ -117,7 +118,7 @@ const kindNotes = (name: string): string[] => {
   return [`warning: portals refuse ${what} unless they are configured for it; publish it in a .zip, or as a link`];
 };
 
-/** Looks at a file that is brought into CSV by itself; false for others, and for JSON that is no table. */
+/** Checks a file that is converted to CSV automatically; false for others, and for JSON that is no table. */
 const checkConvertible = async (path: string, finding: FileFinding, context: CheckContext): Promise<boolean> => {
   const name = basename(path);
   const { encoding, skipRows } = context.reading;
@@ -142,7 +143,7 @@ const checkPackage: FileCheck = async (path, finding, { io }) => {
   addInside(finding, inside, io.cwd);
 };
 
-/** What a list publishes, and what is wrong in it. */
+/** Adds what a list publishes, and its problems. */
 const addInside = (finding: FileFinding, { sources, problems, notes }: Contents, cwd: string): void => {
   finding.sources = sources;
   if (notes) finding.notes = notes;
@@ -169,7 +170,7 @@ const checkYaml: FileCheck = async (path, finding, context) => {
   const { document } = await readYaml(path);
   const manifestKeys = ['name', ...manifestKinds];
   const keys = document?.value !== null && typeof document?.value === 'object' ? Object.keys(document.value) : [];
-  // Where nothing can be read of it, the name decides.
+  // Of an unreadable file the name decides.
   const isManifest = keys.length > 0 ? manifestKeys.some((key) => keys.includes(key)) : !isConfigName(path, context);
   if (!isManifest) {
     finding.kind = 'config';
@@ -257,7 +258,7 @@ const shown = (path: string, cwd: string): string => {
   return inside === '' || inside.startsWith('..') ? path : inside;
 };
 
-/** Makes the table in a folder of its own, looks at it, and writes what was found into `finding`. Throws what making throws. */
+/** Converts the table in a temporary folder and checks the result. Throws what the conversion throws. */
 const checkConverted = async (
   { path, name, recipe }: PublishedFile & { recipe: TableRecipe },
   finding: FileFinding,
@@ -283,7 +284,7 @@ const checkConverted = async (
       ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : []),
     ];
     const { mend: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes, ...made.reading });
-    // What is recreated each time is fixed by steps or in its source, not by `--fix`.
+    // A converted table is fixed by its steps or in its source, not by `--fix`.
     const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
     finding.inspection = inspection;
     finding.faults.push(...faultsOfTable(inspection, finding.file));
@@ -304,11 +305,11 @@ interface Contents {
   /** Its files. */
   sources: PublishedFile[];
   problems: FileProblem[];
-  /** What else is worth knowing. */
+  /** Remarks. */
   notes?: string[];
 }
 
-/** See the head of this file. Throws what gathering throws where a list as a whole cannot be read. */
+/** Throws what gathering throws where a list as a whole cannot be read. */
 const inspectManifest = async (manifest: Manifest, signal: AbortSignal): Promise<Contents> => {
   if ('datasets' in manifest) return contentsOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [] });
   if ('catalogue' in manifest) return inspectCatalogueManifest(manifest, signal);

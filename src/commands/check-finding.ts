@@ -25,7 +25,7 @@ export interface Fault {
   hint: string | null;
   /** Bytes of a table before the place. */
   offset?: number;
-  /** What stands around the place in a table, escaped. */
+  /** Text around the place in a table, escaped. */
   context?: string;
 }
 
@@ -36,28 +36,27 @@ export interface FileFinding {
   ok: boolean;
   /** One line about a sound file. */
   summary: string | null;
-  /** What is known of a sound table. */
+  /** Facts about a sound table. */
   table: TableReport | null;
-  /** Everything that was found of a table, sound or not. */
+  /** Everything found in a table, sound or not. */
   inspection: Omit<Inspection, 'mend'> | null;
   faults: Fault[];
   /** Files that a sound manifest publishes. */
   sources: PublishedFile[];
-  /** What is worth knowing beside that. */
+  /** Remarks. */
   notes?: string[];
 }
 
-/** How tables are read, as far as it was given; see `CheckOptions`. */
+/** How tables are read, where specified; see `CheckOptions`. */
 export type Reading = Pick<CheckOptions, 'skipRows' | 'delimiter'> & {
   encoding: (typeof encodings)[number] | undefined;
 };
 
-/** What a check goes by. */
+/** What a check works with. */
 export interface CheckContext {
   io: Io;
   /** The configuration in force; null when it cannot be loaded. */
   config: Config | null;
-  /** How tables are read, where it was given. */
   reading: Reading;
 }
 
@@ -66,13 +65,13 @@ export interface PublishedFile {
   path: string;
   /** Name of its kind in reports. */
   name: string;
-  /** What is done to it before it is sent; null where it goes as it is. */
+  /** How it is converted before it is sent; null where it is sent unchanged. */
   recipe: TableRecipe | null;
 }
 
 type Inspection = Omit<WholeInspection, 'mend'>;
 
-/** The faults of a table, each of the places that are known. */
+/** The faults of a table, one for each known place. */
 export const faultsOfTable = ({ findings }: Inspection, file: string): Fault[] =>
   findings.flatMap(({ code, hint, places }) => {
     if (code === null) return [];
@@ -121,7 +120,7 @@ export const columnLines = ({ columns }: Inspection): string[] =>
 export const remarkLines = ({ findings }: Inspection): string[] =>
   findings.filter(({ code }) => code === null).map((finding) => `  remark: ${placed(finding)}`);
 
-/** The steps that make numbers of columns which portals would keep as text, to paste into the manifest. */
+/** Steps to paste into the manifest that import numbers which portals would keep as text. */
 export const castLines = ({ columns }: Inspection): string[] => {
   const step = (name: string, notation: NumberNotation): string => {
     const keys = Object.entries(notation).map(([key, mark]) => `, ${key}: ${JSON.stringify(mark)}`);
@@ -147,7 +146,7 @@ const placed = ({ message, count, places }: Finding): string => {
   return `${at}${message}${count > 1 ? ` (and ${(count - 1).toLocaleString('en')} more)` : ''}`;
 };
 
-/** How many more there are of the kinds of which not every place is shown. */
+/** How many more places there are of findings that do not list all. */
 export const moreLines = ({ findings }: Inspection, full: boolean): string[] =>
   findings.flatMap(({ code, count, places, message }) => {
     const more = count - places.length;
@@ -155,11 +154,11 @@ export const moreLines = ({ findings }: Inspection, full: boolean): string[] =>
     return isReported ? [] : [`  … and ${more.toLocaleString('en')} more: ${message}`];
   });
 
-/** Ways to read a table of which only its publisher knows the right one, each with the key that decides for it. */
+/** Ways to read an ambiguous table, each with the key that chooses it. */
 export const candidateLines = ({ findings }: Inspection): string[] =>
   findings.flatMap(({ candidates = [] }) => candidates.map(({ key, reads }) => `  ${key}  reads  ${reads}`));
 
-/** What a mend would do, and the command that does it; nothing for a table that is faulty or has nothing to mend. */
+/** What `--fix` would change, and its command; nothing unless the table is fixable. */
 export const mendLines = ({ findings, verdict }: Inspection, file: string): string[] => {
   if (verdict !== 'mendable') return [];
   const mends = findings.flatMap(({ mend }) => (mend === null ? [] : [`  fix: ${mend}`]));
@@ -251,15 +250,15 @@ const fileSection = ({ file, ok, summary, inspection, faults }: FileFinding): Pa
   return html`${head}\n<p>${summary ?? ''}</p>\n${table(['Place', 'Fault', 'What to do'], rows)}`;
 };
 
-/** What was found in files. */
+/** The findings as a page. */
 export const htmlOfFiles = (files: FileFinding[]): string => page('Check', files.map(fileSection));
 
-/** What a mend did. */
+/** The changes of a fix as a page. */
 export const htmlOfFix = (file: string, target: string, report: FixReport): string =>
-  page(`Mend of ${file}`, [
+  page(`Fix of ${file}`, [
     html`<p>Written to <code>${target}</code>: ${countText(report.bytes)} bytes, <span class="sound">sound</span>.</p>`,
     table(
-      ['Mend', 'How often'],
+      ['Change', 'How often'],
       report.mends.map(({ mend, count }) => [mend, countText(count)]),
     ),
     table(

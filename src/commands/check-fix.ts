@@ -1,4 +1,4 @@
-// `sluice check FILE --fix`: writes a table with its mends to a new file and reports what was changed.
+// `sluice check FILE --fix`: writes a fixed copy of a table and reports what was changed.
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { TableFaultError, UsageError } from '../model/errors.ts';
@@ -13,8 +13,8 @@ import { htmlOfFix, type Reading } from './check-finding.ts';
 import { exitCodes } from './exit.ts';
 import { type Io, say } from './io.ts';
 
-/** Names of separators on the command line. */
-const separatorNames: Record<string, Delimiter> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
+/** Separators by their names on the command line. */
+export const separatorNames: Record<string, Delimiter> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
 
 /** Options of a fix. */
 export interface FixOptions {
@@ -33,8 +33,7 @@ export interface FixOptions {
 }
 
 /**
- * Fixes one table. 0 when the new file is written; null, and nothing is written, when the table has a fault that has no
- * mend.
+ * Fixes one table. 0 when the new file is written; null, and nothing is written, when a fault cannot be fixed.
  */
 export const fixCommand = async (
   paths: string[],
@@ -45,7 +44,7 @@ export const fixCommand = async (
   const { output, separator } = options;
   if (path === undefined || paths.length > 1 || !isTabular(path) || output === undefined) {
     throw new UsageError('--fix takes one table and the name of the new file', {
-      hint: 'sluice check spending.csv --fix -o spending-mended.csv',
+      hint: 'sluice check spending.csv --fix -o spending-fixed.csv',
     });
   }
   const report = await fixTable(resolve(io.cwd, path), resolve(io.cwd, output), {
@@ -62,10 +61,12 @@ export const fixCommand = async (
   return exitCodes.ok;
 };
 
-/** How tables are read, by the command line. Throws a UsageError for an encoding or number that is none. */
+/** How tables are read, from the options. Throws a UsageError for an unknown encoding and a bad number. */
 export const readingOf = ({ encoding, skipRows, delimiter }: FixOptions): Reading => {
   if (skipRows !== undefined && !/^\d{1,6}$/.test(skipRows)) {
-    throw new UsageError(`--skip-rows: ${JSON.stringify(skipRows)} is not a number of lines`, { hint: 'such as 2' });
+    throw new UsageError(`--skip-rows: ${JSON.stringify(skipRows)} is not a number of lines`, {
+      hint: 'use a number such as 2',
+    });
   }
   return {
     encoding: knownEncoding(encoding),
@@ -74,7 +75,7 @@ export const readingOf = ({ encoding, skipRows, delimiter }: FixOptions): Readin
   };
 };
 
-/** The name of an encoding; undefined for UTF-8, which is seen. Throws a UsageError for a name that is none. */
+/** The name of an encoding; undefined for UTF-8, which is detected. Throws a UsageError for an unknown one. */
 const knownEncoding = (name: string | undefined): Reading['encoding'] => {
   if (name === undefined) return undefined;
   const encoding = encodings.find((known) => known === encodingNamed(name));

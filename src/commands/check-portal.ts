@@ -7,17 +7,17 @@ import type { PortalProbe } from '../portal-client/client.ts';
 export interface PortalFinding extends PortalProbe {
   name: string;
   url: string;
-  /** Of an embedded portal whose store was made just now; it is never shown again. */
+  /** Of an embedded portal with a new store; never shown again. */
   newAdminPassword: string | null;
 }
 
-/** Looks at a configured portal; an embedded one that is not running is started for that long. Needs no queue. */
+/** Probes a configured portal; an embedded one that is not running is started meanwhile. Needs no queue. */
 export const probePortal = async (
   name: string,
   config: Config,
   { log, signal }: { log: Log; signal: AbortSignal },
 ): Promise<PortalFinding> => {
-  const { PortalAccess } = await import('../service/portal-access.ts'); // clients, a store: `init` and `check` begin without
+  const { PortalAccess } = await import('../service/portal-access.ts'); // clients and a store, which `init` and `check` start without
   const access = new PortalAccess(config, log);
   try {
     const portal = await access.open(name, async () => ({}));
@@ -28,7 +28,7 @@ export const probePortal = async (
   }
 };
 
-/** Findings as lines: `ok`, `NO`, or `?` where it is unknown, each with what to do below it. */
+/** Findings as lines: `ok`, `NO`, or `?` for unknown, each with its hint below. */
 export const portalLines = ({ name, url, findings, newAdminPassword }: PortalFinding): string[] => [
   `portal ${name} (${url})`,
   ...findings.flatMap(({ ok, what, hint }) => [

@@ -19,7 +19,7 @@ import {
   moreLines,
   remarkLines,
 } from './check-finding.ts';
-import { type FixOptions, fixCommand, readingOf } from './check-fix.ts';
+import { type FixOptions, fixCommand, readingOf, separatorNames } from './check-fix.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
@@ -28,7 +28,7 @@ import { configOf, oneOffLog } from './session.ts';
 
 /** Options of `sluice check`. */
 export interface CheckCommandOptions extends CommonOptions, Omit<FixOptions, 'json'> {
-  /** Write a mended table instead. */
+  /** Write a fixed table instead. */
   fix?: boolean;
 }
 
@@ -87,12 +87,12 @@ const check = async (paths: string[], options: CheckCommandOptions, io: Io): Pro
   return code;
 };
 
-/** Of more files than this, those are counted that nothing is to be said of but their summary and columns. */
+/** Beyond so many files, those with a summary and columns only are counted, not listed. */
 const [mostPlain, plainLines] = [20, 2];
 
 const jsonOf = (found: CheckedFiles): string => JSON.stringify(found, null, 2);
 
-/** A finding as `--json` prints it: of the files that a manifest publishes only their paths. */
+/** A finding as `--json` prints it: with only the paths of the files that a manifest publishes. */
 export type CheckedFile = Omit<FileFinding, 'sources'> & { sources: string[] };
 
 /** What `sluice check --json` prints. */
@@ -108,7 +108,7 @@ const plainFinding = ({ sources, ...finding }: FileFinding): CheckedFile => ({
   sources: sources.map(({ path }) => path),
 });
 
-/** A faulty configuration must not hide the faults of other files, so its error is kept. */
+/** A faulty configuration must not hide the faults of other files, so its error is returned. */
 const configIfSound = async (
   options: CommonOptions,
   io: Io,
@@ -138,8 +138,8 @@ const faultyConfig = (error: ConfigError): FileFinding => {
   };
 };
 
-/** The configuration file in force and the manifests it names; tells of patterns that name none. */
-const servedFiles = async (config: Config | null, tell: (line: string) => void): Promise<string[]> => {
+/** The configuration file and the manifests it names; reports patterns that match none. */
+const servedFiles = async (config: Config | null, report: (line: string) => void): Promise<string[]> => {
   if (!config?.file) {
     throw new UsageError('nothing to check: pass a file, or create config/sluice.yaml', {
       hint: 'sluice check data/*.csv jobs/*.yaml, or sluice check --portal NAME',
@@ -149,12 +149,12 @@ const servedFiles = async (config: Config | null, tell: (line: string) => void):
   for (const pattern of config.manifests) {
     const before = files.length;
     for await (const path of glob(pattern)) files.push(path);
-    if (files.length === before) tell(`manifests: no file matches ${pattern}`);
+    if (files.length === before) report(`manifests: no file matches ${pattern}`);
   }
   return files;
 };
 
-/** Checks every file and hands the findings over in order, each manifest followed by the files it publishes. */
+/** Checks every file and shows the findings in order, each manifest followed by the files it publishes. */
 const checkAll = async (
   paths: string[],
   context: CheckContext,
@@ -214,7 +214,7 @@ const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFindin
   ];
 };
 
-/** A file in another encoding is wrong wherever it has a letter of its own: the first place stands for all. */
+/** A file in another encoding has a fault at every non-ASCII letter: only the first is shown. */
 const oneOfEncoding = (faults: Fault[], inspection: FileFinding['inspection']): Fault[] => {
   const first = faults.find(({ code }) => code === 'table-encoding');
   const count = inspection?.findings.find(({ code }) => code === 'table-encoding')?.count ?? 1;
@@ -225,7 +225,7 @@ const oneOfEncoding = (faults: Fault[], inspection: FileFinding['inspection']): 
   });
 };
 
-/** A hint that the next fault has, too, is said once, after the last of them. */
+/** A hint that consecutive faults share is printed once, after the last of them. */
 const faultLines = (fault: Fault, next: Fault | undefined): string[] => {
   const { file, line, column, key, message, hint, code, offset, context } = fault;
   const place = [file, line, column].filter((part) => part !== undefined).join(':');
@@ -253,16 +253,16 @@ export const commands = {
     options: {
       ...commonOptions,
       '--encoding <name>': 'encoding of the tables, if it cannot be detected, such as windows-1251',
-      '--skip-rows <count>': 'lines above the header of the tables, if they cannot be told apart; 0 for none',
+      '--skip-rows <count>': 'number of lines above the header of the tables, if it cannot be detected',
       '--delimiter <name>': {
         text: 'delimiter of the tables, if it cannot be detected',
-        choices: ['comma', 'semicolon', 'tab', 'bar'],
+        choices: Object.keys(separatorNames),
       },
       '--fix': 'write a fixed copy of one table',
-      '-o, --output <file>': 'file for --fix; must not exist',
+      '-o, --output <file>': 'new file for --fix',
       '--separator <name>': {
         text: 'separator of the fixed copy (default: as in the table)',
-        choices: ['comma', 'semicolon', 'tab', 'bar'],
+        choices: Object.keys(separatorNames),
       },
       '--report <form>': { text: 'print all findings in this format', choices: ['text', 'json', 'html'] },
     },
@@ -270,7 +270,7 @@ export const commands = {
       'sluice check jobs/city-finance.yaml data/spending.csv',
       'sluice check --portal city',
       'sluice check spending.csv --report html > spending.html',
-      'sluice check spending.csv --fix -o spending-mended.csv',
+      'sluice check spending.csv --fix -o spending-fixed.csv',
     ],
     run: checkCommand,
   },

@@ -39,7 +39,7 @@ Hospital,3,7310
 /** Runs the demo; 0 when exactly the planted fault fails. */
 export const demoCommand = async (options: { keep?: boolean }, io: Io): Promise<number> => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-demo-'));
-  const { REDIS_URL: _external, ...env } = io.env; // the demo never touches a Redis that is in use
+  const { REDIS_URL: _external, ...env } = io.env; // the demo never uses a Redis of others
   const config = await loadConfig({ file: undefined, cwd: folder, env, stateDir: 'state' });
   const log = createLog({ level: 'error', destination: io.stderr, pretty: io.terminal });
   const runtime = await Runtime.open({ config, log, env, role: 'demo', report: (line) => warn(io, `sluice: ${line}`) });
@@ -78,7 +78,7 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
     if (item.reason) for (const line of reasonLines(item.reason, '    ')) say(io, line);
   }
 
-  say(io, '\n5. Publishing the same manifest again: nothing may be sent');
+  say(io, '\n5. Publishing the same manifest again: nothing should be sent');
   const server = runtime.portals.supervisor('local')?.server;
   const before = server?.requests().writes ?? 0;
   const [second] = await publish(runtime, [manifest], {}, io);
@@ -115,7 +115,7 @@ const dropFile = async (runtime: Runtime, folder: string, io: Io): Promise<Store
   }
 };
 
-/** Waits for the first run of a manifest that something else has asked for. */
+/** Waits for the report of a run that the inbox requested. */
 const runOf = async (runtime: Runtime, manifest: string, io: Io): Promise<StoredReport> => {
   const deadline = Date.now() + 60_000;
   while (Date.now() < deadline) {
@@ -151,7 +151,7 @@ const showLive = async (portal: Portal, items: ReportItem[], io: Io): Promise<bo
 
 const keepRunning = async (runtime: Runtime, folder: string, io: Io): Promise<void> => {
   const supervisor = runtime.portals.supervisor('local');
-  say(io, `\nRunning on until Ctrl-C: ${supervisor?.url ?? ''}, all files in ${folder}`);
+  say(io, `\nRunning until Ctrl-C: ${supervisor?.url ?? ''}, all files in ${folder}`);
   const password = supervisor?.server?.newAdminPassword;
   if (password) say(io, `log in as admin with the password ${password}`);
   while (!io.stop.aborted) await sleep(1000, undefined, { signal: io.stop }).catch(() => undefined);
@@ -160,7 +160,7 @@ const keepRunning = async (runtime: Runtime, folder: string, io: Io): Promise<vo
 /** `sluice demo` on the command line. */
 export const commands = {
   demo: {
-    options: { '--keep': 'keep it running to explore' },
+    options: { '--keep': 'keep the portal running to explore it' },
     examples: ['sluice demo --keep'],
     run: demoCommand,
   },

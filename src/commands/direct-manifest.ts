@@ -1,4 +1,4 @@
-// `sluice publish data.csv` and `sluice publish folder/`: the manifest that the files would have had.
+// `sluice publish data.csv` and `sluice publish folder/`: makes the manifest of files that have none.
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
@@ -7,32 +7,32 @@ import { slugOf, titleOfName } from '../dataset-api/slug.ts';
 import { UsageError } from '../model/errors.ts';
 import { makeFolder } from '../util/make-folder.ts';
 
-/** A manifest that was made of a file or folder. */
+/** A manifest made for a file or folder. */
 export interface DirectManifest {
-  /** Where it lies: in the state folder, or where it was saved. */
+  /** In the state folder, or where it was saved. */
   path: string;
   text: string;
   isSaved: boolean;
-  /** What was named, as it was named. */
+  /** The file or folder as it was typed. */
   of: string;
 }
 
-/** Where a manifest is made, and for what. */
+/** Where a manifest is made, and for which portal. */
 interface DirectOptions {
   config: Pick<Config, 'stateDir' | 'portal' | 'portals'>;
   cwd: string;
-  /** True: it is written beside the other manifests, to be edited. */
+  /** Save it beside the other manifests, to be edited. */
   save: boolean;
 }
 
-/** True for what is no manifest but data to be published: a folder, or a file with the name of one. */
+/** True for data instead of a manifest: a folder, or a file that is not YAML. */
 export const isData = async (path: string): Promise<boolean> => {
-  const facts = await stat(path).catch(() => null); // the loader of manifests says what is wrong
+  const facts = await stat(path).catch(() => null); // the loader of manifests reports it
   return facts !== null && (facts.isDirectory() || (facts.isFile() && !/^ya?ml$/.test(extensionOf(path))));
 };
 
 /**
- * Makes the manifest of a file, or of a folder with one dataset of its files, and writes it.
+ * Makes and writes the manifest of a file, or of a folder as one dataset.
  * @throws UsageError for a folder without data, names that give no id, and a manifest that would be overwritten
  */
 export const directManifest = async (named: string, options: DirectOptions): Promise<DirectManifest> => {
@@ -43,7 +43,7 @@ export const directManifest = async (named: string, options: DirectOptions): Pro
   const path = save ? join(await manifestFolder(cwd), `${name}.yaml`) : directPath(config, name);
   const resources = files.map((file) => ({ id: idOf(basename(file, extname(file))), file }));
   const twice = resources.find(({ id }, at) => resources.findIndex((other) => other.id === id) < at);
-  if (twice) throw noManifest(named, `two of its files would have the id "${twice.id}"`);
+  if (twice) throw noManifest(named, `two of its files would get the id "${twice.id}"`);
   const pathOf = (file: string): string => (save ? relative(dirname(path), file) : file);
   const text = manifestText(data, headOf(save ? named : data), { name, portal: portalOf(config), resources }, pathOf);
   await makeFolder(dirname(path));
@@ -52,7 +52,7 @@ export const directManifest = async (named: string, options: DirectOptions): Pro
   return { path, text, isSaved: save, of: named };
 };
 
-/** Where the manifest of data lies that was not saved. */
+/** Path of a manifest that was not saved. */
 export const directPath = ({ stateDir }: Pick<Config, 'stateDir'>, name: string): string =>
   join(stateDir, 'direct', `${name}.yaml`);
 
@@ -102,7 +102,7 @@ const writeNew = async (path: string, text: string): Promise<void> => {
   }
 };
 
-/** Two files of one name would take turns under the same keys. */
+/** Two files of one name would overwrite each other under the same keys. */
 const writeOwn = async (
   path: string,
   { data, named, text }: { data: string; named: string; text: string },

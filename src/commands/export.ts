@@ -36,7 +36,7 @@ export const exportCommand = async (portal: string, options: ExportOptions, io: 
     await access(folder, constants.W_OK);
   } catch (cause) {
     throw new UsageError(`the folder ${folder} cannot be written to: ${errorMessage(cause)}`, {
-      hint: 'name a folder that may be written to: sluice export PORTAL -o FOLDER',
+      hint: 'choose a writable folder: sluice export PORTAL -o FOLDER',
       cause,
     });
   }
@@ -56,7 +56,7 @@ export const exportCommand = async (portal: string, options: ExportOptions, io: 
   return exitCodeOfReports(reports);
 };
 
-/** What the export of a portal into a folder is called among runs: two into one folder wait for each other. */
+/** Target name of an export to a folder: two exports to one folder wait for each other. */
 const targetNameOf = (portal: string, folder: string): string =>
   `export-${portal.slice(0, 40)}-${hash('sha256', folder).slice(0, 8)}`;
 
@@ -75,7 +75,10 @@ export const commands = {
         choices: exportedFiles,
       },
       '--public': 'export public content only, even with a login',
-      '--wait <duration>': { text: 'how long to wait while the portal is paused', parse: parseDuration },
+      '--wait <duration>': {
+        text: 'total time to wait while the portal is paused (default: 60s)',
+        parse: parseDuration,
+      },
     },
     examples: ['sluice export city -o backup/city', 'sluice export https://data.example.org -o portal --files none'],
     run: exportCommand,

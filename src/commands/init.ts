@@ -32,14 +32,14 @@ export interface InitOptions extends CommonOptions {
   url?: string;
   username?: string;
   passwordFile?: string;
-  /** Ask nothing. */
+  /** Do not prompt. */
   yes?: boolean;
 }
 
 /**
- * Writes config/, jobs/, data/ and inbox/ below `folder`, looks at the portal and says what it found; a portal that does not
- * answer yet is no fault. Existing samples are kept and named. Throws UsageError, before anything is asked or written,
- * when there is a configuration already, or when an answer is missing or wrong. Needs no Redis.
+ * Writes config/, jobs/, data/ and inbox/ below `folder`, probes the portal and shows the result; a portal that does not
+ * answer yet is no error. Existing samples are kept. Throws UsageError, before it prompts or writes, when a configuration
+ * exists or an answer is missing or wrong. Needs no Redis.
  */
 export const initCommand = async (folder: string, options: InitOptions, io: Io): Promise<number> => {
   const root = resolve(io.cwd, folder);
@@ -84,7 +84,7 @@ const refuseExisting = async (root: string, paths: string[]): Promise<void> => {
   }
 };
 
-/** False when the file is there already. */
+/** False when the file exists. */
 const writeNew = async (root: string, { path, text, secret }: NewFile): Promise<boolean> => {
   const target = join(root, path);
   await addFolder(root, dirname(path));
@@ -107,7 +107,7 @@ const addFolder = async (root: string, path: string): Promise<void> => {
 
 const notWritable = (root: string, cause: unknown): UsageError =>
   new UsageError(`the folder ${root} cannot be written to: ${errorMessage(cause)}`, {
-    hint: 'name a folder that may be written to: sluice init FOLDER',
+    hint: 'choose a writable folder: sluice init FOLDER',
     cause,
   });
 
@@ -161,7 +161,7 @@ const chosen = (answers: {
   if (fault !== null) throw new UsageError(`--url: the address ${fault}`, { hint: 'such as https://data.example.org' });
   const login = { username: username || null, password: password || null };
   if (!url) {
-    // The embedded portal has an account of its own for sluice; another one needs both.
+    // The embedded portal has its own account for sluice; another account needs both.
     const both = login.username !== null && login.password !== null;
     return { name: 'local', url: null, ...(both ? login : { username: null, password: null }) };
   }
@@ -174,14 +174,14 @@ const chosen = (answers: {
 
 /** The watched folder below `root`; of an inbox manifest that was there already, the one it names. */
 const inboxOf = async (root: string): Promise<string> => {
-  const manifest = await loadManifest(join(root, 'jobs/inbox.yaml')).catch(() => null); // an odd one is `check`'s to name
+  const manifest = await loadManifest(join(root, 'jobs/inbox.yaml')).catch(() => null); // `check` reports a faulty one
   return manifest && isDropManifest(manifest) ? relative(root, manifest.drop.folder) : inboxFolder;
 };
 
-/** How often a refused login is prompted for again. */
+/** Prompts for a login that is refused. */
 const mostLogins = 3;
 
-/** Looks at a remote portal; on a terminal, asks for user and password again while they are refused, and keeps what was typed last. */
+/** Probes a remote portal; on a terminal, prompts for a refused login again and stores the last one typed. */
 const probeUntilLogin = async (
   root: string,
   portal: ChosenPortal,
@@ -190,7 +190,7 @@ const probeUntilLogin = async (
 ): Promise<PortalFinding | null> => {
   let chosen = portal;
   for (let asked = 1; ; asked += 1) {
-    const probe = await look(root, chosen, options, io);
+    const probe = await probeChosen(root, chosen, options, io);
     const login = probe?.login;
     const isRefused = login != null && 'code' in login && login.code === 'portal-login';
     if (!isRefused || options.yes || !canPrompt(io) || asked === mostLogins) return probe;
@@ -209,8 +209,8 @@ const probeUntilLogin = async (
   }
 };
 
-/** Looks at a remote portal with the configuration that was just written, which proves that one, too. */
-const look = async (
+/** Probes a remote portal with the configuration just written, which tests that as well. */
+const probeChosen = async (
   root: string,
   portal: ChosenPortal,
   options: InitOptions,
@@ -218,7 +218,7 @@ const look = async (
 ): Promise<PortalFinding | null> => {
   if (portal.url === null) return null;
   const config = await loadConfig({ file: join(root, configPath), cwd: root, env: io.env });
-  if (!options.json) say(io, `Looking at ${portal.url} …`);
+  if (!options.json) say(io, `Checking ${portal.url} …`);
   try {
     return await probePortal(portal.name, config, { log: oneOffLog(config, options, io), signal: io.stop });
   } catch (error) {
@@ -271,12 +271,12 @@ export const commands = {
 /** True at an interactive terminal. */
 const canPrompt = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
 
-/** Asks line by line; `close()` gives the terminal back. */
+/** Prompts on the terminal; `close()` when done. */
 class Prompt {
   readonly #lines: Interface;
   readonly #io: Io;
   readonly #ended = new AbortController();
-  /** Typed ahead of the prompt. */
+  /** Lines typed before they were prompted for. */
   readonly #ahead: string[] = [];
   #hidden = false;
 

@@ -1,5 +1,6 @@
 // Commands of operators: retry, release, discard, remove, cancel, pause, resume.
 import { UsageError } from '../model/errors.ts';
+import { type RemovalMode, removalModes } from '../model/policy.ts';
 import {
   cancelRun,
   discard,
@@ -23,7 +24,7 @@ export interface RetryOptions extends CommonOptions {
   manifest?: string;
 }
 
-/** Runs the failed items of a run or of a cause, or one key, again and waits for the reports. */
+/** Retries the failed items of a run or of one error code, or one key, and waits for the reports. */
 export const retryCommand = async (what: string | undefined, options: RetryOptions, io: Io): Promise<number> => {
   const retried = retriedOf(what, options);
   return withRuntimeOf('retry', options, io, async (runtime) => {
@@ -43,13 +44,13 @@ const retriedOf = (what: string | undefined, { code, manifest }: RetryOptions): 
   });
 };
 
-/** Lets a held run or the held tables of a key go ahead, and awaits the reports. */
+/** Releases a held run or the held tables of a key, and waits for the reports. */
 export const releaseCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('release', options, io, async (runtime) =>
     awaitReports(runtime, await release(runtime, what, io.stop), options, io),
   );
 
-/** Forgets a held run: nothing of it is done; or settles that the held tables of a key stay as they are on the portal. */
+/** Discards a held run without changes, or the held versions of a key's tables: the portal keeps the previous ones. */
 export const discardCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('discard', options, io, async (runtime) => {
     const runs = await discard(runtime, what, io.stop);
@@ -58,10 +59,10 @@ export const discardCommand = async (what: string, options: CommonOptions, io: I
     return exitCodes.ok;
   });
 
-/** Takes one item down, a dataset with all its resources, on every portal where it is. */
+/** Removes an item, a dataset with all its resources, from every portal it is on. */
 export const removeCommand = async (
   key: string,
-  { how = 'unpublish', ...options }: CommonOptions & { how?: string },
+  { how = 'unpublish', ...options }: CommonOptions & { how?: RemovalMode },
   io: Io,
 ): Promise<number> =>
   withRuntimeOf('remove', options, io, async (runtime) =>
@@ -79,7 +80,7 @@ export const cancelCommand = async (runId: string, options: CommonOptions, io: I
     }
     const isCancelled = (await runtime.runs.reason(runId))?.code === 'cancelled';
     const did = isCancelled ? 'been cancelled' : 'ended';
-    const text = state === 'held' ? 'was held, and is discarded; nothing was changed' : `had ${did} before`;
+    const text = state === 'held' ? 'was held, and is discarded; nothing was changed' : `had already ${did}`;
     say(io, options.json ? JSON.stringify({ ...run, state }) : `run ${runId} of ${run.manifest} ${text}`);
     return exitCodes.ok;
   });
@@ -100,7 +101,7 @@ export const pauseCommand = async (
     return exitCodes.ok;
   });
 
-/** Ends the pause of a portal, whatever led to it. */
+/** Ends the pause of a portal, whatever its cause. */
 export const resumeCommand = async (portal: string, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('resume', options, io, async (runtime) => {
     const ended = await resumePortal(runtime, portal);
@@ -137,7 +138,10 @@ export const commands = {
   },
   remove: {
     arguments: { '<key>': 'key of a dataset (with its resources) or a resource' },
-    options: { ...commonOptions, '--how <way>': { text: 'orphan, unpublish or delete', fallback: 'unpublish' } },
+    options: {
+      ...commonOptions,
+      '--how <way>': { text: 'what to do with it', choices: removalModes, fallback: 'unpublish' },
+    },
     examples: ['sluice remove city-finance/budget-2019 --how orphan'],
     run: removeCommand,
   },

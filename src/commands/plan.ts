@@ -50,7 +50,7 @@ export const planCommand = async (paths: string[], options: PlanOptions, io: Io)
   return plans.some((plan) => plan.held !== null) ? exitCodes.held : exitCodes.ok;
 };
 
-/** Makes a plan and prints it as it is made; its items are kept only where they are needed as a whole. */
+/** Makes a plan and prints it page by page; items are kept only for JSON and the plan file. */
 const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptions, io: Io): Promise<PlanFile> => {
   const items: PlanFile['items'] = [];
   const isKept = options.json || options.output !== undefined;
@@ -66,7 +66,7 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
   return { ...plan, items };
 };
 
-/** Does exactly what a plan file says; items whose source or node has moved are refused. */
+/** Carries out a plan file exactly; items whose source or node has changed since are refused. */
 export const applyCommand = async (
   path: string,
   options: CommonOptions & { strict?: boolean },
@@ -113,7 +113,7 @@ const readPlan = async (path: string): Promise<PlanFile> => {
 type PlanHead = Pick<PlanFile, 'manifest' | 'portal' | 'refreshed'>;
 type Take = (items: PlanFile['items'], head: PlanHead) => void;
 
-/** Makes a plan; `take` gets its items as they are planned, and keeps them where they are needed later. */
+/** Makes a plan; `take` receives its items page by page. */
 const makePlan = async (
   runtime: Runtime,
   manifest: Manifest,
@@ -175,7 +175,7 @@ const makePlan = async (
   }
 };
 
-/** Files that are not sent, because the portal could not import them and the good ones of before are in their place. */
+/** Files that are not sent again, because the portal failed to import them and serves their last good version. */
 const standingRemarks = (items: PlanFile['items'], entries: KnownState['entries']): string[] =>
   items.flatMap(({ key, actions }) => {
     const entry = entries.get(key);
@@ -183,7 +183,7 @@ const standingRemarks = (items: PlanFile['items'], entries: KnownState['entries'
     return stands ? [`${key} is not sent again: ${entry.refused?.reason.message}`] : [];
   });
 
-/** Says who edited what, and when, of a node whose revision is not ours. */
+/** Adds who edited what, and when, to a node whose last revision is not ours. */
 const explainEdit = async (
   runtime: Runtime,
   item: PlanFile['items'][number],

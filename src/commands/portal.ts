@@ -82,8 +82,8 @@ export interface PortalCommandOptions extends PortalChoice {
   /** Users file, relative to the working directory. */
   users?: string;
   profile?: string;
-  /** `on` or `off`; as configured, else as the profile has it, when absent. */
-  races?: string;
+  /** Default: as configured, else as in the profile. */
+  races?: 'on' | 'off';
   /** Seed file for an empty store. */
   seed?: string;
   /** File of fault rules: a switchboard listens in the portal's place, see `server/faults/`. */
@@ -97,13 +97,6 @@ const isProfile = (name: string): name is ProfileName => Object.hasOwn(profiles,
 const profileOf = (name: string): ProfileName => {
   if (isProfile(name)) return name;
   throw new UsageError(`unknown profile "${name}"`, { hint: `profiles: ${Object.keys(profiles).join(', ')}` });
-};
-
-const racesOf = (word: string): boolean => {
-  if (word === 'on' || word === 'off') return word === 'on';
-  throw new UsageError(`--races must be on or off, not "${word}"`, {
-    hint: 'omit it to use the default of the profile',
-  });
 };
 
 const announce = (io: Io, server: PortalServer, { url, profile }: { url: string; profile: ProfileName }): void => {
@@ -149,7 +142,7 @@ const settingsOf = async (
     host: host ?? portal.host,
     port: port === undefined ? portal.port : Number(port),
     profile: profile === undefined ? portal.profile : profileOf(profile),
-    ...(races === undefined ? {} : { races: racesOf(races) }),
+    ...(races === undefined ? {} : { races: races === 'on' }),
     ...(users === undefined ? {} : { usersFile: resolve(io.cwd, users) }),
     ...(seed === undefined ? {} : { seedFile: resolve(io.cwd, seed) }),
   };
@@ -211,9 +204,9 @@ interface TokenOptions extends PortalChoice {
   json?: boolean;
 }
 
-/** Says on standard error that a token is of no use yet where the configuration has tokens off. */
+/** Warns that a token cannot be used yet where the configuration has tokens off. */
 const warnWhenOff = async (options: TokenOptions, io: Io): Promise<void> => {
-  if (options.data !== undefined) return; // a store of its own: how it is served is not known
+  if (options.data !== undefined) return; // how that store is served is unknown
   const { portal } = await chosenEmbedded(options, io);
   if (!portal.tokens) warn(io, `tokens are off: set portals.${portal.name}.tokens: true in the configuration`);
 };
@@ -246,7 +239,7 @@ export const portalTokenCommand = async (what: TokenAction, options: TokenOption
 
 /** `sluice portal token` on the command line. */
 export const tokenDeclaration: Subcommand = {
-  description: 'access tokens for programs without a session; needs `tokens: true`',
+  description: 'manage access tokens; needs `tokens: true` in the configuration',
   examples: [
     'sluice portal token add ann --label "nightly job" --data /srv/portal',
     'sluice portal token list --portal local',
@@ -285,10 +278,13 @@ export const commands = {
       '--host <address>': 'address to listen on (default: as configured, or 127.0.0.1)',
       '--data <dir>': 'data folder (default: as configured, or portal/<name> in the state folder)',
       '--users <file>': 'users file',
-      '--profile <name>': 'release to behave like (default: as configured, or spec)',
-      '--races <on|off>': 'let concurrent requests lose updates (default: on under the dkan- profiles)',
+      '--profile <name>': 'release to emulate (default: as configured, or spec)',
+      '--races <on|off>': {
+        text: 'emulate updates lost by concurrent requests (default: on in the dkan- profiles)',
+        choices: ['on', 'off'],
+      },
       '--seed <file>': 'fill an empty store with users, terms and next ids',
-      '--faults <file>': 'inject faults by these rules',
+      '--faults <file>': 'inject faults by the rules in this file',
     },
     examples: [
       'sluice portal --port 8080 --data /srv/portal --users users.yaml',
@@ -298,7 +294,7 @@ export const commands = {
     subcommands: {
       backup: {
         description:
-          'copy the store (--data) to a new folder while the portal runs; `sluice portal --data` serves the copy',
+          'copy the store to a new folder, also while the portal runs; `sluice portal --data` serves the copy',
         arguments: { '<folder>': '' },
         examples: ['sluice portal backup /backups/portal-monday --data /srv/portal'],
         run: portalBackupCommand,

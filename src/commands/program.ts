@@ -13,13 +13,13 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ['publish <manifest...>', 'publish manifests once and wait for the report', () => import('./publish.ts')],
   ['plan <manifest...>', 'show what publish would do, without writing anything', () => import('./plan.ts')],
   ['apply <plan>', 'carry out a saved plan exactly as reviewed', () => import('./plan.ts')],
-  ['release <run|key>', 'let a run or table that a guard held go ahead', () => import('./operate.ts')],
-  ['discard <run|key>', 'drop a run or table that a guard held', () => import('./operate.ts')],
+  ['release <run|key>', 'let a held run or table go ahead', () => import('./operate.ts')],
+  ['discard <run|key>', 'discard a held run or table', () => import('./operate.ts')],
   ['cancel <run>', 'stop a run after its current step', () => import('./operate.ts')],
-  ['pause <portal>', 'hold the jobs of a portal until it is resumed', () => import('./operate.ts')],
-  ['resume <portal>', 'end the pause of a portal', () => import('./operate.ts')],
-  ['history <key>', 'list the versions of a table that went live', () => import('./history.ts')],
-  ['remove <key>', 'take a dataset or resource off the portal', () => import('./operate.ts')],
+  ['pause <portal>', 'pause the jobs of a portal', () => import('./operate.ts')],
+  ['resume <portal>', 'resume the jobs of a paused portal', () => import('./operate.ts')],
+  ['history <key>', 'list the published versions of a table', () => import('./history.ts')],
+  ['remove <key>', 'remove a dataset or resource from the portal', () => import('./operate.ts')],
   ['adopt <manifest>', 'link datasets that are already on the portal', () => import('./reconcile.ts')],
   ['rebuild <manifest>', 'restore lost state from the portal', () => import('./reconcile.ts')],
   ['export <portal>', 'export a portal to a folder; later runs fetch only changes', () => import('./export.ts')],
@@ -31,13 +31,13 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ],
   ['worker', 'run workers only, on another host with the same Redis', () => import('./start.ts')],
   ['schedules [manifest...]', 'list schedules with their next and last runs', () => import('./schedules.ts')],
-  ['run-now <manifest...>', 'run manifests now, whatever their schedules say', () => import('./schedules.ts')],
+  ['run-now <manifest...>', 'run manifests now, regardless of their schedules', () => import('./schedules.ts')],
   ['status [key|file]', 'show what is live, and why something is not', () => import('./status.ts')],
   ['notices', 'send test notices', () => import('./notices.ts')],
   ['runs', 'list the last runs', () => import('./runs.ts')],
   ['report <run>', 'print the report of a run: text, html, csv, md, json', () => import('./runs.ts')],
   ['log <job|run|key>', 'show the log of a job, a run, or the last job of a key', () => import('./runs.ts')],
-  ['retry [run|key]', 'rerun what failed in a run or for one cause, or one key', () => import('./operate.ts')],
+  ['retry [run|key]', 'retry what failed in a run or with one error code, or one key', () => import('./operate.ts')],
   [
     'check [file...]',
     'validate configuration, manifests and tables, or a portal with --portal',
@@ -139,7 +139,7 @@ export const createProgram = async (options: ProgramOptions): Promise<Command> =
   });
   return program.addHelpText(
     'after',
-    `\n${helpTopics.map((topic) => `sluice help ${topic}`).join(' and ')} list every key of the two files.\n`,
+    `\nEvery key of the two files: ${helpTopics.map((topic) => `sluice help ${topic}`).join(', ')}\n`,
   );
 };
 

@@ -26,7 +26,7 @@ export interface PublishOptions extends CommonOptions {
   refresh?: boolean;
   /** Write the manifest of a file or folder that has none. */
   save?: boolean;
-  /** Create what is not found on the portal, although it may be there. */
+  /** Create what is not found on the portal, even if it may exist there. */
   createMissing?: boolean;
 }
 
@@ -49,7 +49,7 @@ export const publishCommand = async (paths: string[], options: PublishOptions, i
   });
 };
 
-/** A file must not take over the datasets of a manifest that happens to have its name. */
+/** A file must not take over the datasets of a manifest of the same name. */
 const refuseTakenNames = async (runtime: Runtime, manifests: Manifest[], direct: DirectManifest[]): Promise<void> => {
   for (const { path, of } of direct) {
     const name = manifests.find((manifest) => manifest.path === path)?.name ?? '';
@@ -153,15 +153,15 @@ export const commands = {
     arguments: { '<manifest...>': 'manifest files; or a table or folder to publish as one dataset' },
     options: {
       ...commonOptions,
-      '--save': 'write the manifest of a table or folder into jobs/, to be edited',
+      '--save': 'save the manifest made for a table or folder in jobs/',
       '--wait <duration>': {
-        text: 'how long to wait for paused portals, in all',
+        text: 'total time to wait for paused portals (default: 60s)',
         parse: parseDuration,
       },
       ...refreshOption,
-      '--create-missing': 'create what is not found on the portal, even if it may exist there',
+      '--create-missing': 'create items that are not found on the portal, even if they may exist there',
       '--on-drift <choice>': {
-        text: 'what to do with nodes edited on the portal, for this run',
+        text: 'how this run treats nodes edited on the portal',
         choices: driftPolicies,
       },
     },

@@ -1,4 +1,4 @@
-// Reports as text: the items of a run, what the manifest no longer names, and the next command.
+// Reports as text: the items of a run, what is no longer in the manifest, and the next command.
 
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
@@ -6,7 +6,7 @@ import type { Reason, ReportItem, StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { countText, plural } from '../util/plural.ts';
 
-/** Items that are listed one by one; of longer reports only what needs attention is, and of more than this by its cause. */
+/** Longest report listed item by item; of longer ones only what needs attention is, by cause if that is as long. */
 const listedWhole = 40;
 
 /** A report as lines of text; `isWhole`: with everything that needs attention. */
@@ -134,11 +134,11 @@ const nextOf = (runtime: Runtime, { items, portal, reason }: StoredReport): stri
 /** Keys that are listed; of more only their number is reported. */
 const shown = 5;
 
-/** True for what its manifest no longer names although it is still on the portal. */
+/** True for what is no longer in its manifest but still on the portal. */
 export const isLeftBehind = ({ nid, removed, missingSince }: IndexedEntry): boolean =>
   nid !== null && removed === null && missingSince !== null;
 
-/** What became of the keys of a manifest, and the command that takes each down; a dataset stands for its resources. */
+/** Keys that are left on the portal, each with the command that removes it; a dataset stands for its resources. */
 export const leftBehindLines = (keys: readonly string[], isWhole = false): string[] => {
   const all = new Set(keys);
   const listed = keys.filter((key) => !all.has(parentKey(key))).sort();

@@ -27,7 +27,7 @@ export const runsCommand = async (
     return exitCodes.ok;
   });
 
-/** The last runs, those of the portal that `--portal` chooses; newest first. */
+/** The last runs, newest first; only those of `--portal`, if given. */
 export const latestRuns = async (runtime: Runtime, limit: number): Promise<RunStatus[]> => {
   const { portal } = runtime.config;
   const ids = await runtime.runs.latest(portal === null ? limit : limit * 20);
@@ -48,7 +48,7 @@ const runStatus = async ({ runs }: Runtime, runId: string) => {
 /** A run as lists show it. */
 export type RunStatus = Awaited<ReturnType<typeof runStatus>>;
 
-/** A run in one line, with its reason below where it failed as a whole. */
+/** A run in one line, with the reason below if it failed as a whole. */
 export const runLines = ({ runId, target, state, total, done, failed, fates, reason }: RunStatus): string[] => {
   const counts = fates
     ? itemFates.flatMap((fate) => (fates[fate] ? [`${fates[fate].toLocaleString('en')} ${fate}`] : []))
@@ -61,7 +61,7 @@ export const runLines = ({ runId, target, state, total, done, failed, fates, rea
 /** Formats of `sluice report`. */
 const formats = ['text', 'html', 'csv', 'md', 'json'] as const;
 
-/** Prints the report of a closed run; 0 whatever it says. */
+/** Prints the report of a closed run; 0 even if items failed. */
 export const reportCommand = async (
   runId: string,
   { format, ...options }: CommonOptions & { format?: (typeof formats)[number] },

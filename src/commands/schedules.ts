@@ -27,13 +27,13 @@ export interface ScheduleRow {
   schedule: Schedule | null;
   /** When the next run begins; null without a schedule. */
   next: string | null;
-  /** True once a service keeps the schedule; false for one that no `sluice start` has read yet. */
+  /** True for a schedule that is in Redis; false for one that no `sluice start` has read yet. */
   kept: boolean;
   /** The run in progress. */
   running: string | null;
-  /** What the schedule did when it was due last. */
+  /** What the schedule did when it was last due. */
   lastDue: TriggerRecord | null;
-  /** The last run, whatever asked for it. */
+  /** The last run, whatever requested it. */
   lastRun: LastRun | null;
 }
 
@@ -141,7 +141,7 @@ export interface RunNowOptions extends CommonOptions {
   wait?: boolean;
 }
 
-/** Asks for a run of each named manifest on each of its portals; returns the exit code of the reports, or 0 without waiting. */
+/** Requests a run of each manifest on each of its portals; returns the exit code of the reports, or 0 without waiting. */
 export const runNowCommand = async (named: string[], options: RunNowOptions, io: Io): Promise<number> =>
   withRuntimeOf('run-now', options, io, async (runtime) => {
     const manifests: Manifest[] = [];
@@ -149,7 +149,7 @@ export const runNowCommand = async (named: string[], options: RunNowOptions, io:
     const served = await runtime.hasWorkers();
     const runs: RequestedRun[] = [];
     for (const manifest of manifests) {
-      // A running service claims the files of its watched folders itself.
+      // A running service claims the files of watched folders itself.
       if (isDropManifest(manifest) && !served) await takeDropped(runtime, manifest, io.stop);
       runs.push(...(await runNow(runtime, manifest)));
     }
@@ -169,7 +169,7 @@ const reportQueued = (
   return exitCodes.ok;
 };
 
-/** The manifest of a path, or of the name that a known manifest has: the manifest `inbox` beside the folder `inbox`, too. */
+/** The manifest of a path, or a known one of this name, even where a folder has it: `inbox` beside the folder `inbox`. */
 const manifestOf = (runtime: Runtime, what: string, cwd: string): Promise<Manifest> => {
   const path = resolve(cwd, what);
   const isFile = statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;

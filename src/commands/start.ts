@@ -14,7 +14,7 @@ import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say, stopped, warn } from './io.ts';
 import { configOf, passwordLines, watchRedis } from './session.ts';
 
-/** Runs the service until it is told to stop; a drained stop is exit code 0. */
+/** Runs the service until it is stopped; 0 after a drained stop. */
 export const startCommand = async (manifests: string[], options: CommonOptions, io: Io): Promise<number> =>
   serve('start', options, io, async (runtime, lines) => {
     refuseMissing(manifests, io);
@@ -26,13 +26,13 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       runtime,
       manifests.map((path) => resolve(io.cwd, path)),
     );
-    const web = await serveWeb(runtime, () => service.targets); // first: a port that is taken ends it before any work begins
+    const web = await serveWeb(runtime, () => service.targets); // first: a port in use ends the command before any work begins
     const close = async (): Promise<void> => {
       await service.close();
       await web.close();
     };
     const served = await service.start().catch(async (error: unknown) => {
-      await close(); // what it has opened would keep the process alive
+      await close(); // what it opened would keep the process alive
       throw error;
     });
     for (const line of passwordLines(runtime)) warn(io, line);
@@ -54,17 +54,17 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
     return close;
   });
 
-/** A manifest that is named must be there; patterns may match nothing yet, and faulty manifests are left out with their reason. */
+/** A manifest path must exist; patterns may match nothing yet, and faulty manifests are skipped with their reason. */
 const refuseMissing = (manifests: string[], io: Io): void => {
   for (const path of manifests) {
     if (/[*?[{]/.test(path) || existsSync(resolve(io.cwd, path))) continue;
-    throw new UsageError(`there is no manifest ${resolve(io.cwd, path)}`, {
+    throw new UsageError(`manifest not found: ${resolve(io.cwd, path)}`, {
       hint: 'check the path, or omit it',
     });
   }
 };
 
-/** Works jobs until it is told to stop. */
+/** Works jobs until it is stopped. */
 const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
   serve('worker', options, io, async (runtime, lines) => {
     await runtime.startWorkers();
@@ -74,7 +74,7 @@ const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
     return async () => undefined;
   });
 
-/** Where the service tells what it does: a log for programs, or on a terminal lines for people, unless `--verbose`. */
+/** The output of the service: a log for programs, or on a terminal lines for people, unless `--verbose`. */
 const openLog = (config: Config, options: CommonOptions, io: Io): { log: Log; lines: ServiceLines | null } => {
   const { level } = config.log;
   if (!io.terminal || options.verbose) return { log: createLog({ level, pretty: io.terminal }), lines: null };
@@ -138,25 +138,25 @@ export const commands = {
   },
 } satisfies CommandDeclarations;
 
-/** Items of a run that get a line each; of larger runs the counts are reported, and the causes of failures. */
+/** Items of a run that get a line each; of more, counts and causes of failures are reported. */
 const listedItems = 20;
 
-/** Says lines with the time of the day in front. */
+/** Prints lines with the time of day. */
 export class ServiceLines {
   readonly #io: Io;
-  /** The failure that was told last of each key, while it lasts. */
+  /** The last reported failure of each key, while it lasts. */
   readonly #reported = new Map<string, string>();
 
   constructor(io: Io) {
     this.#io = io;
   }
 
-  /** Says a line. */
+  /** Prints a line. */
   say(text: string): void {
     say(this.#io, `${new Date().toTimeString().slice(0, 8)}  ${text}`);
   }
 
-  /** Says what a run did; a failure that was told is not told again before the item is well or fails otherwise. */
+  /** Reports what a run did; a failure is reported once until the item recovers or fails for another reason. */
   closed(report: StoredReport): void {
     const { manifest, portal, reason } = report;
     const name = `${manifest}@${portal}`;
@@ -203,7 +203,7 @@ export class ServiceLines {
     }
   }
 
-  /** Where a log goes: what it warns of becomes a line, except of items, which their run reports. */
+  /** Destination of a log: warnings become lines, except those about items, which their run reports. */
   get log(): Writable {
     return new Writable({
       decodeStrings: false,

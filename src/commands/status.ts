@@ -37,14 +37,14 @@ export interface StatusOptions extends CommonOptions {
 /** Shows one key or file, or an overview; 0 when everything shown is live, 4 when a guard holds a run or table, else 3. */
 export const statusCommand = async (what: string | undefined, options: StatusOptions, io: Io): Promise<number> =>
   withRuntimeOf('status', options, io, (runtime) =>
-    what === undefined ? overview(runtime, options, io) : single(runtime, what, options, io),
+    what === undefined ? overview(runtime, options, io) : showFound(runtime, what, options, io),
   );
 
-/** Entries of a target, in the order of their keys. */
+/** Entries of a target, by key. */
 const inOrder = (entries: ReadonlyMap<string, LedgerEntry>, { portal }: KnownTarget): KeyStatus[] =>
   [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => ({ ...entry, portal }));
 
-/** What is known of all keys that begin with `start` and for which `isFound` holds. */
+/** Entries whose key begins with `start` and for which `isFound` holds. */
 const keysWhere = async (
   runtime: Runtime,
   isFound: (entry: LedgerEntry) => boolean,
@@ -62,16 +62,16 @@ const keysWhere = async (
   return found.flat();
 };
 
-const single = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
+const showFound = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
   const found = await find(runtime, what, io.cwd);
-  if (found.length === 0) return single404(runtime, what, options, io);
+  if (found.length === 0) return explainUnknown(runtime, what, options, io);
   if (options.json) say(io, JSON.stringify(found.length === 1 ? found[0] : found, null, 2));
   else for (const line of foundLines(found, options.all === true)) say(io, line);
   if (found.some(isHeld)) return exitCodes.held;
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
 
-/** A key that a run in progress is the first to publish; null where there is none. */
+/** A key that a run in progress publishes for the first time; null for none. */
 const findPlanned = async (runtime: Runtime, key: string) => {
   for (const target of await runtime.targets()) {
     const { current } = await runtime.gate.state(target);
@@ -88,11 +88,11 @@ const findPlanned = async (runtime: Runtime, key: string) => {
   return null;
 };
 
-const claimedWords =
-  'taken from the inbox\n-> `sluice runs` shows its run; after one that was cancelled, `sluice run-now` publishes it';
+const claimedText =
+  'taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
 
-/** A key that is not published yet may be planned, and a file that no run has seen be in a watched folder. */
-const single404 = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
+/** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
+const explainUnknown = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
   const planned = await findPlanned(runtime, what);
   if (planned) {
     const { key, title, portal, runId, step } = planned;
@@ -108,14 +108,14 @@ const single404 = async (runtime: Runtime, what: string, options: CommonOptions,
     const settling = view.settling.find((item) => item.path === dropped);
     const isClaimed = (claim: Claim): boolean => claim.dropped === dropped;
     const claimed = (await listClaims(foldersOf(view.folder).spool)).findLast(isClaimed);
-    let found: [state: object, words: string];
+    let found: [state: object, text: string];
     if (left) found = [{ state: 'left', reason: left.reason }, `not live: ignored in the inbox: ${left.reason}`];
     else if (settling) found = [{ state: 'settling', since: settling.since }, 'not live yet: still settling'];
-    else if (claimed) found = [{ state: 'claimed', since: claimed.claimedAt }, `not live yet: ${claimedWords}`];
+    else if (claimed) found = [{ state: 'claimed', since: claimed.claimedAt }, `not live yet: ${claimedText}`];
     else continue;
-    const [state, words] = found;
+    const [state, text] = found;
     if (options.json) say(io, JSON.stringify({ file: path, manifest: view.manifest, ...state }, null, 2));
-    else say(io, `${what}: ${words}`);
+    else say(io, `${what}: ${text}`);
     return exitCodes.someFailed;
   }
   throw new NotFoundError(`no key, file or title matches "${what}"`, {
@@ -123,7 +123,7 @@ const single404 = async (runtime: Runtime, what: string, options: CommonOptions,
   });
 };
 
-/** Found keys that are shown in full; of more, one line each. */
+/** Most keys shown in full; of more, one line each. */
 const shownInFull = 10;
 /** Found keys that are listed unless all of them are requested. */
 const shownFound = 40;
@@ -138,8 +138,8 @@ const foundLines = (found: KeyStatus[], all: boolean): string[] => {
 };
 
 /**
- * By key; a dataset's key brings its resources; by file: the path that was published, or the place in an inbox; else by a
- * part of key, title or file name.
+ * By key, a dataset with its resources; by file, the published path or its place in an inbox; else by a part of key, title
+ * or file name.
  */
 const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeyStatus[]> => {
   const byKey = await keysWhere(runtime, ({ key }) => key === what || isBelow(key, what), what);
@@ -162,7 +162,7 @@ const holds = ({ key, title, file, sourcePath }: LedgerEntry, part: string): boo
 const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> => {
   const keys = new Set<string>();
   for (const { manifestPath } of await runtime.ledger.targets()) {
-    const manifest = await loadManifest(manifestPath).catch(() => null); // a manifest that is gone names no inbox
+    const manifest = await loadManifest(manifestPath).catch(() => null); // a removed manifest has no inbox
     if (!manifest || !isDropManifest(manifest)) continue;
     const inside = relative(manifest.drop.folder, path);
     if (inside.startsWith('..')) continue;
@@ -175,7 +175,7 @@ const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> 
 
 const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === null;
 
-/** True for a table that its guard holds, or misses something new of. */
+/** True for a table that a guard holds, or whose new data is overdue. */
 const isHeld = ({ kind, reason }: LedgerEntry): boolean => kind === 'resource' && reason?.code === 'held';
 
 const stateOf = (entry: LedgerEntry): string => {
@@ -264,7 +264,7 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
   return { status, keys };
 };
 
-/** Without those that the run in progress works on: what they are is not decided yet. */
+/** Without those that the run in progress still works on. */
 const endedOf = async (runtime: Runtime, runId: string, entries: KeyStatus[]): Promise<KeyStatus[]> => {
   const records = await Promise.all(
     entries.map((entry) => (entry.runId === runId ? runtime.runs.record(runId, entry.key) : null)),
@@ -280,7 +280,8 @@ interface Overview {
 }
 
 const overviewLines = ({ targets, runs, inboxes, keys }: Overview, all: boolean): string[] => {
-  if (targets.length === 0 && inboxes.length === 0) return ['nothing was published yet: `sluice publish <manifest>`'];
+  if (targets.length === 0 && inboxes.length === 0)
+    return ['nothing has been published yet; start with `sluice publish <manifest>`'];
   const faulty = keys.filter((key) => !isFine(key));
   const causes = [...Map.groupBy(faulty, ({ reason }) => reason?.code ?? '')].sort(
     ([, a], [, b]) => b.length - a.length,
@@ -305,7 +306,7 @@ const causeLines = (code: string, entries: KeyStatus[], all: boolean): string[] 
   const listed = all ? entries : entries.slice(0, shownOfCause);
   const lines = listed.flatMap((entry, at) => {
     const next = listed[at + 1]?.reason?.hint;
-    // What to do is said once, below the last one that it is for.
+    // A hint shared by consecutive keys is printed once, below the last.
     const reason = entry.reason && { ...entry.reason, hint: entry.reason.hint === next ? null : entry.reason.hint };
     return [`  ${entry.key}: ${stateOf(entry)}`, ...(reason ? reasonLines(reason, '    ') : [])];
   });
@@ -342,7 +343,7 @@ const overdueLines = ({ overdue, more }: Awaited<ReturnType<typeof whatIsOverdue
   ];
 };
 
-/** Ended pauses that are still worth a line, milliseconds. */
+/** Age of ended pauses that are still shown, milliseconds. */
 const recentMs = 24 * 3600 * 1000;
 
 const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): string[] => {
@@ -368,7 +369,7 @@ const inboxLines = (view: InboxViewOfService): string[] => [
   ...(view.cancelled === 0
     ? []
     : [
-        `  ${plural(view.cancelled, 'file')} left alone because the run was cancelled`,
+        `  ${plural(view.cancelled, 'file')} not published because the run was cancelled`,
         `  -> publish the manifest ${view.manifest}, or drop them again`,
       ]),
   ...view.settling.slice(0, 10).map((file) => `  settling ${file.path}, ${file.bytes.toLocaleString('en')} bytes`),

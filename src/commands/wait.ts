@@ -1,4 +1,4 @@
-// Waits for runs, shows how far they are, and works the jobs itself where no worker does.
+// Waits for runs, shows their progress, and works their jobs itself if no worker does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError, printable, UnfinishedError } from '../model/errors.ts';
 import { datasetDataSchema } from '../model/job.ts';
@@ -24,9 +24,9 @@ interface WaitOptions {
 const pollMs = 50;
 
 /**
- * Waits until every run has its report. Workers of this process are started when no other process has any for their portals, also when
- * those vanish on the way. Throws {@link InterruptedError} when the command is stopped, {@link UnfinishedError} when a
- * portal stays paused, requests too long a pause, or Redis lost the run.
+ * Waits until every run has its report. Starts workers in this process when no other has any for the portals, also when
+ * those vanish meanwhile. Throws {@link InterruptedError} when the command is stopped, {@link UnfinishedError} when a
+ * portal stays paused or requests too long a pause, or Redis lost the run.
  */
 export const waitForRuns = async (
   runtime: Runtime,
@@ -66,7 +66,7 @@ const interrupted = (runs: RequestedRun[]): InterruptedError =>
     hint: 'the next `sluice publish` or `sluice start` on the same state resumes unfinished work',
   });
 
-/** A run holds its gate, or waits for it, until it has its report. @throws UnfinishedError when Redis knows nothing of it */
+/** A run holds its gate, or waits for it, until it has its report. @throws UnfinishedError when Redis has lost it */
 const refuseLost = async (runtime: Runtime, run: RequestedRun): Promise<void> => {
   const { current, again } = await runtime.gate.state(run);
   if (current === run.runId || again === run.runId || (await runtime.runs.isClosed(run.runId))) return;
@@ -75,7 +75,7 @@ const refuseLost = async (runtime: Runtime, run: RequestedRun): Promise<void> =>
   });
 };
 
-/** Why a run does not go on. */
+/** Why a run does not continue. */
 interface Wait {
   /** Unix milliseconds. */
   since: number;
@@ -134,7 +134,7 @@ class PauseLimit {
   }
 }
 
-/** When it ends, and what led to it. */
+/** When it ends, and its cause. */
 export const standstillText = ({ until, why }: Standstill): string =>
   `${new Date(until).toISOString()}${why === '' ? '' : `: ${why}`}`;
 
@@ -144,7 +144,7 @@ class Progress {
   readonly #begun = Date.now();
   #shownAt = 0;
   #items = 0;
-  /** When the first item was seen to have ended, and how many had then: what was there before says nothing of the speed. */
+  /** When the first item was seen to have ended, and how many had by then; earlier ones do not count for the speed. */
   #first: { at: number; done: number } | null = null;
 
   constructor(io: Io) {
@@ -198,7 +198,7 @@ class Progress {
   }
 }
 
-/** Before so much has ended, nobody knows how long the rest takes. */
+/** What must have ended before the time left is estimated. */
 const knownAfter = { items: 10, seconds: 3 };
 
 const timeText = (seconds: number): string => {
@@ -218,7 +218,7 @@ const pauseText = async (runtime: Runtime, runs: RequestedRun[]): Promise<string
   return null;
 };
 
-/** Keys of the items that are worked on. */
+/** Keys of the items in progress. */
 const inFlight = async (runtime: Runtime, runs: RequestedRun[]): Promise<string> => {
   const keys: string[] = [];
   for (const portal of new Set(runs.map((run) => run.portal))) {

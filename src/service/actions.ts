@@ -1,9 +1,9 @@
 // Actions of operators on runs, items and portals, from a terminal or the pages; workers carry them out.
-import { CancelledError, InterruptedError, NotFoundError, PausedError, reasonOf, UsageError } from '../model/errors.ts';
+import { CancelledError, InterruptedError, NotFoundError, PausedError, reasonOf } from '../model/errors.ts';
 import { plainRequest, type RunRequest } from '../model/job.ts';
 import { isBelow, kindOfKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
-import { type RemovalMode, removalModes } from '../model/policy.ts';
+import type { RemovalMode } from '../model/policy.ts';
 import { markCancelled } from '../queue/cancel.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
 import { wakeRun } from '../queue/run-watch.ts';
@@ -154,15 +154,13 @@ const decide = async (
 /** Takes one item down, a dataset with all its resources, on every portal where it is. */
 export const remove = async (
   runtime: Runtime,
-  { key, how }: { key: string; how: string },
+  { key, how }: { key: string; how: RemovalMode },
   signal: AbortSignal,
 ): Promise<RequestedRun[]> => {
-  const mode = removalModes.find((each): each is RemovalMode => each === how);
-  if (!mode) throw new UsageError(`--how ${how} is not known`, { hint: `it is one of ${removalModes.join(', ')}` });
   const runs: RequestedRun[] = [];
   for (const target of await runtime.targetsOfKey(key)) {
     const entry = await runtime.ledger.entry(target.portal, key);
-    if (entry?.nid) runs.push(await ask(runtime, target, { remove: { key, how: mode } }, signal));
+    if (entry?.nid) runs.push(await ask(runtime, target, { remove: { key, how } }, signal));
   }
   if (runs.length > 0) return runs;
   throw new NotFoundError(`no published key "${key}" is known`, { hint: '`sluice status` lists the keys' });

@@ -31,7 +31,7 @@ it('stopped in the middle ends with 130 and leaves neither its folder nor a Redi
 
 it('kept running can be checked until it is stopped', async () => {
   const demo = startSluice(['demo', '--keep'], { cwd: tempDir() });
-  await demo.said('Running on until Ctrl-C');
+  await demo.said('Running until Ctrl-C');
   const url = /until Ctrl-C: (http:\S+),/.exec(demo.out())?.[1] ?? '';
   const nodes = await fetch(`${url}/api/dataset/node?parameters[type]=dataset`, {
     headers: { accept: 'application/json' },

@@ -96,11 +96,11 @@ describe('sluice status', () => {
     renameSync(aside, path);
   });
 
-  it('says that nothing was published yet', async () => {
+  it('says that nothing has been published yet', async () => {
     const fresh = commandPlace();
     const { io, out } = fresh.io();
     expect(await statusCommand(undefined, fresh.options, io)).toBe(0);
-    expect(out()).toContain('nothing was published yet');
+    expect(out()).toContain('nothing has been published yet');
   });
 });
 

@@ -97,7 +97,7 @@ describe('sluice cancel', () => {
     expect(await asked.ended).toBe(3);
     expect(reportSchema.parse(JSON.parse(asked.out()))).toEqual(report);
     const again = await place.run(['cancel', runId]);
-    expect(again).toMatchObject({ code: 0, out: `run ${runId} of midway had been cancelled before\n` });
+    expect(again).toMatchObject({ code: 0, out: `run ${runId} of midway had already been cancelled\n` });
     await expectWhole(place, manifest, 'midway');
     expect(await service.end('SIGTERM')).toBe(0);
   });
@@ -196,7 +196,7 @@ it('dropped files of a run that is cancelled while it waits are left to a person
   const isLive = async (name: string): Promise<boolean> =>
     (await new Ledger(redis, place.keys).entry('local', `drops/${name}/${name}`))?.live === true;
   const isLeft = async (): Promise<boolean> =>
-    (await place.run(['status'])).out.includes('1 file left alone because the run was cancelled');
+    (await place.run(['status'])).out.includes('1 file not published because the run was cancelled');
 
   // It waits for another run, whose own file is published.
   const { held, release } = holdAfter(gateway, 2);

@@ -242,7 +242,7 @@ ${watched.map(
   ({ manifest, folder, settling, left, spooled, cancelled }) => html`<li>
 <h3>${manifest} <span class="soft"><bdi>${folder}</bdi></span></h3>
 <p>${settling.length === 0 && spooled === 0 && left.length === 0 ? 'empty' : `${countText(settling.length)} settling, ${countText(spooled - cancelled)} in progress, ${countText(left.length)} ignored`}</p>
-${cancelled === 0 ? null : html`<p>${plural(cancelled, 'file')} left alone because the run was cancelled: run the manifest now, or drop them again.</p>`}
+${cancelled === 0 ? null : html`<p>${plural(cancelled, 'file')} not published because the run was cancelled: run the manifest now, or drop them again.</p>`}
 ${filesHtml(settling.map(({ path, bytes, since }) => html`<bdi>${path}</bdi>, ${sizeWords(bytes)}, settling for ${spanText(now - since)}`))}
 ${filesHtml(left.map(({ path, reason }) => html`<bdi>${path}</bdi>: <span dir="auto">${reason}</span>`))}
 </li>
