@@ -59,7 +59,7 @@ export const parseDuration = (text: string): number => {
 /** Reads the value of an option as a count, at least one. */
 export const parseCount = (text: string): number => {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new RangeError('Expected a whole number from 1.');
+  if (!Number.isInteger(value) || value < 1) throw new RangeError('Expected a whole number of at least 1.');
   return value;
 };
 

@@ -158,7 +158,7 @@ const chosen = (answers: {
 }): ChosenPortal => {
   const { url, username, password } = answers;
   const fault = url ? portalUrlFault(url) : null;
-  if (fault !== null) throw new UsageError(`--url: the address ${fault}`, { hint: 'such as https://data.example.org' });
+  if (fault !== null) throw new UsageError(`--url ${fault}`, { hint: 'for example https://data.example.org' });
   const login = { username: username || null, password: password || null };
   if (!url) {
     // The embedded portal has its own account for sluice; another account needs both.

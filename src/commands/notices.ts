@@ -11,7 +11,7 @@ export const noticesTestCommand = async (options: CommonOptions, io: Io): Promis
   const config = await configOf(options, io);
   const channels = await testNotices(config, { env: io.env, log: oneOffLog(config, options, io), signal: io.stop });
   if (channels.length === 0) {
-    throw new UsageError('nobody is notified: no channel is configured', {
+    throw new UsageError('no channel for notices is configured', {
       hint: 'set `notify.webhook`, `notify.email` or `notify.heartbeat` in the configuration',
     });
   }

@@ -39,8 +39,8 @@ export const retryCommand = async (what: string | undefined, options: RetryOptio
 const retriedOf = (what: string | undefined, { code, manifest }: RetryOptions): Retried => {
   if (what !== undefined && code === undefined && manifest === undefined) return { of: what };
   if (what === undefined && code !== undefined && manifest !== undefined) return { code, manifest };
-  throw new UsageError('name a run or key, or --code and --manifest', {
-    hint: 'sluice retry --code table-header --manifest city-finance',
+  throw new UsageError('pass a run or key, or both --code and --manifest', {
+    hint: 'for example sluice retry --code table-header --manifest city-finance',
   });
 };
 

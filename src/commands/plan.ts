@@ -97,7 +97,8 @@ const readPlan = async (path: string): Promise<PlanFile> => {
   try {
     value = JSON.parse(await readFile(path, 'utf8'));
   } catch (cause) {
-    throw new UsageError(`${path} cannot be read as a plan: ${unreadable(cause).why}`, {
+    const why = cause instanceof SyntaxError ? 'it is not valid JSON' : unreadable(cause).why;
+    throw new UsageError(`${path} cannot be read as a plan: ${why}`, {
       hint: 'make one with `sluice plan <manifest> -o plan.json`',
       cause,
     });

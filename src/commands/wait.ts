@@ -92,14 +92,14 @@ const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null>
     const { since, reason } = pause;
     const error = new UnfinishedError(
       `portal ${portal} is paused since ${new Date(since).toISOString()}: ${reason.message}`,
-      { hint: `${reason.hint ?? 'fix the cause'}; the run stays queued, and publishing again resumes it` },
+      { hint: `${reason.hint ?? 'fix the cause'}; the run stays queued; run the command again to resume it` },
     );
     return { since, until: 0, needsPerson: pause.probe === null, error };
   }
   const standstill = await standstillOf(runtime.queues, run);
   if (standstill === null) return null;
-  const error = new UnfinishedError(`portal ${portal} is not contacted again before ${standstillText(standstill)}`, {
-    hint: 'the run stays queued, and publishing again resumes it; `--wait` says how long to wait',
+  const error = new UnfinishedError(`portal ${portal} is not tried again before ${standstillText(standstill)}`, {
+    hint: 'the run stays queued; run the command again to resume it, with a longer `--wait` where it has one',
   });
   return { since: 0, until: standstill.until, needsPerson: false, error };
 };

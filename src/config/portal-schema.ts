@@ -77,7 +77,7 @@ const count = z.int().min(1);
 /** A TCP port; 0 picks a free one. */
 export const portNumber = z.int().min(0).max(65_535);
 
-const secretRule = 'must be a reference, so that no secret stands in this file: `${NAME}` or `{file: path}`';
+const secretRule = 'must be a reference, `${NAME}` or `{file: path}`: secrets do not belong in this file';
 
 /** A secret by reference: an environment variable, or a file of which one newline at the end is cut. */
 export const secret = z.union(

@@ -18,7 +18,7 @@ export const text = z.string().trim().min(1);
 
 /** A name that may be part of a key. */
 export const idText = z.string().regex(idPattern, {
-  error: 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit',
+  error: 'must be 1 to 64 characters from a-z, 0-9, `.`, `_`, `-`, beginning with a letter or digit',
 });
 
 /** What is said of an address that is not an http(s) one. */

@@ -4,25 +4,25 @@ import { reasonOf } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { deliver, type Post } from './channels.ts';
 
-/** Milliseconds one call may take, and those that a stop waits for. */
+/** Timeout of one call, and how long `close` waits, milliseconds. */
 const [callMs, drainMs] = [5000, 8000];
 
-/** Calls in progress at most; further ones are left out. */
+/** Most calls in progress; further ones are skipped. */
 const mostCalls = 200;
 
 /** One call. */
 interface HeartbeatCall {
   heartbeat: Heartbeat;
-  /** Of whom: calls of one are made one after the other. */
+  /** Name of the target; its calls are made one after the other. */
   target: string;
   urls: HeartbeatUrls;
-  /** What the monitor shows beside it. */
+  /** What the monitor shows with it. */
   text: string;
   /** For addresses that manifests name, which must be guarded. */
   post?: Post;
 }
 
-/** Calls monitors. A call is made once: a monitor reports one that is missing, which is the safe side. */
+/** Calls monitors. A call is not retried: the monitor reports a missing one, which errs on the safe side. */
 export class Heartbeats {
   readonly #log: Log;
   readonly #stop = new AbortController();
@@ -33,7 +33,7 @@ export class Heartbeats {
     this.#log = log;
   }
 
-  /** Begins a call and returns at once; what becomes of it is only logged. */
+  /** Begins a call and returns at once; failures are only logged. */
   call(call: HeartbeatCall): void {
     const { target, heartbeat, urls } = call;
     const url = urls[heartbeat];

@@ -23,7 +23,7 @@ interface LineageRun extends Target {
   runId: string;
 }
 
-/** Datasets that one event names, and milliseconds that a stop waits for them to be read. */
+/** Most datasets of one event, and how long `close` waits for reads, milliseconds. */
 const [perEvent, readMs] = [100, 5000];
 
 /** What it reads of the ledger. */
@@ -52,14 +52,14 @@ export class Lineage {
     this.#sender.add(this.#events.started(run, new Date().toISOString()));
   }
 
-  /** The run has ended: names what it has written. Returns at once. */
+  /** The run has ended: reports what it wrote. Returns at once. */
   ended(report: StoredReport): void {
     this.#turn = this.#turn
       .then(() => this.#report(report))
       .catch((err: unknown) => this.#log.warn({ err, runId: report.runId }, 'the lineage of a run could not be read'));
   }
 
-  /** Waits some seconds for what is not delivered yet. */
+  /** Waits some seconds for pending events. */
   async close(): Promise<void> {
     await Promise.race([this.#turn, sleep(readMs, undefined, { ref: false })]);
     await this.#sender.close();
@@ -179,10 +179,10 @@ const inputOf = (path: string): object => {
   return url ? { namespace: url.origin, name: url.pathname } : { namespace: 'file', name: path };
 };
 
-/** Events that wait at most, milliseconds one delivery may take, and that a stop waits for all. */
+/** Most pending events, timeout of one delivery, and how long `close` waits, milliseconds. */
 const [mostWaiting, deliveryMs, drainMs] = [1000, 10_000, 5000];
 
-/** Sends events one after the other beside the work; what cannot be delivered is logged and left out. */
+/** Sends events one after the other in the background; failures are logged and dropped. */
 export class LineageSender {
   readonly #config: LineageConfig;
   readonly #log: Log;
@@ -196,7 +196,7 @@ export class LineageSender {
     this.#log = log;
   }
 
-  /** True while there is room; events beyond that are left out. */
+  /** Queues an event; false when the queue is full and the event is dropped. */
   add(event: object): boolean {
     if (this.#waiting.length >= mostWaiting) {
       if (this.#dropped === 0)
@@ -211,7 +211,7 @@ export class LineageSender {
     return true;
   }
 
-  /** Waits some seconds for events that wait. Idempotent. */
+  /** Waits some seconds for pending events. Idempotent. */
   async close(): Promise<void> {
     const timer = setTimeout(() => this.#stop.abort(new Error('the process ends')), drainMs);
     await this.#sending;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../model/errors.ts';
 import type { Reason, StoredReport } from '../model/report.ts';
 
-/** What is reported, with the sentence that the documentation shows for it. */
+/** Events, each with its sentence in the documentation. */
 export const noticeEvents = {
   'run-failed': 'Items of a run failed, or the run as a whole.',
   'run-held': 'A guard holds a run or a table, or items are held because somebody edited them on the portal.',
@@ -26,7 +26,7 @@ const noticeItemSchema = z.object({
   key: z.string(),
   /** An error code, or `bug`. */
   code: z.string(),
-  /** What the code means, in general; of what is overdue, since when and why. */
+  /** What the code means; for what is overdue, since when and why. */
   meaning: z.string(),
   /** What to do about it. */
   hint: z.string().exactOptional(),
@@ -63,7 +63,7 @@ export type Notice = z.infer<typeof noticeSchema>;
 /** Items that a notice lists. */
 export const listedItems = 50;
 
-/** What a notice may show of a reason: its code and place, but not its message, which can hold a portal's words. */
+/** The code and place of a reason, but not its message, which may quote a portal. */
 export const noticeItem = (key: string, reason: Pick<Reason, 'code' | 'line' | 'column'>): NoticeItem => ({
   key,
   code: reason.code,
@@ -99,13 +99,13 @@ export const noticeText = (notice: Notice): { subject: string; text: string } =>
   return { subject: `[sluice] ${notice.summary}`, text: lines.join('\n') };
 };
 
-/** What is wrong with a target and was reported. */
+/** The open incident of a target: what was reported and persists. */
 export const incidentSchema = z.object({
   /** ISO 8601 of the run that began it. */
   since: z.string(),
   /** Key -> what was reported of it; the empty key is the run as a whole. */
   open: z.record(z.string(), z.string()),
-  /** The run that was judged last: judging it again changes nothing. */
+  /** The last run that was judged; judging it again changes nothing. */
   runId: z.string(),
 });
 
@@ -125,13 +125,13 @@ interface Judgement {
   news: EventReasons[];
 }
 
-/** True when a report says that something is wrong. */
+/** True when a report has faults. */
 export const hasFaults = (report: StoredReport): boolean =>
   report.reason !== null || report.items.some((item) => item.reason !== null);
 
 /**
- * Compares a report with the open incident. What was reported is not reported again until it was well in between; a faulty file
- * is reported again when its fault is another one. `isWhole`: the report names everything the target has, so what it does not
+ * Compares a report with the open incident. What was reported is not reported again unless it recovered in between; a
+ * faulty file is reported again when its fault differs. `isWhole`: the report covers the whole target, so what it does not
  * name is gone; otherwise that stays open.
  */
 export const judge = (before: Incident | null, report: StoredReport, isWhole: boolean): Judgement => {
@@ -175,11 +175,11 @@ const faultOf = (key: string, reason: Reason, outcome: string): Fault => {
   return { key, reason, event, sign: event };
 };
 
-/** What was open and was not looked at by this run. */
+/** What was open and is not covered by this run. */
 const remaining = (known: Incident['open'], report: StoredReport, isWhole: boolean): Incident['open'] => {
   if (isWhole && report.reason === null) return {};
   const named = new Set(report.items.map(({ key }) => key));
-  // A run that planned its work shows that the target as a whole is well, whatever it was limited to.
+  // A run that was planned shows that the target as a whole works, even if it was limited.
   const gone = (key: string): boolean => named.has(key) || (key === '' && report.reason === null);
   return Object.fromEntries(Object.entries(known).filter(([key]) => !gone(key)));
 };

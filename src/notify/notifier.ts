@@ -33,15 +33,15 @@ interface NotifierParts {
   config: NotifyConfig;
   /** Puts a notice into the durable queue; the same id again changes nothing. */
   enqueue: (id: string, job: z.infer<typeof noticeJobSchema>) => Promise<void>;
-  /** Posts to addresses that manifests name: whoever writes one need not be trusted with the network. */
+  /** Posts to addresses in manifests, whose authors are not trusted with the network. */
   post: Post;
   log: Log;
 }
 
-/** What the notifier must know of the manifest of a closed run. */
+/** Facts about the manifest of a closed run. */
 export interface ManifestFacts {
   notify: ManifestNotify;
-  /** True when the report names everything the target has. */
+  /** True when the report covers the whole target. */
   isWhole: boolean;
 }
 
@@ -51,21 +51,21 @@ interface PortalState {
   last: { reason: Reason; since: number; until: number } | null;
 }
 
-const portalToldSchema = z.object({ paused: z.string(), resumed: z.number() });
+const portalSentSchema = z.object({ paused: z.string(), resumed: z.number() });
 
-/** Keeps the incidents in Redis, so that all workers together report each of them once. */
+/** Keeps incidents in Redis, so that all workers together report each once. */
 export class Notifier {
   readonly #parts: NotifierParts;
-  /** What this process knows to have been reported of each portal, to spare reads. */
+  /** What is known to have been reported of each portal, to save reads. */
   readonly #seen = new Map<string, string>();
 
   constructor(parts: NotifierParts) {
     this.#parts = parts;
   }
 
-  /** Returns what a closed run changed. May be called again after a kill. `manifest` is asked only when there is news. */
+  /** Sends notices about a closed run. May be called again after a kill. `manifest` is called only where needed. */
   async runClosed(report: StoredReport, manifest: () => Promise<ManifestFacts>): Promise<void> {
-    if (report.reason?.code === 'cancelled') return; // whoever cancelled it knows, and nothing was found out
+    if (report.reason?.code === 'cancelled') return; // the person who cancelled it knows
     const { redis, keys } = this.#parts;
     const field = targetName(report);
     const text = await redis.hget(keys.incidents, field);
@@ -79,12 +79,12 @@ export class Notifier {
     else await redis.hdel(keys.incidents, field);
   }
 
-  /** Puts a notice that was made elsewhere into the queue, once for its id; `own`: the recipients of its manifest. */
+  /** Queues a notice made elsewhere, once for its id; `own`: the recipients in its manifest. */
   async send(notice: Notice, own: ManifestNotify): Promise<void> {
     if (this.#hasChannel(own)) await this.#send(notice, own);
   }
 
-  /** Tells that a portal was paused or works again, each once; called again and again by every worker. */
+  /** Reports that a portal was paused or works again, each once; every worker calls it repeatedly. */
   async portalState(portal: string, { pause, last }: PortalState): Promise<void> {
     if (!this.#hasChannel({ email: null, webhook: null })) return;
     const sign = pause ? `${pause.since}.${pause.reason.code}` : `${last?.until ?? ''}`;
@@ -92,7 +92,7 @@ export class Notifier {
     const { redis, keys } = this.#parts;
     const field = `@${portal}`;
     const text = await redis.hget(keys.incidents, field);
-    const before = text === null ? null : portalToldSchema.parse(JSON.parse(text));
+    const before = text === null ? null : portalSentSchema.parse(JSON.parse(text));
     if (pause && before?.paused !== sign) {
       await this.#send(pausedNotice(portal, pause), { email: null, webhook: null });
       await redis.hset(keys.incidents, field, JSON.stringify({ paused: sign, resumed: 0 }));
@@ -104,8 +104,8 @@ export class Notifier {
   }
 
   /**
-   * Delivers one notice of the queue; only addresses of the configuration get signatures, and may be inside.
-   * @throws NoticeFailedError: it is tried again; SourceRefusedError for an address that must not be reached
+   * Delivers one queued notice; only addresses in the configuration get signatures and may be internal.
+   * @throws NoticeFailedError: it is retried; SourceRefusedError for a forbidden address
    */
   async deliver(data: unknown, signal: AbortSignal): Promise<void> {
     const job = noticeJobSchema.parse(data);

@@ -12,14 +12,14 @@ import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { KnownTarget, Runtime } from './runtime.ts';
 import { gatherManifestSources, leaveDrops, type SourceTools } from './sources.ts';
 
-/** A run that was requested; it may begin later. */
+/** A requested run; it may begin later. */
 export interface RequestedRun {
   runId: string;
   manifest: string;
   portal: string;
 }
 
-/** Asks for a run of a manifest on each of its portals. */
+/** Requests a run of a manifest on each of its portals. */
 export const runNow = async (runtime: Runtime, manifest: Manifest): Promise<RequestedRun[]> => {
   const runs: RequestedRun[] = [];
   for (const target of runtime.perPortal(manifest)) {
@@ -29,10 +29,10 @@ export const runNow = async (runtime: Runtime, manifest: Manifest): Promise<Requ
   return runs;
 };
 
-/** What is to be run again: the failed items of a run, a key, or all keys of a manifest that failed for one reason. */
+/** What to retry: the failed items of a run, a key, or all keys of a manifest that failed with one code. */
 export type Retried = { of: string } | { manifest: string; code: string };
 
-/** Asks for runs that are limited to what failed; none where nothing did. @throws NotFoundError for what is not known */
+/** Requests runs limited to what failed; none if nothing did. @throws NotFoundError for unknown runs, keys and manifests */
 export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal): Promise<RequestedRun[]> => {
   const again = 'of' in what ? await exportAgain(runtime, what.of, signal) : null;
   if (again) return again;
@@ -46,7 +46,7 @@ export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal
   return runs;
 };
 
-/** An export takes what it lacks, so the same one is asked for again; null for a run that was none. */
+/** An export fetches only what is missing, so it is requested again as it was; null for other runs. */
 const exportAgain = async (runtime: Runtime, runId: string, signal: AbortSignal): Promise<RequestedRun[] | null> => {
   const report = runId.includes('/') ? null : await runtime.runs.report(runId);
   if (!report?.export) return null;
@@ -57,7 +57,7 @@ const exportAgain = async (runtime: Runtime, runId: string, signal: AbortSignal)
 
 interface TargetKeys {
   target: KnownTarget;
-  /** Null for all that it names. */
+  /** Null for all of them. */
   keys: string[] | null;
 }
 
@@ -101,10 +101,10 @@ const keysOfRun = async (runtime: Runtime, runId: string): Promise<TargetKeys[]>
   }
   const keys = report.items.filter((item) => item.reason !== null).map((item) => item.key);
   if (keys.length > 0) return [{ target, keys }];
-  return report.reason ? [{ target, keys: null }] : []; // it ended before its items did
+  return report.reason ? [{ target, keys: null }] : []; // it failed as a whole
 };
 
-/** Those of the keys that the manifest still names; NotFoundError when it names none. */
+/** The keys that are still in the manifest. @throws NotFoundError when none is */
 const stillWanted = async (manifest: Manifest, keys: string[], tools: SourceTools): Promise<string[]> => {
   const { wishes } = await gatherManifestSources(manifest, tools);
   const only = keys.filter((key) => wishes.keys.has(key));
@@ -124,7 +124,7 @@ export const release = async (runtime: Runtime, what: string, signal: AbortSigna
   return [await ask(runtime, held, { release: what, plan: held.plan }, signal)];
 };
 
-/** Forgets a held run, of which nothing is done; or has a run settle that the held tables of a key stay as they are. */
+/** Discards a held run without changes; or requests a run that keeps the published tables of a key. */
 export const discard = async (runtime: Runtime, what: string, signal: AbortSignal): Promise<RequestedRun[]> => {
   if (what.includes('/')) return decide(runtime, { key: what, how: 'discard' }, signal);
   await runtime.plans.heldRun(what); // throws where there is none
@@ -132,7 +132,7 @@ export const discard = async (runtime: Runtime, what: string, signal: AbortSigna
   return [];
 };
 
-/** Has a run do what was decided about the held tables of a resource, or of all resources of a dataset. */
+/** Requests a run that carries out a decision about the held table of a resource, or of all resources of a dataset. */
 const decide = async (
   runtime: Runtime,
   { key, how }: { key: string; how: 'release' | 'discard' },
@@ -151,7 +151,7 @@ const decide = async (
   throw new NotFoundError(`nothing is held for "${key}"`, { hint: '`sluice status` names what is held' });
 };
 
-/** Takes one item down, a dataset with all its resources, on every portal where it is. */
+/** Requests the removal of an item, a dataset with all its resources, from every portal it is on. */
 export const remove = async (
   runtime: Runtime,
   { key, how }: { key: string; how: RemovalMode },
@@ -166,7 +166,7 @@ export const remove = async (
   throw new NotFoundError(`no published key "${key}" is known`, { hint: '`sluice status` lists the keys' });
 };
 
-/** Asks for a run that stands for itself alone, as soon as no other run of the target is in progress. */
+/** Requests a run that is not merged with others, once no other run of the target is in progress. */
 export const ask = async (
   runtime: Runtime,
   { manifestPath, manifest, portal }: KnownTarget,
@@ -181,15 +181,15 @@ export const ask = async (
   return { runId, manifest, portal: runtime.portalOf(asked) };
 };
 
-/** What became of the wish to cancel a run: `held` ones are discarded, and `ended` ones are as they ended. */
+/** The result of cancelling a run: a `held` one is discarded, an `ended` one stays as it is. */
 interface CancelAnswer {
   run: RequestedRun;
   state: 'ending' | 'held' | 'ended';
 }
 
 /**
- * Has a run end after the step that it is in: what waits is not started, and its report says what was not done. May be
- * asked again, by anybody; once it is asked, any worker carries it out. @throws NotFoundError for a run that is not known
+ * Ends a run after its current steps: what waits is not started, and the report lists what was not done. May be repeated;
+ * any worker carries it out. @throws NotFoundError for an unknown run
  */
 export const cancelRun = async (runtime: Runtime, runId: string): Promise<CancelAnswer> => {
   const { redis, keys, gate, runs, plans, queues } = runtime;
@@ -210,7 +210,7 @@ export const cancelRun = async (runtime: Runtime, runId: string): Promise<Cancel
   return { run: { runId, ...target }, state: 'ending' };
 };
 
-/** Ends a run that waits for another one. */
+/** Closes a run that waits for another one. */
 const closeUnbegun = async (runtime: Runtime, run: RequestedRun, request: RunRequest): Promise<void> => {
   const { runs, gate } = runtime;
   const startedAt = new Date(await runs.begin(run.runId, run)).toISOString();

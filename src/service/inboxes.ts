@@ -20,7 +20,7 @@ const inboxViewSchema = z.object({
   settling: z.array(z.object({ path: z.string(), bytes: z.number(), since: z.number() })),
   left: z.array(z.object({ path: z.string(), reason: z.string() })),
   spooled: z.number(),
-  /** Of the spooled files those that wait for a person: a run for them was cancelled. */
+  /** Spooled files that wait for a person because their run was cancelled. */
   cancelled: z.number().default(0),
   /** Unix milliseconds. */
   at: z.number(),
@@ -80,7 +80,7 @@ export class Inboxes {
       spoolId: await this.#runtime.spoolId(),
       onClaimed: async (claims) => {
         for (const portal of portalsOf(manifest)) {
-          // Those that a former service left in the spool are announced, too.
+          // Includes files that a former service left in the spool.
           const open = await openClaims(claims, portal, this.#runtime);
           if (open.length === 0) continue;
           const { runId } = await this.#runtime.requestRun({ ...manifest, portal }, 'drop');
@@ -113,8 +113,8 @@ export class Inboxes {
   readonly #cancelled = new Map<string, number>();
 
   /**
-   * Files that stayed in the spool after a run that failed for a passing reason are tried again, at leisure. Returns how
-   * many wait for a person instead.
+   * Retries files that stayed in the spool after a run with a transient failure, once per `rescan`. Returns how many wait
+   * for a person instead.
    */
   async #runAgain(manifest: DropManifest): Promise<number> {
     for (const portal of portalsOf(manifest)) {
@@ -136,21 +136,21 @@ export class Inboxes {
   }
 }
 
-/** True for a folder that files can be taken from. */
+/** True for a folder that can be read and written. */
 export const isUsable = (folder: string): Promise<boolean> =>
   access(folder, constants.R_OK | constants.W_OK | constants.X_OK).then(
     () => true,
     () => false,
   );
 
-/** What the watching services report of their folders; a view older than a few seconds is of a service that has ended. */
+/** The state of watched folders as their services report it; a view older than a few seconds is of a service that ended. */
 export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfService[]> =>
   Object.values(await runtime.redis.hgetall(runtime.keys.inboxes)).flatMap((text) => {
     const parsed = inboxViewSchema.safeParse(JSON.parse(text));
     return parsed.success ? [parsed.data] : [];
   });
 
-/** Claims every file of the inbox that settles; returns when none is settling any more. */
+/** Claims every file of the inbox that settles; returns once none is settling. */
 export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<void> => {
   const inbox = await openInbox({
     manifest,

@@ -11,7 +11,7 @@ import { outcomeOf } from '../pipeline/handlers/item.ts';
 import type { Ledger } from '../state/ledger.ts';
 import type { KnownTarget, Runtime } from './runtime.ts';
 
-/** Where an item stands; `pending`: no run has come to it yet. */
+/** States of items; `pending`: no run has processed it yet. */
 export const itemStates = [
   'live',
   'quarantined',
@@ -44,7 +44,7 @@ interface KnownItem {
   /** Title and file name in lower case, to be searched. */
   words: string;
   state: ItemState;
-  /** Code of the reason for which it is not as it should be. */
+  /** Code of the reason for its state. */
   code: string | null;
   /** Unix milliseconds of its last change. */
   at: number;
@@ -58,34 +58,34 @@ export interface TargetItems {
   counts: Readonly<Partial<Record<ItemState, number>>>;
 }
 
-/** An item that was found. */
+/** A search result. */
 export interface FoundItem extends KnownItem {
   key: string;
   portal: string;
 }
 
 interface Known extends TargetItems {
-  /** What the target was like when it was read. */
+  /** Fingerprint of the target when it was read. */
   sign: string;
   /** How long that took, milliseconds. */
   ms: number;
 }
 
-/** Reading again takes at most this share of the time. */
+/** Share of the time that rereading may take at most. */
 const share = 1 / 20;
 const soonestMs = 1000;
-/** How long an answer waits for a reading, and the longest last one that is waited for, milliseconds. */
+/** How long a request waits for a read, and the longest previous read that is worth waiting for, milliseconds. */
 const [patienceMs, quickMs] = [500, 80];
-/** Targets that are read at once: others wait, so that a thousand of them leave time for answers. */
+/** Targets that are read at once, so that a thousand of them leave time for requests. */
 const lanes = 4;
-/** After so long a target is read again even if no run has changed it. */
+/** Age after which a target is reread even if no run has changed it. */
 const longestMs = 5 * 60_000;
 
 const nothing: Known = { items: new Map(), counts: {}, sign: '', readAt: 0, ms: 0 };
 
 /**
- * Reads the ledger of a target when somebody asks for it and a run has changed it; only entries that changed are unpacked.
- * Takes some 400 bytes of memory for each item until {@link KnownItems.forget}.
+ * Reads the ledger of a target on demand once a run has changed it; only changed entries are unpacked. Takes some 400
+ * bytes of memory per item until {@link KnownItems.forget}.
  */
 export class KnownItems {
   readonly #ledger: Pick<Ledger, 'each'>;
@@ -99,8 +99,8 @@ export class KnownItems {
   }
 
   /**
-   * The items of a target as of its last reading, null before the first has ended. `sign`: another one than at the last
-   * reading says that something has changed.
+   * The items of a target as of its last read, null before the first has ended. `sign`: a fingerprint that differs after a
+   * change.
    */
   of(target: Target, sign: string): TargetItems | null {
     const name = targetName(target);
@@ -114,13 +114,13 @@ export class KnownItems {
         .then(() => this.#read(target, sign))
         .finally(() => this.#reading.delete(name));
       this.#lanes[lane] = reading.catch(() => undefined);
-      reading.catch(() => undefined); // told to those who wait
+      reading.catch(() => undefined); // reported to those who wait
       this.#reading.set(name, reading);
     }
     return known ?? null;
   }
 
-  /** As {@link KnownItems.of}, but waits so long for a first reading, and for later ones where they take a moment only. */
+  /** As {@link KnownItems.of}, but waits up to `waitMs` for a first read, and for later ones if they are quick. */
   async latest(target: Target, sign: string, waitMs = patienceMs): Promise<TargetItems | null> {
     this.of(target, sign);
     const name = targetName(target);
@@ -169,7 +169,7 @@ export class KnownItems {
     for await (const { brief, whole } of this.#ledger.each(target)) {
       const known = before.items.get(brief.key);
       const item = known?.at === brief.syncedAt ? known : briefOf(brief, whole());
-      if (items.has(brief.key)) continue; // the walk may come by twice
+      if (items.has(brief.key)) continue; // a scan may return an entry twice
       items.set(brief.key, item);
       counts[item.state] = (counts[item.state] ?? 0) + 1;
     }
@@ -194,7 +194,7 @@ export interface ItemView {
   entry: LedgerEntry;
   /** Versions of its table, the live one last. */
   versions: TableVersion[];
-  /** The run that works on it now, or did last; '' for none. */
+  /** The run that processes it now, or did last; '' for none. */
   runId: string;
   /** Lines of its log, each with its time in front. */
   log: string[];
@@ -219,7 +219,7 @@ const viewOf = async (runtime: Runtime, target: KnownTarget, key: string): Promi
   return { target, entry, versions: versionsOf(former, entry.version), runId: runId ?? '', log };
 };
 
-/** The run that works on a key now, else the last one that did. */
+/** The run that processes a key now, else the last one that did. */
 export const lastRunOfKey = async (
   { gate, jobLogs, ledger }: Pick<Runtime, 'gate' | 'jobLogs' | 'ledger'>,
   target: Target,

@@ -54,7 +54,7 @@ export const loadManifests = async (patterns: string[], log: Log): Promise<Manif
   return [...byName.values()];
 };
 
-/** Calls `changed` some moments after a file beside the manifests was added, changed or removed, and once when it begins. */
+/** Calls `changed` shortly after a YAML file beside the manifests was added, changed or removed, and once at the start. */
 export const watchManifests = (
   patterns: string[],
   changed: () => Promise<void>,
@@ -64,7 +64,7 @@ export const watchManifests = (
   let timer: NodeJS.Timeout | null = null;
   let turn: Promise<void> = Promise.resolve();
   const watcher: FSWatcher = watch(folders, { depth: 0, ignoreInitial: true });
-  // Later changes do not put the reading off: one that comes after it makes another.
+  // Throttled, not debounced: later changes do not postpone the read.
   const readSoon = (): void => {
     timer ??= setTimeout(() => {
       timer = null;
@@ -76,7 +76,7 @@ export const watchManifests = (
   watcher.on('all', (_event, path) => {
     if (/\.ya?ml$/i.test(path)) readSoon();
   });
-  watcher.on('ready', readSoon); // changes before the watch began were not reported
+  watcher.on('ready', readSoon); // changes before the watch were missed
   watcher.on('error', (error) => log.warn({ err: error }, 'the manifests could not be watched'));
   return {
     close: async () => {

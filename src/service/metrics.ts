@@ -7,11 +7,11 @@ import { packageVersion } from '../util/installation.ts';
 import type { Overview } from './overview.ts';
 import type { Runtime } from './runtime.ts';
 
-/** Every gauge with its labels and what it says. */
+/** Every gauge with its help text and labels. */
 const gauges = {
   sluice_build_info: ['Always 1, with the version of sluice.', 'version'],
   sluice_workers: ['Worker processes.'],
-  sluice_overdue: ['Expected signs of life, runs and new data that did not come in time.'],
+  sluice_overdue: ['Expected signs of life, runs and new data that are overdue.'],
   sluice_items: ['Datasets and resources by state.', 'manifest', 'portal', 'state'],
   sluice_run_last_success_timestamp_seconds: ['When the last successful run ended.', 'manifest', 'portal'],
   sluice_run_last_end_timestamp_seconds: ['When the last run ended.', 'manifest', 'portal'],
@@ -34,7 +34,7 @@ export const metricLabels: Readonly<Record<string, readonly string[]>> = {
 /** Seconds. */
 const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** How long an answer serves, and how long items that were never counted are waited for, milliseconds. */
+/** How long metrics are cached, and how long to wait for items that were never counted, milliseconds. */
 const [freshMs, patienceMs] = [1000, 20];
 
 /** The metrics of a service; requests to portals are those of this process, everything else is of all workers. */
@@ -127,7 +127,7 @@ export class Metrics {
   }
 }
 
-/** Gauges whose targets come and go. */
+/** Gauges that are reset because targets come and go. */
 const runGauges = [
   'sluice_items',
   'sluice_run_last_success_timestamp_seconds',

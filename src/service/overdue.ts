@@ -9,7 +9,7 @@ import type { Deadline, Deadlines, ExpectedKind } from '../state/deadlines.ts';
 import { type LastRun, lastRuns } from '../state/targets.ts';
 import { durationWords } from '../util/quantity.ts';
 
-/** What is needed to say what is overdue. */
+/** What overdue items are described from. */
 export interface OverdueParts {
   config: Pick<Config, 'watch'>;
   redis: Redis;
@@ -18,7 +18,7 @@ export interface OverdueParts {
   deadlines: Deadlines;
 }
 
-/** Something that was expected and did not happen. */
+/** Something expected that did not happen in time. */
 export interface Overdue {
   kind: ExpectedKind;
   /** Null for a worker. */
@@ -36,11 +36,11 @@ export interface Overdue {
 
 /** What an expectation is about. */
 export interface Expected extends Pick<Overdue, 'kind' | 'manifest' | 'portal' | 'key'> {
-  /** As people call it. */
+  /** Its name in messages. */
   name: string;
 }
 
-/** Reads the name that something expected has in Redis. */
+/** Parses the name of an expectation in Redis. */
 export const expectedIn = (member: string): Expected => {
   const [kind, first = '', second = '', third = ''] = member.split(' ');
   if (kind === 'worker') {
@@ -56,7 +56,7 @@ export const expectedIn = (member: string): Expected => {
   return { kind: 'news', ...target, name: `anything new for ${first}` };
 };
 
-/** What is overdue now, reported or not, the longest first; `more` counts what is left out. Takes a few round trips. */
+/** What is overdue now, reported or not, longest first; `more` counts the rest. Takes a few round trips. */
 export const whatIsOverdue = async (
   parts: OverdueParts,
   most = 100,
@@ -75,7 +75,7 @@ export const whatIsOverdue = async (
   return { overdue: await inWords(parts, shown), more: Math.max(0, count - shown.length) };
 };
 
-/** Says of each why it is overdue and what to do. */
+/** Describes why each is overdue and what to do. */
 export const inWords = async (parts: OverdueParts, deadlines: readonly Deadline[]): Promise<Overdue[]> => {
   const { redis, keys } = parts;
   const members = deadlines.map(({ member }) => member);
@@ -107,7 +107,7 @@ interface Facts extends Expected {
   by: string;
   every: string;
   lastRun: LastRun | null;
-  /** What the service promised: the folder of an inbox. */
+  /** What the service announced: the folder of an inbox. */
   form: string;
 }
 

@@ -26,7 +26,7 @@ export interface TargetView extends Target {
   held: HeldRun | null;
 }
 
-/** A job that a worker has. */
+/** A job that a worker runs. */
 export interface RunningJob {
   portal: string;
   runId: string;
@@ -47,9 +47,9 @@ export interface OverviewView {
   portals: string[];
   pauses: { portal: string; pause: Pause }[];
   inboxes: InboxViewOfService[];
-  /** What was expected and did not happen; `more` counts what is left out. */
+  /** What is overdue; `more` counts the rest. */
   late: { overdue: Overdue[]; more: number };
-  /** Whether a process works the jobs of this Redis. */
+  /** Whether any process runs the jobs of this Redis. */
   hasWorkers: boolean;
 }
 
@@ -57,9 +57,9 @@ const stripRuns = 30;
 /** Jobs that are shown of a portal. */
 const mostJobs = 20;
 const mostOverdue = 10;
-/** How long an answer serves, milliseconds. */
+/** How long a view is cached, milliseconds. */
 const freshMs = 1000;
-/** After so long without a question the items are forgotten. */
+/** Idle time after which the items are freed, milliseconds. */
 const idleMs = 10 * 60_000;
 
 const jobSchema = z.object({
@@ -69,7 +69,7 @@ const jobSchema = z.object({
   trace: z.object({ steps: z.record(z.string(), z.string()) }).optional(),
 });
 
-/** Looks at most once a second, whoever asks. */
+/** Reads at most once a second, whoever asks. */
 export class Overview {
   readonly items: KnownItems;
   readonly runs: RunList;
@@ -100,7 +100,7 @@ export class Overview {
     return this.#last.view;
   }
 
-  /** Items of each target that was run, by state, as of their last reading; null before that, which is waited for so long. */
+  /** Items of each target that was run, by state, as of their last read; null before the first, for which it waits `waitMs`. */
   async counts(waitMs: number): Promise<(Target & Pick<TargetView, 'counts'>)[]> {
     this.#forgetWhenIdle();
     const { redis, keys, ledger } = this.#runtime;
@@ -114,7 +114,7 @@ export class Overview {
     );
   }
 
-  /** What was ever run, what runs by the clock, and what the service serves; a target may be listed several times. */
+  /** Targets that were ever run, are scheduled, or are served; one may be listed several times. */
   async targets(): Promise<KnownTarget[]> {
     const { ledger, queues } = this.#runtime;
     const [known, schedules] = await Promise.all([ledger.targets(), keptSchedules(queues)]);
@@ -125,7 +125,7 @@ export class Overview {
     return [...known, ...[...schedules.values()].map(({ request }) => request), ...this.#served()];
   }
 
-  /** Has the next question answered again: somebody has just changed something. */
+  /** Drops the cached view, after a change. */
   renew(): void {
     this.#last = null;
   }
@@ -225,7 +225,7 @@ export interface RunBrief {
   code: string | null;
 }
 
-/** How a run went as a whole. */
+/** Outcome of a run as a whole. */
 type RunMark = 'fine' | 'failed' | 'held' | 'running';
 
 /** See {@link RunMark}. */
@@ -236,10 +236,10 @@ export const markOf = ({ state, fates, code }: RunBrief): RunMark => {
   return code !== null || fates.held || fates.cancelled ? 'held' : 'fine';
 };
 
-/** Runs that are checked: those of a few hundred schedules in the last days. */
+/** Runs that are read: the last days of a few hundred schedules. */
 const mostRuns = 3000;
 
-/** Reads runs; what has ended stays known. */
+/** Reads runs; ended ones are cached. */
 class RunList {
   readonly #runtime: Pick<Runtime, 'runs'>;
   readonly #ended = new BoundedMap<string, RunBrief>(2 * mostRuns);

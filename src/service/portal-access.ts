@@ -6,10 +6,10 @@ import type { PortalSupervisor } from '../embedded-portal/supervisor.ts';
 import type { Log } from '../model/log.ts';
 import { Portal, type PortalHooks } from '../portal-client/client.ts';
 
-/** The portal's own program is loaded only where one is served: a worker for portals elsewhere stays small. */
+/** The embedded portal is loaded only where one is served: a worker for remote portals stays small. */
 const loadSupervisor = () => import('../embedded-portal/supervisor.ts');
 
-/** How the configuration says that an embedded portal is served. */
+/** How an embedded portal is served, as configured. */
 export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
   const { dataDir, host, port, profile, attachWaitMs, roles, trustedProxies, tokens, xmlrpc } = config;
   const { races, publicUrl, expose, users } = config;
@@ -59,7 +59,7 @@ export class PortalAccess {
     return portalNamed(this.#config, name);
   }
 
-  /** The client of a portal, or one that logs in nowhere; an embedded portal is served first, here or by the process that already does. */
+  /** The client of a portal, or an anonymous one; an embedded portal is served first, here or by the process that already does. */
   async open(
     name: string,
     hooks: (url: string) => Promise<Partial<PortalHooks>>,
@@ -102,7 +102,7 @@ export class PortalAccess {
     return this.#supervisors.get(name) ?? null;
   }
 
-  /** Passwords of `admin` that embedded portals served here made just now; each is shown once. */
+  /** New passwords of `admin` of embedded portals served here; each is shown once. */
   newAdminPasswords(): { portal: string; password: string }[] {
     return [...this.#supervisors].flatMap(([portal, supervisor]) => {
       const password = supervisor.server?.newAdminPassword;

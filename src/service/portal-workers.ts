@@ -15,10 +15,10 @@ import { portalQueue, type Queues, runsQueue } from '../queue/queues.ts';
 import { RunWatch } from '../queue/run-watch.ts';
 import { type Handlers, QueueWorker } from '../queue/worker.ts';
 
-/** Runs and triggers a process works on at once; they mostly wait for their children. */
+/** Runs and triggers that a process handles at once; they mostly wait for their children. */
 const runConcurrency = 4;
 
-/** What the workers of a process are made of. */
+/** What workers are made of. */
 interface PortalWorkersParts {
   config: Config;
   log: Log;
@@ -103,7 +103,7 @@ export class PortalWorkers {
     await this.#heartbeat.start(async (name, agreed) => {
       const jobs = jobsAtOnce(agreed);
       await queues.portal(name).setGlobalConcurrency(jobs);
-      // None keeps all the jobs to itself while the others stand idle.
+      // No worker takes all the jobs while others are idle.
       this.#ofPortal.get(name)?.setConcurrency(Math.ceil(jobs / agreed.workers));
     });
     await Promise.all(this.#workers.map((each) => each.ready()));
@@ -138,10 +138,10 @@ export class PortalWorkers {
 }
 
 /**
- * How many jobs of a portal are worked on at once. A worker that has it to itself takes three times as many as may send,
- * so that some get ready while others wait for the portal: the requests are bound by its client. Where a rate bounds them
- * it takes twice as many: more would wait so long that what they saw of the portal has to be checked again. Several
- * workers only know the jobs of each other, so these are bound then. Who asks for one at a time gets one at a time.
+ * How many jobs of a portal run at once. A worker that has the portal to itself takes three times `concurrency`, so that
+ * some jobs prepare while others wait for the portal: its client limits the requests. With a rate limit it takes twice as
+ * many: more would wait so long that what they read from the portal must be read again. Several workers can limit only
+ * their jobs. A `concurrency` of 1 means one job at a time.
  */
 const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLimits, 'workers'>): number => {
   if (isShared || concurrency === 1) return concurrency;

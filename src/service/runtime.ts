@@ -63,9 +63,9 @@ export interface RuntimeOptions {
   env: NodeJS.ProcessEnv;
   /** What this process is, as other processes see it. */
   role: string;
-  /** Told of each run that this process closed; of one that a kill interrupted perhaps again. */
+  /** Called with the report of each run that this process closed; after a kill perhaps twice. */
   onRunClosed?: (report: StoredReport) => void;
-  /** Tells the user what the start of Redis waits for. */
+  /** Shows the user what the start of Redis waits for. */
   report?: (line: string) => void;
 }
 
@@ -91,9 +91,9 @@ export class Runtime {
   readonly fetcher: Fetcher;
   /** Files of the web on their way to a portal, on this host. */
   readonly fetched: FetchedFiles;
-  /** What is expected to happen again, and by when. */
+  /** What is expected to happen, and by when. */
   readonly deadlines: Deadlines;
-  /** Reports what is overdue; started by what runs for long. */
+  /** Reports what is overdue; started by long-running commands. */
   readonly silence: SilenceWatch;
   /** Called after every single request to a portal, for metrics. */
   onRequest: ((portal: string, kind: RequestKind, ms: number, status: number | null) => void) | null = null;
@@ -189,7 +189,7 @@ export class Runtime {
     return this.portals.open(name, (url) => this.#portalHooks(name, url));
   }
 
-  /** As {@link openPortal}, logged in nowhere: what it sees, everybody may see. */
+  /** As {@link openPortal}, but anonymous: it sees public content only. */
   openPublicPortal(name: string): Promise<Portal> {
     const known = this.#publicPortals.get(name);
     if (known) return known;
@@ -257,7 +257,7 @@ export class Runtime {
     for (;;) {
       const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
       if (starts !== 'busy') return { runId };
-      if (!(await this.hasWorkers([portal]))) await this.startWorkers([portal]); // some worker must end the current run
+      if (!(await this.hasWorkers([portal]))) await this.startWorkers([portal]); // a worker must end the current run
       await sleep(100, undefined, { signal });
     }
   }
@@ -267,13 +267,13 @@ export class Runtime {
     return this.portals.config(portal).kind === 'remote' ? 24 * 3600 * 1000 : null;
   }
 
-  /** True when some process works the jobs of this Redis; of these portals, where some are named. */
+  /** True when processes run the jobs of this Redis, for each of the given portals. */
   async hasWorkers(portals: readonly string[] = []): Promise<boolean> {
     const workers = [...(await liveWorkers(this.redis, this.keys, Date.now())).values()];
     return workers.length > 0 && portals.every((portal) => workers.some(({ limits }) => Object.hasOwn(limits, portal)));
   }
 
-  /** What the processes are that work the jobs of this Redis: `start`, `worker`, `publish` … */
+  /** Roles of the processes that run the jobs of this Redis: `start`, `worker`, `publish` … */
   async workerRoles(): Promise<string[]> {
     return [...(await liveWorkers(this.redis, this.keys, Date.now())).values()].map(({ role }) => role);
   }
@@ -399,7 +399,7 @@ export class Runtime {
     await this.deadlines.keepPromise({ member: expectedOf.schedule(data), at }, now);
   }
 
-  /** A run of some items says nothing of the others. */
+  /** Only for runs of everything: one of some items proves nothing about the others. */
   async #wholeRunClosed(report: StoredReport, request: RunRequest): Promise<void> {
     const heartbeat = isSuccess(report) ? 'ok' : 'fail';
     await this.#heartbeat(heartbeat, request, `run ${report.runId}: ${JSON.stringify(report.counts)}`);
@@ -453,7 +453,7 @@ export class Runtime {
       .catch((error: unknown) => this.log.debug({ err: error }, 'facts learned about the portal could not be stored'));
   }
 
-  /** A start by a person is a person's retry of a refused login: one try, and the pause ends when it succeeds. */
+  /** A person who starts the service retries a refused login: one attempt, and the pause ends if it succeeds. */
   async #endLoginPauses(portals: string[]): Promise<void> {
     for (const name of portals) {
       const pause = await this.pauses.state(name);
@@ -469,6 +469,6 @@ export class Runtime {
   }
 }
 
-/** True for a run of everything that its target has. */
+/** True for a run of everything in its target. */
 const isOfWhole = ({ only, remove, decision }: RunRequest): boolean =>
   only === null && remove === null && decision === undefined;

@@ -24,14 +24,14 @@ export class Service {
     this.#inboxes = new Inboxes(runtime);
   }
 
-  /** What it serves, whether it was ever run or not. */
+  /** Served targets, whether they were ever run or not. */
   get targets(): readonly KnownTarget[] {
     return this.#targets;
   }
 
   /** Starts everything and returns the manifests it serves. */
   async start(): Promise<Manifest[]> {
-    const manifests = await this.#readManifests(); // before any worker: a schedule that is gone or changed must not run
+    const manifests = await this.#readManifests(); // before any worker: a removed or changed schedule must not fire
     await this.#runtime.startWorkers();
     await this.#inboxes.sync(manifests.filter(isDropManifest));
     this.#watch = watchManifests(this.#patterns, () => this.#sync(), this.#runtime.log);
@@ -65,7 +65,7 @@ export class Service {
     return known;
   }
 
-  /** Says what is to happen from now on; whoever is alive reports what does not. */
+  /** Records what is expected from now on; live processes report what becomes overdue. */
   async #expect(manifests: Manifest[]): Promise<void> {
     const { deadlines, config } = this.#runtime;
     const now = Date.now();

@@ -22,22 +22,22 @@ interface SilenceWatchParts extends OverdueParts {
   now?: () => number;
 }
 
-/** What is reported by one look at most; the next one continues. */
+/** Most expectations that one check reports; the next continues. */
 const mostAtOnce = 20_000;
 const longestBeatMs = 60_000;
 
 const noNotify: ManifestNotify = { email: null, webhook: null };
 
-/** Looks twice in each period; `stop()` when done. */
+/** Checks twice in each period; `stop()` when done. */
 export class SilenceWatch {
   readonly #parts: SilenceWatchParts;
   readonly #now: () => number;
   readonly #began: number;
   readonly #self: string;
-  /** What this process keeps alive, with a check of each. */
+  /** What this process sends signs of life for, with a check of each. */
   readonly #alive = new Map<string, () => Promise<boolean>>();
   readonly #checked = new Set<string>();
-  /** What was past its deadline at the last look. One that still is was not merely late after a suspended host or clock. */
+  /** What was overdue at the last check: what still is was not merely delayed by a suspended host or a clock change. */
   #suspects = new Map<string, number>();
   #timer: NodeJS.Timeout | null = null;
   #turn: Promise<void> | null = null;
@@ -54,7 +54,7 @@ export class SilenceWatch {
     this.#alive.set(member, isAlive);
   }
 
-  /** Ends {@link SilenceWatch.keepAlive}; whatever is still expected of it will be overdue. */
+  /** Ends {@link SilenceWatch.keepAlive}; what is still expected becomes overdue. */
   letGo(member: string): void {
     this.#alive.delete(member);
   }
@@ -67,7 +67,7 @@ export class SilenceWatch {
     this.#timer = setInterval(() => this.#next(), beatMs).unref();
   }
 
-  /** Ends; this process is no longer expected. Idempotent. `force`: Redis may be gone. */
+  /** Stops; this process is no longer expected. Idempotent. `force`: Redis may be gone. */
   async stop(force: boolean): Promise<void> {
     if (!this.#timer) return;
     clearInterval(this.#timer);
@@ -100,7 +100,7 @@ export class SilenceWatch {
     await this.#sendNotices();
   }
 
-  /** One check that hangs, as on a dead network drive, holds nothing else up. */
+  /** A check that hangs, as on a dead network drive, does not delay the others. */
   async #signsOfLife(): Promise<void> {
     const { deadlines, config, log } = this.#parts;
     const renew = async (member: string): Promise<void> => {
@@ -118,7 +118,7 @@ export class SilenceWatch {
     await renew(this.#self);
   }
 
-  /** Without what the manifests do not name any more. */
+  /** Without what is no longer in the manifests. */
   async #stillExpected(silent: Deadline[], paths: ReadonlyMap<string, string>): Promise<Deadline[]> {
     const { ledger, deadlines } = this.#parts;
     const isGone = async ({ kind, manifest, portal, key }: Expected): Promise<boolean> => {
@@ -181,7 +181,7 @@ export class SilenceWatch {
     return { id: `${event}.${hash}`, event, at: new Date(this.#now()).toISOString(), runId: null, ...rest, more };
   }
 
-  /** A worker that died is replaced by one that was started later, such as this. */
+  /** A worker that died is replaced by one started later, such as this. */
   async #endReplaced(): Promise<void> {
     const { redis, keys, deadlines } = this.#parts;
     for (const [member, at] of Object.entries(await redis.hgetall(keys.silentWorkers))) {
@@ -191,7 +191,7 @@ export class SilenceWatch {
     }
   }
 
-  /** Puts into the queue what this process or another one has reported; none is lost by a kill in between. */
+  /** Queues notices that this or another process has reported; a kill in between loses none. */
   async #sendNotices(): Promise<void> {
     const { deadlines, notifier, log } = this.#parts;
     const unsent = Object.entries(await deadlines.unsent());
@@ -212,7 +212,7 @@ export class SilenceWatch {
   }
 }
 
-/** Those of the manifest where it can be read. */
+/** Recipients in the manifest, if it can be read. */
 const recipientsOf = async (
   { manifest, portal }: Notice,
   paths: ReadonlyMap<string, string>,

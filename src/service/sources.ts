@@ -24,8 +24,8 @@ import { forgetVerdicts, readVerdicts, recordVerdict, type Verdicts, withdrawVer
 import type { Ledger } from '../state/ledger.ts';
 import type { SettledClaim } from '../state/runs.ts';
 
-/** Reasons that are not the fault of a dropped file; it stays in the spool and is tried again. */
-const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
+/** Transient reasons, not the fault of a dropped file: it stays in the spool and is retried. */
+const transientReasons: ReadonlySet<string> = new Set<ErrorCode>([
   'state-full',
   'portal-unreachable',
   'portal-session',
@@ -49,13 +49,13 @@ export interface SourceTools {
   log: Log;
 }
 
-/** What most kinds of sources have none of. */
+/** What most kinds of sources lack. */
 const nothing = { superseded: [], refused: [], skipped: [], remarks: [] };
 
 /**
- * What a run is for: the wishes of its manifest as it is now. A dropped file that its portal has spoken about, and that
- * waits for other portals, is none of it unless it is requested again: it may leave the spool at any moment. One whose run
- * was cancelled is left to runs that somebody asks for.
+ * The wishes of a run's manifest as it is now. A dropped file that waits for other portals is left out once its portal has
+ * decided about it, unless it is retried: it may leave the spool at any moment. One whose run was cancelled is left to
+ * runs that a person requests.
  */
 export const gatherSources = async (
   { manifestPath, portal, why }: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>,
@@ -68,14 +68,14 @@ export const gatherSources = async (
   const verdicts = await Promise.all(
     (await claimsOf(manifest)).map(async ({ id }) => ({ id, by: await readVerdicts(store.redis, store.keys, id) })),
   );
-  const isDone = isShared(manifest, portal) ? hasSpoken : () => false;
+  const isDone = isShared(manifest, portal) ? hasDecided : () => false;
   const idsOf = (isMeant: (by: Verdicts) => boolean): Set<string> =>
     new Set(verdicts.flatMap(({ id, by }) => (isMeant(by) ? [id] : [])));
   const done = idsOf((by) => isDone(by, portal));
-  const spoken = idsOf((by) => isDone(by, portal) || (why === 'drop' && isCancelled(by, portal)));
-  if (spoken.size === 0) return gathered;
+  const decided = idsOf((by) => isDone(by, portal) || (why === 'drop' && isCancelled(by, portal)));
+  if (decided.size === 0) return gathered;
   const isOpen = ({ source }: ResourceWish): boolean =>
-    source.kind !== 'file' || source.claim === undefined || !spoken.has(source.claim);
+    source.kind !== 'file' || source.claim === undefined || !decided.has(source.claim);
   const wishes = (await gathered.wishes.all()).flatMap((wish) => {
     const resources = wish.resources.filter(isOpen);
     return resources.length > 0 ? [{ ...wish, resources }] : [];
@@ -84,11 +84,11 @@ export const gatherSources = async (
     ...gathered,
     wishes: WishList.of(wishes),
     superseded: gathered.superseded.filter(({ id }) => !done.has(id)),
-    refused: gathered.refused.filter(({ claim }) => !spoken.has(claim.id)),
+    refused: gathered.refused.filter(({ claim }) => !decided.has(claim.id)),
   };
 };
 
-/** The wishes of a manifest; for a drop manifest those of the claimed files. Whoever asks closes the list. */
+/** The wishes of a manifest; for a drop manifest those of the claimed files. The caller closes the list. */
 export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => {
   const rest = { ...nothing, isDrop: false, manifest };
   if ('catalogue' in manifest) {
@@ -115,7 +115,7 @@ const listed = <T extends { wishes: DatasetWish[] }>(gathered: T): Omit<T, 'wish
 const isCancelled = (verdicts: Verdicts, portal: string): boolean => verdicts.get(portal)?.code === 'cancelled';
 
 /** True when the portal has published the file or refused it. */
-const hasSpoken = (verdicts: Verdicts, portal: string): boolean =>
+const hasDecided = (verdicts: Verdicts, portal: string): boolean =>
   verdicts.has(portal) && !isCancelled(verdicts, portal);
 
 /** Where the verdicts of portals on dropped files are kept. */
@@ -137,8 +137,8 @@ const isShared = (manifest: DropManifest, portal: string): boolean => {
 };
 
 /**
- * Archives or quarantines the dropped files of a closed run. A file for several portals stays in the spool until each of
- * them has spoken; one refusal quarantines it then. Idempotent.
+ * Archives or quarantines the dropped files of a closed run. A file for several portals stays in the spool until all have
+ * decided; one refusal then quarantines it. Idempotent.
  */
 export const settleDrops = async (
   { manifestPath, portal }: { manifestPath: string; portal: string },
@@ -153,13 +153,13 @@ export const settleDrops = async (
   for (const { claim: id, reason, mended = [] } of settled) {
     const claim = claims.get(id);
     if (!claim) continue; // settled before a kill
-    if (reason && passingReasons.has(reason.code)) {
+    if (reason && transientReasons.has(reason.code)) {
       if (reason.code === 'cancelled') await recordVerdict(redis, keys, id, { portal, reason });
       else await withdrawVerdict(redis, keys, id, portal);
       continue;
     }
     const verdicts = shared ? await recordVerdict(redis, keys, id, { portal, reason }) : new Map([[portal, reason]]);
-    if (shared && !portals.every((name) => hasSpoken(verdicts, name))) continue;
+    if (shared && !portals.every((name) => hasDecided(verdicts, name))) continue;
     const [refusal] = [...verdicts].flatMap(([name, why]) => (why ? [{ name, why }] : []));
     if (refusal) await quarantineClaim(claim, shared ? ofPortal(refusal.why, refusal.name) : refusal.why);
     else await archiveClaim(claim, { keep, mended });
@@ -167,7 +167,7 @@ export const settleDrops = async (
   }
 };
 
-/** Leaves all files of the spool but `others` alone, as the run that would have taken them was cancelled; see {@link gatherSources}. */
+/** Marks all files of the spool but `others` as cancelled with their run; see {@link gatherSources}. */
 export const leaveDrops = async (
   { manifestPath, portal }: { manifestPath: string; portal: string },
   reason: Reason,
@@ -181,15 +181,15 @@ export const leaveDrops = async (
   }
 };
 
-/** Those of the dropped files that a portal has not spoken about, and whose run was not cancelled there. */
+/** The dropped files without a verdict of a portal; a cancelled run counts as one. */
 export const openClaims = async (claims: Claim[], portal: string, { redis, keys }: VerdictStore): Promise<Claim[]> => {
-  const spoken = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
-  return claims.filter((_, index) => !spoken[index]?.has(portal));
+  const verdicts = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
+  return claims.filter((_, index) => !verdicts[index]?.has(portal));
 };
 
 /**
- * Portals that have not spoken yet about some file that waits in the spool of a drop manifest. One that the guard of its
- * table holds, or whose run was cancelled, waits for a person.
+ * Portals without a verdict on some file in the spool of a drop manifest. A file that the guard of its table holds, or
+ * whose run was cancelled, waits for a person.
  */
 export const waitingPortals = async (
   manifest: DropManifest,

@@ -326,7 +326,7 @@ describe('checking manifests and configurations', () => {
     expect(code).toBe(2);
     expect(lines).toEqual([
       'city.yaml:3:5: datasets.0.title: this key is required [manifest]',
-      expect.stringMatching(/^city\.yaml:3:9: datasets\.0\.id: must be 1 to 64 of .* \[manifest\]$/),
+      expect.stringMatching(/^city\.yaml:3:9: datasets\.0\.id: must be 1 to 64 characters from .* \[manifest\]$/),
       'city.yaml:4:5: datasets.0.titel: unknown key; did you mean `title`? [manifest]',
       expect.stringMatching(/^ {2}-> fix these lines; `sluice help manifest`/),
     ]);

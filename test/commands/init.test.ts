@@ -147,7 +147,7 @@ describe('init without questions', () => {
   it.each([
     ['a missing user name', { url: 'http://city.example' }, {}, /the user name .* is missing/],
     ['a missing password', { url: 'http://city.example', username: 'ann' }, {}, /the password .* is missing/],
-    ['an address that is none', { url: 'city.example' }, {}, /--url: the address must be a full address/],
+    ['an address that is none', { url: 'city.example' }, {}, /--url must be a full address/],
     ['a password file that is not there', { passwordFile: 'gone' }, {}, /--password-file: gone cannot be read/],
   ])('refuses %s', async (_, options, env, message) => {
     const dir = tempDir();

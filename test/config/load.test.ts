@@ -256,7 +256,7 @@ describe('faults', () => {
     expect(await problemsOf(load(text))).toEqual([
       '2:30 portals.city.url: must be a full address that begins with http:// or https://',
       expect.stringMatching(/^2:62 portals\.city\.password: the environment variable NONE is not set/),
-      expect.stringMatching(/^3:3 portals\.Town: must be 1 to 64 of/),
+      expect.stringMatching(/^3:3 portals\.Town: must be 1 to 64 characters from/),
       '4:36 portals.twin.profile: `dkan-8` is not allowed; allowed: spec, dkan-7.18.16, dkan-7.18, dkan-7.14',
       '4:44 portals.twin.prot: unknown key; did you mean `port`?',
       '5:20 retry.attempts: must be at least 1',

@@ -16,17 +16,17 @@ import { html, type Part } from '../../util/html.ts';
 import { plural } from '../../util/plural.ts';
 import { itemPath, type Page, runPath, tokenField } from './layout.ts';
 
-/** An action with what it is about, ready to be confirmed. */
+/** An action with its object, ready to be confirmed. */
 interface Prepared {
   /** A question. */
   title: string;
   /** What will happen. */
-  says: Part;
+  text: Part;
   /** The word on the button. */
   button: string;
-  /** A text that may be given along. */
+  /** Label of an optional reason. */
   reason?: string;
-  /** Does it; returns the path of the page that shows what came of it. */
+  /** Carries it out; returns the path of the page that shows the result. */
   act(signal: AbortSignal, reason: string): Promise<string>;
 }
 
@@ -55,7 +55,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     const { manifest, portal, manifestPath } = target;
     return {
       title: `Run ${manifest} now?`,
-      says: html`<p>A run compares <bdi>${manifestPath}</bdi> with what is known of ${portal} and publishes what differs. Its schedule stays as it is. If a run is under way, another one follows it.</p>`,
+      text: html`<p>A run compares <bdi>${manifestPath}</bdi> with what is known of ${portal} and publishes what differs. Its schedule stays as it is. If a run is under way, another one follows it.</p>`,
       button: 'Run now',
       act: async () => {
         const asked = { path: manifestPath, name: manifest, portal };
@@ -70,7 +70,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     if (key !== '') {
       return {
         title: 'Retry this item?',
-        says: html`<p>This starts a run limited to <code>${key}</code>.</p>`,
+        text: html`<p>This starts a run limited to <code>${key}</code>.</p>`,
         button: 'Retry',
         act: async (signal) => firstRun(await retry(runtime, { of: key }, signal)),
       };
@@ -82,7 +82,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     if (order) {
       return {
         title: 'Export again?',
-        says: html`<p>A run is asked for that takes what <bdi>${order.folder}</bdi> lacks of ${target.portal}, and what changed there since.</p>`,
+        text: html`<p>This starts an export of what <bdi>${order.folder}</bdi> lacks of ${target.portal}, and of what changed there since.</p>`,
         button: 'Export',
         act: async (signal) => firstRun(await retry(runtime, { of: runId }, signal)),
       };
@@ -90,14 +90,14 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     if (code !== '') {
       return {
         title: `Retry everything with ${code}?`,
-        says: html`<p>This starts a run limited to items of ${manifest} that still fail with <code>${code}</code>.</p>`,
+        text: html`<p>This starts a run limited to items of ${manifest} that still fail with <code>${code}</code>.</p>`,
         button: 'Retry',
         act: async (signal) => firstRun(await retry(runtime, { manifest, code }, signal)),
       };
     }
     return {
       title: 'Retry what failed in this run?',
-      says: html`<p>This starts a run of ${manifest} limited to the items that failed in run <code>${runId}</code>.</p>`,
+      text: html`<p>This starts a run of ${manifest} limited to the items that failed in run <code>${runId}</code>.</p>`,
       button: 'Retry',
       act: async (signal) => firstRun(await retry(runtime, { of: runId }, signal)),
     };
@@ -108,7 +108,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     if (key !== '') {
       return {
         title: 'Publish the held version?',
-        says: html`<p>The held version of <code>${key}</code> replaces the published one. The guard compares later versions with it.</p>`,
+        text: html`<p>The held version of <code>${key}</code> replaces the published one. The guard compares later versions with it.</p>`,
         button: 'Release',
         act: async (signal) => firstRun(await release(tools.runtime, key, signal)),
       };
@@ -116,7 +116,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     const { manifest, portal, why, removals } = await tools.runtime.plans.heldRun(runId);
     return {
       title: 'Release the held run?',
-      says: html`<p dir="auto">${why}</p>
+      text: html`<p dir="auto">${why}</p>
 <p>A run of ${manifest} to ${portal} makes the held changes${
         removals.length > 0
           ? html`. It takes down ${plural(removals.length, 'item')} and no others:</p>
@@ -133,7 +133,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     if (key !== '') {
       return {
         title: 'Discard the held version?',
-        says: html`<p>The portal keeps the published version of <code>${key}</code>. The held one is not sent again.</p>`,
+        text: html`<p>The portal keeps the published version of <code>${key}</code>. The held one is not sent again.</p>`,
         button: 'Discard',
         act: async (signal) => firstRun(await discard(tools.runtime, key, signal)),
       };
@@ -141,7 +141,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     const { manifest, why } = await tools.runtime.plans.heldRun(runId);
     return {
       title: 'Discard the held run?',
-      says: html`<p dir="auto">${why}</p><p>The run of ${manifest} is dropped without changes. The next run compares again.</p>`,
+      text: html`<p dir="auto">${why}</p><p>The run of ${manifest} is dropped without changes. The next run compares again.</p>`,
       button: 'Discard',
       act: async (signal) => {
         await discard(tools.runtime, runId, signal);
@@ -155,7 +155,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     runtime.portals.config(portal);
     return {
       title: `Pause portal ${portal}?`,
-      says: html`<p>Running jobs finish their current step; no other job starts until the portal is resumed. Nothing is lost.</p>`,
+      text: html`<p>Running jobs finish their current step; no other job starts until the portal is resumed. Nothing is lost.</p>`,
       button: 'Pause',
       reason: 'Reason, shown on this page',
       act: async (_signal, reason) => {
@@ -170,7 +170,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     runtime.portals.config(portal);
     return {
       title: `Resume portal ${portal}?`,
-      says: html`<p>Waiting jobs continue at once. If the cause of the pause persists, the portal is paused again.</p>`,
+      text: html`<p>Waiting jobs continue at once. If the cause of the pause persists, the portal is paused again.</p>`,
       button: 'Resume',
       act: async () => {
         await resumePortal(runtime, portal);
@@ -186,7 +186,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     }
     return {
       title: 'Cancel this run?',
-      says: html`<p>Running steps finish, no others start. Published items stay; the next run does the rest.</p>`,
+      text: html`<p>Running steps finish, no others start. Published items stay; the next run does the rest.</p>`,
       button: 'Cancel the run',
       act: async () => {
         await cancelRun(runtime, runId);
@@ -203,15 +203,15 @@ export const prepare = (tools: ActionTools, name: string, of: Parameters): Promi
   return action(tools, of);
 };
 
-/** The page that says what will happen, with the button that has it done. */
+/** The page that explains an action, with the button that confirms it. */
 export const confirmPage = (
-  { title, says, button, reason }: Prepared,
+  { title, text, button, reason }: Prepared,
   { address, token, back }: { address: string; token: string; back: string },
 ): Page => ({
   title,
   live: null,
   fixed: html`<h1>${title}</h1>
-${says}
+${text}
 <form action="${address}" method="post">
 ${tokenField(token)}
 ${reason === undefined ? null : html`<p><label for="reason">${reason}</label><br><input id="reason" name="reason" maxlength="200" size="40"></p>`}

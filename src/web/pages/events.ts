@@ -1,16 +1,16 @@
-// Tells open pages that something has changed; what, they read again.
+// Tells open pages that something has changed, so that they reload.
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Log } from '../../model/log.ts';
 import type { Overview } from '../../service/overview.ts';
 
-/** Pages that listen at once; further ones stay as they were loaded. */
+/** Most open event streams; further pages do not refresh. */
 const mostListeners = 100;
 const lookMs = 2000;
-/** A line in so many looks keeps proxies from ending a silent connection. */
+/** Checks between two comments that keep proxies from closing a silent connection. */
 const beatEvery = 8;
 
-/** Looks for changes while anybody listens. */
+/** Checks for changes while pages listen. */
 export class ChangeEvents {
   readonly #overview: Overview;
   readonly #log: Log;
@@ -41,7 +41,7 @@ export class ChangeEvents {
   close(): void {
     for (const response of this.#listeners) {
       response.end();
-      response.socket?.destroySoon(); // whoever does not read would keep the server open
+      response.socket?.destroySoon(); // a client that does not read would keep the server open
     }
     this.#listeners.clear();
     this.#stop();
@@ -71,7 +71,7 @@ export class ChangeEvents {
       else if (this.#looks++ % beatEvery === 0) this.#send(': \n\n');
       this.#sign = sign;
     } catch (error) {
-      this.#log.debug({ err: error }, 'changes could not be looked for');
+      this.#log.debug({ err: error }, 'checking for changes failed');
     } finally {
       this.#isLooking = false;
     }
@@ -80,7 +80,7 @@ export class ChangeEvents {
   #send(text: string): void {
     for (const response of this.#listeners) {
       if (response.writableLength > 0)
-        response.destroy(); // it does not read: the browser connects again
+        response.destroy(); // it does not read; the browser reconnects
       else response.write(text);
     }
   }

@@ -164,7 +164,7 @@ datasets:
       '3:11 timezone: is not a known time zone; use an IANA name such as `Europe/Berlin` or `UTC`',
       '4:12 onMissing: `destroy` is not allowed; allowed: keep, orphan, unpublish, delete',
       '5:24 defaults.dataset.licence: unknown key; did you mean `license`?',
-      expect.stringMatching(/^7:9 datasets\.0\.id: must be 1 to 64 of/),
+      expect.stringMatching(/^7:9 datasets\.0\.id: must be 1 to 64 characters from/),
       expect.stringMatching(
         /^9:14 datasets\.0\.license: `cc-bye` is not allowed \(did you mean `cc-by`\?\); allowed: cc-by, /,
       ),
