@@ -3,7 +3,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
-import { slugOf, titleOfName } from '../dataset-api/slug.ts';
+import { slugOf, titleOfName } from '../dataset-api/names.ts';
 import { UsageError } from '../model/errors.ts';
 import { makeFolder } from '../util/make-folder.ts';
 

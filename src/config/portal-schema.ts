@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
 // The shape of one portal in a configuration file.
 import { z } from 'zod';
-import { permissions } from '../dataset-api/permissions.ts';
+import { permissions } from '../dataset-api/values.ts';
 import { optional, text } from '../model/schema-parts.ts';
 import { durationText } from '../util/quantity.ts';
 import { defaults } from './defaults.ts';

@@ -4,18 +4,18 @@ import type { NodeFields } from '../model/wish.ts';
 import { type FieldItem, itemsOfField } from './fields.ts';
 import { formFrequency } from './values.ts';
 
-/** Item properties that a portal gives back as they were sent; all others are computed or mapped by it. */
+/** Item properties that portals return as sent; they compute or map all others. */
 const comparable = ['value', 'value2', 'url', 'target_id', 'tid', 'wkt', 'first', 'second'] as const;
 
 /**
- * Names of the sent fields that the node read back does not hold. Only what a portal keeps as sent is compared: texts
- * without surrounding white space, dates by their beginning, numbers of geometries by value, ids and numbers as strings;
- * terms whose id is not known only by their number.
+ * Names of the sent fields that the node read back does not hold. Only what portals keep as sent is compared: texts
+ * without surrounding white space, dates by their common prefix, numbers of geometries by value, ids and numbers as
+ * strings; terms of unknown id only by how many there are.
  */
 export const missingFields = (sent: NodeFields, node: Readonly<Record<string, unknown>>): string[] =>
   Object.entries(sent).flatMap(([name, value]) => (holds(value, node[name]) ? [] : [name]));
 
-/** What a node holds in a field, as a short text for people that is equal for equal values. */
+/** A field of a node as a short text for people; equal values give equal texts. */
 export const shownField = (node: Readonly<Record<string, unknown>>, name: string): string => {
   const items = itemsOfField(node[name]);
   if (items === null) return typeof node[name] === 'string' ? `"${node[name]}"` : 'nothing';
@@ -28,8 +28,8 @@ export const shownField = (node: Readonly<Record<string, unknown>>, name: string
 const longestShown = 100;
 
 /**
- * What a node holds of the sent fields beyond what {@link missingFields} compares: the ids of terms, which portals
- * do not return by name, and how many items there are where they are not as many as were sent. By field name.
+ * What {@link missingFields} does not compare of the sent fields, by field name: the ids of terms, which portals do not
+ * return by name, and the number of items where it differs from the number sent.
  */
 export const baselineOf = (sent: NodeFields, node: Readonly<Record<string, unknown>>): Record<string, string> => {
   const baseline: Record<string, string> = {};
@@ -49,7 +49,7 @@ export const countItems = (value: unknown): number | null => itemsOfField(value)
 
 const holds = (sent: unknown, got: unknown): boolean => {
   const wanted = itemsOfField(sent);
-  if (wanted === null || wanted.length === 0) return true; // other input styles are the portal's to interpret
+  if (wanted === null || wanted.length === 0) return true; // portals interpret other input styles themselves
   const items = itemsOfField(got);
   if (items === null) return false;
   if (wanted.every((item) => 'tid' in item)) return holdsTerms(wanted, items);
@@ -85,7 +85,7 @@ const normal = (value: unknown): string =>
     .replace(/^(\d{4}-\d\d-\d\d)T/, '$1 ')
     .trim();
 
-/** Well-known texts whose words are the same and whose numbers have the same value: portals write `13.0` as `13`. */
+/** True for well-known texts with the same words and numbers of the same value: portals write `13.0` as `13`. */
 const sameGeometry = (a: string, b: string): boolean => wkt.test(a) && wkt.test(b) && plainWkt(a) === plainWkt(b);
 
 const wkt = /^[A-Z]+\s*\(/i;

@@ -1,5 +1,5 @@
-// Node fields in the API's own structure: read item by item, and made of friendly keys in the shape that entity portals
-// take (spec 2.1 to 2.3, recorded-behaviour 8). The client's dialect turns that shape into the one of form portals.
+// Node fields in the API's own structure: reads their items, and builds them from friendly keys in the shape of entity
+// portals (spec 2.1 to 2.3, recorded-behaviour 8). The client's dialect turns that shape into the one of form portals.
 import type { NodeFields, ResourceSource } from '../model/wish.ts';
 import { isObject } from '../util/json.ts';
 import type { DatasetMetadata, ResourceMetadata } from './metadata.ts';
@@ -14,22 +14,22 @@ export const itemsOfField = (value: unknown): FieldItem[] | null => {
   return Array.isArray(items) && items.every(isObject) ? items : null;
 };
 
-/** Machine names of the vocabularies whose terms we name. */
+/** Machine names of the vocabularies whose terms are given by name. */
 export type Vocabulary = 'tags' | 'format' | 'dkan_topics';
 
-/** A term given by name; portals that take it find or make the term (recorded-behaviour 8). */
+/** A term given by name; portals that accept names find or create the term (recorded-behaviour 8). */
 export interface NamedTerm {
   tid: 'autocreate';
   name: string;
   vocabulary_machine_name: Vocabulary;
 }
 
-/** A field of terms given by name: what manifests hold where the API wants term ids. */
+/** A field of terms by name: manifests name terms, the API expects their ids. */
 const namedTerms = (vocabulary: Vocabulary, names: readonly string[]): { und: NamedTerm[] } => ({
   und: [...new Set(names)].map((name) => ({ tid: 'autocreate', name, vocabulary_machine_name: vocabulary })),
 });
 
-/** Node fields of a dataset. `fields` is merged last, so that it can replace what the friendly keys made. */
+/** Node fields of a dataset. `fields` is merged last, so it overrides the friendly keys. */
 export const datasetFields = (metadata: DatasetMetadata, fields: NodeFields = {}): NodeFields => ({
   ...body(metadata.description, metadata.summary),
   ...made('field_tags', metadata.tags, (names) => namedTerms('tags', names)),
@@ -68,9 +68,9 @@ export const datasetFields = (metadata: DatasetMetadata, fields: NodeFields = {}
 });
 
 /**
- * Node fields of a resource; the reference to its dataset and its file are not among them. An address (`link` or `api`)
- * goes into `field_link_api`, "API or Website URL": the other link field is dropped without a word by entity portals
- * (recorded-behaviour 8). An address that portals refuse is left out. `fields` is merged last.
+ * Node fields of a resource, without its file and the reference to its dataset. An address (`link` or `api`) goes into
+ * `field_link_api`, "API or Website URL": entity portals silently drop the other link field (recorded-behaviour 8). An
+ * address that portals refuse is left out. `fields` is merged last.
  */
 export const resourceFields = (
   metadata: ResourceMetadata,
@@ -85,12 +85,12 @@ export const resourceFields = (
   ...fields,
 });
 
-/** True for an address that every portal takes into a link field; any other may be refused with the whole node. */
+/** True for an address that every portal accepts in a link field; any other may get the whole node refused. */
 export const isLinkable = (url: string): boolean => url.length <= longestUrl && /^https?:\/\/[^\s<>"]+$/i.test(url);
 
 const longestUrl = 2048;
 
-/** One field when there is something to make it of. */
+/** One field, or none where the manifest gives no value for it. */
 const made = <T>(name: string, from: T | undefined, make: (from: T) => unknown): NodeFields =>
   from === undefined ? {} : { [name]: make(from) };
 

@@ -23,7 +23,7 @@ export const fileTypes: Readonly<Record<string, string>> = {
   gif: 'image/gif',
 };
 
-/** Extensions that portals take unless they are configured otherwise (recorded behaviour 12). */
+/** Extensions that portals accept by default (recorded behaviour 12). */
 export const usualExtensions: readonly string[] =
   'csv html xls json xlsx doc docx rdf txt jpg png gif tiff pdf odf ods odt tsv tab geojson xml zip kml kmz shp'.split(
     ' ',
@@ -36,15 +36,15 @@ export const extensionOf = (name: string): string => /\.([^./]+)$/.exec(name)?.[
 export const contentTypeOf = (name: string): string =>
   fileTypes[name.slice(name.lastIndexOf('.') + 1).toLowerCase()] ?? 'application/octet-stream';
 
-/** Ending (with its dot) of a file of some content type, '' for unknown ones. */
+/** Extension (with its dot) for a content type; empty for an unknown one. */
 export const endingOf = (contentType: string | null): string => {
   const found = Object.entries(fileTypes).find(([, type]) => type === contentType)?.[0];
   return found === undefined ? '' : `.${found}`;
 };
 
 const ending = /[^.]\.[a-z][a-z0-9]{1,9}$/i;
-/** Endings of programs that answer with a file: they say nothing about it. */
+/** Extensions of scripts that serve files: they don't tell the type of what they serve. */
 const programs = /\.(?:php|aspx?|jsp|do|cgi|action|ashx)$/i;
 
-/** True for a name whose ending says what the file is: `budget.csv`, but neither `download` nor `export.php`. */
+/** True for a name whose extension tells the type of the file: `budget.csv`, but neither `download` nor `export.php`. */
 export const showsType = (name: string): boolean => ending.test(name) && !programs.test(name);

@@ -159,15 +159,15 @@ export type DatasetMetadata = z.infer<typeof datasetMetadataSchema>;
 /** What a manifest says about a resource, in friendly keys. */
 export type ResourceMetadata = z.infer<typeof resourceMetadataSchema>;
 
-/** A fault between keys that are sound one by one; `path` leads from the dataset to the key at fault. */
+/** A fault in a combination of keys, each valid by itself; `path` leads from the dataset to the key at fault. */
 interface MetadataFault {
   path: string[];
   message: string;
 }
 
 /**
- * Checks between the keys of a dataset: limited access needs `rights`, a time must not end before it begins. Takes raw
- * values; what is of the wrong type is passed over, because the schema reports it.
+ * Checks that span keys of a dataset: limited access needs `rights`, a period must not end before it begins. Takes raw
+ * values and skips those of the wrong type, which the schema reports.
  */
 export const datasetMetadataFaults = (metadata: {
   access?: unknown;
@@ -186,7 +186,7 @@ export const datasetMetadataFaults = (metadata: {
 
 const spanSchema = z.object({ from: z.string(), to: z.string() });
 
-/** Compares days or times; by the day alone where one of them has no time. */
+/** True when `a` is before `b`; compares days alone where one of them has no time. */
 const isBefore = (a: string, b: string): boolean => {
   const length = Math.min(a.length, b.length);
   return a.slice(0, length).replace('T', ' ') < b.slice(0, length).replace('T', ' ');

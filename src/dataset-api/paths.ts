@@ -14,7 +14,7 @@ export const paths = {
   datastore: (nid: string): string => `${apiPrefix}/datastore/${encodeURIComponent(nid)}`,
   datastoreImport: (nid: string): string => `${apiPrefix}/datastore/${encodeURIComponent(nid)}/import`,
   terms: `${apiPrefix}/taxonomy_term`,
-  /** Beside the service: what portals offer to read datastore rows (addressed by the resource's uuid). */
+  /** Not part of the service: reads the rows of a datastore, addressed by the resource's uuid. */
   datastoreSearch: '/api/action/datastore/search.json',
 } as const;
 

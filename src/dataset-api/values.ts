@@ -1,4 +1,5 @@
-// Coded values of fields, as deployed portals define them (recorded-behaviour 15), and their names elsewhere.
+// Coded values of the API: of fields, as deployed portals define them (recorded-behaviour 15), with their names elsewhere,
+// the status of a datastore, and permissions.
 
 /** License codes with the names that portals show. */
 export const licenses = {
@@ -22,7 +23,7 @@ export const licenses = {
 /** A code of {@link licenses}. */
 type License = keyof typeof licenses;
 
-/** How often data is renewed: the code of entity portals, plain words for it, and the integer of form portals. */
+/** An update interval: the code of entity portals, plain words for it, and the integer of form portals. */
 interface Frequency {
   code: string;
   words: readonly string[];
@@ -55,7 +56,7 @@ export const frequencies: readonly Frequency[] = [
   { code: 'irregular', words: ['irregularly'], form: 5 },
 ];
 
-/** The code of a frequency given as code or plain word (any case); undefined when nothing is known by it. */
+/** The code of a frequency given as code or plain word (any case); undefined for an unknown one. */
 export const frequencyCode = (text: string): string | undefined =>
   frequencies.find(({ code, words }) => code === text || words.includes(text.toLowerCase()))?.code;
 
@@ -67,20 +68,20 @@ const unitMs: Record<string, number> = {
   Y: 31_557_600_000,
 };
 
-/** Milliseconds between two renewals, by a code or plain word; null where nothing follows from it: `irregular`, `continuous`. */
+/** Milliseconds between two updates, by a code or plain word; null for `irregular`, `continuous` and unknown ones. */
 export const frequencyMs = (text: string): number | null => {
   const [, amount, unit = ''] = /^R\/PT?([\d.]+)([HDWMY])$/.exec(frequencyCode(text) ?? '') ?? [];
   return amount === undefined ? null : Number(amount) * (unitMs[unit] ?? 0);
 };
 
-/** The integer that form portals want for a frequency code; null where they have none. */
+/** The integer that form portals expect for a frequency code; null where they have none. */
 export const formFrequency = (code: string): number | null =>
   frequencies.find((frequency) => frequency.code === code)?.form ?? null;
 
 /** Who may have the data; all but `public` need `rights` (recorded-behaviour 8a). */
 export const accessLevels = ['public', 'restricted', 'private'] as const;
 
-/** Addresses without scheme, `www.`, version and ending, with the code they stand for; the first that begins an address wins. */
+/** Prefixes of license addresses, without scheme and `www.`, with their codes; the first match wins. */
 const addresses: readonly (readonly [string, License])[] = [
   ['creativecommons.org/licenses/by-sa', 'cc-by-sa'],
   ['creativecommons.org/licenses/by-nc', 'cc-nc'],
@@ -118,3 +119,47 @@ const begins = (address: string, begin: string): boolean =>
 
 /** The variants of non-commercial licenses count as one. */
 const variants = (address: string): string => address.replace(/\/by-nc-(?:sa|nd)(?=$|\/)/, '/by-nc');
+
+/** `storage` and `data_import` as the status endpoint gives them (spec 2.7). */
+export interface DatastoreNumbers {
+  storage: number;
+  data_import: number;
+}
+
+/** What a datastore is doing, in words. */
+export type DatastoreState = 'none' | 'ready' | 'running' | 'paused' | 'imported' | 'failed' | 'unknown';
+
+const importStates: Record<number, DatastoreState> = {
+  2: 'imported',
+  3: 'ready',
+  4: 'running',
+  5: 'paused',
+  6: 'imported',
+  7: 'failed',
+};
+
+const withoutStorage: readonly DatastoreState[] = ['running', 'paused', 'failed'];
+
+/**
+ * Decodes a datastore status. `storage` 0 is "none" unless an import runs or failed; with storage, `data_import` 2
+ * (older portals and the `spec` profile) and 6 mean imported, 3 ready, 4 in progress, 5 paused, 7 error.
+ */
+export const datastoreState = ({ storage, data_import }: DatastoreNumbers): DatastoreState => {
+  const state = importStates[data_import] ?? 'unknown';
+  return storage < 1 && !withoutStorage.includes(state) ? 'none' : state;
+};
+
+/** Permissions of roles (recorded-behaviour 14): named in the configuration, enforced by the embedded portal. */
+export const permissions = [
+  'create content',
+  'edit own content',
+  'edit any content',
+  'manage datastore',
+  'create other content',
+  'administer nodes',
+  'unlimited lists',
+  'administer users',
+] as const;
+
+/** A permission of {@link permissions}. */
+export type Permission = (typeof permissions)[number];

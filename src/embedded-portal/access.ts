@@ -1,5 +1,5 @@
 // Access to nodes and files by user (recorded behaviour 14).
-import type { Permission } from '../dataset-api/permissions.ts';
+import type { Permission } from '../dataset-api/values.ts';
 import { accessDenied } from './refusal.ts';
 import type { StoredFile } from './store/files.ts';
 import type { StoredNode } from './store/nodes.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import type { Permission } from '../dataset-api/permissions.ts';
+import type { Permission } from '../dataset-api/values.ts';
 import { PortalPortError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { createApp } from './app.ts';

@@ -1,5 +1,5 @@
 // Roles and their permissions (recorded behaviour 14).
-import type { Permission } from '../dataset-api/permissions.ts';
+import type { Permission } from '../dataset-api/values.ts';
 
 /** A role: its number and what it may do. */
 interface Role {

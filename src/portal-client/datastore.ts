@@ -1,8 +1,7 @@
 // The datastore of a resource: status, import, removal, and the number of its rows.
 import { randomUUID } from 'node:crypto';
-
-import type { DatastoreNumbers } from '../dataset-api/datastore-status.ts';
 import { paths } from '../dataset-api/paths.ts';
+import type { DatastoreNumbers } from '../dataset-api/values.ts';
 import {
   ImportFailedError,
   PortalError,

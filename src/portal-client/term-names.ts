@@ -1,8 +1,8 @@
 // What the portal publishes outside the service: datasets as readers see them, names and ids of terms.
 import { z } from 'zod';
 import type { Vocabulary } from '../dataset-api/fields.ts';
+import { slugOf, titleOfName } from '../dataset-api/names.ts';
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
-import { slugOf, titleOfName } from '../dataset-api/slug.ts';
 import { PortalError, PortalReplyError } from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';
 import type { Http } from './http.ts';

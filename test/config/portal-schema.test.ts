@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EmbeddedPortalConfig } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { portalOperations } from '../../src/config/portal-schema.ts';
-import { permissions } from '../../src/dataset-api/permissions.ts';
+import { permissions } from '../../src/dataset-api/values.ts';
 import type { Resource } from '../../src/embedded-portal/call.ts';
 import { profiles } from '../../src/embedded-portal/profiles/profiles.ts';
 import { resourcesOf } from '../../src/embedded-portal/resources/table.ts';

@@ -1,4 +1,4 @@
-// In what a node that was read back counts as different from what was sent.
+// When a node that was read back counts as different from what was sent.
 import { describe, expect, it } from 'vitest';
 import { baselineOf, missingFields, shownField } from '../../src/dataset-api/compare.ts';
 
@@ -53,7 +53,7 @@ describe('terms', () => {
     expect(holds([{ tid: 'autocreate', name: 'budget' }], [])).toBe(false);
   });
 
-  it('are remembered by id beside what is compared, in a fixed order', () => {
+  it('are part of the baseline by id, in a fixed order', () => {
     const fields = { f: { und: [{ tid: 'autocreate', name: 'a' }] } };
     expect(baselineOf(fields, { f: held(9, 10) })).toEqual({ f: '10,9' });
   });

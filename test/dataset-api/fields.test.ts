@@ -68,11 +68,11 @@ describe('fields of a dataset', () => {
     });
   });
 
-  it('what is not said is not sent', () => {
+  it('keys that are left out are not sent', () => {
     expect(datasetFields({})).toEqual({});
   });
 
-  it('a time without an end ends where it begins', () => {
+  it('a period without an end ends where it begins', () => {
     expect(datasetFields({ temporal: { from: '2026-01-01 09:30:15' } })).toEqual({
       field_temporal_coverage: { und: [{ value: '2026-01-01 09:30:15', value2: '2026-01-01 09:30:15' }] },
     });

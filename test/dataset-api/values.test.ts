@@ -14,7 +14,7 @@ describe('frequencies', () => {
     expect(frequencyCode(text)).toBe(code);
   });
 
-  it('what is no frequency has no code', () => {
+  it('an unknown frequency has no code', () => {
     expect(frequencyCode('sometimes')).toBeUndefined();
     expect(frequencyCode('r/p1y')).toBeUndefined();
   });

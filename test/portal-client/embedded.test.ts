@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { datastoreState } from '../../src/dataset-api/datastore-status.ts';
+import { datastoreState } from '../../src/dataset-api/values.ts';
 import { type PortalServer, startPortalServer } from '../../src/embedded-portal/portal-server.ts';
 import { PortalConflictError, PortalGoneError, PortalLoginError, PortalRefusedError } from '../../src/model/errors.ts';
 import { createLog } from '../../src/model/log.ts';

@@ -167,7 +167,7 @@ export interface DatastoreStatus {
 
 const importManager = 'Dkan\\Datastore\\Manager\\SimpleImport\\SimpleImport';
 
-/** `data_import` of the `spec` profile; see `dataset-api/datastore-status.ts`. */
+/** `data_import` of the `spec` profile; see `dataset-api/values.ts`. */
 const importNumbers: Record<DatastoreRecord['state'], number> = {
   none: 2,
   ready: 3,

@@ -1,7 +1,7 @@
 // The page of a resource: description, file or link, datastore, its first rows, addresses for programs.
 import { z } from 'zod';
-import { type DatastoreState, datastoreState } from '../../dataset-api/datastore-status.ts';
 import { paths } from '../../dataset-api/paths.ts';
+import { type DatastoreState, datastoreState } from '../../dataset-api/values.ts';
 import { type Html, html, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';

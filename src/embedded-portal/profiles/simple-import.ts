@@ -1,5 +1,5 @@
 // The table reader of release B, quirks included (recorded behaviour 13a): bytes in blocks of 32, records out.
-import { portalColumnName } from '../../dataset-api/column-name.ts';
+import { portalColumnName } from '../../dataset-api/names.ts';
 
 /** Bytes the recorded reader takes at a time; what shares a block with every 1000th row is lost there. */
 export const blockBytes = 32;

@@ -1,7 +1,7 @@
 // What a site publishes about its datasets beside the service: package_show, package_list, group_list and data.json, as deployed
 // portals answer them.
 import { createHash } from 'node:crypto';
-import { slugOf } from '../../dataset-api/slug.ts';
+import { slugOf } from '../../dataset-api/names.ts';
 import { licenses } from '../../dataset-api/values.ts';
 import { type Answer, redirectTo } from '../answer.ts';
 import type { Call } from '../call.ts';

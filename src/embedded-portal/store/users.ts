@@ -1,7 +1,7 @@
 // Accounts of the portal.
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Permission } from '../../dataset-api/permissions.ts';
+import type { Permission } from '../../dataset-api/values.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { defaultRoles, grantsOf, type RoleTable } from '../roles.ts';
 import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';

@@ -1,5 +1,5 @@
 // Observes what a plan compares with the ledger: files, addresses, tables, the listing of the portal. Writes nothing.
-import { datastoreState } from '../../dataset-api/datastore-status.ts';
+import { datastoreState } from '../../dataset-api/values.ts';
 import { SluiceError } from '../../model/errors.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { DatasetWish } from '../../model/wish.ts';

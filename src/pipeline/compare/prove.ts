@@ -1,6 +1,6 @@
 // Compares what a portal holds with what is wanted, without writing: the entry that can be proven, and every fault.
 import { baselineOf, shownField } from '../../dataset-api/compare.ts';
-import { datastoreState } from '../../dataset-api/datastore-status.ts';
+import { datastoreState } from '../../dataset-api/values.ts';
 import { type LedgerEntry, newEntry, type SentNode } from '../../model/ledger-entry.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import type { Portal, PortalNode, TableSize } from '../../portal-client/client.ts';

@@ -5,7 +5,7 @@ import { type FileHandle, lstat, mkdir, open, readdir, readFile, rename, rm } fr
 import { basename, dirname, extname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import { slugOf } from '../../dataset-api/slug.ts';
+import { slugOf } from '../../dataset-api/names.ts';
 import { errorMessage, SourceRefusedError, UsageError } from '../../model/errors.ts';
 import { parsedJson } from '../../util/json.ts';
 import { type DatasetRecord, recordSchema, resourceSchema } from './record.ts';

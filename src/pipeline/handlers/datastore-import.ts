@@ -1,6 +1,6 @@
 // Step `import`: the rows of the attached file into the portal's datastore.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DatastoreNumbers, datastoreState } from '../../dataset-api/datastore-status.ts';
+import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.ts';
 import { ImportFailedError, ImportTimeoutError } from '../../model/errors.ts';
 import { hasShape } from '../compare/prove.ts';
 import type { ResourceState } from './resource-state.ts';

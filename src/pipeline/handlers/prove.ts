@@ -1,5 +1,5 @@
 // Job kind `prove`: after everything was sent, verifies that tables are complete, many by one request, and imports others again.
-import { type DatastoreNumbers, datastoreState } from '../../dataset-api/datastore-status.ts';
+import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.ts';
 import { reasonOf } from '../../model/errors.ts';
 import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';

@@ -1,5 +1,5 @@
 // The guard of a table: compares a new version with the live ones and lists changes beyond the limits. Pure.
-import { portalColumnName } from '../../dataset-api/column-name.ts';
+import { portalColumnName } from '../../dataset-api/names.ts';
 import {
   type CheckedTable,
   columnsOf,

@@ -1,6 +1,6 @@
 // Maps the properties of a data package and its resources to a manifest. The table is in docs/how-to/datapackage.md.
 import { basename, isAbsolute } from 'node:path';
-import { idOfName, titleOfName } from '../../dataset-api/slug.ts';
+import { idOfName, titleOfName } from '../../dataset-api/names.ts';
 import { licenseCode } from '../../dataset-api/values.ts';
 import { type FileProblem, fileProblem } from '../../model/errors.ts';
 import { encodings } from '../../model/recipe/encodings.ts';

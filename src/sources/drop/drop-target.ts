@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import picomatch from 'picomatch';
-import { slugOf } from '../../dataset-api/slug.ts';
+import { slugOf } from '../../dataset-api/names.ts';
 import { idPattern } from '../../model/key.ts';
 import { gone, unless } from '../../util/durable.ts';
 

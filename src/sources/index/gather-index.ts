@@ -1,7 +1,7 @@
 // The wishes of an index: rows grouped by dataset, checked like the datasets of a manifest.
 import { basename, dirname } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
-import { idOfName, slugOf, titleOfName } from '../../dataset-api/slug.ts';
+import { idOfName, slugOf, titleOfName } from '../../dataset-api/names.ts';
 import {
   byPlace,
   EntryFaultError,

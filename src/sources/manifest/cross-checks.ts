@@ -1,6 +1,6 @@
 // Checks between keys of a manifest. They read the raw value, so that their faults are reported with all others.
 import { datasetMetadataFaults } from '../../dataset-api/metadata.ts';
-import { slugOf } from '../../dataset-api/slug.ts';
+import { slugOf } from '../../dataset-api/names.ts';
 import type { FileProblem } from '../../model/errors.ts';
 import type { PlacedValue, YamlDocument } from '../../model/yaml/document.ts';
 import { nearest } from '../../model/yaml/nearest.ts';

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
 import { heartbeatUrls } from '../../config/notify-schema.ts';
-import { slugOf } from '../../dataset-api/slug.ts';
+import { slugOf } from '../../dataset-api/names.ts';
 import { byPlace, ManifestError } from '../../model/errors.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';

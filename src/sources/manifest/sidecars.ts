@@ -3,7 +3,7 @@ import { lstat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { datasetMetadataFaults } from '../../dataset-api/metadata.ts';
-import { titleOfName } from '../../dataset-api/slug.ts';
+import { titleOfName } from '../../dataset-api/names.ts';
 import { type FileProblem, fileProblem, ManifestError, SluiceError, SourceRefusedError } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../../model/yaml/document.ts';

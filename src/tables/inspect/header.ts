@@ -1,5 +1,5 @@
 // The header row: every column needs a name, and portals must be able to tell the names apart.
-import { portalColumnName } from '../../dataset-api/column-name.ts';
+import { longestColumnName, portalColumnName } from '../../dataset-api/names.ts';
 import type { TableFaultError } from '../../model/errors.ts';
 import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
@@ -89,9 +89,6 @@ const mostStored = 1999;
 /** More columns than this are no table. */
 export const mostColumns = 16_384;
 
-/** Longest name that portals keep whole (recorded). */
-const longestName = 64;
-
 /** How many columns at the end have neither a name nor a value: the header and all rows end with delimiters. */
 export const emptyTail = ({ cells, facts }: Pick<HeaderFacts, 'cells' | 'facts'>): number => {
   const lastUsed = cells.findLastIndex((cell, at) => cell.trim() !== '' || (facts[at]?.kinds.length ?? 0) > 0);
@@ -168,8 +165,8 @@ const remarksOf = (findings: Findings, { name, portalName, line, column, place }
       mend: 'spaces around names are removed',
     });
   }
-  if (name.trim().length > longestName) {
-    const message = `the name has ${name.trim().length} characters; portals cut it to ${longestName}: ${portalName}`;
+  if (name.trim().length > longestColumnName) {
+    const message = `the name has ${name.trim().length} characters; portals cut it to ${longestColumnName}: ${portalName}`;
     findings.add('header-long', { ...details, message });
   } else if (/[^\w\s]/.test(name)) {
     const message = `portals keep only A to Z, digits, spaces and underscores of a name; this one becomes ${portalName}`;

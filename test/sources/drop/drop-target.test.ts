@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { slugOf } from '../../../src/dataset-api/slug.ts';
+import { slugOf } from '../../../src/dataset-api/names.ts';
 import { placeRule } from '../../../src/sources/drop/drop-target.ts';
 
 const placed = placeRule({ files: ['**/*.csv', '**/*.tsv'], marker: '.done' });

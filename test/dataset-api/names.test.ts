@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { portalColumnName } from '../../src/dataset-api/column-name.ts';
+import { portalColumnName } from '../../src/dataset-api/names.ts';
 
 describe('the column name of a header cell, as recorded', () => {
   it.each([

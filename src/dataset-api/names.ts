@@ -1,8 +1,30 @@
-// The names that a portal's datastore gives to the columns of a table.
+// Names made of other names: ids and titles of files, folders and rows, and the columns of a datastore.
+import { idPattern } from '../model/key.ts';
+
+const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', þ: 'th', ł: 'l', ı: 'i' };
+
+/** Turns a name into an id (`City Budget` -> `city-budget`, `Zürich` -> `zurich`); null when nothing usable is left. */
+export const slugOf = (name: string): string | null => {
+  const plain = name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  const slug = plain
+    .replaceAll(/[ßæœøđðþłı]/g, (letter) => letters[letter] ?? letter)
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replaceAll(/^[^a-z0-9]+|[^a-z0-9]+$/g, '');
+  return idPattern.test(slug) ? slug : null;
+};
+
+/** The name itself where it is an id, else an id made of it; null when none can be made. */
+export const idOfName = (name: string): string | null => (idPattern.test(name) ? name : slugOf(name));
+
+/** Turns a name into a title: `city-budget` -> `City budget`. */
+export const titleOfName = (name: string): string => {
+  const words = name.replaceAll(/[-_\s\p{C}]+/gu, ' ').trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
 
 /**
- * Words that get `_` behind them because SQL reserves them (recorded: `select_`, `order_`), and `entry_id`, which is the
- * portal's own serial column.
+ * Words that portals append `_` to: those that SQL reserves (recorded: `select_`, `order_`), and `entry_id`, the portal's
+ * own serial column.
  */
 const reserved = new Set(
   `entry_id
@@ -25,7 +47,7 @@ const reserved = new Set(
 );
 
 /** Longest column name (recorded). */
-const longest = 64;
+export const longestColumnName = 64;
 
 /**
  * The column name of a header cell as portals make it (recorded-behaviour 13a): every character but `A-Z a-z 0-9 _` and
@@ -39,5 +61,5 @@ export const portalColumnName = (cell: string): string => {
     .toLowerCase()
     .replaceAll(' ', '_');
   const name = /^[0-9]+$/.test(clean) ? `__num_${clean}` : clean;
-  return (reserved.has(name) ? `${name}_` : name).slice(0, longest);
+  return (reserved.has(name) ? `${name}_` : name).slice(0, longestColumnName);
 };
