@@ -107,7 +107,7 @@ const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<Im
   const { path, dialect, rowBytes, cancelled } = task;
   let writer: RowWriter | null = null;
   let columns: string[] = [];
-  for await (const { rows } of readTable(fileChunks(path, cancelled, { reuse: true }), dialect, { rowBytes })) {
+  for await (const rows of readTable(fileChunks(path, cancelled, { reuse: true }), dialect, { rowBytes })) {
     if (writer === null) {
       columns = tableColumns(rows.shift() ?? [], dialect.delimiter);
       writer = new RowWriter(db, columns);

@@ -1,12 +1,11 @@
-// The value of one scanned cell, and the characters around a place of a file, fit for a report.
-
+// The values of scanned cells, and the text around a place in a file as reports show it.
 import { isUtf8 } from 'node:buffer';
 import { has } from './byte-class.ts';
 import type { CellScanner } from './cell-scanner.ts';
 import type { TableDialect } from './dialect.ts';
 
 /** Makes the function that turns the text between quotes into the value it stands for. */
-export const unescapeOf = (dialect: TableDialect): ((text: string) => string) => {
+const unescapeOf = (dialect: TableDialect): ((text: string) => string) => {
   const { quote, escape: protector } = dialect;
   if (protector === quote) return (text) => text.replaceAll(quote + quote, quote);
   return (text) => {
@@ -24,6 +23,26 @@ export const unescapeOf = (dialect: TableDialect): ((text: string) => string) =>
 export const cellText = (scanner: CellScanner, cell: number, dialect: TableDialect): string => {
   const text = scanner.bytes.toString('utf8', scanner.starts[cell], scanner.ends[cell]);
   return ((scanner.marks[cell] ?? 0) & has.escapes) === 0 ? text : unescapeOf(dialect)(text);
+};
+
+/** Makes the function that decodes the cells of a complete row; valid until the scanner's next call. */
+export const cellsReader = (
+  { bytes, starts, ends, marks, rows, rowCells, rowStarts }: CellScanner,
+  dialect: TableDialect,
+): ((row: number) => string[]) => {
+  const unescaped = unescapeOf(dialect);
+  // In Latin-1 one byte is one character, so offsets hold; cells with bytes beyond ASCII are decoded one by one.
+  const text = bytes.toString('latin1', 0, rowStarts[rows] ?? 0);
+  return (row) => {
+    const [first, last] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
+    const cells = new Array<string>(last - first); // an array that grows would take twice the memory
+    for (let cell = first; cell < last; cell++) {
+      const [start, end, mark] = [starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0];
+      const value = (mark & has.high) === 0 ? text.substring(start, end) : bytes.toString('utf8', start, end);
+      cells[cell - first] = (mark & has.escapes) === 0 ? value : unescaped(value);
+    }
+    return cells;
+  };
 };
 
 /** How many bytes are shown before and behind the place. */

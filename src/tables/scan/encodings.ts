@@ -1,5 +1,6 @@
-// Encodings of text by name, those of DOS and old Macintosh systems included, and incremental validation of UTF-8.
+// Encodings: by name, those of DOS and old Macintosh systems included; by the first bytes of a file; validation of UTF-8.
 import { isUtf8 } from 'node:buffer';
+import { wideEncoding } from './faults.ts';
 
 /** What the bytes from 0x80 on are. */
 const others: Record<string, string> = {
@@ -90,12 +91,65 @@ export const encoderOf = (name: string): ((text: string) => Buffer) => {
     if ([...character].length === 1 && character !== '\ufffd' && !bytes.has(character)) bytes.set(character, sequence);
   };
   for (let byte = 0; byte < 0x100; byte++) add(byte);
-  if (wide.has(known))
+  if (multibyte.has(known))
     for (let lead = 0x81; lead < 0xff; lead++) for (let trail = 0x40; trail < 0xff; trail++) add(lead, trail);
   return (text) => Buffer.from([...text].flatMap((character) => bytes.get(character) ?? [0x3f]));
 };
 
-const wide = new Set(['shift_jis', 'euc-jp', 'gb18030', 'gbk', 'big5', 'euc-kr']);
+const multibyte = new Set(['shift_jis', 'euc-jp', 'gb18030', 'gbk', 'big5', 'euc-kr']);
+
+/** How many bytes from the start of a file are checked. */
+export const sniffBytes = 64 * 1024;
+
+const startsWith = (head: Uint8Array, ...bytes: number[]): boolean => bytes.every((byte, i) => head[i] === byte);
+
+const lineFeed = 0x0a;
+
+/**
+ * True when text is written in pairs of bytes of which one is 0 for ASCII, the byte at `zero`: every second byte is 0 in
+ * the first 64, or every line ends with such a pair and zeros stand nowhere else.
+ */
+const isPaired = (head: Uint8Array, zero: 0 | 1): boolean => {
+  if (!head.includes(0)) return false;
+  const end = head.length & ~1;
+  let [zeros, others, lines, plainLines] = [0, 0, 0, 0];
+  for (let at = 0; at < end; at += 2) {
+    const [half, letter] = [head[at + zero], head[at + 1 - zero]];
+    if (half === 0) zeros += 1;
+    if (letter === 0) others += 1;
+    if (letter === lineFeed && half === 0) lines += 1;
+    else if (letter === lineFeed || half === lineFeed) plainLines += 1;
+    if (at === 62 && zeros === 32 && others === 0) return true;
+  }
+  if (end >= 4 && end < 64 && zeros === end / 2 && others === 0) return true;
+  return lines > 0 && zeros > end / 40 && others < lines / 10 && plainLines < lines / 10;
+};
+
+/** An encoding of two or four bytes a character, as a file begins with it; `marked` when by a byte order mark. */
+export const wideOf = (head: Uint8Array): { encoding: 'UTF-16LE' | 'UTF-16BE' | 'UTF-32'; marked: boolean } | null => {
+  if (startsWith(head, 0xff, 0xfe, 0, 0) || startsWith(head, 0, 0, 0xfe, 0xff))
+    return { encoding: 'UTF-32', marked: true };
+  if (startsWith(head, 0xff, 0xfe)) return { encoding: 'UTF-16LE', marked: true };
+  if (startsWith(head, 0xfe, 0xff)) return { encoding: 'UTF-16BE', marked: true };
+  if (isPaired(head.subarray(0, sniffBytes), 1)) return { encoding: 'UTF-16LE', marked: false };
+  return isPaired(head.subarray(0, sniffBytes), 0) ? { encoding: 'UTF-16BE', marked: false } : null;
+};
+
+/** Throws a TableFaultError (`table-encoding`) when a file that begins with `head` is UTF-16 or UTF-32. */
+export const refuseWide = (head: Uint8Array): void => {
+  const wide = wideOf(head);
+  if (wide !== null) throw wideEncoding(wide.encoding === 'UTF-32' ? 'UTF-32' : 'UTF-16');
+};
+
+/** True when `head` begins with a UTF-8 byte order mark. */
+export const hasBom = (head: Uint8Array): boolean => startsWith(head, 0xef, 0xbb, 0xbf);
+
+/** The encoding that a byte order mark names; null without one. */
+export const markedEncoding = (head: Uint8Array): 'utf-8' | 'utf-16le' | 'utf-16be' | null => {
+  if (hasBom(head)) return 'utf-8';
+  if (startsWith(head, 0xff, 0xfe)) return 'utf-16le';
+  return startsWith(head, 0xfe, 0xff) ? 'utf-16be' : null;
+};
 
 /** Bytes that a character starting with `lead` has; 0 when no character can start with it (RFC 3629). */
 export const lengthOf = (lead: number): number => {

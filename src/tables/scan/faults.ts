@@ -214,7 +214,7 @@ const oversizeRow = (line: number, open: CellPosition | null, limit: number): Ta
 };
 
 /** Marks of cells that a strict reading refuses. */
-export const refusedMarks = quoteFaults | has.nul;
+const refusedMarks = quoteFaults | has.nul;
 
 /** Line breaks (LF, CRLF, CR) in `bytes` from `start` to before `end`. */
 export const lineBreaksIn = (bytes: Uint8Array, start: number, end: number): number => {

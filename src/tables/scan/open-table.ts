@@ -1,11 +1,10 @@
-// A file as the bytes of a table in UTF-8: leading lines are skipped, UTF-16 is decoded on the way.
+// Opens a file as the bytes of a table in UTF-8: tells what is no table, decodes other encodings, skips leading lines.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { readFlags } from '../../util/file-calls.ts';
 import { type CancelFlag, throwIfCancelled } from '../worker-pool.ts';
 import type { Delimiter } from './dialect.ts';
-import { decoderOf } from './encodings.ts';
+import { decoderOf, hasBom, sniffBytes, wideOf } from './encodings.ts';
 import { findLayout, type Layout } from './layout.ts';
-import { hasBom, signatureOf, sniffBytes, wideOf } from './sniff.ts';
 
 const chunkBytes = 256 * 1024;
 
@@ -40,6 +39,28 @@ export function* fileChunks(path: string, cancelled: CancelFlag, options: ChunkO
     closeSync(fd);
   }
 }
+
+const magics: [string, string][] = [
+  ['a ZIP archive or an Excel workbook (.xlsx)', '504b0304'],
+  ['an old Excel workbook (.xls)', 'd0cf11e0a1b11ae1'],
+  ['a gzip archive', '1f8b08'],
+  ['a PDF document', '255044462d'],
+];
+
+const texts: [string, RegExp][] = [
+  ['a web page', /^\s*<(?:!doctype html|html|head|body)[\s>]/i],
+  ['an XML document', /^\s*<\?xml\s/i],
+  ['JSON', /^\s*(?:\{\s*"[^"\n]{0,200}"\s*:|\[\s*[{[])/],
+];
+
+/** What a file is that begins with these bytes; null when it may be a table. */
+const signatureOf = (head: Buffer): string | null => {
+  const hex = head.toString('hex', 0, 8);
+  const magic = magics.find(([, begin]) => hex.startsWith(begin));
+  if (magic !== undefined) return magic[0];
+  const start = head.toString('latin1', head[0] === 0xef && head[1] === 0xbb ? 3 : 0, 512);
+  return texts.find(([, pattern]) => pattern.test(start))?.[0] ?? null;
+};
 
 /** How a file begins, and its bytes. */
 export interface OpenTable {
@@ -106,22 +127,18 @@ export const openTable = (options: OpenOptions): OpenTable => {
   const whole = head.length < sniffBytes;
   const skipped =
     options.skipRows === undefined ? null : { lines: options.skipRows, skipper: new LineSkipper(options.skipRows) };
-  const facts = { signature: signatureOf(head), bom: false, decodedFrom: null, skipped };
-  const known = { delimiter: options.delimiter, isHeader: skipped !== null };
   const wide = options.encoding === undefined ? wideOf(head) : { encoding: options.encoding, marked: false };
-  if (wide !== null && wide.encoding !== 'UTF-32') {
-    const text = decoded(following(head, raw), wide.encoding, options.fatal ?? false);
-    const chunks = skipped === null ? text : withoutLines(text, skipped.skipper);
-    const first = chunks.next().value ?? Buffer.alloc(0);
-    const layout = findLayout(first.subarray(0, sniffBytes), whole, known);
-    return { ...facts, bom: wide.marked, decodedFrom: wide.encoding, layout, chunks: following(first, chunks) };
-  }
-  const bom = hasBom(head);
-  const text = following(head.subarray(bom ? 3 : 0), raw);
+  const decodedFrom = wide?.encoding ?? null;
+  const isDecoded = wide !== null && wide.encoding !== 'UTF-32';
+  const bom = isDecoded ? wide.marked : hasBom(head);
+  const text = isDecoded
+    ? decoded(following(head, raw), wide.encoding, options.fatal ?? false)
+    : following(head.subarray(bom ? 3 : 0), raw);
   const chunks = skipped === null ? text : withoutLines(text, skipped.skipper);
   const first = chunks.next().value ?? Buffer.alloc(0);
+  const known = { delimiter: options.delimiter, isHeader: skipped !== null };
   const layout = findLayout(first.subarray(0, sniffBytes), whole, known);
-  return { ...facts, bom, decodedFrom: wide?.encoding ?? null, layout, chunks: following(first, chunks) };
+  return { signature: signatureOf(head), bom, decodedFrom, layout, skipped, chunks: following(first, chunks) };
 };
 
 const lf = 10;

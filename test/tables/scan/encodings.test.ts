@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Utf8Check } from '../../../src/tables/scan/encodings.ts';
+import { refuseWide, Utf8Check } from '../../../src/tables/scan/encodings.ts';
 
 const check = (content: Buffer, size: number): number => {
   const utf8 = new Utf8Check();
@@ -23,5 +23,12 @@ describe('the UTF-8 check', () => {
     ['a character broken off by a letter', Buffer.from([0x61, 0xe6, 0x97, 0x61]), 1],
   ])('tells the first bad byte of %s at every cut', (_, content, bad) => {
     for (const size of [1, 2, 3, 4, 100]) expect(check(content, size), `chunks of ${size}`).toBe(bad);
+  });
+});
+
+describe('an encoding of two or four bytes a character', () => {
+  it('is refused by name', () => {
+    expect(() => refuseWide(Buffer.from([0xfe, 0xff, 0, 0x61]))).toThrow('UTF-16');
+    expect(() => refuseWide(Buffer.from([0xff, 0xfe, 0, 0, 0x61, 0, 0, 0]))).toThrow('UTF-32');
   });
 });

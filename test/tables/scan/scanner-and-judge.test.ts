@@ -15,7 +15,7 @@ type Verdict = { code: string; line?: number } | { rows: string[][] };
 const read = async (text: string, dialect: TableDialect, size: number): Promise<Verdict> => {
   const rows: string[][] = [];
   try {
-    for await (const batch of readTable(inChunks(Buffer.from(text), size), dialect)) rows.push(...batch.rows);
+    for await (const batch of readTable(inChunks(Buffer.from(text), size), dialect)) rows.push(...batch);
     return { rows };
   } catch (error) {
     if (error instanceof TableFaultError) return { code: error.code };

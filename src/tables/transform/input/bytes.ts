@@ -4,9 +4,8 @@ import { Readable, type Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { TableFaultError } from '../../../model/errors.ts';
 import { EncodingWatch, encodingHint } from '../../inspect/encoding.ts';
-import { type ByteDecoder, decoderOf, Utf8Check } from '../../scan/encodings.ts';
+import { type ByteDecoder, decoderOf, hasBom, markedEncoding, Utf8Check } from '../../scan/encodings.ts';
 import { fileChunks } from '../../scan/open-table.ts';
-import { hasBom } from '../../scan/sniff.ts';
 import type { CancelFlag } from '../../worker-pool.ts';
 import { bomb, damaged, type Limits, tooLarge } from '../row.ts';
 
@@ -75,16 +74,6 @@ async function* counted(gunzip: Transform & { bytesWritten: number }, guard: Bom
 const isZlibFault = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^Z_/.test(String(error.code));
 
-const marks = [
-  { encoding: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
-  { encoding: 'utf-16le', bytes: [0xff, 0xfe] },
-  { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
-];
-
-/** The encoding that a byte order mark names; null without one. */
-const markedEncoding = (head: Uint8Array): string | null =>
-  marks.find(({ bytes }) => bytes.every((byte, index) => head[index] === byte))?.encoding ?? null;
-
 /**
  * The text of `bytes` in pieces. `encoding` null: UTF-8, or what a byte order mark says.
  *
@@ -114,35 +103,30 @@ export async function* decoded(bytes: Bytes, encoding: string | null): AsyncGene
  */
 export async function* utf8Bytes(bytes: Bytes, encoding: string | null): AsyncGenerator<Buffer> {
   let name: string | null = null;
-  let check: Utf8Check | null = null;
-  let lines = 1;
+  const check = new Utf8Check();
   for await (const chunk of bytes()) {
-    if (check === null) {
-      name = markedEncoding(chunk) ?? encoding ?? 'utf-8';
-      if (name !== 'utf-8') break;
-    }
-    const isFirst = check === null;
-    check ??= new Utf8Check();
-    if (check.feed(chunk) >= 0) throw await notUtf8(bytes, unreadable('utf-8', chunk, lines));
-    lines += linesIn(chunk);
+    const isFirst = name === null;
+    name ??= markedEncoding(chunk) ?? encoding ?? 'utf-8';
+    if (name !== 'utf-8') break;
+    const bad = check.feed(chunk);
+    if (bad >= 0) throw await notUtf8(bytes, bad);
     yield isFirst && hasBom(chunk) ? chunk.subarray(3) : chunk;
   }
-  if (check !== null && check.end() >= 0) throw await notUtf8(bytes, unreadable('utf-8', null, lines));
+  const cut = check.end();
+  if (cut >= 0) throw await notUtf8(bytes, cut);
   if (name !== null && name !== 'utf-8') for await (const text of decoded(bytes, name)) yield Buffer.from(text);
 }
 
-/** The fault of text that is not UTF-8, with the encodings that it may be in. */
-const notUtf8 = async (bytes: Bytes, { what, code, line, hint }: TableFaultError): Promise<TableFaultError> => {
+/** The fault of text that is not UTF-8 from byte `bad` on, with the encodings that it may be in. */
+const notUtf8 = async (bytes: Bytes, bad: number): Promise<TableFaultError> => {
   const watch = new EncodingWatch();
-  for await (const chunk of bytes()) watch.feed(chunk);
-  if (watch.bad === 0) return new TableFaultError(what, { code, line }, hint === undefined ? {} : { hint });
-  return new TableFaultError(what, { code, line }, { hint: encodingHint(watch.verdict()) });
-};
-
-const linesIn = (chunk: Buffer): number => {
-  let count = 0;
-  for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) count++;
-  return count;
+  let [line, seen] = [1, 0];
+  for await (const chunk of bytes()) {
+    watch.feed(chunk);
+    line += newlinesIn(chunk.toString('latin1', 0, Math.max(0, bad - seen)));
+    seen += chunk.length;
+  }
+  return invalidText('utf-8', line, watch.bad === 0 ? undefined : encodingHint(watch.verdict()));
 };
 
 const decodeOr = (decoder: ByteDecoder, chunk: Buffer | null, fault: () => TableFaultError): string => {
@@ -163,14 +147,14 @@ const newlinesIn = (text: string): number => {
 const unreadable = (encoding: string, chunk: Buffer | null, linesBefore: number): TableFaultError => {
   const lossy = chunk === null ? '' : decoderOf(encoding).decode(chunk);
   const at = lossy.indexOf('\ufffd');
-  const line = linesBefore + newlinesIn(lossy.slice(0, Math.max(0, at)));
-  const hint =
-    encoding === 'utf-8'
-      ? 'save the file as UTF-8, or set its encoding, such as `encoding: windows-1252`'
-      : 'set the right one with `encoding`';
-  return new TableFaultError(
-    `the text is not valid ${encoding.toUpperCase()}`,
-    { code: 'table-encoding', line },
-    { hint },
-  );
+  return invalidText(encoding, linesBefore + newlinesIn(lossy.slice(0, Math.max(0, at))));
 };
+
+const invalidText = (
+  encoding: string,
+  line: number,
+  hint = encoding === 'utf-8'
+    ? 'save the file as UTF-8, or set its encoding, such as `encoding: windows-1252`'
+    : 'set the right one with `encoding`',
+): TableFaultError =>
+  new TableFaultError(`the text is not valid ${encoding.toUpperCase()}`, { code: 'table-encoding', line }, { hint });

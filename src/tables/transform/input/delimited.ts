@@ -1,13 +1,12 @@
 // Rows of delimited text, faulty ones included, each with its line.
 import { TableFaultError } from '../../../model/errors.ts';
-import { has } from '../../scan/byte-class.ts';
 import { CellScanner } from '../../scan/cell-scanner.ts';
-import { unescapeOf } from '../../scan/cell-text.ts';
+import { cellsReader } from '../../scan/cell-text.ts';
 import type { Delimiter, TableDialect } from '../../scan/dialect.ts';
+import { refuseWide, sniffBytes } from '../../scan/encodings.ts';
 import { faultOfRow, titlesAbove, unclearLayout } from '../../scan/faults.ts';
 import { findLayout, type Layout } from '../../scan/layout.ts';
 import { LineSkipper } from '../../scan/open-table.ts';
-import { refuseWide, sniffBytes } from '../../scan/sniff.ts';
 import { type Limits, noHeader, type Row, shown, type Table } from '../row.ts';
 import { type Bytes, utf8Bytes } from './bytes.ts';
 
@@ -88,44 +87,25 @@ async function* readRows(
   { dialect, skip, limits }: { dialect: TableDialect; skip: number; limits: Limits },
 ): AsyncGenerator<Row[]> {
   const scanner = new CellScanner(dialect, limits.rowBytes);
-  const how = { unescaped: unescapeOf(dialect), skip, limits };
+
+  const takeRows = (): Row[] => {
+    const cellsOf = cellsReader(scanner, dialect);
+    return Array.from({ length: scanner.rows }, (_, row) => {
+      const fault = faultOfRow(scanner, row, { expected: 0, rowBytes: limits.rowBytes });
+      const read: Row = { line: (scanner.rowLines[row] ?? 1) + skip, cells: cellsOf(row) };
+      if (fault !== null) read.fault = below(fault, skip);
+      return read;
+    });
+  };
   for await (const piece of withoutLines(source, skip)) {
     scanner.feed(piece);
-    if (scanner.rows > 0) yield rowsOf(scanner, how);
+    if (scanner.rows > 0) yield takeRows();
   }
   scanner.finish();
-  if (scanner.rows > 0) yield rowsOf(scanner, how);
+  if (scanner.rows > 0) yield takeRows();
 }
 
-/** How rows are taken from the scanner. */
-interface RowReading {
-  unescaped: (text: string) => string;
-  skip: number;
-  limits: Limits;
-}
-
-const rowsOf = (scanner: CellScanner, { unescaped, skip, limits }: RowReading): Row[] => {
-  const { bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
-  const rows: Row[] = [];
-  // One byte is one character here, so that offsets hold; cells with other characters are decoded for themselves.
-  const text = bytes.toString('latin1', 0, rowStarts[scanner.rows] ?? 0);
-  for (let row = 0; row < scanner.rows; row++) {
-    const cells: string[] = [];
-    const end = rowCells[row + 1] ?? 0;
-    for (let cell = rowCells[row] ?? 0; cell < end; cell++) {
-      const [from, to, mark] = [starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0];
-      const value = (mark & has.high) === 0 ? text.substring(from, to) : bytes.toString('utf8', from, to);
-      cells.push((mark & has.escapes) === 0 ? value : unescaped(value));
-    }
-    const fault = faultOfRow(scanner, row, { expected: 0, rowBytes: limits.rowBytes });
-    const read: Row = { line: (rowLines[row] ?? 1) + skip, cells };
-    if (fault !== null) read.fault = below(fault, skip);
-    rows.push(read);
-  }
-  return rows;
-};
-
-/** A fault that stands so many lines further down than the scanner knows. */
+/** The fault with its lines counted from `lines` further up. */
 const below = (fault: TableFaultError, lines: number): TableFaultError => {
   if (lines === 0) return fault;
   const what = fault.what.replaceAll(/\bline (\d+)/g, (_, line: string) => `line ${Number(line) + lines}`);
