@@ -57,6 +57,10 @@ export const readSmall = (path: string, bytes: number, memory = Buffer.allocUnsa
   }
 };
 
+/** True for an error of a system call. */
+export const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>
+  error instanceof Error && 'code' in error && 'syscall' in error;
+
 /** Sets the mode of a file or folder; file systems without modes are left alone. */
 export const keepPrivate = (path: string, mode: 0o600 | 0o700): void => {
   try {

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { SourceMissingError, unreadable } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
+import { isSystemError } from '../../util/file-calls.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
 import { validatorsSchema } from '../fetch/policy.ts';
@@ -44,7 +45,7 @@ export async function* fileBytes(path: string, from: string, signal: AbortSignal
   try {
     yield* createReadStream(path, { signal });
   } catch (cause) {
-    if (!isErrno(cause)) throw cause;
+    if (!isSystemError(cause)) throw cause;
     throw new SourceMissingError(`the catalogue ${from} cannot be read: ${unreadable(cause).why}`, {
       hint: 'check `catalogue` in the manifest; nothing was published or removed',
       cause,
@@ -104,6 +105,3 @@ const sweep = async (folder: string, sha256: string | null): Promise<void> => {
     if (facts && Date.now() - facts.mtimeMs > oldMs) await rm(path, { force: true });
   }
 };
-
-const isErrno = (error: unknown): error is NodeJS.ErrnoException =>
-  error instanceof Error && 'code' in error && 'syscall' in error;

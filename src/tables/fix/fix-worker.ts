@@ -1,7 +1,8 @@
-// Worker-thread entry: writes a table with its mends and looks at the result.
+// Worker-thread entry: writes a fixed copy of a table and inspects the result.
 import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { isSystemError } from '../../util/file-calls.ts';
 import { type Finding, type FindingKind, verdictOf } from '../inspect/finding.ts';
-import { type Inspection, inspectFile } from '../inspect/inspect-file.ts';
+import { type CheckTask, type Inspection, inspectFile } from '../inspect/inspect-file.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { type Delimiter, delimiterName } from '../scan/dialect.ts';
 import { encoderOf } from '../scan/encodings.ts';
@@ -133,11 +134,60 @@ export const fixFile = (task: Cancellable<FixTask>): FixAnswer => {
   try {
     return mend(task, partial);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && 'syscall' in error) {
-      return { kind: 'unwritable', code: String(error.code), message: error.message };
-    }
+    if (isSystemError(error)) return { kind: 'unwritable', code: error.code, message: error.message };
     throw error;
   } finally {
     rmSync(partial, { force: true });
   }
 };
+
+/** Faults that are fixed automatically: no value changes, and no row with a value goes. */
+const safeKinds: ReadonlySet<FindingKind> = new Set<FindingKind>([
+  'wide-encoding',
+  'other-encoding',
+  'bom',
+  'title-rows',
+  'blank-first',
+  'trailing-delimiter',
+  'header-spaces',
+  'row-long-empty',
+  'quote-spaces',
+  'quote-style',
+  'blank-lines',
+  'empty-rows',
+  'line-ends-mixed',
+  'line-ends-old',
+]);
+
+/** A text that was fixed. */
+interface FixedText {
+  /** What was fixed, a line each; no row contents. */
+  mends: string[];
+  report: Pick<FixReport, 'bytes' | 'sha256'>;
+  /** Of the text as it was. */
+  inspection: Inspection;
+}
+
+/**
+ * Writes the text of a task to `target` with those faults fixed of which evidence decides the fix; null, and nothing is
+ * written, where there is nothing to fix, or a fault that cannot be fixed this way. Throws the system's error when a file
+ * cannot be read or written.
+ */
+export const fixSafely = (task: Cancellable<CheckTask>, target: string): FixedText | null => {
+  const inspection = inspectFile(task);
+  const isSafe = inspection.findings.every(
+    ({ code, kind, mend }) => code === null || (mend !== null && safeKinds.has(kind)),
+  );
+  const findings = inspection.findings.filter(({ kind, mend }) => mend !== null && safeKinds.has(kind));
+  if (!isSafe || findings.length === 0) return null;
+  const separator = inspection.delimiter;
+  const answer = fixFile({ ...task, target, separator, inspection: { ...inspection, findings } });
+  if (answer.kind === 'unwritable')
+    throw Object.assign(new Error(answer.message), { code: answer.code, syscall: 'write' });
+  if (answer.kind === 'unsound') return null;
+  const { mends, bytes, sha256 } = answer.report;
+  return { mends: mends.map(mendText), report: { bytes, sha256 }, inspection };
+};
+
+const mendText = ({ mend, count }: FixReport['mends'][number]): string =>
+  count === 1 ? mend : `${mend} (${count.toLocaleString('en')} times)`;

@@ -248,7 +248,7 @@ const brokenType = (findings: Findings, column: number, { type, kinds }: ColumnF
     main.count + text.count < total * (1 - fewShare)
   )
     return;
-  const name = typeNames[typeNameOf(main.kind)] ?? main.kind;
+  const name = typeNames[numberKinds.test(main.kind) ? 'number' : typeOfKind(main.kind)] ?? main.kind;
   const message = `all but ${plural(text.count, 'value')} of the column could be ${name}; the first that cannot is in line ${text.line}`;
   findings.add('type-broken', {
     line: text.line,
@@ -256,10 +256,4 @@ const brokenType = (findings: Findings, column: number, { type, kinds }: ColumnF
     message,
     hint: 'leave cells without a value empty instead of writing n/a',
   });
-};
-
-const typeNameOf = (kind: KindCount['kind']): ColumnType => {
-  if (kind === 'integer' || kind === 'boolean') return kind;
-  if (kind.startsWith('datetime')) return 'datetime';
-  return kind.startsWith('date') ? 'date' : 'number';
 };

@@ -1,5 +1,6 @@
 // Worker-thread entry: one pass over a file for its sha256 and everything that an inspection finds.
 import { createHash } from 'node:crypto';
+import { isSystemError } from '../../util/file-calls.ts';
 import type { Delimiter } from '../scan/dialect.ts';
 import { encodingNamed } from '../scan/encodings.ts';
 import { wideEncoding } from '../scan/faults.ts';
@@ -140,9 +141,7 @@ export const checkFile = (task: Cancellable<CheckTask>): CheckAnswer => {
   try {
     return { kind: 'inspected', inspection: inspectFile(task) };
   } catch (error) {
-    if (error instanceof Error && 'code' in error && 'syscall' in error) {
-      return { kind: 'unreadable', code: String(error.code), message: error.message };
-    }
+    if (isSystemError(error)) return { kind: 'unreadable', code: error.code, message: error.message };
     throw error;
   }
 };

@@ -5,6 +5,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { TableRowsError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
+import { plural } from '../../util/plural.ts';
 import { type Row, shown } from './row.ts';
 
 /** One thing that is wrong with a row. */
@@ -101,7 +102,8 @@ export class BadRows {
 
   #fault(rowsRead: number | null): TableRowsError {
     const { rows, violations, examples } = this.#count;
-    const of = rowsRead === null ? `${rows} or more bad rows` : `${plural(rows)} of ${rowsRead.toLocaleString('en')}`;
+    const of =
+      rowsRead === null ? `${rows} or more bad rows` : `${plural(rows, 'bad row')} of ${rowsRead.toLocaleString('en')}`;
     const allowed = this.#policy === 'fail' ? '' : `, more than ${this.#allowed()}`;
     const more =
       violations > examples.length ? [`and ${(violations - examples.length).toLocaleString('en')} more`] : [];
@@ -130,8 +132,6 @@ const moreOf = (examples: string[], more: string[]): string[] => {
   if (cut <= 0) return more;
   return more.length > 0 ? more : [`and ${cut} more`];
 };
-
-const plural = (rows: number): string => (rows === 1 ? '1 bad row' : `${rows.toLocaleString('en')} bad rows`);
 
 const reasonOf = ({ column, message }: Violation): string => (column === null ? message : `${column}: ${message}`);
 

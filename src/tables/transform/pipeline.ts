@@ -2,7 +2,7 @@
 import { createContext, Script } from 'node:vm';
 import { TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
-import { inputSteps, type Step } from '../../model/recipe/steps.ts';
+import type { Step } from '../../model/recipe/steps.ts';
 import { plural } from '../../util/plural.ts';
 import type { Row, Table } from './row.ts';
 import {
@@ -191,14 +191,4 @@ const keptOf = (batch: Row[], steps: readonly RowStep[], batchMs: number): Row[]
       cause: error,
     });
   }
-};
-
-/** How the source is to be read, by the first steps of a recipe. */
-export const readingOf = (steps: readonly Step[]): Pick<Step, (typeof inputSteps)[number]> => {
-  const reading: Step = {};
-  for (const step of steps) {
-    const [key] = Object.keys(step);
-    if (inputSteps.some((name) => name === key)) Object.assign(reading, step);
-  }
-  return reading;
 };

@@ -2,11 +2,12 @@
 import { rmSync } from 'node:fs';
 import { TableFaultError, TableInputError, TableRowsError, TableStepError } from '../../model/errors.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
+import { isSystemError } from '../../util/file-calls.ts';
 import type { CheckOptions } from '../check.ts';
+import { fixSafely } from '../fix/fix-worker.ts';
 import { beat, type CancelFlag, type Cancellable } from '../worker-pool.ts';
 import { BadRows, CsvFile, csvLine } from './bad-rows.ts';
 import { mendedPath, openSource } from './input/open-source.ts';
-import { mendSafely } from './mend.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
 import { type Limits, NotOneTable, oversizeRow, type Row, type Table, tooLarge } from './row.ts';
 
@@ -76,19 +77,10 @@ const answerOf = (error: unknown): PrepareAnswer | null => {
   }
   if (error instanceof TableStepError || error instanceof TableRowsError) {
     const { code, message, hint } = error;
-    return {
-      kind: 'fault',
-      code,
-      message,
-      hint,
-      line: error instanceof TableRowsError ? error.line : undefined,
-      column: undefined,
-    };
+    const line = error instanceof TableRowsError ? error.line : undefined;
+    return { kind: 'fault', code, message, hint, line, column: undefined };
   }
-  if (error instanceof Error && 'code' in error && 'syscall' in error) {
-    return { kind: 'unreadable', code: String(error.code), message: error.message };
-  }
-  return null;
+  return isSystemError(error) ? { kind: 'unreadable', code: error.code, message: error.message } : null;
 };
 
 const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
@@ -113,7 +105,7 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> =
 
 /** A table of text that is sent as it is but for its faults. */
 const mend = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): PrepareAnswer => {
-  const mended = mendSafely({ path, rowBytes: limits.rowBytes, cancelled }, into);
+  const mended = fixSafely({ path, rowBytes: limits.rowBytes, cancelled }, into);
   if (mended === null) return { kind: 'as-is', why: 'nothing to mend' };
   const { mends, report, inspection } = mended;
   const { rows, columns, delimiter, mend: facts } = inspection;

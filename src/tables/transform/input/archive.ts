@@ -2,7 +2,8 @@
 import { basename } from 'node:path';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { TableInputError } from '../../../model/errors.ts';
-import { type CancelFlag, throwIfCancelled } from '../../worker-pool.ts';
+import { isSystemError } from '../../../util/file-calls.ts';
+import { type CancelFlag, CancelledError, throwIfCancelled } from '../../worker-pool.ts';
 import { damaged, type Limits, shown } from '../row.ts';
 import { BombGuard, type Bytes } from './bytes.ts';
 
@@ -31,7 +32,7 @@ export const openArchive = async (
 ): Promise<Archive> => {
   const name = basename(path);
   const zip = await openPromise(path, { autoClose: false }).catch((cause) => {
-    if (cause instanceof Error && 'syscall' in cause) throw cause;
+    if (isSystemError(cause)) throw cause;
     throw damaged(name, cause);
   });
   try {
@@ -80,8 +81,7 @@ const badEntry = (name: string, error: Error): Error => {
   });
 };
 
-const isOurs = (error: Error): boolean =>
-  error.constructor.name === 'CancelledError' || error instanceof TableInputError;
+const isOurs = (error: Error): boolean => error instanceof CancelledError || error instanceof TableInputError;
 
 async function* contentOf(
   zip: ZipFile,

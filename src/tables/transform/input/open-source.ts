@@ -3,10 +3,10 @@ import { rm, writeFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { TableInputError } from '../../../model/errors.ts';
 import type { TableRecipe } from '../../../model/recipe/recipe.ts';
+import { inputSteps, type Step } from '../../../model/recipe/steps.ts';
+import { fixSafely } from '../../fix/fix-worker.ts';
 import { fileChunks } from '../../scan/open-table.ts';
 import type { CancelFlag } from '../../worker-pool.ts';
-import { mendSafely } from '../mend.ts';
-import { readingOf } from '../pipeline.ts';
 import { type Limits, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
 import { headerOf } from '../step/cells.ts';
 import { type Archive, openArchive } from './archive.ts';
@@ -159,12 +159,22 @@ const mendedText = async (
     ...(delimiter === null ? {} : { delimiter }),
     ...(skip === null ? {} : { skipRows: skip }),
   };
-  const mended = mendSafely({ path, rowBytes: limits.rowBytes, cancelled, ...given }, target);
+  const mended = fixSafely({ path, rowBytes: limits.rowBytes, cancelled, ...given }, target);
   if (isPacked) await rm(path);
   if (mended === null) return null;
   onMended(mended.mends);
   const reading = { encoding: null, delimiter: mended.inspection.delimiter, skip: 0 };
   return { bytes: () => Readable.from(fileChunks(target, cancelled)), reading };
+};
+
+/** How the source is to be read: the first steps of a recipe. */
+const readingOf = (steps: readonly Step[]): Pick<Step, (typeof inputSteps)[number]> => {
+  const reading: Step = {};
+  for (const step of steps) {
+    const [key] = Object.keys(step);
+    if (inputSteps.some((name) => name === key)) Object.assign(reading, step);
+  }
+  return reading;
 };
 
 const refuseTextSteps = ({ encoding, delimiter }: { encoding?: unknown; delimiter?: unknown }, name: string): void => {

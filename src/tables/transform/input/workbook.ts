@@ -1,20 +1,10 @@
-// Rows of one sheet of a workbook (.xlsx), read as a stream; only the shared texts are held in memory.
+// Opens one sheet of a workbook (.xlsx) as a table, read as a stream; only the shared texts are held in memory.
 import type { Entry } from 'yauzl';
 import { TableInputError } from '../../../model/errors.ts';
-import {
-  type Limits,
-  NotOneTable,
-  noHeader,
-  oversizeRow,
-  type Row,
-  shown,
-  type Table,
-  tooLarge,
-  tooManyColumns,
-} from '../row.ts';
+import { type Limits, NotOneTable, noHeader, type Row, shown, type Table, tooLarge } from '../row.ts';
 import type { Archive } from './archive.ts';
 import { resumed } from './delimited.ts';
-import { dateOfSerial, dateStyles } from './workbook-dates.ts';
+import { dateStyles, readSheet, type SheetContent, unescaped } from './workbook-sheet.ts';
 import { attributes, readXml, type XmlEvents } from './xml.ts';
 
 /** Most characters of shared texts that are held in memory; each text counts for a few more. */
@@ -46,7 +36,7 @@ export const openWorkbook = async (
   const filled = wanted === null ? await filledSheets(archive, sheets, limits) : sheets;
   const sheet = chosenSheet(archive, filled, wanted);
   said(`sheet ${shown(sheet.name)} of a workbook`);
-  const content = {
+  const content: SheetContent = {
     sheet: sheet.name,
     shared: await sharedTexts(archive, limits),
     styles: await stylesOf(archive),
@@ -213,7 +203,7 @@ const sharedTexts = async (archive: Archive, limits: Limits): Promise<string[]> 
 };
 
 /** Which cell styles show dates, and how. */
-const stylesOf = async (archive: Archive): Promise<ReturnType<typeof dateStyles>> => {
+const stylesOf = async (archive: Archive): Promise<SheetContent['styles']> => {
   const entry = archive.entries.get('xl/styles.xml');
   const formats = new Map<number, string>();
   const cells: number[] = [];
@@ -234,161 +224,6 @@ const stylesOf = async (archive: Archive): Promise<ReturnType<typeof dateStyles>
   }
   return dateStyles(cells, formats);
 };
-
-interface SheetContent {
-  /** Name of the sheet. */
-  sheet: string;
-  shared: string[];
-  styles: ReturnType<typeof dateStyles>;
-  since1904: boolean;
-  limits: Limits;
-  said: (line: string) => void;
-}
-
-/** Collects the rows of a sheet from its XML. */
-class SheetReader {
-  readonly #content: SheetContent;
-  rows: Row[] = [];
-  /** How many formulas have no result, and where the first of them is. */
-  readonly unresolved = { count: 0, first: '' };
-  #place = '';
-  #formula = false;
-  #row: Row = { line: 0, cells: [] };
-  #size = 0;
-  #column = 0;
-  #kind = '';
-  #style = 0;
-  #text = '';
-  #inValue = false;
-  #phonetic = 0;
-
-  constructor(content: SheetContent) {
-    this.#content = content;
-  }
-
-  readonly events: XmlEvents = {
-    open: (name, tag) => {
-      if (name === 'v' || name === 't') this.#beginValue();
-      else if (name === 'f') this.#formula = true;
-      else if (name === 'c') this.#beginCell(attributes(tag));
-      else if (name === 'rPh') this.#phonetic++;
-      else if (name === 'row') this.#beginRow(attributes(tag).r);
-    },
-    text: (piece) => {
-      if (!this.#inValue || this.#phonetic > 0) return;
-      this.#text += piece;
-      if (this.#text.length > this.#content.limits.rowBytes) throw oversizeRow(this.#row.line, this.#content.limits);
-    },
-    close: (name) => {
-      if (name === 'v' || name === 't') this.#inValue = false;
-      else if (name === 'rPh') this.#phonetic--;
-      else if (name === 'c') this.#endCell();
-      else if (name === 'row' && this.#row.cells.some((cell) => cell !== '')) this.rows.push(this.#row);
-    },
-  };
-
-  #beginRow(number: string | undefined): void {
-    this.#row = { line: number === undefined ? this.#row.line + 1 : Number(number), cells: [] };
-    this.#size = 0;
-  }
-
-  #beginValue(): void {
-    this.#inValue = true;
-    this.#formula = false; // it has a result, were it an empty text
-  }
-
-  #beginCell({ r, t, s }: Record<string, string | undefined>): void {
-    this.#column = r === undefined ? this.#row.cells.length : columnOf(r);
-    if (this.#column >= this.#content.limits.columns) throw tooManyColumns(this.#column + 1, this.#content.limits);
-    this.#kind = t ?? 'n';
-    this.#style = Number(s ?? 0);
-    this.#text = '';
-    this.#place = r ?? '';
-    this.#formula = false;
-  }
-
-  #endCell(): void {
-    const { cells } = this.#row;
-    if (this.#formula && this.unresolved.count++ === 0) this.unresolved.first = this.#place;
-    while (cells.length < this.#column) cells.push('');
-    const cell = this.#value();
-    this.#size += cell.length;
-    if (this.#size > this.#content.limits.rowBytes) throw oversizeRow(this.#row.line, this.#content.limits);
-    cells[this.#column] = cell;
-  }
-
-  /** Some programs write cells of this kind without any number, for no text. */
-  #noText(index: string): string {
-    if (index === '') return '';
-    const { line } = this.#row;
-    const cell = this.#place || `${this.#column + 1} of its row`;
-    throw new TableInputError(
-      `sheet ${shown(this.#content.sheet)}, row ${line}, cell ${cell} points at text ${shown(index)}, but the workbook holds ${this.#content.shared.length.toLocaleString('en')} shared texts`,
-      {
-        line,
-        column: this.#column + 1,
-        hint: 'the workbook is damaged: open it, look at that cell, and save it again',
-      },
-    );
-  }
-
-  #value(): string {
-    const text = this.#text;
-    const { shared, styles, since1904 } = this.#content;
-    if (this.#kind === 's') return shared[Number(text)] ?? this.#noText(text);
-    if (this.#kind === 'b') return text === '1' ? 'true' : 'false';
-    if (this.#kind !== 'n') return unescaped(text);
-    if (text === '') return '';
-    const shows = styles[this.#style] ?? null;
-    const date = shows === null ? null : dateOfSerial(Number(text), shows, since1904);
-    return date ?? plainNumber(text);
-  }
-}
-
-/** `C5` as 2: letters count in base 26. */
-const columnOf = (place: string): number => {
-  let column = 0;
-  for (let at = 0; at < place.length; at++) {
-    const letter = place.charCodeAt(at) - 64;
-    if (letter < 1 || letter > 26) break;
-    column = column * 26 + letter;
-  }
-  return Math.max(0, column - 1);
-};
-
-/** Workbooks hold binary fractions (`0.30000000000000004`); 15 digits are what their programs show. */
-const plainNumber = (text: string): string => {
-  if (/^-?\d{1,15}$/.test(text)) return text;
-  const value = Number(text);
-  return Number.isFinite(value) ? String(Number(value.toPrecision(15))) : text;
-};
-
-/** Characters that XML cannot hold are written as `_x000D_`. */
-const unescaped = (text: string): string =>
-  text.includes('_x')
-    ? text.replaceAll(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
-    : text;
-
-async function* readSheet(archive: Archive, entry: Entry, content: SheetContent): AsyncGenerator<Row[]> {
-  const reader = new SheetReader(content);
-  for await (const _ of readXml(archive.read(entry), {
-    what: archive.name,
-    events: reader.events,
-    limits: content.limits,
-  })) {
-    if (reader.rows.length === 0) continue;
-    const rows = reader.rows;
-    reader.rows = [];
-    yield rows;
-  }
-  if (reader.rows.length > 0) yield reader.rows;
-  const { count, first } = reader.unresolved;
-  if (count === 0) return;
-  const where = first === '' ? '' : `, the first of them ${first}`;
-  content.said(
-    `${count === 1 ? '1 formula has' : `${count} formulas have`} no result in the file${where}: read as empty; open and save it in a spreadsheet program`,
-  );
-}
 
 /** Most bytes of a part that only describes the workbook. */
 const describing: Limits = {

@@ -107,26 +107,35 @@ const nouns = {
   time: 'time in the given format',
 };
 
-/** Replaces whole cells or text in them. */
-export const replaceStep = (columns: string[], wanted: NonNullable<Step['replace']>): RowStep => {
-  const places =
-    wanted.in === undefined ? columns.map((_, at) => at) : wanted.in.map((name) => placeOf('replace', columns, name));
-  const replaced = replacement(wanted);
+/** A step that changes cells in some columns; `change` gets a cell and its place in the row. */
+const cellStep = (
+  columns: string[],
+  places: number[],
+  change: (cell: string, at: number) => string,
+  summary: (changed: number) => string,
+): RowStep => {
   let changed = 0;
   return {
     columns,
     apply: (row) => {
       for (const at of places) {
         const cell = row.cells[at] ?? '';
-        const text = replaced(cell);
+        const text = change(cell, at);
         if (text === cell) continue;
         row.cells[at] = text;
         changed++;
       }
       return true;
     },
-    summary: () => `replace: ${plural(changed, 'cell')} changed`,
+    summary: () => summary(changed),
   };
+};
+
+/** Replaces whole cells or text in them. */
+export const replaceStep = (columns: string[], wanted: NonNullable<Step['replace']>): RowStep => {
+  const places =
+    wanted.in === undefined ? columns.map((_, at) => at) : wanted.in.map((name) => placeOf('replace', columns, name));
+  return cellStep(columns, places, replacement(wanted), (changed) => `replace: ${plural(changed, 'cell')} changed`);
 };
 
 const replacement = (wanted: NonNullable<Step['replace']>): ((cell: string) => string) => {
@@ -146,22 +155,12 @@ export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>): Ro
   const places = fill.in.map((name) => placeOf('fill', columns, name));
   const above: string[] = [];
   const constant = fill.with === undefined ? null : String(fill.with);
-  let changed = 0;
-  return {
-    columns,
-    apply: (row) => {
-      for (const at of places) {
-        const cell = row.cells[at] ?? '';
-        if (cell.trim() !== '') above[at] = cell;
-        const by = constant ?? above[at] ?? '';
-        if (cell.trim() !== '' || by === cell) continue;
-        row.cells[at] = by;
-        changed++;
-      }
-      return true;
-    },
-    summary: () => `fill: ${plural(changed, 'cell')} filled`,
+  const filled = (cell: string, at: number): string => {
+    if (cell.trim() === '') return constant ?? above[at] ?? '';
+    above[at] = cell;
+    return cell;
   };
+  return cellStep(columns, places, filled, (changed) => `fill: ${plural(changed, 'cell')} filled`);
 };
 
 /** Columns with the same value in every row; one that is there already is overwritten. */
@@ -180,16 +179,10 @@ export const constantStep = (columns: string[], constants: NonNullable<Step['con
 
 /** Columns computed from others; each sees those before it. A row without a value is a bad one. */
 export const computedStep = (columns: string[], computed: Record<string, string>, { bad }: StepTools): RowStep => {
-  const wanted = Object.entries(computed);
-  const { names, places } = withColumns(
-    columns,
-    wanted.map(([name]) => name),
-  );
-  const works = wanted.map(([, text], index) => {
-    const known = [
-      ...columns,
-      ...names.slice(columns.length).filter((name) => wanted.findIndex(([each]) => each === name) < index),
-    ];
+  const wanted = Object.keys(computed);
+  const { names, places } = withColumns(columns, wanted);
+  const works = Object.values(computed).map((text, index) => {
+    const known = [...columns, ...names.slice(columns.length).filter((name) => wanted.indexOf(name) < index)];
     return compileExpression(parseExpression(text), (name) => placeOf('computed', known, name));
   });
   let rejected = 0;
@@ -208,17 +201,13 @@ export const computedStep = (columns: string[], computed: Record<string, string>
       }
       return true;
     },
-    summary: () =>
-      `computed: ${wanted.map(([name]) => shown(name)).join(', ')}${rejected > 0 ? `, ${plural(rejected, 'bad row')}` : ''}`,
+    summary: () => `computed: ${wanted.map(shown).join(', ')}${rejected > 0 ? `, ${plural(rejected, 'bad row')}` : ''}`,
   };
 };
 
 /** The columns with the named ones, new ones behind the others, and the places of the named ones. */
 const withColumns = (columns: string[], wanted: string[]): { names: string[]; places: number[] } => {
   const names = [...columns];
-  const places = wanted.map((name) => {
-    const at = names.includes(name) ? placeOf('computed', names, name) : names.push(name) - 1;
-    return at;
-  });
+  const places = wanted.map((name) => (names.includes(name) ? placeOf('computed', names, name) : names.push(name) - 1));
   return { names, places };
 };

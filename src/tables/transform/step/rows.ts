@@ -22,6 +22,13 @@ const keyOf = (parts: readonly string[]): string => {
   return text.length <= plainLength ? text : `#${hash('sha256', text, 'hex').slice(0, 32)}`;
 };
 
+/** A database that nobody reads after a crash, so it is written without a journal. */
+const scratchDatabase = (path: string): DatabaseSync => {
+  const database = new DatabaseSync(path);
+  database.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000');
+  return database;
+};
+
 /** A set of keys with flat memory. */
 export class SeenKeys {
   readonly #path: string;
@@ -46,8 +53,7 @@ export class SeenKeys {
   }
 
   #spill(): void {
-    const database = new DatabaseSync(this.#path);
-    database.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000');
+    const database = scratchDatabase(this.#path);
     database.exec('CREATE TABLE seen (key TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN');
     const insert = database.prepare('INSERT OR IGNORE INTO seen VALUES (?)');
     for (const key of this.#held) insert.run(key);
@@ -87,8 +93,7 @@ export const sortStage = (table: Table, wanted: NonNullable<Step['sort']>, { scr
     rmSync(path, { force: true });
   };
   async function* sorted(): AsyncGenerator<Row[]> {
-    database = new DatabaseSync(path);
-    database.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000');
+    database = scratchDatabase(path);
     const columns = keys.map(({ as }, index) => `k${index} ${as === 'number' ? 'REAL' : 'TEXT'}`).join(', ');
     database.exec(`CREATE TABLE rows (seq INTEGER PRIMARY KEY, line INTEGER, row TEXT, ${columns}); BEGIN`);
     const insert = database.prepare(`INSERT INTO rows VALUES (?, ?, ?, ${keys.map(() => '?').join(', ')})`);

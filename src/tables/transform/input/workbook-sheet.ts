@@ -1,0 +1,227 @@
+// Rows of one sheet of a workbook from its XML: values of cells, dates among them, which are numbers that only their style
+// marks as dates.
+import type { Entry } from 'yauzl';
+import { TableInputError } from '../../../model/errors.ts';
+import { type Limits, oversizeRow, type Row, shown, tooManyColumns } from '../row.ts';
+import type { Archive } from './archive.ts';
+import { attributes, readXml, type XmlEvents } from './xml.ts';
+
+/** What is needed to read a sheet. */
+export interface SheetContent {
+  /** Name of the sheet. */
+  sheet: string;
+  /** Texts that cells point at. */
+  shared: string[];
+  /** What the cells of each style show, see {@link dateStyles}. */
+  styles: (Shows | null)[];
+  since1904: boolean;
+  limits: Limits;
+  said: (line: string) => void;
+}
+
+/** Yields the rows of a sheet; empty rows are left out. */
+export async function* readSheet(archive: Archive, entry: Entry, content: SheetContent): AsyncGenerator<Row[]> {
+  const reader = new SheetReader(content);
+  for await (const _ of readXml(archive.read(entry), {
+    what: archive.name,
+    events: reader.events,
+    limits: content.limits,
+  })) {
+    if (reader.rows.length === 0) continue;
+    const rows = reader.rows;
+    reader.rows = [];
+    yield rows;
+  }
+  if (reader.rows.length > 0) yield reader.rows;
+  const { count, first } = reader.unresolved;
+  if (count === 0) return;
+  const where = first === '' ? '' : `, the first of them ${first}`;
+  content.said(
+    `${count === 1 ? '1 formula has' : `${count} formulas have`} no result in the file${where}: read as empty; open and save it in a spreadsheet program`,
+  );
+}
+
+/** Collects the rows of a sheet from its XML. */
+class SheetReader {
+  readonly #content: SheetContent;
+  rows: Row[] = [];
+  /** How many formulas have no result, and where the first of them is. */
+  readonly unresolved = { count: 0, first: '' };
+  #place = '';
+  #formula = false;
+  #row: Row = { line: 0, cells: [] };
+  #size = 0;
+  #column = 0;
+  #kind = '';
+  #style = 0;
+  #text = '';
+  #inValue = false;
+  #phonetic = 0;
+
+  constructor(content: SheetContent) {
+    this.#content = content;
+  }
+
+  readonly events: XmlEvents = {
+    open: (name, tag) => {
+      if (name === 'v' || name === 't') this.#beginValue();
+      else if (name === 'f') this.#formula = true;
+      else if (name === 'c') this.#beginCell(attributes(tag));
+      else if (name === 'rPh') this.#phonetic++;
+      else if (name === 'row') this.#beginRow(attributes(tag).r);
+    },
+    text: (piece) => {
+      if (!this.#inValue || this.#phonetic > 0) return;
+      this.#text += piece;
+      if (this.#text.length > this.#content.limits.rowBytes) throw oversizeRow(this.#row.line, this.#content.limits);
+    },
+    close: (name) => {
+      if (name === 'v' || name === 't') this.#inValue = false;
+      else if (name === 'rPh') this.#phonetic--;
+      else if (name === 'c') this.#endCell();
+      else if (name === 'row' && this.#row.cells.some((cell) => cell !== '')) this.rows.push(this.#row);
+    },
+  };
+
+  #beginRow(number: string | undefined): void {
+    this.#row = { line: number === undefined ? this.#row.line + 1 : Number(number), cells: [] };
+    this.#size = 0;
+  }
+
+  #beginValue(): void {
+    this.#inValue = true;
+    this.#formula = false; // it has a result, were it an empty text
+  }
+
+  #beginCell({ r, t, s }: Record<string, string | undefined>): void {
+    this.#column = r === undefined ? this.#row.cells.length : columnOf(r);
+    if (this.#column >= this.#content.limits.columns) throw tooManyColumns(this.#column + 1, this.#content.limits);
+    this.#kind = t ?? 'n';
+    this.#style = Number(s ?? 0);
+    this.#text = '';
+    this.#place = r ?? '';
+    this.#formula = false;
+  }
+
+  #endCell(): void {
+    const { cells } = this.#row;
+    if (this.#formula && this.unresolved.count++ === 0) this.unresolved.first = this.#place;
+    while (cells.length < this.#column) cells.push('');
+    const cell = this.#value();
+    this.#size += cell.length;
+    if (this.#size > this.#content.limits.rowBytes) throw oversizeRow(this.#row.line, this.#content.limits);
+    cells[this.#column] = cell;
+  }
+
+  /** Some programs write cells of this kind without any number, for no text. */
+  #noText(index: string): string {
+    if (index === '') return '';
+    const { line } = this.#row;
+    const cell = this.#place || `${this.#column + 1} of its row`;
+    throw new TableInputError(
+      `sheet ${shown(this.#content.sheet)}, row ${line}, cell ${cell} points at text ${shown(index)}, but the workbook holds ${this.#content.shared.length.toLocaleString('en')} shared texts`,
+      {
+        line,
+        column: this.#column + 1,
+        hint: 'the workbook is damaged: open it, look at that cell, and save it again',
+      },
+    );
+  }
+
+  #value(): string {
+    const text = this.#text;
+    const { shared, styles, since1904 } = this.#content;
+    if (this.#kind === 's') return shared[Number(text)] ?? this.#noText(text);
+    if (this.#kind === 'b') return text === '1' ? 'true' : 'false';
+    if (this.#kind !== 'n') return unescaped(text);
+    if (text === '') return '';
+    const shows = styles[this.#style] ?? null;
+    const date = shows === null ? null : dateOfSerial(Number(text), shows, since1904);
+    return date ?? plainNumber(text);
+  }
+}
+
+/** `C5` as 2: letters count in base 26. */
+const columnOf = (place: string): number => {
+  let column = 0;
+  for (let at = 0; at < place.length; at++) {
+    const letter = place.charCodeAt(at) - 64;
+    if (letter < 1 || letter > 26) break;
+    column = column * 26 + letter;
+  }
+  return Math.max(0, column - 1);
+};
+
+/** Workbooks hold binary fractions (`0.30000000000000004`); 15 digits are what their programs show. */
+const plainNumber = (text: string): string => {
+  if (/^-?\d{1,15}$/.test(text)) return text;
+  const value = Number(text);
+  return Number.isFinite(value) ? String(Number(value.toPrecision(15))) : text;
+};
+
+/** A text with its escapes resolved: characters that XML cannot hold are written as `_x000D_`. */
+export const unescaped = (text: string): string =>
+  text.includes('_x')
+    ? text.replaceAll(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    : text;
+
+/** What a number stands for. */
+type Shows = 'date' | 'datetime' | 'time' | 'duration';
+
+/** Numbers of the built-in formats that show dates (ECMA-376 part 1, 18.8.30). */
+const builtIn = new Map<number, Shows>([
+  ...[14, 15, 16, 17, 27, 28, 29, 30, 31, 36, 50, 51, 52, 53, 54, 55, 56, 57, 58].map((id) => [id, 'date'] as const),
+  ...[18, 19, 20, 21, 32, 33, 34, 35, 45, 47].map((id) => [id, 'time'] as const),
+  [22, 'datetime'],
+  [46, 'duration'],
+]);
+
+/** What the cells of each style show; null where they are plain numbers. */
+export const dateStyles = (cells: readonly number[], formats: ReadonlyMap<number, string>): (Shows | null)[] =>
+  cells.map((id) => {
+    const format = formats.get(id);
+    return format === undefined ? (builtIn.get(id) ?? null) : shownBy(format);
+  });
+
+const shownBy = (format: string): Shows | null => {
+  // Quoted and escaped text, colours and locales are no parts of the date; `[h]` counts hours beyond a day: a duration.
+  const bare = (format.split(';')[0] ?? '').replaceAll(/"[^"]*"|\\.|_.|\*./g, '');
+  if (/\[(?:h+|m+|s+)\]/i.test(bare)) return 'duration';
+  const letters = bare
+    .replaceAll(/\[[^\]]*\]/g, '')
+    .replaceAll(/AM\/PM|A\/P/gi, 'h')
+    .toLowerCase();
+  if (/general/.test(letters) || /[0#?]/.test(letters.replaceAll(/s\.0+/g, 's'))) return null;
+  const dated = /[yd]/.test(letters) || (/m/.test(letters) && !/[hs]/.test(letters));
+  const timed = /[hs]/.test(letters);
+  if (dated) return timed ? 'datetime' : 'date';
+  return timed ? 'time' : null;
+};
+
+const dayMs = 86_400_000;
+
+/**
+ * A serial number as ISO 8601, a duration in hours, minutes and seconds; null where it stands for no date. Day 60 is 29 February 1900, which never was: the
+ * programs keep that error, so days before it are shifted.
+ */
+const dateOfSerial = (serial: number, shows: Shows, since1904: boolean): string | null => {
+  if (shows === 'duration') return durationOf(serial);
+  if (!Number.isFinite(serial) || serial < 0 || serial > 2_958_465.999_999) return null;
+  const ms = Math.round(serial * dayMs);
+  if (shows === 'time' && serial < 1) return new Date(ms).toISOString().slice(11, 19);
+  const days = since1904 ? serial + 1462 : serial;
+  if (Math.floor(days) === 60) return null;
+  const epoch = Date.UTC(1899, 11, days < 60 ? 31 : 30);
+  const iso = new Date(epoch + ms + (since1904 ? 1462 * dayMs : 0)).toISOString();
+  const hasTime = ms % dayMs !== 0;
+  if (shows === 'date' && !hasTime) return iso.slice(0, 10);
+  return iso.slice(0, iso.endsWith('.000Z') ? 19 : 23);
+};
+
+const durationOf = (days: number): string | null => {
+  const ms = Math.round(Math.abs(days) * dayMs);
+  if (!Number.isSafeInteger(ms)) return null;
+  const [hours, minutes, seconds] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60, (ms % 60_000) / 1000];
+  const parts = `${hours > 0 ? `${hours}H` : ''}${minutes > 0 ? `${minutes}M` : ''}${seconds > 0 ? `${seconds}S` : ''}`;
+  return `${days < 0 && ms > 0 ? '-' : ''}PT${parts || '0S'}`;
+};
