@@ -1,4 +1,4 @@
-// Checks a table: a large one off the event loop, a small one where it is requested.
+// Checks and fixes tables: large ones in worker threads, small ones on the calling thread.
 import { missingSource, SourceMissingError, TableFaultError } from '../model/errors.ts';
 import type { TableColumn } from '../model/table-history.ts';
 import { isSmall, readSmall } from '../util/file-calls.ts';
@@ -56,7 +56,7 @@ const knownDelimiter = (delimiter: string): Delimiter => {
   return known;
 };
 
-/** The content of a small file of that size; null of one that has another by now, and of one that cannot be read. */
+/** The content of a small file; null when its size is another by now, or when it cannot be read. */
 const contentOf = (path: string, bytes: number): Buffer | null => {
   try {
     const { content } = readSmall(path, bytes);
@@ -66,7 +66,7 @@ const contentOf = (path: string, bytes: number): Buffer | null => {
   }
 };
 
-/** Of a check that ends in the turn of the event loop in which it begins. */
+/** For checks that end within the turn of the event loop that starts them. */
 const neverCancelled = new Int32Array(new SharedArrayBuffer(4));
 
 const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<CheckAnswer> | CheckAnswer => {
@@ -76,9 +76,9 @@ const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<Che
 };
 
 /**
- * Reads a file once in a worker thread, with flat memory, and reports everything that is to be said of it: encoding, layout,
- * columns with their types, and findings, which hold row contents in their contexts. Two files are inspected at a time.
- * The threads are shared and stay; idle ones do not keep the process alive.
+ * Reads a file once in a worker thread, with flat memory, and reports its encoding, its layout, its columns with their
+ * types, and findings, which hold row contents in their contexts. Two files are inspected at a time. The threads are
+ * shared and stay; idle ones do not keep the process alive.
  *
  * Throws a SourceMissingError when the file cannot be read, and the signal's reason when it is aborted.
  */
@@ -130,16 +130,16 @@ const firstFault = (findings: Finding[]): TableFaultError | null => {
   return new TableFaultError(place.message, { code: first.code, line, column: column ?? undefined }, { hint });
 };
 
-/** Where a mended table is to be written. */
+/** Options of {@link fixTable}. */
 interface FixTableOptions extends CheckOptions {
-  /** The separator of the mended table; that of the table as it is when absent. */
+  /** The separator of the fixed table; unchanged when absent. */
   separator?: Delimiter | undefined;
 }
 
 /**
- * Writes a table with all its mends to `target`, a new file, and reports what was changed. The result was inspected again
- * and is sound. Nothing is written when the table has a fault that has no mend: the first of them is thrown as a
- * TableFaultError; a SourceMissingError when a file cannot be read or written.
+ * Writes a fixed copy of a table to `target`, a new file, and reports what was changed. The copy was inspected and is
+ * sound. Throws a TableFaultError, and writes nothing, for the first fault that cannot be fixed; a SourceMissingError when
+ * a file cannot be read or written.
  */
 export const fixTable = async (path: string, target: string, options: FixTableOptions = {}): Promise<FixReport> => {
   const inspection = await inspectTable(path, options);

@@ -3,8 +3,8 @@ import { extname } from 'node:path';
 import { Piscina } from 'piscina';
 
 /**
- * A flag that a worker thread looks at between two pieces of work: not 0 at place 0 = stop. At place 1 the thread counts
- * up to show that it is not stuck, see {@link beat}.
+ * Memory shared with a worker thread: element 0 is not 0 once its task is cancelled, which the thread checks between two
+ * pieces of work; the thread counts element 1 up to show that it is not stuck, see {@link beat}.
  */
 export type CancelFlag = Int32Array<SharedArrayBuffer>;
 
@@ -19,15 +19,15 @@ export const throwIfCancelled = (flag: CancelFlag): void => {
   if (Atomics.load(flag, 0) !== 0) throw new CancelledError('cancelled');
 };
 
-/** Shows that the task continues, for those who gave it a longest silence. */
+/** Reports progress to a caller that set `silenceMs`. */
 export const beat = (flag: CancelFlag): void => {
   Atomics.add(flag, 1, 1);
 };
 
-/** A task showed no sign of life for as long as it may be silent; its thread was ended. */
+/** A task reported no progress for `silenceMs`; its thread was terminated. */
 export class SilentError extends Error {}
 
-/** A thread that was told to stop and has not answered after so long (ms) is stuck, and is ended. */
+/** Time (ms) that a cancelled thread has to answer; then it counts as stuck and is terminated. */
 const stopMs = 10_000;
 
 /** What a pool runs. */
@@ -75,7 +75,7 @@ export class WorkerPool<Task extends object, Answer> {
 
   /**
    * Runs one task; throws the reason of `signal` at once when it aborts, while the worker stops in the background. With
-   * `silenceMs` a task that has started and does not {@link beat} for so long is ended with a {@link SilentError}.
+   * `silenceMs`, a started task that does not {@link beat} for so long fails with a {@link SilentError}.
    */
   async run(task: Task, signal?: AbortSignal, { silenceMs }: { silenceMs?: number | undefined } = {}): Promise<Answer> {
     signal?.throwIfAborted();
@@ -86,7 +86,7 @@ export class WorkerPool<Task extends object, Answer> {
       cancel();
       reject(signal?.reason);
     };
-    let before = 0; // a task that waits for a thread has not started to be silent
+    let before = 0; // a queued task has not begun to beat
     const onSilence = (): void => {
       const now = beats();
       if (now === before && now > 0) {
@@ -113,7 +113,7 @@ export class WorkerPool<Task extends object, Answer> {
       idleTimeout: Number.POSITIVE_INFINITY,
       recordTiming: false,
       // Rows live for a moment only: a large nursery would only grow the process before they are thrown away.
-      // No honest table comes near the other limit; one that does must end its thread, not the machine.
+      // No real table comes near the other limit; one that does must crash its thread, not the machine.
       resourceLimits: { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 1536 },
     });
     return this.#pool;

@@ -10,17 +10,17 @@ import { openTable } from '../scan/open-table.ts';
 import type { Cancellable } from '../worker-pool.ts';
 import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
 
-/** A mend as it is requested across the thread border. */
+/** A task of `fixTable`. */
 export interface FixTask {
   path: string;
-  /** The file to make; it must not exist. */
+  /** The file to create; it must not exist. */
   target: string;
   rowBytes: number;
   separator: Delimiter;
   /** Given by the user; see `openTable`. */
   encoding?: string;
   skipRows?: number;
-  /** Of the file at `path`, without a fault that has no mend. */
+  /** Of the file at `path`; each of its faults has a mend. */
   inspection: Inspection;
 }
 
@@ -121,7 +121,7 @@ const writeNew = (task: Cancellable<FixTask>, partial: string, rewrites: boolean
   }
 };
 
-/** True when a mended table is sound and read as it was written, by whoever finds out the separator again. */
+/** True when a fixed table is sound, and its separator is detected again. */
 const isSoundAs = ({ findings, delimiter, columns }: Inspection, { separator, inspection }: FixTask): boolean => {
   const width = inspection.mend.header.length - inspection.mend.emptyTail;
   const isSame = columns.length === width && (width === 1 || delimiter === separator);

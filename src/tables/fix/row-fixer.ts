@@ -1,4 +1,4 @@
-// Writes the rows of a table again, and reports what was changed: fit for a report, for it shows rows.
+// Rewrites the rows of a table and records what changed. The record holds row contents: for reports, never for logs.
 import { isAscii } from 'node:buffer';
 import type { Finding, FindingKind } from '../inspect/finding.ts';
 import { fixedHeader } from '../inspect/header.ts';
@@ -13,15 +13,15 @@ interface FixedPlace {
   line: number;
   /** Number of the cell in its row, from 1; null for a whole row. */
   column: number | null;
-  /** As it stood in the file. */
+  /** As it was in the file. */
   before: string;
   /** Null when the row was left out. */
   after: string | null;
 }
 
-/** What a mend did. */
+/** What a fix did. */
 export interface FixReport {
-  /** Every mend by name and how often it was needed. */
+  /** Every mend with its description and how often it was needed. */
   mends: { kind: FindingKind | 'separator'; mend: string; count: number }[];
   /** Rows of which a cell was changed, and rows that were left out; what is done to all rows alike is reported by `mends` only. */
   changed: number;
@@ -36,10 +36,10 @@ export interface FixReport {
   left: Finding[];
 }
 
-/** How many changes a report shows: more are nothing that anybody reads. */
+/** How many changes a report shows: nobody reads more. */
 const mostShown = 100_000;
 
-/** How rows are mended. */
+/** How rows are fixed. */
 export interface FixPlan {
   /** True when every row is rewritten, also one that could keep its bytes. */
   rewrites: boolean;
@@ -64,7 +64,7 @@ export interface FixPlan {
 }
 
 /** Control characters that no cell keeps; tab and line breaks stay. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to remove
 const unwanted = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
 /** Fixes the rows that a scanner completes. */
@@ -102,7 +102,7 @@ export class RowFixer {
     }
   }
 
-  /** The mended bytes of the complete rows of the scanner; the line end of each is written with the next. */
+  /** The fixed bytes of the complete rows of the scanner; the line end of each is written with the next. */
   take(): Buffer {
     const parts: Buffer[] = [];
     for (let row = 0; row < this.#scanner.rows; row++) {
@@ -116,7 +116,7 @@ export class RowFixer {
     return Buffer.concat(parts);
   }
 
-  /** What is behind the last row: a line end where the table has one (`ended`). */
+  /** What follows the last row: a line end where the table has one (`ended`). */
   end(ended: boolean): Buffer {
     return ended && this.#begun ? this.#lineEnd : Buffer.alloc(0);
   }
@@ -159,7 +159,7 @@ export class RowFixer {
     return end;
   }
 
-  /** The cells of a row as they stand there, with their quotes. */
+  /** The raw cells of a row, with their quotes. */
   #rawCells(row: number): string[] {
     const { bytes, rowStarts, rowCells } = this.#scanner;
     const cells: string[] = [];
@@ -220,8 +220,8 @@ export class RowFixer {
   }
 
   /**
-   * A value as it is written. Cells in quotes stay in quotes, and what has a character that could be taken for a separator
-   * gets them.
+   * A value as it is written. Cells in quotes stay in quotes; others are quoted when they contain a character that could be
+   * a separator.
    */
   #serialized(value: string, quoted: boolean): string {
     const needed = quoted || /[,;\t|"\r\n]/.test(value) || (value === '' && this.#width === 1);
@@ -234,7 +234,7 @@ export class RowFixer {
     return null;
   }
 
-  /** Notes how a row, of which these are the new cells, differs from what stood in the file. */
+  /** Notes how a row, of which these are the new cells, differs from the file. */
   #noteCells(row: number, cells: string[]): void {
     const raw = this.#rawCells(row);
     const changes = raw.flatMap((cell, at) => {
@@ -248,7 +248,7 @@ export class RowFixer {
     else this.#note(row, [{ column: null, before: this.#inFile(before), after }]);
   }
 
-  /** Text as it stood in the file. */
+  /** Text as it was in the file. */
   #inFile(text: string): string {
     const { encode } = this.#plan;
     return shownText(encode === null ? Buffer.from(text) : encode(text));

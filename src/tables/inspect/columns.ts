@@ -1,4 +1,4 @@
-// The type of each column, and what readers of its values should know.
+// The type of each column, and findings about its values.
 import type { ColumnKind } from '../../model/table-history.ts';
 import { plural } from '../../util/plural.ts';
 import { kindNumber, type ValueKind, valueKinds } from '../scan/value-kind.ts';
@@ -45,7 +45,7 @@ const joined = (one: ColumnType, other: ColumnType): ColumnType => {
   return pair === 'date datetime' ? 'datetime' : 'text';
 };
 
-/** Values of one kind that make it the kind of their column, and leading zeros that make numbers codes: shares of all. */
+/** Shares of all values: from which on a kind is that of the column, and leading zeros make numbers codes. */
 const mostShare = 0.75;
 const codeShare = 0.05;
 
@@ -118,7 +118,7 @@ export class ColumnKinds {
 
 const numberKinds = /^(?:decimal|grouped|percent)/;
 
-/** How numbers are written that portals do not take for numbers: what the step `cast` needs to know. */
+/** A notation of numbers that portals keep as text, as options of the step `cast`. */
 export interface NumberNotation {
   decimal?: ',';
   group?: ',' | '.' | ' ' | "'";
@@ -147,7 +147,7 @@ const readBy: Partial<Record<ValueKind, number[]>> = {
 
 /**
  * The notations that read every value of a column of numbers, without those that only add what no value has; several
- * where the values do not decide. Empty for a column that holds anything else, or numbers as portals take them.
+ * where the values are ambiguous. Empty for any other column, and for numbers that portals understand.
  */
 export const notationsOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): NumberNotation[] => {
   const reads = (at: number): boolean => kinds.every(({ kind }) => readBy[kind]?.includes(at));
@@ -160,7 +160,7 @@ export const notationsOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): NumberNotati
 const dateKinds = /^date 3|^date 0|^date 2026/;
 const unclearDate = 'date 01/02/2026';
 
-/** What is known of the columns when the whole table was read. */
+/** What is known of the columns once the whole table was read. */
 interface ColumnsRead {
   names: string[];
   facts: ColumnFacts[];
@@ -172,7 +172,7 @@ interface ColumnsRead {
 const listed = (kinds: KindCount[]): string =>
   kinds.map(({ kind, count, line }) => `${kind} (${count.toLocaleString('en')}, first in line ${line})`).join(', ');
 
-/** Adds remarks on columns. */
+/** Adds findings about columns. */
 export const columnRemarks = (findings: Findings, { names, facts, rows, line }: ColumnsRead): void => {
   facts.forEach((column, at) => {
     const details = { column: at + 1 };

@@ -1,5 +1,5 @@
-// Tells the encoding of text that is not UTF-8 by the languages it could be written in: each encoding is tried, and what
-// it reads is held against how often letters follow each other in each language.
+// Detects the encoding of text that is not UTF-8 by language: decodes it with each encoding, and scores the result by how
+// often letters follow each other in each language.
 import { legacyEncodings } from '../../model/recipe/encodings.ts';
 import { decoderOf } from '../scan/encodings.ts';
 import { letterPairs } from './letter-pairs.ts';
@@ -82,23 +82,23 @@ const languages = (): Language[] => {
   return known;
 };
 
-/** How far a letter is from certain to follow: natural logarithms of probabilities. */
+/** Costs: natural logarithms of probabilities, without the sign. */
 const cost = {
-  /** A letter that no word of the language has. */
+  /** A letter that the language does not have. */
   foreign: 14,
   /** A symbol that tables often hold, and one that hardly any does. */
   symbol: 6,
   rareSymbol: 16,
   /** A symbol between two letters. */
   inside: 6,
-  /** A character that no text holds. */
+  /** A character that no text contains. */
   never: 30,
-  /** A capital behind a small letter, or a small one behind two capitals. */
+  /** A capital after a small letter, or a small letter after two capitals. */
   capital: 5,
 } as const;
 
 const usualSymbols = new Set(['\u00a0', ...'°²³§€–—‘’“”„‚«»…·•½¼¾µ©®™£×№ªº¹´¿¡‰‹›、。「」・ー（）：；，']);
-/** Symbols that are between letters without harm. */
+/** Symbols that may stand between letters. */
 const joining = new Set([...'’·–­ー・´', '\u00a0', '\u00ad']);
 
 /** Symbols that no word begins with. */
@@ -106,7 +106,7 @@ const closing = new Set('²³½¼¾µ©®™×ªº…”’');
 
 interface Shape {
   kind: 'plain' | 'letter' | 'symbol';
-  /** The letter in small. */
+  /** The letter in lower case. */
   letter: number;
   upper: boolean;
   cost: number;
@@ -182,11 +182,11 @@ const scoreOf = (text: string, language: Language): Score => {
   return score;
 };
 
-/** True for a capital behind a small letter, and for a small letter behind two capitals. */
+/** True for a capital after a small letter, and for a small letter after two capitals. */
 const isOddCapital = (last: Shape, shape: Shape, capitals: number): boolean =>
   shape.upper ? !last.upper : last.upper && capitals > 1;
 
-/** True for a symbol that is between two letters where none may, or before one that it cannot begin. */
+/** True for a symbol between two letters that may not be there, or at the start of a word that cannot begin with it. */
 const isInside = (text: string, at: number, last: Shape, shape: Shape): boolean => {
   const isOdd = shape.kind === 'symbol' ? !shape.joins : '~{}[]\\^`|<>'.includes(text.charAt(at));
   if (!isOdd || shapeOf(text.charCodeAt(at + 1)).kind !== 'letter') return false;
@@ -264,7 +264,7 @@ const candidatesOf = (text: string): Language[] => {
   });
 };
 
-/** How seldom tables are written in an encoding, as a cost. */
+/** How rare an encoding is among tables, as a cost. */
 const rarityOf = (encoding: string): number => {
   if (encoding.startsWith('x-mac')) return 5;
   if (encoding.startsWith('ibm')) return 3;
@@ -280,7 +280,7 @@ const readingOf = (encoding: string, text: string): Reading | null => {
   }
   if (best === null || of === null) return null;
   const { pairs, familiar, letters, foreign, odd } = best;
-  // Cousins of a DOS set differ in a few letters only.
+  // DOS code pages differ from each other in a few letters only.
   const mostForeign = encoding.startsWith('ibm') ? 0 : letters * 0.03;
   const known = foreign <= mostForeign && odd <= letters * 0.03 && !isMonotonous(text) && isAsked(text);
   const natural = known && (of.byLetter ? pairs >= 12 && familiar >= pairs * 0.33 : familiar >= pairs * 0.75);
@@ -290,7 +290,7 @@ const readingOf = (encoding: string, text: string): Reading | null => {
 /** The largest share that a letter beyond ASCII has in any language: Korean and Japanese bytes read as another set go beyond. */
 const mostOfOne = 0.3;
 
-/** True where one letter beyond ASCII stands more often among the letters than in any language. */
+/** True when one letter beyond ASCII is more frequent than in any language. */
 const isMonotonous = (text: string): boolean => {
   const counts = new Map<string, number>();
   let all = 0;
@@ -301,17 +301,17 @@ const isMonotonous = (text: string): boolean => {
   return all > 20 && Math.max(0, ...counts.values()) > all * mostOfOne;
 };
 
-/** False where a question or call begins as in Spanish, and does not end. */
+/** False when a question or exclamation opens as in Spanish, and does not end. */
 const isAsked = (text: string): boolean =>
   [...'¿¡'].every((sign, at) => text.split(sign).length <= text.split('?!'.charAt(at)).length);
 
-/** True when a reading is certain; `next` is the one that comes next to it. */
+/** True when a reading is certain; `next` is the second best. */
 export const isPlainly = (reading: Reading, next: Reading | undefined): boolean =>
   reading.natural && (next === undefined || next.cost - reading.cost >= reading.lead);
 
 /**
- * All ways to read text that make sense, the best first; of those that read alike only the first. UTF-8 is only tried when
- * asked for.
+ * All ways to read text that make sense, the best first; of those that give the same text only the first. UTF-8 is tried
+ * on request only.
  */
 export const readingsOf = (evidence: Buffer, { utf8 = false } = {}): Reading[] => {
   const byText = new Map<string, string>();

@@ -1,4 +1,4 @@
-// Detects the encoding of a table by evidence, and reports text that is not UTF-8.
+// Collects evidence of the encoding of a table, and reports text that is not UTF-8.
 import { isAscii, isUtf8 } from 'node:buffer';
 import { encodingTitle, lengthOf, unfinished } from '../scan/encodings.ts';
 import { notUtf8 } from '../scan/faults.ts';
@@ -15,7 +15,7 @@ interface EncodingVerdict {
 /** How many offsets of bad bytes are kept of one chunk. */
 const mostOffsets = 10;
 
-/** Of each byte beyond ASCII so many pieces of text are kept as evidence, and so many bytes in all. */
+/** How much text is kept as evidence: pieces per byte beyond ASCII, bytes in all, bytes of a piece. */
 const [mostPieces, mostBytes, longestPiece] = [6, 12 * 1024, 2048];
 
 /** How many candidates are reported. */
@@ -26,7 +26,7 @@ const ends = new Set([0x09, 0x0a, 0x0d, 0x22, 0x2c, 0x3b]);
 
 const escapeByte = 0x1b;
 
-/** What is behind an escape in encodings that switch between sets of characters; all their bytes are ASCII. */
+/** What follows an escape in encodings that switch between character sets; all their bytes are ASCII. */
 const shifts: [RegExp, string][] = [
   [/^\$\)C/, 'ISO-2022-KR'],
   [/^\$\)A/, 'ISO-2022-CN'],
@@ -42,7 +42,7 @@ export class EncodingWatch {
   #held: Uint8Array = new Uint8Array(0);
   /** Bytes that belong to no UTF-8 character. */
   bad = 0;
-  /** Of an encoding that switches between sets of characters, its name. */
+  /** The name of an encoding that switches between character sets. */
   shifted: string | null = null;
   #windowsOnly = false;
   #begun = false;
@@ -72,7 +72,7 @@ export class EncodingWatch {
     return this.#held.length;
   }
 
-  /** The encoding by all that was seen. */
+  /** The encoding by all evidence. */
   verdict(): EncodingVerdict {
     if (this.shifted !== null) return { encoding: this.shifted, candidates: [] };
     if (this.bad === 0) return { encoding: 'UTF-8', candidates: [] };
@@ -195,7 +195,7 @@ const unknownHint = ({ candidates }: EncodingVerdict): string => {
 const listed = (names: string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 
-/** What is known of an encoding, and what a mend does. */
+/** The hint about an encoding, and what a fix does. */
 const evidenceOf = (verdict: EncodingVerdict): { hint: string; mend: string | null; candidates?: Candidate[] } => {
   const { encoding, candidates } = verdict;
   if (encoding === 'mixed') {
@@ -210,14 +210,14 @@ const evidenceOf = (verdict: EncodingVerdict): { hint: string; mend: string | nu
   };
 };
 
-/** What to do about text that is made into a table and is not UTF-8. */
+/** What to do about text that is not UTF-8 where steps read it. */
 export const encodingHint = (verdict: EncodingVerdict): string => {
   const { encoding } = verdict;
   if (encoding === 'mixed' || encoding === 'unknown') return evidenceOf(verdict).hint;
   return `judging by its words, the file is ${encoding}: save it as UTF-8, or set \`encoding: ${encoding.toLowerCase()}\``;
 };
 
-/** Adds what is to be said of the encoding. */
+/** Adds the findings about the encoding. */
 export const encodingFinding = (findings: Findings, facts: EncodingFacts): void => {
   const { encoding, count, places, bom } = facts;
   if (bom) {
@@ -240,7 +240,7 @@ export const encodingFinding = (findings: Findings, facts: EncodingFacts): void 
   });
 };
 
-/** Of the encodings that switch between sets of characters only the Japanese one can be read. */
+/** Of the encodings that switch between character sets, only the Japanese one can be decoded. */
 const shiftedEncoding = (findings: Findings, encoding: string): void => {
   const isReadable = encoding === 'ISO-2022-JP';
   findings.add('other-encoding', {
@@ -252,7 +252,7 @@ const shiftedEncoding = (findings: Findings, encoding: string): void => {
   });
 };
 
-/** A file that is read in an encoding that was given. */
+/** Adds the finding about an encoding that was given. */
 export const reportEncoding = (findings: Findings, encoding: string): void => {
   findings.add('other-encoding', {
     code: 'table-encoding',

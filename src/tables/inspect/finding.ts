@@ -1,10 +1,7 @@
 // Findings of an inspection: kinds, places, and whether they can be fixed.
 import type { TableFaultCode, TableFaultError } from '../../model/errors.ts';
 
-/**
- * Every kind of finding with what it is. Those that keep a table from being published carry a code of `errors.ts`; the
- * others are remarks.
- */
+/** Every kind of finding. Those that block publication carry a code of `errors.ts`; the others are remarks. */
 export const findingKinds = {
   'not-a-table': 'the file is something else: an archive, a spreadsheet, a web page, JSON',
   'empty-file': 'no row at all',
@@ -76,25 +73,25 @@ export interface FindingPlace {
   message: string;
 }
 
-/** One way to read a file of which several are possible. */
+/** One of several ways to read a file. */
 export interface Candidate {
   /** The key that decides for it, such as `encoding: windows-1250`. */
   key: string;
-  /** What the file then reads like. Holds row contents: for reports, never for logs. */
+  /** How the file reads then. Holds row contents: for reports, never for logs. */
   reads: string;
 }
 
 /** Everything of one kind that was found in a table. */
 export interface Finding {
   kind: FindingKind;
-  /** Null for a remark, which keeps nothing from being published. */
+  /** Null for a remark, which does not block publication. */
   code: TableFaultCode | null;
   /** Of the first place; holds no row contents. */
   message: string;
   hint: string | null;
   /** What `--fix` does about it; null when it does nothing. */
   mend: string | null;
-  /** Where the file may be read in several ways: which. */
+  /** The ways to read an ambiguous file. */
   candidates?: Candidate[];
   count: number;
   /** The first of them, {@link mostPlaces} at most. */
@@ -139,7 +136,7 @@ export class Findings {
 
   /**
    * Counts one more of a kind of which enough places are known and returns true; false when it should be added with its
-   * place. `mendable` false takes the mend from all of its kind.
+   * place. `mendable` false removes the mend of its kind.
    */
   tally(kind: FindingKind, mendable: boolean): boolean {
     const finding = this.#byKind.get(kind);

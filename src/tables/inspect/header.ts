@@ -14,7 +14,7 @@ type HeaderColumn =
   | { portalName: string; kind: null; fault: null }
   | { portalName: string; kind: 'header-empty' | 'header-unusable' | 'header-duplicate'; fault: TableFaultError };
 
-/** Looks at every cell of a header row that stands on `line`. */
+/** Checks every cell of the header row on `line`. */
 const headerColumns = (cells: string[], delimiter: string, line = 1): HeaderColumn[] => {
   const seen = new Map<string, { column: number; name: string }>();
   const lastNamed = cells.findLastIndex((cell) => cell.trim() !== '');
@@ -46,12 +46,12 @@ export const checkHeader = (cells: string[], delimiter: string): string[] =>
     return portalName;
   });
 
-/** Longest part of a name that a number is put behind, so that portals, which cut names to 64, see the number. */
+/** Longest part of a name before a number, so that portals, which cut names to 64, keep the number. */
 const longestStem = 56;
 
 /**
- * Names for a header with faults: `column_4` for a cell that has no usable name, `name_2` for the second column of a name.
- * Cells that are fine keep theirs.
+ * Names for a header with faults: `column_4` for a cell without a usable name, `name_2` for the second column of a name.
+ * Sound cells keep theirs.
  */
 export const fixedHeader = (cells: string[], delimiter: string): string[] => {
   const columns = headerColumns(cells, delimiter);
@@ -69,7 +69,7 @@ export const fixedHeader = (cells: string[], delimiter: string): string[] => {
   });
 };
 
-/** What is known of a header when the whole table was read. */
+/** What is known of a header once the whole table was read. */
 interface HeaderFacts {
   cells: string[];
   line: number;
@@ -79,14 +79,14 @@ interface HeaderFacts {
   facts: ColumnFacts[];
   rows: number;
   delimiter: string;
-  /** True when it is a row like all others. */
+  /** True when it is a record like all others. */
   isRecord: boolean;
 }
 
 /** Datastores take at most so many columns: SQLite 1,999 beside the key; MySQL fewer. */
 const mostStored = 1999;
 
-/** More columns than this are no table. */
+/** A file with more columns is no table. */
 export const mostColumns = 16_384;
 
 /** How many columns at the end have neither a name nor a value: the header and all rows end with delimiters. */
@@ -95,7 +95,7 @@ export const emptyTail = ({ cells, facts }: Pick<HeaderFacts, 'cells' | 'facts'>
   return lastUsed < 0 ? 0 : cells.length - 1 - lastUsed;
 };
 
-/** Adds what is to be said; returns the name that a portal makes of each cell, empty where it cannot. */
+/** Adds findings about the header; returns the name that a portal makes of each cell, empty where it cannot. */
 export const headerFindings = (findings: Findings, header: HeaderFacts): string[] => {
   const { cells, line, delimiter } = header;
   if (cells.length > mostColumns) {
@@ -176,7 +176,7 @@ const remarksOf = (findings: Findings, { name, portalName, line, column, place }
 
 const valueLike = /^[+-]?\d+[.,]\d+$|^\d{4}-\d{2}-\d{2}|^\d{1,2}[./]\d{1,2}[./]\d{2,4}$|^(?:true|false)$/i;
 
-/** A file without a header shows values in its first row. */
+/** A file without a header has values in its first row. */
 const valuesInHeader = (findings: Findings, { cells, line, offsets, contexts, isRecord }: HeaderFacts): void => {
   const numbers = cells.filter((cell) => /^\d+$/.test(cell) && !/^(?:1[6-9]|20)\d\d$/.test(cell)).length;
   const at = cells.findIndex((cell) => valueLike.test(cell));
@@ -206,13 +206,13 @@ export interface ScannedHeader {
   line: number;
   /** Offset in the stream of each cell. */
   offsets: number[];
-  /** What stands around each cell; empty for a header that is too wide. */
+  /** The text around each cell; empty for a header that is too wide. */
   contexts: string[];
   /** Its bytes without the line end. */
   raw: Buffer;
 }
 
-/** Takes a row of the scanner for the header. */
+/** Reads a row of the scanner as the header. */
 export const scannedHeader = (scanner: CellScanner, row: number, dialect: TableDialect): ScannedHeader => {
   const { base, bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
   const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];

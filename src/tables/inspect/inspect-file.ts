@@ -31,7 +31,7 @@ export interface Inspection extends TableFacts {
 
 type Inspected = Pick<Inspection, 'mend'> & TableFacts;
 
-/** What is said of a file that cannot be read as a table. */
+/** The inspection of a file that cannot be read as a table. */
 const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
   const findings = new Findings();
   if (signature === null) findings.add('wide-encoding', detailsOf(wideEncoding('UTF-32')));
@@ -66,7 +66,7 @@ const inspectTable = (
 ): Inspected => {
   const { signature, bom, decodedFrom, layout, skipped, chunks } = table;
   if (signature !== null || decodedFrom === 'UTF-32') {
-    for (const _ of chunks); // the sum is of all bytes
+    for (const _ of chunks); // the hash covers all bytes
     return noTable(table);
   }
   const inspection = new TableInspection({
@@ -98,10 +98,10 @@ const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection =>
   }
 };
 
-/** Encodings by which an inspection has read the file, or can read none. */
+/** True for encodings that need no second reading: those already decoded, and those that cannot be decoded. */
 const isFinal = (encoding: string): boolean => encoding.startsWith('UTF-') || encodingNamed(encoding) === null;
 
-/** The findings of a file that was read in the encoding that evidence decided, and the finding about it. */
+/** The inspection of a file in the encoding that evidence suggests, with the finding about that encoding. */
 const withEvidence = (read: Inspection, first: Inspection): Inspection => {
   const unclear = first.findings.filter(({ kind }) => kind === 'other-encoding');
   const findings = [...unclear, ...read.findings.filter(({ kind }) => kind !== 'other-encoding')].sort(byPlace);
@@ -109,7 +109,7 @@ const withEvidence = (read: Inspection, first: Inspection): Inspection => {
 };
 
 /**
- * Inspects one file in a worker thread; throws the system's error when it cannot be read. One that evidence shows to be in
+ * Inspects one file in a worker thread; throws the system's error when it cannot be read. A file that is certainly in
  * another encoding than UTF-8 is read a second time, in that encoding.
  */
 export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {
@@ -119,7 +119,7 @@ export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {
     return withEvidence(inspectOnce({ ...task, encoding: first.encoding }, true), first);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    return undecided(first); // bytes stand further down that the encoding does not have
+    return undecided(first); // bytes further down are invalid in that encoding
   }
 };
 

@@ -1,4 +1,4 @@
-// One pass over one table that finds everything: encoding, layout, header, rows, values.
+// Inspects a table in one pass: encoding, layout, header, rows, values.
 import { isAscii } from 'node:buffer';
 import type { ColumnKind } from '../../model/table-history.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
@@ -34,7 +34,7 @@ interface InspectedColumn {
   decidedBy: number | null;
   /** Cells without a value. */
   empty: number;
-  /** Of numbers that portals do not take for such: how they are written; several where the values do not decide. */
+  /** The notation of numbers that portals keep as text; several where the values are ambiguous. */
   notations?: NumberNotation[];
 }
 
@@ -56,7 +56,7 @@ export interface TableFacts {
   findings: Finding[];
 }
 
-/** What a mend needs to know beside the findings. */
+/** What a fix needs to know beside the findings. */
 export interface FixFacts {
   titleRows: number;
   /** Line of the first note below the table; null without. */
@@ -75,11 +75,11 @@ interface InspectionSettings {
   decodedFrom: string | null;
   /** True where the encoding was given. */
   isEncodingGiven?: boolean;
-  /** Lines above the first row that somebody told to leave out, and their bytes. */
+  /** Lines above the first row that were skipped on request, and their bytes. */
   skipped?: { lines: number; bytes: number };
 }
 
-/** Signs of text that an earlier conversion spoiled. */
+/** Signs of text that an earlier conversion damaged. */
 const lostTexts = [
   {
     kind: 'replaced',
@@ -223,7 +223,7 @@ export class TableInspection {
     const { place, base, end } = this.#scanner;
     const offset = this.#settings.decodedFrom === null ? base + end : null;
     const { message, at } = text;
-    const count = this.findings.of(kind) === undefined ? text.count : 1; // those of which no place is kept count with the first
+    const count = this.findings.of(kind) === undefined ? text.count : 1; // those without a place count with the first
     this.findings.add(kind, { ...place, offset, context: contextAt(chunk, at, chunk.length), message, count });
   }
 
@@ -231,7 +231,7 @@ export class TableInspection {
     this.findings.add('cut-character', { ...detailsOf(cutCharacter(place, offset)), offset });
   }
 
-  /** Gives the rows of the scanner to those who look at them: titles, header, body. */
+  /** Dispatches the rows of the scanner: titles, header, body. */
   #takeRows(): void {
     const scanner = this.#scanner;
     let row = 0;
@@ -258,7 +258,7 @@ export class TableInspection {
     const { rowBytes, decodedFrom } = this.#settings;
     const settings = { width, header: header.raw, rowBytes, offsets: decodedFrom === null };
     this.#rows = new RowInspector(scanner, { findings: this.findings, kinds: this.#kinds, settings });
-    this.#rows.lookAtHeader(row);
+    this.#rows.inspectHeader(row);
   }
 
   #reportColumns(): InspectedColumn[] {

@@ -31,7 +31,7 @@ export class RaggedRows {
   readonly #findings: Findings;
   readonly #settings: RowSettings;
   #notes: FindingDetails[] = [];
-  /** True behind so many notes that they are none, until a full row follows. */
+  /** True after so many notes that they cannot be notes, until a full row follows. */
   #tooMany = false;
   #long = 0;
   #short = { line: 0, cells: 0, row: -1, rows: 0 };
@@ -145,13 +145,13 @@ export class RaggedRows {
   }
 }
 
-/** How a note begins that no row begins with: a word and a colon, an asterisk, a number in brackets. */
+/** How notes begin, but not rows: a word and a colon, an asterisk, a number in brackets. */
 export const noteStart = /^(?:[\p{L} ]{3,30}: |\*+ ?\p{L}|\(?\d\) |©)/u;
 
-/** From so many bytes and words on, a text is taken for a note where it is alone in the last rows. */
+/** From so many bytes and words on, a text that is alone in the last rows counts as a note. */
 const [longNote, noteWords] = [20, 3];
 
-/** Follows the rows with one cell or none; forgets them when another row comes. */
+/** Collects rows with one value or none at the end of the table, which may be notes; another row resets it. */
 export class PaddedNotes {
   /** Line of the first note; null when there is none. Known after {@link tell}. */
   footerLine: number | null = null;
@@ -164,7 +164,7 @@ export class PaddedNotes {
   /** True when the table has such rows among the others. */
   #isUsual = false;
 
-  /** Takes a row with so many cells that hold something. */
+  /** Takes a row of which `filled` cells have a value. */
   add(scanner: CellScanner, row: number, filled: number): void {
     const { base, bytes, end, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
     if (filled === 0) {

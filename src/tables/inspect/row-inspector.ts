@@ -1,4 +1,4 @@
-// Looks at every row below the header: cells, quotes, stray bytes, kinds of values.
+// Inspects every row below the header: cells, quotes, stray bytes, kinds of values.
 import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
@@ -25,7 +25,7 @@ const quoteKinds: [number, FindingKind][] = [
   [has.quoteSpaces, 'quote-spaces'],
 ];
 
-/** What the mends of quotes are called. */
+/** What `--fix` does about faults of quoting. */
 const quoteFixes: Partial<Record<FindingKind, string>> = {
   'quote-unclosed': 'the unclosed quote is removed',
   'quote-text-after': 'the quotes inside the cell are doubled',
@@ -55,7 +55,7 @@ export class RowInspector {
     this.#ragged = new RaggedRows(scanner, parts.findings, parts.settings);
   }
 
-  /** Looks at the complete rows of the scanner from number `from` on. */
+  /** Inspects the complete rows of the scanner from number `from` on. */
   take(from: number): void {
     const { width, header } = this.#settings;
     const { bytes, rowCells, rowOver, rowStarts, rows } = this.#scanner;
@@ -100,8 +100,8 @@ export class RowInspector {
     }
   }
 
-  /** Looks at the cells of the header for faults of quoting and stray bytes. */
-  lookAtHeader(row: number): void {
+  /** Inspects the cells of the header for faults of quoting and stray bytes. */
+  inspectHeader(row: number): void {
     this.#faultyCells(row);
   }
 
@@ -111,7 +111,7 @@ export class RowInspector {
     this.#tail.report(this.#findings);
   }
 
-  /** Line of the first row of a footer that is left out by a mend; null when there is none. */
+  /** Line of the first row of a footer that a fix leaves out; null when there is none. */
   get footerLine(): number | null {
     const lines = [this.#ragged.footerLine, this.#tail.footerLine].filter((line) => line !== null);
     return lines.length === 0 ? null : Math.min(...lines);
@@ -189,8 +189,8 @@ export class RowInspector {
   }
 
   /**
-   * Text behind a quote is read safely only where another quote closes the cell in the same line, a quote that nothing
-   * closes only where the row is whole without it.
+   * Text after a quote is read safely only where another quote closes the cell in the same line; a quote that is never
+   * closed only where the row is whole without it.
    */
   #canFix(row: number, mark: number): boolean {
     if ((mark & has.unclosedInLimit) !== 0) return false;

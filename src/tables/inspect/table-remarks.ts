@@ -1,4 +1,4 @@
-// Findings about the table as a whole: lines above, between and below its rows, line endings, quoting.
+// Findings about the table as a whole: lines above, between and below its rows, line ends, quoting.
 import { delimiterName } from '../scan/dialect.ts';
 import { blankHeader, keyOf, titlesAbove, unclearLayout } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
@@ -15,11 +15,11 @@ interface TableRead {
   rows: number;
   /** The line of the first row of all. */
   firstRowLine: number;
-  /** Lines above that which somebody told to leave out. */
+  /** Lines above that, which were skipped on request. */
   skipped: number;
 }
 
-/** Adds what is to be said. */
+/** Adds the findings about the table as a whole. */
 export const tableRemarks = (findings: Findings, read: TableRead): void => {
   unclear(findings, read);
   aboveHeader(findings, read);

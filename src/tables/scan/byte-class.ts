@@ -1,9 +1,9 @@
-// Classes of bytes in a table, which later decide the kind of a cell, and delimiting bytes.
+// Classes of the bytes of a table, which become the marks of its cells, and bytes that divide cells and rows.
 import type { TableDialect } from './dialect.ts';
 
 /**
- * Marks of a cell, one bit each. The first ones say which characters it holds; a reader of millions of cells decides by
- * them whether a closer look is worth it.
+ * Marks of a cell, one bit each. The first ones tell which characters it holds, so that a reader of millions of cells
+ * rarely has to inspect the bytes.
  */
 export const has = {
   digit: 1,
@@ -13,9 +13,9 @@ export const has = {
   slash: 1 << 4,
   colon: 1 << 5,
   space: 1 << 6,
-  /** A letter or another character that no number and no date in digits has. */
+  /** A letter or another character that is in no number and in no numeric date. */
   text: 1 << 7,
-  /** `%`, `$` and the apostrophe, which are in amounts. */
+  /** `%`, `$` and the apostrophe, which occur in amounts. */
   symbol: 1 << 8,
   /** A byte above 0x7F: part of a character outside ASCII. */
   high: 1 << 9,
@@ -44,7 +44,7 @@ export const has = {
 /** Bits of {@link has} that are faults of quoting. */
 export const quoteFaults = has.strayQuote | has.textAfterQuote | has.unclosed | has.unclosedInLimit | has.quoteSpaces;
 
-/** Values of a class table from here on are no bits but bytes that divide: one of {@link divider}. */
+/** In a class table, values from here on are no bits but one of {@link divider}. */
 export const firstDivider = 1 << 14;
 
 /** Bytes that divide cells and rows. */

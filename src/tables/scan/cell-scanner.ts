@@ -1,4 +1,4 @@
-// The memory of a scanner, kept for the next one: that of a small table takes longer to get than to fill.
+// Scans the cells of a table. Scanners of small tables reuse memory, which takes longer to allocate than to fill.
 import { byteClasses, divider, firstDivider, has } from './byte-class.ts';
 import type { TableDialect } from './dialect.ts';
 
@@ -20,7 +20,7 @@ interface CellMemory {
   rowOver: Uint8Array;
 }
 
-/** How many are kept, and how large they may be: bytes of the table, cells and rows. */
+/** How many are kept for reuse, and how large they may be: bytes of the table, cells and rows. */
 const [mostKept, mostBytes, mostEntries] = [2, 128 * 1024, 32 * 1024];
 
 const kept: CellMemory[] = [];
@@ -36,10 +36,10 @@ const newMemory = (): CellMemory => ({
   rowOver: new Uint8Array(64),
 });
 
-/** Memory that holds anything. */
+/** Memory with arbitrary content. */
 const takeMemory = (): CellMemory => kept.pop() ?? newMemory();
 
-/** Keeps the memory for another; it must no longer be used. */
+/** Keeps the memory for another scanner; this one must no longer use it. */
 const giveMemory = (memory: CellMemory): void => {
   const { bytes, starts, ends, marks, rowCells, rowStarts, rowLines, rowOver } = memory;
   const entries = Math.max(starts.length, rowCells.length);
@@ -62,10 +62,10 @@ const doubled = (numbers: Int32Array): Int32Array => {
  * arrays, until the next call: row `r` has the cells from `rowCells[r]` to before `rowCells[r + 1]`; cell `c` is
  * `bytes.subarray(starts[c], ends[c])` without its quotes, with the marks `marks[c]` (see `byte-class.ts`).
  *
- * CRLF, LF and CR end rows; blank lines are no rows. What breaks the rules of quoting is marked, not refused, and read in
- * the way that spoils least: a quote inside a cell is text; text behind a closing quote belongs to the cell when the
- * line has a quote that closes it properly; a quote that is closed on no line, or on a later one but not properly, is
- * text, so that the rows behind it are still seen. For a sound table the reading is that of RFC 4180.
+ * CRLF, LF and CR end rows; blank lines are no rows. Faults of quoting are marked, not refused, and read in the way that
+ * loses least: a quote inside a cell is text; text after a closing quote belongs to the cell when the line has a quote
+ * that closes it properly; a quote that is never closed, or not properly on a later line, is text, so that the rows after
+ * it are still seen. A sound table is read by RFC 4180.
  *
  * A row is kept whole until it is complete, so memory is bounded by the limit of a row.
  */
@@ -177,7 +177,7 @@ export class CellScanner implements CellMemory {
     if (this.#state === 'skipping' || this.#inRow()) this.#endRow(this.#end);
   }
 
-  /** Leaves the memory to another scanner: this one is no longer used. */
+  /** Leaves the memory to another scanner; this one must not be used any more. */
   release(): void {
     giveMemory(this);
   }
@@ -220,7 +220,7 @@ export class CellScanner implements CellMemory {
     }
     this.bytes.set(chunk, this.#end);
     this.#end += chunk.length;
-    this.bytes[this.#end] = lf; // stops the inner loops without a look at the end
+    this.bytes[this.#end] = lf; // a sentinel, so that the inner loops need not check for the end
   }
 
   #scan(): void {
@@ -408,8 +408,8 @@ export class CellScanner implements CellMemory {
   }
 
   /**
-   * Reads the cell in quotes that is open as text instead. Where text followed a quote already, that is its fault, and no
-   * other cell of the row is given the benefit of a quote that may come: looking for it each time would take forever.
+   * Reads the open quoted cell as text instead. Where text followed a quote already, that is its fault, and in the rest of
+   * the row no cell may be closed by a later quote: searching for one each time would take quadratic time.
    */
   #backOut(mark: number): void {
     const textFollowed = (this.#mark & has.textAfterQuote) !== 0;
@@ -519,7 +519,7 @@ export class CellScanner implements CellMemory {
     this.#state = 'skipping';
   }
 
-  /** Lets go of the bytes of a row that is skipped. */
+  /** Drops the bytes of a row that is skipped. */
   #forget(): void {
     this.rowStarts[this.rows] = this.#at;
     this.#cellStart = this.#at;

@@ -1,6 +1,6 @@
 // The dialect of a tabular file: delimiter and quoting.
 
-/** Delimiters that are searched for and that portals understand. */
+/** Delimiters that are detected and that portals understand. */
 export const delimiters = ['\t', ',', ';', '|'] as const;
 
 /** See {@link delimiters}. */

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { wideEncoding } from './faults.ts';
 
-/** What the bytes from 0x80 on are. */
+/** The characters of the bytes from 0x80 on, of encodings that TextDecoder does not know. */
 const others: Record<string, string> = {
   ibm437:
     'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0',
@@ -35,7 +35,7 @@ const aliases: Record<string, string> = {
   macturkish: 'x-mac-turkish',
 };
 
-/** The canonical name of an encoding such as `cp1250` or `Latin1`; null for one that nothing here can read. */
+/** The canonical name of an encoding such as `cp1250` or `Latin1`; null for an unsupported one. */
 export const encodingNamed = (name: string): string | null => {
   const label = name.trim().toLowerCase();
   const other = aliases[label] ?? label.replace(/^(?:cp|dos)-?(?=\d{3}$)/, 'ibm');
@@ -53,8 +53,8 @@ export interface ByteDecoder {
 }
 
 /**
- * Makes the decoder of an encoding. With `fatal` it throws a TypeError for bytes that stand for nothing; otherwise they
- * become U+FFFD. Throws a RangeError for a name that {@link encodingNamed} does not know.
+ * Makes the decoder of an encoding. With `fatal` it throws a TypeError at invalid bytes; otherwise they become U+FFFD.
+ * Throws a RangeError for a name that {@link encodingNamed} does not know.
  */
 export const decoderOf = (name: string, { fatal = false }: { fatal?: boolean } = {}): ByteDecoder => {
   const known = encodingNamed(name) ?? name;
@@ -70,14 +70,14 @@ const fromTable = (bytes: Uint8Array, upper: string): string =>
 
 const titles: Record<string, string> = { shift_jis: 'Shift_JIS', big5: 'Big5', macintosh: 'Macintosh' };
 
-/** How an encoding is called in a sentence: `Windows-1250` for windows-1250. */
+/** The name of an encoding in a sentence: `Windows-1250` for windows-1250. */
 export const encodingTitle = (name: string): string =>
   titles[name] ??
   (name.startsWith('windows') ? `W${name.slice(1)}` : name.startsWith('x-') ? name : name.toUpperCase());
 
 /**
- * Makes the function that turns text into the bytes of an encoding; what it cannot hold becomes `?`. For showing how text
- * stood in a file: of an encoding with states only the characters are right.
+ * Makes the function that encodes text; characters that the encoding lacks become `?`. For showing how text was written in
+ * a file: of a stateful encoding, only the characters are right.
  */
 export const encoderOf = (name: string): ((text: string) => Buffer) => {
   const known = encodingNamed(name) ?? name;
@@ -168,7 +168,7 @@ export const unfinished = (bytes: Uint8Array): number => {
   return 0;
 };
 
-/** Offset of the first byte that does not belong to a whole character; only asked when there is one. */
+/** Offset of the first byte that does not belong to a whole character; to be called only when there is one. */
 const firstBad = (bytes: Uint8Array): number => {
   let at = 0;
   while (at < bytes.length) {
@@ -190,7 +190,7 @@ export class Utf8Check {
     const whole = bytes.subarray(0, bytes.length - unfinished(bytes));
     if (!isUtf8(whole)) return this.#seen + firstBad(whole);
     this.#seen += whole.length;
-    this.#held = Buffer.from(bytes.subarray(whole.length)); // the chunk's memory may be used again
+    this.#held = Buffer.from(bytes.subarray(whole.length)); // the chunk's memory may be reused
     return -1;
   }
 

@@ -8,7 +8,7 @@ const saveAsUtf8 = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma de
 
 const hex = (byte: number): string => `0x${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 
-/** What a byte would be in the encoding that most files which are not UTF-8 have. */
+/** What a byte would be in the most common encoding besides UTF-8. */
 const inWindows1252 = (byte: number): string =>
   byte >= 0xa1 ? `; in Windows-1252 (Latin-1) it is "${String.fromCharCode(byte)}"` : '';
 
@@ -147,7 +147,7 @@ export const raggedRow = (row: {
   );
 };
 
-/** A row has text behind the last delimiter although every row should end with a delimiter. */
+/** A row has text after the last delimiter although every row should end with a delimiter. */
 export const noTrailingDelimiter = (place: CellPosition, delimiter: string): TableFaultError =>
   new TableFaultError(
     `the row does not end with a ${delimiterName(delimiter)} although the table is configured that way`,

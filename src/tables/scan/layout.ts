@@ -1,28 +1,28 @@
-// Detects the layout of a table by the first bytes of its file: delimiter, quotes, and the line of the header.
+// Detects the layout of a table from the first bytes of its file: delimiter, quotes, and the line of the header.
 import { has, quoteFaults } from './byte-class.ts';
 import { CellScanner } from './cell-scanner.ts';
 import { type Delimiter, delimiters, type LayoutCandidate, rfc4180, type TableDialect } from './dialect.ts';
 import { kindNumber, kindOf } from './value-kind.ts';
 
-/** What was found. */
+/** The layout of a table. */
 export interface Layout {
   dialect: TableDialect & { delimiter: Delimiter };
   /** Rows above the header, blank lines not counted. */
   titleRows: number;
-  /** Where the bytes do not decide: other ways to read the table, and this one. */
+  /** Where the bytes are ambiguous: the ways to read the table, this one included. */
   candidates?: LayoutCandidate[];
-  /** True when the first row is one of the table like all others: there is no header. */
+  /** True when the first row is a record like all others: there is no header. */
   headerless?: boolean;
 }
 
-/** What was given of a layout. */
-interface LayoutTold {
+/** What the caller knows of a layout. */
+interface KnownLayout {
   delimiter?: Delimiter | undefined;
   /** True where the first row is the header. */
   isHeader?: boolean;
 }
 
-/** What is checked in one row of the head. */
+/** A row of the head, as far as detection needs it. */
 interface HeadRow {
   line: number;
   cells: number;
@@ -43,7 +43,7 @@ interface HeadRow {
 
 const sharp = 0x23;
 
-/** So many rows are checked more closely, as long as they are no wider than this. */
+/** How many rows keep kinds and texts, unless they have more cells than the second number. */
 const [closeRows, closeCells] = [60, 300];
 
 const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow => {
@@ -99,11 +99,11 @@ const year = /^(?:1[6-9]|20)\d\d$/;
 interface HeaderEvidence {
   /** Columns that hold numbers, dates or the like in every row below, and a name in the header. */
   named: number;
-  /** Those of which the header has a value like all others. */
+  /** Header cells of those columns that have a value of the same kind there. */
   values: string[];
 }
 
-/** Looks at a row as the header of those below. */
+/** Compares a row with those below as if it were their header. */
 const headerEvidence = (rows: HeadRow[], at: number): HeaderEvidence => {
   const header = rows[at];
   const evidence: HeaderEvidence = { named: 0, values: [] };
@@ -120,7 +120,7 @@ const headerEvidence = (rows: HeadRow[], at: number): HeaderEvidence => {
   return evidence;
 };
 
-/** True when a row is one of the table and no header: where columns hold values only, so does it. */
+/** True when a row is a record and no header: it has values in the columns that hold nothing else. */
 const isRecord = (rows: HeadRow[], at: number): boolean => {
   const { named, values } = headerEvidence(rows, at);
   return named === 0 && values.length > 0 && !isCounted(values);
@@ -152,7 +152,7 @@ interface Fit extends Reading {
   width: number;
 }
 
-/** A row with faults of quoting speaks less for a reading than one without. */
+/** What a single row, and a row with faults of quoting, count for a reading. */
 const [oneRowShare, faultyShare] = [0.5, 0.8];
 
 const fitOf = ({ dialect, rows }: Reading, skip: number): Fit => {
@@ -179,7 +179,7 @@ const isQuotedThroughout = (fit: Fit): boolean => {
   return body.length > 0 && body.every(({ quoted, cells }) => quoted === cells);
 };
 
-/** Another way of quoting must explain more than the usual one, or every cell, and has no faults of its own. */
+/** Another way of quoting must explain more rows than the usual one, or quote every cell, without faults of its own. */
 const betterQuoting = (usual: Fit, other: Fit): Fit => {
   if (isLiteral(other)) return isBetterLiteral(usual, other) ? other : usual;
   if (other.dialect.quote === "'" && !isPaired(other)) return usual;
@@ -200,7 +200,7 @@ const isBetterLiteral = (usual: Fit, other: Fit): boolean => {
   return enclosed < usual.rows.filter(({ faulty }) => faulty).length;
 };
 
-/** From this share on, the rows are taken for the table although titles may stand above. */
+/** Shares from which on the rows are the table: from the first row on, and below titles. */
 const [goodShare, titledShare] = [0.5, 0.6];
 
 /** True when the rows before the header may be titles above a table of this width. */
@@ -210,7 +210,7 @@ const mayBeTitles = ({ rows, width, skip }: Fit): boolean => {
   return above.every(({ cells, filled, sharp }) => sharp || (cells < width && filled <= Math.max(1, width / 2)));
 };
 
-/** True when such rows are titles beyond doubt, and no table of one column begins above. */
+/** True when such rows are certainly titles, and no table of one column begins above. */
 const areTitles = (fit: Fit): boolean => {
   const { rows, width, skip, dialect } = fit;
   const above = rows.slice(0, skip);
@@ -225,7 +225,7 @@ const isNamed = (rows: HeadRow[], at: number): boolean => {
   return header !== undefined && mayBeHeader(header) && headerEvidence(rows, at).named > 0;
 };
 
-/** Rows above the header that have as many cells as the table: how many, and whether that is beyond doubt. */
+/** Rows above the header that have as many cells as the table: how many, and whether that is certain. */
 const paddedTitles = ({ rows, width }: Fit): { titleRows: number; isSure: boolean } => {
   const none = { titleRows: 0, isSure: true };
   const at = rows.findIndex(({ cells, filled }) => cells === width && filled > width / 2);
@@ -262,7 +262,7 @@ const withTitles = (byQuoting: Reading[][]): { fit: Fit; isSure: boolean } | nul
 
 const nothing = (): Fit => ({ dialect: { ...rfc4180, delimiter: ',' }, rows: [], skip: 0, share: 0, width: 0 });
 
-/** Other ways of quoting, looked at only where the bytes hold a sign of them. */
+/** The ways of quoting to try: the usual one, and others of which the bytes hold a sign. */
 const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
   { quote: '"', escape: '"' },
   ...(head.includes('\\"') ? [{ quote: '"', escape: '\\' }] : []),
@@ -279,7 +279,7 @@ const candidateOf = ({ dialect, rows }: Reading, at: number): LayoutCandidate =>
   return { delimiter: dialect.delimiter, skipRows: line - 1, header: texts };
 };
 
-/** Two readings by other delimiters, of which each explains all rows; a tab is in no text. */
+/** A reading by another delimiter that explains the rows as well; none rivals a tab, which no text contains. */
 const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
   if (best.dialect.delimiter === '\t' || best.rows.length < 2) return undefined;
   return fits.find(({ dialect, share }) => dialect.delimiter !== best.dialect.delimiter && share > clearShare);
@@ -287,7 +287,7 @@ const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
 
 const clearShare = 0.95;
 
-/** The layout of a table whose first row was said to be its header. */
+/** The layout of a table whose first row is known to be its header. */
 const chosenLayout = (best: Fit, fits: Fit[], given: Delimiter = ','): Layout => {
   if (best.share === 0) return { dialect: { ...rfc4180, delimiter: given }, titleRows: 0 };
   const rival = rivalOf(best, fits);
@@ -311,24 +311,24 @@ const layoutOf = (best: Fit, fits: Fit[]): Layout => {
 };
 
 /**
- * Looks at the first bytes of a table without a byte order mark; `whole` when they are all of it. The reading that gives
- * most rows as many cells as the header wins; of equals the one with more cells, then tab, comma, semicolon, vertical
- * bar. Quotes are double ones, written twice inside, unless another way explains more rows or quotes every cell, and
- * text where only that makes every row of a table with tabs whole. A table of one column counts as comma. Titles above
- * the header are seen where the rows below agree on a larger number of cells. What the bytes do not decide comes with
+ * Detects the layout from the first bytes of a table, without a byte order mark; `whole` when they are all of it. The
+ * reading that gives most rows as many cells as the header wins; of equals the one with more cells, then tab, comma,
+ * semicolon, vertical bar. Quotes are double quotes, doubled inside, unless another way explains more rows or quotes every
+ * cell; they are text where only that makes every row of a table with tabs whole. A table of one column counts as comma.
+ * Titles above the header are seen where the rows below agree on a larger number of cells. An ambiguous layout comes with
  * candidates.
  */
 export const findLayout = (
   head: Buffer,
   whole: boolean,
-  { delimiter: given, isHeader = false }: LayoutTold = {},
+  { delimiter: given, isHeader = false }: KnownLayout = {},
 ): Layout => {
   const separator = separatorLine.exec(head.toString('latin1', 0, 8))?.[1];
   if (separator !== undefined && given === undefined && !isHeader) {
     const below = findLayout(head.subarray(head.indexOf(0x0a) + 1), whole, { delimiter: separator as Delimiter }); // one of the pattern's
     return { ...below, titleRows: below.titleRows + 1 };
   }
-  // A separator that stands nowhere explains nothing.
+  // A delimiter that does not occur explains nothing.
   const candidates = given === undefined ? delimiters.filter((delimiter) => head.includes(delimiter)) : [given];
   const read = ({ quote, escape: by }: Pick<TableDialect, 'quote' | 'escape'>): Reading[] =>
     candidates

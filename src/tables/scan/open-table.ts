@@ -22,7 +22,7 @@ export function* fileChunks(path: string, cancelled: CancelFlag, options: ChunkO
   const fd = openSync(path, readFlags);
   try {
     const stats = fstatSync(fd);
-    // A pipe would be waited for without end; a folder is refused by the system when it is read.
+    // Reading a pipe could block forever; the system itself refuses to read a folder.
     if (!stats.isFile() && !stats.isDirectory())
       throw Object.assign(new Error('not a regular file'), { code: 'ENXIO', syscall: 'open' });
     // One byte more than a small file has, so that the second read finds the end without a large buffer.
@@ -64,13 +64,13 @@ const signatureOf = (head: Buffer): string | null => {
 
 /** How a file begins, and its bytes. */
 export interface OpenTable {
-  /** What the file is when it is no table; null when it may be one. */
+  /** What the file is when it is not a table; null when it may be one. */
   signature: string | null;
   bom: boolean;
   /** What {@link chunks} were decoded from; null for bytes as they are in the file. */
   decodedFrom: string | null;
   layout: Layout;
-  /** Where lines were to be left out: how many, and what stood in them. They are no part of {@link chunks}. */
+  /** Where lines were to be skipped: how many, and the skipper that has them. They are no part of {@link chunks}. */
   skipped: { lines: number; skipper: LineSkipper } | null;
   /** The bytes without a byte order mark; each chunk only until the next is requested. */
   chunks: Generator<Buffer>;
@@ -86,10 +86,10 @@ interface OpenOptions {
   encoding?: string | undefined;
   /** Lines above the header, where given; 0: the first line is the header. */
   skipRows?: number | undefined;
-  /** Throw a TypeError where the bytes stand for nothing in that encoding. */
+  /** Throw a TypeError at bytes that are invalid in that encoding. */
   fatal?: boolean;
   cancelled: CancelFlag;
-  /** Is given every byte of the file as it is there. */
+  /** Receives every byte of the file, before decoding. */
   onBytes?: (bytes: Buffer) => void;
 }
 
@@ -100,7 +100,7 @@ function* rawChunks({ path, content, cancelled, onBytes }: OpenOptions): Generat
   }
 }
 
-/** What is left of the chunks behind the first, which was checked already. */
+/** The first chunk, which was inspected already, and those after it. */
 function* following(first: Buffer, rest: Generator<Buffer>): Generator<Buffer> {
   if (first.length > 0) yield first;
   yield* rest;

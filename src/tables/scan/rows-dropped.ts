@@ -7,7 +7,7 @@ const rowsAtOnce = 1000;
 
 const [quote, backslash, lineFeed, carriageReturn] = [0x22, 0x5c, 0x0a, 0x0d];
 
-/** Lines (from 1) of the rows of a CSV file with a header that such an importer drops; `rows` are in it. */
+/** Lines (from 1) of the rows that such an importer drops of a CSV file with a header and `rows` rows. */
 export const rowsDropped = async (path: string, rows: number, signal: AbortSignal): Promise<number[]> => {
   if (rows <= rowsAtOnce) return [];
   const scan = new Scan();

@@ -1,4 +1,4 @@
-// The kind of one cell (number, date, text …), decided by its bytes and the marks of the scanner.
+// The kind of a cell (number, date, text …), by its bytes and the marks of the scanner.
 import { has, quoteFaults } from './byte-class.ts';
 
 /** Kinds of values. */
@@ -52,8 +52,8 @@ const never = has.control | has.nul | has.tab | has.lineBreak | has.escapes | qu
 const [zero, point, minus] = [0x30, 0x2e, 0x2d];
 
 /**
- * The number of the kind of a cell in {@link valueKinds}; `mark` are its marks. Spaces around a value are not looked
- * through: ` 1` is text. Called for every cell of a table, so the common kinds are decided without making a string.
+ * The number of the kind of a cell in {@link valueKinds}; `mark` are its marks. Spaces around a value are not ignored:
+ * ` 1` is text. Called for every cell of a table, so the common kinds are found without making a string.
  */
 export const kindOf = (bytes: Buffer, start: number, end: number, mark: number): number => {
   if (start === end) return empty;
@@ -94,7 +94,7 @@ const isIsoDate = (bytes: Buffer, at: number): boolean => {
 
 const isDigit = (byte: number): boolean => byte >= zero && byte <= zero + 9;
 
-/** Up to five letters as one number, capitals as small ones. */
+/** Up to five letters as one number, whatever their case. */
 const packed = (bytes: Uint8Array, start: number, end: number): number => {
   let number = 0;
   for (let at = start; at < end; at++) number = number * 256 + ((bytes[at] ?? 0) | 0x20);
@@ -142,7 +142,7 @@ const patterns: [ValueKind, RegExp][] = [
 
 const slashed = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d{2})$/;
 
-/** The kind of a date such as `03/04/2026` by which number can be no month. */
+/** The kind of a date such as `03/04/2026`: a number above 12 is no month. */
 const slashedKind = (first: number, second: number): ValueKind => {
   if (first < 1 || second < 1 || first > 31 || second > 31 || (first > 12 && second > 12)) return 'text';
   if (first > 12) return 'date 31/01/2026';

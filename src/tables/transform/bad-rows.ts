@@ -1,6 +1,4 @@
-// Writes the canonical CSV, and rejects rows that do not fit: counted, reported by examples, too many of them end the
-// work.
-
+// Rejects bad rows: counts them, reports examples, and fails when there are too many. Writes canonical CSV.
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { TableRowsError } from '../../model/errors.ts';
@@ -20,7 +18,7 @@ export interface Violation {
 /** Violations that are listed one by one. */
 const mostReported = 20;
 
-/** Where nothing is published because of a single bad row, so many are searched for. */
+/** Where a single bad row fails the table, the work ends after so many: enough for a report. */
 const enough = 100;
 
 /** Bad rows that were found. */
@@ -31,7 +29,7 @@ interface BadRowCount {
   examples: string[];
 }
 
-/** See the head of this file. */
+/** Collects the bad rows of one table. */
 export class BadRows {
   readonly #policy: TableRecipe['badRows'];
   readonly #limit: TableRecipe['maxBadRows'];
@@ -40,14 +38,14 @@ export class BadRows {
   #file: CsvFile | null = null;
   readonly #count: BadRowCount = { rows: 0, violations: 0, examples: [] };
 
-  /** `path`: file for rejected rows, which is made with the first of them. */
+  /** `path`: file for rejected rows, created with the first of them. */
   constructor({ badRows, maxBadRows }: Pick<TableRecipe, 'badRows' | 'maxBadRows'>, path: string) {
     this.#policy = badRows;
     this.#limit = maxBadRows;
     this.#path = path;
   }
 
-  /** True when the cells as they were read must be kept with each row. */
+  /** True when each row must keep its cells as they were read. */
   get wantsRaw(): boolean {
     return this.#policy === 'quarantine';
   }
@@ -66,7 +64,7 @@ export class BadRows {
     this.#columns = columns;
   }
 
-  /** Takes a row out of the table; throws when none may be bad and enough were found. */
+  /** Rejects a row; throws when no bad row is allowed and enough were found. */
   reject(row: Row, violations: readonly Violation[]): void {
     this.#count.rows++;
     this.#count.violations += violations.length;
@@ -86,7 +84,7 @@ export class BadRows {
     this.#file.write(csvLine([String(row.line), reason, ...(row.raw ?? row.cells)]));
   }
 
-  /** Judges once all rows were read; throws a TableRowsError when more are bad than may be. */
+  /** To be called once all rows were read: throws a TableRowsError when too many are bad. */
   end(rowsRead: number): void {
     this.#file?.end();
     const { rows } = this.#count;
@@ -95,7 +93,7 @@ export class BadRows {
     if (this.#policy === 'fail' || rows > most) throw this.#fault(rowsRead);
   }
 
-  /** Idempotent; for ends that are not the end of the rows. */
+  /** Idempotent; for early exits. */
   close(): void {
     this.#file?.close();
   }
@@ -149,13 +147,13 @@ export const csvLine = (cells: readonly string[]): string => {
     if (index > 0) line += ',';
     line += needsQuotes.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
   }
-  // A blank line would be no row.
+  // Readers skip blank lines.
   return line === '' ? '""\n' : `${line}\n`;
 };
 
 const bufferBytes = 64 * 1024;
 
-/** Writes lines to a new file, with blocking calls as befits a worker thread, and knows what was written. */
+/** Writes lines to a new file with blocking calls, for worker threads, and computes size and hash. */
 export class CsvFile {
   readonly #fd: number;
   readonly #hash: Hash = createHash('sha256');
@@ -163,12 +161,12 @@ export class CsvFile {
   #bytes = 0;
   #isOpen = true;
 
-  /** Creates the file; throws when it is there. */
+  /** Creates the file; throws when it exists. */
   constructor(path: string) {
     this.#fd = openSync(path, 'wx', 0o600);
   }
 
-  /** Bytes that were written so far; the last ones may still be in memory. */
+  /** Bytes written so far; the last ones may still be in memory. */
   get bytes(): number {
     return this.#bytes + this.#pending.length;
   }
@@ -178,7 +176,7 @@ export class CsvFile {
     if (this.#pending.length >= bufferBytes) this.#flush();
   }
 
-  /** Writes what is left to the disk. */
+  /** Writes the rest and syncs the file to disk. */
   end(): { bytes: number; sha256: string } {
     this.#flush();
     fsyncSync(this.#fd);

@@ -1,15 +1,15 @@
 // Evaluates an expression for a row.
 import type { Expression, FunctionName } from '../../model/recipe/expression.ts';
 
-/** A value while an expression is worked out. */
+/** A value of an expression. */
 type Value = string | number | boolean;
 
-/** A row for which an expression has no value: a bad row. */
+/** An expression has no value for a row, which makes it a bad row. */
 export class NoValue extends Error {}
 
 type Work = (cells: string[]) => Value;
 
-/** Compiles an expression; `columnOf` gives the place of a column in a row. */
+/** Compiles an expression; `columnOf` gives the index of a column. */
 export const compileExpression = (expression: Expression, columnOf: (name: string) => number): Work => {
   const inner = (of: Expression): Work => compileExpression(of, columnOf);
   switch (expression.kind) {
@@ -35,7 +35,7 @@ export const compileExpression = (expression: Expression, columnOf: (name: strin
   }
 };
 
-/** Those that give true or false. */
+/** Compiles the expressions that are true or false. */
 const test = (
   expression: Exclude<Expression, { kind: 'text' | 'number' | 'column' | 'call' | 'arithmetic' | 'join' }>,
   inner: (of: Expression) => Work,
@@ -74,11 +74,11 @@ const test = (
   }
 };
 
-/** True for true, and for cells that say so. */
+/** True for `true`, for text `true` in any case, and for numbers but 0. */
 export const isTrue = (value: Value): boolean =>
   typeof value === 'string' ? value.toLowerCase() === 'true' : value !== false && value !== 0;
 
-/** The text of a value; numbers without the noise of binary fractions. */
+/** The text of a value; numbers are rounded to 15 digits, which hides binary fractions. */
 export const textOf = (value: Value): string => {
   if (typeof value !== 'number') return String(value);
   return String(Number.isInteger(value) ? value : Number(value.toPrecision(15)));
@@ -86,7 +86,7 @@ export const textOf = (value: Value): string => {
 
 const numberPattern = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 
-/** The number that a value is; null when it is none. */
+/** The value as a number; null when it is none. */
 const numberOf = (value: Value): number | null => {
   if (typeof value === 'number') return value;
   return typeof value === 'string' && numberPattern.test(value) ? Number(value) : null;
@@ -123,7 +123,7 @@ const relations = {
   '>=': <T>(a: T, b: T): boolean => a >= b,
 };
 
-/** Nothing comes of an empty cell; anything else must be a number. */
+/** Empty when an operand is empty; any other operand must be a number. */
 const arithmetic = (op: '+' | '-' | '*' | '/', left: Work, right: Work): Work => {
   const compute = operations[op];
   return (cells) => {
@@ -191,14 +191,14 @@ const call = (name: FunctionName, args: Work[]): Work => {
   }
 };
 
-/** Half away from zero, by the decimal digits that people see. */
+/** Rounds half away from zero, by decimal digits. */
 const rounded = (value: number, digits: number): number => {
   const shifted = Number(`${Math.abs(value)}e${digits}`);
   const whole = Math.round(Number.isNaN(shifted) ? Math.abs(value) * 10 ** digits : shifted);
   return Math.sign(value) * Number(`${whole}e${-digits}`) || 0;
 };
 
-/** Characters from one place (from 1) on, to the end or so many. */
+/** Characters from a position (from 1) on, to the end or a number of them. */
 const slice =
   (args: Work[]): Work =>
   (cells) => {

@@ -1,4 +1,4 @@
-// Leads the rows of a table through the steps of its recipe.
+// Runs the rows of a table through the steps of its recipe.
 import { createContext, Script } from 'node:vm';
 import { TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
@@ -23,15 +23,15 @@ import { schemaStep } from './step/schema.ts';
 /** Work was stopped because it took too long. */
 class OutOfTime extends Error {}
 
-/** Longest time for a batch of rows, milliseconds; honest batches take a few. */
+/** Longest time for a batch of rows, milliseconds; a usual batch takes a few. */
 const mostBatchMs = 20_000;
 
 const context = createContext({ work: (): void => undefined });
 const script = new Script('work()');
 
 /**
- * Does work and returns what comes of it; throws {@link OutOfTime} when it has not ended after `ms`. Only the virtual
- * machine itself can stop a regular expression, and does so for scripts with a time limit, which this is made to be.
+ * Returns the result of `work`; throws {@link OutOfTime} when it takes longer than `ms`. Only V8 itself can interrupt a
+ * regular expression, and does so for scripts with a timeout, so the work runs inside one.
  */
 const withinTime = <T>(ms: number, work: () => T): T => {
   const done: T[] = [];
@@ -47,20 +47,20 @@ const withinTime = <T>(ms: number, work: () => T): T => {
   return done[0] as T; // the work has ended, so its result is there
 };
 
-/** The error is one of the other context, so of another class `Error`. */
+/** The error comes from the other context, so `instanceof Error` would be false. */
 const isTimeout = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 
-/** A table behind all steps. */
+/** A table after all steps. */
 export interface Pipeline extends Omit<Table, 'close'> {
-  /** What was done, once all rows are through. */
+  /** What the steps did, a line each; complete once all rows were read. */
   summary(): string[];
   /** Rows that were read. */
   rowsRead(): number;
   close(): void;
 }
 
-/** Puts the steps of a recipe behind a table, and the schema behind the steps. */
+/** Chains the steps of a recipe, and then its schema, to a table. */
 export const pipelineOf = async (
   table: Table,
   { steps, schema }: Pick<TableRecipe, 'steps' | 'schema'>,
@@ -72,7 +72,7 @@ export const pipelineOf = async (
   let rowsRead = 0;
   let here: Table = {
     columns: table.columns,
-    batches: whole(table, tools, (rows) => {
+    batches: soundRows(table, tools, (rows) => {
       rowsRead += rows;
     }),
   };
@@ -134,8 +134,8 @@ const rowStepOf = (step: Step, columns: string[], tools: StepTools): RowStep | n
   return computed === undefined ? null : computedStep(columns, computed, tools);
 };
 
-/** Takes faulty and ragged rows out, and keeps the cells as they were read where rejected rows are written down. */
-async function* whole(
+/** Rejects faulty and ragged rows, and keeps the cells as they were read where rejected rows are written. */
+async function* soundRows(
   { columns, batches }: Table,
   { bad }: StepTools,
   count: (rows: number) => void,
@@ -151,7 +151,7 @@ async function* whole(
         continue;
       }
       if (row.fault !== undefined && bad.allowsNone) throw row.fault;
-      // What is above goes its way first, so that bad rows are reported in their order.
+      // The rows above go first, so that bad rows are reported in order.
       if (sound.length > 0) yield sound;
       sound = [];
       bad.reject(row, [{ column: null, at: null, message }]);

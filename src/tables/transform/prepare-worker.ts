@@ -1,4 +1,4 @@
-// Worker-thread entry: makes the canonical CSV of a source by its recipe.
+// Worker-thread entry: converts a source to canonical CSV by its recipe.
 import { rmSync } from 'node:fs';
 import { TableFaultError, TableInputError, TableRowsError, TableStepError } from '../../model/errors.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
@@ -11,19 +11,19 @@ import { mendedPath, openSource } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
 import { type Limits, NotOneTable, oversizeRow, type Row, type Table, tooLarge } from './row.ts';
 
-/** What is to be made of what; see `prepareTable`. */
+/** A task of `prepareTable`. */
 export interface PrepareTask {
   path: string;
   name: string;
   recipe: TableRecipe;
-  /** File to be made; files beside it whose names begin with its own are used for a moment. */
+  /** File for the table; temporary files beside it have names that begin with its own. */
   into: string;
-  /** File for rejected rows, made with the first of them. */
+  /** File for rejected rows, created with the first of them. */
   rejects: string;
   limits: Limits;
 }
 
-/** A table that was made. */
+/** The table that a source was converted to. */
 export interface MadeTable {
   kind: 'table';
   bytes: number;
@@ -31,13 +31,13 @@ export interface MadeTable {
   columns: string[];
   rowsIn: number;
   rowsOut: number;
-  /** Rows that were left out as bad, and lines about the first of them. */
+  /** How many rows were rejected, and lines about the first of them. */
   rejected: { rows: number; examples: string[] };
-  /** What was done, a line a step. */
+  /** What was read and done, a line each. */
   said: string[];
-  /** What was mended, a line each; no row contents. */
+  /** What was fixed, a line each; no row contents. */
   mended: string[];
-  /** How it is written down, for whoever checks it. */
+  /** How to read it when it is checked. */
   reading: Pick<CheckOptions, 'delimiter' | 'skipRows'>;
 }
 
@@ -55,12 +55,12 @@ export type PrepareAnswer =
     }
   | { kind: 'unreadable'; code: string; message: string };
 
-/** Makes one table; never throws for what is wrong with the source or the recipe. */
+/** Makes one table; never throws for faults of the source or the recipe. */
 export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
   try {
     return await prepare(task);
   } catch (error) {
-    // What was not requested is no reason not to publish a file.
+    // No table was requested, so the file can be published as it is.
     if (error instanceof NotOneTable && !task.recipe.asked) return { kind: 'as-is', why: error.message };
     const answer = answerOf(error);
     if (answer === null) throw error;
@@ -71,7 +71,7 @@ export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<Prepa
 const answerOf = (error: unknown): PrepareAnswer | null => {
   if (error instanceof TableFaultError || error instanceof TableInputError) {
     const { code, hint, line, column } = error;
-    // The class that is made of it on the other side puts the place of a table's fault before the message itself.
+    // The constructor on the other side prepends the place to the message.
     const message = error instanceof TableFaultError ? error.what : error.message;
     return { kind: 'fault', code, message, hint, line, column };
   }
@@ -103,7 +103,7 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> =
   }
 };
 
-/** A table of text that is sent as it is but for its faults. */
+/** Text that is sent as it is, except for fixes. */
 const mend = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): PrepareAnswer => {
   const mended = fixSafely({ path, rowBytes: limits.rowBytes, cancelled }, into);
   if (mended === null) return { kind: 'as-is', why: 'nothing to mend' };
@@ -170,11 +170,11 @@ const make = async (
   }
 };
 
-/** True where the steps say which row is the header. */
+/** True when the steps determine which row is the header. */
 const setsHeader = ({ steps }: TableRecipe): boolean =>
   steps.some(({ skipRows, header }) => skipRows !== undefined || header?.row !== undefined);
 
-/** Shows with each batch that the work continues. */
+/** Reports progress with each batch. */
 async function* beating(batches: AsyncIterable<Row[]>, flag: CancelFlag): AsyncGenerator<Row[]> {
   for await (const batch of batches) {
     beat(flag);

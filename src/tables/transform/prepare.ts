@@ -1,5 +1,4 @@
-// Makes the canonical CSV of a source by its recipe, off the event loop.
-
+// Converts a source to canonical CSV by its recipe, off the event loop.
 import { randomUUID } from 'node:crypto';
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -27,28 +26,28 @@ const pool = new WorkerPool<PrepareTask, PrepareAnswer>({
   threads: 2,
 });
 
-/** What is to be made of what. */
+/** Options of {@link prepareTable}. */
 export interface PrepareOptions {
-  /** The source, and the name that decides its kind. */
+  /** The source, and the name that determines its kind. */
   path: string;
   name: string;
   recipe: TableRecipe;
-  /** Folder for the file that is made. */
+  /** Folder for the table. */
   folder: string;
-  /** Begins the name of the file, which is another one each time. */
+  /** Prefix of the name of its file; the rest is random. */
   label: string;
-  /** Where rejected rows are written down; null: nowhere. An older file there is replaced, or removed when no row is bad. */
+  /** Where rejected rows are written; null: nowhere. An older file there is replaced, or removed when no row is bad. */
   rejects: string | null;
   maxBytes: number;
   rowBytes: number;
   signal?: AbortSignal | undefined;
-  /** How long a module of the publisher's own may neither take nor give rows, milliseconds; 10 minutes when left out. */
+  /** Longest time that a `transform` module may neither read nor yield a row, milliseconds; 10 minutes by default. */
   silenceMs?: number;
 }
 
 const usualSilenceMs = 600_000;
 
-/** A table that was made at `path`; whoever asked for it removes it. */
+/** A table at `path`, which the caller removes. */
 export interface PreparedTable extends Omit<MadeTable, 'kind'> {
   kind: 'table';
   path: string;
@@ -56,7 +55,7 @@ export interface PreparedTable extends Omit<MadeTable, 'kind'> {
   rejects: string | null;
 }
 
-/** What came of it: a table, or a file that holds none and may go as it is. */
+/** The result: a table, or a file that is none and may be published as it is. */
 export type Prepared = PreparedTable | { kind: 'as-is'; why: string };
 
 const limitsOf = ({ maxBytes, rowBytes }: PrepareOptions): Limits => ({
@@ -70,9 +69,9 @@ const limitsOf = ({ maxBytes, rowBytes }: PrepareOptions): Limits => ({
 /**
  * Makes a table in a worker thread, with flat memory. Equal sources and recipes give equal bytes.
  *
- * @throws TableFaultError, TableInputError, TableStepError, TableRowsError for what is wrong with source or recipe;
- * SourceMissingError when the source cannot be read; the signal's reason when it is aborted. Nothing is left behind then
- * but the rejected rows of a TableRowsError.
+ * @throws TableFaultError, TableInputError, TableStepError, TableRowsError for faults of source or recipe;
+ * SourceMissingError when the source cannot be read; the signal's reason when it is aborted. Only the rejected rows of a
+ * TableRowsError are left behind then.
  */
 export const prepareTable = async (options: PrepareOptions): Promise<Prepared> => {
   const { path, name, recipe, folder, label, rejects, signal } = options;
@@ -98,7 +97,7 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
 
 /** Removes what earlier attempts under a label left in a folder, and what is older than a day. */
 export const sweepPrepared = async (folder: string, label: string): Promise<void> => {
-  const names = await readdir(folder).catch(() => []); // not made yet
+  const names = await readdir(folder).catch(() => []); // the folder does not exist yet
   for (const name of names) {
     const path = join(folder, name);
     if (name.startsWith(`${label}.`) || (await isOld(path))) await rm(path, { force: true });
@@ -108,7 +107,7 @@ export const sweepPrepared = async (folder: string, label: string): Promise<void
 const dayMs = 24 * 3600 * 1000;
 
 const isOld = async (path: string): Promise<boolean> => {
-  const facts = await stat(path).catch(() => null); // another process's, removed just now
+  const facts = await stat(path).catch(() => null); // another process has just removed it
   return facts !== null && Date.now() - facts.mtimeMs > dayMs;
 };
 
@@ -124,7 +123,7 @@ const removeBegun = async (into: string): Promise<void> => {
 const moduleOf = ({ steps }: TableRecipe): string | undefined =>
   steps.find(({ transform }) => transform !== undefined)?.transform;
 
-/** The thread itself came to an end: by a module of the publisher's own, or for want of memory. */
+/** The thread itself died: through a `transform` module, or out of memory. */
 const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown => {
   const message = errorMessage(error);
   const module = moduleOf(recipe);

@@ -6,29 +6,29 @@ export interface Row {
   /** Line of the source on which it begins (of a workbook its row, of JSON its number), from 1. */
   line: number;
   cells: string[];
-  /** Cells as they were read, where rejected rows are written down. */
+  /** Cells as they were read, where rejected rows are kept. */
   raw?: string[];
-  /** What is wrong with it as text: quotes that do not fit, a size beyond the limit. */
+  /** A fault of its text: misplaced quotes, a size beyond the limit. */
   fault?: TableFaultError;
 }
 
-/** A table in passing: its columns are known, its rows come in batches. */
+/** A table as a stream: its columns are known, its rows come in batches. */
 export interface Table {
   columns: string[];
   batches: AsyncIterable<Row[]>;
-  /** Closes what is open, also when no batch was ever asked for. Idempotent. */
+  /** Closes what is open, also when no batch was requested. Idempotent. */
   close?(): Promise<unknown>;
 }
 
-/** What is refused for its size. */
+/** Limits of size. */
 export interface Limits {
-  /** Largest table, bytes, also of what an archive unfolds to. */
+  /** Largest table, bytes, also when unpacked from an archive. */
   bytes: number;
   /** Largest row, bytes. */
   rowBytes: number;
   /** Most columns. */
   columns: number;
-  /** Most bytes that one compressed byte may become, once {@link Limits.freeBytes} came out. */
+  /** Most bytes per compressed byte, once {@link Limits.freeBytes} were unpacked. */
   ratio: number;
   freeBytes: number;
 }
@@ -41,9 +41,9 @@ export const shown = (text: string): string => {
   return JSON.stringify(flat.length > 40 ? `${flat.slice(0, 39)}…` : flat);
 };
 
-/** What unfolds beyond all measure. */
+/** A compression bomb. */
 export const bomb = (what: string, limits: Limits): TableInputError =>
-  new TableInputError(`${what} unfolds to more than ${limits.ratio} times its size: it looks like a compression bomb`, {
+  new TableInputError(`${what} expands to more than ${limits.ratio} times its size: it looks like a compression bomb`, {
     hint: 'publish the table itself, not an archive of it',
   });
 
@@ -53,7 +53,7 @@ export const tooLarge = (what: string, limits: Limits): TableInputError =>
     hint: 'split the file, or raise limits.table in the configuration',
   });
 
-/** A compressed file that is cut off or was changed. */
+/** A damaged or truncated file. */
 export const damaged = (what: string, cause: unknown): TableInputError =>
   new TableInputError(`${what} is damaged: ${errorMessage(cause)}`, {
     hint: 'copy or export the file again in full',
@@ -83,7 +83,7 @@ export const noHeader = (line: number): TableFaultError =>
     { hint: 'the first line read must hold the column names; check skipRows and header.row' },
   );
 
-/** A source that is sound, but not one table: it goes as it is where no table was requested. */
+/** A sound source that is not one table: where no table was requested, it is published as it is. */
 export class NotOneTable extends TableInputError {}
 
 /** A step names a column that is not there. */

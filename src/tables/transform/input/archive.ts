@@ -1,4 +1,4 @@
-// Archives (.zip, and the workbooks that are such): their entries, names checked, contents counted against bombs.
+// Archives (.zip, and workbooks, which are zip files): checks the names of entries, guards contents against bombs.
 import { basename } from 'node:path';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { TableInputError } from '../../../model/errors.ts';
@@ -7,7 +7,7 @@ import { type CancelFlag, CancelledError, throwIfCancelled } from '../../worker-
 import { damaged, type Limits, shown } from '../row.ts';
 import { BombGuard, type Bytes } from './bytes.ts';
 
-/** Most entries of an archive; more are no honest table. */
+/** Most entries of an archive; no real table has more. */
 const mostEntries = 10_000;
 
 /** An opened archive. */
@@ -58,7 +58,7 @@ const entriesOf = async (zip: ZipFile, name: string, cancelled: CancelFlag): Pro
     for await (const entry of zip.eachEntry()) {
       throwIfCancelled(cancelled);
       if (entry.fileName.endsWith('/')) continue;
-      // Which of them is meant, programs see differently.
+      // Programs differ in which of them they read.
       if (entries.has(entry.fileName)) {
         throw new TableInputError(`${name} holds several files called ${shown(entry.fileName)}`, {
           hint: 'recreate the archive with each file once',
@@ -72,7 +72,7 @@ const entriesOf = async (zip: ZipFile, name: string, cancelled: CancelFlag): Pro
   return entries;
 };
 
-/** The library refuses names such as `../x` and `/x` by itself. */
+/** The library itself refuses names such as `../x` and `/x`. */
 const badEntry = (name: string, error: Error): Error => {
   if (!/path|characters in fileName/i.test(error.message)) return isOurs(error) ? error : damaged(name, error);
   return new TableInputError(`${name} holds a name that leads out of the archive: ${error.message}`, {

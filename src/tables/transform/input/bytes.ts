@@ -1,4 +1,4 @@
-// The bytes of a source: unfolded from gzip, counted against compression bombs, and decoded from a named encoding.
+// The bytes of a source: unpacked from gzip, guarded against compression bombs, and decoded from a named encoding.
 import { basename } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
@@ -12,7 +12,7 @@ import { bomb, damaged, type Limits, tooLarge } from '../row.ts';
 /** Chunks that can be read more than once. */
 export type Bytes = () => AsyncIterable<Buffer>;
 
-/** Counts what comes out of `folded` bytes; throws before it becomes too much. */
+/** Counts unpacked bytes and refuses compression bombs. */
 export class BombGuard {
   readonly #what: string;
   readonly #limits: Limits;
@@ -23,17 +23,17 @@ export class BombGuard {
     this.#limits = limits;
   }
 
-  /** `folded`: compressed bytes that were taken so far. */
-  count(bytes: number, folded: number): void {
+  /** `compressed`: compressed bytes that were read so far. */
+  count(bytes: number, compressed: number): void {
     this.#out += bytes;
     if (this.#out > this.#limits.bytes) throw tooLarge(this.#what, this.#limits);
-    if (this.#out > this.#limits.freeBytes && this.#out > folded * this.#limits.ratio) {
+    if (this.#out > this.#limits.freeBytes && this.#out > compressed * this.#limits.ratio) {
       throw bomb(this.#what, this.#limits);
     }
   }
 }
 
-/** The bytes of a file, unfolded when its name ends with `.gz`. */
+/** The bytes of a file, unpacked when its name ends with `.gz`. */
 export const fileBytes = (
   path: string,
   name: string,
@@ -50,15 +50,15 @@ async function* gunzipped(
   const what = basename(path);
   const guard = new BombGuard(what, limits);
   const gunzip = createGunzip({ chunkSize: 64 * 1024 });
-  const folded = Readable.from(fileChunks(path, cancelled));
-  folded.on('error', (error) => gunzip.destroy(error));
-  folded.pipe(gunzip);
+  const compressed = Readable.from(fileChunks(path, cancelled));
+  compressed.on('error', (error) => gunzip.destroy(error));
+  compressed.pipe(gunzip);
   try {
     yield* counted(gunzip, guard);
   } catch (error) {
     throw isZlibFault(error) ? damaged(what, error) : error;
   } finally {
-    folded.destroy();
+    compressed.destroy();
     gunzip.destroy();
   }
 }
@@ -70,12 +70,12 @@ async function* counted(gunzip: Transform & { bytesWritten: number }, guard: Bom
   }
 }
 
-/** True for what zlib says of bytes that are not what they should be. */
+/** True for what zlib throws at damaged bytes. */
 const isZlibFault = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^Z_/.test(String(error.code));
 
 /**
- * The text of `bytes` in pieces. `encoding` null: UTF-8, or what a byte order mark says.
+ * The text of `bytes` in pieces. `encoding` null: UTF-8, or what a byte order mark names.
  *
  * @throws TableFaultError (`table-encoding`) with the line of the first byte that cannot be read
  */
@@ -97,7 +97,7 @@ export async function* decoded(bytes: Bytes, encoding: string | null): AsyncGene
 }
 
 /**
- * The bytes of text in UTF-8, without a byte order mark. `encoding` null: UTF-8, or what a byte order mark says.
+ * The bytes of text in UTF-8, without a byte order mark. `encoding` null: UTF-8, or what a byte order mark names.
  *
  * @throws TableFaultError (`table-encoding`) with the line of the first byte that cannot be read
  */

@@ -1,4 +1,4 @@
-// Rows of delimited text, faulty ones included, each with its line.
+// Opens delimited text as a table; rows carry their line and their fault.
 import { TableFaultError } from '../../../model/errors.ts';
 import { CellScanner } from '../../scan/cell-scanner.ts';
 import { cellsReader } from '../../scan/cell-text.ts';
@@ -10,7 +10,7 @@ import { LineSkipper } from '../../scan/open-table.ts';
 import { type Limits, noHeader, type Row, shown, type Table } from '../row.ts';
 import { type Bytes, utf8Bytes } from './bytes.ts';
 
-/** How a source is read; what is null is found out or not there. */
+/** How a source is read; null: not given. */
 export interface ReadingOptions {
   encoding: string | null;
   delimiter: Delimiter | null;
@@ -20,8 +20,8 @@ export interface ReadingOptions {
 }
 
 /**
- * Opens delimited text; `said` gets a line about how it is read. Throws a TableFaultError where the file does not decide
- * how, and where unannounced titles are above the header.
+ * Opens delimited text; `said` receives a line about how it is read. Throws a TableFaultError when the file is ambiguous,
+ * or has titles above the header that no step skips.
  */
 export const openDelimited = async (
   bytes: Bytes,
@@ -56,7 +56,7 @@ export const openDelimited = async (
   }
 };
 
-/** Goes on with an iteration whose first batch was taken. */
+/** Continues an iteration whose first batch was taken. */
 export async function* resumed(first: Row[], rest: AsyncGenerator<Row[]>): AsyncGenerator<Row[]> {
   if (first.length > 0) yield first;
   yield* rest;

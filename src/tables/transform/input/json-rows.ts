@@ -10,7 +10,7 @@ interface Item {
   text: string;
 }
 
-/** Opens JSON; the columns are all keys of all objects, in the order in which they first stand. It is read twice. */
+/** Opens JSON, which is read twice; the columns are all keys of all objects, in the order of first appearance. */
 export const openJson = async (bytes: Bytes, format: 'array' | 'lines', limits: Limits): Promise<Table> => {
   const items = (): AsyncGenerator<Item> =>
     format === 'lines' ? lineItems(decoded(bytes, null), limits) : arrayItems(decoded(bytes, null), limits);
@@ -78,7 +78,7 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
     });
   }
   if (!isObject(value) || value instanceof Digits) {
-    const Fault = row === 1 ? NotOneTable : TableInputError; // of a list of something else every row is none
+    const Fault = row === 1 ? NotOneTable : TableInputError; // a list of anything else has no rows at all
     throw new Fault(`row ${row} is not an object`, {
       line: row,
       hint: 'each row must be an object such as {"id": 1, "name": "Parks"}',
@@ -114,7 +114,7 @@ async function* lineItems(source: AsyncIterable<string>, limits: Limits): AsyncG
   if (rest.trim() !== '') yield { row: row + 1, text: rest };
 }
 
-/** Cuts the elements out of an array by brackets and quotes; whether they are sound JSON is JSON.parse's to say. */
+/** Cuts an array into its elements by brackets and quotes; JSON.parse validates them later. */
 class ArrayCutter {
   readonly #limits: Limits;
   #depth = 0;

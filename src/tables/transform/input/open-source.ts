@@ -24,20 +24,20 @@ interface Opened {
 /** What a source is opened with. */
 interface OpenOptions {
   path: string;
-  /** Name that decides its kind. */
+  /** Name that determines its kind. */
   name: string;
   recipe: Pick<TableRecipe, 'asked' | 'sheet' | 'member' | 'steps' | 'mend'>;
   limits: Limits;
   cancelled: CancelFlag;
-  /** Gets a line about what is read, and how. */
+  /** Receives a line about what is read, and how. */
   said: (line: string) => void;
-  /** Begins the names of files that are made for a moment; whoever asked removes them. */
+  /** Prefix of the names of temporary files, which the caller removes. */
   into: string;
-  /** Gets a line about each mend. */
+  /** Receives a line about each fix. */
   onMended: (mends: string[]) => void;
 }
 
-/** Opens a source; throws a {@link NotOneTable} when it is sound, but holds none, or several. */
+/** Opens a source; throws a {@link NotOneTable} when it is sound but holds no table, or several. */
 export const openSource = async (options: OpenOptions): Promise<Opened> => {
   const { path, name, recipe } = options;
   if (/\.xls[xm]$/i.test(name)) return openedArchive(options, (archive) => workbookOf(archive, options));
@@ -74,7 +74,7 @@ const workbookOf = async (archive: Archive, { recipe, limits, said }: OpenOption
   return withHeader(await openWorkbook(archive, recipe.sheet, { skip, limits, said }), header, { limits, said });
 };
 
-/** Endings of files that are taken for tables; a text or JSON file beside a CSV only describes it. */
+/** Extensions of tables, the first match counts: a text or JSON file beside a CSV only describes it. */
 const tableMembers = [/\.(?:csv|tsv)$/i, /\.(?:ndjson|jsonl)$/i, /\.(?:json|txt|tab)$/i];
 
 const tablesIn = (names: string[]): string[] => {
@@ -142,10 +142,10 @@ const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table
   return withHeader(await openDelimited(source, reading, said), header, { limits, said });
 };
 
-/** Where a mended text lies while a table is made of it. */
+/** Path of a fixed text while a table is made of it. */
 export const mendedPath = (into: string): string => `${into}.mended`;
 
-/** The text without the faults that evidence decides, and how that is read; null where there is nothing to mend. */
+/** The text after safe fixes, and how to read it; null when there is nothing to fix. */
 const mendedText = async (
   bytes: Bytes,
   { encoding, delimiter, skip }: ReadingOptions,

@@ -10,7 +10,7 @@ import { attributes, readXml, type XmlEvents } from './xml.ts';
 export interface SheetContent {
   /** Name of the sheet. */
   sheet: string;
-  /** Texts that cells point at. */
+  /** Texts that cells refer to by index. */
   shared: string[];
   /** What the cells of each style show, see {@link dateStyles}. */
   styles: (Shows | null)[];
@@ -90,7 +90,7 @@ class SheetReader {
 
   #beginValue(): void {
     this.#inValue = true;
-    this.#formula = false; // it has a result, were it an empty text
+    this.#formula = false; // it has a result, if only an empty text
   }
 
   #beginCell({ r, t, s }: Record<string, string | undefined>): void {
@@ -113,7 +113,7 @@ class SheetReader {
     cells[this.#column] = cell;
   }
 
-  /** Some programs write cells of this kind without any number, for no text. */
+  /** Some programs write cells of this kind without an index where there is no text. */
   #noText(index: string): string {
     if (index === '') return '';
     const { line } = this.#row;
@@ -165,7 +165,7 @@ export const unescaped = (text: string): string =>
     ? text.replaceAll(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
     : text;
 
-/** What a number stands for. */
+/** How a style shows a number. */
 type Shows = 'date' | 'datetime' | 'time' | 'duration';
 
 /** Numbers of the built-in formats that show dates (ECMA-376 part 1, 18.8.30). */
@@ -201,8 +201,8 @@ const shownBy = (format: string): Shows | null => {
 const dayMs = 86_400_000;
 
 /**
- * A serial number as ISO 8601, a duration in hours, minutes and seconds; null where it stands for no date. Day 60 is 29 February 1900, which never was: the
- * programs keep that error, so days before it are shifted.
+ * A serial number as ISO 8601, a duration in hours, minutes and seconds; null where it stands for no date. Day 60 is
+ * 29 February 1900, which never existed; spreadsheets keep that error, so days before it are shifted.
  */
 const dateOfSerial = (serial: number, shows: Shows, since1904: boolean): string | null => {
   if (shows === 'duration') return durationOf(serial);

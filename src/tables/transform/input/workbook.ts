@@ -66,7 +66,7 @@ export const openWorkbook = async (
   return { columns, batches, close: () => rows.return(undefined) };
 };
 
-/** How many columns before the first one with a value hold nothing in any row below `skip`. */
+/** How many leading columns are empty in every row below `skip`. */
 const emptyColumns = async (batches: AsyncGenerator<Row[]>, skip: number): Promise<number> => {
   let count = Number.POSITIVE_INFINITY;
   for await (const batch of batches) {
@@ -79,7 +79,7 @@ const emptyColumns = async (batches: AsyncGenerator<Row[]>, skip: number): Promi
   return Number.isFinite(count) ? count : 0;
 };
 
-/** The sheets that can be meant where none is named: of several seen ones those with a value. */
+/** The candidates where no sheet is named: of several visible ones those with a value. */
 const filledSheets = async (archive: Archive, sheets: Sheet[], limits: Limits): Promise<Sheet[]> => {
   const seen = sheets.filter(({ hidden }) => !hidden);
   if (seen.length < 2) return sheets;
@@ -101,7 +101,7 @@ const hasValues = async (archive: Archive, { path }: Sheet, limits: Limits): Pro
   return isFilled;
 };
 
-/** A workbook has no cells at the end of a row where nothing stands: as many are added, or taken away, as the header has. */
+/** Pads or cuts rows to the width of the header, because workbooks omit empty cells at the end of a row. */
 async function* fitted(
   batches: AsyncIterable<Row[]>,
   { width, indent }: { width: number; indent: number },
@@ -173,7 +173,7 @@ const refuseMore = (archive: Archive, count: number): void => {
   });
 };
 
-/** Texts that cells point at; those of phonetic hints are left out. */
+/** Texts that cells refer to by index, without phonetic hints. */
 const sharedTexts = async (archive: Archive, limits: Limits): Promise<string[]> => {
   const entry = archive.entries.get('xl/sharedStrings.xml');
   const texts: string[] = [];
@@ -225,7 +225,7 @@ const stylesOf = async (archive: Archive): Promise<SheetContent['styles']> => {
   return dateStyles(cells, formats);
 };
 
-/** Most bytes of a part that only describes the workbook. */
+/** Limits for parts that only describe the workbook. */
 const describing: Limits = {
   bytes: Number.MAX_SAFE_INTEGER,
   rowBytes: 16 * 1024 * 1024,

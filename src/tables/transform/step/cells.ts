@@ -35,7 +35,7 @@ export const dropStep = (columns: string[], names: string[]): RowStep => {
   };
 };
 
-/** Gives columns new names; names may change places. */
+/** Renames columns; two may swap names. */
 export const renameStep = (columns: string[], renames: Record<string, string>): RowStep => ({
   columns: renamed('rename', columns, renames),
   apply: () => true,
@@ -47,7 +47,7 @@ const renamed = (step: string, columns: string[], renames: Record<string, string
   return columns.map((name) => (Object.hasOwn(renames, name) ? (renames[name] ?? name) : name));
 };
 
-/** The header as the step `header` makes it, with a line about it; null when it says nothing. */
+/** The header as the step `header` makes it, with a line about it; null when nothing changes. */
 export const headerOf = (
   columns: string[],
   { trim = false, names, rename = {} }: NonNullable<Step['header']>,
@@ -62,7 +62,7 @@ export const headerOf = (
   return { columns: after, said: after.join('\0') === before ? null : `header: ${after.map(shown).join(', ')}` };
 };
 
-/** Writes cells in one notation; a cell that does not fit makes its row a bad one. */
+/** Converts cells to one notation; a cell that cannot be converted makes its row a bad row. */
 export const castStep = (columns: string[], casts: NonNullable<Step['cast']>, { bad }: StepTools): RowStep => {
   const compiled = Object.entries(casts).map(([name, cast]) => ({
     at: placeOf('cast', columns, name),
@@ -163,7 +163,7 @@ export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>): Ro
   return cellStep(columns, places, filled, (changed) => `fill: ${plural(changed, 'cell')} filled`);
 };
 
-/** Columns with the same value in every row; one that is there already is overwritten. */
+/** Columns with the same value in every row; an existing one is overwritten. */
 export const constantStep = (columns: string[], constants: NonNullable<Step['constant']>): RowStep => {
   const { names, places } = withColumns(columns, Object.keys(constants));
   const values = Object.values(constants).map(String);
@@ -177,7 +177,7 @@ export const constantStep = (columns: string[], constants: NonNullable<Step['con
   };
 };
 
-/** Columns computed from others; each sees those before it. A row without a value is a bad one. */
+/** Columns computed from others; each sees those before it. A row without a value is a bad row. */
 export const computedStep = (columns: string[], computed: Record<string, string>, { bad }: StepTools): RowStep => {
   const wanted = Object.keys(computed);
   const { names, places } = withColumns(columns, wanted);
@@ -205,7 +205,7 @@ export const computedStep = (columns: string[], computed: Record<string, string>
   };
 };
 
-/** The columns with the named ones, new ones behind the others, and the places of the named ones. */
+/** The columns with new ones appended, and the places of the wanted ones. */
 const withColumns = (columns: string[], wanted: string[]): { names: string[]; places: number[] } => {
   const names = [...columns];
   const places = wanted.map((name) => (names.includes(name) ? placeOf('computed', names, name) : names.push(name) - 1));

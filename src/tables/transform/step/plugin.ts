@@ -1,4 +1,4 @@
-// The step `transform`: a module of the publisher's own, an async generator over rows.
+// The step `transform`: a module that the publisher provides, an async generator over rows.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -19,10 +19,10 @@ type Transform = (rows: AsyncIterable<NamedRow>, context: { columns: string[] })
 const batchRows = 500;
 
 /**
- * Leads rows through a module. Its columns are the keys of the first row it gives; where it gives none, the table keeps
- * the columns it had.
+ * Runs rows through a module. Its columns are the keys of the first row that it yields; when it yields none, the table
+ * keeps its columns.
  *
- * @throws TableStepError when the module cannot be loaded, exports no such function, fails, or gives rows that are none
+ * @throws TableStepError when the module cannot be loaded, exports no such function, fails, or yields anything but rows
  */
 export const pluginStage = async (
   table: Table,
@@ -92,20 +92,20 @@ const load = async (path: string): Promise<Transform> => {
   const name = basename(path);
   let loaded: Record<string, unknown>;
   try {
-    // The threads live on, and a module is loaded once: another content must have another address.
+    // Threads are reused and load an address once, so changed content needs another address.
     const version = createHash('sha256').update(readFileSync(path)).digest('hex');
     loaded = (await import(`${pathToFileURL(path).href}?v=${version}`)) as Record<string, unknown>; // a module's exports
   } catch (error) {
     throw failed(name, error);
   }
   const found = loaded.transform ?? loaded.default;
-  if (typeof found === 'function') return found as Transform; // what it gives is checked row by row
+  if (typeof found === 'function') return found as Transform; // its rows are checked one by one
   throw new TableStepError(`transform ${name}: the module does not export a function`, {
     hint: 'export async function* transform(rows) { for await (const row of rows) yield row; }',
   });
 };
 
-/** The iterator of what a module gives. */
+/** Calls a module's function and returns the iterator of its rows. */
 const begun = (call: () => unknown, name: string): AsyncIterator<unknown> => {
   let given: unknown;
   try {

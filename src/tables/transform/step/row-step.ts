@@ -1,26 +1,26 @@
-// A step of the recipe once its columns are known.
+// The contract of a step that works row by row, and what such steps share.
 import type { BadRows, Violation } from '../bad-rows.ts';
 import { ambiguousColumn, noColumn, type Row } from '../row.ts';
 
-/** A step that looks at one row at a time. */
+/** A step of the recipe, compiled for the columns before it, that works on one row at a time. */
 export interface RowStep {
-  /** Columns behind it. */
+  /** Columns after it. */
   columns: string[];
-  /** Changes the row in place; false: the row is gone. */
+  /** Changes the row in place; false drops it. */
   apply(row: Row): boolean;
   /** What it did, for the job log. */
   summary(): string;
   close?(): void;
 }
 
-/** What steps are made with. */
+/** What steps need beside their columns. */
 export interface StepTools {
   bad: BadRows;
-  /** A path of its own for a file beside the table that is made. */
+  /** A unique path for a temporary file beside the table. */
   scratch(name: string): string;
-  /** Longest time for a batch of rows, milliseconds, where it is another than the usual one. */
+  /** Longest time for a batch of rows, milliseconds, when it is not the default. */
   batchMs?: number;
-  /** Told of each row that a module takes or gives: it is not stuck. */
+  /** Called for each row that a module reads or yields: it is not stuck. */
   alive?(): void;
 }
 

@@ -13,7 +13,7 @@ import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
 /** Keys that are held in memory, at some 100 bytes each. */
 const heldInMemory = 200_000;
 
-/** Characters of a key that stands for itself; longer ones are hashed. */
+/** Longest key that is stored as it is; longer ones are hashed. */
 const plainLength = 40;
 
 /** Equal for equal parts. Of a hash 128 bits: among a thousand million keys the chance of two alike is below 1 in 10^20. */
@@ -36,7 +36,7 @@ export class SeenKeys {
   #held = new Set<string>();
   #disk: { database: DatabaseSync; insert: StatementSync } | null = null;
 
-  /** `path`: file to be used when the keys become many; must not exist. */
+  /** `path`: file for more keys than fit in memory; must not exist. */
   constructor(path: string, inMemory = heldInMemory) {
     this.#path = path;
     this.#inMemory = inMemory;
@@ -78,7 +78,7 @@ export interface Stage extends Omit<Table, 'close'> {
 
 const batchRows = 1000;
 
-/** Sorts by columns; rows that are equal in them stay in their order, cells that are no numbers come behind those that are. */
+/** Sorts by columns; the sort is stable, and in a column of numbers other cells come last. */
 export const sortStage = (table: Table, wanted: NonNullable<Step['sort']>, { scratch }: StepTools): Stage => {
   const keys = wanted.map((key) => {
     const { column, as = 'text', order = 'up' } = typeof key === 'string' ? { column: key } : key;
@@ -146,7 +146,7 @@ export const filterStep = (columns: string[], text: string, { bad }: StepTools):
   };
 };
 
-/** Keeps the rows with one value of a column; rows with a value that no resource has are bad ones. */
+/** Keeps the rows with one value in a column; rows with a value of no resource are bad rows. */
 export const splitStep = (columns: string[], split: NonNullable<Step['split']>, { bad }: StepTools): RowStep => {
   const { by, values, only } = split;
   if (only === undefined) {
@@ -171,7 +171,7 @@ export const splitStep = (columns: string[], split: NonNullable<Step['split']>, 
   };
 };
 
-/** Keeps the first row of those that agree in the named columns. */
+/** Keeps the first of the rows that agree in the named columns. */
 export const dedupeStep = (columns: string[], names: string[], { scratch }: StepTools): RowStep => {
   const places = names.map((name) => placeOf('dedupe', columns, name));
   const seen = new SeenKeys(scratch('dedupe'));

@@ -1,4 +1,4 @@
-// Holds every cell of a table against a Table Schema.
+// Checks every cell of a table against a Table Schema.
 import { TableStepError } from '../../../model/errors.ts';
 import { type CastCell, compileCast } from '../../../model/recipe/cast.ts';
 import { type FieldSchema, notationOf, type TableSchema } from '../../../model/recipe/table-schema.ts';
@@ -11,7 +11,7 @@ import { SeenKeys } from './rows.ts';
 /** A check of one column: what is wrong with a cell, or null. */
 type CellCheck = (cell: string) => string | null;
 
-/** The step that takes rows out which violate a schema. The cells stay as they are. */
+/** The step that rejects rows that violate a schema. Cells stay as they are. */
 export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratch }: StepTools): RowStep => {
   const missing = new Set(schema.missingValues ?? ['']);
   const absent = schema.fields.filter(({ name }) => !columns.includes(name));
@@ -63,7 +63,7 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
 const faultOf = ({ check, seen }: { check: CellCheck; seen: SeenKeys | null }, cell: string): string | null =>
   check(cell) ?? (seen?.add([cell]) === false ? 'is not unique' : null);
 
-/** What the schema leaves open, and what of it is not looked at. */
+/** Columns without a field, and parts of the schema that are not checked. */
 const uncheckedParts = (columns: string[], schema: TableSchema): string[] => {
   const extra = columns.filter((column) => schema.fields.every(({ name }) => name !== column));
   return [
