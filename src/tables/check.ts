@@ -85,14 +85,14 @@ const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<Che
 export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> =>
   inspect({ path, rowBytes: options.rowBytes ?? defaultRowBytes }, options);
 
-const inspect = async (task: CheckTask, options: CheckOptions): Promise<Inspection> => {
-  if (options.delimiter !== undefined) task.delimiter = knownDelimiter(options.delimiter);
-  if (options.encoding !== undefined) task.encoding = options.encoding;
-  if (options.skipRows !== undefined) task.skipRows = options.skipRows;
-  const { path } = task;
-  const answer = await answerOf(task, options.signal);
+const inspect = async (
+  task: Pick<CheckTask, 'path' | 'rowBytes' | 'content'>,
+  { delimiter, encoding, skipRows, signal }: CheckOptions,
+): Promise<Inspection> => {
+  const known = delimiter === undefined ? undefined : knownDelimiter(delimiter);
+  const answer = await answerOf({ ...task, delimiter: known, encoding, skipRows }, signal);
   if (answer.kind === 'inspected') return answer.inspection;
-  throw missingSource(path, answer);
+  throw missingSource(task.path, answer);
 };
 
 /**
@@ -146,8 +146,8 @@ export const fixTable = async (path: string, target: string, options: FixTableOp
   const unfixable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
   if (unfixable !== null) throw unfixable;
   const { rowBytes = defaultRowBytes, separator = inspection.delimiter, encoding, skipRows } = options;
-  const reading = { ...(encoding === undefined ? {} : { encoding }), ...(skipRows === undefined ? {} : { skipRows }) };
-  const answer = await fixPool.run({ path, target, rowBytes, separator, inspection, ...reading }, options.signal);
+  const task = { path, target, rowBytes, separator, inspection, encoding, skipRows };
+  const answer = await fixPool.run(task, options.signal);
   if (answer.kind === 'mended') return answer.report;
   if (answer.kind === 'unwritable') {
     throw new SourceMissingError(`${target}: the fixed file cannot be written: ${answer.message}`, {

@@ -18,8 +18,8 @@ export interface FixTask {
   rowBytes: number;
   separator: Delimiter;
   /** Given by the user; see `openTable`. */
-  encoding?: string;
-  skipRows?: number;
+  encoding?: string | undefined;
+  skipRows?: number | undefined;
   /** Of the file at `path`; each of its faults has a mend. */
   inspection: Inspection;
 }

@@ -6,6 +6,7 @@ import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { cellText, escapedText } from '../scan/cell-text.ts';
 import type { TableDialect } from '../scan/dialect.ts';
+import { cellEnd } from '../scan/faults.ts';
 
 /** A row that was changed or left out; of a long one each cell that was changed. */
 interface FixedPlace {
@@ -152,10 +153,9 @@ export class RowFixer {
 
   /** Offset behind the last byte of a cell, its quote and the spaces behind that included. */
   #cellEnd(cell: number): number {
-    const { bytes, ends, marks } = this.#scanner;
-    const mark = marks[cell] ?? 0;
-    let end = (ends[cell] ?? 0) + ((mark & has.quotes) === 0 ? 0 : 1);
-    if ((mark & has.quoteSpaces) !== 0) while (bytes[end] === 0x20) end += 1;
+    const { bytes, marks } = this.#scanner;
+    let end = cellEnd(this.#scanner, cell);
+    if (((marks[cell] ?? 0) & has.quoteSpaces) !== 0) while (bytes[end] === 0x20) end += 1;
     return end;
   }
 

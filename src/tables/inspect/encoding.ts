@@ -1,7 +1,7 @@
 // Collects evidence of the encoding of a table, and reports text that is not UTF-8.
 import { isAscii, isUtf8 } from 'node:buffer';
 import { encodingTitle, lengthOf, unfinished } from '../scan/encodings.ts';
-import { notUtf8 } from '../scan/faults.ts';
+import { notUtf8, saveAsUtf8, wideEncoding } from '../scan/faults.ts';
 import { isPlainly, type Reading, readingsOf } from './encoding-evidence.ts';
 import { type Candidate, detailsOf, type Findings } from './finding.ts';
 
@@ -183,7 +183,7 @@ interface EncodingFacts extends EncodingVerdict {
   bom: boolean;
 }
 
-const wideHint = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma delimited)") and publish it again';
+const decodedMend = (encoding: string): string => `the file is read as ${encoding} and written as UTF-8`;
 
 const unknownHint = ({ candidates }: EncodingVerdict): string => {
   const [first] = candidates;
@@ -206,7 +206,7 @@ const evidenceOf = (verdict: EncodingVerdict): { hint: string; mend: string | nu
   if (encoding === 'unknown') return { hint: unknownHint(verdict), mend: null, candidates };
   return {
     hint: `judging by its words, the file is ${encoding}; save it as UTF-8, or run \`sluice check --fix\``,
-    mend: `the file is read as ${encoding} and written as UTF-8`,
+    mend: decodedMend(encoding),
   };
 };
 
@@ -225,9 +225,7 @@ export const encodingFinding = (findings: Findings, facts: EncodingFacts): void 
     findings.add('bom', { line: 1, offset: 0, message, mend: 'the byte order mark is removed' });
   }
   if (encoding === 'UTF-16LE' || encoding === 'UTF-16BE') {
-    const message = `the file is ${encoding} ("Unicode Text" in Excel), not UTF-8`;
-    const mend = `the file is read as ${encoding} and written as UTF-8`;
-    findings.add('wide-encoding', { code: 'table-encoding', line: 1, message, hint: wideHint, mend });
+    findings.add('wide-encoding', { ...detailsOf(wideEncoding(encoding)), mend: decodedMend(encoding) });
   }
   if (/^(?:ISO-2022|HZ)/.test(encoding)) shiftedEncoding(findings, encoding);
   if (count === 0) return;
@@ -247,8 +245,8 @@ const shiftedEncoding = (findings: Findings, encoding: string): void => {
     code: 'table-encoding',
     line: 1,
     message: `the file is ${encoding}, not UTF-8`,
-    hint: isReadable ? wideHint : 'save the file again as UTF-8 in the program that created it',
-    mend: isReadable ? `the file is read as ${encoding} and written as UTF-8` : null,
+    hint: isReadable ? saveAsUtf8 : 'save the file again as UTF-8 in the program that created it',
+    mend: isReadable ? decodedMend(encoding) : null,
   });
 };
 
@@ -259,6 +257,6 @@ export const reportEncoding = (findings: Findings, encoding: string): void => {
     line: 1,
     message: `the file is read as ${encoding}, as specified; portals read UTF-8`,
     hint: 'check that its letters are right, then let `sluice check --fix` write it as UTF-8',
-    mend: `the file is read as ${encoding} and written as UTF-8`,
+    mend: decodedMend(encoding),
   });
 };

@@ -129,18 +129,13 @@ export const detailsOf = (fault: TableFaultError): FindingDetails => ({
 export class Findings {
   readonly #byKind = new Map<FindingKind, Finding>();
 
-  /** True when one more place of this kind would be kept; otherwise {@link tally} is enough. */
-  wants(kind: FindingKind): boolean {
-    return (this.#byKind.get(kind)?.places.length ?? 0) < mostPlaces;
-  }
-
   /**
    * Counts one more of a kind of which enough places are known and returns true; false when it should be added with its
    * place. `mendable` false removes the mend of its kind.
    */
   tally(kind: FindingKind, mendable: boolean): boolean {
     const finding = this.#byKind.get(kind);
-    if (finding === undefined || this.wants(kind)) return false;
+    if (finding === undefined || finding.places.length < mostPlaces) return false;
     finding.count += 1;
     if (!mendable) finding.mend = null;
     return true;

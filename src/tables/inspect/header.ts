@@ -1,11 +1,10 @@
 // The header row: every column needs a name, and portals must be able to tell the names apart.
 import { longestColumnName, portalColumnName } from '../../dataset-api/names.ts';
 import type { TableFaultError } from '../../model/errors.ts';
-import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { cellText, contextAt } from '../scan/cell-text.ts';
 import { delimiterName, type TableDialect } from '../scan/dialect.ts';
-import { duplicateHeaderCell, emptyHeaderCell, unusableHeaderCell } from '../scan/faults.ts';
+import { cellEnd, duplicateHeaderCell, emptyHeaderCell, unusableHeaderCell } from '../scan/faults.ts';
 import type { ColumnFacts } from './columns.ts';
 import { detailsOf, type FindingDetails, type Findings } from './finding.ts';
 
@@ -214,16 +213,15 @@ export interface ScannedHeader {
 
 /** Reads a row of the scanner as the header. */
 export const scannedHeader = (scanner: CellScanner, row: number, dialect: TableDialect): ScannedHeader => {
-  const { base, bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
+  const { base, bytes, starts, rowCells, rowLines, rowStarts } = scanner;
   const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
   const cells = Array.from({ length: end - first }, (_, at) => first + at);
   const start = rowStarts[row] ?? 0;
-  const quote = ((marks[end - 1] ?? 0) & has.quotes) === 0 ? 0 : 1;
   return {
     cells: cells.map((cell) => cellText(scanner, cell, dialect)),
     line: rowLines[row] ?? 1,
     offsets: cells.map((cell) => base + (starts[cell] ?? 0)),
     contexts: cells.length > mostColumns ? [] : cells.map((cell) => contextAt(bytes, starts[cell] ?? 0, scanner.end)),
-    raw: Buffer.from(bytes.subarray(start, Math.max(start, (ends[end - 1] ?? start) + quote))),
+    raw: Buffer.from(bytes.subarray(start, Math.max(start, cellEnd(scanner, end - 1)))),
   };
 };

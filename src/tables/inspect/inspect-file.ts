@@ -14,11 +14,11 @@ export interface CheckTask {
   path: string;
   /** The bytes of the file where it has been read already; never empty. */
   content?: Buffer;
-  delimiter?: Delimiter;
+  delimiter?: Delimiter | undefined;
   /** Given by the user; see `openTable`. */
-  encoding?: string;
+  encoding?: string | undefined;
   /** Given by the user; see `openTable`. */
-  skipRows?: number;
+  skipRows?: number | undefined;
   rowBytes: number;
 }
 

@@ -19,7 +19,10 @@ export interface RowSettings {
 /** How many rows below the last full one may be notes. */
 const mostNotes = 20;
 
-const leftOut = 'the notes below the last row are left out';
+const note = {
+  hint: 'remove it, or publish it as description of the resource',
+  mend: 'the notes below the last row are left out',
+};
 
 /** Collects ragged rows. */
 export class RaggedRows {
@@ -76,8 +79,7 @@ export class RaggedRows {
     this.footerLine = this.#notes[0]?.line ?? null;
     for (const details of this.#notes) {
       const message = 'a note follows the last row of the table';
-      const hint = 'remove it, or publish it as description of the resource';
-      this.#findings.add('footer', { ...details, message, hint, mend: leftOut });
+      this.#findings.add('footer', { ...details, message, ...note });
     }
     const long = this.#findings.of('row-long');
     if (long !== undefined && this.#long === rows && rows > 1) {
@@ -202,15 +204,11 @@ export class PaddedNotes {
     if (!isSure && (this.#isUsual || !(this.#isApart || this.#areLong))) return;
     if (isSure) this.footerLine = this.#notes[0]?.line ?? null;
     const details = isSure
-      ? {
-          message: 'a note stands below the last row of the table',
-          hint: 'remove it, or publish it as description of the resource',
-          mend: 'the notes below the last row are left out',
-        }
+      ? { message: 'a note stands below the last row of the table', ...note }
       : {
           message: 'the last row has only one cell: it may be a note below the table, or a row without values',
           hint: 'remove it if it is a note; otherwise fill in its other cells',
         };
-    for (const note of this.#notes) findings.add('footer', { ...note, code: 'table-ragged', ...details });
+    for (const place of this.#notes) findings.add('footer', { ...place, code: 'table-ragged', ...details });
   }
 }

@@ -2,7 +2,7 @@
 import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
-import { cellOffset, faultOfCell, oversizeFault, placeInRow } from '../scan/faults.ts';
+import { cellEnd, cellOffset, faultOfCell, hex, oversizeFault, placeInRow } from '../scan/faults.ts';
 import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import type { ColumnKinds } from './columns.ts';
 import { detailsOf, type FindingDetails, type FindingKind, type Findings } from './finding.ts';
@@ -207,10 +207,9 @@ export class RowInspector {
     while (at < end && !(kind === 'nul' ? bytes[at] === 0 : isControl(bytes[at] ?? 0))) at += 1;
     const place = placeInRow(this.#scanner, row, cell, at);
     if (kind === 'control') {
-      const hex = (bytes[at] ?? 0).toString(16).toUpperCase().padStart(2, '0');
       this.#add(kind, at, {
         ...place,
-        message: `a control character (0x${hex}) is in the cell`,
+        message: `a control character (${hex(bytes[at] ?? 0)}) is in the cell`,
         mend: 'control characters are removed',
       });
       return;
@@ -251,11 +250,10 @@ export class RowInspector {
   }
 
   #maybeHeader(row: number): void {
-    const { bytes, ends, marks, rowCells, rowStarts, rowLines } = this.#scanner;
+    const { bytes, rowCells, rowStarts, rowLines } = this.#scanner;
     const { header } = this.#settings;
     const start = rowStarts[row] ?? 0;
-    const last = (rowCells[row + 1] ?? 0) - 1;
-    const end = (ends[last] ?? 0) + (((marks[last] ?? 0) & has.quotes) === 0 ? 0 : 1);
+    const end = cellEnd(this.#scanner, (rowCells[row + 1] ?? 0) - 1);
     if (end - start !== header.length || bytes.compare(header, 0, header.length, start, end) !== 0) return;
     if (this.#findings.tally('repeated-header', true)) return;
     const details = {

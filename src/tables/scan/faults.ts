@@ -4,9 +4,11 @@ import { has, quoteFaults } from './byte-class.ts';
 import type { CellPosition, CellScanner } from './cell-scanner.ts';
 import { delimiterName, type LayoutCandidate } from './dialect.ts';
 
-const saveAsUtf8 = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma delimited)") and publish it again';
+/** The hint for files in most other encodings. */
+export const saveAsUtf8 = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma delimited)") and publish it again';
 
-const hex = (byte: number): string => `0x${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+/** A byte as `0x1F`. */
+export const hex = (byte: number): string => `0x${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 
 /** What a byte would be in the most common encoding besides UTF-8. */
 const inWindows1252 = (byte: number): string =>
@@ -235,6 +237,10 @@ export const placeInRow = (scanner: CellScanner, row: number, cell: number, at: 
 /** Offset of the first byte of a cell, its quote included. */
 export const cellOffset = (scanner: CellScanner, cell: number): number =>
   (scanner.starts[cell] ?? 0) - (((scanner.marks[cell] ?? 0) & has.quotes) !== 0 ? 1 : 0);
+
+/** Offset after the last byte of a cell, its quote included. */
+export const cellEnd = (scanner: CellScanner, cell: number): number =>
+  (scanner.ends[cell] ?? 0) + (((scanner.marks[cell] ?? 0) & has.quotes) !== 0 ? 1 : 0);
 
 /** The fault of a row that is larger than the limit; also of the one that is not complete yet, `scanner.rows`. */
 export const oversizeFault = (scanner: CellScanner, row: number, rowBytes: number): TableFaultError => {

@@ -155,9 +155,9 @@ const mendedText = async (
   const [path, target] = [isPacked ? `${into}.raw` : file, mendedPath(into)];
   if (isPacked) await writeFile(path, bytes());
   const given = {
-    ...(encoding === null || encoding === 'utf-8' ? {} : { encoding }),
-    ...(delimiter === null ? {} : { delimiter }),
-    ...(skip === null ? {} : { skipRows: skip }),
+    encoding: encoding === 'utf-8' ? undefined : (encoding ?? undefined),
+    delimiter: delimiter ?? undefined,
+    skipRows: skip ?? undefined,
   };
   const mended = fixSafely({ path, rowBytes: limits.rowBytes, cancelled, ...given }, target);
   if (isPacked) await rm(path);
