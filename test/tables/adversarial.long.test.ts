@@ -77,8 +77,8 @@ const attacks: [string, Parameters<typeof stream>[0], { code: string; line: numb
   ],
 ];
 
-describe('a table that was made to do harm', () => {
-  it.each(attacks)('is told to be faulty in bounded memory: %s', (_, content, place) => {
+describe('a malicious table', () => {
+  it.each(attacks)('is reported as faulty in bounded memory: %s', (_, content, place) => {
     const { verdict, findings, held } = inspect(stream(content));
     expect(verdict).not.toBe('sound');
     const { code, line, column } = place;
@@ -88,7 +88,7 @@ describe('a table that was made to do harm', () => {
     expect(held).toBeLessThan(64 * megabyte);
   });
 
-  it('is told to be faulty in bounded memory: 100,000 columns', () => {
+  it('is reported as faulty in bounded memory: 100,000 columns', () => {
     const header = Array.from({ length: 100_000 }, (_, at) => `c${at}`).join(',');
     const row = `${'1,'.repeat(99_999)}1\n`;
     const { verdict, findings, held } = inspect([

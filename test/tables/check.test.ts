@@ -31,7 +31,7 @@ describe('a sound table is reported', () => {
     expect(await checkTable(fileOf('a,b'))).toMatchObject({ rows: 0, columns: ['a', 'b'] });
   });
 
-  it('by a delimiter that is given instead of the one that would be found', async () => {
+  it('by a given delimiter instead of the detected one', async () => {
     expect(await checkTable(fileOf('a;b,c\n1;2,3\n'), { delimiter: ',' })).toMatchObject({ columns: ['a;b', 'c'] });
   });
 

@@ -50,7 +50,7 @@ describe('the encoding of a table', () => {
     expect(seen.right?.length).toBeGreaterThan(4 * (seen.unknown?.length ?? 0));
   });
 
-  it('is never told wrongly by a few words either', async () => {
+  it('is never detected wrongly from a few words either', async () => {
     const seen: Record<string, string[]> = { right: [], unknown: [], wrong: [] };
     for (const [at, { language, encoding, stood }] of cases.entries()) {
       const words = stood.split(/[;,\n ]/).filter((word) => /[^\0-\x7f]/.test(word));
@@ -117,7 +117,7 @@ describe('the encoding of a table', () => {
   });
 
   it.each(['gb18030', 'euc-jp', 'shift_jis', 'ibm866'])(
-    'of plain %s is not taken for joined files',
+    'of plain %s is not mistaken for joined files',
     async (encoding) => {
       const text =
         languageTexts[encoding === 'ibm866' ? 'Russian' : encoding === 'gb18030' ? 'Chinese' : 'Japanese'] ?? '';
@@ -137,7 +137,7 @@ describe('the encoding of a table', () => {
     expect(findings.map(({ kind }) => kind)).toContain('mixed-encoding');
   });
 
-  it('with shifts between sets of characters is recognised', async () => {
+  it('that switches between character sets is recognised', async () => {
     const japanese = Buffer.from('id,name\n1,\x1b$B;3ED\x1b(B\n', 'latin1');
     expect(await mended(japanese)).toBe('id,name\n1,山田\n');
     const korean = Buffer.from('\x1b$)Cid,name\n1,\x0e0!3*\x0f\n', 'latin1');
@@ -146,7 +146,7 @@ describe('the encoding of a table', () => {
     expect(findings[0]).toMatchObject({ kind: 'other-encoding', message: 'the file is ISO-2022-KR, not UTF-8' });
   });
 
-  it('stands for bytes anywhere in the file, not only for the first of them', async () => {
+  it('is detected from bytes anywhere in the file, not only from the first of them', async () => {
     const [german, czech] = ['1;Müller\n'.repeat(9000), '2;Plzeň\n'];
     const bytes = Buffer.concat([Buffer.from(`nr;name\n${german}`, 'latin1'), encoderOf('windows-1250')(czech)]);
     expect((await inspectTable(fileOf(bytes))).verdict).toBe('faulty');
@@ -156,13 +156,13 @@ describe('the encoding of a table', () => {
     expect(encodingNamed(name)).not.toBeNull();
   });
 
-  it('can be told, also one of DOS', async () => {
+  it('can be given, also one of DOS', async () => {
     expect(await mended(encoderOf('cp852')('nr;name\n1;Plzeň\n'), 'cp852')).toBe('nr;name\n1;Plzeň\n');
   });
 });
 
-describe('the report of a mend', () => {
-  it('shows every row that another encoding changes, as it stood and as it reads', async () => {
+describe('the report of a fix', () => {
+  it('shows every row that another encoding changes, as it was and as it reads', async () => {
     const names = Array.from({ length: 300 }, (_, at) => `${at};Müller, Straße`);
     const target = join(dir, 'shown.csv');
     const { rows, changed } = await fixTable(fileOf(Buffer.from(`nr;name\n${names.join('\n')}\n`, 'latin1')), target);
@@ -207,7 +207,7 @@ describe('a row that is the same as the header', () => {
 });
 
 describe('names that are given twice', () => {
-  it('are told apart in linear time', async () => {
+  it('are made unique in linear time', async () => {
     const { mends } = await fixTable(fileOf(`${'name,'.repeat(15_999)}name\n`), join(dir, 'wide.csv'));
     expect(mends[0]).toMatchObject({ kind: 'header-duplicate', count: 15_999 });
   });

@@ -44,7 +44,7 @@ describe('titles above the header are left out', () => {
   });
 });
 
-describe('what is no title stays', () => {
+describe('rows that are not titles stay', () => {
   it.each([
     [
       'id\tjson\n1\t{"a":1,"b":2}\n2\t{"a":3,"b":4}\n',
@@ -103,7 +103,7 @@ describe('what is no title stays', () => {
   });
 });
 
-describe('what the file does not decide is refused', () => {
+describe('an ambiguous layout is refused', () => {
   it.each([
     ['Report\nname;town\nAnn;Bonn\nBob;Ulm\n', ['skipRows: 1', 'skipRows: 0']],
     ['Rapport\nnom|ville\nAnn|Bonn\nBob|Ulm\n', ['skipRows: 1', 'skipRows: 0']],
@@ -139,7 +139,7 @@ describe('notes below the table, with delimiters,', () => {
   });
 
   it.each(['id,n,m\n1,a,2\nfirst one,,\n', 'n;m;o\na;1;2\nBad Ems;;\n', 'n\tm\to\na\t1\t2\nb c\t\t\n'])(
-    'are not supposed where it may be a row: %j',
+    'are not assumed where it may be a row: %j',
     async (content) => {
       expect((await readOf(content))?.length).toBe(3);
     },

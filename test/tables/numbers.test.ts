@@ -1,4 +1,4 @@
-// Numbers that portals keep as text: what `check` says of them, and the step to paste.
+// Numbers that portals keep as text: what `check` reports, and the step to paste.
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { castLines } from '../../src/commands/check-finding.ts';
@@ -54,7 +54,7 @@ const columns: [values: string[], numbers: string[]][] = [
 ];
 
 describe('numbers in the notation of a country', () => {
-  it.each(columns)('%j: the portal keeps text, and the step that is printed makes numbers', async (values, numbers) => {
+  it.each(columns)('%j: the portal keeps text, and the printed step makes numbers', async (values, numbers) => {
     const inspection = await inspect(values);
     const [remark] = inspection.findings.filter(({ kind }) => kind === 'numbers-local');
     expect(remark?.message).toMatch(/^portals keep the column as text/);
@@ -68,7 +68,7 @@ describe('numbers in the notation of a country', () => {
   });
 
   it.each([[['1,234', '2,345']], [['1,234', '7']], [['-1,000']]])(
-    '%j: are printed both ways, because the values do not tell',
+    '%j: get both steps, because the values are ambiguous',
     async (values) => {
       const lines = castLines(await inspect(values));
       expect(lines).toEqual([expect.stringMatching(/add one of these.*decimal: ",".* or .*group: ","/)]);

@@ -25,7 +25,7 @@ describe('faults of tables', () => {
     expect(readFileSync(join(import.meta.dirname, '../..', path), 'utf8')).toBe(text);
   });
 
-  it.each(inspected.map((one) => ({ ...one, title: one.fixture.title })))('$title: is found where it stands', (one) => {
+  it.each(inspected.map((one) => ({ ...one, title: one.fixture.title })))('$title: is found in its place', (one) => {
     const { kind, verdict, line, column } = one.fixture;
     const finding = one.inspection.findings.find((found) => found.kind === kind);
     expect(finding?.places[0]).toMatchObject({ line, column: column ?? null });
@@ -50,7 +50,7 @@ describe('notes below a table', () => {
   const kindsOf = async (content: string) =>
     (await inspectTable(fileOf(content))).findings.map(({ kind, count }) => `${kind} ${count}`);
 
-  it('are told apart from short rows, which a full row follows', async () => {
+  it('are distinguished from short rows, which a full row follows', async () => {
     expect(await kindsOf('a,b\n1,2\nnot a note\n3,4\nSource: x y\n\nAnother note\n')).toEqual([
       'row-short 1',
       'footer 2',
@@ -67,7 +67,7 @@ describe('notes below a table', () => {
   });
 });
 
-describe('a mend', () => {
+describe('a fix', () => {
   const withVerdict = (wanted: string) =>
     faultFixtures.filter(({ verdict }) => verdict === wanted).map((fixture) => ({ ...fixture }));
 
@@ -93,14 +93,11 @@ describe('a mend', () => {
     expect(readFileSync(target, 'utf8')).toBe('a,"b"\r\n"1","x ""y"""\r\n2,"5"" pipe"\r\n  3 ,\r\n');
   });
 
-  it.each(['a,b\n1,2', 'a,b\r\n1,2\r\n', 'a,b'])(
-    'copies a table in which nothing is to be mended: %j',
-    async (content) => {
-      const target = join(dir, `same-${targets++}.csv`);
-      expect(await fixTable(fileOf(content), target)).toMatchObject({ mends: [], changed: 0 });
-      expect(readFileSync(target, 'utf8')).toBe(content);
-    },
-  );
+  it.each(['a,b\n1,2', 'a,b\r\n1,2\r\n', 'a,b'])('copies a table without faults: %j', async (content) => {
+    const target = join(dir, `same-${targets++}.csv`);
+    expect(await fixTable(fileOf(content), target)).toMatchObject({ mends: [], changed: 0 });
+    expect(readFileSync(target, 'utf8')).toBe(content);
+  });
 
   it('reads the letters of the encoding that was reported by evidence', async () => {
     const target = join(dir, 'letters.csv');
@@ -139,7 +136,7 @@ describe('a job', () => {
     expect(`${error} ${JSON.stringify(error)}`).not.toContain('secret');
   });
 
-  it('is told how many other faults there are', async () => {
+  it('reports how many other faults there are', async () => {
     await expect(checkTable(fileOf('a,b\n1\n2\n3,"x"y\n'))).rejects.toMatchObject({
       line: 2,
       hint: expect.stringContaining('`sluice check` lists 2 more faults'),

@@ -100,7 +100,7 @@ const pieces = fc.constantFrom(
 const scraps = fc.array(pieces, { maxLength: 30 }).map((parts) => Buffer.from(parts.join('')));
 
 describe('a file that was fixed', () => {
-  it('checks as sound and has nothing left to mend, whatever people did to it', () => {
+  it('is sound and has nothing left to fix, whatever was done to it', () => {
     const seen = { sound: 0, mendable: 0, faulty: 0 };
     let unsure = 0;
     fc.assert(

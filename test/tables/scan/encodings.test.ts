@@ -21,7 +21,7 @@ describe('the UTF-8 check', () => {
     ['a code point above U+10FFFF', Buffer.from([0xf4, 0x90, 0x80, 0x80]), 0],
     ['a character cut off at the end', Buffer.from([0x61, 0xe6, 0x97]), 1],
     ['a character broken off by a letter', Buffer.from([0x61, 0xe6, 0x97, 0x61]), 1],
-  ])('tells the first bad byte of %s at every cut', (_, content, bad) => {
+  ])('finds the first bad byte of %s at every cut', (_, content, bad) => {
     for (const size of [1, 2, 3, 4, 100]) expect(check(content, size), `chunks of ${size}`).toBe(bad);
   });
 });

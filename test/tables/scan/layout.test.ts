@@ -8,7 +8,7 @@ import { fc } from '../../support/fast-check.ts';
 const text = (letters: readonly string[]) => fc.string({ unit: fc.constantFrom(...letters), maxLength: 7 });
 const misleading = ['a', 'b', '1', ' ', 'é', '日', ',', ';', '\t', '|', '"', "'", '\n', '\r\n', '.', '=', '#'];
 
-/** Dialects that are told from the bytes, and how their cells are quoted. */
+/** Dialects that are detected from the bytes, and how their cells are quoted. */
 const claimed = fc.record({
   delimiter: fc.constantFrom(',', ';', '\t', '|'),
   style: fc.constantFrom(
@@ -34,7 +34,7 @@ const readBack = async (bytes: Buffer, layout: ReturnType<typeof findLayout>): P
   return rows;
 };
 
-describe('a table in a dialect that is searched for', () => {
+describe('a table in a dialect that is detected', () => {
   it('is read back as it was written, whatever is in its cells', async () => {
     const cases = claimed.chain((how) => fc.tuple(fc.constant(how), tables(how.style.letters)));
     await fc.assert(
@@ -63,14 +63,14 @@ describe('a table in a dialect that is searched for', () => {
     ['no title: a table of one column with lists in it', 'tags\na;b\nc;d\n', ',', 0],
     ['no title: a short header', 'id,name\n1,a,2\n2,b,3\n', ',', 0],
     ['no title: one word above values', 'amount,,\n1,2,3\n4,5,6\n', ',', 0],
-  ])('is told from what stands above it: %s', (_, content, delimiter, titleRows) => {
+  ])('is distinguished from what is above it: %s', (_, content, delimiter, titleRows) => {
     expect(findLayout(Buffer.from(content), true)).toMatchObject({ dialect: { delimiter }, titleRows });
   });
 });
 
 const delimiterOf = (text: string): string => findLayout(Buffer.from(text), true).dialect.delimiter;
 
-describe('the delimiter is found from the head of a file', () => {
+describe('the delimiter is detected from the head of a file', () => {
   it.each([
     ['comma', 'a,b,c\n1,2,3\n', ','],
     ['semicolon with decimal commas', 'name;price\nx;1,5\ny;2,25\n', ';'],

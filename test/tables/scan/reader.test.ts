@@ -51,22 +51,19 @@ describe('a table is read by RFC 4180 and every byte is kept', () => {
     ]);
   });
 
-  it.each([['\n'], ['\r\n'], ['\r']])(
-    'takes line ends written as %j, also without one behind the last row',
-    async (end) => {
-      expect(await rowsOf(`a,b${end}1,2${end}3,4`)).toEqual([
-        ['a', 'b'],
-        ['1', '2'],
-        ['3', '4'],
-      ]);
-    },
-  );
+  it.each([['\n'], ['\r\n'], ['\r']])('accepts %j as line end, also without one after the last row', async (end) => {
+    expect(await rowsOf(`a,b${end}1,2${end}3,4`)).toEqual([
+      ['a', 'b'],
+      ['1', '2'],
+      ['3', '4'],
+    ]);
+  });
 
   it('skips blank lines below the header', async () => {
     expect(await rowsOf('a,b\n\n1,2\n\n\n3,4\n\n')).toHaveLength(3);
   });
 
-  it('takes a byte order mark for no data', async () => {
+  it('skips a byte order mark', async () => {
     expect(await rowsOf('\ufeffa,b\n1,2\n', {}, 1)).toEqual([
       ['a', 'b'],
       ['1', '2'],
@@ -79,21 +76,21 @@ describe('a table is read by RFC 4180 and every byte is kept', () => {
     for (const size of [1, 2, 3, 5, 7]) expect(await rowsOf(text, {}, size)).toEqual(whole);
   });
 
-  it('takes another delimiter, quote and escape', async () => {
+  it('accepts another delimiter, quote and escape', async () => {
     expect(await rowsOf("a;b\n'x;y';'it\\'s'\n", { delimiter: ';', quote: "'", escape: '\\' })).toEqual([
       ['a', 'b'],
       ['x;y', "it's"],
     ]);
   });
 
-  it('takes quotes for text where nothing is quoted', async () => {
+  it('reads quotes as text where nothing is quoted', async () => {
     expect(await rowsOf('a\tb\n5" pipe\t"x"\n', { delimiter: '\t', quote: '' })).toEqual([
       ['a', 'b'],
       ['5" pipe', '"x"'],
     ]);
   });
 
-  it('drops the cell behind the last delimiter where every row ends with one', async () => {
+  it('drops the cell after the last delimiter where every row ends with one', async () => {
     expect(await rowsOf('a,b,\n1,2,\n', { trailingDelimiter: true })).toEqual([
       ['a', 'b'],
       ['1', '2'],

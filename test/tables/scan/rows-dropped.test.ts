@@ -41,7 +41,7 @@ describe('rows that are dropped', () => {
     expect(await dropped(whole(3500), 3500)).toEqual([]);
   });
 
-  it('are searched for after each 1,000 rows', async () => {
+  it('are found after each 1,000 rows', async () => {
     const lines = await dropped(short(2100), 2100);
     // Line 2001 ends with byte 8003, in the block of bytes 8000 to 8031.
     expect(lines).toEqual([1002, 1003, 1004, 1005, 1006, 1007, 1008, 2002, 2003, 2004, 2005, 2006, 2007, 2008]);
@@ -52,7 +52,7 @@ describe('rows that are dropped', () => {
     expect(await dropped(`${short(1000)}${long}${short(10)}`, 1011)).toEqual([]);
   });
 
-  it('are reported by the line in which they begin, where quoted ends of lines take precedence over', async () => {
+  it('are reported by the line in which they begin; line ends in quotes do not end them', async () => {
     // One row of two lines and 16 bytes in the place of four rows: the 1,000th ends with byte 4015, in line 1002.
     const text = short(1008).replace('001\n002\n003\n004\n', '"1\n3456789abcd"\n');
     expect(text).toHaveLength(short(1008).length);
@@ -64,7 +64,7 @@ describe('rows that are dropped', () => {
     expect(await dropped(`${short(1000)}\n\n\n\n${short(1)}`, 1002)).toEqual([1006, 1007]);
   });
 
-  it('are counted over the pieces in which a file is read', async () => {
+  it('are found across the chunks of a file', async () => {
     expect(await dropped(short(40_001), 40_001)).toHaveLength(39 * 7 + 1);
   });
 });

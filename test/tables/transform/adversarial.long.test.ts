@@ -63,7 +63,7 @@ describe('compression bombs', () => {
     });
   });
 
-  it('of any kind may not unfold beyond the largest table', async () => {
+  it('of any kind may not expand beyond the largest table', async () => {
     const text = `a,b\n${'1,2\n'.repeat(50_000)}`;
     const refused = { code: 'table-input', message: expect.stringContaining('more than the limit') };
     await expect(made('t.csv.gz', gzipSync(text), {}, { maxBytes: 100_000 })).rejects.toMatchObject(refused);

@@ -1,4 +1,4 @@
-// How a table is read where somebody has to tell: by `check` and its fixes, and by the steps of a recipe.
+// How an ambiguous table is read by given options: by `check` and its fixes, and by the steps of a recipe.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -49,7 +49,7 @@ const unclear: [content: string, readings: [Details & CheckOptions, string | nul
   ],
 ];
 
-const readings = unclear.flatMap(([content, each]) => each.map(([told, text]) => ({ content, told, text })));
+const readings = unclear.flatMap(([content, each]) => each.map(([given, text]) => ({ content, given, text })));
 
 /** Steps that ask for a table and change nothing. */
 const steps = { table: [{ replace: { cell: 'never there', with: '' } }] };
@@ -67,15 +67,18 @@ describe('a table that can be read in several ways', () => {
     await expect(textOf('t.zip', await zipOf({ 't.csv': content }))).rejects.toMatchObject(refusal);
   });
 
-  it.each(readings)('$content is read as $told.skipRows $told.delimiter tell', async ({ content, told, text }) => {
-    const { skipRows, delimiter, ...details } = told;
-    const { findings } = await inspectTable(fileOf(content), { skipRows, delimiter });
-    expect(findings.some(({ kind }) => kind === 'layout-unclear')).toBe(false);
-    const keys = { ...details, ...(skipRows === undefined ? {} : { skipRows }) };
-    if (text !== null) expect(await textOf('t.csv', content, keys)).toBe(text);
-    if (text !== null && skipRows !== undefined)
-      expect(await textOf('t.zip', await zipOf({ 't.csv': content }), keys)).toBe(text);
-  });
+  it.each(readings)(
+    '$content is read as given by $given.skipRows $given.delimiter',
+    async ({ content, given, text }) => {
+      const { skipRows, delimiter, ...details } = given;
+      const { findings } = await inspectTable(fileOf(content), { skipRows, delimiter });
+      expect(findings.some(({ kind }) => kind === 'layout-unclear')).toBe(false);
+      const keys = { ...details, ...(skipRows === undefined ? {} : { skipRows }) };
+      if (text !== null) expect(await textOf('t.csv', content, keys)).toBe(text);
+      if (text !== null && skipRows !== undefined)
+        expect(await textOf('t.zip', await zipOf({ 't.csv': content }), keys)).toBe(text);
+    },
+  );
 });
 
 describe('titles above the header', () => {
@@ -92,18 +95,18 @@ describe('titles above the header', () => {
   });
 });
 
-describe('lines that are told to be left out', () => {
+describe('lines that are to be skipped', () => {
   const dir = tempDir();
   const lines = ['Bericht "2026', '# x;y', ''];
-  it.each(['utf-8', 'windows-1250', 'utf-16le'])('are left out by a fix, each told, in %s', async (encoding) => {
+  it.each(['utf-8', 'windows-1250', 'utf-16le'])('are left out by a fix and listed, in %s', async (encoding) => {
     const text = [...lines, 'město;počet', 'Plzeň;5', 'Brno;6', ''].join('\r\n');
     const path = fileOf(encoderOf(encoding)(encoding === 'utf-16le' ? `\ufeff${text}` : text));
-    const told = { skipRows: 3, ...(encoding === 'windows-1250' ? { encoding } : {}) };
-    const { findings, headerLine, verdict } = await inspectTable(path, told);
+    const given = { skipRows: 3, ...(encoding === 'windows-1250' ? { encoding } : {}) };
+    const { findings, headerLine, verdict } = await inspectTable(path, given);
     expect({ headerLine, verdict }).toEqual({ headerLine: 4, verdict: 'mendable' });
     expect(findings.find(({ kind }) => kind === 'title-rows')).toMatchObject({ count: 3, places: [{ line: 1 }] });
     const target = join(dir, `${encoding}.csv`);
-    const { rows } = await fixTable(path, target, told);
+    const { rows } = await fixTable(path, target, given);
     expect(readFileSync(target, 'utf8')).toBe('město;počet\r\nPlzeň;5\r\nBrno;6\r\n');
     const above = rows.filter(({ line, after }) => line < 4 && after === null);
     expect(above.map(({ before }) => before.replaceAll('\u0000', ''))).toEqual(lines);
@@ -132,7 +135,7 @@ describe('text in no known encoding', () => {
     );
   });
 
-  it('in an archive of JSON, keys for texts mean nothing', async () => {
+  it('in an archive of JSON, keys for text are ignored', async () => {
     const details = { encoding: 'windows-1250', skipRows: 2 } as const;
     expect(await textOf('t.zip', await zipOf({ 't.json': '[{"a":1}]' }), details)).toBe('a\n1\n');
   });
