@@ -11,6 +11,9 @@ import type { User } from '../store/users.ts';
 /** Names of the profiles. */
 export type ProfileName = 'spec' | 'dkan-7.18.16' | 'dkan-7.18' | 'dkan-7.14';
 
+/** Names of the resources in paths. */
+export type ResourceName = 'node' | 'user' | 'datastore' | 'file' | 'taxonomy_term';
+
 /** What a body says about the fields of a node; what it does not mention is not there. */
 export interface FieldChanges {
   /** Items by field; an empty list clears the field. */
@@ -63,30 +66,27 @@ export type ListFault =
   | { kind: 'not-text'; parameter: 'fields' | 'page' | 'pagesize'; unlimited: boolean }
   | { kind: 'filter-list'; column: string; seesAll: boolean }
   | { kind: 'too-many-values'; column: string }
-  /** A comparison other than equality that the profile refuses. */
-  /** A page number or size that is none, or a filter that names no field, where the profile is strict. */
+  /** A page number or size that is no number, or a filter that names no field, where the profile is strict. */
   | { kind: 'malformed'; parameter: string; wanted: string }
+  /** A comparison that the profile refuses. */
   | { kind: 'operator'; op: string; value: string; window: string; seesAll: boolean }
   | { kind: 'negative'; limit: number; offset: number; seesAll: boolean };
 
-/** How a release reports what went wrong with a search: `sql` shows statement and exception, `log` only points to the log, `fatal`: every search ends
- * in an error page. */
-export type SearchFaults = { tells: 'sql'; database: string } | { tells: 'log' } | { tells: 'fatal' };
-
-/** What a release makes of its datastores. */
+/** The datastore of a release. */
 export interface RecordedRelease {
   /** How often waiting tables are imported, milliseconds; null: never. */
   cronMs: number | null;
   /** `configurable_properties` of a datastore without configuration. */
   defaultProperties: Readonly<Record<string, unknown>>;
-  searchFaults: SearchFaults;
+  /** The answer to a failed search: statement and exception, or a hint at the log; `fatal`: every search ends in an error page. */
+  searchFaults: 'sql' | 'log' | 'fatal';
 }
 
 /** A profile: data, and small functions where data does not do. */
 export interface Profile {
   name: ProfileName;
-  /** Which resources exist. */
-  resources: { file: boolean; datastore: boolean; term: boolean };
+  /** Names of the resources that exist. */
+  resources: readonly ResourceName[];
   fields: Readonly<Record<NodeType, readonly Field[]>>;
   /** Reads core properties; throws a Refusal. */
   readCore: (body: Record<string, unknown>, context: ReadContext) => CoreChanges;
@@ -116,10 +116,8 @@ export interface Profile {
   attachAnswer: (file: { fid: string; uri: string }) => unknown;
   /** The answer to a delete (spec 4.7): `null` for an empty body. */
   deleteAnswer: unknown;
-  /** The answer to a datastore configuration that names a manager. */
-  managerFault: (message: string) => Refusal;
-  /** The answer to an attach to a filled field, and to several files at once. */
-  tooManyFiles: () => Refusal;
+  /** The answer to a datastore configuration that names a manager, to an attach to a filled field, and to several files at once. */
+  refuse: (message: string) => Refusal;
   /** True: an attach without a file part answers `[]` (and empties the field with `attach` 0); false: 406. */
   attachWithoutFile: boolean;
   /** True: a file that replaces one of the same name takes over its public address; false: it gets a new one. */
@@ -147,8 +145,6 @@ export interface Profile {
   listFault: (fault: ListFault) => Refusal | null;
   /** True: the catalogue of the site (`data.json`, `package_show` …) answers a request without `page` with its first page's address. */
   pagesCatalogue: boolean;
-  /** Status of a datastore search that failed; null: that of the fault. */
-  searchFaultStatus: number | null;
   /** Longest reason phrase, characters. */
   longestReason: number;
   /** True: a dead session cookie is answered with its deletion, and a warning starts an anonymous session. */

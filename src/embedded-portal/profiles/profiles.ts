@@ -42,7 +42,7 @@ const listFault = (fault: ListFault): Refusal =>
 /** The `spec` profile. */
 const specProfile: Profile = {
   name: 'spec',
-  resources: { file: true, datastore: true, term: true },
+  resources: ['node', 'user', 'datastore', 'file', 'taxonomy_term'],
   fields: { dataset: specifiedDatasetFields, resource: resourceFields, ...otherFields },
   readCore: readSpecCore,
   readFields: readSpecFields,
@@ -58,8 +58,7 @@ const specProfile: Profile = {
   showsNewPages: false,
   attachAnswer: (file) => file,
   deleteAnswer: null,
-  managerFault: (message) => new Refusal(406, message),
-  tooManyFiles: () => new Refusal(406, 'You cannot upload so many files.'),
+  refuse: (message) => new Refusal(406, message),
   attachWithoutFile: false,
   extensions: usualExtensions,
   keepsAddresses: true,
@@ -74,7 +73,6 @@ const specProfile: Profile = {
   explainsMalformed: true,
   listFault,
   pagesCatalogue: false,
-  searchFaultStatus: null,
   longestReason: 200,
   tendsCookies: false,
   strictLists: true,
@@ -96,7 +94,7 @@ const isBare = ({ type }: ReadContext): boolean => type === 'dataset' || type ==
 /** The `dkan-7.18` profile. */
 export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = {
   name: 'dkan-7.18',
-  resources: { file: false, datastore: true, term: false },
+  resources: ['node', 'user', 'datastore'],
   fields: { dataset: datasetFields, resource: resourceFields, ...otherFields },
   readCore: (body, context) => (isBare(context) ? readEntityCore : readFormCore)(body, context),
   readFields: (body, context) => (isBare(context) ? readEntityFields : readFormNode)(body, context),
@@ -105,7 +103,7 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   recordedDatastore: {
     cronMs: null,
     defaultProperties: { delimiter: ',', quote: '"', escape: '\\', trailing_delimiter: false },
-    searchFaults: { tells: 'sql', database: 'dkan2' },
+    searchFaults: 'sql',
   },
   guardsOtherSides: false,
   renewsDatasets: true,
@@ -116,8 +114,7 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   showsNewPages: true,
   attachAnswer: (file) => [file],
   deleteAnswer: true,
-  managerFault: codelessFault,
-  tooManyFiles: () => codelessFault('You cannot upload so many files.'),
+  refuse: codelessFault,
   attachWithoutFile: true,
   extensions: usualExtensions,
   keepsAddresses: false,
@@ -132,7 +129,6 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   explainsMalformed: false,
   listFault: recordedListFault,
   pagesCatalogue: false,
-  searchFaultStatus: 200,
   longestReason: 2000,
   tendsCookies: true,
   strictLists: false,
@@ -157,7 +153,7 @@ const dkan71816Profile: Profile = {
   recordedDatastore: {
     ...recordedDatastore,
     defaultProperties: { encoding: { PHP: 'UTF-8', MYSQL: 'utf8' }, ...recordedDatastore.defaultProperties },
-    searchFaults: { tells: 'log' },
+    searchFaults: 'log',
   },
   writeStyle: 'keyless',
   takesPrograms: false,
@@ -168,7 +164,7 @@ const dkan71816Profile: Profile = {
 const dkan714Profile: Profile = {
   ...dkan718Profile,
   name: 'dkan-7.14',
-  resources: { file: false, datastore: false, term: false },
+  resources: ['node', 'user'],
   readCore: readFormCore,
   readFields: readFormNode,
   extensions: usualExtensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension)),
@@ -177,7 +173,7 @@ const dkan714Profile: Profile = {
   operators: 'known',
   keepsDatastoreStatus: true,
   pathFirst: true,
-  recordedDatastore: { ...dkan718Profile.recordedDatastore, cronMs: 60_000, searchFaults: { tells: 'fatal' } },
+  recordedDatastore: { ...dkan718Profile.recordedDatastore, cronMs: 60_000, searchFaults: 'fatal' },
 };
 
 /** Every profile. */

@@ -4,7 +4,7 @@ import { isObject } from '../../util/json.ts';
 import { textOf } from '../content/items.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
 import { answerLength, takeWithin } from '../datastore/query.ts';
-import type { SearchFaults } from './profile.ts';
+import type { RecordedRelease } from './profile.ts';
 
 /** A table as the recorded import left it. */
 interface RecordedTable {
@@ -54,11 +54,10 @@ export const logFault = { error: { message: 'Exception Caught, please check logs
 /** The answer of a search; `shown` are the columns of the file that is attached now. */
 export const recordedSearch = (
   query: SearchQuery,
-  { table, shown, faults }: { table: RecordedTable | null; shown: string[]; faults: SearchFaults },
+  { table, shown, faults }: { table: RecordedTable | null; shown: string[]; faults: RecordedRelease['searchFaults'] },
 ): unknown => {
   const fault = (sql: string, message: string): unknown =>
-    faults.tells === 'log' ? logFault : { sql, error: { message: `Caught exception: ${message}` } };
-  const database = faults.tells === 'sql' ? faults.database : '';
+    faults === 'log' ? logFault : { sql, error: { message: `Caught exception: ${message}` } };
   const name = `dkan_datastore_${query.nid}`;
   const { limit, isNumber } = limitOf(query.limit);
   const offset = Number(textOf(query.offset) ?? 0) || 0;
@@ -66,7 +65,7 @@ export const recordedSearch = (
   if (table === null) {
     return fault(
       `SELECT t.*\nFROM \n{${name}} t\n${window}`,
-      `SQLSTATE[42S02]: Base table or view not found: 1146 Table '${database}.${name}' doesn't exist`,
+      `SQLSTATE[42S02]: Base table or view not found: 1146 Table 'dkan2.${name}' doesn't exist`,
     );
   }
   if (query.sort !== undefined && !isObject(query.sort)) {

@@ -23,6 +23,8 @@ export const removeBytes = (portal: Portal, files: StoredFile[]): void => {
   }
 };
 
+const tooManyFiles = 'You cannot upload so many files.';
+
 const keyOf = (part: string): string | null => /^files\[([^\]]*)\]$/.exec(part)?.[1] ?? null;
 
 /** The `attach` part: false only for what counts as false; true when it is missing. */
@@ -106,7 +108,7 @@ const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Name
 const refuseFilled = (call: Call, node: StoredNode): void => {
   const { profile, store } = call.portal;
   if (refusesFilled(call.body.attach) && store.files.ofNode(node.nid).length > 0) {
-    throw profile.tooManyFiles();
+    throw profile.refuse(tooManyFiles);
   }
 };
 
@@ -135,7 +137,7 @@ export const attachFile = async (call: Call, node: StoredNode): Promise<Result> 
   const uploads = call.files.filter((file) => keyOf(file.part) !== null);
   const [first] = uploads;
   if (first === undefined) return withoutFile(call, node);
-  if (uploads.length > 1) throw portal.profile.tooManyFiles();
+  if (uploads.length > 1) throw portal.profile.refuse(tooManyFiles);
   const named = needName(call, first);
   refuseFilled(call, node);
   const file = await commit(call, node, named);

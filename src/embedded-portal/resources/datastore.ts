@@ -48,7 +48,7 @@ const drop = async (call: Call): Promise<Result> => {
 const configure = async (call: Call): Promise<Result> => {
   const { manager, configuration } = call.body;
   if ((textOf(manager) ?? '') !== '') {
-    throw call.portal.profile.managerFault(
+    throw call.portal.profile.refuse(
       'You may not change the manager of an existing datastore. Drop the datastore and create a new one to use a different manager.',
     );
   }

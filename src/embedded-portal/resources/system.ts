@@ -67,14 +67,13 @@ const searchOnce = async (
   query: Record<string, unknown>,
   budget: AnswerBudget = { left: answerLength },
 ): Promise<unknown> => {
-  const { recordedDatastore, searchFaultStatus } = call.portal.profile;
-  const tells = recordedDatastore?.searchFaults.tells;
-  if (tells === 'fatal') throw fatalFault();
+  const faults = call.portal.profile.recordedDatastore?.searchFaults;
+  if (faults === 'fatal') throw fatalFault();
   try {
     return await searchAnswer(call, query, budget);
   } catch (error) {
-    if (!(error instanceof Refusal) || searchFaultStatus === null) throw error;
-    return tells === 'log' ? logFault : error.details.body;
+    if (!(error instanceof Refusal) || faults === undefined) throw error;
+    return faults === 'log' ? logFault : error.details.body;
   }
 };
 

@@ -1,6 +1,6 @@
 // The resources of a profile, the operation that a request means, and the checks before it runs (recorded behaviour 1).
 import type { Call, Operation, Resource } from '../call.ts';
-import type { Profile } from '../profiles/profile.ts';
+import type { Profile, ResourceName } from '../profiles/profile.ts';
 import { Refusal } from '../refusal.ts';
 import { datastoreResource } from './datastore.ts';
 import { fileResource } from './file.ts';
@@ -39,25 +39,21 @@ export const resourcesOf = (
   profile: Profile,
   expose: Readonly<Record<string, readonly string[]>> | null,
 ): ReadonlyMap<string, Resource> => {
-  const all = everyResource(profile);
-  if (expose === null) return all;
+  if (expose === null) return new Map(profile.resources.map((name) => [name, everyResource[name]]));
   return new Map(
-    [...all].flatMap(([name, resource]) => {
+    profile.resources.flatMap((name) => {
       const names = Object.hasOwn(expose, name) ? expose[name] : undefined;
-      return names === undefined ? [] : [[name, narrowed(resource, names)] as const];
+      return names === undefined ? [] : [[name, narrowed(everyResource[name], names)] as const];
     }),
   );
 };
 
-const everyResource = (profile: Profile): ReadonlyMap<string, Resource> => {
-  const table = new Map<string, Resource>([
-    ['node', nodeResource],
-    ['user', userResource],
-  ]);
-  if (profile.resources.datastore) table.set('datastore', datastoreResource);
-  if (profile.resources.file) table.set('file', fileResource);
-  if (profile.resources.term) table.set('taxonomy_term', termResource);
-  return table;
+const everyResource: Readonly<Record<ResourceName, Resource>> = {
+  node: nodeResource,
+  user: userResource,
+  datastore: datastoreResource,
+  file: fileResource,
+  taxonomy_term: termResource,
 };
 
 const own = (table: Record<string, Operation> | undefined, name: string): Operation | undefined =>
