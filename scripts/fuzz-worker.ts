@@ -1,11 +1,11 @@
 // One parser under fire, in its own thread; the case in hand lies in shared memory, so that it outlives a crash.
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { readWkt } from '../src/embedded-portal/content/geometry.ts';
-import { MalformedBody } from '../src/embedded-portal/media/body-parser.ts';
 import { parseForm, parseQuery } from '../src/embedded-portal/media/form.ts';
-import { bodyParsers, parseJson } from '../src/embedded-portal/media/formats.ts';
-import { chooseFormat, chooseParser, recordedDefaults } from '../src/embedded-portal/media/negotiate.ts';
+import { bodyParsers, chooseFormat, chooseParser, recordedDefaults } from '../src/embedded-portal/media/formats.ts';
+import { parseJson } from '../src/embedded-portal/media/json.ts';
 import { parsePhp } from '../src/embedded-portal/media/php.ts';
+import { MalformedBody } from '../src/embedded-portal/media/value.ts';
 import { parseXml } from '../src/embedded-portal/media/xml.ts';
 import { parseYaml } from '../src/embedded-portal/media/yaml.ts';
 import { refusedBodies, soundBodies } from '../test/support/attack-bodies.ts';

@@ -1,15 +1,22 @@
-// Answers: values and errors in the format that was requested, and how they go out. Written straight to node's response:
-// with fastify's reply it costs twice as much.
+// Answers: values and errors in the format that was requested, a cache of bodies, and how they go out. Written straight to node's
+// response: with fastify's reply it costs twice as much.
 import { type FileHandle, open } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../model/log.ts';
-import type { StreamedBody } from './call.ts';
 import { type FormatName, formats } from './media/formats.ts';
 import type { ResultShape, Value, WriteStyle } from './media/value.ts';
 import { cleanReason, Refusal, reasonPhrase } from './refusal.ts';
+
+/** A body that is not formatted: the bytes of a file. */
+export interface StreamedBody {
+  path: string;
+  bytes: number;
+  contentType: string;
+  disposition: string;
+}
 
 /** A response before it is sent. */
 export interface Answer {
@@ -182,3 +189,39 @@ export const sendAnswer = async (
     raw.end(Buffer.from(body));
   }
 };
+
+/** Most text that is kept, in characters. */
+const most = 16_000_000;
+
+/** Bodies by key; all are forgotten as soon as anything in the store changes. */
+export class ResponseCache {
+  readonly #changes: () => number;
+  readonly #bodies = new Map<string, string>();
+  #length = 0;
+  #seen = -1;
+
+  /** `changes` returns another number after every write to the store. */
+  constructor(changes: () => number) {
+    this.#changes = changes;
+  }
+
+  /** The body with that key, written by `write` where it is not known; `write` looks at nothing but the store and the key. */
+  get(key: string, write: () => string): string {
+    const changes = this.#changes();
+    if (changes !== this.#seen) this.#forget();
+    this.#seen = changes;
+    const known = this.#bodies.get(key);
+    if (known !== undefined) return known;
+    const body = write();
+    if (body.length > most / 4) return body; // it would take the place of all others
+    if (this.#length + body.length + key.length > most) this.#forget();
+    this.#length += body.length + key.length;
+    this.#bodies.set(key, body);
+    return body;
+  }
+
+  #forget(): void {
+    this.#bodies.clear();
+    this.#length = 0;
+  }
+}

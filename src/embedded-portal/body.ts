@@ -2,10 +2,9 @@
 import type { IncomingMessage } from 'node:http';
 import { escapeHtml } from '../util/html.ts';
 import type { Portal, PortalLimits } from './call.ts';
-import { type BodyParser, MalformedBody } from './media/body-parser.ts';
-import { bodyParsers } from './media/formats.ts';
+import { bodyParsers, chooseParser } from './media/formats.ts';
 import { readMultipart, type UploadedFile } from './media/multipart.ts';
-import { chooseParser } from './media/negotiate.ts';
+import { type BodyParser, MalformedBody } from './media/value.ts';
 import type { Profile } from './profiles/profile.ts';
 import { Refusal } from './refusal.ts';
 

@@ -1,6 +1,11 @@
-// A request in the dispatcher, as resources see it.
+// A request in the dispatcher, as resources see it, and how it is opened: address of the portal, session, user.
+import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { isIP, isIPv6, type Socket } from 'node:net';
+import type { FastifyRequest } from 'fastify';
 import type { Log } from '../model/log.ts';
+import { memoize } from '../util/bounded-map.ts';
+import type { ResponseCache, StreamedBody } from './answer.ts';
 import type { LongTexts } from './content/long-texts.ts';
 import type { Datastore, SearchQuery } from './datastore/datastore.ts';
 import type { FormTree } from './media/form.ts';
@@ -9,7 +14,7 @@ import type { ResultShape } from './media/value.ts';
 import type { LoginQueue } from './password.ts';
 import type { Profile } from './profiles/profile.ts';
 import type { Races } from './races.ts';
-import type { ResponseCache } from './response-cache.ts';
+import { Refusal } from './refusal.ts';
 import type { Store } from './store/open.ts';
 import type { Session, Tokens } from './store/sessions.ts';
 import type { User } from './store/users.ts';
@@ -108,14 +113,6 @@ export interface CachedResult {
   shape?: ResultShape;
 }
 
-/** A body that is not formatted: the bytes of a file. */
-export interface StreamedBody {
-  path: string;
-  bytes: number;
-  contentType: string;
-  disposition: string;
-}
-
 /** One thing a resource can do. */
 export interface Operation {
   /** True when it changes nodes or datastores; counted by the portal. */
@@ -180,3 +177,112 @@ export const defaultLimits = {
 
 /** What one request may ask of the portal. */
 export type PortalLimits = typeof defaultLimits;
+
+const hostPattern = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
+
+/** A Host that means this machine wherever it is read, so that repeating it cannot lead elsewhere. */
+const loopbackHostPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|\[(?:::1|::ffff:127(?:\.\d{1,3}){3})\])(?::\d{1,5})?$/;
+
+/** Name of the session cookie: `SESS` (`SSESS` on https) and 32 hex digits made from the host (recorded behaviour 5). */
+const cookieNameOf = memoize(
+  (baseUrl: string): string => {
+    const [scheme = '', host = ''] = baseUrl.split('://');
+    return `${scheme === 'https' ? 'SSESS' : 'SESS'}${hash('sha256', host).slice(0, 32)}`;
+  },
+  { max: 1000 },
+);
+
+/** True for a Host that is the address at which the request arrived. */
+const isLocalAddress = (host: string, socket: Socket): boolean =>
+  host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '') === plainAddress(socket.localAddress ?? '');
+
+/** The address by which the client knows the portal: the configured one, else what its Host header says, if that may be believed. */
+const baseUrlOf = ({ publicUrl, profile }: Portal, { headers, socket }: IncomingMessage): string => {
+  if (publicUrl !== null) return publicUrl;
+  const sent = headers.host ?? '';
+  const isBelieved =
+    loopbackHostPattern.test(sent) ||
+    (hostPattern.test(sent) && (!profile.guardsCaches || isLocalAddress(sent, socket)));
+  return `http://${isBelieved ? sent : `${bracketed(plainAddress(socket.localAddress ?? ''))}:${socket.localPort}`}`;
+};
+
+const bracketed = (address: string): string => (isIPv6(address) ? `[${address}]` : address);
+
+/** An IPv4 address without the prefix that sockets of both families give it. */
+const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
+
+const isLoopback = (address: string): boolean => /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/.test(address);
+
+/** The client's address: that of the connection, or what trusted proxies forward, where that is one. */
+const addressOf = ({ ip, raw }: FastifyRequest): string =>
+  plainAddress(isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip);
+
+const cookieValue = (header: string | undefined, name: string): string | null => {
+  for (const part of header?.split(';') ?? []) {
+    const equals = part.indexOf('=');
+    if (equals !== -1 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim();
+  }
+  return null;
+};
+
+const findSession = (portal: Portal, cookie: string | null): Session | null => {
+  if (cookie === null || !/^[\w-]{43}$/.test(cookie)) return null;
+  const { sessions, users } = portal.store;
+  const now = portal.now();
+  const session = sessions.find(cookie, now);
+  if (session === null || users.byUid(session.uid)?.status !== 1) return null;
+  if (sessions.isDue(session, now)) {
+    portal.store
+      .write(() => sessions.touch(session, now))
+      .catch((error: unknown) => portal.log.warn({ err: error }, 'could not note that a session is in use'));
+  }
+  return session;
+};
+
+/**
+ * The account of the request's access token; null without one, and where tokens are off. Throws 401 for a token that is
+ * not known, and for OAuth, which no portal of ours speaks.
+ */
+const tokenUser = ({ tokens, store }: Portal, header: string | undefined): User | null => {
+  if (tokens === null || header === undefined) return null;
+  const [scheme = '', token = ''] = header.trim().split(/\s+/);
+  if (/^oauth$/i.test(scheme)) throw new Refusal(401, 'OAuth is not supported; use a session or an access token.');
+  if (!/^bearer$/i.test(scheme)) return null;
+  const uid = tokens.uidOf(token);
+  const user = uid === null ? null : store.users.byUid(uid);
+  if (user?.status !== 1) throw new Refusal(401, 'The access token is not valid.');
+  return user;
+};
+
+/** The call of a request: who asks, and under which address he reached us. Unknown cookies are simply anonymous. */
+export const openCall = (
+  portal: Portal,
+  request: FastifyRequest,
+  { query, queryText }: { query: FormTree; queryText: string },
+): Call => {
+  const { users } = portal.store;
+  const baseUrl = baseUrlOf(portal, request.raw);
+  const cookieName = cookieNameOf(baseUrl);
+  const byToken = tokenUser(portal, request.headers.authorization);
+  const cookie = cookieValue(request.headers.cookie, cookieName);
+  const session = byToken === null ? findSession(portal, cookie) : null;
+  return {
+    portal,
+    request: request.raw,
+    baseUrl,
+    isSecure: baseUrl.startsWith('https:'),
+    cookieName,
+    address: () => addressOf(request),
+    isLocal: () => isLoopback(request.raw.socket.remoteAddress ?? ''),
+    session,
+    user: byToken ?? (session === null ? null : users.byUid(session.uid)) ?? users.anonymous,
+    query,
+    queryText,
+    args: [],
+    body: {},
+    files: [],
+    hasDeadCookie: byToken === null && cookie !== null && cookie !== '' && session === null,
+    warned: false,
+    headers: {},
+  };
+};

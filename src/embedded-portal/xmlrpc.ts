@@ -4,6 +4,7 @@ import { isObject } from '../util/json.ts';
 import { type Answer, internalFault } from './answer.ts';
 import { readRaw } from './body.ts';
 import type { Call, Resource } from './call.ts';
+import { keepBytes } from './media/multipart.ts';
 import {
   type BodyParser,
   defaultParseLimits,
@@ -12,8 +13,7 @@ import {
   openBudget,
   readText,
   type Spend,
-} from './media/body-parser.ts';
-import { keepBytes } from './media/multipart.ts';
+} from './media/value.ts';
 import { readXmlTree, type XmlElement } from './media/xml.ts';
 import { Refusal } from './refusal.ts';
 import { checkArguments, checkToken, resolveOperation } from './resources/table.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MalformedBody } from '../../src/embedded-portal/media/body-parser.ts';
+import { MalformedBody } from '../../src/embedded-portal/media/value.ts';
 import { parseRpcCall, writeRpcAnswer, writeRpcFault } from '../../src/embedded-portal/xmlrpc.ts';
 import { startTestPortal, type TestPortal } from '../support/portal.ts';
 

@@ -5,7 +5,7 @@ import { unknownNode } from '../profiles/recorded-faults.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
-import { type Field, isNodeType, type NodeType } from './fields.ts';
+import type { Field, NodeType } from './fields.ts';
 import { aliasOf, releaseAlias } from './public-names.ts';
 
 /** What a request read when it began, by nid; empty where it cannot have changed meanwhile. */
@@ -178,7 +178,7 @@ const relink = (
 
 const link = (
   store: Store,
-  node: { nid: number; type: NodeType; fields: readonly Field[] },
+  node: { nid: number; type: NodeType },
   { changes, change }: { changes: FieldChanges; change: Change },
 ): StoredFile[] => {
   // A node that is saved whole brings its references along, also those that the body does not mention.
@@ -207,12 +207,11 @@ export const createNode = (
   { type, fields }: { type: NodeType; fields: readonly Field[] },
   { core, changes, change }: { core: CoreChanges; changes: FieldChanges; change: Change },
 ): Saved => {
-  const items = { ...initialItems(fields), ...changes.items };
-  for (const field of fields) {
-    const isOpen = changes.undefaulted?.includes(field.name) !== true;
-    if (field.initial !== null && isOpen && items[field.name]?.length === 0) {
-      items[field.name] = initialItems([field])[field.name] ?? [];
-    }
+  const initial = initialItems(fields);
+  const items = { ...initial, ...changes.items };
+  for (const [name, value] of Object.entries(initial)) {
+    const isOpen = changes.undefaulted?.includes(name) !== true;
+    if (isOpen && items[name]?.length === 0) items[name] = value;
   }
   const { now, uid } = change;
   const node = {
@@ -236,7 +235,7 @@ export const createNode = (
   const early = type !== 'resource' || changes.targets === undefined;
   const alias = early ? aliasFor(store, { ...node, nid: null }) : null;
   const nid = store.nodes.insert({ ...node, alias });
-  const droppedFiles = link(store, { nid, type, fields }, { changes, change });
+  const droppedFiles = link(store, { nid, type }, { changes, change });
   if (!early) store.nodes.setAlias(nid, aliasFor(store, { ...node, nid }));
   return { nid, droppedFiles };
 };
@@ -245,15 +244,9 @@ export const createNode = (
 export const updateNode = (
   store: Store,
   node: StoredNode,
-  {
-    core,
-    changes,
-    change,
-    fields,
-  }: { core: CoreChanges; changes: FieldChanges; change: Change; fields: readonly Field[] },
+  { core, changes, change }: { core: CoreChanges; changes: FieldChanges; change: Change },
 ): Saved => {
   const { newRevision = true, ...rest } = core;
-  const type = isNodeType(node.type) ? node.type : 'dataset';
   const changed: StoredNode = {
     ...node,
     ...rest,
@@ -264,8 +257,8 @@ export const updateNode = (
     fields: { ...node.fields, ...changes.items },
   };
   const targets = store.nodes.targets(node.nid);
-  const droppedFiles = link(store, { nid: node.nid, type, fields }, { changes, change });
-  if (type === 'dataset') shareGroups(store, { node, targets }, { now: changed, change });
+  const droppedFiles = link(store, node, { changes, change });
+  if (node.type === 'dataset') shareGroups(store, { node, targets }, { now: changed, change });
   changed.alias = aliasFor(store, changed);
   if (changed.alias !== node.alias) releaseAlias(node.alias, store.nodes.aliasNumbers);
   store.nodes.update(changed, { newRevision });

@@ -1,24 +1,25 @@
 // The datastore of a portal: imports attached tables, reports their status, searches their rows.
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { reasonOf } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { Reason } from '../../model/report.ts';
 import { defaultRowBytes } from '../../tables/scan/dialect.ts';
 import { WorkerPool } from '../../tables/worker-pool.ts';
-import { changedConfiguration, dialectOf, isImportable } from './configuration.ts';
 import type { ImportAnswer, ImportTask } from './import-worker.ts';
-import { type AnswerBudget, answerLength, type SearchWish, searchRefused } from './query.ts';
+import { type AnswerBudget, answerLength, type SearchAnswer, type SearchWish, searchRefused } from './query.ts';
 import {
   type AttachedFile,
+  changedConfiguration,
   type DatastoreRecord,
   DatastoreRecords,
   type DatastoreStatus,
+  dialectOf,
   fieldStatusOf,
+  isImportable,
   statusOf,
 } from './records.ts';
-import { type SearchAnswer, TableSearch } from './search.ts';
+import { TableSearch } from './search.ts';
 import { TableFiles } from './table-files.ts';
 
 /** An import in progress. */
@@ -161,9 +162,8 @@ export class Datastore {
    * file is no table, in no datastore. {@link attached} alone does both, one after the other.
    */
   note(file: AttachedFile): void {
-    const mime = file.mime ?? contentTypeOf(file.filename);
-    if (isImportable(mime)) {
-      this.#records.putFile({ ...file, mime });
+    if (isImportable(file.mime)) {
+      this.#records.putFile(file);
       return;
     }
     const old = this.#records.get(file.nid)?.table ?? null;
@@ -179,7 +179,7 @@ export class Datastore {
    */
   async attached(file: AttachedFile): Promise<ImportOutcome> {
     const { nid } = file;
-    if (!isImportable(file.mime ?? contentTypeOf(file.filename))) {
+    if (!isImportable(file.mime)) {
       await this.fileRemoved(nid);
       this.#retireOrphan(nid);
       return 'not-importable';

@@ -47,8 +47,10 @@ const defaultLimit = 10;
 export const searchRefused = (status: number, message: string): Refusal =>
   new Refusal(status, message, { body: { sql: '', error: { message: `Caught exception: ${message}` } } });
 
+const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
+
 const wholeNumber = (name: string, value: unknown, fallback: number): number => {
-  if (value === undefined || value === null || value === '') return fallback;
+  if (isAbsent(value)) return fallback;
   const text = String(value);
   if (!/^\d{1,15}$/.test(text)) throw searchRefused(400, `${name} must be a whole number.`);
   return Number(text);
@@ -61,8 +63,6 @@ const listOf = (name: string, value: unknown): string[] => {
     throw searchRefused(400, `${name} has a value that is not text.`);
   });
 };
-
-const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
 
 const checkColumn = (columns: ReadonlySet<string>, name: string, where: string): string => {
   if (columns.has(name)) return name;
@@ -79,11 +79,9 @@ const filterConditions = (filters: unknown, columns: ReadonlySet<string>): State
   if (!isObject(filters)) throw searchRefused(400, 'filters must be given as filters[column]=value.');
   return Object.entries(filters).map(([name, value]) => {
     const column = identifier(checkColumn(columns, name, 'filters'));
+    const compared = name === serialColumn ? `CAST(${column} AS TEXT)` : column;
     const values = alternatives(listOf('filters', value)).slice(0, 1000);
-    if (name === serialColumn) {
-      return { sql: `CAST(${column} AS TEXT) IN (${values.map(() => '?').join(',')})`, parameters: values };
-    }
-    return { sql: `${column} IN (${values.map(() => '?').join(',')})`, parameters: values };
+    return { sql: `${compared} IN (${values.map(() => '?').join(',')})`, parameters: values };
   });
 };
 
@@ -166,6 +164,41 @@ export const planSearch = (table: TablePointer, wish: SearchWish): SearchPlan =>
     isByKey: !scans,
   };
 };
+
+/** The answer to a search as recorded; values are text, `total` counts the rows that match. */
+export interface SearchAnswer {
+  help: string;
+  success: boolean;
+  result: {
+    fields: { id: string; type: 'text' | 'serial' }[];
+    resource_id: string[];
+    limit: number;
+    total: number;
+    records: Record<string, unknown>[];
+  };
+}
+
+/** The answer with these columns and records. */
+export const searchAnswerOf = ({
+  success,
+  columns,
+  resourceUuid,
+  ...result
+}: Pick<SearchAnswer, 'success'> &
+  Pick<SearchAnswer['result'], 'limit' | 'total' | 'records'> & {
+    columns: string[];
+    resourceUuid: string;
+  }): SearchAnswer => ({
+  help: 'Search a datastore table. :param resource_id: id or alias of the data that is going to be selected.',
+  success,
+  result: {
+    fields: columns.map((id) => ({ id, type: id === serialColumn ? 'serial' : 'text' })),
+    resource_id: [resourceUuid],
+    limit: result.limit,
+    total: result.total,
+    records: result.records,
+  },
+});
 
 /** Most text of an answer, in characters; written out and on its way to slow readers it takes several times that. */
 export const answerLength = 8_000_000;

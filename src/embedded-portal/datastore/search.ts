@@ -1,25 +1,18 @@
 // Answers searches over imported tables without holding up the event loop.
 import { statSync } from 'node:fs';
 import { WorkerPool } from '../../tables/worker-pool.ts';
-import { type AnswerBudget, planSearch, type SearchPlan, type SearchWish, searchRefused } from './query.ts';
+import {
+  type AnswerBudget,
+  planSearch,
+  type SearchAnswer,
+  type SearchPlan,
+  type SearchWish,
+  searchAnswerOf,
+  searchRefused,
+} from './query.ts';
 import type { TablePointer } from './records.ts';
 import { runSearch, type SearchRows, type SearchTask } from './search-worker.ts';
-import { serialColumn, type TableFiles } from './table-files.ts';
-
-/** The answer of the datastore search as recorded; values are text, `total` counts the rows that match. */
-export interface SearchAnswer {
-  help: string;
-  success: true;
-  result: {
-    fields: { id: string; type: 'text' | 'serial' }[];
-    resource_id: string[];
-    limit: number;
-    total: number;
-    records: Record<string, unknown>[];
-  };
-}
-
-const help = 'Search a datastore table. :param resource_id: id or alias of the data that is going to be selected.';
+import type { TableFiles } from './table-files.ts';
 
 /** A search that looks at more values, or a larger file, than this goes to a worker thread. */
 const cheapScan = { values: 20_000, bytes: 4_000_000 };
@@ -53,17 +46,14 @@ export class TableSearch {
     if (budget.left <= 0) throw searchRefused(413, 'The answer is too large; ask for less at once.');
     const { records, total, length, isCut } = await this.#rows(table, plan, budget.left);
     budget.left -= length;
-    return {
-      help,
+    return searchAnswerOf({
       success: true,
-      result: {
-        fields: plan.fields.map((id) => ({ id, type: id === serialColumn ? 'serial' : 'text' })),
-        resource_id: [resourceUuid],
-        limit: isCut ? records.length : plan.limit,
-        total: total ?? table.rows,
-        records,
-      },
-    };
+      columns: plan.fields,
+      resourceUuid,
+      limit: isCut ? records.length : plan.limit,
+      total: total ?? table.rows,
+      records,
+    });
   }
 
   async #rows(table: TablePointer, plan: SearchPlan, most: number): Promise<SearchRows> {

@@ -1,6 +1,6 @@
 // Reads form-encoded bodies and query strings with bracket keys: `body[und][0][value]=…` (spec 1).
 import qs from 'qs';
-import { type BodyParser, defaultParseLimits, MalformedBody, readText } from './body-parser.ts';
+import { type BodyParser, defaultParseLimits, MalformedBody, readText } from './value.ts';
 
 /** A tree of strings, lists and maps. */
 export type FormTree = Record<string, unknown>;

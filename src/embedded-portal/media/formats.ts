@@ -1,77 +1,12 @@
-// The media types of the API: the formats of replies with their writers, the types of bodies with their readers.
-import {
-  type BodyParser,
-  defaultParseLimits,
-  isForbiddenKey,
-  MalformedBody,
-  openBudget,
-  readText,
-  type Spend,
-} from './body-parser.ts';
+// The media types of the API and how a request chooses among them: suffix before Accept before the default of the endpoint.
+import { memoize } from '../../util/bounded-map.ts';
+import { writeBencode } from './bencode.ts';
 import { parseForm } from './form.ts';
+import { parseJson, writeJson, writeJsonp } from './json.ts';
 import { parsePhp, writePhp } from './php.ts';
-import { phpIntegerKey, type Value, type WriteOptions, type WriteStyle } from './value.ts';
+import type { BodyParser, Value, WriteOptions } from './value.ts';
 import { parseXml, writeXml } from './xml.ts';
 import { parseYaml, writeYaml } from './yaml.ts';
-
-const check = (value: unknown, depth: number, spend: Spend): void => {
-  spend(depth);
-  if (typeof value !== 'object' || value === null) return;
-  if (Array.isArray(value)) {
-    for (const item of value) check(item, depth + 1, spend);
-    return;
-  }
-  for (const [key, item] of Object.entries(value)) {
-    if (isForbiddenKey(key)) throw new MalformedBody(`the key ${key} is not accepted`);
-    check(item, depth + 1, spend);
-  }
-};
-
-/**
- * The value of a JSON body; an empty body is `null`. The literal `null` and anything that is not JSON is malformed
- * (recorded behaviour 4). Throws {@link MalformedBody} with the parser's own words.
- */
-export const parseJson: BodyParser<unknown> = (body, limits = defaultParseLimits) => {
-  const text = readText(body, limits);
-  if (body.byteLength === 0) return null;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new MalformedBody((error as Error).message);
-  }
-  if (value === null) throw new MalformedBody('null is no body');
-  check(value, 0, openBudget(limits));
-  return value;
-};
-
-const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-
-const beyondAscii = /[\u0080-\uffff]/;
-const allBeyondAscii = /[\u0080-\uffff]/g;
-
-/**
- * JSON without spaces, slashes unescaped, every character above U+007F as `\uXXXX`; a scalar other than null is
- * wrapped in a one-element array (`true` is `[true]`). Source: recorded behaviour 3.
- */
-export const writeJson = (value: Value): string => {
-  const whole = value === null || typeof value === 'object' ? value : [value];
-  const text = JSON.stringify(whole);
-  return beyondAscii.test(text) ? text.replace(allBeyondAscii, escapeUnit) : text;
-};
-
-const longestName = 60;
-
-/**
- * `name(json);` where the request has a `callback` parameter, else plain JSON. Characters other than
- * `A-Z a-z 0-9 _ . -` leave the name, which is cut to 60; a parameter that is not a text counts as empty.
- * Source: recorded behaviour 3.
- */
-export const writeJsonp = (value: Value, callback: unknown): string => {
-  if (callback === undefined) return writeJson(value);
-  const name = typeof callback === 'string' ? callback.replace(/[^A-Za-z0-9_.-]/g, '').slice(0, longestName) : '';
-  return `${name}(${writeJson(value)});`;
-};
 
 /** A response format, named as its path suffix is (spec 1, "Response formats"). */
 export type FormatName = 'bencode' | 'json' | 'jsonp' | 'php' | 'xml' | 'yaml';
@@ -120,30 +55,168 @@ export const bodyParsers: Readonly<Record<string, BodyParser<unknown>>> = {
   'text/xml': parseXml,
 };
 
-const text = (value: string): string => `${Buffer.byteLength(value)}:${value.toWellFormed()}`;
+interface Range {
+  type: string;
+  subtype: string;
+  quality: number;
+}
 
-const scalar = (value: null | boolean | number | string, style: WriteStyle): string => {
-  if (typeof value === 'string') return /^(?:0|[1-9]\d*)$/.test(value) ? `i${value}e` : text(value);
-  if (typeof value === 'number') return Number.isInteger(value) ? `i${BigInt(value)}e` : text(String(value));
-  if (style !== 'sound') return ''; // deployed servers leave the value out, which no reader can follow
-  return value === null ? text('') : `i${value ? 1 : 0}e`;
+/** What a header chose: a type and how well it fits, nothing, or a range that is no MIME type. */
+type MimeMatch = { type: string; fitness: number } | { type: null } | { malformed: string };
+
+const qualityOf = (parameters: string[]): number => {
+  const given = parameters.map((part) => /^\s*q\s*=(.*)$/.exec(part)?.[1]?.trim()).find((q) => q !== undefined);
+  const quality = given === undefined || !/^[0-9]*\.?[0-9]+$/.test(given) ? 1 : Number(given);
+  return quality <= 0 || quality > 1 ? 1 : quality; // 0 counts as 1: recorded
 };
 
-const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+const parseRange = (text: string): Range | null => {
+  const [name = '', ...parameters] = text.split(';');
+  const full = name.trim() === '*' ? '*/*' : name.trim();
+  const [type, subtype] = full.split('/');
+  return type === undefined || subtype === undefined ? null : { type, subtype, quality: qualityOf(parameters) };
+};
+
+const fits = (range: Range, type: string, subtype: string): boolean =>
+  (range.type === type || range.type === '*') && (range.subtype === subtype || range.subtype === '*');
+
+/** 110 for the very type, 100 for the type with any subtype, 0 for anything; -1 where the range does not match. */
+const fitnessOf = (range: Range, mimeType: string): number => {
+  const [type = '', subtype = ''] = mimeType.split('/');
+  if (!fits(range, type, subtype)) return -1;
+  return (range.type === type ? 100 : 0) + (range.subtype === subtype ? 10 : 0);
+};
 
 /**
- * The value in bencode. Texts of digits are integers, keys are sorted by bytes, a map whose keys are all integers is
- * a list, an empty map an empty list. Null is an empty text, true 1 and false 0 in the `sound` style; in the
- * `recorded` style the three are written as nothing at all. Source: recorded behaviour 3.
+ * The supported type that fits a header best: by fitness first, among equals by q, then the alphabetically last name.
+ * `preferred` wins where both are equal. Types are case-sensitive, `*` is any type, parameters other than q are ignored, empty ranges are skipped.
+ * Source: recorded behaviour 3.
  */
-export const writeBencode = (value: Value, style: WriteStyle): string => {
-  if (value === null || typeof value !== 'object') return scalar(value, style);
-  const keys = Object.keys(value);
-  if (Array.isArray(value) || keys.every(phpIntegerKey)) {
-    return `l${Object.values(value)
-      .map((item) => writeBencode(item, style))
-      .join('')}e`;
+const matchMime = (header: string, supported: readonly string[], preferred: string | null = null): MimeMatch => {
+  const ranges: Range[] = [];
+  for (const part of header.split(',')) {
+    if (part.trim() === '') continue;
+    const range = parseRange(part);
+    if (range === null) return { malformed: part.trim() };
+    ranges.push(range);
   }
-  const parts = Object.entries(value).sort(([a], [b]) => byBytes(a, b));
-  return `d${parts.map(([key, part]) => text(key) + writeBencode(part, style)).join('')}e`;
+  let best = { type: '', fitness: -1, quality: 0 };
+  for (const type of supported.toSorted()) {
+    let own = { type, fitness: -1, quality: 0 };
+    for (const range of ranges) {
+      const fitness = fitnessOf(range, type);
+      if (fitness > own.fitness) own = { type, fitness, quality: range.quality };
+    }
+    const isTie = own.fitness === best.fitness && own.quality === best.quality;
+    const better =
+      own.fitness > best.fitness ||
+      (own.fitness === best.fitness && own.quality > best.quality) ||
+      (isTie && best.type !== preferred);
+    if (own.fitness >= 0 && better) best = own;
+  }
+  return best.fitness < 0 ? { type: null } : { type: best.type, fitness: best.fitness };
+};
+
+/** The formats for requests that leave the choice open. */
+export interface DefaultFormats {
+  /** Without an Accept header, or with an empty one. */
+  none: FormatName;
+  /** Where only a `*\/*` of the header matches. */
+  any: FormatName;
+  /** True: JSON wins ties and is what browsers get, and the case of a type does not matter; false: as recorded. */
+  prefersJson: boolean;
+}
+
+/** `spec`: JSON wherever the request leaves it open (spec 1). */
+export const specDefaults: DefaultFormats = { none: 'json', any: 'json', prefersJson: true };
+
+/** `spec`, datastore endpoints: YAML wherever the request leaves it open (spec 4.9 to 4.11). */
+export const specDatastoreDefaults: DefaultFormats = { none: 'yaml', any: 'yaml', prefersJson: true };
+
+/** Deployed servers: JSON without Accept, YAML for `*\/*` (recorded behaviour 3). */
+export const recordedDefaults: DefaultFormats = { none: 'json', any: 'yaml', prefersJson: false };
+
+/** What a request says about its format. */
+interface FormatWish {
+  /** The suffix of the last path part, `null` for none (see `splitSuffix`). */
+  suffix: string | null;
+  accept: string | undefined;
+  defaultFormat: DefaultFormats;
+}
+
+/** A format with its Content-Type, or why there is none: no such format (406), or a range that is no MIME type. */
+type FormatChoice =
+  | { format: FormatName; contentType: string /** send `Vary: Accept` */; vary: boolean }
+  | { unsupported: true; vary: boolean }
+  | { malformed: string; vary: boolean };
+
+const json = 'application/json';
+
+/** Browsers ask for a page first, and take anything. */
+const isOfBrowser = (accept: string): boolean => /text\/html/i.test(accept) && /\*\/\*/.test(accept);
+
+/** Keeps what headers of usual length match: clients send the same few again and again, and a match is a tenth of a read. */
+const memoized = (match: (accept: string) => MimeMatch): ((accept: string) => MimeMatch) => {
+  const known = memoize(match, { max: 200 });
+  return (accept) => (accept.length < 1000 ? known(accept) : match(accept));
+};
+
+const matchPreferringJson = memoized((accept) =>
+  isOfBrowser(accept) ? { type: json, fitness: 110 } : matchMime(accept.toLowerCase(), [...byMime.keys()], json),
+);
+
+const matchAsRecorded = memoized((accept) => matchMime(accept, [...byMime.keys()]));
+
+const byMime = new Map(Object.values(formats).flatMap((format) => format.mimeTypes.map((type) => [type, format.name])));
+
+/** An unasked-for format goes out under its alphabetically last name, as `*\/*` would choose it. */
+const openChoice = (format: FormatName): FormatChoice => {
+  const name = formats[format].mimeTypes.toSorted().at(-1) ?? formats[format].mimeTypes[0];
+  return { format, contentType: contentTypeOf(name), vary: true };
+};
+
+/** The format of a response; never throws. Source: spec 1, recorded behaviour 3. */
+export const chooseFormat = ({ suffix, accept, defaultFormat }: FormatWish): FormatChoice => {
+  if (suffix !== null) {
+    if (!isFormatName(suffix)) return { unsupported: true, vary: false };
+    return { format: suffix, contentType: contentTypeOf(formats[suffix].mimeTypes[0]), vary: false };
+  }
+  if (accept === undefined || accept.trim() === '') return openChoice(defaultFormat.none);
+  const match = defaultFormat.prefersJson ? matchPreferringJson(accept) : matchAsRecorded(accept);
+  if ('malformed' in match) return { malformed: match.malformed, vary: true };
+  const format = match.type === null ? undefined : byMime.get(match.type);
+  if (match.type === null || format === undefined) return { unsupported: true, vary: true };
+  if (match.fitness === 0) return openChoice(defaultFormat.any);
+  return { format, contentType: contentTypeOf(match.type), vary: true };
+};
+
+/**
+ * Splits the last path part at its last dot. An empty suffix and `0` count as none (the dot goes all the same).
+ * Source: recorded behaviour 3.
+ */
+export const splitSuffix = (part: string): { name: string; suffix: string | null } => {
+  const dot = part.lastIndexOf('.');
+  if (dot === -1) return { name: part, suffix: null };
+  const suffix = part.slice(dot + 1);
+  return { name: part.slice(0, dot), suffix: suffix === '' || suffix === '0' ? null : suffix };
+};
+/** What a Content-Type chose: a reader, none (406), or a type that is no MIME type. */
+type ParserChoice<P> = { type: string; parser: P } | { unsupported: string } | { malformed: string };
+
+const formType = 'application/x-www-form-urlencoded';
+
+/**
+ * The reader for a Content-Type. A missing or empty one is form-encoded; parameters are ignored, case matters, and
+ * wildcards choose as they do in Accept. Never throws. Source: recorded behaviour 4.
+ */
+export const chooseParser = <P>(
+  contentType: string | undefined,
+  parsers: Readonly<Record<string, P>>,
+): ParserChoice<P> => {
+  const given = contentType === undefined || contentType.trim() === '' ? formType : contentType.trim();
+  const match = matchMime(given, Object.keys(parsers));
+  if ('malformed' in match) return { malformed: match.malformed };
+  const parser = match.type !== null && Object.hasOwn(parsers, match.type) ? parsers[match.type] : undefined;
+  if (match.type === null || parser === undefined) return { unsupported: given.split(';')[0]?.trim() ?? given };
+  return { type: match.type, parser };
 };

@@ -8,8 +8,8 @@ import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { Refusal } from '../refusal.ts';
-import { MalformedBody } from './body-parser.ts';
 import { type FormTree, treeOf } from './form.ts';
+import { MalformedBody } from './value.ts';
 
 /** A file part, complete and durable on disk. Whoever keeps the bytes sets `path` to null, or they are removed. */
 export interface UploadedFile {

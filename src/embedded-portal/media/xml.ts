@@ -8,10 +8,13 @@ import {
   MalformedBody,
   openBudget,
   type ParseLimits,
+  phpNumeric,
   positionAt,
   readText,
-} from './body-parser.ts';
-import { phpNumeric, type Value, type ValueMap, type WriteStyle } from './value.ts';
+  type Value,
+  type ValueMap,
+  type WriteStyle,
+} from './value.ts';
 
 // What XML 1.0 cannot hold at all, not even as a reference.
 const unspeakable =

@@ -14,17 +14,15 @@ import { isObject } from '../../util/json.ts';
 import {
   type BodyParser,
   defaultParseLimits,
+  hiddenDateProperties,
+  isDateObject,
   isForbiddenKey,
   MalformedBody,
   openBudget,
   type ParseLimits,
+  phpNumeric,
   readText,
   type Spend,
-} from './body-parser.ts';
-import {
-  hiddenDateProperties,
-  isDateObject,
-  phpNumeric,
   type Value,
   type ValueMap,
   type WriteOptions,

@@ -3,8 +3,19 @@
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import type { Field } from '../content/fields.ts';
-import { emptyGeometry, FieldFault, isLinked, type RawItem, readItem, textOf } from '../content/items.ts';
-import { idOf, readFile, readReference, readTerm, vocabularyIds } from '../content/links.ts';
+import {
+  emptyGeometry,
+  FieldFault,
+  idOf,
+  isLinked,
+  type RawItem,
+  readFile,
+  readItem,
+  readReference,
+  readTerm,
+  textOf,
+  vocabularyIds,
+} from '../content/items.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
 import { codelessFault, exceptionFault, fatalFault, titleFault, unknownNode } from './recorded-faults.ts';
 import { withoutUndefined } from './spec-input.ts';

@@ -3,8 +3,7 @@
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import type { Field } from '../content/fields.ts';
-import { dateItem, FieldFault, type RawItem, readDate, readItem, textOf } from '../content/items.ts';
-import { idOf } from '../content/links.ts';
+import { dateItem, FieldFault, idOf, type RawItem, readDate, readItem, textOf } from '../content/items.ts';
 import { isTextFormat } from '../content/safe-text.ts';
 import { namesIn } from '../content/shapes.ts';
 import type { ReadContext } from './profile.ts';

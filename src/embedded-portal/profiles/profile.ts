@@ -1,7 +1,7 @@
 // All differences between the specification and deployed releases, in one place.
 import type { Field, NodeType } from '../content/fields.ts';
 import type { RenderedTexts } from '../content/long-texts.ts';
-import type { DefaultFormats } from '../media/negotiate.ts';
+import type { DefaultFormats } from '../media/formats.ts';
 import type { WriteStyle } from '../media/value.ts';
 import type { Refusal } from '../refusal.ts';
 import type { FieldItems, StoredNode } from '../store/nodes.ts';

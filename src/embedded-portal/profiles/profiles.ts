@@ -3,7 +3,7 @@
 import { usualExtensions } from '../../dataset-api/file-types.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { datasetFields, otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
-import { recordedDefaults, specDatastoreDefaults, specDefaults } from '../media/negotiate.ts';
+import { recordedDefaults, specDatastoreDefaults, specDefaults } from '../media/formats.ts';
 import { Refusal } from '../refusal.ts';
 import { nodeColumns } from '../store/nodes.ts';
 import { readEntityCore, readEntityFields } from './entity-input.ts';

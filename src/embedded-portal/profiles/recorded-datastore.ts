@@ -1,23 +1,71 @@
 // The datastore of release B as recorded: nothing is imported on attach, a failed import still answers true, rows get lost.
-import { createReadStream } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { PortalDatastore } from '../call.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
-import type { AttachedFile, DatastoreStatus } from '../datastore/records.ts';
+import { type AttachedFile, type DatastoreStatus, importManager, isImportable } from '../datastore/records.ts';
 import type { Races } from '../races.ts';
 import { prepareAll, type Statements } from '../store/statements.ts';
 import type { RecordedRelease } from './profile.ts';
 import { exceptionFault } from './recorded-faults.ts';
 import { recordedSearch } from './recorded-search.ts';
-import {
-  blockBytes,
-  type SimpleCell,
-  SimpleParseError,
-  SimpleParser,
-  simpleColumn,
-  simpleText,
-} from './simple-import.ts';
-import { type DatastoreState, type DatastoreStates, initialState, StateVariable } from './state-variable.ts';
+import { blocksOf, headerOf, type SimpleCell, SimpleParseError, SimpleParser, simpleText } from './simple-import.ts';
+
+/** The state of one datastore. */
+export interface DatastoreState {
+  storage: number;
+  data_import: number;
+  /** What was configured, as JSON; null: the defaults. */
+  configuration: string | null;
+}
+
+/** All states by nid; never changed in place, so that who holds one holds a copy. */
+export type DatastoreStates = ReadonlyMap<string, DatastoreState>;
+
+/** The state of a datastore that the variable does not know. */
+export const initialState: DatastoreState = { storage: 0, data_import: 2, configuration: null };
+
+/** The variable, kept in the columns of `recorded_datastore`. */
+export class StateVariable {
+  readonly #put: StatementSync;
+  #states: DatastoreStates;
+
+  constructor(db: DatabaseSync) {
+    this.#put = db.prepare(
+      'UPDATE recorded_datastore SET storage = ?, data_import = ?, configuration = ? WHERE nid = ?',
+    );
+    const rows = db.prepare('SELECT nid, storage, data_import, configuration FROM recorded_datastore').all();
+    this.#states = new Map(
+      rows.map(({ nid, storage, data_import, configuration }) => [
+        String(nid),
+        {
+          storage: Number(storage),
+          data_import: Number(data_import),
+          configuration: configuration === null ? null : String(configuration),
+        },
+      ]),
+    );
+  }
+
+  /** The states as they are. */
+  get states(): DatastoreStates {
+    return this.#states;
+  }
+
+  /** Writes `copy` with one state changed (null: forgotten) over all there is, and returns it; inside a write. */
+  save(copy: DatastoreStates, nid: string, state: DatastoreState | null): DatastoreStates {
+    const before = this.#states;
+    const written = new Map(copy);
+    if (state === null) written.delete(nid);
+    else written.set(nid, state);
+    for (const key of new Set([...before.keys(), ...written.keys()])) {
+      const now = written.get(key) ?? initialState;
+      if (now === (before.get(key) ?? initialState)) continue;
+      this.#put.run(now.storage, now.data_import, now.configuration, key);
+    }
+    this.#states = written;
+    return written;
+  }
+}
 
 const schema = `
 CREATE TABLE IF NOT EXISTS recorded_datastore (
@@ -41,8 +89,6 @@ const statements = {
   waiting: 'SELECT nid, mime FROM recorded_datastore WHERE storage = 0',
 };
 
-const importable = new Set(['text/csv', 'text/tsv', 'text/tab-separated-values']);
-
 /** Rows that are written together. */
 const batchRows = 1000;
 
@@ -64,30 +110,6 @@ interface Parts {
   races: Races | null;
 }
 
-const headerOf = async (path: string, shownPath: string, parser: SimpleParser): Promise<string[]> => {
-  for await (const block of blocksOf(path)) {
-    const [first] = parse(parser, block);
-    if (first !== undefined) return first.map(simpleColumn);
-  }
-  throw exceptionFault('0', `Unable to get headers from ${shownPath}`);
-};
-
-const parse = (parser: SimpleParser, block: string): SimpleCell[][] => {
-  try {
-    return parser.feed(block);
-  } catch (error) {
-    if (error instanceof SimpleParseError) throw exceptionFault('0', error.message);
-    throw error;
-  }
-};
-
-async function* blocksOf(path: string): AsyncGenerator<string> {
-  for await (const chunk of createReadStream(path, { highWaterMark: blockBytes * 2048 }) as AsyncIterable<Buffer>) {
-    const text = chunk.toString('latin1');
-    for (let at = 0; at < text.length; at += blockBytes) yield text.slice(at, at + blockBytes);
-  }
-}
-
 /** The datastore of the `dkan-7.x` profiles; for rehearsals, not for large tables. */
 export class RecordedDatastore implements PortalDatastore {
   readonly #parts: Parts;
@@ -106,7 +128,7 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   /** Remembers the file; table, rows and state of the former one stay. Inside a write. */
-  note({ nid, fid, path, filename, mime = '' }: AttachedFile): void {
+  note({ nid, fid, path, filename, mime }: AttachedFile): void {
     this.#sql.put.run(nid, fid, path, filename, mime);
   }
 
@@ -154,7 +176,7 @@ export class RecordedDatastore implements PortalDatastore {
     this.#parts.races?.demandLock();
     const { storage, data_import, configuration } = this.#variable.states.get(nid) ?? initialState;
     return {
-      class: 'Dkan\\Datastore\\Manager\\SimpleImport\\SimpleImport',
+      class: importManager,
       storage,
       data_import,
       configurable_properties:
@@ -170,14 +192,14 @@ export class RecordedDatastore implements PortalDatastore {
   fieldStatus(nid: string): string {
     const row = this.#sql.get.get(nid);
     if (row === undefined || row.mime === '') return '0';
-    if (!importable.has(String(row.mime))) return '3';
+    if (!isImportable(String(row.mime))) return '3';
     return (this.#variable.states.get(nid)?.storage ?? 0) > 0 ? '1' : '2';
   }
 
   /** What cron does in release C: imports every table that waits. */
   async importWaiting(): Promise<void> {
     for (const row of this.#sql.waiting.all()) {
-      if (importable.has(String(row.mime))) await this.importNow(String(row.nid)).catch(() => undefined);
+      if (isImportable(String(row.mime))) await this.importNow(String(row.nid)).catch(() => undefined);
     }
   }
 
@@ -229,7 +251,7 @@ export class RecordedDatastore implements PortalDatastore {
 
   #record(nid: string): Row | null {
     const row = this.#sql.get.get(nid);
-    return row === undefined || !importable.has(String(row.mime)) ? null : (row as unknown as Row); // the columns of the schema
+    return row === undefined || !isImportable(String(row.mime)) ? null : (row as unknown as Row); // the columns of the schema
   }
 
   /** The states as a request finds them when it begins; where nothing races, those at the time they are written. */

@@ -3,7 +3,7 @@
 import { isObject } from '../../util/json.ts';
 import { textOf } from '../content/items.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
-import { answerLength, takeWithin } from '../datastore/query.ts';
+import { answerLength, searchAnswerOf, takeWithin } from '../datastore/query.ts';
 import type { RecordedRelease } from './profile.ts';
 
 /** A table as the recorded import left it. */
@@ -90,13 +90,12 @@ export const recordedSearch = (
   const { records, length } = takeWithin(shaped, budget.left);
   budget.left -= length;
   const all = shown.includes('entry_id') ? shown : [...shown, 'entry_id'];
-  const fields = (wanted ?? all).map((id) => ({
-    id,
-    type: id === 'entry_id' ? 'serial' : 'text',
-  }));
-  return {
-    help: 'Search a datastore table. :param resource_id: id or alias of the data that is going to be selected.',
+  return searchAnswerOf({
     success: records.length > 0,
-    result: { fields, resource_id: [query.resourceUuid], limit, total: found.length, records },
-  };
+    columns: wanted ?? all,
+    resourceUuid: query.resourceUuid,
+    limit,
+    total: found.length,
+    records,
+  });
 };

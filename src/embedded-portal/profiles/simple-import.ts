@@ -1,5 +1,7 @@
 // The table reader of release B, quirks included (recorded behaviour 13a): bytes in blocks of 32, records out.
+import { createReadStream } from 'node:fs';
 import { portalColumnName } from '../../dataset-api/names.ts';
+import { exceptionFault } from './recorded-faults.ts';
 
 /** Bytes the recorded reader takes at a time; what shares a block with every 1000th row is lost there. */
 export const blockBytes = 32;
@@ -142,3 +144,29 @@ export const simpleText = (cell: SimpleCell): string | null | undefined => {
     return undefined;
   }
 };
+
+/** The columns in the header of a file, which messages name `shownPath`. Throws the recorded 500 where there is none. */
+export const headerOf = async (path: string, shownPath: string, parser: SimpleParser): Promise<string[]> => {
+  for await (const block of blocksOf(path)) {
+    const [first] = parse(parser, block);
+    if (first !== undefined) return first.map(simpleColumn);
+  }
+  throw exceptionFault('0', `Unable to get headers from ${shownPath}`);
+};
+
+const parse = (parser: SimpleParser, block: string): SimpleCell[][] => {
+  try {
+    return parser.feed(block);
+  } catch (error) {
+    if (error instanceof SimpleParseError) throw exceptionFault('0', error.message);
+    throw error;
+  }
+};
+
+/** The blocks of a file as Latin-1 text. */
+export async function* blocksOf(path: string): AsyncGenerator<string> {
+  for await (const chunk of createReadStream(path, { highWaterMark: blockBytes * 2048 }) as AsyncIterable<Buffer>) {
+    const text = chunk.toString('latin1');
+    for (let at = 0; at < text.length; at += blockBytes) yield text.slice(at, at + blockBytes);
+  }
+}

@@ -4,7 +4,6 @@ import { rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { escapeHtml } from '../../util/html.ts';
 import type { Call, Portal, Result } from '../call.ts';
-import { isNodeType } from '../content/fields.ts';
 import { textOf } from '../content/items.ts';
 import { cleanFileName, fileTypeOf, freeName, mimeOf } from '../content/public-names.ts';
 import type { Copies } from '../content/save.ts';
@@ -36,8 +35,7 @@ const refusesFilled = (value: unknown): boolean => {
 const needField = (call: Call, node: StoredNode): void => {
   const name = textOf(call.body.field_name) ?? '';
   if (name === 'field_upload' && node.type === 'resource') return;
-  const fields = isNodeType(node.type) ? call.portal.profile.fields[node.type] : [];
-  if (fields.some((field) => field.name === name)) {
+  if (call.portal.profile.fields[node.type].some((field) => field.name === name)) {
     throw new Refusal(406, `Failed to upload file. ${escapeHtml(keyOf(call.files[0]?.part ?? '') ?? '')}`);
   }
   throw new Refusal(406, `Field name '${escapeHtml(name)}' not found on node type '${node.type}'`);
@@ -64,13 +62,13 @@ const needName = (call: Call, upload: UploadedFile): Named => {
 const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Named): Promise<StoredFile> => {
   const { portal, user } = call;
   const { store } = portal;
-  const type = fileTypeOf(mimeOf(name, portal.profile.mimeTypes));
+  const filemime = mimeOf(name, portal.profile.mimeTypes);
+  const type = fileTypeOf(filemime);
   const size = type === 'image' ? imageSizeOf(store.pathOf({ uuid })) : null;
   const save = (copies: Copies) => () => {
     if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
     refuseFilled(call, node);
     const now = portal.now();
-    const filemime = mimeOf(name, portal.profile.mimeTypes);
     const freed = portal.profile.keepsAddresses ? store.files.assign(node.nid, []) : [];
     const replaced = freed.find((old) => old.filename === name);
     const row = {

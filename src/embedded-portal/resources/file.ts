@@ -2,8 +2,8 @@
 
 import { escapeHtml } from '../../util/html.ts';
 import { demand, mayReadFile } from '../access.ts';
-import type { Portal } from '../call.ts';
-import { type Call, operation, type Resource, type Result, type StreamedBody } from '../call.ts';
+import type { StreamedBody } from '../answer.ts';
+import { type Call, operation, type Portal, type Resource, type Result } from '../call.ts';
 import { fileItem } from '../content/view.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';

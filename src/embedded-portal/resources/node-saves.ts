@@ -1,7 +1,6 @@
 // Side effects of saving a node: races with other saves, the datasets of a resource, the datastore of its file.
 import type { Call, Portal } from '../call.ts';
-import { textOf } from '../content/items.ts';
-import { idOf } from '../content/links.ts';
+import { idOf, textOf } from '../content/items.ts';
 import { type Copies, copyNodes, refuseLost, renewDatasets } from '../content/save.ts';
 import type { AttachedFile } from '../datastore/records.ts';
 import type { StoredFile } from '../store/files.ts';

@@ -1,5 +1,6 @@
 // The node resource: index, retrieve, create, update, delete, attach_file, files (spec 4.3 to 4.8).
 
+import { paths } from '../../dataset-api/paths.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit, mayRead } from '../access.ts';
@@ -29,7 +30,7 @@ export const needNode = ({ portal, args }: Call): StoredNode => {
   return node;
 };
 
-const uriOf = (call: Call, nid: number): string => `${call.baseUrl}/api/dataset/node/${nid}`;
+const uriOf = (call: Call, nid: number): string => `${call.baseUrl}${paths.node(String(nid))}`;
 
 /** `field_datastore_status` where the portal keeps it and the resource has a file; null: as stored. */
 const shownStatusOf = ({ portal: { store, profile, datastore } }: Call, { nid }: StoredNode): string | null =>
@@ -38,11 +39,10 @@ const shownStatusOf = ({ portal: { store, profile, datastore } }: Call, { nid }:
 /** The node object as the caller sees it. */
 const view = (call: Call, node: StoredNode): Record<string, unknown> => {
   const { store, profile } = call.portal;
-  const fields = isNodeType(node.type) ? profile.fields[node.type] : [];
   const files = node.type === 'resource' ? store.files.ofNode(node.nid) : [];
   return viewNode(node, {
     profile,
-    fields,
+    fields: profile.fields[node.type],
     baseUrl: call.baseUrl,
     author: node.uid === 0 ? null : store.users.byUid(node.uid),
     targets: store.nodes.targets(node.nid),
@@ -133,26 +133,24 @@ const update = async (call: Call): Promise<Result> => {
   const { store, profile } = portal;
   const body = nodeBody(call);
   const begun = needNode(call);
-  const formatted = isNodeType(begun.type) ? profile.fields[begun.type] : [];
-  const rendered = await portal.texts.render(formatted, body, begun.fields);
+  const fields = profile.fields[begun.type];
+  const rendered = await portal.texts.render(fields, body, begun.fields);
   const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
     store.write(() => {
       const present = needNode(call);
       const node = copies.get(present.nid)?.node ?? present;
-      const { type } = body;
-      if (type !== undefined && type !== null && type !== node.type) {
+      const { type } = node;
+      if (body.type !== undefined && body.type !== null && body.type !== type) {
         throw new Refusal(406, 'Node type cannot be changed');
       }
-      const nodeType = isNodeType(node.type) ? node.type : 'dataset';
-      const fields = profile.fields[nodeType];
       const shownStatus = shownStatusOf(call, node) ?? '0';
-      const context = { store, user, type: nodeType, node, fields, rendered, shownStatus, now: portal.now() };
+      const context = { store, user, type, node, fields, rendered, shownStatus, now: portal.now() };
       const core = profile.readCore(body, context);
       const changes = profile.readFields(body, context);
-      checkOtherSides(call, { nid: node.nid, type: nodeType }, changes.targets);
+      checkOtherSides(call, node, changes.targets);
       const before = changes.fids === undefined ? [] : store.files.ofNode(node.nid);
       const change = { uid: user.uid, now: portal.now(), copies };
-      const made = updateNode(store, node, { core, changes, change, fields });
+      const made = updateNode(store, node, { core, changes, change });
       renewDatasetsOf(call, node.nid, copies);
       return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, before) };
     });

@@ -4,7 +4,7 @@ import { maxPageSize } from '../../dataset-api/paths.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { type Call, operation, type Resource } from '../call.ts';
-import { idOf, vocabularyIds } from '../content/links.ts';
+import { idOf, vocabularyIds } from '../content/items.ts';
 import { Refusal } from '../refusal.ts';
 import type { Term } from '../store/terms.ts';
 

@@ -6,7 +6,7 @@ import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
 import { Refusal } from '../refusal.ts';
-import type { Attempt } from '../store/flood.ts';
+import type { Attempt } from '../store/sessions.ts';
 import { cookieSeconds, randomToken } from '../store/sessions.ts';
 import type { User } from '../store/users.ts';
 

@@ -1,6 +1,7 @@
 // Nodes, their revisions, and the references between them.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { memoize } from '../../util/bounded-map.ts';
+import type { NodeType } from '../content/fields.ts';
 import { FreeNumbers } from './free-numbers.ts';
 import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
@@ -33,7 +34,7 @@ export type NodeColumn = (typeof nodeColumns)[number];
 export interface StoredNode {
   nid: number;
   vid: number;
-  type: string;
+  type: NodeType;
   language: string;
   title: string;
   uid: number;

@@ -114,15 +114,7 @@ const migrations: ((db: DatabaseSync) => void)[] = [
     db.exec(datastoreSchema);
     db.prepare('INSERT INTO setting (name, value) VALUES (?, ?)').run('key', randomBytes(32).toString('base64url'));
   },
-  (db) => {
-    db.exec(second);
-  },
-  (db) => {
-    db.exec(third);
-  },
-  (db) => {
-    db.exec(fourth);
-  },
+  ...[second, third, fourth].map((sql) => (db: DatabaseSync) => db.exec(sql)),
 ];
 
 /** The version that this program writes. */

@@ -1,4 +1,4 @@
-// Login sessions with their CSRF tokens, and access tokens, which need no session.
+// Login sessions with their CSRF tokens, access tokens, which need no session, and failed logins, counted to slow down guessing.
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,8 @@ export interface Session {
 /** A fresh session id or a token that stands for nothing: 256 random bits, 43 characters. */
 export const randomToken = (): string => randomBytes(32).toString('base64url');
 
-const keyOf = (id: string): Buffer => createHash('sha256').update(id).digest();
+/** What is stored of a session id or access token. */
+const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 
 const statements = {
   select: 'SELECT uid, created, seen FROM session WHERE id = ?',
@@ -62,7 +63,7 @@ export class Sessions {
   find(id: string, now: number): Session | null {
     let session = this.#live.get(id);
     if (session === undefined) {
-      const hash = keyOf(id);
+      const hash = hashOf(id);
       const row = this.#sql.select.get(hash);
       if (row === undefined) return null;
       session = {
@@ -98,7 +99,7 @@ export class Sessions {
   start(uid: number, now: number): { id: string; token: string } {
     this.#sql.expire.run(now - idleSeconds, now - longestSeconds);
     const id = randomToken();
-    this.#sql.insert.run(keyOf(id), uid, now, now);
+    this.#sql.insert.run(hashOf(id), uid, now, now);
     return { id, token: this.#tokenOf(id) };
   }
 
@@ -130,8 +131,6 @@ interface TokenFacts {
   /** Unix seconds. */
   created: number;
 }
-
-const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
 
 const tokenStatements = {
   find: 'SELECT uid FROM access_token WHERE hash = ?',
@@ -196,3 +195,68 @@ export const openTokens = (dataDir: string): { tokens: Tokens; close(): void } =
   }
   return { tokens: new Tokens(db), close: () => db.close() };
 };
+
+/** Failures of one user from one address that are allowed, and within how many seconds. */
+export const userLimit = { failures: 5, window: 6 * 3600 };
+
+/** Failures from one address that are allowed, and within how many seconds. */
+export const addressLimit = { failures: 50, window: 3600 };
+
+/** An attempt to log in. */
+export interface Attempt {
+  /** Uid, or a name that no account has; null: counted by address only. */
+  user: number | string | null;
+  address: string;
+  /** False: the limit of the address is not for this one. */
+  countsByAddress: boolean;
+  /** Unix seconds. */
+  now: number;
+}
+
+const floodStatements = {
+  count: 'SELECT count(*) AS n FROM flood WHERE event = ? AND identifier = ? AND at > ?',
+  insert: 'INSERT INTO flood (event, identifier, at) VALUES (?, ?, ?)',
+  remove: 'DELETE FROM flood WHERE rowid = ?',
+  clear: 'DELETE FROM flood WHERE event = ? AND identifier = ?',
+  expire: 'DELETE FROM flood WHERE at < ?',
+};
+
+/**
+ * The table of attempts. One is counted before its password is checked and given back when that was right, so that
+ * guesses which come together are counted like those which come one after the other.
+ */
+export class Flood {
+  readonly #sql: Statements<typeof floodStatements>;
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepareAll(db, floodStatements);
+  }
+
+  /** Who may not try again for now: that user from that address, or anybody from it; null when the attempt may be made. */
+  blocked({ user, address, countsByAddress, now }: Attempt): 'user' | 'address' | null {
+    const ofAddress = countsByAddress ? this.#number('address', address, now - addressLimit.window) : 0;
+    if (ofAddress >= addressLimit.failures) return 'address';
+    const ofUser = user === null ? 0 : this.#number('user', `${user}-${address}`, now - userLimit.window);
+    return ofUser >= userLimit.failures ? 'user' : null;
+  }
+
+  /** Counts an attempt; returns what {@link Flood.giveBack} takes. To be called inside a write. */
+  reserve({ user, address, countsByAddress, now }: Attempt): number[] {
+    this.#sql.expire.run(now - userLimit.window);
+    const rows = [
+      ...(countsByAddress ? [this.#sql.insert.run('address', address, now)] : []),
+      ...(user === null ? [] : [this.#sql.insert.run('user', `${user}-${address}`, now)]),
+    ];
+    return rows.map(({ lastInsertRowid }) => Number(lastInsertRowid));
+  }
+
+  /** The attempt was right: it does not count, and the failures of that user from there are forgotten. Inside a write. */
+  giveBack(reserved: number[], { user, address }: Attempt): void {
+    for (const row of reserved) this.#sql.remove.run(row);
+    this.#sql.clear.run('user', `${user}-${address}`);
+  }
+
+  #number(event: string, identifier: string, since: number): number {
+    return Number(this.#sql.count.get(event, identifier, since)?.n ?? 0);
+  }
+}

@@ -47,16 +47,12 @@ export class Writer {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject });
       if (this.#scheduled) return;
       this.#scheduled = true;
-      setImmediate(() => this.#flush());
+      setImmediate(() => this.flush());
     });
   }
 
   /** Commits what is queued now; called before the database closes. */
   flush(): void {
-    this.#flush();
-  }
-
-  #flush(): void {
     this.#scheduled = false;
     const jobs = this.#queue;
     this.#queue = [];

@@ -120,7 +120,7 @@ describe('a table that is attached', () => {
   it('loses its datastore with the transaction that notes a file which is no table', async () => {
     const d = open();
     await d.attach('1', 'a\n1\n');
-    const paper = { nid: '1', fid: '2', path: d.file('%PDF'), filename: 'paper.pdf' };
+    const paper = { nid: '1', fid: '2', path: d.file('%PDF'), filename: 'paper.pdf', mime: 'application/pdf' };
     d.db.exec('BEGIN');
     d.datastore.note(paper);
     d.db.exec('ROLLBACK');
@@ -136,7 +136,7 @@ describe('a table that is attached', () => {
   it('is imported once where it was noted in the transaction of its file', async () => {
     const d = open();
     await d.attach('1', 'a\nold\n');
-    const file = { nid: '1', fid: '2', path: d.file('a\nnew\n'), filename: 'data.csv' };
+    const file = { nid: '1', fid: '2', path: d.file('a\nnew\n'), filename: 'data.csv', mime: 'text/csv' };
     d.db.exec('BEGIN');
     d.datastore.note(file);
     d.db.exec('COMMIT');
@@ -188,7 +188,9 @@ describe('a table that is faulty', () => {
     const d = open();
     const path = d.file('a\n1\n');
     rmSync(path);
-    expect(await d.datastore.attached({ nid: '1', fid: '1', path, filename: 'data.csv' })).toBe('failed');
+    expect(await d.datastore.attached({ nid: '1', fid: '1', path, filename: 'data.csv', mime: 'text/csv' })).toBe(
+      'failed',
+    );
     expect(d.datastore.failure('1')?.code).toBe('source-missing');
     expect(JSON.stringify(d.datastore.failure('1'))).not.toContain(path);
   });
@@ -256,7 +258,7 @@ describe('import, removal and configuration', () => {
   it('an import after a failed one reads the file again', async () => {
     const d = open();
     const path = d.file('a,b\n1\n');
-    const file = { nid: '1', fid: '1', path, filename: 'data.csv' };
+    const file = { nid: '1', fid: '1', path, filename: 'data.csv', mime: 'text/csv' };
     expect(await d.datastore.attached(file)).toBe('failed');
     writeFileSync(path, 'a,b\n1,2\n');
     expect(await d.datastore.importNow('1')).toBe('imported');
@@ -377,7 +379,7 @@ describe('a start', () => {
 
   it('imports a file that was only noted', async () => {
     const d = open();
-    d.datastore.note({ nid: '1', fid: '1', path: d.file('a\n1\n'), filename: 'data.csv' });
+    d.datastore.note({ nid: '1', fid: '1', path: d.file('a\n1\n'), filename: 'data.csv', mime: 'text/csv' });
     expect(await d.datastore.sweep()).toEqual({ unlinked: 0, resumed: 1 });
     await waitUntil('the import', () => numbers(d, '1')?.[1] === 2);
   });

@@ -63,7 +63,7 @@ it('an import that was noted and never started is picked up', async () => {
   const dir = tempDir();
   const d = open(dir, { pickUpMs: 5 });
   const path = d.file('a,b\n1,2\n');
-  d.datastore.note({ nid: '1', fid: '7', path, filename: 'data.csv' });
+  d.datastore.note({ nid: '1', fid: '7', path, filename: 'data.csv', mime: 'text/csv' });
   await waitUntil('it is imported', () => state(d) === 'imported');
   expect(path).toContain(join(dir, 'files'));
 });

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
+import { contentTypeOf } from '../../../src/dataset-api/file-types.ts';
 import {
   Datastore,
   type DatastoreOptions,
@@ -51,7 +52,13 @@ export const openDatastore = (
     db,
     file,
     attach: (nid, content, name = 'data.csv') =>
-      datastore.attached({ nid, fid: String(1000 + fids), path: file(content, name), filename: name }),
+      datastore.attached({
+        nid,
+        fid: String(1000 + fids),
+        path: file(content, name),
+        filename: name,
+        mime: contentTypeOf(name),
+      }),
     rows: async (nid) =>
       (await datastore.search({ nid, resourceUuid: 'u', limit: 0 })).result.records.map((row) => Object.values(row)),
     tables: () => readdirSync(tablesDir),

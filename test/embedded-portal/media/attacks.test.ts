@@ -1,9 +1,9 @@
 // Bodies from strangers: every one is read or refused with `MalformedBody`, in bounded time, and changes nothing.
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { type BodyParser, defaultParseLimits, MalformedBody } from '../../../src/embedded-portal/media/body-parser.ts';
-import { parseJson } from '../../../src/embedded-portal/media/formats.ts';
+import { parseJson } from '../../../src/embedded-portal/media/json.ts';
 import { parsePhp } from '../../../src/embedded-portal/media/php.ts';
+import { type BodyParser, defaultParseLimits, MalformedBody } from '../../../src/embedded-portal/media/value.ts';
 import { parseXml } from '../../../src/embedded-portal/media/xml.ts';
 import { parseYaml } from '../../../src/embedded-portal/media/yaml.ts';
 import { heavyBodies, refusedBodies, soundBodies } from '../../support/attack-bodies.ts';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { writeJson } from '../../../src/embedded-portal/media/formats.ts';
+import { writeJson } from '../../../src/embedded-portal/media/json.ts';
 import { parsePhp, writePhp } from '../../../src/embedded-portal/media/php.ts';
 import type { Value } from '../../../src/embedded-portal/media/value.ts';
 import { writeXml } from '../../../src/embedded-portal/media/xml.ts';

@@ -1,8 +1,8 @@
 // What the readers of request bodies make of a body, and where they say it is wrong.
 import { describe, expect, test } from 'vitest';
-import type { BodyParser } from '../../../src/embedded-portal/media/body-parser.ts';
-import { MalformedBody } from '../../../src/embedded-portal/media/body-parser.ts';
 import { parsePhp } from '../../../src/embedded-portal/media/php.ts';
+import type { BodyParser } from '../../../src/embedded-portal/media/value.ts';
+import { MalformedBody } from '../../../src/embedded-portal/media/value.ts';
 import { parseXml } from '../../../src/embedded-portal/media/xml.ts';
 import { parseYaml } from '../../../src/embedded-portal/media/yaml.ts';
 

@@ -2,8 +2,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type FormatName, formats, isFormatName } from '../../../src/embedded-portal/media/formats.ts';
-import { chooseFormat, recordedDefaults, splitSuffix } from '../../../src/embedded-portal/media/negotiate.ts';
+import {
+  chooseFormat,
+  type FormatName,
+  formats,
+  isFormatName,
+  recordedDefaults,
+  splitSuffix,
+} from '../../../src/embedded-portal/media/formats.ts';
 import type { ResultShape, Value } from '../../../src/embedded-portal/media/value.ts';
 import { isObject } from '../../../src/util/json.ts';
 

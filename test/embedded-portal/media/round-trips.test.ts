@@ -2,7 +2,8 @@
 import { XMLParser } from 'fast-xml-parser';
 import { load } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
-import { parseJson, writeBencode, writeJson, writeJsonp } from '../../../src/embedded-portal/media/formats.ts';
+import { writeBencode } from '../../../src/embedded-portal/media/bencode.ts';
+import { parseJson, writeJson, writeJsonp } from '../../../src/embedded-portal/media/json.ts';
 import { parsePhp, writePhp } from '../../../src/embedded-portal/media/php.ts';
 import type { Value } from '../../../src/embedded-portal/media/value.ts';
 import { parseXml, writeXml } from '../../../src/embedded-portal/media/xml.ts';

@@ -1,6 +1,8 @@
 // The bytes of each response format, in the shapes that deployed servers were seen to send.
 import { describe, expect, test } from 'vitest';
-import { formats, writeBencode, writeJson, writeJsonp } from '../../../src/embedded-portal/media/formats.ts';
+import { writeBencode } from '../../../src/embedded-portal/media/bencode.ts';
+import { formats } from '../../../src/embedded-portal/media/formats.ts';
+import { writeJson, writeJsonp } from '../../../src/embedded-portal/media/json.ts';
 import { writePhp } from '../../../src/embedded-portal/media/php.ts';
 import type { Value, WriteOptions } from '../../../src/embedded-portal/media/value.ts';
 import { writeXml } from '../../../src/embedded-portal/media/xml.ts';
