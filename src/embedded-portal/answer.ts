@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../model/log.ts';
 import { type FormatName, formats } from './media/formats.ts';
-import type { ResultShape, Value, WriteStyle } from './media/value.ts';
+import type { Value, WriteOptions } from './media/value.ts';
 import { cleanReason, Refusal, reasonPhrase } from './refusal.ts';
 
 /** A body that is not formatted: the bytes of a file. */
@@ -30,41 +30,28 @@ export interface Answer {
   body: string | StreamedBody;
 }
 
-/** How a body is written beside its value. */
-interface BodyStyle {
-  style: WriteStyle;
-  callback?: unknown;
-}
-
-/** A result as body; the caller adds type and headers. */
-export const formatValue = (
-  { value, shape = 'plain' }: { value: unknown; shape?: ResultShape },
-  format: FormatName,
-  style: BodyStyle,
-): Pick<Answer, 'status' | 'body'> => ({
-  status: 200,
+/** A result as body. */
+export const formatValue = (value: unknown, format: FormatName, options: WriteOptions): string =>
   // Resources answer with what JSON can say.
-  body: formats[format].write(value as Value, { ...style, shape }),
-});
+  formats[format].write(value as Value, options);
 
-/** A refusal as answer: the message as one-element list or its own body; empty and text/html where no format is known. */
-export const formatError = (refusal: Refusal, format: FormatName | null, style: BodyStyle): Answer => {
-  const { status, message, details } = refusal;
+/**
+ * A refusal as answer: the message as one-element list or its own body; empty and text/html where no format is known. The type is that of
+ * the format, which a caller may replace.
+ */
+export const formatError = (
+  { status, message, details }: Refusal,
+  { format, ...style }: { format?: FormatName } & Partial<WriteOptions> = {},
+): Answer => {
   const reason = details.reason ?? reasonPhrase(status, message);
-  if (format === null || details.bare === true) {
+  if (format === undefined || details.bare === true) {
     const body = details.bare === true ? '' : (details.raw ?? message);
     return { status, reason, contentType: 'text/html; charset=UTF-8', body };
   }
-  const contentType = formats[format].mimeTypes[0];
-  if (details.raw !== undefined) return { status, reason, contentType, body: details.raw };
   // A message alone is a scalar: JSON and YAML make the one-element list of it, XML and PHP the bare text.
   const value = details.body === undefined ? message : details.body;
-  return {
-    status,
-    reason,
-    contentType,
-    body: formats[format].write(value as Value, { ...style, shape: 'plain' }),
-  };
+  const body = details.raw ?? formatValue(value, format, { style: 'sound', shape: 'plain', ...style });
+  return { status, reason, contentType: formats[format].mimeTypes[0], body };
 };
 
 /** The answer that sends a client on. */
@@ -78,8 +65,9 @@ export const redirectTo = (location: string, status: 301 | 302 = 301): Answer =>
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'errcode' in error ? error.errcode : (error as { code?: unknown } | null)?.code;
 
-/** The answer when something failed on our side; the log holds the details. */
-export const internalFault = (error: unknown, log: Log): Refusal => {
+/** The refusal that was thrown, or that for a failure on our side; the log holds its details. */
+export const refusalOf = (error: unknown, log: Log): Refusal => {
+  if (error instanceof Refusal) return error;
   log.error({ err: error }, 'a request failed');
   const code = codeOf(error);
   if (code === 13 || code === 'ENOSPC' || code === 'EDQUOT') {

@@ -2,23 +2,21 @@
 import { METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dataset-api/paths.ts';
-import type { Log } from '../model/log.ts';
 import { escapeHtml } from '../util/html.ts';
 import { endConnectionsOnClose } from '../util/http.ts';
 import { isObject } from '../util/json.ts';
-import { type Answer, formatError, formatValue, internalFault, redirectTo, sendAnswer } from './answer.ts';
+import { type Answer, formatError, formatValue, redirectTo, refusalOf, sendAnswer } from './answer.ts';
 import { readBody } from './body.ts';
 import type { CachedResult, Call, Operation, Portal, Resource, Result } from './call.ts';
 import { openCall } from './call.ts';
 import { answerClientError, limitConnections } from './connections.ts';
 import { parseQuery } from './media/form.ts';
-import { chooseFormat, type FormatName, formats, splitSuffix } from './media/formats.ts';
+import { chooseFormat, type FormatName, splitSuffix } from './media/formats.ts';
 import { discard } from './media/multipart.ts';
-import type { Value } from './media/value.ts';
 import { MalformedBody } from './media/value.ts';
 import { Refusal } from './refusal.ts';
 import { siteAnswer } from './resources/system.ts';
-import { checkArguments, checkToken, resolveOperation, resourcesOf } from './resources/table.ts';
+import { checkCall, checkToken, resolveOperation, resourcesOf } from './resources/table.ts';
 import { anonymousCookie } from './resources/user.ts';
 import { xmlrpcAnswer, xmlrpcPath } from './xmlrpc.ts';
 
@@ -102,9 +100,7 @@ const readInto = async (call: Call, operation: Operation): Promise<void> => {
 const act = async (call: Call, operation: Operation): Promise<Result> => {
   await readInto(call, operation);
   try {
-    checkArguments(call, operation);
-    checkToken(call, operation, call.request.method ?? '');
-    operation.access(call);
+    checkCall(call, operation, call.request.method ?? '');
     return await operation.run(call);
   } finally {
     if (call.files.length > 0) await discard(call.files);
@@ -115,10 +111,25 @@ const act = async (call: Call, operation: Operation): Promise<Result> => {
 const cached = (call: Call, { key, read, shape = 'plain' }: CachedResult, format: FormatName): string => {
   const { responses, profile } = call.portal;
   const { callback } = call.query;
-  // Resources answer with what JSON can say.
-  const write = (): string => formats[format].write(read() as Value, { style: profile.writeStyle, shape, callback });
+  const write = (): string => formatValue(read(), format, { style: profile.writeStyle, shape, callback });
   if (callback !== undefined || key.length > 1000) return write();
   return responses.get(`${format} ${call.baseUrl} ${key}`, write);
+};
+
+/** The answer to a result; the caller adds type and headers where none are given here. */
+const answerTo = (call: Call, result: Result, format: FormatName): Omit<Answer, 'contentType'> & Partial<Answer> => {
+  if ('stream' in result) return { status: 200, contentType: result.stream.contentType, body: result.stream };
+  if ('read' in result) return { status: 200, body: cached(call, result, format) };
+  if ('redirect' in result) {
+    return { status: 302, headers: { ...call.headers, location: result.redirect }, body: '' };
+  }
+  if ('empty' in result) return { status: 200, body: '' };
+  const style = {
+    style: call.portal.profile.writeStyle,
+    shape: result.shape ?? 'plain',
+    callback: call.query.callback,
+  };
+  return { status: 200, body: formatValue(result.value, format, style) };
 };
 
 const serve = async (
@@ -138,25 +149,15 @@ const serve = async (
       'malformed' in choice
         ? profile.malformedMime('The Accept header is malformed.')
         : new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
-    return { ...formatError(refusal, null, { style: 'sound' }), headers };
+    return { ...formatError(refusal), headers };
   }
-  const style = { style: profile.writeStyle, callback: call.query.callback };
+  const { format, contentType } = choice;
   call.headers = headers;
   try {
-    const result = await act(call, route.operation);
-    if ('stream' in result)
-      return { status: 200, contentType: result.stream.contentType, headers, body: result.stream };
-    if ('read' in result)
-      return { status: 200, contentType: choice.contentType, headers, body: cached(call, result, choice.format) };
-    if ('redirect' in result) {
-      const moved = { ...headers, location: result.redirect };
-      return { status: 302, contentType: choice.contentType, headers: moved, body: '' };
-    }
-    if ('empty' in result) return { status: 200, contentType: choice.contentType, headers, body: '' };
-    return { ...formatValue(result, choice.format, style), contentType: choice.contentType, headers };
+    return { contentType, headers, ...answerTo(call, await act(call, route.operation), format) };
   } catch (error) {
-    const refusal = error instanceof Refusal ? error : internalFault(error, portal.log);
-    return { ...formatError(refusal, choice.format, style), contentType: choice.contentType, headers };
+    const style = { style: profile.writeStyle, callback: call.query.callback };
+    return { ...formatError(refusalOf(error, portal.log), { format, ...style }), contentType, headers };
   }
 };
 
@@ -189,10 +190,6 @@ const mergeSlashes = ({ profile }: Portal, path: string): string => {
     : path.replace(/^\/+(?:(api|services|sites)\/+)?/i, (_, first) => (first === undefined ? '/' : `/${first}/`));
 };
 
-/** What a thrown value is answered with where no format was agreed on. */
-const failure = (error: unknown, log: Log): Answer =>
-  formatError(error instanceof Refusal ? error : internalFault(error, log), null, { style: 'sound' });
-
 /** The answer to a request; never throws. */
 const answer = async (
   portal: Portal,
@@ -208,7 +205,7 @@ const answer = async (
     call = openCall(portal, request, { query: readQuery(queryText), queryText });
     return withSessionHeaders(call, await routedAnswer(call, { resources, request, path }));
   } catch (error) {
-    const result = failure(error, portal.log);
+    const result = formatError(refusalOf(error, portal.log));
     return call === null ? result : withSessionHeaders(call, result);
   }
 };
@@ -297,7 +294,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
       await sendAnswer(reply, result, options);
     } catch (error) {
       if (error instanceof Refusal) log.error({ path: request.originalUrl }, error.message);
-      result = failure(error, log);
+      result = formatError(refusalOf(error, log));
       await sendAnswer(reply, result, options);
     }
     noteAccess(portal, request, { status: result.status, began });

@@ -97,6 +97,9 @@ export interface Call {
   headers: Record<string, string>;
 }
 
+/** The id in the path; null where there is none. */
+export const idIn = ({ args: [id = ''] }: Call): number | null => (/^\d{1,15}$/.test(id) ? Number(id) : null);
+
 /** What an operation answers: a value to format, or nothing at all. */
 export type Result =
   | { value: unknown; shape?: ResultShape }

@@ -39,23 +39,31 @@ const listOf = (places: readonly string[]): BlockList => {
   return list;
 };
 
-/** The address of a server that listens on `host`, without a slash at the end. */
-export const urlOf = (server: Server, host: string): string => {
+/**
+ * Listens with `listen` and returns the address without a slash at the end. From then on the server outlives connections that cannot be
+ * accepted, such as for want of file descriptors; `report` hears of them. Throws PortalPortError when the port is unavailable.
+ */
+export const listenOn = async (
+  server: Server,
+  {
+    host,
+    port,
+    listen,
+    report = () => undefined,
+  }: { host: string; port: number; listen: () => Promise<unknown>; report?: (error: Error) => void },
+): Promise<string> => {
+  try {
+    await listen();
+  } catch (cause) {
+    throw new PortalPortError(`the portal cannot listen on ${host}:${port}: ${(cause as Error).message}`, {
+      hint: 'choose another port (0 for a free one), or stop the program that uses this one',
+      cause,
+    });
+  }
+  server.on('error', report);
   const address = server.address();
   if (address === null || typeof address === 'string') throw new TypeError('the server does not listen on a port');
   return `http://${isIPv6(host) ? `[${host}]` : host}:${address.port}`;
-};
-
-/** The error for a port that is unavailable. */
-export const portTaken = (host: string, port: number, cause: Error): PortalPortError =>
-  new PortalPortError(`the portal cannot listen on ${host}:${port}: ${cause.message}`, {
-    hint: 'choose another port (0 for a free one), or stop the program that uses this one',
-    cause,
-  });
-
-/** Keeps a listening server up when a connection cannot be accepted, such as for want of file descriptors: it is lost to its caller only. */
-export const surviveErrors = (server: Server, report: (error: Error) => void = () => undefined): void => {
-  server.on('error', report);
 };
 
 const statuses: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };

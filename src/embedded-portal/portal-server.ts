@@ -8,7 +8,7 @@ import type { Log } from '../model/log.ts';
 import { ResponseCache } from './answer.ts';
 import { createApp } from './app.ts';
 import { defaultLimits, type OwnAccount, type Portal, type PortalDatastore, type PortalLimits } from './call.ts';
-import { portTaken, surviveErrors, urlOf } from './connections.ts';
+import { listenOn } from './connections.ts';
 import { LongTexts } from './content/long-texts.ts';
 import { Datastore } from './datastore/datastore.ts';
 import { LoginQueue } from './password.ts';
@@ -113,19 +113,6 @@ const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Pr
   return given === undefined ? password : null;
 };
 
-const listen = async (
-  app: FastifyInstance,
-  { host, port, log }: { host: string; port: number; log: Log },
-): Promise<string> => {
-  try {
-    await app.listen({ host, port });
-  } catch (cause) {
-    throw portTaken(host, port, cause as Error);
-  }
-  surviveErrors(app.server, (error) => log.warn({ err: error.message }, 'a connection could not be accepted'));
-  return urlOf(app.server, host);
-};
-
 /**
  * Starts a portal. Throws PortalPortError when the port is taken or another process serves the folder,
  * PortalStoreError when the store cannot be opened, UsersFileError when the users file is wrong.
@@ -186,8 +173,15 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       responses: new ResponseCache(store.changes),
       accessLevel: options.accessLevel ?? 'debug',
     };
-    app = createApp(portal);
-    const url = await listen(app, { host, port: options.port ?? 0, log });
+    const opened = createApp(portal);
+    app = opened;
+    const port = options.port ?? 0;
+    const url = await listenOn(opened.server, {
+      host,
+      port,
+      listen: () => opened.listen({ host, port }),
+      report: (error) => log.warn({ err: error.message }, 'a connection could not be accepted'),
+    });
     let closing: Promise<void> | null = null;
     return {
       url,

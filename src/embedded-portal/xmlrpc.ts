@@ -1,9 +1,9 @@
 // The XML-RPC server over the same resources, off unless it is configured (specification 1).
 import { escapeHtml } from '../util/html.ts';
 import { isObject } from '../util/json.ts';
-import { type Answer, internalFault } from './answer.ts';
+import { type Answer, refusalOf } from './answer.ts';
 import { readRaw } from './body.ts';
-import type { Call, Resource } from './call.ts';
+import type { Call, Operation, Resource } from './call.ts';
 import { keepBytes } from './media/multipart.ts';
 import {
   type BodyParser,
@@ -16,7 +16,7 @@ import {
 } from './media/value.ts';
 import { readXmlTree, type XmlElement } from './media/xml.ts';
 import { Refusal } from './refusal.ts';
-import { checkArguments, checkToken, resolveOperation } from './resources/table.ts';
+import { checkCall, resolveOperation } from './resources/table.ts';
 
 /** Where the XML-RPC server answers. */
 export const xmlrpcPath = '/api/xmlrpc';
@@ -109,31 +109,29 @@ const methods: Readonly<Record<string, (params: unknown[]) => Meaning>> = {
   'taxonomy_term.retrieve': onId('GET'),
 };
 
-/** The methods that stand for an operation which exists. */
-const methodNames = (resources: ReadonlyMap<string, Resource>): string[] => {
-  const exists = (name: string): boolean => {
-    const resource = resources.get(name.split('.')[0] ?? '');
-    const meaning = methods[name]?.(['1', {}]);
-    return (
-      meaning !== undefined &&
-      resource !== undefined &&
-      resolveOperation(resource, meaning.method, meaning.args) !== undefined
-    );
-  };
-  return ['system.listMethods', ...Object.keys(methods).filter(exists)];
+/** The request and the operation that a call means; null where there is none. */
+const find = (
+  resources: ReadonlyMap<string, Resource>,
+  { method, params }: RpcCall,
+): { meaning: Meaning; operation: Operation } | null => {
+  const meaning = Object.hasOwn(methods, method) ? methods[method]?.(params) : undefined;
+  const resource = resources.get(method.split('.')[0] ?? '');
+  if (meaning === undefined || resource === undefined) return null;
+  const operation = resolveOperation(resource, meaning.method, meaning.args);
+  return operation === undefined ? null : { meaning, operation };
 };
+
+/** The methods that stand for an operation which exists. */
+const methodNames = (resources: ReadonlyMap<string, Resource>): string[] => [
+  'system.listMethods',
+  ...Object.keys(methods).filter((method) => find(resources, { method, params: ['1', {}] }) !== null),
+];
 
 const run = async (call: Call, resources: ReadonlyMap<string, Resource>, rpc: RpcCall): Promise<unknown> => {
   if (rpc.method === 'system.listMethods') return methodNames(resources);
-  const meaning = Object.hasOwn(methods, rpc.method) ? methods[rpc.method]?.(rpc.params) : undefined;
-  const resource = resources.get(rpc.method.split('.')[0] ?? '');
-  const operation =
-    meaning === undefined || resource === undefined
-      ? undefined
-      : resolveOperation(resource, meaning.method, meaning.args);
-  if (meaning === undefined || operation === undefined) {
-    throw new Refusal(404, `There is no method ${escapeHtml(rpc.method)}.`);
-  }
+  const found = find(resources, rpc);
+  if (found === null) throw new Refusal(404, `There is no method ${escapeHtml(rpc.method)}.`);
+  const { meaning, operation } = found;
   const { portal } = call;
   portal.counts[operation.writes ? 'writes' : 'reads'] += 1;
   call.args = meaning.args;
@@ -141,9 +139,7 @@ const run = async (call: Call, resources: ReadonlyMap<string, Resource>, rpc: Rp
   call.queryText = JSON.stringify(call.query);
   const body = asText(meaning.body);
   call.body = isMap(body) ? body : {};
-  checkArguments(call, operation);
-  checkToken(call, operation, meaning.method);
-  operation.access(call);
+  checkCall(call, operation, meaning.method);
   const { store, limits } = portal;
   const place = { dir: store.filesDir, fileBytes: limits.fileBytes, syncDir: () => store.syncFiles() };
   for (const [index, file] of (meaning.files ?? []).entries()) {
@@ -156,7 +152,7 @@ const run = async (call: Call, resources: ReadonlyMap<string, Resource>, rpc: Rp
 
 const faultOf = (call: Call, error: unknown): string => {
   if (error instanceof MalformedBody) return writeRpcFault(400, `Invalid XML-RPC. ${error.message}`);
-  const refusal = error instanceof Refusal ? error : internalFault(error, call.portal.log);
+  const refusal = refusalOf(error, call.portal.log);
   return writeRpcFault(refusal.status, refusal.message);
 };
 

@@ -69,6 +69,11 @@ const field = (name: string, kind: FieldKind, rest: Partial<Field> = {}): Field 
   ...rest,
 });
 
+const licenseNames = new Map<string, string>(Object.entries(licenses));
+
+/** The name of a license; the code itself where it is unknown. */
+export const licenseName = (code: string): string => licenseNames.get(code) ?? code;
+
 const licenseCodes = Object.keys(licenses);
 const frequencyCodes = frequencies.map(({ code }) => code);
 const accessLevels = ['public', 'restricted', 'private'] as const;

@@ -23,6 +23,16 @@ export class FieldFault extends Error {
   }
 }
 
+/** What `read` returns, or what `instead` makes of the {@link FieldFault} that it throws. */
+export const catchFault = <T, U>(read: () => T, instead: (fault: FieldFault) => U): T | U => {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof FieldFault) return instead(error);
+    throw error;
+  }
+};
+
 /** Text of a scalar, or null where there is none (null, missing, a list or map). */
 export const textOf = (value: unknown): string | null => {
   if (typeof value === 'string') return value;

@@ -88,6 +88,13 @@ export const publicPath = (node: { nid: number; alias: string | null }, baseUrl:
     ? `${baseUrl}/node/${node.nid}`
     : `${baseUrl}/${node.alias.split('/').map(encodeURIComponent).join('/')}`;
 
+/** Where the bytes of files are, by public name. */
+export const filesPath = '/sites/default/files/';
+
+/** The public address of a file. */
+export const fileUrl = ({ name }: { name: string }, baseUrl: string): string =>
+  `${baseUrl}${filesPath}${encodeURIComponent(name)}`;
+
 /** The node object of spec 4.4: ids and times are strings, a field without a value is `[]`. */
 export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unknown> => {
   const view: Record<string, unknown> = {

@@ -1,17 +1,10 @@
 // A proxy in front of a portal that injects faults by rules.
 import { once } from 'node:events';
-import {
-  createServer,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  request,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { durationMs } from '../../util/quantity.ts';
-import { portTaken, surviveErrors, urlOf } from '../connections.ts';
+import { listenOn } from '../connections.ts';
 import { Draws, type FaultPlan, type FaultRule } from './rules.ts';
 
 /** A request that came through; `status` is what the portal answered, null when it was not asked or did not answer. */
@@ -73,7 +66,8 @@ export const openSwitchboard = async (options: SwitchboardOptions): Promise<Swit
     // Whoever cannot be answered sees the connection break, as with a portal that is gone.
     serve(exchange, delayMs, fault).catch(() => reset(reply));
   });
-  const url = await listen(server, options.host ?? '127.0.0.1', options.port ?? 0);
+  const { host = '127.0.0.1', port = 0 } = options;
+  const url = await listenOn(server, { host, port, listen: () => once(server.listen(port, host), 'listening') });
   return {
     url,
     setPlan: (plan) => {
@@ -169,16 +163,6 @@ const onlyOnce = (call: () => void): (() => void) => {
 
 const reset = (reply: ServerResponse): void => {
   reply.socket?.resetAndDestroy();
-};
-
-const listen = async (server: Server, host: string, port: number): Promise<string> => {
-  try {
-    await once(server.listen(port, host), 'listening');
-  } catch (cause) {
-    throw portTaken(host, port, cause as Error);
-  }
-  surviveErrors(server);
-  return urlOf(server, host);
 };
 
 /** A whole answer of the portal. */

@@ -2,6 +2,7 @@
 import {
   type BodyParser,
   defaultParseLimits,
+  escapeUnit,
   isForbiddenKey,
   MalformedBody,
   openBudget,
@@ -40,8 +41,6 @@ export const parseJson: BodyParser<unknown> = (body, limits = defaultParseLimits
   check(value, 0, openBudget(limits));
   return value;
 };
-
-const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 const beyondAscii = /[\u0080-\uffff]/;
 const allBeyondAscii = /[\u0080-\uffff]/g;

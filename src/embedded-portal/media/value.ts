@@ -57,6 +57,9 @@ export const hiddenDateProperties = (date: ValueMap): [string, Value][] => [
   ['\0DateObject\0serializedTimezone', date.timezone ?? null],
 ];
 
+/** A UTF-16 unit as JSON and YAML escape it. */
+export const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
 /** True for a text that PHP calls numeric: blanks in front, sign, decimals and exponent allowed. */
 export const phpNumeric = (text: string): boolean =>
   /^[ \t\n\r\v\f]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text);

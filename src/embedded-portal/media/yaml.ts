@@ -14,6 +14,7 @@ import { isObject } from '../../util/json.ts';
 import {
   type BodyParser,
   defaultParseLimits,
+  escapeUnit,
   hiddenDateProperties,
   isDateObject,
   isForbiddenKey,
@@ -232,8 +233,6 @@ const recordedText = (text: string, indent: number): string => {
 const unprintable =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   /[\u0000-\u0009\u000b-\u001f\u007f-\u00a0\u2028\u2029\ufeff\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
-
-const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 const doubleQuoted = (text: string): string =>
   JSON.stringify(text.toWellFormed()).replace(/[\u007f-\u00a0\u2028\u2029\ufeff\ufffe\uffff]/g, escapeUnit);

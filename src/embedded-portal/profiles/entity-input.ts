@@ -4,8 +4,8 @@ import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import type { Field } from '../content/fields.ts';
 import {
+  catchFault,
   emptyGeometry,
-  FieldFault,
   idOf,
   isLinked,
   type RawItem,
@@ -112,17 +112,17 @@ const readPlain = ({ rendered }: ReadContext, field: Field, raw: RawItem): RawIt
   if (value === null && (field.kind === 'text' || field.kind === 'long')) {
     return { value: null, format: textOf(raw.format), ...(field.kind === 'text' ? { safe_value: '' } : {}) };
   }
-  try {
-    const item = field.kind === 'geo' ? { ...raw, wkt: rewritten(textOf(raw.wkt) ?? '') } : raw;
-    return readItem(field, item, rendered);
-  } catch (error) {
-    if (!(error instanceof FieldFault)) throw error;
-    if (field.kind === 'geo') return emptyGeometry();
-    if (field.kind === 'date' || field.kind === 'period') {
-      throw badValue(field, `${field.name}_value`, { type: 'datetime', value: value ?? '' });
-    }
-    return validation();
-  }
+  const item = field.kind === 'geo' ? { ...raw, wkt: rewritten(textOf(raw.wkt) ?? '') } : raw;
+  return catchFault(
+    () => readItem(field, item, rendered),
+    () => {
+      if (field.kind === 'geo') return emptyGeometry();
+      if (field.kind === 'date' || field.kind === 'period') {
+        throw badValue(field, `${field.name}_value`, { type: 'datetime', value: value ?? '' });
+      }
+      return validation();
+    },
+  );
 };
 
 const readTarget = ({ store }: ReadContext, field: Field, raw: RawItem): number => {
@@ -147,32 +147,19 @@ const readTid = ({ store }: ReadContext, field: Field, raw: RawItem): number => 
     throw exceptionFault('23000', "SQLSTATE[23000]: Integrity constraint violation: 1048 Column 'tid' cannot be null");
   }
   if (raw.tid === 'autocreate') return newTerm(store, raw);
-  try {
-    return readTerm(store, field, raw);
-  } catch (error) {
-    if (error instanceof FieldFault) return validation();
-    throw error;
-  }
+  return catchFault(() => readTerm(store, field, raw), validation);
 };
 
-const knownFile = ({ store }: ReadContext, field: Field, raw: RawItem): number[] => {
-  try {
-    return [readFile(store, field, { raw })];
-  } catch (error) {
-    if (error instanceof FieldFault) return [];
-    throw error;
-  }
-};
+const knownFile = ({ store }: ReadContext, field: Field, raw: RawItem): number[] =>
+  catchFault(
+    () => [readFile(store, field, { raw })],
+    () => [],
+  );
 
 /** A group whose member the caller is, as its author is; user 1 needs to be one as well. */
 const readGroup = ({ store, user }: ReadContext, field: Field, raw: RawItem): number => {
-  try {
-    const nid = readReference(store, field, { raw });
-    return store.nodes.byNid(nid)?.uid === user.uid ? nid : validation();
-  } catch (error) {
-    if (error instanceof FieldFault) return validation();
-    throw error;
-  }
+  const nid = catchFault(() => readReference(store, field, { raw }), validation);
+  return store.nodes.byNid(nid)?.uid === user.uid ? nid : validation();
 };
 
 const readLinked = (context: ReadContext, field: Field, raw: RawItem[]): FieldChanges => {

@@ -1,14 +1,13 @@
 // Reads the body of a node as the editing form does: release C for all types, A and B for groups and pages (recorded
 // behaviour 8a, 9, 10).
 
-import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { may } from '../access.ts';
 import type { Field } from '../content/fields.ts';
-import { FieldFault, idOf, readReference, textOf } from '../content/items.ts';
-import { em, rowsOf, scalarsOf, seenBy, tidOf } from './form-widgets.ts';
+import { catchFault, idOf, readReference, textOf } from '../content/items.ts';
+import { rowsOf, scalarsOf, seenBy, tidOf } from './form-widgets.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
-import { exceptionFault, titleFault } from './recorded-faults.ts';
+import { em, exceptionFault, longestTitle, titleFault, tooLong } from './recorded-faults.ts';
 import { formRefusal } from './spec-input.ts';
 
 const referenceRows = (und: unknown): (string | null)[] => rowsOf(und).map((row) => textOf(row.target_id));
@@ -23,16 +22,14 @@ const readPlace = (
   if (/^\d+$/.test(text)) {
     return { key: `${place}][target_id`, message: `There are no entities matching "${em(text)}"` };
   }
-  try {
-    return { nid: readReference(context.store, field, { raw: { target_id: text } }) };
-  } catch (error) {
-    if (!(error instanceof FieldFault)) throw error;
-    if (!error.message.startsWith('The referenced entity')) {
-      return { key: `${place}][target_id`, message: error.message };
-    }
-    if (context.node !== null) return { key: place, message: error.message };
-    throw exceptionFault('0', 'Missing bundle property on entity of type node.');
-  }
+  return catchFault(
+    () => ({ nid: readReference(context.store, field, { raw: { target_id: text } }) }),
+    ({ message }) => {
+      if (!message.startsWith('The referenced entity')) return { key: `${place}][target_id`, message };
+      if (context.node !== null) return { key: place, message };
+      throw exceptionFault('0', 'Missing bundle property on entity of type node.');
+    },
+  );
 };
 
 /**
@@ -175,26 +172,18 @@ const readFormFields = (
   return changes;
 };
 
-const longestTitle = 255;
-
 const titleErrors = (body: Record<string, unknown>, { node }: ReadContext): Record<string, string> => {
   if (node !== null && !('title' in body)) return {};
   const title = textOf(body.title) ?? '';
-  if (title === '') return { title: 'Title field is required.' };
-  const { length } = [...title];
-  if (length <= longestTitle) return {};
-  return {
-    title: `Title cannot be longer than <em class="placeholder">${longestTitle}</em> characters but is currently <em class="placeholder">${length}</em> characters long.`,
-  };
+  const fault = title === '' ? 'Title field is required.' : tooLong('Title', title, longestTitle);
+  return fault === null ? {} : { title: fault };
 };
 
 const authorOf = (body: Record<string, unknown>, { store, user }: ReadContext): { uid?: number; error?: string } => {
   const name = textOf(body.name) ?? '';
   if (name === '' || !may(user, 'administer nodes')) return {};
   const author = store.users.byName(name);
-  return author === null
-    ? { error: `The username <em class="placeholder">${escapeHtml(name)}</em> does not exist.` }
-    : { uid: author.uid };
+  return author === null ? { error: `The username ${em(name)} does not exist.` } : { uid: author.uid };
 };
 
 /** A group's title is its own. */

@@ -3,18 +3,16 @@
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import type { Field } from '../content/fields.ts';
-import { dateItem, FieldFault, idOf, type RawItem, readDate, readItem, textOf } from '../content/items.ts';
+import { catchFault, dateItem, idOf, type RawItem, readDate, readItem, textOf } from '../content/items.ts';
 import { isTextFormat } from '../content/safe-text.ts';
 import { namesIn } from '../content/shapes.ts';
 import type { ReadContext } from './profile.ts';
+import { em, tooLong } from './recorded-faults.ts';
 
 /** Options of the frequency field: integers as text (recorded behaviour 8a). */
 const formFrequencies: readonly string[] = Array.from({ length: 19 }, (_, number) => String(number));
 
 const illegal = 'An illegal choice has been detected. Please contact the site administrator.';
-
-/** A text as messages of such portals set it off. */
-export const em = (text: string): string => `<em class="placeholder">${escapeHtml(text)}</em>`;
 
 /** Labels of fields in messages. */
 const labels: Record<string, string> = {
@@ -74,11 +72,8 @@ const textFields: Widget = (field, und, context) => {
   const errors: Record<string, string> = {};
   const items = placed(field, { rows, context }, (row, index) => {
     const value = textOf(row.value) ?? '';
-    const { length } = [...value];
-    if (length > field.maxLength) {
-      errors[`${field.name}][und][${index}][value`] =
-        `${labelOf(field)} cannot be longer than ${em(String(field.maxLength))} characters but is currently ${em(String(length))} characters long.`;
-    }
+    const fault = tooLong(labelOf(field), value, field.maxLength);
+    if (fault !== null) errors[`${field.name}][und][${index}][value`] = fault;
     return value === '' ? null : { value, format: null, safe_value: escapeHtml(value) };
   });
   return { items, errors };
@@ -159,14 +154,16 @@ const links: Widget = (field, und, context) => {
       if ((textOf(row.title) ?? '') !== '') errors[key] = 'You cannot enter a title without a link url.';
       return null;
     }
-    let item: RawItem | null = null;
-    try {
-      const { title, attributes } = readItem(field, { url, title: row.title }, context.rendered);
-      item = { url, title, attributes };
-    } catch (error) {
-      if (!(error instanceof FieldFault)) throw error;
-      errors[key] = `The value ${em(url)} provided for ${em(labelOf(field))} is not a valid URL.`;
-    }
+    const item = catchFault(
+      () => {
+        const { title, attributes } = readItem(field, { url, title: row.title }, context.rendered);
+        return { url, title, attributes };
+      },
+      () => {
+        errors[key] = `The value ${em(url)} provided for ${em(labelOf(field))} is not a valid URL.`;
+        return null;
+      },
+    );
     if (field.name === 'field_link_api' && !/^https?:\/\//i.test(url)) {
       errors[field.name] = 'Please enter a full url (include http:// or https://)';
     }

@@ -1,6 +1,21 @@
 // Faults of deployed servers that clients can meet, verbatim (recorded behaviour 2).
+import { escapeHtml } from '../../util/html.ts';
 import { Refusal } from '../refusal.ts';
 import type { ListFault } from './profile.ts';
+
+/** A text as messages of such portals set it off. */
+export const em = (text: string): string => `<em class="placeholder">${escapeHtml(text)}</em>`;
+
+/** Longest title, in characters. */
+export const longestTitle = 255;
+
+/** What the editing form says of a text that has more than `most` characters; null for a shorter one. */
+export const tooLong = (label: string, text: string, most: number): string | null => {
+  const { length } = [...text];
+  return length <= most
+    ? null
+    : `${label} cannot be longer than ${em(String(most))} characters but is currently ${em(String(length))} characters long.`;
+};
 
 /** An exception of the recorded server: 500, the message in the reason only, an empty body. */
 export const exceptionFault = (code: string, message: string): Refusal =>
@@ -78,7 +93,7 @@ export const titleFault = (title: string): Refusal | null => {
       `SQLSTATE[22007]: Invalid datetime format: 1366 Incorrect string value: '${shownBytes(wide)}' for column \`dkan2\`.\`node\`.\`title\` at row 1`,
     );
   }
-  if ([...title].length > 255) {
+  if ([...title].length > longestTitle) {
     return exceptionFault(
       '22001',
       "SQLSTATE[22001]: String data, right truncated: 1406 Data too long for column 'title' at row 1",

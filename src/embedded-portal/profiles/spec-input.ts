@@ -12,19 +12,16 @@ import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
+import { longestTitle, tooLong } from './recorded-faults.ts';
 
 /** 406 with one message per element, as the editing form of such portals answers (recorded behaviour 8a). */
 export const formRefusal = (errors: Record<string, string>): Refusal =>
   new Refusal(406, Object.values(errors).join(' '), { body: { form_errors: errors } });
 
-const longestTitle = 255;
-
 const readTitle = (body: Record<string, unknown>, errors: Record<string, string>): string | undefined => {
   const title = textOf(body.title) ?? '';
-  if (title.trim() === '') errors.title = 'Title field is required.';
-  else if ([...title].length > longestTitle) {
-    errors.title = `Title cannot be longer than <em class="placeholder">${longestTitle}</em> characters but is currently <em class="placeholder">${[...title].length}</em> characters long.`;
-  }
+  const fault = title.trim() === '' ? 'Title field is required.' : tooLong('Title', title, longestTitle);
+  if (fault !== null) errors.title = fault;
   return title;
 };
 

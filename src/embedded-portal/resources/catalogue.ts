@@ -2,11 +2,12 @@
 // portals answer them.
 import { createHash } from 'node:crypto';
 import { slugOf } from '../../dataset-api/names.ts';
-import { licenses } from '../../dataset-api/values.ts';
 import { type Answer, redirectTo } from '../answer.ts';
 import type { Call } from '../call.ts';
+import { licenseName } from '../content/fields.ts';
 import { textOf, vocabularyIds } from '../content/items.ts';
-import { publicPath } from '../content/view.ts';
+import { fileUrl, publicPath } from '../content/view.ts';
+import { escapeUnit } from '../media/value.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
@@ -21,9 +22,7 @@ const termUuid = ({ tid }: Term): string => {
 const escapes = /[/<>&'\u0080-\uffff]/g;
 
 const encode = (value: unknown): string =>
-  JSON.stringify(value).replace(escapes, (char) =>
-    char === '/' ? '\\/' : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  JSON.stringify(value).replace(escapes, (char) => (char === '/' ? '\\/' : escapeUnit(char)));
 
 const answerOf = (value: unknown, status = 200): Answer => ({
   status,
@@ -55,7 +54,7 @@ const filled = (entries: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== '' && value !== undefined));
 
 const addressOf = (call: Call, node: StoredNode, file: StoredFile | undefined): string => {
-  if (file !== undefined) return `${call.baseUrl}/sites/default/files/${encodeURIComponent(file.name)}`;
+  if (file !== undefined) return fileUrl(file, call.baseUrl);
   return first(node, 'field_link_api', 'url') || first(node, 'field_link_remote_file', 'uri');
 };
 
@@ -93,7 +92,6 @@ const packageResource = (call: Call, node: StoredNode): Record<string, unknown> 
 
 const packageOf = (call: Call, node: StoredNode): Record<string, unknown> => {
   const author = call.portal.store.users.byUid(node.uid);
-  const license = first(node, 'field_license');
   const extras = (node.fields.field_additional_info ?? []).map((item) => ({ key: item.first, value: item.second }));
   return {
     ...filled({
@@ -103,7 +101,7 @@ const packageOf = (call: Call, node: StoredNode): Record<string, unknown> => {
       author: first(node, 'field_contact_name'),
       author_email: first(node, 'field_contact_email'),
       maintainer: call.portal.profile.siteName,
-      license_title: Object.hasOwn(licenses, license) ? licenses[license as keyof typeof licenses] : license, // just checked
+      license_title: licenseName(first(node, 'field_license')),
       notes: first(node, 'body', 'safe_value'),
       url: publicPath(node, call.baseUrl),
       state: 'Active',

@@ -3,15 +3,15 @@
 import { escapeHtml } from '../../util/html.ts';
 import { demand, mayReadFile } from '../access.ts';
 import type { StreamedBody } from '../answer.ts';
-import { type Call, operation, type Portal, type Resource, type Result } from '../call.ts';
-import { fileItem } from '../content/view.ts';
+import { type Call, idIn, operation, type Portal, type Resource, type Result } from '../call.ts';
+import { fileItem, fileUrl } from '../content/view.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 
-const needFile = ({ portal, args }: Call): StoredFile => {
-  const id = args[0] ?? '';
-  const file = /^\d{1,15}$/.test(id) ? portal.store.files.byFid(Number(id)) : null;
-  if (file === null) throw new Refusal(404, `There is no file with ID ${escapeHtml(id)}.`);
+const needFile = (call: Call): StoredFile => {
+  const fid = idIn(call);
+  const file = fid === null ? null : call.portal.store.files.byFid(fid);
+  if (file === null) throw new Refusal(404, `There is no file with ID ${escapeHtml(call.args[0] ?? '')}.`);
   return file;
 };
 
@@ -36,16 +36,13 @@ export const fileBytes = (portal: Portal, file: StoredFile): StreamedBody => {
   };
 };
 
-const publicUrl = (call: Call, file: StoredFile): string =>
-  `${call.baseUrl}/sites/default/files/${encodeURIComponent(file.name)}`;
-
 const retrieve = (call: Call): Result => {
   const file = needFile(call);
   if (call.query.file_contents === '1') return { stream: fileBytes(call.portal, file) };
   return {
     value: {
       ...fileItem(file, call.portal.profile),
-      uri_full: publicUrl(call, file),
+      uri_full: fileUrl(file, call.baseUrl),
       sha256: file.sha256,
     },
     shape: 'object',

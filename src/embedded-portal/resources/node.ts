@@ -4,7 +4,7 @@ import { paths } from '../../dataset-api/paths.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit, mayRead } from '../access.ts';
-import { type Call, operation, type Resource, type Result } from '../call.ts';
+import { type Call, idIn, operation, type Resource, type Result } from '../call.ts';
 import { isNodeType, type NodeType } from '../content/fields.ts';
 import { type Copies, createNode, deleteNode, otherSides, type Saved, updateNode } from '../content/save.ts';
 import { publicPath, viewNode } from '../content/view.ts';
@@ -23,10 +23,10 @@ import {
 } from './node-saves.ts';
 
 /** The node of the path; 404 with the id as sent when there is none (recorded behaviour 2). */
-export const needNode = ({ portal, args }: Call): StoredNode => {
-  const id = args[0] ?? '';
-  const node = /^\d{1,15}$/.test(id) ? portal.store.nodes.byNid(Number(id)) : null;
-  if (node === null) throw new Refusal(404, `Node ${escapeHtml(id)} could not be found`);
+export const needNode = (call: Call): StoredNode => {
+  const nid = idIn(call);
+  const node = nid === null ? null : call.portal.store.nodes.byNid(nid);
+  if (node === null) throw new Refusal(404, `Node ${escapeHtml(call.args[0] ?? '')} could not be found`);
   return node;
 };
 

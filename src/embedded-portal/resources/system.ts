@@ -8,6 +8,7 @@ import { demand, mayReadFile } from '../access.ts';
 import { type Answer, formatError, formatValue, redirectTo } from '../answer.ts';
 import { readRaw } from '../body.ts';
 import type { Call, Portal } from '../call.ts';
+import { filesPath } from '../content/view.ts';
 import { type AnswerBudget, answerLength, searchRefused } from '../datastore/query.ts';
 import { contentTypeOf, type FormatName, formats, isFormatName } from '../media/formats.ts';
 import { publicPage } from '../pages/public-page.ts';
@@ -35,13 +36,11 @@ const health = (call: Call): Answer => {
   };
 };
 
-const filesPrefix = '/sites/default/files/';
-
 const file = (call: Call, path: string): Answer => {
   const { portal } = call;
   let name: string;
   try {
-    name = decodeURIComponent(path.slice(filesPrefix.length));
+    name = decodeURIComponent(path.slice(filesPath.length));
   } catch {
     return page(404, 'Page not found', portal.profile.siteName);
   }
@@ -50,7 +49,7 @@ const file = (call: Call, path: string): Answer => {
   try {
     demand(call.user, portal.profile.filesArePublic || mayReadFile(portal.store, call.user, found));
   } catch (error) {
-    if (error instanceof Refusal) return formatError(error, null, { style: 'sound' });
+    if (error instanceof Refusal) return formatError(error);
     throw error;
   }
   const isPlain = portal.profile.plainStaticFiles;
@@ -119,9 +118,9 @@ const search = async (call: Call, format: FormatName): Promise<Answer> => {
   const contentType = contentTypeOf(formats[format].mimeTypes[0]);
   try {
     const value = await (call.request.method === 'POST' ? searchAll(call) : searchOnce(call, call.query));
-    return { ...formatValue({ value }, format, style), contentType };
+    return { status: 200, contentType, body: formatValue(value, format, { ...style, shape: 'plain' }) };
   } catch (error) {
-    if (error instanceof Refusal) return { ...formatError(error, format, style), contentType };
+    if (error instanceof Refusal) return { ...formatError(error, { format, ...style }), contentType };
     throw error;
   }
 };
@@ -140,7 +139,7 @@ export const siteAnswer = async (call: Call, path: string): Promise<Answer> => {
   }
   if (path === '/healthz') return health(call);
   if (path === '/' && typeof call.query.q === 'string') return cleanAddress(call, call.query.q);
-  if (path.startsWith(filesPrefix)) return file(call, path);
+  if (path.startsWith(filesPath)) return file(call, path);
   const wanted = searchPath.exec(path);
   const format = wanted?.[1] ?? 'json';
   if (wanted !== null && isFormatName(format)) {

@@ -92,9 +92,16 @@ export const checkToken = (call: Call, operation: Operation, method: string): vo
 };
 
 /** Throws 401 for the first argument that the body lacks. */
-export const checkArguments = (call: Call, operation: Operation): void => {
+const checkArguments = (call: Call, operation: Operation): void => {
   for (const name of operation.requires(call)) {
     const value = Object.hasOwn(call.body, name) ? call.body[name] : undefined;
     if (value === undefined || value === null) throw new Refusal(401, `Missing required argument ${name}`);
   }
+};
+
+/** Throws what keeps a call from running: 401 for a missing argument or CSRF token, then what the operation's access check throws. */
+export const checkCall = (call: Call, operation: Operation, method: string): void => {
+  checkArguments(call, operation);
+  checkToken(call, operation, method);
+  operation.access(call);
 };

@@ -2,9 +2,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import { escapeHtml } from '../../util/html.ts';
 import { demand, may } from '../access.ts';
-import { type Call, operation, type Resource, type Result } from '../call.ts';
+import { type Call, idIn, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
+import { em } from '../profiles/recorded-faults.ts';
 import { Refusal } from '../refusal.ts';
 import type { Attempt } from '../store/sessions.ts';
 import { cookieSeconds, randomToken } from '../store/sessions.ts';
@@ -121,10 +122,7 @@ const verify = async (call: Call, name: string, password: string): Promise<Verif
   const { flood } = store;
   const user = store.users.byName(name);
   if (name === '' || (user?.status === 0 && profile.tellsAccounts)) {
-    refuseLogin(
-      403,
-      `The username <em class="placeholder">${escapeHtml(name)}</em> has not been activated or is blocked.`,
-    );
+    refuseLogin(403, `The username ${em(name)} has not been activated or is blocked.`);
   }
   const attempt = attemptOf(call, name, user);
   if (attempt !== null) refuseBlocked(call, attempt);
@@ -193,9 +191,9 @@ const demandAccount = ({ portal, user, args }: Call): void => {
 };
 
 const retrieve = (call: Call): Result => {
-  const id = call.args[0] ?? '';
-  const user = /^\d{1,15}$/.test(id) ? call.portal.store.users.byUid(Number(id)) : null;
-  if (user === null) throw new Refusal(404, `There is no user with ID ${escapeHtml(id)}.`);
+  const uid = idIn(call);
+  const user = uid === null ? null : call.portal.store.users.byUid(uid);
+  if (user === null) throw new Refusal(404, `There is no user with ID ${escapeHtml(call.args[0] ?? '')}.`);
   return { value: userView(call, { user, viewer: call.user, login: String(user.login) }), shape: 'object' };
 };
 
