@@ -1,11 +1,11 @@
 // The page of a dataset: description, facts, resources.
-import { frequencies, licenses } from '../../dataset-api/values.ts';
+import { frequencies } from '../../dataset-api/values.ts';
 import { type Html, html, sizeWords } from '../../util/html.ts';
 import { mayRead } from '../access.ts';
 import type { Call } from '../call.ts';
+import { licenseName } from '../content/fields.ts';
 import { publicPath } from '../content/view.ts';
-import type { StoredNode } from '../store/nodes.ts';
-import type { LinkedRow } from '../store/public-nodes.ts';
+import type { LinkedRow, StoredNode } from '../store/nodes.ts';
 import {
   dateText,
   excerpt,
@@ -14,18 +14,17 @@ import {
   firstText,
   formattedHtml,
   itemsOf,
+  linesHtml,
   linkHtml,
   momentHtml,
-  pageText,
+  nodeText,
   shortened,
-  tidsOf,
+  termNames,
   titleText,
 } from './layout.ts';
 
 /** Most resources on one page. */
 const mostResources = 500;
-
-const licenseNames = new Map<string, string>(Object.entries(licenses));
 
 const frequencyText = (code: string | null): string | null => {
   if (code === null) return null;
@@ -43,9 +42,8 @@ const contactHtml = (node: StoredNode): Html | null => {
   return name === null ? address : html`${name}, ${address}`;
 };
 
-const termsHtml = ({ portal }: Call, node: StoredNode, field: string): Html | null => {
-  const tids = tidsOf(node, field);
-  const names = tids.length === 0 ? [] : portal.store.publicNodes.termNames(tids);
+const termsHtml = (call: Call, node: StoredNode, field: string): Html | null => {
+  const names = termNames(call, node, field);
   return names.length === 0 ? null : html`<ul class="tags">${names.map((name) => html`<li>${name}</li>`)}</ul>`;
 };
 
@@ -67,20 +65,15 @@ const boxText = (item: Record<string, unknown>): string | null => {
 const placeHtml = (node: StoredNode): Html | null => {
   const label = firstText(node, 'field_spatial_geographical_cover');
   const boxes = itemsOf(node, 'field_spatial').flatMap((item) => boxText(item) ?? []);
-  const lines = [...(label === null ? [] : [label]), ...boxes.slice(0, 20)];
-  return lines.length === 0
-    ? null
-    : html`${lines.map((line, index) => html`${index === 0 ? null : html`<br>`}${line}`)}`;
+  return linesHtml([...(label === null ? [] : [label]), ...boxes.slice(0, 20)]);
 };
 
-const linksHtml = (node: StoredNode, field: string, baseUrl: string): Html | null => {
-  const links = itemsOf(node, field).flatMap(({ url, title }) =>
-    typeof url === 'string' ? [linkHtml(url, { title: typeof title === 'string' ? title : null, baseUrl })] : [],
+const linksHtml = (node: StoredNode, field: string, baseUrl: string): Html | null =>
+  linesHtml(
+    itemsOf(node, field).flatMap(({ url, title }) =>
+      typeof url === 'string' ? [linkHtml(url, { title: typeof title === 'string' ? title : null, baseUrl })] : [],
+    ),
   );
-  return links.length === 0
-    ? null
-    : html`${links.map((link, index) => html`${index === 0 ? null : html`<br>`}${link}`)}`;
-};
 
 const additional = (node: StoredNode): Fact[] =>
   itemsOf(node, 'field_additional_info').map(({ first, second }) => [String(first ?? ''), String(second ?? '')]);
@@ -99,7 +92,7 @@ const modified = (node: StoredNode): string | null => {
 const factsOf = (call: Call, node: StoredNode): Fact[] => {
   const license = firstText(node, 'field_license');
   return [
-    ['License', license === null ? null : (licenseNames.get(license) ?? license)],
+    ['License', license === null ? null : licenseName(license)],
     ['Author', firstText(node, 'field_author')],
     ['Contact', contactHtml(node)],
     ['Updated', frequencyText(firstText(node, 'field_frequency'))],
@@ -138,7 +131,7 @@ ${words === '' ? null : html`<p dir="auto">${words}</p>\n`}${facts.length === 0 
 };
 
 const resourcesHtml = (call: Call, node: StoredNode): Html => {
-  const linked = call.portal.store.publicNodes.linked(node.nid, mostResources + 1);
+  const linked = call.portal.store.nodes.linked(node.nid, mostResources + 1);
   const shown = linked.slice(0, mostResources).filter((row) => row.type === 'resource' && mayRead(call.user, row));
   if (shown.length === 0) return html`<p class="soft">This dataset has no resources.</p>`;
   const more = linked.length > mostResources;
@@ -149,14 +142,9 @@ ${more ? html`<p class="soft">Only the first ${mostResources} are listed here; t
 
 /** The page of a dataset, with the resources that the caller may read. */
 export const datasetText = (call: Call, node: StoredNode): string => {
-  const title = titleText(node);
-  const main = html`<p class="crumb"><a href="${call.baseUrl}/">Datasets</a></p>
-<h1 dir="auto">${title}</h1>
-${node.status === 1 ? null : html`<p class="soft">Not published: only you and administrators see this page.</p>`}
-${formattedHtml(node, 'body')}
-<h2>Resources</h2>
+  const main = html`<h2>Resources</h2>
 ${resourcesHtml(call, node)}
 <h2>About this dataset</h2>
 ${factsHtml(factsOf(call, node))}`;
-  return pageText(call, { title, canonical: publicPath(node, call.baseUrl), main });
+  return nodeText(call, node, { crumbs: [], main });
 };

@@ -6,6 +6,7 @@ import type { Answer } from '../answer.ts';
 import type { Call, Portal } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { safeText } from '../content/safe-text.ts';
+import { publicPath } from '../content/view.ts';
 import type { StoredNode } from '../store/nodes.ts';
 
 /** True when the portal has that operation of a resource: a page names no address that is not there. */
@@ -82,6 +83,17 @@ ${main}
 `.text;
 };
 
+/** The page of a dataset or resource; `crumbs` follow the link to the list, `main` its description. */
+export const nodeText = (call: Call, node: StoredNode, { crumbs, main }: { crumbs: Html[]; main: Html }): string => {
+  const title = titleText(node);
+  const whole = html`<p class="crumb"><a href="${call.baseUrl}/">Datasets</a>${crumbs}</p>
+<h1 dir="auto">${title}</h1>
+${node.status === 1 ? null : html`<p class="soft">Not published: only you and administrators see this page.</p>`}
+${formattedHtml(node, 'body')}
+${main}`;
+  return pageText(call, { title, canonical: publicPath(node, call.baseUrl), main: whole });
+};
+
 /** A page as answer, with a policy that lets nothing run and nothing be loaded from elsewhere. */
 export const pageAnswer = (status: number, body: string): Answer => ({
   status,
@@ -111,8 +123,15 @@ export const firstText = (node: StoredNode, field: string, property = 'value'): 
   return text === '' ? null : text;
 };
 
-/** The terms of a field by number. */
-export const tidsOf = (node: StoredNode, field: string): number[] => itemsOf(node, field).map(({ tid }) => Number(tid));
+/** The names of the terms in a field. */
+export const termNames = ({ portal }: Call, node: StoredNode, field: string): string[] => {
+  const tids = itemsOf(node, field).map(({ tid }) => Number(tid));
+  return tids.length === 0 ? [] : portal.store.terms.names(tids);
+};
+
+/** Lines below each other; null where there are none. */
+export const linesHtml = (lines: readonly Part[]): Html | null =>
+  lines.length === 0 ? null : html`${lines.map((line, index) => html`${index === 0 ? null : html`<br>`}${line}`)}`;
 
 /** A formatted text: what the sanitiser made of it, else its plain text with paragraphs; null where it is empty. */
 export const formattedHtml = (node: StoredNode, field: string): Html | null => {

@@ -5,8 +5,7 @@ import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import type { Call } from '../call.ts';
 import { publicPath } from '../content/view.ts';
-import type { StoredNode } from '../store/nodes.ts';
-import type { DatasetRow } from '../store/public-nodes.ts';
+import type { DatasetRow, StoredNode } from '../store/nodes.ts';
 import { datasetText } from './dataset.ts';
 import { excerpt, formattedHtml, momentHtml, pageAnswer, pageText, titleText } from './layout.ts';
 import { resourceText } from './resource.ts';
@@ -35,11 +34,11 @@ ${page < pages ? link(page + 1, 'next', 'Older') : null}
 
 /** The list of published datasets, 20 a page, newest first; null for a page that does not exist. `page` counts from 1. */
 const homeText = (call: Call, page: number): string | null => {
-  const { publicNodes } = call.portal.store;
-  const total = publicNodes.count();
+  const { nodes } = call.portal.store;
+  const total = nodes.countDatasets();
   const pages = Math.max(1, Math.ceil(total / pageSize));
   if (page > pages) return null;
-  const rows = publicNodes.datasets({ limit: pageSize, offset: (page - 1) * pageSize });
+  const rows = nodes.datasets({ limit: pageSize, offset: (page - 1) * pageSize });
   const main = html`<h1>Datasets</h1>
 <p class="soft">${total === 0 ? 'Nothing is published here yet.' : `${plural(total, 'published dataset')}, the newest first.`}</p>
 <ul class="items">

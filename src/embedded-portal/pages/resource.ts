@@ -6,7 +6,7 @@ import { type Html, html, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Call, Portal } from '../call.ts';
-import { publicPath } from '../content/view.ts';
+import { fileUrl, publicPath } from '../content/view.ts';
 import { serialColumn } from '../datastore/table-files.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
@@ -15,31 +15,26 @@ import {
   type Fact,
   factsHtml,
   firstText,
-  formattedHtml,
   isExposed,
   linkHtml,
   momentHtml,
-  pageText,
+  nodeText,
   shortened,
-  tidsOf,
+  termNames,
   titleText,
 } from './layout.ts';
 
 /** Most datasets that are named above a resource. */
 const mostParents = 20;
 
-const crumbHtml = (call: Call, node: StoredNode): Html => {
-  const parents = call.portal.store.publicNodes
+const crumbsOf = (call: Call, node: StoredNode): Html[] =>
+  call.portal.store.nodes
     .linked(node.nid, mostParents)
-    .filter((row) => row.type === 'dataset' && mayRead(call.user, row));
-  const links = parents.map(
-    (row) => html` › <a href="${publicPath(row, call.baseUrl)}"><bdi>${titleText(row)}</bdi></a>`,
-  );
-  return html`<p class="crumb"><a href="${call.baseUrl}/">Datasets</a>${links}</p>`;
-};
+    .filter((row) => row.type === 'dataset' && mayRead(call.user, row))
+    .map((row) => html` › <a href="${publicPath(row, call.baseUrl)}"><bdi>${titleText(row)}</bdi></a>`);
 
-const fileHtml = ({ name, filename, filesize, filemime }: StoredFile, baseUrl: string): Html =>
-  html`<a href="${baseUrl}/sites/default/files/${encodeURIComponent(name)}"><bdi>${filename}</bdi></a> (${sizeWords(filesize)}, ${filemime})<br>`;
+const fileHtml = (file: StoredFile, baseUrl: string): Html =>
+  html`<a href="${fileUrl(file, baseUrl)}"><bdi>${file.filename}</bdi></a> (${sizeWords(file.filesize)}, ${file.filemime})<br>`;
 
 const storedLink = (node: StoredNode, { field, key, baseUrl }: { field: string; key: string; baseUrl: string }) => {
   const url = firstText(node, field, key);
@@ -69,12 +64,12 @@ const datastoreText = ({ portal }: Call, nid: string, hasRows: boolean): string 
 const factsOf = (call: Call, node: StoredNode, preview: Preview | null): Fact[] => {
   const { portal, baseUrl } = call;
   const files = portal.store.files.ofNode(node.nid);
-  const tids = tidsOf(node, 'field_format');
+  const formats = termNames(call, node, 'field_format');
   return [
     [files.length > 1 ? 'Files' : 'File', files.length === 0 ? null : files.map((file) => fileHtml(file, baseUrl))],
     ['File elsewhere', storedLink(node, { field: 'field_link_remote_file', key: 'uri', baseUrl })],
     ['Link', storedLink(node, { field: 'field_link_api', key: 'url', baseUrl })],
-    ['Format', tids.length === 0 ? null : portal.store.publicNodes.termNames(tids).join(', ')],
+    ['Format', formats.join(', ')],
     ['Datastore', files.length === 0 ? null : datastoreText(call, String(node.nid), preview !== null)],
     ['Rows', preview === null ? null : countText(preview.total)],
     ['Changed', momentHtml(node.changed)],
@@ -98,16 +93,11 @@ const apiFacts = (call: Call, node: StoredNode, preview: Preview | null): Fact[]
 /** The page of a resource. */
 export const resourceText = async (call: Call, node: StoredNode): Promise<string> => {
   const preview = await readPreview(call.portal, node);
-  const title = titleText(node);
-  const main = html`${crumbHtml(call, node)}
-<h1 dir="auto">${title}</h1>
-${node.status === 1 ? null : html`<p class="soft">Not published: only you and administrators see this page.</p>`}
-${formattedHtml(node, 'body')}
-${factsHtml(factsOf(call, node, preview))}
+  const main = html`${factsHtml(factsOf(call, node, preview))}
 ${preview === null ? null : html`<h2>Preview</h2>\n${previewHtml(preview)}`}
 <h2>For programs</h2>
 ${factsHtml(apiFacts(call, node, preview))}`;
-  return pageText(call, { title, canonical: publicPath(node, call.baseUrl), main });
+  return nodeText(call, node, { crumbs: crumbsOf(call, node), main });
 };
 
 const mostRows = 20;

@@ -1,4 +1,4 @@
-// Nodes, their revisions, and the references between them.
+// Nodes, their revisions, the references between them, and what pages list of them.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { memoize } from '../../util/bounded-map.ts';
 import type { NodeType } from '../content/fields.ts';
@@ -56,6 +56,39 @@ export interface StoredNode {
   fields: FieldItems;
 }
 
+/** The beginning of a description: sanitised HTML, which may be cut anywhere, else its plain text. */
+interface Described {
+  html: string | null;
+  plain: string | null;
+}
+
+/** A published dataset in the list of them. */
+export interface DatasetRow extends Described {
+  nid: number;
+  title: string;
+  alias: string | null;
+  /** Unix seconds. */
+  changed: number;
+  /** How many published resources it has. */
+  resources: number;
+}
+
+/** A node that another one refers to; whether it may be shown is for the caller to say. */
+export interface LinkedRow extends Described {
+  nid: number;
+  type: string;
+  title: string;
+  alias: string | null;
+  status: number;
+  uid: number;
+  filename: string | null;
+  filesize: number | null;
+  /** Address of a file elsewhere, or of an API. */
+  link: string | null;
+  /** Name of the format. */
+  format: string | null;
+}
+
 /** What a new node is made of. */
 type NewNode = Omit<StoredNode, 'nid' | 'vid' | 'tnid' | 'translate'>;
 
@@ -81,6 +114,13 @@ const addedRevision = ['nid', 'vuuid', ...revised];
 
 const assigned = (columns: readonly string[]): string => columns.map((name) => `${name} = ?`).join(', ');
 
+const described = `substr(coalesce(nullif(json_extract(r.fields, '$.body[0].safe_summary'), ''),
+    json_extract(r.fields, '$.body[0].safe_value')), 1, 1500) AS html,
+  substr(coalesce(nullif(json_extract(r.fields, '$.body[0].summary'), ''),
+    json_extract(r.fields, '$.body[0].value')), 1, 1500) AS plain`;
+
+const newest = 'sticky DESC, created DESC, nid DESC';
+
 const statements = {
   byNid: `${selectNode} WHERE n.nid = ?`,
   byUuid: 'SELECT nid, type FROM node WHERE uuid = ? ORDER BY nid',
@@ -105,6 +145,19 @@ const statements = {
   removeTarget: 'DELETE FROM reference WHERE nid = ? AND target = ?',
   hasType: 'SELECT 1 FROM node WHERE type = ? LIMIT 1',
   count: 'SELECT count(*) AS n FROM node',
+  countDatasets: "SELECT count(*) AS n FROM node WHERE type = 'dataset' AND status = 1",
+  // The plus keeps SQLite from sorting all datasets: the index that has the wanted order is read until the page is full.
+  datasets: `SELECT n.nid, n.title, n.alias, n.changed, ${described},
+      (SELECT count(*) FROM reference l JOIN node t ON t.nid = l.target WHERE l.nid = n.nid AND t.status = 1) AS resources
+    FROM (SELECT nid FROM node WHERE +type = 'dataset' AND status = 1 ORDER BY ${newest} LIMIT ? OFFSET ?) p
+    JOIN node n ON n.nid = p.nid JOIN revision r ON r.vid = n.vid
+    ORDER BY n.sticky DESC, n.created DESC, n.nid DESC`,
+  linked: `SELECT n.nid, n.type, n.title, n.alias, n.status, n.uid, f.filename, f.filesize, t.name AS format, ${described},
+      coalesce(json_extract(r.fields, '$.field_link_remote_file[0].uri'), json_extract(r.fields, '$.field_link_api[0].url')) AS link
+    FROM reference l JOIN node n ON n.nid = l.target JOIN revision r ON r.vid = n.vid
+    LEFT JOIN file f ON f.fid = (SELECT min(u.fid) FROM file_usage u WHERE u.nid = n.nid)
+    LEFT JOIN term t ON t.tid = CAST(json_extract(r.fields, '$.field_format[0].tid') AS INTEGER)
+    WHERE l.nid = ? ORDER BY l.delta LIMIT ?`,
 };
 
 /** What a revision holds of a node. */
@@ -239,6 +292,21 @@ export class Nodes {
   /** How many nodes there are. */
   count(): number {
     return Number(this.#sql.count.get()?.n ?? 0);
+  }
+
+  /** How many published datasets there are. */
+  countDatasets(): number {
+    return Number(this.#sql.countDatasets.get()?.n ?? 0);
+  }
+
+  /** Published datasets: sticky ones first, then the newest. */
+  datasets({ limit, offset }: { limit: number; offset: number }): DatasetRow[] {
+    return this.#sql.datasets.all(limit, offset) as unknown as DatasetRow[]; // the columns of the SELECT
+  }
+
+  /** The nodes a node refers to, in order, `limit` at most. */
+  linked(nid: number, limit: number): LinkedRow[] {
+    return this.#sql.linked.all(nid, limit) as unknown as LinkedRow[]; // the columns of the SELECT
   }
 
   /** Runs a list query; `sql` is made of column names of {@link nodeColumns} only, values are bound. */

@@ -8,7 +8,6 @@ import { LockFile } from '../../util/lock-file.ts';
 import { makeFolderSync } from '../../util/make-folder.ts';
 import { Files } from './files.ts';
 import { Nodes } from './nodes.ts';
-import { PublicNodes } from './public-nodes.ts';
 import { migrate } from './schema.ts';
 import { Flood, Sessions } from './sessions.ts';
 import { defaultTerms, Terms } from './terms.ts';
@@ -70,7 +69,8 @@ const failed = (dir: string, cause: unknown): PortalStoreError =>
 export class StoreHeldError extends PortalPortError {}
 
 /**
- * Takes the lock of the store in `dir`: one process serves it at a time. Throws {@link StoreHeldError} or, {@link PortalStoreError} when the folder cannot be written.
+ * Takes the lock of the store in `dir`: one process serves it at a time. Throws {@link StoreHeldError} when another
+ * process does, {@link PortalStoreError} when the folder cannot be written.
  */
 export const lockStore = (dir: string): LockFile => {
   let lock: LockFile | null = null;
@@ -132,7 +132,6 @@ export const openStore = (dir: string) => {
       terms,
       files,
       nodes,
-      publicNodes: new PublicNodes(db),
       sessions: new Sessions(db),
       flood: new Flood(db),
       /** Runs synchronous work in one durable transaction (see {@link Writer}). */

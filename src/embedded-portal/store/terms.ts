@@ -15,6 +15,7 @@ const statements = {
   byTid: 'SELECT * FROM term WHERE tid = ?',
   byName: 'SELECT * FROM term WHERE vocabulary = ? AND name = ? ORDER BY tid',
   all: 'SELECT * FROM term ORDER BY tid',
+  names: 'SELECT t.name FROM json_each(?) j JOIN term t ON t.tid = j.value ORDER BY j.key',
   insert: 'INSERT INTO term (tid, vocabulary, name) VALUES (:tid, :vocabulary, :name)',
 };
 
@@ -45,6 +46,11 @@ export class Terms {
   byName(vocabulary: string, name: string): Term | null {
     const row = this.#sql.byName.get(vocabulary, name);
     return row === undefined ? null : toTerm(row);
+  }
+
+  /** The names of terms, in the order of `tids`; unknown ones are left out. */
+  names(tids: readonly number[]): string[] {
+    return this.#sql.names.all(JSON.stringify(tids)).map((row) => String(row.name));
   }
 
   /** Every term. */
