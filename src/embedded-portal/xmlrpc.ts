@@ -4,7 +4,7 @@ import { isObject } from '../util/json.ts';
 import { type Answer, refusalOf } from './answer.ts';
 import { readRaw } from './body.ts';
 import type { Call, Operation, Resource } from './call.ts';
-import { keepBytes } from './media/multipart.ts';
+import { discard, keepBytes } from './media/multipart.ts';
 import {
   type BodyParser,
   defaultParseLimits,
@@ -142,12 +142,16 @@ const run = async (call: Call, resources: ReadonlyMap<string, Resource>, rpc: Rp
   checkCall(call, operation, meaning.method);
   const { store, limits } = portal;
   const place = { dir: store.filesDir, fileBytes: limits.fileBytes, syncDir: () => store.syncFiles() };
-  for (const [index, file] of (meaning.files ?? []).entries()) {
-    call.files.push(await keepBytes({ part: `files[${index + 1}]`, ...file }, place));
+  try {
+    for (const [index, file] of (meaning.files ?? []).entries()) {
+      call.files.push(await keepBytes({ part: `files[${index + 1}]`, ...file }, place));
+    }
+    const result = await operation.run(call);
+    if ('read' in result) return result.read();
+    return 'value' in result ? result.value : true;
+  } finally {
+    await discard(call.files);
   }
-  const result = await operation.run(call);
-  if ('read' in result) return result.read();
-  return 'value' in result ? result.value : true;
 };
 
 const faultOf = (call: Call, error: unknown): string => {

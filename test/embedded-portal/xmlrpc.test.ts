@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MalformedBody } from '../../src/embedded-portal/media/value.ts';
 import { parseRpcCall, writeRpcAnswer, writeRpcFault } from '../../src/embedded-portal/xmlrpc.ts';
@@ -72,6 +74,7 @@ describe('the XML-RPC server', () => {
       text: bytes.toString(),
     });
     expect(await call(portal, attach(Buffer.from('id\n2\n')), headers)).toContain('<name>faultCode</name>');
+    expect(readdirSync(join(portal.server.dataDir, 'files'))).toHaveLength(1);
     const other = Buffer.from('id\n2\n');
     expect(await call(portal, attach(other, { attach: '<int>0</int>' }, 'string'), headers)).toContain(
       '<name>fid</name>',
