@@ -131,7 +131,7 @@ interface FileAnswer {
 
 const partBytes = 65_536;
 
-/** Sends a long body; a client that leaves one part of it lying for too long is cut off. */
+/** Sends a long body; a client that takes too long for one part is cut off. */
 const sendParts = async (raw: ServerResponse, source: Readable, idleMs: number): Promise<void> => {
   const timer = setTimeout(() => raw.destroy(), idleMs).unref();
   source.on('data', () => timer.refresh());

@@ -37,12 +37,12 @@ const splitPath = (path: string): { parts: string[]; suffix: string | null } => 
 
 const overridable = new Set(['PUT', 'DELETE', 'GET', 'HEAD']);
 
-/** The method that is meant: POST may carry another one in `_method` or X-HTTP-Method-Override. */
+/** The effective method: POST may carry another one in `_method` or X-HTTP-Method-Override. */
 const methodOf = (request: FastifyRequest, query: Record<string, unknown>): string => {
   const { method } = request.raw;
   if (method !== 'POST') return method ?? 'GET';
-  const wished = request.headers['x-http-method-override'] ?? query._method;
-  const name = typeof wished === 'string' ? wished.toUpperCase() : '';
+  const override = request.headers['x-http-method-override'] ?? query._method;
+  const name = typeof override === 'string' ? override.toUpperCase() : '';
   return overridable.has(name) ? name : 'POST';
 };
 
@@ -56,7 +56,7 @@ interface Route {
 
 const notFound = (message: string): Refusal => new Refusal(404, message, { bare: true });
 
-/** The route of a request below the prefix; an answer for HEAD and OPTIONS, which look at nothing but the resource's name. */
+/** The route of a request below the prefix; or the answer to HEAD and OPTIONS, which depends on the resource's name only. */
 const findRoute = (
   resources: ReadonlyMap<string, Resource>,
   { path, method }: { path: string; method: string },
@@ -284,7 +284,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const began = performance.now();
     let result = await answer(portal, resources, request);
-    // A client that still sends is not waited for: what it sends is not read.
+    // The rest of a body that a client is still sending is not read.
     const options = {
       longestReason: portal.profile.longestReason,
       isLast: !request.raw.complete,

@@ -36,7 +36,7 @@ export interface OwnAccount {
 export interface Portal {
   store: Store;
   datastore: PortalDatastore;
-  /** What happens to requests that overlap; null: nothing. */
+  /** How overlapping requests interfere; null: they don't. */
   races: Races | null;
   profile: Profile;
   limits: PortalLimits;
@@ -53,12 +53,12 @@ export interface Portal {
   now: () => number;
   texts: LongTexts;
   logins: LoginQueue;
-  /** On this machine it is not bound by the limit of an address, which a proxy beside it shares with everybody. */
+  /** From this machine it is exempt from the limit per address, which it would share with everybody behind a local proxy. */
   ownAccount: OwnAccount | null;
   /** Addresses and networks of proxies whose X-Forwarded-For is believed. */
   trustedProxies: readonly string[];
   counts: { reads: number; writes: number };
-  /** Requests that are worked on; also those whose client is gone. */
+  /** Requests in progress, including those whose client has gone. */
   inProgress: Set<Promise<void>>;
   responses: ResponseCache;
   /** Level of the access log. */
@@ -89,7 +89,7 @@ export interface Call {
   /** Top-level values of the body; empty when it holds no map. */
   body: Record<string, unknown>;
   files: UploadedFile[];
-  /** True when the cookie names a session that does not live any more, or never did. */
+  /** True when the cookie names a session that has ended or never existed. */
   hasDeadCookie: boolean;
   /** Set where a deployed server would have started an anonymous session, to keep a warning of its own. */
   warned: boolean;
@@ -131,7 +131,7 @@ export interface Operation {
   run: (call: Call) => Result | Promise<Result>;
 }
 
-/** Makes an operation; what is not said is harmless: reads, no arguments, no files, open to everybody. */
+/** Makes an operation; the defaults are harmless: it reads, takes no arguments and no files, and is open to everybody. */
 export const operation = (parts: Partial<Operation> & Pick<Operation, 'run'>): Operation => ({
   writes: false,
   requires: () => [],
@@ -158,7 +158,7 @@ export interface Resource {
   relationships?: Record<string, Operation>;
 }
 
-/** Bounds of a portal that no real use meets. Sizes in bytes, times in milliseconds. */
+/** Limits that no real use reaches. Sizes in bytes, times in milliseconds. */
 export const defaultLimits = {
   /** Largest body that is not an upload. */
   bodyBytes: 2_000_000,
@@ -174,11 +174,11 @@ export const defaultLimits = {
   answerIdleMs: 60_000,
   /** Longest silence on a connection that waits for something; longer than any import that is waited for. */
   silenceMs: 180_000,
-  /** Connections that one address may have at once; proxies that are trusted have as many as they like. */
+  /** Most connections of one address at once; trusted proxies have no limit. */
   connectionsPerAddress: 1024,
 };
 
-/** What one request may ask of the portal. */
+/** Limits of a portal, see {@link defaultLimits}. */
 export type PortalLimits = typeof defaultLimits;
 
 const hostPattern = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
@@ -257,7 +257,7 @@ const tokenUser = ({ tokens, store }: Portal, header: string | undefined): User 
   return user;
 };
 
-/** The call of a request: who asks, and under which address he reached us. Unknown cookies are simply anonymous. */
+/** The call of a request: its user, and the address under which the portal was reached. An unknown cookie counts as none. */
 export const openCall = (
   portal: Portal,
   request: FastifyRequest,

@@ -46,7 +46,7 @@ export interface PortalServerOptions {
   /** Addresses and networks of proxies whose X-Forwarded-For is trusted for the client's address; none when absent. */
   trustedProxies?: readonly string[];
   profile?: ProfileName;
-  /** Whether requests that overlap get in each other's way as on deployed portals; as the profile has it when absent. */
+  /** Whether overlapping requests interfere as on deployed portals; the profile decides when absent. */
   races?: boolean | RaceOptions;
   /** YAML file of users, terms and next ids that fills the store, which must be empty; see `seedSchema`. Loopback only. */
   seedFile?: string;

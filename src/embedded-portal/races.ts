@@ -36,7 +36,7 @@ const lostSavepoint = (): Refusal =>
     'SQLSTATE[42000]: Syntax error or access violation: 1305 SAVEPOINT savepoint_1 does not exist',
   );
 
-/** A row of numbers from 0 up to 1, the same for the same seed (mulberry32). */
+/** A sequence of numbers from 0 up to 1, the same for the same seed (mulberry32). */
 const numbersFrom = (seed: number): (() => number) => {
   let state = seed >>> 0;
   return () => {

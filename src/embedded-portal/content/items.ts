@@ -253,8 +253,7 @@ const nidIn = (store: Store, field: Field, { text, isFor }: { text: string; isFo
 };
 
 /**
- * The nid of a reference item (spec 4.6), which must be a node of the field's type and one of those that `isFor` lets
- * pass; throws {@link FieldFault}.
+ * The nid of a reference item (spec 4.6), which must be a node of the field's type that `isFor` accepts; throws {@link FieldFault}.
  */
 export const readReference = (
   store: Store,
@@ -269,7 +268,7 @@ export const readReference = (
   return nid;
 };
 
-/** The fid of a file item, which must exist and be one of those that `isFor` lets pass; throws {@link FieldFault}. */
+/** The fid of a file item, which must exist and be accepted by `isFor`; throws {@link FieldFault}. */
 export const readFile = (
   store: Store,
   field: Field,

@@ -7,10 +7,10 @@ import { isShort } from './safe-text.ts';
 /** HTML by text. */
 export type RenderedTexts = ReadonlyMap<string, string>;
 
-/** Longest text that is taken for Markdown, characters. */
+/** Longest text that is rendered as Markdown, characters. */
 const longest = 100_000;
 
-/** Most texts that wait for a thread; an honest writer never meets it. */
+/** Most texts that wait for a thread; ordinary use never reaches it. */
 const mostWaiting = 100;
 
 const limitMs = 2000;

@@ -26,7 +26,7 @@ const extensionOf = (name: string): string => {
   return dot <= 0 ? '' : name.slice(dot + 1).toLowerCase();
 };
 
-/** MIME type by extension, those of `special` first; what the client says is not believed. */
+/** MIME type by extension, those of `special` first; what the client claims is ignored. */
 export const mimeOf = (name: string, special: Readonly<Record<string, string>> = {}): string => {
   const extension = extensionOf(name);
   return special[extension] ?? mimeTypes[extension] ?? 'application/octet-stream';
@@ -47,7 +47,7 @@ const longest = 240;
 /** Names that mean a device on some systems, whatever their extension. */
 const devices = /^(?:con|prn|aux|nul|com\d|lpt\d)(?=\.)/i;
 
-/** Inner extensions that are not allowed lose their power: `evil.php.csv` becomes `evil.php_.csv`. */
+/** Defuses inner extensions that are not allowed: `evil.php.csv` becomes `evil.php_.csv`. */
 const munge = (name: string, extensions: readonly string[]): string => {
   const parts = name.split('.');
   const last = parts.length - 1;
@@ -146,7 +146,7 @@ export const aliasOf = (
   return `${base}-${numbers.take(base, (number) => !isTaken(`${base}-${number}`), ownNumber)}`;
 };
 
-/** Tells that an alias is no longer used: the next dataset of that title may have it. */
+/** Frees the number of an alias that is no longer used for the next dataset of that title. */
 export const releaseAlias = (alias: string | null, numbers: FreeNumbers): void => {
   const own = numberOf(alias);
   if (own) numbers.free(own.base, own.number);

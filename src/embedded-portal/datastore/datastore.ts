@@ -23,7 +23,7 @@ import { TableSearch } from './search.ts';
 import { TableFiles } from './table-files.ts';
 
 /** An import in progress. */
-export interface RunningImport {
+interface RunningImport {
   /** True once another import or a removal took its place: its answer must not be used. */
   superseded: boolean;
   /** Resolves when the import has ended and what it came to is stored; never rejects. */
@@ -39,7 +39,7 @@ const pool = new WorkerPool<ImportTask, ImportAnswer>({
 });
 
 /** Runs imports by resource. */
-export class Imports {
+class Imports {
   readonly #running = new Map<string, RunningImport>();
 
   /** The import of this resource in progress. */
@@ -105,7 +105,7 @@ export interface DatastoreOptions {
 /** Longest wait before an import is stored again, milliseconds. */
 const longestRetryMs = 30_000;
 
-/** What an attach or import call came to while the caller waited; `running` = it continues in the background. */
+/** The outcome of an attach or import call while the caller waited; `running` = it continues in the background. */
 export type ImportOutcome = 'imported' | 'failed' | 'not-importable' | 'running';
 
 /** A search over the rows of one resource. */
@@ -207,30 +207,29 @@ export class Datastore {
     return this.#import(nid);
   }
 
-  /** Removes table and configuration (spec 4.11); the file can be imported again. False where there is nothing importable. */
-  remove(nid: string): Promise<boolean> {
+  /** Removes table and configuration (spec 4.11); the file can be imported again. */
+  remove(nid: string): Promise<void> {
     return this.#clear(nid, () => this.#records.configure(nid, null));
   }
 
-  /** Removes the table and keeps the configuration. False where there is nothing importable. */
-  drop(nid: string): Promise<boolean> {
+  /** Removes the table and keeps the configuration. */
+  drop(nid: string): Promise<void> {
     return this.#clear(nid, () => undefined);
   }
 
   /**
-   * Changes how the file is read (`delimiter`, `quote`, `escape`, `trailing_delimiter`) from the next import on. False
-   * where there is nothing importable; a Refusal (406) for an unknown property or value, and nothing is changed.
+   * Changes how the file is read (`delimiter`, `quote`, `escape`, `trailing_delimiter`) from the next import on. Throws a
+   * Refusal (406) for an unknown property or value, and nothing is changed.
    */
-  async configure(nid: string, properties: Record<string, unknown>): Promise<boolean> {
+  async configure(nid: string, properties: Record<string, unknown>): Promise<void> {
     const record = this.#records.get(nid);
-    if (record === null) return false;
+    if (record === null) return;
     const configuration = changedConfiguration(record.configuration, properties, record.mime);
     this.#imports.supersede(nid);
     await this.#write(() => {
       this.#records.configure(nid, configuration);
       this.#records.setState(nid, 'ready');
     });
-    return true;
   }
 
   /** True where the resource has a CSV or TSV file. */
@@ -256,8 +255,8 @@ export class Datastore {
   }
 
   /** The resource has no importable file any more, or is deleted: table, configuration and record go. */
-  async fileRemoved(nid: string): Promise<void> {
-    await this.#clear(nid, () => this.#records.delete(nid));
+  fileRemoved(nid: string): Promise<void> {
+    return this.#clear(nid, () => this.#records.delete(nid));
   }
 
   /** The resource is being deleted: as {@link fileRemoved}. */
@@ -346,7 +345,7 @@ export class Datastore {
     }
   }
 
-  /** Stores what an import came to, again and again where the store cannot be written; the import is in progress so long. */
+  /** Stores the outcome of an import, retrying while the store cannot be written; the import is in progress until then. */
   async #settleInTheEnd(running: RunningImport, made: Made, answer: ImportAnswer): Promise<string | null> {
     for (let waitMs = this.#retryMs; ; waitMs = Math.min(2 * waitMs, longestRetryMs)) {
       try {
@@ -362,7 +361,7 @@ export class Datastore {
     }
   }
 
-  /** Stores what an import came to; returns the table file that is garbage now. */
+  /** Stores the outcome of an import; returns the table file that is garbage now. */
   async #settle(running: RunningImport, { record, file }: Made, answer: ImportAnswer): Promise<string | null> {
     const { nid, fid } = record;
     const made = answer.kind === 'imported' ? file : null;
@@ -402,8 +401,8 @@ export class Datastore {
     return state === 'imported' || state === 'failed' ? state : 'running';
   }
 
-  async #clear(nid: string, also: () => void): Promise<boolean> {
-    if (this.#records.get(nid) === null) return false;
+  async #clear(nid: string, also: () => void): Promise<void> {
+    if (this.#records.get(nid) === null) return;
     this.#imports.supersede(nid);
     const old = await this.#write(() => {
       const table = this.#records.get(nid)?.table ?? null;
@@ -412,6 +411,5 @@ export class Datastore {
       return table;
     });
     if (old !== null) this.#files.retire(old.file);
-    return true;
   }
 }

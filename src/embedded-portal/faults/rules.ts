@@ -20,7 +20,7 @@ const common = {
   times: z.int().min(1).exactOptional(),
 };
 
-/** Whether the portal gets the request before the fault: `after` = the portal has done it, the caller does not hear so. */
+/** Whether the portal gets the request before the fault: `after` = the portal has processed it, but the caller doesn't learn that. */
 const when = z.enum(['before', 'after']).exactOptional();
 
 const rule = <F extends string, S extends z.core.$ZodLooseShape>(fault: F, more: S) =>
@@ -30,15 +30,15 @@ const rule = <F extends string, S extends z.core.$ZodLooseShape>(fault: F, more:
 const faultRuleSchema = z.discriminatedUnion('fault', [
   /** No fault, and no further rule: an exception to the rules below it. */
   rule('pass', {}),
-  /** Held back before the portal gets it; with `upTo`, a time between both. */
+  /** Held back before the portal gets it, for a time between `delay` and `upTo` where both are given. */
   rule('delay', { delay: durationText, upTo: durationText.exactOptional() }),
   /** The connection is reset; the portal never hears of the request. */
   rule('drop-request', {}),
   /** The portal answers, and the connection is reset instead of the answer. */
   rule('drop-reply', {}),
-  /** The head of the answer and half of its body come, then the connection is reset. */
+  /** The head of the answer and half of its body, then the connection is reset. */
   rule('reset-body', {}),
-  /** Half of the body comes, and looks as if it were all. */
+  /** Half of the body, sent as if it were complete. */
   rule('truncated-body', {}),
   /** 200 with an HTML page instead of the answer. */
   rule('wrong-type', { when }),

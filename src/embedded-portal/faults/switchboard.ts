@@ -63,7 +63,7 @@ export const openSwitchboard = async (options: SwitchboardOptions): Promise<Swit
       seen,
       onEnd: onlyOnce(() => options.onEnd?.(seen)),
     };
-    // Whoever cannot be answered sees the connection break, as with a portal that is gone.
+    // A caller that cannot be answered sees the connection break, as when the portal is down.
     serve(exchange, delayMs, fault).catch(() => reset(reply));
   });
   const { host = '127.0.0.1', port = 0 } = options;
@@ -94,13 +94,13 @@ const serve = async (exchange: Exchange, delayMs: number, fault: FaultRule | nul
   const { reply, seen, onEnd } = exchange;
   try {
     if (delayMs > 0) await sleep(delayMs);
-    if (reply.destroyed) return; // the caller is gone, and the request with him
+    if (reply.destroyed) return; // the caller has gone
     if (fault === null) {
       await pass(exchange);
       return;
     }
     if (isBefore(fault)) {
-      for await (const _chunk of exchange.incoming); // taken in, and lost
+      for await (const _chunk of exchange.incoming); // read and dropped
       instead(reply, fault);
       return;
     }
@@ -125,7 +125,7 @@ const pass = async ({ incoming, reply, target, seen, onEnd }: Exchange): Promise
   await passOn(answer, reply, incoming.complete);
 };
 
-/** What comes in the portal's place. */
+/** Answers in place of the portal. */
 const instead = (reply: ServerResponse, fault: FaultRule): void => {
   if (fault.fault === 'status') statusAnswer(reply, fault);
   else if (fault.fault === 'wrong-type') plainAnswer(reply);
@@ -133,7 +133,7 @@ const instead = (reply: ServerResponse, fault: FaultRule): void => {
   // `hang`: nothing, until the caller gives up.
 };
 
-/** What becomes of an answer that the portal has given. */
+/** Applies a fault to an answer of the portal. */
 const afterwards = (reply: ServerResponse, fault: FaultRule, answer: Forwarded): void => {
   switch (fault.fault) {
     case 'drop-reply':
@@ -186,7 +186,7 @@ const forward = (incoming: IncomingMessage, target: string): Promise<IncomingMes
     const headers = carried({ ...incoming.headers });
     const outgoing = request(new URL(url, target), { method, headers, agent: false }, resolve);
     outgoing.once('error', reject);
-    // A caller who breaks off in the middle of his body: the portal sees the same.
+    // When a caller breaks off within its body, the portal sees the same.
     pipeline(incoming, outgoing).catch(reject);
   });
 
@@ -210,7 +210,7 @@ const passOn = async (answer: IncomingMessage, reply: ServerResponse, isWhole: b
   await pipeline(answer, reply);
 };
 
-/** Words of such portals for a status, in the order they are known (spec 7). */
+/** Messages of such portals by status (spec 7). */
 const words: Record<number, string> = {
   401: 'CSRF validation failed',
   403: 'Access denied for user anonymous',

@@ -90,7 +90,7 @@ const store = async (
   let bytes = 0;
   const file = await openFile(path, 'wx', 0o600);
   const named = syncDir();
-  named.catch(() => undefined); // looked at below, unless the body fails first
+  named.catch(() => undefined); // awaited below, unless the body fails first
   try {
     await writeStream(stream, file, (chunk) => {
       hash.update(chunk);

@@ -85,19 +85,9 @@ const placeOf = ({ line, column, offset }: FaultPosition): string => {
 
 /** A request body that is not what its content type says, or more than a parser accepts. The message names the place. */
 export class MalformedBody extends Error {
-  /** The message without the place. */
-  readonly reason: string;
-  readonly line: number | undefined;
-  readonly column: number | undefined;
-  readonly offset: number | undefined;
-
   constructor(reason: string, position: FaultPosition = {}) {
     super(`${reason}${placeOf(position)}`);
     this.name = 'MalformedBody';
-    this.reason = reason;
-    this.line = position.line;
-    this.column = position.column;
-    this.offset = position.offset;
   }
 }
 

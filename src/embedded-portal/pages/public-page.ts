@@ -60,9 +60,9 @@ const cached = (call: Call, key: string, write: () => string): string =>
   call.user.uid === 0 ? call.portal.responses.get(`page ${call.baseUrl} ${key}`, write) : write();
 
 const home = (call: Call): Answer | null => {
-  const wished = call.query.page ?? '1';
-  if (typeof wished !== 'string' || !/^[1-9]\d{0,6}$/.test(wished)) return null;
-  const body = cached(call, `home ${wished}`, () => homeText(call, Number(wished)) ?? '');
+  const page = call.query.page ?? '1';
+  if (typeof page !== 'string' || !/^[1-9]\d{0,6}$/.test(page)) return null;
+  const body = cached(call, `home ${page}`, () => homeText(call, Number(page)) ?? '');
   return body === '' ? null : pageAnswer(200, body);
 };
 

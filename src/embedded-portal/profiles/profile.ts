@@ -102,7 +102,7 @@ export interface Profile {
   guardsOtherSides: boolean;
   /** True: an update of a resource saves its datasets too where they changed long before it. */
   renewsDatasets: boolean;
-  /** True: requests that overlap get in each other's way unless that is switched off. */
+  /** True: overlapping requests interfere unless that is switched off. */
   races: boolean;
   /** True: a request header selects version 1.1 of login. */
   hasLoginVersions: boolean;
@@ -110,7 +110,7 @@ export interface Profile {
   keepsDatastoreStatus: boolean;
   /** True: a read shows `path` before `name`. */
   pathFirst: boolean;
-  /** True: who creates a page is sent on to it; false: the answer is that of every create. */
+  /** True: creating a page redirects to it; false: it is answered like every create. */
   showsNewPages: boolean;
   /** The answer to an attach (spec 4.8). */
   attachAnswer: (file: { fid: string; uri: string }) => unknown;
@@ -166,10 +166,8 @@ export interface Profile {
   mergesSlashes: boolean;
   /** Further attributes of the session cookie. */
   cookieAttributes: string;
-  /** True: static files go out bare and under their own type. */
-  plainStaticFiles: boolean;
-  /** True: the bytes of a file are open to everybody, even when its node is not published. */
-  filesArePublic: boolean;
+  /** True: files go out as from a web server: to everybody, even when their node is not published, bare and under their own type. */
+  bareFiles: boolean;
   /** True: the address that a read shows as `path` leads to a page about the node, and `/` to a list of datasets. */
   pages: boolean;
   /** Title of the portal's own pages. */

@@ -82,8 +82,7 @@ const specProfile: Profile = {
   guardsCaches: true,
   mergesSlashes: true,
   cookieAttributes: '; SameSite=Lax',
-  plainStaticFiles: false,
-  filesArePublic: false,
+  bareFiles: false,
   pages: true,
   siteName: 'sluice portal',
 };
@@ -138,8 +137,7 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   guardsCaches: false,
   mergesSlashes: false,
   cookieAttributes: '',
-  plainStaticFiles: true,
-  filesArePublic: true,
+  bareFiles: true,
   pages: false,
   siteName: 'DKAN',
 };

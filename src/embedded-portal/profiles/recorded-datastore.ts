@@ -150,25 +150,23 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   /** Drops the table and forgets state and configuration. */
-  async remove(nid: string): Promise<boolean> {
-    await this.#change(nid, null, () => {
+  remove(nid: string): Promise<void> {
+    return this.#change(nid, null, () => {
       this.#sql.clearRows.run(nid);
       this.#sql.setColumns.run(null, nid);
     });
-    return true;
   }
 
-  drop(nid: string): Promise<boolean> {
+  drop(nid: string): Promise<void> {
     return this.remove(nid);
   }
 
   /** Replaces the configuration by exactly what is sent, where that has one of the properties that are there now. */
-  async configure(nid: string, properties: Record<string, unknown>): Promise<boolean> {
+  async configure(nid: string, properties: Record<string, unknown>): Promise<void> {
     const state = this.#variable.states.get(nid) ?? initialState;
     const now = state.configuration === null ? this.#parts.release.defaultProperties : JSON.parse(state.configuration);
-    if (!Object.keys(now).some((name) => (properties[name] ?? null) !== null)) return true;
+    if (!Object.keys(now).some((name) => (properties[name] ?? null) !== null)) return;
     await this.#change(nid, { ...state, data_import: 3, configuration: JSON.stringify(properties) });
-    return true;
   }
 
   status(nid: string): DatastoreStatus | null {

@@ -65,7 +65,7 @@ const readAuthor = (
   const name = textOf(body.name) ?? '';
   const uid = textOf(body.uid) ?? '';
   if (!may(user, 'administer nodes')) {
-    // Asked before any account is searched for, so that the answer does not reveal which there are.
+    // Checked before any account is looked up, so that the answer does not reveal which accounts exist.
     const known = store.users.byUid(present)?.name.toLowerCase() ?? '';
     const refused = 'Only users who administer nodes may set another author.';
     if (name !== '' && name.toLowerCase() !== known) errors.name = refused;
@@ -79,13 +79,13 @@ const readAuthor = (
   return wished;
 };
 
-/** Core properties that are taken; all of them texts or numbers. */
+/** Accepted core properties; all of them texts or numbers. */
 const settable = [
   ...['type', 'title', 'status', 'uuid', 'nid', 'uid', 'name', 'language', 'created', 'log', 'revision'],
   ...flags,
 ];
 
-/** Properties that a read shows and the portal sets itself. */
+/** Properties that reads show and only the portal sets. */
 const ownedByPortal: Readonly<Record<string, (node: StoredNode) => string | number>> = {
   vid: ({ vid }) => vid,
   vuuid: ({ vuuid }) => vuuid,
@@ -96,7 +96,7 @@ const ownedByPortal: Readonly<Record<string, (node: StoredNode) => string | numb
   translate: ({ translate }) => translate,
 };
 
-/** Read-only facts that never say anything new: taken without a look. */
+/** Read-only properties that carry no information: accepted and ignored. */
 const idle = new Set(['rdf_mapping', 'picture', 'data', 'path', 'uri']);
 
 const keyFault = (name: string, value: unknown, { node, fields, type }: ReadContext): string | null => {

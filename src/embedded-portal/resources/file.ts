@@ -15,7 +15,7 @@ const needFile = (call: Call): StoredFile => {
   return file;
 };
 
-/** Types that a browser shows without running anything of them; all others go out as they are, but as a download. */
+/** Types that a browser displays without running anything; all others are sent as a download. */
 const shownTypes = new Set([
   'text/csv',
   'text/plain',

@@ -27,7 +27,7 @@ export const inRace = <T>(
   return portal.races.save(() => save(copies));
 };
 
-/** What a save of a node touches: itself, what it refers to, and what it shall refer to. */
+/** What a save of a node touches: itself, what it refers to, and what it will refer to. */
 export const touchedBy = ({ portal }: Call, nid: number | null, body: Record<string, unknown> = {}): number[] => [
   ...(nid === null ? [] : [nid, ...portal.store.nodes.targets(nid)]),
   ...nidsIn(body.field_dataset_ref),
@@ -43,7 +43,7 @@ export const renewDatasetsOf = (call: Call, nid: number, copies: Copies): void =
   renewDatasets(store, node, { uid: call.user.uid, now: now(), copies });
 };
 
-/** What the datastore learns of a node's file. */
+/** A node's file as the datastore takes it. */
 export const attachedFile = (portal: Portal, nid: number, file: StoredFile): AttachedFile => ({
   nid: String(nid),
   fid: String(file.fid),
@@ -55,7 +55,7 @@ export const attachedFile = (portal: Portal, nid: number, file: StoredFile): Att
 /** How the file of a node changed. */
 export type FileChange = { kind: 'same' } | { kind: 'removed' } | { kind: 'new'; file: StoredFile };
 
-/** What a write that does not mention files comes to. */
+/** The change of a write that does not mention files. */
 export const sameFile: FileChange = { kind: 'same' };
 
 /** Compares the files of a node before and after a write; a new one is noted in the datastore. To be called inside the write. */

@@ -47,12 +47,12 @@ const file = (call: Call, path: string): Answer => {
   const found = portal.store.files.byName(name);
   if (found === null) return page(404, 'Page not found', portal.profile.siteName);
   try {
-    demand(call.user, portal.profile.filesArePublic || mayReadFile(portal.store, call.user, found));
+    demand(call.user, portal.profile.bareFiles || mayReadFile(portal.store, call.user, found));
   } catch (error) {
     if (error instanceof Refusal) return formatError(error);
     throw error;
   }
-  const isPlain = portal.profile.plainStaticFiles;
+  const isPlain = portal.profile.bareFiles;
   const bytes = fileBytes(portal, found);
   const stream = isPlain ? { ...bytes, contentType: found.filemime } : bytes;
   return { status: 200, contentType: stream.contentType, body: stream, plain: isPlain };
@@ -99,13 +99,13 @@ const searchAll = async (call: Call): Promise<unknown> => {
     queries = null;
   }
   if (typeof queries !== 'object' || queries === null || Object.keys(queries).length === 0) return null;
-  const wished = Object.entries(queries);
-  if (wished.length > mostSearches) {
-    throw searchRefused(413, `A request may hold ${mostSearches} searches, not ${wished.length}.`);
+  const searches = Object.entries(queries);
+  if (searches.length > mostSearches) {
+    throw searchRefused(413, `A request may hold ${mostSearches} searches, not ${searches.length}.`);
   }
   const budget = { left: answerLength };
   const answers: [string, unknown][] = [];
-  for (const [name, query] of wished)
+  for (const [name, query] of searches)
     answers.push([name, await searchOnce(call, isObject(query) ? query : {}, budget)]);
   const value = Array.isArray(queries) ? answers.map(([, one]) => one) : Object.fromEntries(answers);
   if (portal.profile.recordedDatastore === null || budget.left < answerLength - longestKept) return value;

@@ -15,9 +15,7 @@ const view = ({ tid, vocabulary, name }: Term): Record<string, unknown> => ({
   name,
 });
 
-const refuse = (words: string): never => {
-  throw new Refusal(406, `Invalid query provided. ${escapeHtml(words)}`);
-};
+const invalid = (words: string): Refusal => new Refusal(406, `Invalid query provided. ${escapeHtml(words)}`);
 
 const retrieve = (call: Call): Record<string, unknown> => {
   const tid = idOf(call.args[0]);
@@ -29,12 +27,12 @@ const retrieve = (call: Call): Record<string, unknown> => {
 /** The terms whose every named property is equal, 20 a page. */
 const index = ({ portal, query }: Call): Record<string, unknown>[] => {
   const { parameters = {}, page = '0' } = query;
-  if (!isObject(parameters)) return refuse('parameters must be written parameters[name]=value');
-  if (typeof page !== 'string' || !/^\d{1,9}$/.test(page)) return refuse('page must be a whole number');
+  if (!isObject(parameters)) throw invalid('parameters must be written parameters[name]=value');
+  if (typeof page !== 'string' || !/^\d{1,9}$/.test(page)) throw invalid('page must be a whole number');
   const all = portal.store.terms.all().map(view);
   const names = ['tid', 'vid', 'vocabulary_machine_name', 'name'];
   const unknown = Object.keys(parameters).find((name) => !names.includes(name));
-  if (unknown !== undefined) return refuse(`there is no field ${unknown} in a term; it has ${names.join(', ')}`);
+  if (unknown !== undefined) throw invalid(`there is no field ${unknown} in a term; it has ${names.join(', ')}`);
   const wanted = Object.entries(parameters).map(([name, value]) => [name, String(value).toLowerCase()] as const);
   const found = all.filter((term) => wanted.every(([name, value]) => String(term[name]).toLowerCase() === value));
   return found.slice(Number(page) * maxPageSize, (Number(page) + 1) * maxPageSize);

@@ -88,15 +88,11 @@ const isVersion11 = (call: Call, action: string): boolean => {
 const loginKeys = (call: Call): [string, string] =>
   call.portal.profile.hasLoginVersions && isVersion11(call, 'login') ? ['name', 'pass'] : ['username', 'password'];
 
-const refuseLogin = (status: number, message: string): never => {
-  throw new Refusal(status, message);
-};
-
 const blockedWords = { user: 'Account is temporarily blocked.', address: 'This IP address is temporarily blocked.' };
 
 const refuseBlocked = (call: Call, attempt: Attempt): void => {
   const blocked = call.portal.store.flood.blocked(attempt);
-  if (blocked !== null) refuseLogin(406, blockedWords[blocked]);
+  if (blocked !== null) throw new Refusal(406, blockedWords[blocked]);
 };
 
 /** What an attempt is counted by; null for one that needs no limit. */
@@ -122,7 +118,7 @@ const verify = async (call: Call, name: string, password: string): Promise<Verif
   const { flood } = store;
   const user = store.users.byName(name);
   if (name === '' || (user?.status === 0 && profile.tellsAccounts)) {
-    refuseLogin(403, `The username ${em(name)} has not been activated or is blocked.`);
+    throw new Refusal(403, `The username ${em(name)} has not been activated or is blocked.`);
   }
   const attempt = attemptOf(call, name, user);
   if (attempt !== null) refuseBlocked(call, attempt);
@@ -134,7 +130,7 @@ const verify = async (call: Call, name: string, password: string): Promise<Verif
     });
     const pass = user?.status === 1 ? user.pass : '';
     const isRight = await checkPassword(password, pass);
-    if (user === null || !isRight) return refuseLogin(401, 'Wrong username or password.');
+    if (user === null || !isRight) throw new Refusal(401, 'Wrong username or password.');
     const giveBack = (): void => (attempt === null ? undefined : flood.giveBack(reserved, attempt));
     return { user, pass: isWeakHash(pass) ? await hashPassword(password) : null, giveBack };
   });

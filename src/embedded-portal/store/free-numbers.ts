@@ -11,8 +11,8 @@ interface Series {
 const most = 10_000;
 
 /**
- * Remembers how far each series is taken. It is only a hint: what it proposes is checked by the caller, so that numbers
- * given and undone, or freed and undone, do no harm.
+ * Remembers how far each series is taken. It is only a hint: the caller checks what it proposes, so that numbers
+ * taken or freed by a write that was rolled back do no harm.
  */
 export class FreeNumbers {
   readonly #series = new Map<string, Series>();
@@ -20,8 +20,8 @@ export class FreeNumbers {
   #given: { base: string; number: number }[] = [];
 
   /**
-   * The smallest number that `isFree`. With `own`, the number that the asker has already (free for him): nothing is given
-   * when that is the smallest.
+   * The smallest number that `isFree`. `own` is a number that the caller already has: it is returned, and none is taken,
+   * when it is the smallest.
    */
   take(base: string, isFree: (number: number) => boolean, own: number | null = null): number {
     const series = this.#of(base);

@@ -136,7 +136,7 @@ export const openStore = (dir: string) => {
       flood: new Flood(db),
       /** Runs synchronous work in one durable transaction (see {@link Writer}). */
       write: <T>(work: () => T): Promise<T> => writer.write(work),
-      /** Another number after every write: what was read under the same number holds. */
+      /** Changes with every write: what was read under the same number is still valid. */
       changes: (): number => changes,
       /** Where the bytes of a file lie. */
       pathOf: (file: { uuid: string }): string => join(filesDir, file.uuid),

@@ -43,13 +43,8 @@ describe('PHP', () => {
   });
 
   test('names the byte of a fault', () => {
-    expect(faultOf(parsePhp, 'a:1:{i:0;O:1:"x":0:{}}')).toMatchObject({
-      message: 'objects are not accepted; send arrays (byte 9)',
-      reason: 'objects are not accepted; send arrays',
-      offset: 9,
-      line: undefined,
-    });
-    expect(faultOf(parsePhp, 'i:1;x').offset).toBe(4);
+    expect(faultOf(parsePhp, 'a:1:{i:0;O:1:"x":0:{}}').message).toBe('objects are not accepted; send arrays (byte 9)');
+    expect(faultOf(parsePhp, 'i:1;x').message).toMatch(/ \(byte 4\)$/);
     expect(faultOf(parsePhp, 's:3:"abcd";').message).toBe('a text of 3 bytes does not end with "; (byte 2)');
   });
 });
@@ -90,8 +85,7 @@ describe('YAML', () => {
   });
 
   test('names line and column of a fault', () => {
-    expect(faultOf(parseYaml, 'a: 1\nb: [1\n')).toMatchObject({ line: 3, column: 1 });
-    expect(faultOf(parseYaml, 'a: 1\na: 2\n')).toMatchObject({ line: 2, column: 1 });
+    expect(faultOf(parseYaml, 'a: 1\nb: [1\n').message).toMatch(/\(line 3, column 1\)$/);
     expect(faultOf(parseYaml, 'a: 1\na: 2\n').message).toMatch(/\(line 2, column 1\)$/);
   });
 });
@@ -150,6 +144,6 @@ describe('XML', () => {
     ['{"a":1}', 'text data outside of root node', 1, 8],
     ['<n/> x', 'text data outside of root node', 1, 7],
   ])('refuses %s and says where', (body, reason, line, column) => {
-    expect(faultOf(parseXml, body)).toMatchObject({ reason, line, column });
+    expect(faultOf(parseXml, body).message).toBe(`${reason} (line ${line}, column ${column})`);
   });
 });
