@@ -98,7 +98,7 @@ export class Files {
   }
 }
 
-/** `table_3.csv` is the fourth of `table.csv`, see `content/file-name.ts`. */
+/** `table_3.csv` is the fourth of `table.csv`, see `content/public-names.ts`. */
 const releaseName = (name: string, numbers: FreeNumbers): void => {
   const [, stem, number, ending] = /^(.*)_(0|[1-9]\d{0,8})(\.[^.]*)$/s.exec(name) ?? [];
   if (number !== undefined) numbers.free(`${stem}${ending}`, Number(number));
