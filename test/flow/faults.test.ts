@@ -191,7 +191,7 @@ describe('a refused login', () => {
     const before = gateway.logins();
     const refused = await place.run(['publish', manifest, '--json']);
     expect(refused.code).toBe(3);
-    expect(refused.out).toBe('');
+    expect(JSON.parse(refused.out).error.code).toBe('unfinished');
     expect(refused.err).toContain('paused');
     expect(refused.err).toContain('password');
     expect(gateway.logins() - before).toBe(1);

@@ -304,7 +304,7 @@ describe('publish', () => {
     gateway.takeWrites();
     const { code, out, err } = await place.run(['publish', manifest, '--json']);
     expect(code).toBe(2);
-    expect(out).toBe('');
+    expect(JSON.parse(out).error.code).toBe('manifest');
     expect(err).toContain('colour');
     expect(err).toContain('datasets.0.id');
     expect((await place.run(['publish', 'nowhere.yaml'])).code).toBe(2);

@@ -36,7 +36,7 @@ it('runs a manifest by its cron, a changed one as it is now, and none that was r
   await waitUntil('the changed title', async () => (await reader.titles('dataset')).includes('Second title'));
 
   place.write('jobs/faulty.yaml', 'name: [');
-  await service.said('left out');
+  await service.said('"skipped: ');
   rmSync(path);
   await service.said('removed the schedule of clock@local');
   expect(await redis.zcard('sluice:runs:repeat')).toBe(0);

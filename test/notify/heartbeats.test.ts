@@ -121,6 +121,6 @@ describe('`notices test`', () => {
 
   it('is a mistake where nobody is notified', async () => {
     const ended = await makePlace().run(['notices', 'test']);
-    expect([ended.code, ended.err]).toEqual([2, expect.stringContaining('no channel is configured')]);
+    expect([ended.code, ended.err]).toEqual([2, expect.stringContaining('no channel for notices is configured')]);
   });
 });

@@ -527,7 +527,7 @@ it('asks for an export again that left something undone', async () => {
   const reason = { code: 'portal-unreachable', message: 'no answer', hint: null };
   await writeRun(other.runtime, { runId, manifest: 'export-city' }, { items: [], at: noon, reason, order });
   const url = `/act/retry?run=${runId}`;
-  expect((await other.get(url)).body).toContain('takes what <bdi>/srv/export</bdi> lacks of local');
+  expect((await other.get(url)).body).toContain('an export of what <bdi>/srv/export</bdi> lacks of local');
   expect((await confirm(other, url)).statusCode).toBe(303);
   const { current } = await other.runtime.gate.state({ manifest: 'export-city', portal: 'local' });
   const job = await other.runtime.queues.runs.getJob(current ?? '');
