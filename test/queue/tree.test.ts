@@ -85,14 +85,6 @@ describe('a job whose worker is killed', () => {
     expect(outcomes?.['m/kill-99']).toMatchObject({ state: 'failed', reason: { code: 'poison-job' } });
     expect(outcomes?.['m/ok']).toMatchObject({ state: 'completed' });
   });
-
-  it('is not blamed for one beside it that kills the worker at each start', async () => {
-    await toy.addRun('r6-beside', ['kill-99-late', 'beside']);
-    await toy.startUntil(() => ended('r6-beside'));
-    const outcomes = await toy.outcomes('r6-beside');
-    expect(outcomes?.['m/kill-99-late']).toMatchObject({ state: 'failed', reason: { code: 'poison-job' } });
-    expect(outcomes?.['m/beside']).toMatchObject({ state: 'completed' });
-  });
 });
 
 describe('a job whose lock a live worker lost', () => {
@@ -105,20 +97,6 @@ describe('a job whose lock a live worker lost', () => {
     expect(await toy.redis.get('toy.losses:lose-99')).toBe('50');
     const logs = await toy.redis.lrange(redisKeys('toy').itemLog(itemId('r6-lost', 'm/lose-12')), 0, -1);
     expect(logs.filter((line) => line.includes('resumed after its lock was lost in step slip'))).toHaveLength(12);
-  });
-});
-
-describe('jobs that were hit twice', () => {
-  it('go on one by one, so none is blamed for what they do together', async () => {
-    const keys = ['crowd-1', 'crowd-2', 'crowd-3', 'crowd-4'];
-    await toy.addRun('r6-crowd', keys);
-    await toy.startUntil(() => ended('r6-crowd'));
-    const outcomes = await toy.outcomes('r6-crowd');
-    for (const key of keys) {
-      expect(outcomes?.[`m/${key}`]).toMatchObject({ state: 'completed' });
-      const logs = await toy.redis.lrange(redisKeys('toy').itemLog(itemId('r6-crowd', `m/${key}`)), 0, -1);
-      expect(logs.join('\n')).not.toContain('(3 in this step)');
-    }
   });
 });
 

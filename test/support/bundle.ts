@@ -1,5 +1,5 @@
-// One file of the sources and most of their packages, made before the tests when something has changed: a process of
-// `sluice` that starts from it takes two thirds of the time. Processes with a preload that reaches into modules, and those
+// The sources and most of their packages in few files, made before the tests when something has changed: a process that
+// starts from them, of `sluice` or of a worker for tests, takes two thirds of the time. Processes with a preload that reaches into modules, and those
 // of the tutorial, the package and its API start from the sources.
 
 import { createHash } from 'node:crypto';
@@ -10,6 +10,7 @@ import { rolldown } from 'rolldown';
 
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, 'node_modules/.cache/sluice-bundle');
+const toyWorker = 'test/queue/support/toy-worker.ts';
 const weekMs = 7 * 86_400_000;
 
 /** These start threads from files beside their own. */
@@ -17,7 +18,7 @@ const external = [/^node:/, 'piscina', 'pino', 'pino-pretty'];
 
 const build = async (folder: string): Promise<void> => {
   const bundle = await rolldown({
-    input: join(root, 'src/cli.ts'),
+    input: { cli: join(root, 'src/cli.ts'), 'toy-worker': join(root, toyWorker) },
     platform: 'node',
     external,
     logLevel: 'silent',
@@ -26,20 +27,30 @@ const build = async (folder: string): Promise<void> => {
         name: 'keeps-places',
         // Modules that name files beside them mean those beside the source.
         transform: (code, id) =>
-          id.startsWith(join(root, 'src'))
+          id.startsWith(join(root, 'src')) || id.startsWith(join(root, 'test'))
             ? code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
             : null,
       },
     ],
   });
-  await bundle.write({ dir: folder, format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });
+  await bundle.write({
+    dir: folder,
+    format: 'esm',
+    entryFileNames: '[name].mjs',
+    chunkFileNames: '[name]-[hash].mjs',
+  });
   await bundle.close();
 };
 
 /** Vitest's global set-up: passes the bundle's path to all tests as `SLUICE_BUNDLE`. */
 export const setup = async (): Promise<void> => {
   const key = createHash('sha256');
-  for (const path of [...globSync('src/**/*.ts', { cwd: root }).sort(), 'package-lock.json', import.meta.filename]) {
+  for (const path of [
+    ...globSync('src/**/*.ts', { cwd: root }).sort(),
+    toyWorker,
+    'package-lock.json',
+    import.meta.filename,
+  ]) {
     const { mtimeMs, size } = statSync(path.startsWith('/') ? path : join(root, path));
     key.update(`${root} ${path} ${mtimeMs} ${size}\n`);
   }
