@@ -22,7 +22,7 @@ interface There {
 }
 
 const open = async (): Promise<There> => {
-  const portal = await (await generatePortal({ datasets: 25, resources: 60 })).serve('dkan-7.18');
+  const portal = await (await generatePortal({ datasets: 25, resources: 130 })).serve('dkan-7.18');
   const gateway = await openGateway(portal.url);
   // No job is taken for stalled, and done twice, on a busy machine.
   const place = makePlace({ ...remoteConfig(gateway.url, { username: 'admin' }), jobs: {} });
@@ -127,7 +127,7 @@ describe('export', () => {
   });
 
   it('finds what changed among many without listing them all again', async () => {
-    const portal = await (await generatePortal({ datasets: 6, resources: 60 })).serve('dkan-7.18');
+    const portal = await (await generatePortal({ datasets: 6, resources: 130 })).serve('dkan-7.18');
     const gateway = await openGateway(portal.url);
     // No job is taken for stalled, and done twice, on a busy machine.
     const place = makePlace({ ...remoteConfig(gateway.url, { username: 'admin' }), jobs: {} });
@@ -139,7 +139,7 @@ describe('export', () => {
       await exported(many, 'many');
       return gateway.requests.slice(before).filter(({ path }) => path.includes('=resource')).length;
     };
-    expect(await asked()).toBeLessThan(60 / 20);
+    expect(await asked()).toBeLessThan(130 / 20);
     const [one, two, three] = first.items.filter(({ kind }) => kind === 'resource');
     const done = async (): Promise<string[]> =>
       (await exported(many, 'many')).items.filter(({ outcome }) => outcome === 'done').map(({ key }) => key);
@@ -152,7 +152,7 @@ describe('export', () => {
       headers: { 'content-type': 'application/json' },
     });
     expect((await done()).length).toBeGreaterThan(0);
-    expect(await asked()).toBeLessThan(60 / 20);
+    expect(await asked()).toBeLessThan(130 / 20);
     const parent = first.items.find(({ kind }) => kind === 'dataset')?.nid;
     const body = { type: 'resource', title: 'Fresh', uid: '1', field_dataset_ref: { und: [{ target_id: parent }] } };
     await many.admin.create(body);
