@@ -22,7 +22,7 @@ interface There {
 }
 
 const open = async (): Promise<There> => {
-  const portal = await (await generatePortal({ datasets: 25, resources: 130 })).serve('dkan-7.18');
+  const portal = await (await generatePortal({ datasets: 25, resources: 60 })).serve('dkan-7.18');
   const gateway = await openGateway(portal.url);
   // No job is taken for stalled, and done twice, on a busy machine.
   const place = makePlace({ ...remoteConfig(gateway.url, { username: 'admin' }), jobs: {} });
