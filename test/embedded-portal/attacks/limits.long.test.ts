@@ -61,9 +61,7 @@ describe('A body', () => {
       `${Array.from({ length: 6000 }, (_, index) => `--x\r\ncontent-disposition: form-data; name="k${index}"\r\n\r\n\r\n`).join('')}--x--\r\n`,
     ],
   ])('of type %s with too many keys is refused', async (type, body) => {
-    // The rest of the body is not read, so a client that still sends may lose the answer with the connection.
-    const ended = (error: NodeJS.ErrnoException): string | undefined => error.code;
-    expect([400, 413, 'ECONNRESET', 'EPIPE']).toContain(await post(type, body).catch(ended));
+    expect([400, 413]).toContain(await post(type, body));
   });
 
   it('with a field that is too long for a node is refused with its name', async () => {
