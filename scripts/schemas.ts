@@ -75,7 +75,9 @@ const keyList = (schema: JsonSchema, prefix: string, list?: string): string => {
     .map(({ path, type, required, fallback, meaning }) => {
       const guide = folded[path];
       const members = guide === undefined ? [] : keys.filter((key) => isMember(key.path, path));
-      const names = members.map((key) => `\`${key.path.slice(path.length).replace(/^(\[\])?\./, '')}\``);
+      const names = members.map(
+        (key) => `\`${key.path.slice(path.length).replace(/^(\[\])?\./, '')}\`${key.required ? ' (required)' : ''}`,
+      );
       const more = required
         ? ', required'
         : fallback === undefined || fallback === '[]'
@@ -149,7 +151,7 @@ const catalogueTables = (): Record<string, string> => ({
   distribution: mappingList(distributionRows),
 });
 
-/** Neighbours that are treated alike share a line. */
+/** Rows that are treated alike share a line. */
 const mappingList = (rows: readonly { from: string; to: string; how: string }[]): string =>
   [...Map.groupBy(rows, ({ to, how }) => `${coded(to)}: ${how}`)]
     .map(([what, alike]) => `- ${alike.map(({ from }) => coded(from)).join(', ')} → ${what}`)

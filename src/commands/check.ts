@@ -253,13 +253,13 @@ export const commands = {
     options: {
       ...commonOptions,
       '--encoding <name>': 'encoding of the tables, if it cannot be detected, such as windows-1251',
-      '--skip-rows <count>': 'number of lines above the header of the tables, if it cannot be detected',
+      '--skip-rows <count>': 'number of lines above the header of the tables, if it cannot be detected; 0 for none',
       '--delimiter <name>': {
         text: 'delimiter of the tables, if it cannot be detected',
         choices: Object.keys(separatorNames),
       },
       '--fix': 'write a fixed copy of one table',
-      '-o, --output <file>': 'new file for --fix',
+      '-o, --output <file>': 'file for --fix; must not exist',
       '--separator <name>': {
         text: 'separator of the fixed copy (default: as in the table)',
         choices: Object.keys(separatorNames),

@@ -22,7 +22,7 @@ const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$/, {
 /** Operations of one resource. */
 const operations = <const T extends readonly [string, ...string[]]>(names: T, what: string, example: T[number][]) =>
   optional(z.array(z.enum(names)), {
-    description: `Operations on ${what}; none by default.`,
+    description: `Operations on ${what}; none if left out of \`expose\`.`,
     examples: [example],
   });
 
@@ -44,7 +44,7 @@ const portalAccessKeys = {
     },
   ),
   roles: optional(z.record(roleName, z.array(z.enum(permissions))), {
-    description: `Permissions by role, for built-in or new roles: ${permissions.join(', ')}.`,
+    description: `Permissions by role, new or in place of those of a built-in one: ${permissions.join(', ')}.`,
     examples: [{ 'content creator': ['create content', 'edit own content'] }],
   }),
   expose: optional(

@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
 // The schema of a configuration file. `config.ts` resolves it.
 import { z } from 'zod';
 import { idText, optional, text } from '../model/schema-parts.ts';

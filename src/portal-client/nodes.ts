@@ -3,8 +3,7 @@ import { maxPageSize, paths } from '../dataset-api/paths.ts';
 import { PortalConflictError, PortalError, PortalGoneError, PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import { isHtmlPage, type Reply, wrongShape } from './classify.ts';
-import type { DialectChoice } from './dialect.ts';
-import { echoedFields, fieldsFor } from './dialect.ts';
+import { type DialectChoice, echoedFields, fieldsFor } from './dialect.ts';
 import {
   bodyOf,
   type NodeRow,

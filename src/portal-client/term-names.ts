@@ -1,13 +1,13 @@
 // What the portal publishes outside the service: datasets as readers see them, names and ids of terms.
 import { z } from 'zod';
-import type { Vocabulary } from '../dataset-api/fields.ts';
+import { itemsOfField, type Vocabulary } from '../dataset-api/fields.ts';
 import { slugOf, titleOfName } from '../dataset-api/names.ts';
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
 import { PortalError, PortalReplyError } from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';
 import type { Http } from './http.ts';
 import type { Nodes } from './nodes.ts';
-import { type NodeRow, tidsOf } from './replies.ts';
+import type { NodeRow, PortalNode } from './replies.ts';
 import type { Caller, Session } from './session.ts';
 import type { Terms } from './terms.ts';
 import type { Traits } from './traits.ts';
@@ -125,7 +125,7 @@ export const surveyTerms = async (portal: Surveyed, signal: AbortSignal, isLost:
     const names = seen.tags.map(({ name, vocabulary }) =>
       vocabulary === portal.terms.vocabularyId('tags') ? name : '',
     );
-    await learn(portal, 'tags', names, tidsOf(await portal.nodes.read(nid, signal), 'field_tags'));
+    await learn(portal, 'tags', names, tidsInOrder(await portal.nodes.read(nid, signal), 'field_tags'));
     const resource = seen.resources.find(({ format }) => format !== '');
     const row = resource && (await portal.findByUuid(resource.uuid, signal));
     if (row)
@@ -133,11 +133,15 @@ export const surveyTerms = async (portal: Surveyed, signal: AbortSignal, isLost:
         portal,
         'format',
         [resource.format],
-        tidsOf(await portal.nodes.read(row.nid, signal), 'field_format'),
+        tidsInOrder(await portal.nodes.read(row.nid, signal), 'field_format'),
       );
   }
   traits.learn({ surveyed: true });
 };
+
+/** Ids of the terms in a field, in order; none where an item is unclear, because names are matched to them by position. */
+const tidsInOrder = (node: PortalNode, field: string): string[] =>
+  (itemsOfField(node[field]) ?? []).flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
 
 /** Names and ids are in the same order; where they are not as many, nothing is learned. Of two terms of one name the older counts. */
 const learn = async (portal: Surveyed, vocabulary: Vocabulary, names: string[], tids: string[]): Promise<void> => {

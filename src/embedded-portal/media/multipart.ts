@@ -125,7 +125,12 @@ export const keepBytes = async (
 ): Promise<UploadedFile> => {
   if (bytes.length > fileBytes) throw new Refusal(413, `The file is larger than ${fileBytes} bytes.`);
   const path = join(dir, randomUUID());
-  return { part, filename, path, ...(await store(Readable.from([bytes]), path, syncDir)) };
+  try {
+    return { part, filename, path, ...(await store(Readable.from([bytes]), path, syncDir)) };
+  } catch (error) {
+    await remove(path);
+    throw error;
+  }
 };
 
 /** Removes the files of a body that were not taken. */

@@ -122,7 +122,6 @@ class SheetReader {
       `sheet ${shown(this.#content.sheet)}, row ${line}, cell ${cell} points at text ${shown(index)}, but the workbook holds ${this.#content.shared.length.toLocaleString('en')} shared texts`,
       {
         line,
-        column: this.#column + 1,
         hint: 'the workbook is damaged: open it, look at that cell, and save it again',
       },
     );
