@@ -15,6 +15,7 @@ it('a fault at any point of a run leaves what a run without one leaves, once', {
     forMs: Number.POSITIVE_INFINITY,
   });
   expect(outcomes).toHaveLength(40);
+  expect(new Set(outcomes.map(({ mode }) => mode)).size).toBe(crashModes.length);
   expect(outcomes.filter(({ hangs, differences }) => hangs || differences.length > 0)).toEqual([]);
   expect(outcomes.filter(({ point }) => point !== null).length, 'points that were met').toBeGreaterThan(20);
 });

@@ -179,7 +179,7 @@ describe('kill -9 during writes', () => {
     const dataDir = tempDir();
     const acknowledged: string[] = [];
     const refused: string[] = [];
-    for (let round = 0; round < 2; round += 1) {
+    for (let round = 0; round < 4; round += 1) {
       const { child, exited, url } = await startPortalChild(dataDir, { users: testUsers });
       const target = acknowledged.length + 15 + 4 * round;
       const reply = await sendRaw(url, 'POST', '/api/dataset/user/login', {
@@ -207,6 +207,6 @@ describe('kill -9 during writes', () => {
     const db = new DatabaseSync(join(dataDir, 'portal.db'));
     expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
     db.close();
-    expect(acknowledged.length).toBeGreaterThan(20);
+    expect(acknowledged.length).toBeGreaterThan(40);
   });
 });

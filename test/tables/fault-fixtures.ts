@@ -409,7 +409,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'an unclosed quote that exceeds it',
+    title: 'an unclosed quote that exceeds the limit of a row',
     content: `id,name\n1,"Ann\n${'2,Bob\n'.repeat(400)}`,
     kind: 'quote-unclosed',
     verdict: 'faulty',

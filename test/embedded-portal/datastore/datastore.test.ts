@@ -347,6 +347,8 @@ describe('import, removal and configuration', () => {
     await d.datastore.remove('9');
     await d.datastore.drop('9');
     await d.datastore.configure('9', { delimiter: ';' });
+    expect(d.datastore.status('9')).toBeNull();
+    expect(d.tables()).toEqual([]);
     expect(d.datastore.fieldStatus('9')).toBe('0');
   });
 });

@@ -59,9 +59,9 @@ export const makePlace = (config: Record<string, unknown> = {}): Place => {
   killServersAfterwards(stateDir);
   atFileEnd(endSluices);
   const all = (args: string[]): string[] => [...args, '--state', 'state'];
-  // In this process unless something else must be loaded: most of the time of a short command goes into the start of its own.
+  // In this process unless something else must be loaded, or its end is awaited: most of the time of a short command goes into the start of its own.
   const run: Place['run'] = (args, start = {}) => {
-    if (start.preload !== undefined) return runSluice(all(args), { cwd: dir, ...start });
+    if (start.preload !== undefined || args[0] === 'start') return runSluice(all(args), { cwd: dir, ...start });
     const { PATH, REDIS_SERVER_BIN } = process.env;
     return runHere(all(args), { cwd: dir, env: { PATH, REDIS_SERVER_BIN, HOME: dir, ...start.env } });
   };
