@@ -21,6 +21,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
+const words = process.argv.slice(2);
 const line = process.stdout.isTTY && process.stderr.isTTY ? new TerminalLine(process.stderr) : null;
 const io: Io = {
   stdin: process.stdin,
@@ -33,11 +34,11 @@ const io: Io = {
   },
   terminal: process.stdout.isTTY === true,
   get columns() {
-    return process.stdout.isTTY && !process.argv.includes('--json') ? process.stdout.columns : null;
+    return process.stdout.isTTY && !words.includes('--json') ? process.stdout.columns : null;
   },
   stop: end.stop,
   force: end.force,
   writing: end.writing,
 };
 
-end.over(await runProgram(process.argv.slice(2), io, end.isFaulty));
+end.over(await runProgram(words, io, end.isFaulty));

@@ -19,7 +19,7 @@ import { type Io, say, stopped, warn } from './io.ts';
 import { configOf } from './session.ts';
 
 /** Options that name the embedded portal. */
-export interface PortalChoice {
+interface PortalChoice {
   config?: string;
   state?: string;
   /** Name of an embedded portal of the configuration. */
@@ -29,7 +29,7 @@ export interface PortalChoice {
 }
 
 /** An embedded portal, and whether a configuration file describes it. */
-export interface ChosenEmbedded {
+interface ChosenEmbedded {
   portal: EmbeddedPortalConfig;
   fromFile: boolean;
 }
@@ -38,7 +38,7 @@ export interface ChosenEmbedded {
  * The embedded portal of `--portal`, else the only one of the configuration or its `local`; the default one where no file
  * was requested and none describes any. Throws ConfigError, UsageError when it is unclear which is meant.
  */
-export const chosenEmbedded = async (options: PortalChoice, io: Io): Promise<ChosenEmbedded> => {
+const chosenEmbedded = async (options: PortalChoice, io: Io): Promise<ChosenEmbedded> => {
   const written = await configOf(options, io);
   const isSilent = options.config === undefined && embeddedOf(written).length === 0 && written.portal === null;
   const config = isSilent ? defaultConfig(written.stateDir, io) : written;
@@ -60,7 +60,7 @@ export const chosenEmbedded = async (options: PortalChoice, io: Io): Promise<Cho
 };
 
 /** Folder of the store that is meant; with `--data` no configuration is read. Throws what {@link chosenEmbedded} does. */
-export const storeDirOf = async (options: PortalChoice, io: Io): Promise<string> =>
+const storeDirOf = async (options: PortalChoice, io: Io): Promise<string> =>
   options.data === undefined ? (await chosenEmbedded(options, io)).portal.dataDir : resolve(io.cwd, options.data);
 
 const embeddedOf = (config: Config): EmbeddedPortalConfig[] =>
@@ -238,7 +238,7 @@ export const portalTokenCommand = async (what: TokenAction, options: TokenOption
 };
 
 /** `sluice portal token` on the command line. */
-export const tokenDeclaration: Subcommand = {
+const tokenDeclaration: Subcommand = {
   description: 'manage access tokens; needs `tokens: true` in the configuration',
   examples: [
     'sluice portal token add ann --label "nightly job" --data /srv/portal',

@@ -5,6 +5,7 @@ import { Writable } from 'node:stream';
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../model/errors.ts';
 import { createLog, type Log } from '../model/log.ts';
+import { targetName } from '../model/redis-keys.ts';
 import { causesOf, type ReportItem, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { fateOf } from '../state/report-lines.ts';
@@ -159,7 +160,7 @@ export class ServiceLines {
   /** Reports what a run did; a failure is reported once until the item recovers or fails for another reason. */
   closed(report: StoredReport): void {
     const { manifest, portal, reason } = report;
-    const name = `${manifest}@${portal}`;
+    const name = targetName({ manifest, portal });
     if (this.#isNews(name, reason && `${reason.code} ${reason.message}`)) this.#fail(name, reason);
     const news: ReportItem[] = [];
     for (const item of report.items) {

@@ -3,12 +3,19 @@ import { METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dataset-api/paths.ts';
 import { escapeHtml } from '../util/html.ts';
-import { endConnectionsOnClose } from '../util/http.ts';
+import { decodedPart, endConnectionsOnClose } from '../util/http.ts';
 import { isObject } from '../util/json.ts';
 import { type Answer, formatError, formatValue, redirectTo, refusalOf, sendAnswer } from './answer.ts';
 import { readBody } from './body.ts';
-import type { CachedResult, Call, Operation, Portal, Resource, Result } from './call.ts';
-import { openCall } from './call.ts';
+import {
+  type CachedResult,
+  type Call,
+  type Operation,
+  openCall,
+  type Portal,
+  type Resource,
+  type Result,
+} from './call.ts';
 import { answerClientError, limitConnections } from './connections.ts';
 import { parseQuery } from './media/form.ts';
 import { chooseFormat, type FormatName, splitSuffix } from './media/formats.ts';
@@ -24,13 +31,7 @@ const emptyHtml = { contentType: 'text/html; charset=UTF-8', body: '' };
 
 /** The path below the prefix as decoded parts, the suffix taken off the last. */
 const splitPath = (path: string): { parts: string[]; suffix: string | null } => {
-  const parts = path.split('/').map((part) => {
-    try {
-      return decodeURIComponent(part);
-    } catch {
-      return part;
-    }
-  });
+  const parts = path.split('/').map(decodedPart);
   const { name, suffix } = splitSuffix(parts.pop() ?? '');
   return { parts: [...parts, name], suffix };
 };

@@ -5,7 +5,7 @@ import { errorMessage } from '../model/errors.ts';
 import { uuidOfKey } from '../model/key.ts';
 import type { LedgerEntry } from '../model/ledger-entry.ts';
 import type { Log } from '../model/log.ts';
-import type { Target } from '../model/redis-keys.ts';
+import { type Target, targetName } from '../model/redis-keys.ts';
 import { isSuccess, type StoredReport } from '../model/report.ts';
 import { columnsOf } from '../model/table-history.ts';
 import { packageVersion } from '../util/installation.ts';
@@ -130,7 +130,7 @@ class LineageEvents {
       producer: this.#producer,
       schemaURL: `${spec}/2-0-2/OpenLineage.json#/$defs/RunEvent`,
       run: { runId: uuidOfKey(runId), facets },
-      job: { namespace: this.#namespace, name: `${manifest}@${portal}` },
+      job: { namespace: this.#namespace, name: targetName({ manifest, portal }) },
       inputs,
       outputs,
     };

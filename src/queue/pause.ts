@@ -11,8 +11,7 @@ import { z } from 'zod';
 import { PortalReplyError, PortalUnreachableError, type SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
-import type { Reason } from '../model/report.ts';
-import { reasonSchema } from '../model/report.ts';
+import { type Reason, reasonSchema } from '../model/report.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
@@ -229,12 +228,12 @@ export class CircuitBreaker {
     );
     if (state === 'closed') return false;
     if (state === 'open') await this.#pauses.hold(portal);
-    else await this.open(portal, reason, askedMs);
+    else await this.#open(portal, reason, askedMs);
     return true;
   }
 
   /** Pauses a portal until a probe succeeds; `askedMs` is what the portal asked for by `Retry-After`. */
-  async open(portal: string, reason: Reason, askedMs = 0): Promise<void> {
+  async #open(portal: string, reason: Reason, askedMs = 0): Promise<void> {
     const { probeMs, maxProbeMs } = this.settings;
     const probe = { failed: 0, nextAt: Date.now() + Math.min(maxProbeMs, Math.max(probeMs, askedMs)) };
     if (!(await this.#pauses.pause(portal, reason, probe))) return;
@@ -259,7 +258,7 @@ export class CircuitBreaker {
 
   /** The probe failed too: pauses the portal. */
   async confirm(portal: string, reason: Reason): Promise<void> {
-    await this.open(portal, reason);
+    await this.#open(portal, reason);
     await this.#startOver(portal);
   }
 

@@ -1,5 +1,5 @@
-// The HTTP client for web files and addresses of manifests, as configured. Apart from `sources.ts`, which commands load for
-// `--help` already.
+// The HTTP client for web files and addresses of manifests, as configured. Not in `sources.ts`, because commands load that for
+// `--help`, and this loads the client itself.
 import type { Config } from '../config/config.ts';
 import { proxyOf } from '../sources/fetch/connect.ts';
 import { Fetcher } from '../sources/fetch/fetch.ts';

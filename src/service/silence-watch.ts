@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Log } from '../model/log.ts';
+import { targetName } from '../model/redis-keys.ts';
 import { listedItems, type Notice, type NoticeItem, noticeSchema } from '../notify/notice.ts';
 import type { Notifier } from '../notify/notifier.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
@@ -208,7 +209,9 @@ export class SilenceWatch {
   /** Paths of manifests, by the names of their targets. */
   async #paths(): Promise<Map<string, string>> {
     const targets = await this.#parts.ledger.targets();
-    return new Map(targets.map(({ manifest, portal, manifestPath }) => [`${manifest}@${portal}`, manifestPath]));
+    return new Map(
+      targets.map(({ manifest, portal, manifestPath }) => [targetName({ manifest, portal }), manifestPath]),
+    );
   }
 }
 

@@ -1,4 +1,4 @@
-// Checks and fixes tables: large ones in worker threads, small ones on the calling thread.
+// Checks and fixes tables in worker threads; a check of a small one stays on the calling thread.
 import { missingSource, SourceMissingError, TableFaultError } from '../model/errors.ts';
 import type { TableColumn } from '../model/table-history.ts';
 import { isSmall, readSmall } from '../util/file-calls.ts';

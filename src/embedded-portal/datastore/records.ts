@@ -8,7 +8,7 @@ import { Refusal } from '../refusal.ts';
 import { prepareAll, type Statements } from '../store/statements.ts';
 
 /** `configurable_properties` of a datastore status (spec 2.7). */
-export interface ConfigurableProperties {
+interface ConfigurableProperties {
   delimiter: string;
   quote: string;
   escape: string;
@@ -16,7 +16,7 @@ export interface ConfigurableProperties {
 }
 
 /** What was configured, absent keys being defaults. */
-export type Configuration = Partial<ConfigurableProperties>;
+type Configuration = Partial<ConfigurableProperties>;
 
 const tabTypes = new Set(['text/tsv', 'text/tab-separated-values']);
 
@@ -24,7 +24,7 @@ const tabTypes = new Set(['text/tsv', 'text/tab-separated-values']);
 export const isImportable = (mime: string): boolean => mime === 'text/csv' || tabTypes.has(mime);
 
 /** The properties as the status shows them. The default escape is the recorded one; see {@link dialectOf}. */
-export const shownProperties = (configuration: Configuration, mime: string): ConfigurableProperties => ({
+const shownProperties = (configuration: Configuration, mime: string): ConfigurableProperties => ({
   delimiter: tabTypes.has(mime) ? '\t' : ',',
   quote: '"',
   escape: '\\',

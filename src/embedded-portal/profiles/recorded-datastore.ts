@@ -11,7 +11,7 @@ import { recordedSearch } from './recorded-search.ts';
 import { blocksOf, headerOf, type SimpleCell, SimpleParseError, SimpleParser, simpleText } from './simple-import.ts';
 
 /** The state of one datastore. */
-export interface DatastoreState {
+interface DatastoreState {
   storage: number;
   data_import: number;
   /** What was configured, as JSON; null: the defaults. */
@@ -19,13 +19,16 @@ export interface DatastoreState {
 }
 
 /** All states by nid; never changed in place, so that who holds one holds a copy. */
-export type DatastoreStates = ReadonlyMap<string, DatastoreState>;
+type DatastoreStates = ReadonlyMap<string, DatastoreState>;
 
 /** The state of a datastore that the variable does not know. */
-export const initialState: DatastoreState = { storage: 0, data_import: 2, configuration: null };
+const initialState: DatastoreState = { storage: 0, data_import: 2, configuration: null };
 
-/** The variable, kept in the columns of `recorded_datastore`. */
-export class StateVariable {
+/**
+ * The one variable in which deployed portals keep the states of all datastores, so that writing one state writes all of them.
+ * Kept in the columns of `recorded_datastore`.
+ */
+class StateVariable {
   readonly #put: StatementSync;
   #states: DatastoreStates;
 

@@ -3,8 +3,16 @@ import { frequencies } from '../../dataset-api/values.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';
 import type { Field } from '../content/fields.ts';
-import type { RawItem } from '../content/items.ts';
-import { FieldFault, idOf, readFile, readItem, readReference, readTerm, textOf } from '../content/items.ts';
+import {
+  FieldFault,
+  idOf,
+  type RawItem,
+  readFile,
+  readItem,
+  readReference,
+  readTerm,
+  textOf,
+} from '../content/items.ts';
 import type { RenderedTexts } from '../content/long-texts.ts';
 import { isTextFormat, safeText } from '../content/safe-text.ts';
 import { fileSettings, itemsIn } from '../content/shapes.ts';

@@ -7,8 +7,7 @@ import { textOf } from '../content/items.ts';
 import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
 import { em } from '../profiles/recorded-faults.ts';
 import { Refusal } from '../refusal.ts';
-import type { Attempt } from '../store/sessions.ts';
-import { cookieSeconds, randomToken } from '../store/sessions.ts';
+import { type Attempt, cookieSeconds, randomToken } from '../store/sessions.ts';
 import type { User } from '../store/users.ts';
 
 const userRdf = {

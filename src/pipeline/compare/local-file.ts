@@ -45,7 +45,7 @@ type PrepareHow = Pick<PrepareOptions, 'folder' | 'label' | 'rejects' | 'maxByte
 };
 
 /**
- * Makes the file that is sent from a source by the recipe of its wish; the caller removes it.
+ * Makes the file that is sent from a source by the recipe of its wish; the caller removes a made one (`isMade`).
  * @throws as `prepareTable`, and SourceChangedError when the source changed meanwhile
  */
 export const prepareFile = async (
@@ -169,7 +169,7 @@ export const withLocalFile = async <T>(
   }
 };
 
-/** The bytes are fetched only where another version is published. */
+/** The bytes are not fetched where the published version is the current one. */
 const fetchedFile = async (
   nothing: LocalFile,
   source: Extract<ResourceSource, { kind: 'url' }>,

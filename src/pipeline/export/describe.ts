@@ -10,7 +10,7 @@ import {
 import { frequencies } from '../../dataset-api/values.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import { fieldItems, tidsOf } from '../../portal-client/replies.ts';
-import { isObject } from '../../util/json.ts';
+import { defined, isObject } from '../../util/json.ts';
 import type { DatasetRecord, ExportedNode, Finding } from './record.ts';
 
 /** A node as a manifest says it. */
@@ -122,11 +122,11 @@ const datasetValues = (node: ExportedNode, names: Names, findings: Finding[]): R
     topics: termsOf(node, 'field_topic', names, findings),
     license: one('field_license'),
     frequency: frequencyOf(one('field_frequency')),
-    contact: filled({ name: one('field_contact_name'), email: one('field_contact_email') }),
+    contact: defined({ name: one('field_contact_name'), email: one('field_contact_email') }),
     author: one('field_author'),
     access: one('field_public_access_level'),
     rights: one('field_rights'),
-    spatial: filled({ wkt: one('field_spatial', 'wkt'), label: one('field_spatial_geographical_cover') }),
+    spatial: defined({ wkt: one('field_spatial', 'wkt'), label: one('field_spatial_geographical_cover') }),
     temporal: from === undefined ? undefined : { from, ...(to === undefined || to === from ? {} : { to }) },
     granularity: one('field_granularity'),
     language: all('field_language'),
@@ -220,10 +220,6 @@ const textOf = (value: unknown): string | undefined =>
 
 const firstOf = (node: ExportedNode, field: string, property: string): string | undefined =>
   textOf(fieldItems(node, field)[0]?.[property]);
-
-/** The values that are not undefined. */
-export const filled = <T>(values: Record<string, T | undefined>): Record<string, T> =>
-  Object.fromEntries(Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
 
 /** A code, also of the number that older portals keep. */
 const frequencyOf = (value: string | undefined): string | undefined =>

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { slugOf } from '../../dataset-api/names.ts';
 import { errorMessage, SourceRefusedError, UsageError } from '../../model/errors.ts';
+import { isErrno } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { type DatasetRecord, recordSchema, resourceSchema } from './record.ts';
 
@@ -23,7 +24,7 @@ export const ownFolder = async (root: string, ...names: string[]): Promise<strin
   for (const name of names) {
     path = join(path, name);
     await mkdir(path).catch((error: unknown) => {
-      if (!isCode(error, 'EEXIST')) throw error;
+      if (!isErrno(error, 'EEXIST')) throw error;
     });
     await refuseLink(path);
   }
@@ -40,7 +41,7 @@ const refuseLink = async (path: string): Promise<void> => {
 /** Size of a plain file; null where there is none, or something else stands. */
 export const sizeOf = async (path: string): Promise<number | null> => {
   const stats = await lstat(path).catch((error: unknown) => {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return null;
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
     throw error;
   });
   return stats?.isFile() ? stats.size : null;
@@ -172,7 +173,7 @@ export const readRecord = async (folder: string): Promise<DatasetRecord | null> 
 /** Folders of datasets below `root`, by name; none of an export that has not started. */
 export const datasetFolders = async (root: string): Promise<string[]> => {
   const entries = await readdir(join(root, datasetsName), { withFileTypes: true }).catch((error: unknown) => {
-    if (isCode(error, 'ENOENT')) return [];
+    if (isErrno(error, 'ENOENT')) return [];
     throw error;
   });
   return entries
@@ -197,9 +198,6 @@ export const sweep = async (folder: string): Promise<void> => {
 };
 
 const isLeft = (name: string): boolean => /^\.[0-9a-f]{12}\.part$/.test(basename(name)) || name.endsWith('.json.new');
-
-const isCode = (error: unknown, ...codes: string[]): boolean =>
-  error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
 /** Names that Windows keeps for devices, with any ending. */
 const reserved = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i;

@@ -70,7 +70,8 @@ export const listPortal = async (
 };
 
 /**
- * Ids of the resources that a portal lists beyond the known ones. They are listed only where their number differs. @throws PortalReplyError when its pages do not end
+ * Ids of the resources that a portal lists beyond the known ones. They are listed only where their number differs.
+ * @throws PortalReplyError when its pages do not end
  */
 export const unknownResources = async (
   portal: Portal,
@@ -134,7 +135,7 @@ const fewResources = 100;
 const mostChangedPages = 20;
 
 /**
- * True when the portal lists exactly these resources, unchanged: none was changed since the last export, and there are as many.
+ * True when the portal lists exactly these resources: as many, and those changed since the last export as they are known.
  */
 const areSame = async (
   portal: Portal,

@@ -5,7 +5,8 @@ import { frequencyCode, licenses } from '../../dataset-api/values.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { fieldItems } from '../../portal-client/replies.ts';
-import { describeDataset, describeResource, filled, isLink, linkOf, uploadOf } from './describe.ts';
+import { defined } from '../../util/json.ts';
+import { describeDataset, describeResource, isLink, linkOf, uploadOf } from './describe.ts';
 import { datasetsName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './record.ts';
 
@@ -21,7 +22,7 @@ export const packageOf = (name: string, record: DatasetRecord, portal: ExportedP
   const { node } = record;
   const about = node ? describedPackage(node, record) : { title: 'Resource without a dataset' };
   const resources = record.resources.map((resource) => packageResource(resource, record, portal));
-  return filled({
+  return defined({
     profile: 'data-package',
     name,
     ...about,
@@ -36,7 +37,9 @@ const describedPackage = (node: ExportedNode, record: DatasetRecord): Record<str
   const { license, contact, author } = shown;
   const contributors = [
     ...(author === undefined ? [] : [{ title: author, role: 'author' }]),
-    ...(contact?.name === undefined ? [] : [filled({ title: contact.name, email: contact.email, role: 'maintainer' })]),
+    ...(contact?.name === undefined
+      ? []
+      : [defined({ title: contact.name, email: contact.email, role: 'maintainer' })]),
   ];
   return {
     id: node.uuid,
@@ -58,7 +61,7 @@ const packageResource = (
   const { name, node, file, table } = resource;
   const { title, shown } = describeResource(node, record, linkOf(node));
   const columns = [...new Set(table?.columns ?? [])];
-  return filled({
+  return defined({
     name,
     title,
     description: shown.description,
@@ -119,7 +122,7 @@ export const manifestEntry = (
   if (node === null || removed !== null) return null;
   const { title, published, metadata, fields } = describeDataset(node, record);
   const resources = record.resources.flatMap((resource) => manifestResource(folder, resource, record, portal) ?? []);
-  return filled({
+  return defined({
     id: folder,
     title,
     ...metadata,
@@ -138,7 +141,7 @@ const manifestResource = (
   const source = sourceOf(folder, resource, portal);
   if (source === null) return null;
   const { title, published, metadata, fields } = describeResource(resource.node, record, source.link ?? '');
-  return filled({
+  return defined({
     id: resource.name,
     title,
     ...source,
@@ -181,7 +184,7 @@ export const catalogueEntry = (record: DatasetRecord, portal: ExportedPortal): R
   if (node === null || removed !== null || String(node.status) !== '1') return null;
   const { title, shown } = describeDataset(node, record);
   const { tags = [], topics = [], themes = [], groups = [] } = shown;
-  return filled({
+  return defined({
     '@type': 'dcat:Dataset',
     identifier: node.uuid || node.nid,
     title,
@@ -234,7 +237,7 @@ const distributionOf = (
   const downloadURL = upload && fileUrl(upload.uri);
   const link = linkOf(node);
   if (downloadURL === null && !isLink(link)) return null;
-  return filled({
+  return defined({
     '@type': 'dcat:Distribution',
     title,
     description: shown.description,

@@ -10,8 +10,7 @@ import { versionsToReport } from './guard-table.ts';
 import { type Item, noteFound, outcomeOf, workLost } from './item.ts';
 import { recreateNode, takenBack } from './node-write.ts';
 import { removeNode } from './removal.ts';
-import type { ResourceState, ResourceStep } from './resource-state.ts';
-import { removePrepared } from './resource-state.ts';
+import { type ResourceState, type ResourceStep, removePrepared } from './resource-state.ts';
 import { atCreation, nodeWishOf, resourceSteps } from './resource-steps.ts';
 
 /** How a resource is published. */

@@ -8,8 +8,7 @@ import type { Reason } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import { unlikeProven } from '../compare/node.ts';
 import type { Remembered } from '../plan/plan.ts';
-import type { PlannedPage } from '../plan/target-plan.ts';
-import { planFileItems } from '../plan/target-plan.ts';
+import { type PlannedPage, planFileItems } from '../plan/target-plan.ts';
 import type { HandlerDeps } from './deps.ts';
 import { nidOnPortal } from './node-locate.ts';
 
@@ -121,7 +120,7 @@ const planMoved = (key: string, what: string): Reason =>
 const sampled = 16;
 const newest = 4;
 
-/** A run is held when at least so many nodes are gone; fewer count as deleted one by one, and are recreated. */
+/** A run is held only when at least so many nodes are gone; fewer count as deleted one by one, and are recreated. */
 const leastGone = 3;
 
 /**

@@ -12,8 +12,7 @@ import type { DatasetWork, ResourceWork, RunWork } from '../../state/runs.ts';
 import { isLate, isRefusedFile } from '../plan/known-wish.ts';
 import type { Removal } from '../plan/missing.ts';
 import type { KnownState, PlannedDataset } from '../plan/plan.ts';
-import type { PlannedPage } from '../plan/target-plan.ts';
-import { flatten } from '../plan/target-plan.ts';
+import { flatten, type PlannedPage } from '../plan/target-plan.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
 import { itemOfEntry, outcomeOf } from './item.ts';
 

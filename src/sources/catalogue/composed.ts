@@ -2,8 +2,7 @@
 import { titleSchema } from '../../dataset-api/metadata.ts';
 import { frequencyCode } from '../../dataset-api/values.ts';
 import { isObject } from '../../util/json.ts';
-import type { Draft } from './values.ts';
-import { addressText, listOf, textOf, webAddressOf } from './values.ts';
+import { addressText, type Draft, listOf, textOf, webAddressOf } from './values.ts';
 
 /**
  * `2016`, `2016-11`, `20161115`, `2016-11-15`, `2016-11-15T14:30:48.000Z`, `11/15/2016` as `2016-11-15` or

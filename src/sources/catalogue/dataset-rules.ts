@@ -11,8 +11,7 @@ import {
   takeReferences,
   takeTemporal,
 } from './composed.ts';
-import type { Draft } from './values.ts';
-import { addressText, identifierOf, listOf, oneLine, textOf, textsOf, webAddressOf } from './values.ts';
+import { addressText, type Draft, identifierOf, listOf, oneLine, textOf, textsOf, webAddressOf } from './values.ts';
 
 /** One row of the mapping. */
 interface Rule {

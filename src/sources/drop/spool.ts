@@ -64,14 +64,13 @@ export const claimPaths = (folder: string, dropped: string) => ({
 });
 
 /** The folder of a claim: `<spool>/<id>`. */
-export const folderOfClaim = (claim: Claim): string => {
+const folderOfClaim = (claim: Claim): string => {
   const up = claim.dropped.split('/').length + 1;
   return join(claim.path, ...Array<string>(up).fill('..'));
 };
 
 /** The folders of the inbox that a claim came from. */
-export const foldersOfClaim = (claim: Claim): InboxFolders =>
-  foldersOf(dirname(dirname(dirname(folderOfClaim(claim)))));
+const foldersOfClaim = (claim: Claim): InboxFolders => foldersOf(dirname(dirname(dirname(folderOfClaim(claim)))));
 
 /** Writes the record that makes a claim complete; atomic, safe on power loss. */
 export const writeRecord = async (claim: Claim): Promise<void> => {

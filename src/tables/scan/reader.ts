@@ -91,12 +91,13 @@ class TableReading {
     const cellsOf = cellsReader(scanner, this.#dialect);
     const rows: string[][] = [];
     let fault: TableFaultError | null = null;
-    for (let row = 0; row < scanner.rows && fault === null; row++) {
+    for (let row = 0; row < scanner.rows; row++) {
       fault = faultOfRow(scanner, row, { expected: this.#expected, rowBytes: this.#rowBytes });
       if (fault !== null) break;
       const cells = cellsOf(row);
       fault = this.#acceptRow(row, cells);
-      if (fault === null) rows.push(cells);
+      if (fault !== null) break;
+      rows.push(cells);
     }
     if (rows.length > 0) yield rows;
     if (fault !== null) throw fault;

@@ -1,6 +1,7 @@
 // The page of an item: live or not and why, what to do, how it came to be, its versions.
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { warningsOf } from '../../model/ledger-entry.ts';
+import { targetName } from '../../model/redis-keys.ts';
 import type { TableVersion } from '../../model/table-history.ts';
 import { type FoundItem, type ItemView, itemStateOf } from '../../service/known-items.ts';
 import { type Html, html, type Part, sizeWords } from '../../util/html.ts';
@@ -143,7 +144,7 @@ const factsHtml = ({ entry, target, runId }: ItemView): Html => {
     ],
     [
       'Manifest',
-      html`<a href="/runs/${encodeURIComponent(`${target.manifest}@${target.portal}`)}">${target.manifest}</a> to ${target.portal}`,
+      html`<a href="/runs/${encodeURIComponent(targetName(target))}">${target.manifest}</a> to ${target.portal}`,
     ],
     ['Last run', runId === '' ? null : html`<a href="${runPath(runId)}">${runId}</a>`],
   ];
