@@ -156,7 +156,11 @@ const settingsOf = async (
 export const portalCommand = async (options: PortalCommandOptions, io: Io): Promise<number> => {
   const chosen = await chosenEmbedded(options, io);
   const { host, port, profile, ...settings } = await settingsOf(chosen, options, io);
-  const log = createLog({ level: options.logLevel ?? io.env.SLUICE_LOG_LEVEL ?? 'warn', pretty: io.terminal });
+  const log = createLog({
+    level: options.logLevel ?? io.env.SLUICE_LOG_LEVEL ?? 'warn',
+    pretty: io.terminal,
+    destination: io.stdout,
+  });
   const place = { host, port };
   const faults = options.faults === undefined ? null : resolve(io.cwd, options.faults);
   if (faults !== null) await readFaults(faults); // its faults are reported before anything is started

@@ -78,7 +78,8 @@ const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
 /** The output of the service: a log for programs, or on a terminal lines for people, unless `--verbose`. */
 const openLog = (config: Config, options: CommonOptions, io: Io): { log: Log; lines: ServiceLines | null } => {
   const { level } = config.log;
-  if (!io.terminal || options.verbose) return { log: createLog({ level, pretty: io.terminal }), lines: null };
+  if (!io.terminal || options.verbose)
+    return { log: createLog({ level, pretty: io.terminal, destination: io.stdout }), lines: null };
   const lines = new ServiceLines(io);
   return { log: createLog({ level: level === 'silent' ? level : 'warn', destination: lines.log }), lines };
 };

@@ -55,7 +55,7 @@ it('start ends when it is asked to while its Redis is gone', async () => {
   const redis = await startTestRedis();
   onTestFinished(() => redis.close());
   const env = { REDIS_URL: `unix://${'path' in redis.options ? redis.options.path : ''}` };
-  const service = makePlace().start(['start'], { env });
+  const service = makePlace().spawn(['start'], { env });
   await service.said('sluice is running');
   await redis.close();
   expect(await service.end('SIGTERM')).toBe(130);
@@ -79,7 +79,7 @@ it('publish ends when it is asked to while its Redis is gone', async () => {
   const resources = [{ id: 'a', title: 'A', file: 'a.csv' }];
   const manifest = place.manifest({ name: 'cut', portal: 'city', datasets: [{ id: 'one', title: 'One', resources }] });
   const env = { REDIS_URL: `unix://${'path' in redis.options ? redis.options.path : ''}` };
-  const publish = place.start(['publish', manifest], { env });
+  const publish = place.spawn(['publish', manifest], { env });
   await waitUntil('a request', () => isAsked);
   await redis.close();
   await waitUntil('a word on it', () => publish.err().includes('Redis does not answer: waiting for it'));
@@ -102,12 +102,12 @@ it('worker works what a publish beside it asks for', async () => {
 });
 
 it('start ends with 2 when an inbox belongs to another Redis, leaving nothing open', async () => {
-  const place = makePlace();
+  const place = makePlace({}, { keepsRedis: false });
   const manifest = place.manifest({ name: 'paired', drop: { folder: 'inbox', files: '*.csv' } });
   const first = await place.serve([manifest]);
   expect(await first.end('SIGTERM')).toBe(0);
   rmSync(place.stateDir, { recursive: true });
-  const { code, err } = await place.run(['start', manifest]);
-  expect(code).toBe(2);
-  expect(err).toContain('-> ');
+  const second = place.spawn(['start', manifest]);
+  expect(await second.ended).toBe(2);
+  expect(second.err()).toContain('-> ');
 });

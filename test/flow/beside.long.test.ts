@@ -20,7 +20,7 @@ const manifestOf = (place: Place, name: string, version = 1): string =>
 it('killed and started again, and two at the same time, it makes each node once and both end well', async () => {
   const place = makePlace();
   const manifest = manifestOf(place, 'twice');
-  const first = place.start(['publish', manifest]);
+  const first = place.spawn(['publish', manifest]);
   await waitUntil('the work to begin', () => first.hasEnded() || portalHasNodes(place));
   expect(await first.end('SIGKILL')).toBe('SIGKILL');
 
@@ -37,7 +37,7 @@ it('killed and started again, and two at the same time, it makes each node once 
   const attached = [three, four].map(({ report }) => report.counts.actions.attached ?? 0);
   expect(attached.sort()).toEqual(three.report.runId === four.report.runId ? [count, count] : [0, count]);
 
-  const service = await place.serve();
+  const service = await place.spawnService();
   const redis = place.redis();
   expect(await isIdle(place, redis, 'twice')).toBe(true);
   redis.disconnect();

@@ -19,9 +19,9 @@ const manifestOf = (place: Place, name: string, version = 1): string =>
   });
 
 it('beside a running service it enqueues and waits: it works no jobs and stops neither Redis nor the portal', async () => {
-  const place = makePlace();
+  const place = makePlace({}, { keepsRedis: false });
   const manifest = manifestOf(place, 'beside');
-  const service = await place.serve();
+  const service = await place.spawnService();
   const redisPid = place.redisPid();
   const { code, report, err } = await place.publish(manifest);
   expect(code, err).toBe(0);

@@ -43,7 +43,7 @@ const measured = async (datasets: number): Promise<{ memory: number; requests: n
   }
   const place = makePlace({ ...remoteConfig(portal.url), jobs: {}, retry: {} });
   writePassword(place.dir);
-  const run = place.start(['export', 'local', '-o', 'out', '--json']);
+  const run = place.spawn(['export', 'local', '-o', 'out', '--json']);
   let memory = 0;
   await waitUntil(
     'the export',

@@ -114,7 +114,7 @@ describe('an export that is killed', () => {
     process.stdout.write(`FLOW_SEED=${seed}\n`);
     const random = randomOf(seed);
     for (let kill = 0; kill < 20; kill++) {
-      const process = place.start(['export', 'local', '-o', 'out']);
+      const process = place.spawn(['export', 'local', '-o', 'out']);
       let left = random.int(1, Math.ceil(range / 10));
       gateway.before = async () => {
         left -= 1;
@@ -123,7 +123,7 @@ describe('an export that is killed', () => {
       await waitUntil('the kill', () => process.hasEnded());
       if (kill === 10) {
         gateway.target = null;
-        const inVain = place.start(['export', 'local', '-o', 'out']);
+        const inVain = place.spawn(['export', 'local', '-o', 'out']);
         await waitUntil('requests in vain', () => gateway.requests.slice(-3).every(({ status }) => status === 502));
         gateway.target = source.url;
         await inVain.end('SIGKILL');

@@ -97,8 +97,8 @@ describe('in mid-run', () => {
   it('a stopped service ends with 0 soon and the next one finishes the run', async () => {
     const place = makeRemotePlace(gateway.url);
     const manifest = manifestOf(place, 'stopped');
-    const service = await place.serve();
-    const asked = place.start(['publish', manifest]);
+    const service = await place.spawnService();
+    const asked = place.spawn(['publish', manifest]);
     let ended: number | string | null = null;
     afterWrites(20, () => {
       asked.child.kill('SIGKILL');
@@ -124,8 +124,8 @@ describe('in mid-run', () => {
   it('a second signal ends the service at once, and the next one finishes the run', async () => {
     const place = makeRemotePlace(gateway.url);
     const manifest = manifestOf(place, 'forced');
-    const service = await place.serve();
-    const asked = place.start(['publish', manifest]);
+    const service = await place.spawnService();
+    const asked = place.spawn(['publish', manifest]);
     // One attach is never answered: a single signal would wait for it.
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {

@@ -243,7 +243,7 @@ describe('a download that is interrupted by kill -9', () => {
       response.write(table.slice(0, half));
     });
     const manifest = manifestOf(place, 'killed', [{ id: 'a', title: 'A', url: `${server.url}/big.csv` }]);
-    const process = place.start(['publish', manifest]);
+    const process = place.spawn(['publish', manifest]);
     const folder = join(place.stateDir, 'fetched/local');
     const notes = () => (existsSync(folder) ? readdirSync(folder, { recursive: true }) : []).map(String);
     const part = await waitUntil('the half to lie here', () =>
@@ -270,7 +270,7 @@ describe('a worker that is killed between fetch and attach', () => {
     server.on('/once.csv', fileAnswer('id\n1\n2\n', { etag: '"o1"' }));
     const manifest = manifestOf(place, 'once', [{ id: 'a', title: 'A', url: `${server.url}/once.csv` }]);
     place.write('kills/d', 'resource/attach/begin');
-    const first = place.start(['publish', manifest], killsIn(join(place.dir, 'kills')));
+    const first = place.spawn(['publish', manifest], killsIn(join(place.dir, 'kills')));
     expect(await first.ended).toBe('SIGKILL');
     const { code, report, err } = await place.publish(manifest);
     expect(code, err).toBe(0);
@@ -374,7 +374,7 @@ describe('two workers on two hosts', () => {
     const manifest = manifestOf(one, 'hosts', [{ id: 'a', title: 'A', url: `${server.url}/host.csv` }]);
     const kills = join(one.dir, 'kills');
     one.write('kills/d', 'resource/check/end');
-    const first = one.start(['publish', manifest], killsIn(kills));
+    const first = one.spawn(['publish', manifest], killsIn(kills));
     expect(await first.ended).toBe('SIGKILL');
     expect(leftBehind(one)).toHaveLength(1);
     const { code, report, err } = await two.publish(manifest, { env: { REDIS_URL: one.redisUrl } });

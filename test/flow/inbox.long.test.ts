@@ -10,7 +10,7 @@ import { doubles, readEmbedded } from './support/reader.ts';
 it('publishes 500 files dropped at once, each once', async () => {
   const place = makePlace();
   const inbox = join(place.dir, 'inbox');
-  const service = await place.serve([place.manifest({ name: 'inbox', drop: { folder: 'inbox' } })]);
+  const service = await place.spawnService([place.manifest({ name: 'inbox', drop: { folder: 'inbox' } })]);
   const redis = place.redis();
   const ledger = new Ledger(redis, place.keys);
   const reader = await readEmbedded(place.stateDir);

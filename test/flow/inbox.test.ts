@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LedgerEntry } from '../../src/model/ledger-entry.ts';
 import { Ledger } from '../../src/state/ledger.ts';
 import { startNode } from '../support/run-node.ts';
-import type { Sluice } from '../support/sluice-process.ts';
+import type { Started } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makePlace, type Place } from './support/place.ts';
 import { type Reader, readEmbedded } from './support/reader.ts';
@@ -20,7 +20,7 @@ const table = (rows: number, word: string): string =>
 
 let place: Place;
 let inbox: string;
-let service: Sluice;
+let service: Started;
 let redis: Redis;
 let reader: Reader;
 beforeAll(async () => {

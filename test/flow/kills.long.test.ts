@@ -66,7 +66,7 @@ it('of one process that works, watches an inbox and serves the portal', async ()
   const manifest = place.manifest({ name: 'inbox', drop: { folder: 'inbox', files: '**/*.csv' } });
   for (let index = 0; index < datasets; index++)
     place.write(`inbox/${nameOf(index)}/t${nameOf(index)}.csv`, tableOf(index));
-  let service: Sluice = await place.serve([manifest]);
+  let service: Sluice = await place.spawnService([manifest]);
   const redis = place.redis();
   for (const moment of momentsOf(datasets * 2 - 20)) {
     await waitUntil(`${moment} items to end`, async () => {
@@ -75,7 +75,7 @@ it('of one process that works, watches an inbox and serves the portal', async ()
       return ended.reduce((sum, count) => sum + count, 0) >= moment;
     });
     expect(await service.end('SIGKILL')).toBe('SIGKILL');
-    service = await place.serve([manifest]);
+    service = await place.spawnService([manifest]);
   }
   redis.disconnect();
   await waitUntil('the spool to be emptied', async () => {
@@ -101,7 +101,7 @@ it('of one process that works, with the portal elsewhere', async () => {
     }),
   });
   // Asked for by a command that is killed itself once the work has started.
-  const asked = place.start(['publish', manifest]);
+  const asked = place.spawn(['publish', manifest]);
   await waitUntil('the first requests', () => gateway.requests.length > 5);
   expect(await asked.end('SIGKILL')).toBe('SIGKILL');
 
@@ -112,7 +112,7 @@ it('of one process that works, with the portal elsewhere', async () => {
     if (gateway.requests.length >= limit) arm?.();
   };
   for (const moment of momentsOf(900)) {
-    service = place.start(['start']);
+    service = place.spawn(['start']);
     const running: Sluice = service;
     // Long enough to get past the step of the kill before: a job killed five times in one step is given up, by rule.
     limit = gateway.requests.length + Math.max(50, Math.floor(moment / 15));
@@ -120,7 +120,7 @@ it('of one process that works, with the portal elsewhere', async () => {
     expect(await running.ended).toBe('SIGKILL');
   }
   arm = null;
-  service = await place.serve();
+  service = await place.spawnService();
   await expectAll(place, await portal.reader(), 'many');
   expect(await service.end('SIGTERM')).toBe(0);
 });

@@ -127,7 +127,7 @@ describe('notices of the service', () => {
     hook.status = 500;
     const place = makePlace({ notify: { webhook: { url: hook.url } } });
     const manifest = manifestOf(place, 'missing.csv');
-    const service = await place.serve();
+    const service = await place.spawnService();
     expect((await place.publish(manifest)).code).toBe(3);
     await waitUntil('a refused delivery', () => hook.taken.length > 0);
     const redis = place.redis();

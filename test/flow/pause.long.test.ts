@@ -20,7 +20,7 @@ it('stops within one step, at each write of a run, and after it the run makes th
       }),
     }),
   );
-  const service = await place.serve();
+  const service = await place.spawnService();
   const writes = () => gateway.takeWrites().map((each) => each.replaceAll(/\d+/g, 'N'));
   expect((await place.publish(manifests[0] ?? '')).code).toBe(0);
   const calm = writes();

@@ -58,9 +58,9 @@ describe('a portal that goes down in mid-run', () => {
     });
     writePassword(place.dir);
     const [manifest, elsewhere] = [manifestOf(place, 'down'), manifestOf(place, 'elsewhere', 'other')];
-    const service = await place.serve();
+    const service = await place.spawnService();
     downAfter(gateway, 15);
-    const asked = place.start(['publish', manifest]);
+    const asked = place.spawn(['publish', manifest]);
     await service.said('"action":"pause"');
     await asked.end('SIGKILL');
     expect(await isPaused(place)).toBe(true);

@@ -88,7 +88,7 @@ describe('on a portal as dkan-7.18', () => {
     const { url } = await startPortal('dkan-7.18', seed);
     const place = await makeRedisPlace(url, { ...remoteConfig(url, { concurrency: 4 }), ...quick });
     const manifest = write(place);
-    const workers = [place.start(['worker']), place.start(['worker'])];
+    const workers = [place.spawn(['worker']), place.spawn(['worker'])];
     for (const worker of workers) await worker.said('"worker is running"');
     const { code, out } = await place.run(['publish', manifest]);
     expect(code, out).toBe(0);
@@ -101,7 +101,7 @@ describe('on a portal as dkan-7.18', () => {
     const place = openPlace(url);
     const manifest = write(place);
     for (const pauseMs of [600, 900, 1300, 1900].map((pause) => pause + seed * 10)) {
-      const run = place.start(['publish', manifest]);
+      const run = place.spawn(['publish', manifest]);
       await sleep(pauseMs);
       await run.end('SIGKILL');
     }

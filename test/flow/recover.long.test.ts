@@ -71,7 +71,7 @@ describe('docs/how-to/recover.md', () => {
 
   it('after a crash', async () => {
     write(ids);
-    const begun = place.start(['publish', 'jobs/city.yaml', '--state', '.sluice']);
+    const begun = place.spawn(['publish', 'jobs/city.yaml', '--state', '.sluice']);
     await place.store.ping();
     await begun.end('SIGKILL');
     expect(next('sluice status')).toMatchObject({ code: 0, out: expect.stringContaining('16 live') });

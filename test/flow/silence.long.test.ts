@@ -16,7 +16,7 @@ const makeWatched = async (more: object = {}): Promise<{ place: Place; hook: Hoo
 
 /** A worker beside the service, which notices what happens to that. */
 const startWorker = async (place: Place): Promise<Sluice> => {
-  const worker = place.start(['worker']);
+  const worker = place.spawn(['worker']);
   await worker.said('"worker is running"');
   return worker;
 };
@@ -53,14 +53,14 @@ describe('a worker', () => {
     const { place, hook } = await makeWatched();
     const manifest = place.manifest({ name: 'n', datasets: datasets(table(place, 2)) });
     expect((await place.publish(manifest)).code).toBe(0);
-    const service = await place.serve();
+    const service = await place.spawnService();
     const worker = await startWorker(place);
     await worker.end('SIGKILL');
     await told(hook, 'overdue overdue-worker');
     expect(await service.end('SIGTERM')).toBe(0);
     const status = await place.run(['status']);
     expect(status.out).toContain(`OVERDUE: the process ${worker.pid} (worker) on`);
-    const next = await place.serve();
+    const next = await place.spawnService();
     await told(hook, 'overdue-ended');
     await periodsPass(place);
     expect(await next.end('SIGTERM')).toBe(0);
@@ -76,9 +76,9 @@ describe('a worker', () => {
 
   it('that was killed alone is reported by the next start', async () => {
     const { place, hook } = await makeWatched();
-    const service = await place.serve();
+    const service = await place.spawnService();
     await service.end('SIGKILL');
-    const next = await place.serve();
+    const next = await place.spawnService();
     await told(hook, 'overdue-ended');
     expect(await next.end('SIGTERM')).toBe(0);
     expect(toldBy(hook)).toEqual(['overdue overdue-worker', 'overdue-ended']);
@@ -86,7 +86,7 @@ describe('a worker', () => {
 
   it('that is stopped in its tracks is reported by all others once, and as over when it continues', async () => {
     const { place, hook } = await makeWatched();
-    const service = await place.serve();
+    const service = await place.spawnService();
     const [worker, other] = [await startWorker(place), await startWorker(place)];
     worker.child.kill('SIGSTOP');
     await told(hook, 'overdue overdue-worker');
@@ -99,7 +99,7 @@ describe('a worker', () => {
 
   it('that is told to stop is missed by nobody', async () => {
     const { place, hook } = await makeWatched();
-    const service = await place.serve();
+    const service = await place.spawnService();
     const worker = await startWorker(place);
     expect(await worker.end('SIGTERM')).toBe(0);
     await periodsPass(place);
@@ -114,7 +114,7 @@ describe('a schedule', () => {
 
   it('that is gone from Redis is reported with what to do, and as over when the next start has added it', async () => {
     const { place, hook } = await makeWatched();
-    const service = await place.serve([scheduled(place)]);
+    const service = await place.spawnService([scheduled(place)]);
     const redis = place.redis();
     const triggers = place.keys.triggers;
     await waitUntil('the schedule to fire', () => redis.hexists(triggers, 'n@local'));
@@ -127,7 +127,7 @@ describe('a schedule', () => {
     await queues.close();
     await periodsPass(place);
     expect(await service.end('SIGTERM')).toBe(0);
-    const next = await place.serve([scheduled(place)]);
+    const next = await place.spawnService([scheduled(place)]);
     await told(hook, 'overdue-ended');
     expect(await next.end('SIGTERM')).toBe(0);
     redis.disconnect();
@@ -140,7 +140,7 @@ describe('a schedule', () => {
 
   it('whose runs never begin since their queue is paused is reported, and as over when that continues', async () => {
     const { place, hook } = await makeWatched();
-    const service = await place.serve([scheduled(place)]);
+    const service = await place.spawnService([scheduled(place)]);
     const redis = place.redis();
     await waitUntil('the schedule to fire', () => redis.hexists(place.keys.triggers, 'n@local'));
     await redis.hset('sluice:runs:meta', 'paused', '1');
@@ -161,11 +161,11 @@ describe('an inbox', () => {
   it('that nobody watches is reported by a worker, and as over when the service is back', async () => {
     const { place, hook } = await makeWatched();
     const manifest = place.manifest({ name: 'n', drop: { folder: 'in' } });
-    const service = await place.serve([manifest]);
+    const service = await place.spawnService([manifest]);
     const worker = await startWorker(place);
     expect(await service.end('SIGTERM')).toBe(0);
     await told(hook, 'overdue overdue-inbox');
-    const next = await place.serve([manifest]);
+    const next = await place.spawnService([manifest]);
     await told(hook, 'overdue-ended');
     for (const each of [worker, next]) expect(await each.end('SIGTERM')).toBe(0);
     expect(toldBy(hook)).toEqual(['overdue overdue-inbox', 'overdue-ended']);
@@ -177,7 +177,7 @@ describe('an inbox', () => {
 
   it('whose folder is gone is reported by the service that watches it', async () => {
     const { place, hook } = await makeWatched();
-    const service = await place.serve([place.manifest({ name: 'n', drop: { folder: 'in' } })]);
+    const service = await place.spawnService([place.manifest({ name: 'n', drop: { folder: 'in' } })]);
     rmSync(join(place.dir, 'in'), { recursive: true });
     await told(hook, 'overdue overdue-inbox');
     mkdirSync(join(place.dir, 'in'));
@@ -191,7 +191,7 @@ describe('runs and data', () => {
   /** The newest of what is known of the manifest is served; its runs are requested by hand. */
   const serve = async (place: Place, content: object): Promise<{ service: Sluice; run: () => Promise<number> }> => {
     const manifest = place.manifest({ name: 'n', ...content });
-    const service = await place.serve([manifest]);
+    const service = await place.spawnService([manifest]);
     const run = async (): Promise<number> => Number((await place.publish(manifest)).code);
     return { service, run };
   };

@@ -344,7 +344,7 @@ it.each(['check/end', 'guard/end', 'ledger/end'])(
     const kills = join(place.dir, name);
     mkdirSync(kills);
     writeFileSync(join(kills, 'one'), `resource/${step}`);
-    expect(await place.start(['publish', manifest], killsIn(kills)).ended).toBe('SIGKILL');
+    expect(await place.spawn(['publish', manifest], killsIn(kills)).ended).toBe('SIGKILL');
     const resumed = await place.publish(manifest);
     expect(resumed.code).toBe(4);
     expect(tableItem(resumed.report)).toMatchObject({ ...held, rows: 100 });

@@ -54,10 +54,10 @@ it('a worker killed at every moment of the way back continues from there', async
   };
   attaches();
   let kills = 0;
-  let worker = place.start(['publish', manifest], killsIn(killDir));
+  let worker = place.spawn(['publish', manifest], killsIn(killDir));
   while ((await worker.ended) === 'SIGKILL') {
     kills += 1;
-    worker = place.start(['publish', manifest], killsIn(killDir));
+    worker = place.spawn(['publish', manifest], killsIn(killDir));
   }
   gateway.after = () => undefined;
   gateway.before = () => undefined;

@@ -33,7 +33,7 @@ it(`${interrupts} interruptions of ${datasets} datasets lose nothing and double 
   for (let index = 0; index < interrupts; index++) {
     const from = gateway.requests.length;
     const moment = random.int(1, most);
-    const publishing = place.start(['publish', manifest]);
+    const publishing = place.spawn(['publish', manifest]);
     await waitUntil(
       `request ${moment} of publish ${index + 1}`,
       () => publishing.hasEnded() || gateway.requests.length >= from + moment,

@@ -1,12 +1,13 @@
 // What the tests of the embedded Redis share: options, a log to look into, holders in processes of their own.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync, readlinkSync } from 'node:fs';
+import { mkdirSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createLog, type Log } from '../../src/model/log.ts';
 import type { RedisOptions } from '../../src/redis-server/embedded.ts';
+import { LockFile } from '../../src/util/lock-file.ts';
 import { atFileEnd } from '../support/file-end.ts';
 
 /** A log that keeps its lines. */
@@ -54,6 +55,18 @@ export const killServersAfterwards = (stateDir: string): void => {
   atFileEnd(() => {
     for (const pid of serversOf(stateDir)) process.kill(pid, 'SIGKILL');
   });
+};
+
+/**
+ * Uses the embedded Redis of a state folder as another process does, until the test file ends: commands leave it running,
+ * and the next one finds it.
+ */
+export const keepServer = (stateDir: string): void => {
+  const folder = join(stateDir, 'redis');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const lock = new LockFile(join(folder, 'users.lock'));
+  if (!lock.tryShared()) throw new Error(`the embedded Redis of ${stateDir} is being stopped`);
+  atFileEnd(() => lock.close());
 };
 
 /** A process that holds the embedded Redis of a state folder. */

@@ -12,8 +12,8 @@ export interface CommandIo {
   /** What was written so far. */
   out: () => string;
   err: () => string;
-  /** As the first SIGINT does. */
-  stop: () => void;
+  /** As the first signal does, SIGINT unless another is named. */
+  stop: (signal?: NodeJS.Signals) => void;
 }
 
 /** Makes the surroundings of one command. */
@@ -38,7 +38,7 @@ export const commandIo = (cwd: string, options: { env?: NodeJS.ProcessEnv; termi
     force,
     writing: new Set(),
   };
-  return { io, input, out: written, err: () => withoutSlowStart(warned()), stop: () => controller.abort('SIGINT') };
+  return { io, input, out: written, err: () => withoutSlowStart(warned()), stop: (signal = 'SIGINT') => controller.abort(signal) };
 };
 
 const collect = (stream: PassThrough): (() => string) => {

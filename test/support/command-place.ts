@@ -1,7 +1,7 @@
 // A working directory for commands that are called in this process: quick settings, its own Redis and portal.
 import { join } from 'node:path';
 import type { CommonOptions } from '../../src/commands/io.ts';
-import { killServersAfterwards } from '../redis-server/embedded-support.ts';
+import { keepServer, killServersAfterwards } from '../redis-server/embedded-support.ts';
 import { type CommandIo, commandIo } from './command-io.ts';
 import { tempDir } from './temp-dir.ts';
 import { writeText } from './yaml-file.ts';
@@ -31,6 +31,7 @@ export const commandPlace = (config: Record<string, unknown> = {}): CommandPlace
   };
   write('sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } }, ...settings, ...config }));
   killServersAfterwards(join(dir, 'state'));
+  keepServer(join(dir, 'state'));
   return {
     dir,
     write,

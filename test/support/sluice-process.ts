@@ -20,19 +20,24 @@ export interface SluiceOptions {
   through?: string[] | undefined;
 }
 
-/** A process of sluice. */
-export interface Sluice {
-  child: ChildProcess;
-  pid: number;
+/** A command that was started. */
+export interface Started {
   /** Everything written so far, the oldest lines forgotten above some megabytes. */
   out(): string;
   err(): string;
   /** Resolves with the exit code, or with the name of the signal that ended it. */
   ended: Promise<number | NodeJS.Signals>;
   hasEnded(): boolean;
-  /** Waits until standard output has held the text; rejects when the process ends before, or after some minutes. */
+  /** Waits until standard output has held the text; rejects when the command ends before, or after some minutes. */
   said(text: string, timeoutMs?: number): Promise<void>;
   /** Sends a signal and waits for the end. */
+  end(signal: 'SIGINT' | 'SIGTERM'): Promise<number | NodeJS.Signals>;
+}
+
+/** A process of sluice. */
+export interface Sluice extends Started {
+  child: ChildProcess;
+  pid: number;
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 

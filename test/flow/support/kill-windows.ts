@@ -39,7 +39,7 @@ export const publishThroughKills = async (
   { windows, idOf, writeOf }: Windows,
 ): Promise<Sluice> => {
   for (const window of windows) writeFileSync(join(killDir, idOf(window)), window);
-  const start = (): Sluice => place.start(['publish', manifest], killsIn(killDir));
+  const start = (): Sluice => place.spawn(['publish', manifest], killsIn(killDir));
   let worker = start();
   const killAt = (moment: 'before' | 'after') => async (passed: Passed) => {
     if (!isWrite(passed)) return;

@@ -6,12 +6,12 @@ import { Redis } from 'ioredis';
 import { type RedisKeys, redisKeys } from '../../../src/model/redis-keys.ts';
 import { type Report, reportSchema } from '../../../src/model/report.ts';
 import { Runs } from '../../../src/state/runs.ts';
-import { killServersAfterwards } from '../../redis-server/embedded-support.ts';
+import { keepServer, killServersAfterwards } from '../../redis-server/embedded-support.ts';
 import { atFileEnd } from '../../support/file-end.ts';
-import { type Ended, endSluices, runSluice, type Sluice, startSluice } from '../../support/sluice-process.ts';
+import { type Ended, endSluices, runSluice, type Sluice, type Started, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { runHere } from './here.ts';
+import { runHere, startHere } from './here.ts';
 
 const quick = {
   jobs: { lock: '1500ms', stalledCheck: '500ms' },
@@ -24,6 +24,9 @@ const quick = {
 /** A process beside its working directory. */
 export type Start = { env?: NodeJS.ProcessEnv; preload?: string; fromSources?: boolean };
 
+/** In this process nothing can be loaded first. */
+type StartHere = Pick<Start, 'env'> & { preload?: never };
+
 /** See the head of this file. */
 export interface Place {
   dir: string;
@@ -33,11 +36,15 @@ export interface Place {
   /** Writes a manifest (JSON is YAML); returns its path. */
   manifest(content: { name: string } & Record<string, unknown>): string;
   run(args: string[], start?: Start): Promise<Ended>;
-  start(args: string[], start?: Start): Sluice;
+  start(args: string[], start?: StartHere): Started;
+  /** In a process of its own, which can be killed. */
+  spawn(args: string[], start?: Start): Sluice;
   /** `publish --json`, with the report parsed. */
   publish(manifest: string, start?: Start): Promise<Ended & { report: Report }>;
   /** `start`, until it says that it runs. */
-  serve(args?: string[], start?: Start): Promise<Sluice>;
+  serve(args?: string[], start?: StartHere): Promise<Started>;
+  /** The same in a process of its own. */
+  spawnService(args?: string[], start?: Start): Promise<Sluice>;
   /** Connection to the embedded Redis, which must run. */
   redis(): Redis;
   keys: RedisKeys;
@@ -45,8 +52,8 @@ export interface Place {
   redisPid(): number;
 }
 
-/** Makes a place; `config` is merged over quick settings. */
-export const makePlace = (config: Record<string, unknown> = {}): Place => {
+/** Makes a place; `config` is merged over quick settings. Its Redis outlives the commands unless `keepsRedis` is false. */
+export const makePlace = (config: Record<string, unknown> = {}, { keepsRedis = true } = {}): Place => {
   const dir = tempDir();
   const stateDir = join(dir, 'state');
   const write = (name: string, content: string | Buffer): string => {
@@ -57,14 +64,24 @@ export const makePlace = (config: Record<string, unknown> = {}): Place => {
   };
   write('config/sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } }, ...quick, ...config }));
   killServersAfterwards(stateDir);
+  if (keepsRedis) keepServer(stateDir);
   atFileEnd(endSluices);
   const all = (args: string[]): string[] => [...args, '--state', 'state'];
-  // In this process unless something else must be loaded, or its end is awaited: most of the time of a short command goes into the start of its own.
-  const run: Place['run'] = (args, start = {}) => {
-    if (start.preload !== undefined || args[0] === 'start') return runSluice(all(args), { cwd: dir, ...start });
+  // In this process unless it is to be killed or something else must be loaded: most of the time of a short command goes into the start of its own.
+  const here = ({ env }: Start): { cwd: string; env: NodeJS.ProcessEnv } => {
     const { PATH, REDIS_SERVER_BIN } = process.env;
-    return runHere(all(args), { cwd: dir, env: { PATH, REDIS_SERVER_BIN, HOME: dir, ...start.env } });
+    return { cwd: dir, env: { PATH, REDIS_SERVER_BIN, HOME: dir, ...env } };
   };
+  const run: Place['run'] = (args, start = {}) => {
+    if (start.preload !== undefined) return runSluice(all(args), { cwd: dir, ...start });
+    return runHere(all(args), here(start));
+  };
+  const running = async <S extends Started>(service: S): Promise<S> => {
+    await service.said('"sluice is running"');
+    return service;
+  };
+  const start: Place['start'] = (args, start = {}) => startHere(all(args), here(start));
+  const spawn: Place['spawn'] = (args, start) => startSluice(all(args), { cwd: dir, ...start });
   const pidFile = (): { server: { pid: number } | null; socket: string } =>
     JSON.parse(readFileSync(join(stateDir, 'redis', 'redis.pid'), 'utf8'));
   return {
@@ -73,13 +90,11 @@ export const makePlace = (config: Record<string, unknown> = {}): Place => {
     write,
     manifest: (content) => write(`${content.name}.yaml`, JSON.stringify({ portal: 'local', ...content })),
     run,
-    start: (args, start) => startSluice(all(args), { cwd: dir, ...start }),
+    start,
+    spawn,
     publish: async (manifest, start) => withReport(await run(['publish', manifest, '--json'], start)),
-    serve: async (args = [], start) => {
-      const sluice = startSluice(all(['start', ...args]), { cwd: dir, ...start });
-      await sluice.said('"sluice is running"');
-      return sluice;
-    },
+    serve: (args = [], options) => running(start(['start', ...args], options)),
+    spawnService: (args = [], options) => running(spawn(['start', ...args], options)),
     redis: () => {
       const redis = new Redis({ path: pidFile().socket, maxRetriesPerRequest: null, lazyConnect: false });
       redis.on('error', () => undefined); // it is killed on purpose in some flows
