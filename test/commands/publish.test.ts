@@ -52,7 +52,7 @@ describe('sluice publish', () => {
     await expect(publishCommand(['none.yaml'], place.options, io)).rejects.toBeInstanceOf(ManifestError);
     place.write('bad.yaml', 'name: [\n');
     await expect(publishCommand(['bad.yaml'], place.options, io)).rejects.toBeInstanceOf(ManifestError);
-    expect(existsSync(join(place.dir, 'state'))).toBe(false);
+    expect(existsSync(join(place.dir, 'state/redis/data'))).toBe(false);
     place.write('lost.yaml', JSON.stringify({ name: 'lost', portal: 'elsewhere', datasets: [] }));
     const failure = await publishCommand(['lost.yaml'], place.options, io).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(UsageError);

@@ -7,12 +7,12 @@ import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { isIdle, type Place, reportOf } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
-import { type PortalProcess, remoteConfig, startPortalProcess } from './support/server.ts';
+import { type RunningPortal, remoteConfig, startPortal } from './support/server.ts';
 
-let portal: PortalProcess;
+let portal: RunningPortal;
 let reader: Reader;
 beforeAll(async () => {
-  portal = await startPortalProcess();
+  portal = await startPortal();
   reader = await portal.reader();
 });
 

@@ -6,9 +6,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
-import { startPortalProcess } from './support/server.ts';
+import { startPortal } from './support/server.ts';
 
-const portal = await startPortalProcess();
+const portal = await startPortal();
 const gateway: Gateway = await openGateway(portal.url);
 const server: SourceServer = await startSources();
 

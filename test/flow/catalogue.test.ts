@@ -7,7 +7,7 @@ import { type Gateway, openGateway } from './support/gateway.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
-import { startPortalProcess } from './support/server.ts';
+import { startPortal } from './support/server.ts';
 
 let gateway: Gateway;
 let reader: Reader;
@@ -218,7 +218,7 @@ describe.each(['dkan-7.14', 'dkan-7.18'])('on a portal as %s', (profile) => {
   };
 
   it('everything that it takes is published, and the second run sends nothing', async () => {
-    const portal = await startPortalProcess(['--profile', profile]);
+    const portal = await startPortal(['--profile', profile]);
     const front = await openGateway(portal.url);
     const there = await makeRedisPlace(front.url);
     there.write(

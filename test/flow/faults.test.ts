@@ -3,18 +3,18 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { waitUntil } from '../support/wait-until.ts';
-import { openGatedPortal } from './support/gated-portal.ts';
-import { type Gateway, isWrite } from './support/gateway.ts';
+import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { isIdle, type Place, reportsOf } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
-import { type PortalProcess, publisher, writePassword } from './support/server.ts';
+import { type PortalProcess, publisher, startPortalProcess, writePassword } from './support/server.ts';
 
 let portal: PortalProcess;
 let reader: Reader;
 let gateway: Gateway;
 beforeAll(async () => {
-  ({ portal, reader, gateway } = await openGatedPortal());
+  portal = await startPortalProcess();
+  [reader, gateway] = [await portal.reader(), await openGateway(portal.url)];
 });
 
 const count = 30;
@@ -70,7 +70,7 @@ describe('in mid-run', () => {
     let restarted: Promise<void> | null = null;
     afterWrites(20, () => {
       isKilled = true;
-      restarted = portal.process.end('SIGKILL').then(() => portal.restart());
+      restarted = portal.command.end('SIGKILL').then(() => portal.restart());
     });
     const { code, report } = await place.publish(manifest);
     expect(isKilled).toBe(true);

@@ -24,7 +24,7 @@ interface World {
 const openWorld = async (more: string[] = [], config: Record<string, unknown> = {}): Promise<World> => {
   const portal = await startPortalProcess(more);
   const stopped = async (work: () => void): Promise<void> => {
-    await portal.process.end('SIGTERM');
+    await portal.command.end('SIGTERM');
     work();
     await portal.restart();
   };

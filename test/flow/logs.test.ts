@@ -4,12 +4,12 @@ import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import type { Place } from './support/place.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
-import { type PortalProcess, publisher, startPortalProcess } from './support/server.ts';
+import { publisher, type RunningPortal, startPortal } from './support/server.ts';
 
-let portal: PortalProcess;
+let portal: RunningPortal;
 let gateway: Gateway;
 beforeAll(async () => {
-  portal = await startPortalProcess();
+  portal = await startPortal();
   gateway = await openGateway(portal.url);
 });
 

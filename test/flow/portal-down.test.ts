@@ -6,12 +6,12 @@ import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { makePlace, type Place, reportOf } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
-import { type PortalProcess, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import { type RunningPortal, remoteConfig, startPortal, writePassword } from './support/server.ts';
 
-let portal: PortalProcess;
+let portal: RunningPortal;
 let reader: Reader;
 beforeAll(async () => {
-  portal = await startPortalProcess();
+  portal = await startPortal();
   reader = await portal.reader();
 });
 

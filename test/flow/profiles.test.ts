@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { doubles } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
-import { startPortalProcess } from './support/server.ts';
+import { startPortal } from './support/server.ts';
 
 const manifest = (title: string) => ({
   name: 'city',
@@ -31,7 +31,7 @@ describe('publishing', () => {
     ['dkan-7.18', 3],
     ['dkan-7.14', null],
   ] as const)('to the profile %s makes everything live once, then sends nothing', async (profile, rows) => {
-    const portal = await startPortalProcess(['--profile', profile]);
+    const portal = await startPortal(['--profile', profile]);
     const place = makeRemotePlace(portal.url);
     place.write('data/spending.csv', 'department,euro\nParks,10\nRoads,20\nSchools,30\n');
     place.write('data/faulty.csv', 'a,b\n1,2,3\n');

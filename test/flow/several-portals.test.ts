@@ -6,10 +6,10 @@ import { waitUntil } from '../support/wait-until.ts';
 import { openGateway } from './support/gateway.ts';
 import { makePlace } from './support/place.ts';
 import { doubles } from './support/reader.ts';
-import { remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import { remoteConfig, startPortal, writePassword } from './support/server.ts';
 
 it('publishes dropped files to the portal that is there, keeps them for the one that is down, then archives them', async () => {
-  const [city, county] = [await startPortalProcess(), await startPortalProcess()];
+  const [city, county] = [await startPortal(), await startPortal()];
   const [toCity, toCounty] = [await openGateway(city.url), await openGateway(county.url)];
   toCounty.target = null;
   const place = makePlace({

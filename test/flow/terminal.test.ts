@@ -6,7 +6,7 @@ import { hasTerminals, openTerminal } from '../support/terminal.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { isWrite, openGateway } from './support/gateway.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
-import { startPortalProcess } from './support/server.ts';
+import { startPortal } from './support/server.ts';
 
 const isLine = (row: string): boolean => row.startsWith('wide@local: ');
 
@@ -23,7 +23,7 @@ const faultsOf = (rows: string[]): string[] => {
 it.skipIf(!hasTerminals)(
   'the progress line fits a terminal that is resized, says why it waits, and leaves nothing behind (needs script of util-linux)',
   async () => {
-    const portal = await startPortalProcess();
+    const portal = await startPortal();
     const gateway = await openGateway(portal.url);
     const place = makeRemotePlace(gateway.url);
     const long = 'a-name-that-leaves-no-room-for-three-of-them-on-one-line';

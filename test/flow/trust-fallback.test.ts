@@ -12,7 +12,7 @@ import { tableItem } from './support/items.ts';
 import { reportsOf } from './support/place.ts';
 import type { Reader } from './support/reader.ts';
 import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
-import { remoteConfig, startPortalProcess } from './support/server.ts';
+import { remoteConfig, startPortal } from './support/server.ts';
 
 let reader: Reader;
 let gateway: Gateway;
@@ -21,7 +21,7 @@ let place: RedisPlace;
 let sources: SourceServer;
 const quickly = { retry: { attempts: 2, backoff: '50ms', maxBackoff: '100ms' }, breaker: { failures: 50 } };
 beforeAll(async () => {
-  const portal = await startPortalProcess(['--profile', 'dkan-7.18']);
+  const portal = await startPortal(['--profile', 'dkan-7.18']);
   reader = await portal.reader();
   switchboard = await openSwitchboard({ target: portal.url, plan: null });
   gateway = await openGateway(switchboard.url);

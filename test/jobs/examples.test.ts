@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Reader } from '../flow/support/reader.ts';
 import { makeRedisPlace, type RedisPlace } from '../flow/support/redis-place.ts';
-import { startPortalProcess } from '../flow/support/server.ts';
+import { startPortal } from '../flow/support/server.ts';
 import { root } from '../support/pages.ts';
 
 const folder = join(root, 'jobs/examples');
@@ -25,7 +25,7 @@ let visitor: Reader;
 const items = new Map<string, Item>();
 
 beforeAll(async () => {
-  const portal = await startPortalProcess();
+  const portal = await startPortal();
   visitor = await portal.reader();
   place = await makeRedisPlace(portal.url);
   const copy = join(place.dir, 'examples');

@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream';
 import type { Io } from '../../src/commands/io.ts';
 import { TerminalLine } from '../../src/commands/terminal-line.ts';
-import { withoutSlowStart } from './sluice-process.ts';
+import { withoutSlowness } from './sluice-process.ts';
 
 /** An {@link Io} whose output can be read. */
 export interface CommandIo {
@@ -38,7 +38,13 @@ export const commandIo = (cwd: string, options: { env?: NodeJS.ProcessEnv; termi
     force,
     writing: new Set(),
   };
-  return { io, input, out: written, err: () => withoutSlowStart(warned()), stop: (signal = 'SIGINT') => controller.abort(signal) };
+  return {
+    io,
+    input,
+    out: written,
+    err: () => withoutSlowness(warned()),
+    stop: (signal = 'SIGINT') => controller.abort(signal),
+  };
 };
 
 const collect = (stream: PassThrough): (() => string) => {

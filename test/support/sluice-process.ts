@@ -130,8 +130,11 @@ const textOf = (stream: NodeJS.ReadableStream, changed: (text: string) => void):
   return () => text;
 };
 
-/** Without what a command says only where Redis starts slowly. */
-export const withoutSlowStart = (err: string): string => err.replace('sluice: starting Redis\n', '');
+/** Without what a command says only where it takes long: that Redis starts, and how far a run is that nothing stops. */
+export const withoutSlowness = (err: string): string =>
+  err
+    .replace('sluice: starting Redis\n', '')
+    .replaceAll(/^\S+@\S+: (?:planning|waiting to start|\d+\/\d+ items)(?!.*, (?:paused|waits)).*\n/gm, '');
 
 /** How a one-off command ended. */
 export interface Ended {
@@ -144,5 +147,5 @@ export interface Ended {
 export const runSluice = async (args: string[], options: SluiceOptions): Promise<Ended> => {
   const sluice = startSluice(args, options);
   const code = await sluice.ended;
-  return { code, out: sluice.out(), err: withoutSlowStart(sluice.err()) };
+  return { code, out: sluice.out(), err: withoutSlowness(sluice.err()) };
 };

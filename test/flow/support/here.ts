@@ -37,7 +37,8 @@ export const startHere = (words: string[], { cwd, env }: Surroundings): Started 
     hasEnded: () => over,
     said: async (text, timeoutMs = 200_000) => {
       await waitUntil(`"${text}"`, () => over || out().includes(text), timeoutMs);
-      if (!out().includes(text)) throw new Error(`sluice ${words.join(' ')} ended before "${text}":\n${out()}\n${err()}`);
+      if (!out().includes(text))
+        throw new Error(`sluice ${words.join(' ')} ended before "${text}":\n${out()}\n${err()}`);
     },
     end,
   };

@@ -8,7 +8,14 @@ import { type Report, reportSchema } from '../../../src/model/report.ts';
 import { Runs } from '../../../src/state/runs.ts';
 import { keepServer, killServersAfterwards } from '../../redis-server/embedded-support.ts';
 import { atFileEnd } from '../../support/file-end.ts';
-import { type Ended, endSluices, runSluice, type Sluice, type Started, startSluice } from '../../support/sluice-process.ts';
+import {
+  type Ended,
+  endSluices,
+  runSluice,
+  type Sluice,
+  type Started,
+  startSluice,
+} from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { runHere, startHere } from './here.ts';

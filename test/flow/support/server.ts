@@ -1,9 +1,10 @@
-// The embedded portal as a process of its own (`sluice portal`), with one publisher.
+// The embedded portal as `sluice portal` runs it, with one publisher.
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { atFileEnd } from '../../support/file-end.ts';
-import { endSluices, type Sluice, startSluice } from '../../support/sluice-process.ts';
+import { endSluices, type Sluice, type Started, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { startHere } from './here.ts';
 import { openReader, type Reader } from './reader.ts';
 
 /** User and password of the publisher; the password is looked for in logs. */
@@ -15,10 +16,10 @@ export const author = { username: 'author' };
 /** A person who may edit everything on the portal; same password. */
 export const editor = { username: 'editor' };
 
-/** A portal process that can be killed and started again on the same port and store. */
-export interface PortalProcess {
+/** A portal that runs as a command. */
+export interface RunningPortal<S extends Started = Started> {
   url: string;
-  process: Sluice;
+  command: S;
   /** Folder of its store; to be copied only while the portal does not run. */
   store: string;
   reader(): Promise<Reader>;
@@ -26,32 +27,46 @@ export interface PortalProcess {
   restart(): Promise<void>;
 }
 
-/** Starts a portal process; `more` are further arguments of `sluice portal`. */
-export const startPortalProcess = async (more: string[] = []): Promise<PortalProcess> => {
-  const dir = tempDir();
+/** A portal that can be killed. */
+export type PortalProcess = RunningPortal<Sluice>;
+
+/** Starts a portal in this process; `more` are further arguments of `sluice portal`. */
+export const startPortal = (more: string[] = []): Promise<RunningPortal> =>
+  open((args, cwd) => startHere(args, { cwd, env: {} }), more);
+
+/** Starts a portal in a process of its own. */
+export const startPortalProcess = (more: string[] = []): Promise<PortalProcess> => {
   atFileEnd(endSluices);
+  return open((args, cwd) => startSluice(args, { cwd }), more);
+};
+
+const open = async <S extends Started>(
+  begin: (args: string[], cwd: string) => S,
+  more: string[],
+): Promise<RunningPortal<S>> => {
+  const dir = tempDir();
   const users = join(dir, 'users.yaml');
   const account = { name: publisher.username, password: publisher.password, roles: ['administrator'] };
   const creator = { name: author.username, password: publisher.password, roles: ['content creator'] };
   const manager = { name: editor.username, password: publisher.password, roles: ['site manager'] };
   writeFileSync(users, JSON.stringify({ users: [account, creator, manager] }));
   chmodSync(users, 0o600);
-  const start = async (port: string): Promise<Sluice> => {
+  const start = async (port: string): Promise<S> => {
     const store = ['--data', join(dir, 'store'), '--users', users];
-    const child = startSluice(['portal', '--port', port, ...store, ...more], { cwd: dir });
-    await child.said('portal ready at ');
-    return child;
+    const command = begin(['portal', '--port', port, ...store, ...more], dir);
+    await command.said('portal ready at ');
+    return command;
   };
-  const portal: PortalProcess = {
+  const portal: RunningPortal<S> = {
     url: '',
-    process: await start('0'),
+    command: await start('0'),
     store: join(dir, 'store'),
     reader: () => openReader(portal.url, publisher.username, publisher.password),
     restart: async () => {
-      portal.process = await start(new URL(portal.url).port);
+      portal.command = await start(new URL(portal.url).port);
     },
   };
-  portal.url = /http:\/\/[\d.:]+/.exec(portal.process.out())?.[0] ?? '';
+  portal.url = /http:\/\/[\d.:]+/.exec(portal.command.out())?.[0] ?? '';
   return portal;
 };
 
