@@ -1,8 +1,11 @@
+import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const long = 'test/**/*.long.test.ts';
+/** Files whose properties the long suite tries again, with all draws. */
+const drawn = globSync('test/**/*.test.ts').filter((path) => readFileSync(path, 'utf8').includes('draws('));
 const quickPasswords = fileURLToPath(new URL('test/support/quick-passwords.ts', import.meta.url));
 
 /** Files that wait for processes and timers most of the time. */
@@ -32,8 +35,17 @@ export default defineConfig({
     setupFiles: ['test/support/file-end.ts'],
     projects: [
       { extends: true, test: { name: 'main', include: ['test/**/*.test.ts'], exclude: [long] } },
-      // Exhaustive suites: kills at every step, long races, recorded exchanges.
-      { extends: true, test: { name: 'long', include: [long], maxWorkers: 3, sequence: { groupOrder: 1 } } },
+      // Exhaustive suites: kills at every step, long races, recorded exchanges, all draws.
+      {
+        extends: true,
+        test: {
+          name: 'long',
+          include: [long, ...drawn],
+          env: { DRAW_ALL: 'true' },
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 });

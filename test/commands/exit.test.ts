@@ -14,11 +14,13 @@ import {
   VerifyFailedError,
 } from '../../src/model/errors.ts';
 import type { Report } from '../../src/model/report.ts';
+import { bundled } from '../support/bundled.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { runSluice, type Sluice, startSluice } from '../support/sluice-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { writeText } from '../support/yaml-file.ts';
 
+const program = bundled(new URL('../../src/cli.ts', import.meta.url));
 const preload = fileURLToPath(new URL('../support/fault-preload.ts', import.meta.url));
 
 const started = (...parameters: Parameters<typeof startSluice>): Sluice => {
@@ -64,7 +66,7 @@ it.each([
   ['an argument or option value is empty', '"$@" publish ""', 2],
   ['an argument or option value is empty', '"$@" status --state ""', 2],
 ])('says what stops it, and that it is no bug: %s', (text, line, code) => {
-  const words = ['-c', line, 'sh', process.execPath, fileURLToPath(new URL('../../src/cli.ts', import.meta.url))];
+  const words = ['-c', line, 'sh', process.execPath, program];
   const { status, stderr } = spawnSync('sh', words, {
     cwd: tempDir(),
     env: { PATH: process.env.PATH },

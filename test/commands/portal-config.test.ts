@@ -1,8 +1,6 @@
 // `sluice portal` with a configuration: each way in and each right is switched by one key, and seen over HTTP.
-import { execFile } from 'node:child_process';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   type PortalCommandOptions,
@@ -13,13 +11,13 @@ import {
 import { loadConfig } from '../../src/config/load.ts';
 import { createLog } from '../../src/model/log.ts';
 import { PortalAccess } from '../../src/service/portal-access.ts';
+import { runHere } from '../flow/support/here.ts';
 import { type CommandIo, commandIo } from '../support/command-io.ts';
 import { type Reply, type Sent, sendRaw } from '../support/portal.ts';
+import type { Ended } from '../support/sluice-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { writeText } from '../support/yaml-file.ts';
-
-const cli = join(import.meta.dirname, '../../src/cli.ts');
 
 const users = `users:
   - { name: ann, password: "pass", roles: [content creator] }
@@ -109,19 +107,18 @@ describe('tokens', () => {
 });
 
 describe('sluice portal token', () => {
-  const sluice = async (...args: string[]): Promise<string> =>
-    (await promisify(execFile)(process.execPath, [cli, 'portal', ...args])).stdout;
+  const sluice = (...args: string[]): Promise<Ended> => runHere(['portal', ...args], { cwd: tempDir(), env: {} });
 
   it('takes the options of `sluice portal` before and after its own words', async () => {
     const cwd = placeWith(local({ dataDir: 'store' }));
     await serve(cwd);
     const data = join(cwd, 'config/store');
-    expect(await sluice('token', 'add', 'ann', '--label', 'night', '--data', data)).toMatch(/^[\w-]{43}\n$/);
+    expect((await sluice('token', 'add', 'ann', '--label', 'night', '--data', data)).out).toMatch(/^[\w-]{43}\n$/);
     const listed = await sluice('--data', data, 'token', 'list', '--json');
-    expect(JSON.parse(listed)).toMatchObject([{ id: 1, user: 'ann', label: 'night' }]);
-    expect(await sluice('token', 'revoke', '1', '--data', data)).toBe('');
-    expect(await sluice('token', 'list', '--config', join(cwd, 'config/sluice.yaml'))).toBe('');
-    await expect(sluice('token', 'revoke', '1', '--data', data)).rejects.toMatchObject({ code: 2 });
+    expect(JSON.parse(listed.out)).toMatchObject([{ id: 1, user: 'ann', label: 'night' }]);
+    expect(await sluice('token', 'revoke', '1', '--data', data)).toMatchObject({ code: 0, out: '' });
+    expect((await sluice('token', 'list', '--config', join(cwd, 'config/sluice.yaml'))).out).toBe('');
+    expect((await sluice('token', 'revoke', '1', '--data', data)).code).toBe(2);
   });
 });
 

@@ -91,10 +91,10 @@ describe('sluice publish', () => {
 
   it('says that a run waits for the previous one it', async () => {
     const place = commandPlace();
-    place.manifest('twice', Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`t${index}`, sound])));
+    place.manifest('twice', Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`t${index}`, sound])));
     const [first, second] = [place.io({ terminal: true }), place.io({ terminal: true })];
     const publishing = publishCommand(['twice.yaml'], place.options, first.io);
-    await waitUntil('the first items', () => /twice@local: [1-9]\d*\/201/.test(first.err()));
+    await waitUntil('the first items', () => /twice@local: [1-9]\d*\/61/.test(first.err()));
     const joining = publishCommand(['twice.yaml'], place.options, second.io);
     await waitUntil('the wait', () => second.err().includes('twice@local: waiting to start | twice/one/'));
     expect(await Promise.all([publishing, joining])).toEqual([0, 0]);
@@ -102,11 +102,11 @@ describe('sluice publish', () => {
 
   it('stopped in mid-run says so, and the next publish continues', async () => {
     const place = commandPlace();
-    const tables = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`t${index}`, sound]));
+    const tables = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`t${index}`, sound]));
     place.manifest('stopped', tables);
     const first = place.io({ terminal: true });
     const ended = publishCommand(['stopped.yaml'], place.options, first.io).catch((error: unknown) => error);
-    await waitUntil('the first items', () => /stopped@local: [1-9]\d*\/201/.test(first.err()));
+    await waitUntil('the first items', () => /stopped@local: [1-9]\d*\/61/.test(first.err()));
     first.stop();
     expect(await ended).toBeInstanceOf(InterruptedError);
     const second = place.io();

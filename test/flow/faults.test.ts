@@ -17,7 +17,7 @@ beforeAll(async () => {
   [reader, gateway] = [await portal.reader(), await openGateway(portal.url)];
 });
 
-const count = 30;
+const count = 12;
 const manifestOf = (place: Place, name: string): string =>
   place.manifest({
     name,

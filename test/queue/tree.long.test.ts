@@ -24,6 +24,15 @@ describe('a run or trigger that kills its worker', () => {
 });
 
 describe('a job whose worker is killed', () => {
+  it('is resumed as often as that happens, as long as no step is hit five times', async () => {
+    await toy.addRun('r5', ['kill-4']);
+    const starts = await toy.startUntil(() => ended('r5'));
+    expect(starts).toBe(5);
+    expect((await toy.outcomes('r5'))?.['m/kill-4']).toMatchObject({ state: 'completed' });
+    const logs = await toy.redis.lrange(redisKeys('toy').itemLog(itemId('r5', 'm/kill-4')), 0, -1);
+    expect(logs.filter((line) => line.includes('resumed after a kill in step boom'))).toHaveLength(4);
+  });
+
   it('is not blamed for one beside it that kills the worker at each start', async () => {
     await toy.addRun('r6-beside', ['kill-99-late', 'beside']);
     await toy.startUntil(() => ended('r6-beside'));

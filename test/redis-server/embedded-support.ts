@@ -4,10 +4,10 @@ import { mkdirSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { createLog, type Log } from '../../src/model/log.ts';
 import type { RedisOptions } from '../../src/redis-server/embedded.ts';
 import { LockFile } from '../../src/util/lock-file.ts';
+import { bundled } from '../support/bundled.ts';
 import { atFileEnd } from '../support/file-end.ts';
 
 /** A log that keeps its lines. */
@@ -78,7 +78,7 @@ export interface Holder {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-const program = fileURLToPath(new URL('./programs/hold-redis.ts', import.meta.url));
+const program = bundled(new URL('./programs/hold-redis.ts', import.meta.url));
 
 /** Starts a process that opens the embedded Redis; resolves once it has. */
 export const startHolder = async (stateDir: string): Promise<Holder> => {

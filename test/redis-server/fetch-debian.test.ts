@@ -1,39 +1,14 @@
 import { execFile } from 'node:child_process';
-import { accessSync, chmodSync, chownSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { missingLibraries, packagesOf, runTool } from '../../src/redis-server/fetch-debian.ts';
-import { resolveBinary } from '../../src/redis-server/resolve.ts';
+import { missingLibraries, packagesOf } from '../../src/redis-server/fetch-debian.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { keptLog } from './embedded-support.ts';
+import { cleanPath, exists, isDebian, isRoot } from './debian-host.ts';
 
 const run = promisify(execFile);
-const systemPath = '/usr/bin:/bin';
-const exists = (path: string): boolean => {
-  try {
-    accessSync(path);
-    return true;
-  } catch {
-    return false;
-  }
-};
-const isDebian = exists('/usr/bin/apt-get') && exists('/usr/bin/dpkg');
-const isRoot = process.getuid?.() === 0;
-const hasServer = exists('/usr/bin/redis-server') || exists('/usr/bin/valkey-server');
-
-/** The folders of the host's programs without any Redis server, so that the route is taken on every host. */
-const pathWithoutRedis = (dir: string): string => {
-  const needed = ['apt-get', 'dpkg', 'dpkg-deb', 'ldd', 'tar', 'xz', 'zstd', 'bash', 'sh'];
-  for (const name of needed.filter((each) => exists(join('/usr/bin', each)))) {
-    writeFileSync(join(dir, name), `#!/bin/sh\nPATH=${systemPath} exec /usr/bin/${name} "$@"\n`);
-    chmodSync(join(dir, name), 0o755);
-  }
-  return dir;
-};
-const cleanPath = (dir: string): string => (hasServer ? pathWithoutRedis(dir) : systemPath);
-
 const systemState = (): string[] =>
   ['/var/lib/apt/lists', '/var/cache/apt', '/var/cache/apt/archives', '/var/lib/dpkg', '/var/lib/dpkg/status']
     .filter(exists)
@@ -64,29 +39,6 @@ test.skipIf(!isDebian || !isRoot)(
     expect(systemState()).toEqual(before);
     expect(readdirSync(state)).toEqual(['redis']);
     expect(readdirSync(join(state, 'redis')).filter((name) => name.startsWith('fetch-'))).toEqual([]);
-  },
-);
-
-test.skipIf(!isDebian)(
-  `libraries that ldd calls missing are fetched too, and the checker of the data is there${isDebian ? '' : ' (skipped: needs apt)'}`,
-  async () => {
-    const dir = tempDir();
-    const programs = join(dir, 'bin');
-    mkdirSync(programs);
-    // A host without that library, as far as ldd knows; its package has a name with a hyphen.
-    writeFileSync(join(programs, 'ldd'), "#!/bin/sh\nprintf '\\tliblua5.4.so.0 => not found\\n'\n");
-    chmodSync(join(programs, 'ldd'), 0o755);
-    const rest = join(dir, 'rest');
-    mkdirSync(rest);
-    const env = { PATH: `${programs}:${cleanPath(rest)}` };
-    const folder = join(dir, 'redis');
-    const { path } = await resolveBinary({ folders: [folder], allowFetch: true, env, log: keptLog().log });
-    expect(path).toBe(join(folder, 'server', 'redis-server'));
-    const libraries = join(folder, 'server', 'root', 'usr', 'lib');
-    const triplets = readdirSync(libraries);
-    expect(triplets.filter((triplet) => existsSync(join(libraries, triplet, 'liblua5.4.so.0')))).toHaveLength(1);
-    const checker = await runTool(join(folder, 'server', 'redis-check-aof'), [], { env: {}, timeoutMs: 10_000 });
-    expect(checker.output).toContain('Usage');
   },
 );
 

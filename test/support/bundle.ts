@@ -1,6 +1,6 @@
 // The sources and most of their packages in few files, made before the tests when something has changed: a process that
-// starts from them, of `sluice` or of a worker for tests, takes two thirds of the time. Processes with a preload that reaches into modules, and those
-// of the tutorial, the package and its API start from the sources.
+// starts from them, of `sluice` or of a program for tests, takes two thirds of the time. Processes with a preload that
+// reaches into modules, and those of the tutorial, the package and its API start from the sources.
 
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -10,7 +10,12 @@ import { rolldown } from 'rolldown';
 
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, 'node_modules/.cache/sluice-bundle');
-const toyWorker = 'test/queue/support/toy-worker.ts';
+const programs = [
+  'src/cli.ts',
+  'test/queue/support/toy-worker.ts',
+  'test/redis-server/programs/hold-redis.ts',
+  'test/support/portal-child.ts',
+];
 const weekMs = 7 * 86_400_000;
 
 /** These start threads from files beside their own. */
@@ -18,7 +23,7 @@ const external = [/^node:/, 'piscina', 'pino', 'pino-pretty'];
 
 const build = async (folder: string): Promise<void> => {
   const bundle = await rolldown({
-    input: { cli: join(root, 'src/cli.ts'), 'toy-worker': join(root, toyWorker) },
+    input: programs.map((path) => join(root, path)),
     platform: 'node',
     external,
     logLevel: 'silent',
@@ -42,12 +47,12 @@ const build = async (folder: string): Promise<void> => {
   await bundle.close();
 };
 
-/** Vitest's global set-up: passes the bundle's path to all tests as `SLUICE_BUNDLE`. */
+/** Vitest's global set-up: passes the folder of the bundle to all tests as `SLUICE_BUNDLE`. */
 export const setup = async (): Promise<void> => {
   const key = createHash('sha256');
   for (const path of [
     ...globSync('src/**/*.ts', { cwd: root }).sort(),
-    toyWorker,
+    ...programs,
     'package-lock.json',
     import.meta.filename,
   ]) {
@@ -66,5 +71,5 @@ export const setup = async (): Promise<void> => {
     if (existsSync(folder)) rmSync(made, { recursive: true });
     else renameSync(made, folder);
   }
-  process.env.SLUICE_BUNDLE = join(folder, 'cli.mjs');
+  process.env.SLUICE_BUNDLE = folder;
 };

@@ -3,11 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { PortalServerOptions } from '../../src/embedded-portal/portal-server.ts';
+import { bundled } from './bundled.ts';
 
 const quickPasswords = fileURLToPath(new URL('./quick-passwords.ts', import.meta.url));
 // A hash made here is checked there, so passwords cost the same in both.
 const imports = process.execArgv.includes(quickPasswords) ? ['--import', quickPasswords] : [];
-const program = fileURLToPath(new URL('./portal-child.ts', import.meta.url));
+const program = bundled(new URL('./portal-child.ts', import.meta.url));
 
 /** A portal that runs. */
 export interface PortalChild {

@@ -2,8 +2,9 @@
 // environment; in tests and outside of them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { bundled } from './bundled.ts';
 
-const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+const cli = new URL('../../src/cli.ts', import.meta.url);
 const compiled = fileURLToPath(new URL('../../node_modules/.cache/sluice-compiled', import.meta.url));
 const quickPasswords = fileURLToPath(new URL('./quick-passwords.ts', import.meta.url));
 
@@ -55,7 +56,7 @@ export const startSluice = (
   { cwd, env = {}, preload, fromSources = false, through = [] }: SluiceOptions,
 ): Sluice => {
   const imports = [quickPasswords, ...(preload === undefined ? [] : [preload])].flatMap((path) => ['--import', path]);
-  const program = fromSources ? cli : (process.env.SLUICE_BUNDLE ?? cli);
+  const program = fromSources ? fileURLToPath(cli) : bundled(cli);
   const node = [process.execPath, ...imports, program, ...args];
   const [command = '', ...rest] = [...through, ...node];
   const child = spawn(command, rest, {

@@ -5,7 +5,7 @@ import { stringify } from 'csv-stringify/sync';
 import { describe, expect, it } from 'vitest';
 import { fixTable, inspectTable } from '../../src/tables/check.ts';
 import { encoderOf } from '../../src/tables/scan/encodings.ts';
-import { fc } from '../support/fast-check.ts';
+import { draws, fc } from '../support/fast-check.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { made } from './transform/support/made.ts';
@@ -249,7 +249,7 @@ describe('a table in any dialect, with titles and notes, in any encoding', () =>
           expect(found).toEqual(table);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: draws(400) },
     );
     expect(read).toBeGreaterThan(refused);
   });

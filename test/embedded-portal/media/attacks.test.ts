@@ -7,7 +7,7 @@ import { type BodyParser, defaultParseLimits, MalformedBody } from '../../../src
 import { parseXml } from '../../../src/embedded-portal/media/xml.ts';
 import { parseYaml } from '../../../src/embedded-portal/media/yaml.ts';
 import { heavyBodies, refusedBodies, soundBodies } from '../../support/attack-bodies.ts';
-import { fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/fast-check.ts';
 
 type Kind = keyof typeof soundBodies;
 const parsers: Record<Kind, BodyParser<unknown>> = {
@@ -88,7 +88,7 @@ describe.each(kinds)('%s', (kind) => {
         for (const { at, byte } of changes) spoilt[at] = byte;
         expect(() => attempt(kind, spoilt)).not.toThrow();
       }),
-      { numRuns: 3000 },
+      { numRuns: draws(3000) },
     );
   });
 
@@ -97,7 +97,7 @@ describe.each(kinds)('%s', (kind) => {
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         expect(() => attempt(kind, bytes)).not.toThrow();
       }),
-      { numRuns: 2000 },
+      { numRuns: draws(2000) },
     );
   });
 

@@ -10,7 +10,7 @@ import { writeXml } from '../../../src/embedded-portal/media/xml.ts';
 import { writeYaml } from '../../../src/embedded-portal/media/yaml.ts';
 import { isObject } from '../../../src/util/json.ts';
 import { anyScalar, awkwardText, valuesOver } from '../../support/api-values.ts';
-import { fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/fast-check.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const sound = { style: 'sound', shape: 'plain' } as const;
@@ -37,7 +37,7 @@ const asSent = (value: Value, php: boolean): Value => {
 const integers = anyScalar.filter((scalar) => typeof scalar !== 'number' || Number.isSafeInteger(scalar));
 const containers = valuesOver(integers).filter((value) => typeof value === 'object' && value !== null);
 // A fixed seed: the other program is started once for all values, so nothing could be shrunk anyway.
-const values = fc.sample(containers, { numRuns: 1500, seed: 4711 });
+const values = fc.sample(containers, { numRuns: draws(1500), seed: 4711 });
 
 /** Runs a program over documents; it prints one JSON text a line, in the same order. */
 const readBy = (command: string, args: string[], documents: string[]): unknown[] => {
@@ -107,7 +107,7 @@ describe('XML', () => {
       xmlKey,
     ),
     {
-      numRuns: 1500,
+      numRuns: draws(1500),
       seed: 4712,
     },
   );

@@ -11,9 +11,9 @@ import { parseYaml, writeYaml } from '../../../src/embedded-portal/media/yaml.ts
 import { isObject } from '../../../src/util/json.ts';
 import { anyValue, awkwardText, valuesOver } from '../../support/api-values.ts';
 import { readBencode } from '../../support/bencode-reader.ts';
-import { fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/fast-check.ts';
 
-const runs = { numRuns: 2000 };
+const runs = { numRuns: draws(2000) };
 const sound = { style: 'sound', shape: 'plain' } as const;
 const bytes = (text: string): Buffer => Buffer.from(text, 'utf8');
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { ExpressionFault, parseExpression } from '../../../src/model/recipe/expression.ts';
 import { compileExpression, NoValue, textOf } from '../../../src/tables/transform/evaluate.ts';
-import { fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/fast-check.ts';
 
 const columns = ['a', 'b', 'name', 'Größe', 'two words'];
 
@@ -99,7 +99,7 @@ describe('an expression', () => {
           }
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: draws(2000) },
     );
     for (const text of ['process.exit(1)', 'constructor', '__proto__', 'a.constructor("x")', '`toString`']) {
       expect(() => given(text, [])).toThrow();

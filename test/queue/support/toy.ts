@@ -1,18 +1,15 @@
 // Starts toy workers and adds runs for them.
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { type ChildOutcome, plainRequest, type RunData } from '../../../src/model/job.ts';
 import { Queues } from '../../../src/queue/queues.ts';
+import { bundled } from '../../support/bundled.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { startNode } from '../../support/run-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-const script = process.env.SLUICE_BUNDLE
-  ? join(dirname(process.env.SLUICE_BUNDLE), 'toy-worker.mjs')
-  : fileURLToPath(new URL('./toy-worker.ts', import.meta.url));
+const script = bundled(new URL('./toy-worker.ts', import.meta.url));
 
 /** A Redis with toy queues and worker processes that can be killed. */
 export const openToy = async () => {

@@ -5,7 +5,7 @@ import { idPattern, kindOfKey } from '../../../src/model/key.ts';
 import { datasetWishSchema } from '../../../src/model/wish.ts';
 import { readCatalogue } from '../../../src/sources/catalogue/read-catalogue.ts';
 import { idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/values.ts';
-import { fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/fast-check.ts';
 import { catalogueManifest, chunksOf, collect, gatherAll, gatherEntries } from './support/catalogue.ts';
 
 const json = fc.jsonValue({ maxDepth: 6 });
@@ -50,7 +50,7 @@ describe('any catalogue', () => {
           expect(entries.map(({ index }) => index)).toEqual(dataset.map((_, at) => at + 1));
         },
       ),
-      { numRuns: 200 },
+      { numRuns: draws(200) },
     );
   });
 
@@ -75,7 +75,7 @@ describe('any catalogue', () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: draws(500) },
     );
   });
 

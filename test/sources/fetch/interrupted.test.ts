@@ -6,7 +6,7 @@ import { afterAll, expect, it } from 'vitest';
 import { SourceUnreachableError } from '../../../src/model/errors.ts';
 import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
 import type { FetchPolicy } from '../../../src/sources/fetch/policy.ts';
-import { fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/fast-check.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { type Answering, fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -69,7 +69,7 @@ it('is whole in the end, and whole or absent in between, also when the file chan
         }
       }
     }),
-    { numRuns: 60 },
+    { numRuns: draws(60) },
   );
 });
 

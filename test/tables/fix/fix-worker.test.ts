@@ -5,7 +5,7 @@ import { fixFile } from '../../../src/tables/fix/fix-worker.ts';
 import type { Finding } from '../../../src/tables/inspect/finding.ts';
 import { inspectFile } from '../../../src/tables/inspect/inspect-file.ts';
 import { defaultRowBytes } from '../../../src/tables/scan/dialect.ts';
-import { fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/fast-check.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const dir = tempDir();
@@ -118,10 +118,10 @@ describe('a file that was fixed', () => {
         expect(again.verdict).toBe('sound');
         expect(again.findings.filter(leftToMend)).toEqual([]);
       }),
-      { numRuns: 400 },
+      { numRuns: draws(400) },
     );
     expect(unsure).toBeLessThan(30);
-    expect(Math.min(seen.sound, seen.mendable, seen.faulty)).toBeGreaterThan(15);
+    expect(Math.min(seen.sound, seen.mendable, seen.faulty)).toBeGreaterThan(draws(15));
   });
 
   it('stays as it is when it is fixed again', () => {
@@ -133,7 +133,7 @@ describe('a file that was fixed', () => {
         mended(once);
         expect(readFileSync(target).equals(once)).toBe(true);
       }),
-      { numRuns: 120 },
+      { numRuns: draws(120) },
     );
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { TableFaultError } from '../../../src/model/errors.ts';
 import { rfc4180, type TableDialect } from '../../../src/tables/scan/dialect.ts';
 import { readTable } from '../../../src/tables/scan/reader.ts';
-import { fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/fast-check.ts';
 
 function* inChunks(content: Buffer, size: number): Generator<Buffer> {
   for (let at = 0; at < content.length; at += size) yield content.subarray(at, at + size);
@@ -74,9 +74,9 @@ describe('the scanner and csv-parse', () => {
         else faulty += 1;
         expect(await read(text, dialect, size)).toEqual(judge);
       }),
-      { numRuns: 5000 },
+      { numRuns: draws(5000) },
     );
-    expect(Math.min(sound, faulty)).toBeGreaterThan(500);
+    expect(Math.min(sound, faulty)).toBeGreaterThan(draws(500));
   });
 
   it('agree on tables that csv-stringify writes in any dialect, and on the cells that were written', async () => {
@@ -112,7 +112,7 @@ describe('the scanner and csv-parse', () => {
           expect(judge).toEqual({ rows: clean });
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: draws(2000) },
     );
   });
 });

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import { describe, expect, it } from 'vitest';
-import { fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/fast-check.ts';
 import { made, textOf } from './support/made.ts';
 import { workbookOf } from './support/workbook.ts';
 import { zipOf } from './support/zip.ts';
@@ -34,7 +34,7 @@ describe('any table', () => {
         expect(readBack(made)).toEqual(whole);
         expect(await textOf('t.csv', made, { table: [{ delimiter: ',' }] })).toBe(made);
       }),
-      { numRuns: 100 },
+      { numRuns: draws(100) },
     );
   });
 
@@ -56,7 +56,7 @@ describe('any table', () => {
         expect(await textOf('t.json', JSON.stringify(objects))).toBe(expected);
         expect(await textOf('t.ndjson', objects.map((row) => JSON.stringify(row)).join('\n'))).toBe(expected);
       }),
-      { numRuns: 60 },
+      { numRuns: draws(60) },
     );
   });
 });
@@ -97,8 +97,8 @@ describe('the same input and the same steps', () => {
         expect(first).not.toMatchObject({ code: undefined });
         expect(await once()).toEqual(first);
       }),
-      { numRuns: 150 },
+      { numRuns: draws(150) },
     );
-    expect(tablesMade).toBeGreaterThan(50);
+    expect(tablesMade).toBeGreaterThan(draws(50));
   });
 });
