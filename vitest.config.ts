@@ -4,8 +4,10 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const long = 'test/**/*.long.test.ts';
-/** Files whose properties the long suite tries again, with all draws. */
-const drawn = globSync('test/**/*.test.ts').filter((path) => readFileSync(path, 'utf8').includes('draws('));
+/** Files that the long suite runs again, with everything. */
+const partial = globSync('test/**/*.test.ts').filter((path) =>
+  /\b(?:draws|cases)\b.*support\/extent/.test(readFileSync(path, 'utf8')),
+);
 const quickPasswords = fileURLToPath(new URL('test/support/quick-passwords.ts', import.meta.url));
 
 /** Files that wait for processes and timers most of the time. */
@@ -40,8 +42,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'long',
-          include: [long, ...drawn],
-          env: { DRAW_ALL: 'true' },
+          include: [long, ...partial],
+          env: { EXTENT: 'whole' },
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import type { ProfileName } from '../../src/embedded-portal/profiles/profile.ts';
 import { profiles } from '../../src/embedded-portal/profiles/profiles.ts';
-import { fc } from '../support/fast-check.ts';
+import { fc } from '../support/extent.ts';
 import { startTestPortal } from '../support/portal.ts';
 import { survive } from '../support/survival.ts';
 import { tempDir } from '../support/temp-dir.ts';

@@ -1,6 +1,7 @@
 // What deployed releases do with what the worker sends, release by release, and what the worker makes of it.
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/model/report.ts';
+import { cases } from '../support/extent.ts';
 import { startTestPortal } from '../support/portal.ts';
 import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
 import type { Passed } from './support/gateway.ts';
@@ -41,7 +42,7 @@ const reasons = (report: Report): string => JSON.stringify(report.items.map(({ r
 const items = (value: unknown): Record<string, unknown>[] =>
   (value as { und?: Record<string, unknown>[] } | undefined)?.und ?? [];
 
-describe.each(['dkan-7.18', 'dkan-7.18.16'])('%s', (profile) => {
+describe.each(cases(['dkan-7.18', 'dkan-7.18.16'], ['dkan-7.18.16']))('%s', (profile) => {
   let there: There;
   beforeAll(async () => {
     there = await open(profile);

@@ -5,6 +5,7 @@ import type { ChildOutcome } from '../../src/model/job.ts';
 import type { RunPriority } from '../../src/model/policy.ts';
 import { type ChildJob, runPages } from '../../src/queue/children.ts';
 import { portalQueue, Queues, runsQueue } from '../../src/queue/queues.ts';
+import { cases } from '../support/extent.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -113,7 +114,7 @@ const inPages = (children: ChildJob[], size: number): ChildJob[][] =>
 const inQueue = async (): Promise<number> => (await redis.keys('c:portal.p:r.dataset.*')).length;
 
 describe('a parent that was killed between adding its children and waiting', () => {
-  it.each([[40], [8000]])('continues once all of its %i children have ended', async (count) => {
+  it.each(cases([[40], [8000]], [[40]]))('continues once all of its %i children have ended', async (count) => {
     const settled = new Settled();
     const children = childrenOf(count);
     await queues.runs.add('run', {}, queues.runOptions('r'));

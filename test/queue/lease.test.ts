@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { Ledger } from '../../src/state/ledger.ts';
+import { cases } from '../support/extent.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openToy, type Toy } from './support/toy.ts';
 
@@ -11,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => toy.close());
 
-it.each(['before-the-note', 'before-the-request', 'before-the-end'])(
+it.each(cases(['before-the-note', 'before-the-request', 'before-the-end'], ['before-the-request']))(
   'a worker that is stopped %s, until another has done its job, is refused',
   async (where) => {
     const key = `m/stopped-${where}`;

@@ -1,7 +1,7 @@
 // Generated values of the API, for property-based tests.
 
 import type { Value } from '../../src/embedded-portal/media/value.ts';
-import { fc } from './fast-check.ts';
+import { fc } from './extent.ts';
 
 /** Texts that formats stumble over, among ordinary ones. */
 export const awkwardText: fc.Arbitrary<string> = fc.oneof(

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { legacyEncodings } from '../../src/model/recipe/encodings.ts';
 import { fixTable, inspectTable } from '../../src/tables/check.ts';
 import { decoderOf, encoderOf, encodingNamed } from '../../src/tables/scan/encodings.ts';
+import { cases, draws } from '../support/extent.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { languageTexts } from './language-texts.ts';
@@ -24,12 +25,17 @@ const mended = async (content: Buffer, encoding?: string): Promise<string> => {
 const rowsOf = (text: string): string => text.slice(text.indexOf('\n'));
 
 /** Texts as they are in the encodings that are made for them. */
-const cases = Object.entries(languageTexts).flatMap(([language, text]) =>
+const texts = Object.entries(languageTexts).flatMap(([language, text]) =>
   written.flatMap((encoding) => {
     const bytes = encoderOf(encoding)(text);
     const stood = decoderOf(encoding).decode(bytes);
     return stood.split('?').length > text.length / 50 ? [] : [{ language, encoding, bytes, stood }];
   }),
+);
+
+const tried = cases(
+  texts,
+  texts.filter((_, at) => at % 4 === 1),
 );
 
 /** How a file is judged, and whether its rows are read as they stood. */
@@ -43,7 +49,7 @@ const judged = async (bytes: Buffer, stood: string): Promise<'unknown' | 'right'
 describe('the encoding of a table', () => {
   it(`is never told wrongly, in ${written.length} encodings and ${Object.keys(languageTexts).length} languages`, async () => {
     const seen: Record<string, string[]> = { right: [], unknown: [], wrong: [] };
-    for (const { language, encoding, bytes, stood } of cases) {
+    for (const { language, encoding, bytes, stood } of tried) {
       seen[await judged(bytes, stood)]?.push(`${language} in ${encoding}`);
     }
     expect(seen.wrong).toEqual([]);
@@ -52,13 +58,13 @@ describe('the encoding of a table', () => {
 
   it('is never detected wrongly from a few words either', async () => {
     const seen: Record<string, string[]> = { right: [], unknown: [], wrong: [] };
-    for (const [at, { language, encoding, stood }] of cases.entries()) {
+    for (const [at, { language, encoding, stood }] of tried.entries()) {
       const words = stood.split(/[;,\n ]/).filter((word) => /[^\0-\x7f]/.test(word));
       const few = `a;b\n1;${words[at % words.length]}\n2;${words[(at + 5) % words.length]}\n`;
       seen[await judged(encoderOf(encoding)(few), few)]?.push(`${language} in ${encoding}: ${few}`);
     }
     expect(seen.wrong).toEqual([]);
-    expect(seen.right?.length).toBeGreaterThan(60);
+    expect(seen.right?.length).toBeGreaterThan(draws(60));
   });
 
   it.each([

@@ -5,7 +5,7 @@ import { stringify } from 'csv-stringify/sync';
 import { describe, expect, it } from 'vitest';
 import { fixTable, inspectTable } from '../../src/tables/check.ts';
 import { encoderOf } from '../../src/tables/scan/encodings.ts';
-import { draws, fc } from '../support/fast-check.ts';
+import { draws, fc } from '../support/extent.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { made } from './transform/support/made.ts';

@@ -7,7 +7,7 @@ import { type BodyParser, defaultParseLimits, MalformedBody } from '../../../src
 import { parseXml } from '../../../src/embedded-portal/media/xml.ts';
 import { parseYaml } from '../../../src/embedded-portal/media/yaml.ts';
 import { heavyBodies, refusedBodies, soundBodies } from '../../support/attack-bodies.ts';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 
 type Kind = keyof typeof soundBodies;
 const parsers: Record<Kind, BodyParser<unknown>> = {

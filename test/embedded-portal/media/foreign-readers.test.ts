@@ -10,7 +10,7 @@ import { writeXml } from '../../../src/embedded-portal/media/xml.ts';
 import { writeYaml } from '../../../src/embedded-portal/media/yaml.ts';
 import { isObject } from '../../../src/util/json.ts';
 import { anyScalar, awkwardText, valuesOver } from '../../support/api-values.ts';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const sound = { style: 'sound', shape: 'plain' } as const;

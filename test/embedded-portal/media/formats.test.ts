@@ -9,7 +9,7 @@ import {
   specDefaults,
   splitSuffix,
 } from '../../../src/embedded-portal/media/formats.ts';
-import { fc } from '../../support/fast-check.ts';
+import { fc } from '../../support/extent.ts';
 
 /** The recorded rules with the answer of `spec` to an open choice. */
 const openDefaults: DefaultFormats = { ...recordedDefaults, any: 'json' };

@@ -11,7 +11,7 @@ import { parseYaml, writeYaml } from '../../../src/embedded-portal/media/yaml.ts
 import { isObject } from '../../../src/util/json.ts';
 import { anyValue, awkwardText, valuesOver } from '../../support/api-values.ts';
 import { readBencode } from '../../support/bencode-reader.ts';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 
 const runs = { numRuns: draws(2000) };
 const sound = { style: 'sound', shape: 'plain' } as const;

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { aliasOf, freeName } from '../../../src/embedded-portal/content/public-names.ts';
 import { FreeNumbers } from '../../../src/embedded-portal/store/free-numbers.ts';
-import { fc } from '../../support/fast-check.ts';
+import { fc } from '../../support/extent.ts';
 
 /** A step: take one, free the taken one at that place, or undo what was done since the last commit. */
 type Step = { do: 'take' } | { do: 'free'; at: number } | { do: 'commit' } | { do: 'undo' };

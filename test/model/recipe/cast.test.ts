@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { castSchema, compileCast } from '../../../src/model/recipe/cast.ts';
 import { dateFormat, dateFormatFault } from '../../../src/model/recipe/date-format.ts';
 import { notationOf } from '../../../src/model/recipe/table-schema.ts';
-import { fc } from '../../support/fast-check.ts';
+import { fc } from '../../support/extent.ts';
 
 const cast = (how: unknown, cell: string): string | null => compileCast(castSchema.parse(how))(cell);
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { ExpressionFault, parseExpression } from '../../../src/model/recipe/expression.ts';
 import { compileExpression, NoValue, textOf } from '../../../src/tables/transform/evaluate.ts';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 
 const columns = ['a', 'b', 'name', 'Größe', 'two words'];
 

@@ -5,7 +5,7 @@ import type { LedgerEntry, SentNode } from '../../../src/model/ledger-entry.ts';
 import type { DatasetWish } from '../../../src/model/wish.ts';
 import { findMissing } from '../../../src/pipeline/plan/missing.ts';
 import { catalogueManifest, entry, gatherEntries } from '../../sources/catalogue/support/catalogue.ts';
-import { fc } from '../../support/fast-check.ts';
+import { fc } from '../../support/extent.ts';
 import { liveState } from './support/make.ts';
 
 interface Distribution {

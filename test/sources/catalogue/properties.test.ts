@@ -5,7 +5,7 @@ import { idPattern, kindOfKey } from '../../../src/model/key.ts';
 import { datasetWishSchema } from '../../../src/model/wish.ts';
 import { readCatalogue } from '../../../src/sources/catalogue/read-catalogue.ts';
 import { idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/values.ts';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 import { catalogueManifest, chunksOf, collect, gatherAll, gatherEntries } from './support/catalogue.ts';
 
 const json = fc.jsonValue({ maxDepth: 6 });

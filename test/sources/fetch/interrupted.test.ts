@@ -6,7 +6,7 @@ import { afterAll, expect, it } from 'vitest';
 import { SourceUnreachableError } from '../../../src/model/errors.ts';
 import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
 import type { FetchPolicy } from '../../../src/sources/fetch/policy.ts';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { type Answering, fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';

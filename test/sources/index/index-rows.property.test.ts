@@ -2,7 +2,7 @@
 import { stringify } from 'csv-stringify/sync';
 import { expect, it } from 'vitest';
 import { readIndex } from '../../../src/sources/index/index-rows.ts';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { writeText } from '../../support/yaml-file.ts';
 

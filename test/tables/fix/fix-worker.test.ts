@@ -5,7 +5,7 @@ import { fixFile } from '../../../src/tables/fix/fix-worker.ts';
 import type { Finding } from '../../../src/tables/inspect/finding.ts';
 import { inspectFile } from '../../../src/tables/inspect/inspect-file.ts';
 import { defaultRowBytes } from '../../../src/tables/scan/dialect.ts';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const dir = tempDir();

@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import { describe, expect, it } from 'vitest';
 import { findLayout } from '../../../src/tables/scan/layout.ts';
 import { readTable } from '../../../src/tables/scan/reader.ts';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 
 /** Cells of everything that could mislead: delimiters, quotes, line breaks, spaces, letters beyond ASCII. */
 const text = (letters: readonly string[]) => fc.string({ unit: fc.constantFrom(...letters), maxLength: 7 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { TableFaultError } from '../../../src/model/errors.ts';
 import { rfc4180, type TableDialect } from '../../../src/tables/scan/dialect.ts';
 import { readTable } from '../../../src/tables/scan/reader.ts';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 
 function* inChunks(content: Buffer, size: number): Generator<Buffer> {
   for (let at = 0; at < content.length; at += size) yield content.subarray(at, at + size);

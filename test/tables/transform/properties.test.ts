@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import { describe, expect, it } from 'vitest';
-import { draws, fc } from '../../support/fast-check.ts';
+import { draws, fc } from '../../support/extent.ts';
 import { made, textOf } from './support/made.ts';
 import { workbookOf } from './support/workbook.ts';
 import { zipOf } from './support/zip.ts';
