@@ -122,7 +122,7 @@ const eachOnce = (kinds: string[], { ids }: Series): string[] =>
 
 const logOf = async (key: string): Promise<string> => (await place.run(['log', key])).out;
 
-describe('a worker killed at every moment of its jobs', () => {
+describe('a worker killed at every moment of its jobs', { timeout: 900_000 }, () => {
   it('creates each node once and attaches each file once', async () => {
     openPlace(publisher.username);
     const series = new Series('first', firstWindows);

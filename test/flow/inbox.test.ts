@@ -1,9 +1,10 @@
 // A watched folder under `sluice start`: however a file arrives, it is published once and never in part.
 
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LedgerEntry } from '../../src/model/ledger-entry.ts';
@@ -72,7 +73,7 @@ it('publishes what is copied, moved in, or written slowly, each whole and once',
   const big = table(150_000, 'copied');
   const source = place.write('elsewhere/big.csv', big);
   mkdirSync(join(inbox, 'copied'));
-  execFileSync('cp', [source, join(inbox, 'copied/big.csv')]);
+  await promisify(execFile)('cp', [source, join(inbox, 'copied/big.csv')]);
   const moved = place.write('elsewhere/moved.csv', table(9, 'moved'));
   renameSync(moved, join(inbox, 'moved.csv'));
 

@@ -1,5 +1,6 @@
 // `docs/how-to/recover.md` and `plan-and-review.md`: every command of the pages is run, in the trouble that its section is about.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -26,7 +27,7 @@ const commandsOf = (path: string) => {
   return {
     left,
     /** Runs the next block, which must hold `part`. */
-    next: (part: string, values: Record<string, string> = {}): { code: number | null; out: string } => {
+    next: async (part: string, values: Record<string, string> = {}): Promise<{ code: number | null; out: string }> => {
       const block = left.shift();
       if (!block?.text.includes(part))
         throw new Error(`${block?.place ?? path}: the next commands do not hold ${part}`);
@@ -36,8 +37,15 @@ const commandsOf = (path: string) => {
         HOME: place.dir,
         REDIS_URL: place.redisUrl,
       };
-      const { status, stdout, stderr } = spawnSync('bash', ['-c', text], { cwd: place.dir, env, encoding: 'utf8' });
-      return { code: status, out: stdout + stderr };
+      const child = spawn('bash', ['-c', text], { cwd: place.dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+      let out = '';
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.setEncoding('utf8').on('data', (words: string) => {
+          out += words;
+        });
+      }
+      const [code] = await once(child, 'close');
+      return { code, out };
     },
   };
 };
@@ -74,19 +82,19 @@ describe('docs/how-to/recover.md', () => {
     const begun = place.spawn(['publish', 'jobs/city.yaml', '--state', '.sluice']);
     await place.store.ping();
     await begun.end('SIGKILL');
-    expect(next('sluice status')).toMatchObject({ code: 0, out: expect.stringContaining('16 live') });
+    expect(await next('sluice status')).toMatchObject({ code: 0, out: expect.stringContaining('16 live') });
   });
 
   it('items failed', async () => {
     place.write('data/roads.csv', 'id,value\n1\n');
     expect((await place.run(['publish', 'jobs/city.yaml'])).code).toBe(3);
     place.write('data/roads.csv', 'id,value\n1,fixed\n');
-    expect(next('sluice retry')).toMatchObject({ code: 0, out: expect.stringContaining('imported') });
+    expect(await next('sluice retry')).toMatchObject({ code: 0, out: expect.stringContaining('imported') });
   });
 
   it('Redis was lost', async () => {
     await place.store.flushall();
-    const { code, out } = next('sluice rebuild');
+    const { code, out } = await next('sluice rebuild');
     expect(code, out).toBe(0);
     expect(out).toContain('16 items: 16 restored and verified');
     expect(out).toContain('16 unchanged');
@@ -95,29 +103,29 @@ describe('docs/how-to/recover.md', () => {
   it('the portal was changed', async () => {
     await person.change(await nidOf('City parks'), { title: 'By a person' });
     await person.remove(await nidOf('Table roads'));
-    expect(next('sluice verify')).toMatchObject({
+    expect(await next('sluice verify')).toMatchObject({
       code: 3,
       out: expect.stringContaining('16 items checked, 2 faults'),
     });
-    expect(next('sluice plan').out).toMatch(/edited on the portal by user \d+ at .*: title/);
-    const held = next('--refresh');
+    expect((await next('sluice plan')).out).toMatch(/edited on the portal by user \d+ at .*: title/);
+    const held = await next('--refresh');
     expect(held).toMatchObject({ code: 4, out: expect.stringContaining('drift') });
     expect(await nidOf('Table roads')).not.toBe('');
     expect(await nidOf('By a person')).not.toBe('');
-    expect(next('--on-drift overwrite').code).toBe(0);
+    expect((await next('--on-drift overwrite')).code).toBe(0);
     expect(await nidOf('City parks')).not.toBe('');
   });
 
   it('the portal was reset', async () => {
-    expect(next('--create-missing').code).toBe(0);
+    expect((await next('--create-missing')).code).toBe(0);
   });
 
   it('stop a run, or a portal', async () => {
     write(ids.slice(0, 4));
     const held = await place.run(['publish', 'jobs/city.yaml']);
-    const { code, out } = next('sluice cancel', { '20261121-031500-k3x9a': heldRun(held.out) });
+    const { code, out } = await next('sluice cancel', { '20261121-031500-k3x9a': heldRun(held.out) });
     expect(code, out).toBe(0);
-    expect(next('sluice pause', { city: 'local' })).toMatchObject({
+    expect(await next('sluice pause', { city: 'local' })).toMatchObject({
       code: 0,
       out: expect.stringContaining('maintenance until 16:00'),
     });
@@ -129,22 +137,22 @@ describe('docs/how-to/recover.md', () => {
     const publish = () => place.run(['publish', 'jobs/city.yaml']);
     write(ids.slice(0, 4));
     expect((await publish()).code).toBe(4);
-    const status = next('sluice status');
+    const status = await next('sluice status');
     expect(status.out).toContain('HELD');
-    expect(next('sluice release', { RUN: heldRun(status.out) })).toMatchObject({
+    expect(await next('sluice release', { RUN: heldRun(status.out) })).toMatchObject({
       code: 0,
       out: expect.stringContaining('unpublished'),
     });
     write([], { guard: { min: 0 } });
     const again = await publish();
-    expect(next('sluice discard', { RUN: heldRun(again.out) }).code).toBe(0);
+    expect((await next('sluice discard', { RUN: heldRun(again.out) })).code).toBe(0);
     write(ids);
     expect((await publish()).code).toBe(0);
     expect((await person.list()).filter(({ status: shown }) => shown === '0')).toEqual([]);
   });
 
   it('take something down', async () => {
-    expect(next('sluice remove').code).toBe(0);
+    expect((await next('sluice remove')).code).toBe(0);
     const hidden = (await person.list()).filter(({ status }) => status === '0').map(({ title }) => title);
     expect(hidden.sort()).toEqual(['City roads', 'Table roads']);
   });
@@ -154,13 +162,13 @@ describe('docs/how-to/recover.md', () => {
     for (let count = 0; count < 2; count++) twins.push(await person.create({ type: 'dataset', title: 'City twin' }));
     const clear = await person.create({ type: 'dataset', title: 'City clear' });
     write([...ids, 'twin', 'clear']);
-    const first = next('sluice adopt');
+    const first = await next('sluice adopt');
     expect(first.code).toBe(3);
     expect(first.out).toContain(`city/clear: node ${clear} by title`);
     const [mapping] = blocksOf('docs/how-to/recover.md').filter(({ language }) => language === 'csv');
     place.write('known.csv', (mapping?.text ?? '').replace('17', twins[1] ?? ''));
     const before = (await person.list()).filter(({ type }) => type === 'dataset').length;
-    expect(next('--mapping known.csv')).toMatchObject({ code: 0 });
+    expect(await next('--mapping known.csv')).toMatchObject({ code: 0 });
     expect((await person.list()).filter(({ type }) => type === 'dataset')).toHaveLength(before);
     const linked = await place.run(['status', 'city/twin', '--json']);
     expect(JSON.parse(linked.out)).toMatchObject([{ nid: twins[1], live: true }, { live: true }]);
@@ -190,10 +198,10 @@ describe('docs/how-to/plan-and-review.md', () => {
     expect((await place.run(['publish', 'jobs/city.yaml'])).code).toBe(0);
     written('Parks and gardens', 'id,value\n1,a\n2,more\n');
     const shown = blocksOf(page).find(({ language }) => language === 'text')?.text;
-    expect(next('sluice plan').out).toBe(shown);
-    expect(next('--refresh').out).toContain('compared with the portal');
-    expect(next('sluice apply')).toMatchObject({ code: 0, out: expect.stringContaining('attached, imported') });
-    expect(next('--strict')).toMatchObject({ code: 0 });
+    expect((await next('sluice plan')).out).toBe(shown);
+    expect((await next('--refresh')).out).toContain('compared with the portal');
+    expect(await next('sluice apply')).toMatchObject({ code: 0, out: expect.stringContaining('attached, imported') });
+    expect(await next('--strict')).toMatchObject({ code: 0 });
     expect(await nidOf('Parks and gardens')).not.toBe('');
   });
 });
