@@ -58,6 +58,9 @@ export const openTerminal = async (
     child.once('error', reject);
     child.once('close', (code) => void shown.then(() => resolve(code ?? -1)));
   });
+  // It stands ready, because the command must learn of another width before it writes again.
+  const shell = spawn('sh', [], { stdio: ['pipe', 'ignore', 'inherit'] });
+  ended.finally(() => shell.stdin.end()).catch(() => undefined);
   await Promise.race([waitUntil('the terminal to open', () => tty.endsWith('\n')), ended]);
   const rows = (): string[] => {
     const { active } = screen.buffer;
@@ -70,7 +73,7 @@ export const openTerminal = async (
     type: (keys) => void child.stdin.write(keys),
     resize: (to) => {
       screen.resize(to, 24);
-      spawnSync('stty', ['-F', tty.trim(), 'cols', String(to)]);
+      shell.stdin.write(`stty -F '${tty.trim()}' cols ${to}\n`);
     },
     onShown: (then) => {
       look = then;
