@@ -61,12 +61,12 @@ export const waitForRuns = async (
   return reports.filter((report) => report !== null);
 };
 
-/** What goes on with runs that a command leaves behind; the command itself may make a new request instead, as `release` does. */
-const resumes = 'the next `sluice publish` or `sluice start` on the same state resumes it';
+/** Who goes on with runs that a command leaves behind; the command itself may make a new request instead, as `release` does. */
+const nextCommand = 'the next `sluice publish` or `sluice start` on the same state';
 
 const interrupted = (runs: RequestedRun[]): InterruptedError =>
   new InterruptedError(`interrupted; ${plural(runs.length, 'run')} not awaited`, {
-    hint: 'the next `sluice publish` or `sluice start` on the same state resumes unfinished work',
+    hint: `${nextCommand} resumes unfinished work`,
   });
 
 /** A run holds its gate, or waits for it, until it has its report. @throws UnfinishedError when Redis has lost it */
@@ -95,14 +95,14 @@ const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null>
     const { since, reason } = pause;
     const error = new UnfinishedError(
       `portal ${portal} is paused since ${new Date(since).toISOString()}: ${reason.message}`,
-      { hint: `${reason.hint ?? 'fix the cause'}; the run stays queued, and ${resumes}` },
+      { hint: `${reason.hint ?? 'fix the cause'}; the run stays queued, and ${nextCommand} resumes it` },
     );
     return { since, until: 0, needsPerson: pause.probe === null, error };
   }
   const standstill = await standstillOf(runtime.queues, run);
   if (standstill === null) return null;
   const error = new UnfinishedError(`portal ${portal} is not tried again before ${standstillText(standstill)}`, {
-    hint: `the run stays queued, and ${resumes}; \`--wait\` says how long to wait`,
+    hint: `the run stays queued, and ${nextCommand} resumes it; \`--wait\` says how long to wait`,
   });
   return { since: 0, until: standstill.until, needsPerson: false, error };
 };

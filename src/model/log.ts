@@ -12,7 +12,7 @@ const redacted = ['password', 'token', 'cookie', 'authorization', 'sessid', 'set
 /** How the root logger is made. */
 interface LogOptions {
   level: string;
-  /** Where lines go; standard output when absent. */
+  /** Where lines go; standard output when absent, as in tests and benches. */
   destination?: Writable;
   /** Lines for people instead of JSON. */
   pretty?: boolean;
@@ -39,7 +39,7 @@ export const createLog = ({ level, destination, pretty: forPeople }: LogOptions)
           ...(destination ? { destination } : {}),
           sync: true,
         })
-      : (destination ?? pino.destination({ fd: 1, sync: true })),
+      : destination,
   );
 
 /** Lines about one job. */

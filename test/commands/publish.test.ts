@@ -44,7 +44,7 @@ describe('sluice publish', () => {
   });
 
   it('refuses, before anything is started, two manifests of one name, an unknown portal and a faulty manifest', async () => {
-    const place = commandPlace();
+    const place = commandPlace({}, { keepsRedis: false });
     place.manifest('twin', { a: sound });
     place.write('copy.yaml', JSON.stringify({ name: 'twin', portal: 'local', datasets: [] }));
     const { io } = place.io();
@@ -52,7 +52,7 @@ describe('sluice publish', () => {
     await expect(publishCommand(['none.yaml'], place.options, io)).rejects.toBeInstanceOf(ManifestError);
     place.write('bad.yaml', 'name: [\n');
     await expect(publishCommand(['bad.yaml'], place.options, io)).rejects.toBeInstanceOf(ManifestError);
-    expect(existsSync(join(place.dir, 'state/redis/data'))).toBe(false);
+    expect(existsSync(join(place.dir, 'state'))).toBe(false);
     place.write('lost.yaml', JSON.stringify({ name: 'lost', portal: 'elsewhere', datasets: [] }));
     const failure = await publishCommand(['lost.yaml'], place.options, io).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(UsageError);

@@ -1,31 +1,10 @@
 // The circuit breaker, with real worker processes and a portal over HTTP that goes down and comes back.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { itemId } from '../../src/model/job.ts';
-import { redisKeys } from '../../src/model/redis-keys.ts';
-import { PortalPauses } from '../../src/queue/pause.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { openToy, type Toy } from './support/toy.ts';
-import { openToyPortal, type ToyPortal } from './support/toy-portal.ts';
+import { count, failedProbes, keys, openToyPauses, paused, pauses, portal, toy } from './support/toy-pauses.ts';
 
-let toy: Toy;
-let portal: ToyPortal;
-let pauses: PortalPauses;
-beforeEach(async () => {
-  toy = await openToy();
-  portal = await openToyPortal();
-  await toy.redis.set('toy.portal', portal.url);
-  pauses = new PortalPauses(toy.redis, redisKeys('toy'), toy.queues);
-});
-afterEach(async () => {
-  await toy.close();
-  portal.close();
-});
-
-const keys = (count: number) => Array.from({ length: count }, (_, index) => `http-${index}`);
-const count = (what: string): number => portal.asked.filter((path) => path === what).length;
-const paused = (name = 'p') => waitUntil(`the pause of ${name}`, () => pauses.state(name));
-const failedProbes = (atLeast: number, name = 'p') =>
-  waitUntil(`${atLeast} probes of ${name}`, async () => ((await pauses.state(name))?.probe?.failed ?? 0) >= atLeast);
+openToyPauses();
 
 describe('a portal that asks for a long pause by Retry-After', () => {
   it('is paused at once with that reason, and asked again long before the pause would be over', async () => {

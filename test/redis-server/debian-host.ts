@@ -3,6 +3,7 @@ import { accessSync, chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const systemPath = '/usr/bin:/bin';
+
 /** True when the path exists. */
 export const exists = (path: string): boolean => {
   try {
@@ -12,6 +13,7 @@ export const exists = (path: string): boolean => {
     return false;
   }
 };
+
 /** True where packages can be fetched with apt. */
 export const isDebian = exists('/usr/bin/apt-get') && exists('/usr/bin/dpkg');
 /** True where tests run as root. */
@@ -27,5 +29,6 @@ const pathWithoutRedis = (dir: string): string => {
   }
   return dir;
 };
+
 /** A PATH with those programs, but no Redis server; `dir` takes what that needs. */
 export const cleanPath = (dir: string): string => (hasServer ? pathWithoutRedis(dir) : systemPath);

@@ -18,8 +18,8 @@ export interface CommandPlace {
   options: CommonOptions;
 }
 
-/** Makes a place; `config` is merged over the settings. */
-export const commandPlace = (config: Record<string, unknown> = {}): CommandPlace => {
+/** Makes a place; `config` is merged over the settings. Its Redis outlives the commands unless `keepsRedis` is false. */
+export const commandPlace = (config: Record<string, unknown> = {}, { keepsRedis = true } = {}): CommandPlace => {
   const dir = tempDir();
   const write = (name: string, text: string): string => writeText(dir, name, text);
   const settings = {
@@ -31,7 +31,7 @@ export const commandPlace = (config: Record<string, unknown> = {}): CommandPlace
   };
   write('sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } }, ...settings, ...config }));
   killServersAfterwards(join(dir, 'state'));
-  keepServer(join(dir, 'state'));
+  if (keepsRedis) keepServer(join(dir, 'state'));
   return {
     dir,
     write,

@@ -23,17 +23,17 @@ export const makeRedisPlace = async (url: string, config: Record<string, unknown
     await server.close();
   });
   const env = { REDIS_URL: `unix://${'path' in server.options ? server.options.path : ''}` };
-  const withRedis = (start: Start = {}): Start => ({ ...start, env: { ...env, ...start.env } });
+  const withRedis = ({ env: more }: Pick<Start, 'env'> = {}) => ({ env: { ...env, ...more } });
   const place = makeRemotePlace(url, config, { keepsRedis: false });
-  const run: Place['run'] = (args, start) => place.run(args, withRedis(start));
+  const run: Place['run'] = (args, start) => place.run(args, { ...start, ...withRedis(start) });
   return {
     ...place,
     run,
-    start: (args, start) => place.start(args, { env: { ...env, ...start?.env } }),
-    spawn: (args, start) => place.spawn(args, withRedis(start)),
+    start: (args, start) => place.start(args, withRedis(start)),
+    spawn: (args, start) => place.spawn(args, { ...start, ...withRedis(start) }),
     publish: async (manifest, start) => withReport(await run(['publish', manifest, '--json'], start)),
-    serve: (args, start) => place.serve(args, { env: { ...env, ...start?.env } }),
-    spawnService: (args, start) => place.spawnService(args, withRedis(start)),
+    serve: (args, start) => place.serve(args, withRedis(start)),
+    spawnService: (args, start) => place.spawnService(args, { ...start, ...withRedis(start) }),
     redis: () => store.duplicate(),
     store,
     redisUrl: env.REDIS_URL,
