@@ -1,15 +1,17 @@
 // Concurrency: waiting until a signal aborts, work on many items several at once, and a semaphore.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Waits for a shared promise without owning it: rejects with the signal's reason when that comes first. */
-export const abortable = <T>(shared: Promise<T>, signal: AbortSignal): Promise<T> => {
-  if (signal.aborted) return Promise.reject(signal.reason);
-  return new Promise<T>((resolve, reject) => {
+/**
+ * Waits for a shared promise without owning it: rejects with the signal's reason when that comes first. A rejection that
+ * comes later is not reported as unhandled.
+ */
+export const abortable = <T>(shared: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise<T>((resolve, reject) => {
     const onAbort = () => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
     shared.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
-};
 
 /** Sleeps `ms` milliseconds; rejects with the signal's reason when it is aborted meanwhile. */
 export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {

@@ -1,4 +1,5 @@
 // Somebody cancels runs and pauses portals: what is in progress ends after its step, nothing is lost, and the next run continues.
+import type { Redis } from 'ioredis';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reportSchema } from '../../src/model/report.ts';
 import { Ledger } from '../../src/state/ledger.ts';
@@ -50,6 +51,10 @@ const currentRun = async (place: Place, manifest: string): Promise<string> => {
   return runId;
 };
 
+/** How often a process has read the marks of cancelled runs; the watch of the run does it, too, but rarely. */
+const marksRead = async (redis: Redis): Promise<number> =>
+  Number(/cmdstat_hkeys:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+
 const cancelled = async (place: Place, runId: string) => {
   const { code, out, err } = await place.run(['cancel', runId, '--json']);
   expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -83,6 +88,8 @@ describe('sluice cancel', () => {
     const cancelling = cancelled(place, runId);
     const redis = place.redis();
     await waitUntil('the mark', () => redis.hexists(place.keys.cancelled, runId));
+    const checks = await marksRead(redis);
+    await waitUntil('the service to see it', async () => (await marksRead(redis)) >= checks + 3);
     redis.disconnect();
     const begun = gateway.requests.filter(isWrite).length;
     release();
