@@ -6,7 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const long = 'test/**/*.long.test.ts';
 /** Files that the long suite runs again, with everything. */
 const partial = globSync('test/**/*.test.ts').filter((path) =>
-  /\b(?:draws|cases)\b.*support\/extent/.test(readFileSync(path, 'utf8')),
+  /\b(?:draws|cases|isWhole)\b.*support\/extent/.test(readFileSync(path, 'utf8')),
 );
 const quickPasswords = fileURLToPath(new URL('test/support/quick-passwords.ts', import.meta.url));
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ProfileName } from '../../src/embedded-portal/profiles/profile.ts';
 import type { Report } from '../../src/model/report.ts';
+import { cases, isWhole } from '../support/extent.ts';
 import { startTestPortal, type TestPortal } from '../support/portal.ts';
 import { generatePortal } from './support/generated-portal.ts';
 import { makePlace, type Place, withReport } from './support/place.ts';
@@ -54,17 +55,18 @@ const expectWhole = async (place: Place, manifest: string, portal: string, items
 
 describe('a portal that was exported', () => {
   it('is the same after publishing on another one', async () => {
-    const source = await (await generatePortal({ datasets: 18, resources: 40 })).serve('dkan-7.18');
+    const size = cases({ datasets: 18, resources: 40 }, { datasets: 9, resources: 20 });
+    const source = await (await generatePortal(size)).serve('dkan-7.18');
     const target = await emptyTarget('dkan-7.18');
     const place = placeWith({ source, target });
     const manifest = await move(place, 'source', 'target');
     const before = await contentsOf(source);
-    expect(before).toHaveLength(18);
+    expect(before).toHaveLength(size.datasets);
     expect(await contentsOf(target)).toEqual(before);
-    await expectWhole(place, manifest, 'target', 58);
+    await expectWhole(place, manifest, 'target', size.datasets + size.resources);
   });
 
-  it('is the same on portals with editing forms, but for what the plan says beforehand', async () => {
+  it.runIf(isWhole)('is the same on portals with editing forms, but for what the plan says beforehand', async () => {
     const source = await (await generatePortal({ datasets: 18, resources: 40 })).serve('dkan-7.18');
     const [old, older] = [await emptyTarget('dkan-7.14'), await emptyTarget('dkan-7.14')];
     const place = placeWith({ source, old, older });

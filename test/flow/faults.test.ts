@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { isWhole } from '../support/extent.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { isIdle, type Place, reportsOf } from './support/place.ts';
@@ -121,7 +122,7 @@ describe('in mid-run', () => {
     expect(await next.end('SIGINT')).toBe(0);
   });
 
-  it('a second signal ends the service at once, and the next one finishes the run', async () => {
+  it.runIf(isWhole)('a second signal ends the service at once, and the next one finishes the run', async () => {
     const place = makeRemotePlace(gateway.url);
     const manifest = manifestOf(place, 'forced');
     const service = await place.spawnService();

@@ -15,7 +15,7 @@ beforeAll(async () => {
   reader = await portal.reader();
 });
 
-const count = 20;
+const count = 12;
 const manifestOf = (place: Place, name: string, to = 'local'): string =>
   place.manifest({
     name,

@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { cases } from '../support/extent.ts';
 import type { Gateway } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
 import { openPortalPlace } from './support/portal-place.ts';
@@ -131,8 +132,9 @@ describe('rebuild', () => {
     expect(gateway.takeWrites()).toEqual([]);
   });
 
-  it('restores 60 datasets after Redis was lost: the next publish writes nothing and doubles nothing', async () => {
-    const datasets = Array.from({ length: 60 }, (_, index) => {
+  it('restores many datasets after Redis was lost: the next publish writes nothing and doubles nothing', async () => {
+    const count = cases(60, 12);
+    const datasets = Array.from({ length: count }, (_, index) => {
       const id = `d${index}`;
       const file = place.write(`data/many/${id}.csv`, `id,value\n${index},${id}\n`);
       return { id, title: `Many ${id}`, tags: ['many', id], resources: [{ id: 't', title: `Table ${id}`, file }] };
@@ -146,11 +148,15 @@ describe('rebuild', () => {
     const rebuilt = await place.run(['rebuild', manifest]);
     expect(rebuilt).toMatchObject({
       code: 0,
-      out: expect.stringContaining('120 items: 120 restored and verified, 0 to be'),
+      out: expect.stringContaining(`${2 * count} items: ${2 * count} restored and verified, 0 to be`),
     });
     const second = await place.publish(manifest);
     expect(second.code).toBe(0);
-    expect(second.report.counts).toEqual({ dataset: { unchanged: 60 }, resource: { unchanged: 60 }, actions: {} });
+    expect(second.report.counts).toEqual({
+      dataset: { unchanged: count },
+      resource: { unchanged: count },
+      actions: {},
+    });
     expect(gateway.takeWrites()).toEqual([]);
     expect(await reader.list()).toEqual(before);
     expect(doubles(before.filter(({ title }) => /^(Many|Table) d/.test(title)))).toEqual([]);

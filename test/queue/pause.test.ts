@@ -1,4 +1,4 @@
-// The circuit breaker, with real worker processes and a portal over HTTP that goes down and comes back.
+// The circuit breaker, with real workers and a portal over HTTP that goes down and comes back.
 import { describe, expect, it } from 'vitest';
 import { itemId } from '../../src/model/job.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -10,7 +10,7 @@ describe('a portal that asks for a long pause by Retry-After', () => {
   it('is paused at once with that reason, and asked again long before the pause would be over', async () => {
     portal.down.add('p');
     portal.retryAfter = 86_400;
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r1', keys(1));
     const { reason } = await paused();
     expect(reason.message).toBe('portal p requested a pause of 86400 s: portal p: 503');
@@ -24,7 +24,7 @@ describe('a portal that asks for a long pause by Retry-After', () => {
 describe('a portal that fails several times in a row', () => {
   it('is paused with the reason, and its jobs go on by themselves once it answers', async () => {
     portal.down.add('p');
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r1', keys(20));
     const { reason, since } = await paused();
     expect(reason.code).toBe('portal-unreachable');
@@ -46,7 +46,7 @@ describe('a portal that fails several times in a row', () => {
 
   it('costs its jobs no more attempts than it took to find out', async () => {
     portal.down.add('p');
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r1', keys(6));
     await paused();
     await failedProbes(3);
@@ -59,7 +59,7 @@ describe('a portal that fails several times in a row', () => {
 
   it('does not hold up another portal, nor the runs', async () => {
     portal.down.add('p');
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r1', keys(8));
     await paused();
     await toy.addRun('r2', keys(8), 'q');
@@ -71,7 +71,7 @@ describe('a portal that fails several times in a row', () => {
 
   it('has its runs wait as well when they need it themselves, without spending their attempts', async () => {
     portal.down.add('p');
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r1', keys(8));
     await paused();
     await toy.addRun('r2', ['plan']);
@@ -85,7 +85,7 @@ describe('a portal that fails several times in a row', () => {
 
   it('is not paused again while it answers reads and fails all work: attempts end that', async () => {
     portal.down.add('p');
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r1', keys(10));
     await paused();
     portal.broken.add('p');
@@ -99,7 +99,7 @@ describe('a portal that fails several times in a row', () => {
 describe('a refused login', () => {
   it('is never probed, and takes the place of an outage as the reason', async () => {
     portal.down.add('p').add('q');
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r1', keys(8));
     await paused();
     expect(await pauses.pause('p', { code: 'portal-login', message: 'wrong password', hint: null })).toBe(true);
@@ -117,7 +117,7 @@ describe('a refused login', () => {
 
 describe('a queue and its record', () => {
   it('come into step again after a kill between the two', async () => {
-    await toy.start();
+    await toy.serve();
     const queue = toy.queues.portal('p');
     await queue.pause();
     await waitUntil('the queue without a record to go on', async () => !(await queue.isPaused()));

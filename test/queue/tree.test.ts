@@ -16,7 +16,7 @@ const ended = async (runId: string) => (await toy.outcomes(runId)) !== null;
 
 describe('a parent job', () => {
   it('gets the values of its children and the reasons of those that failed', async () => {
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r1', ['ok', 'fail']);
     const outcomes = await waitUntil('the run', () => toy.outcomes('r1'));
     expect(outcomes['m/ok']).toEqual({ state: 'completed' });
@@ -53,7 +53,7 @@ describe('a parent job', () => {
   });
 
   it('removes its children when they have ended; their logs outlive them', async () => {
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r4', ['kill-0']);
     await waitUntil('the run', () => ended('r4'));
     const id = itemId('r4', 'm/kill-0');
@@ -80,7 +80,7 @@ describe('a job whose worker is killed', () => {
 
 describe('a job whose lock a live worker lost', () => {
   it('is resumed up to fifty times in the same step, which counts as no kill', async () => {
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r6-lost', ['lose-12', 'lose-99']);
     const outcomes = await waitUntil('the run', () => toy.outcomes('r6-lost'));
     expect(outcomes['m/lose-12']).toMatchObject({ state: 'completed' });
@@ -93,7 +93,7 @@ describe('a job whose lock a live worker lost', () => {
 
 describe('a failed attempt', () => {
   it('is repeated when its error is transient', async () => {
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r7', ['transient']);
     const outcomes = await waitUntil('the run', () => toy.outcomes('r7'));
     expect(outcomes['m/transient']).toEqual({ state: 'completed' });
@@ -101,7 +101,7 @@ describe('a failed attempt', () => {
   });
 
   it('is not repeated when its error is a bug, and says so', async () => {
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r8', ['bug']);
     const outcomes = await waitUntil('the run', () => toy.outcomes('r8'));
     expect(outcomes['m/bug']).toMatchObject({ state: 'failed', reason: { code: 'bug', message: 'oops' } });
@@ -110,7 +110,7 @@ describe('a failed attempt', () => {
   });
 
   it('pauses the portal when its login was refused, and the job waits unharmed', async () => {
-    await toy.start();
+    await toy.serve();
     await toy.addRun('r9', ['login']);
     const queue = toy.queues.portal('p');
     await waitUntil('the pause', () => queue.isPaused());
@@ -125,7 +125,7 @@ describe('a stop', () => {
     ['in a wait between two steps', 'slow-between'],
     ['in a look at the portal between two steps', 'slow-between-look'],
   ])('gives back a job that has not begun a write, %s, without spending an attempt', async (_, name) => {
-    const worker = await toy.start();
+    const workers = await toy.serve();
     await toy.addRun('r10', [name]);
     const id = itemId('r10', `m/${name}`);
     const queue = toy.queues.portal('p');
@@ -133,18 +133,16 @@ describe('a stop', () => {
       'the read',
       async () => (await queue.getJobState(id)) === 'active' && (await toy.redis.get(`toy.starts:${name}`)),
     );
-    worker.kill('SIGTERM');
-    await waitUntil('the worker to end', () => worker.exitCode === 0);
+    await workers.stop();
     expect(await queue.getJobState(id)).toBe('waiting');
     expect((await queue.getJob(id))?.attemptsMade).toBe(0);
   });
 
   it('lets a write finish', async () => {
-    const worker = await toy.start();
+    const workers = await toy.serve();
     await toy.addRun('r11', ['slow-write']);
     await waitUntil('the write', () => toy.redis.get('toy.writing'));
-    worker.kill('SIGTERM');
-    await waitUntil('the worker to end', () => worker.exitCode === 0);
+    await workers.stop();
     expect(await toy.redis.get('toy.written')).toBe('1');
     expect(await toy.queues.portal('p').getJobState(itemId('r11', 'm/slow-write'))).toBe('completed');
   });

@@ -1,7 +1,8 @@
 // How much of a test file runs. The main suite tries each rule; the long suite runs these files again, with everything.
 import fc from 'fast-check';
 
-const isWhole = process.env.EXTENT === 'whole';
+/** True in the long suite. */
+export const isWhole = process.env.EXTENT === 'whole';
 
 /** With a fixed seed, so that a run of the tests can be repeated; FC_SEED draws other values. */
 fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 1) });
@@ -9,7 +10,7 @@ fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 1) });
 /** How often a property is tried. */
 export const draws = (all: number): number => (isWhole ? all : Math.ceil(all / 4));
 
-/** All cases, or those of the main suite. */
-export const cases = <T>(all: T[], main: T[]): T[] => (isWhole ? all : main);
+/** All cases or the full size, or those of the main suite. */
+export const cases = <T>(all: T, main: T): T => (isWhole ? all : main);
 
 export { fc };

@@ -8,6 +8,7 @@ import { bundled } from '../../support/bundled.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { startNode } from '../../support/run-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { startToyWorkers, type ToyWorkers } from './toy-workers.ts';
 
 const script = bundled(new URL('./toy-worker.ts', import.meta.url));
 
@@ -17,9 +18,11 @@ export const openToy = async () => {
   const redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
   const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
   const children: ChildProcess[] = [];
+  const path = server.options.path ?? '';
+  const serving: ToyWorkers[] = [];
   const start = async (...tricks: string[]): Promise<ChildProcess> => {
     await redis.del('toy.ready');
-    const child = startNode(script, { args: [server.options.path ?? '', ...tricks] });
+    const child = startNode(script, { args: [path, ...tricks] });
     children.push(child);
     await waitUntil('the toy worker', async () => (await redis.get('toy.ready')) ?? child.signalCode);
     return child;
@@ -27,7 +30,13 @@ export const openToy = async () => {
   return {
     redis,
     queues,
-    /** Starts a worker process. */
+    /** Starts workers in this process. */
+    async serve(): Promise<ToyWorkers> {
+      const workers = await startToyWorkers(path);
+      serving.push(workers);
+      return workers;
+    },
+    /** Starts a worker process, which can be killed. */
     start,
     /** Keeps a worker process alive, starting it again whenever it was killed, until `until` says so. */
     async startUntil(until: () => Promise<boolean>, ...tricks: string[]): Promise<number> {
@@ -65,6 +74,7 @@ export const openToy = async () => {
         child.kill('SIGKILL');
         await once(child, 'exit');
       }
+      await Promise.all(serving.map(({ stop }) => stop()));
       await queues.close();
       redis.disconnect();
       await server.close();
