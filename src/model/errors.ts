@@ -236,6 +236,11 @@ export class NodeUnclearError extends errorOf('node-unclear') {}
 export class PortalNotApiError extends portalErrorOf('portal-not-api') {}
 /** The reply does not have the shape of this API. After a write the effect is unknown, so the job looks before it repeats. */
 export class PortalReplyError extends portalErrorOf('portal-reply', true) {}
+
+/** True for the faults of a portal that is down, overloaded, or hidden behind a maintenance page. */
+export const isOutage = (error: unknown): error is PortalUnreachableError | PortalReplyError =>
+  error instanceof PortalUnreachableError || error instanceof PortalReplyError;
+
 /** The file of a resource cannot be read. */
 export class SourceMissingError extends errorOf('source-missing') {}
 /** The file changed while it was being read; the next attempt reads it again. */

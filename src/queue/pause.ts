@@ -8,7 +8,7 @@
 import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { PortalReplyError, PortalUnreachableError, type SluiceError } from '../model/errors.ts';
+import { isOutage, type SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import { type Reason, reasonSchema } from '../model/report.ts';
@@ -284,10 +284,6 @@ export class CircuitBreaker {
     };
   }
 }
-
-/** True for the faults of a portal that is down, overloaded, or hidden behind a maintenance page. */
-export const isOutage = (error: unknown): error is PortalUnreachableError | PortalReplyError =>
-  error instanceof PortalUnreachableError || error instanceof PortalReplyError;
 
 const requestedPause = (portal: string, error: SluiceError, ms: number): Reason => ({
   code: 'portal-unreachable',

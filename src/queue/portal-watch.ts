@@ -1,12 +1,12 @@
 // Watches paused portals: one of all workers probes a portal that is down, and resumes it once it answers.
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { PortalLoginError, PortalNotApiError, reasonOf } from '../model/errors.ts';
+import { isOutage, PortalLoginError, PortalNotApiError, reasonOf } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
 import { RedisScript } from '../state/redis/script.ts';
-import { type CircuitBreaker, type EndedPause, isOutage, type Pause, type PortalPauses } from './pause.ts';
+import type { CircuitBreaker, EndedPause, Pause, PortalPauses } from './pause.ts';
 
 /** A page of something in front of the portal is no answer of the portal; any refusal of its own is one. */
 const isDown = (error: unknown): boolean => isOutage(error) || error instanceof PortalNotApiError;

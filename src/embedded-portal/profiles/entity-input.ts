@@ -1,7 +1,7 @@
 // Reads the body of a node as release B does: no form, bare structures, little checked (recorded behaviour 8).
 
 import { escapeHtml } from '../../util/html.ts';
-import { isObject } from '../../util/json.ts';
+import { defined, isObject } from '../../util/json.ts';
 import type { Field } from '../content/fields.ts';
 import {
   catchFault,
@@ -18,7 +18,6 @@ import {
 } from '../content/items.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
 import { codelessFault, exceptionFault, fatalFault, titleFault, unknownNode } from './recorded-faults.ts';
-import { withoutUndefined } from './spec-input.ts';
 
 const integer = (value: unknown): number => Number(/^\s*-?\d{1,10}/.exec(textOf(value) ?? '')?.[0] ?? 0);
 
@@ -33,7 +32,7 @@ export const readEntityCore = (body: Record<string, unknown>, { node }: ReadCont
   const fault = titleFault(title ?? '');
   if (fault !== null) throw fault;
   const number = (name: string): number | undefined => (name in body ? integer(body[name]) : undefined);
-  return withoutUndefined({
+  return defined({
     title: title ?? (isNew ? '' : undefined),
     uid: number('uid'),
     status: number('status'),
@@ -43,7 +42,7 @@ export const readEntityCore = (body: Record<string, unknown>, { node }: ReadCont
     promote: number('promote'),
     sticky: number('sticky'),
     comment: number('comment'),
-    uuid: (textOf(body.uuid) ?? '') === '' ? undefined : textOf(body.uuid),
+    uuid: textOf(body.uuid) || undefined,
     newRevision: 'revision' in body && !isNew ? integer(body.revision) !== 0 : undefined,
   });
 };

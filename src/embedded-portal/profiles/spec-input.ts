@@ -1,6 +1,7 @@
 // Reads the body of a node under the `spec` profile: both styles of spec 4.5 and 4.6, everything checked.
 import { frequencies } from '../../dataset-api/values.ts';
 import { escapeHtml } from '../../util/html.ts';
+import { defined } from '../../util/json.ts';
 import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';
 import type { Field } from '../content/fields.ts';
 import {
@@ -32,10 +33,6 @@ const readTitle = (body: Record<string, unknown>, errors: Record<string, string>
   if (fault !== null) errors.title = fault;
   return title;
 };
-
-/** The same without the keys that hold nothing, so that spreading it overwrites nothing. */
-export const withoutUndefined = (core: Record<string, unknown>): CoreChanges =>
-  Object.fromEntries(Object.entries(core).filter(([, value]) => value !== undefined));
 
 const flags = ['promote', 'sticky', 'comment'] as const;
 
@@ -168,7 +165,7 @@ export const readSpecCore = (body: Record<string, unknown>, context: ReadContext
     errors[name] = `Only users who administer nodes may change ${name}.`;
   }
   if (Object.keys(errors).length > 0) throw formRefusal(errors);
-  return withoutUndefined(core);
+  return defined(core);
 };
 
 /** The body text of this profile always has a safe text (spec 2.1): an unknown format counts as plain text, none as `html`. */

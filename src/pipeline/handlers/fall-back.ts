@@ -5,9 +5,8 @@ import {
   errorMessage,
   ImportFailedError,
   ImportTimeoutError,
+  isOutage,
   PortalRefusedError,
-  PortalReplyError,
-  PortalUnreachableError,
   reasonOf,
   VerifyFailedError,
 } from '../../model/errors.ts';
@@ -126,7 +125,7 @@ const isFileAtFault = async (state: ResourceState, error: unknown): Promise<bool
   if (!(error instanceof PortalRefusedError)) {
     if (!item.isLast) return false;
     if (error instanceof ImportTimeoutError) return true;
-    if (!(error instanceof PortalUnreachableError || error instanceof PortalReplyError)) return false;
+    if (!isOutage(error)) return false;
   }
   // Some portals answer 500 to what they cannot import. One that is down or has no importer cannot be blamed on the file.
   const answers = portal.datastore.status(state.entry.nid ?? '', item.signal);

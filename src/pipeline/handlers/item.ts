@@ -1,15 +1,7 @@
 // The items of a job, each a dataset or a resource with its log, its actions and its end; and what a failure of one means for
 // the job.
 import { performance } from 'node:perf_hooks';
-import {
-  JobLostError,
-  machineFault,
-  PortalLoginError,
-  PortalReplyError,
-  PortalUnreachableError,
-  reasonOf,
-  SluiceError,
-} from '../../model/errors.ts';
+import { isOutage, JobLostError, machineFault, PortalLoginError, reasonOf, SluiceError } from '../../model/errors.ts';
 import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey } from '../../model/key.ts';
 import { type Intent, type LedgerEntry, newEntry, warningsOf } from '../../model/ledger-entry.ts';
@@ -262,10 +254,7 @@ export class ItemRunner {
   }
 }
 
-/** Faults of a portal that is down: the job deals with them, also in its last attempt, because the portal may be paused. */
-const isOutage = (error: unknown): boolean =>
-  error instanceof PortalUnreachableError || error instanceof PortalReplyError;
-
+/** Also true for an outage in the last attempt: the portal may be paused. */
 const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
   const error = machineFault(thrown);
   return error instanceof SluiceError && error.retryable && (!isLast || isOutage(error));
