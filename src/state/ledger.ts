@@ -212,12 +212,12 @@ export class Ledger {
 
   /** Notes the address of the portal that the ledger of a target describes. */
   async setAddress(target: Target, url: string): Promise<void> {
-    await this.#redis.hset(this.#keys.addresses, targetName(target), url);
+    await this.#note(this.#keys.addresses, target, url);
   }
 
   /** Remembers when a target was compared with the portal's own listing, Unix milliseconds. */
   async refreshed(target: Target, at: number): Promise<void> {
-    await this.#redis.hset(this.#keys.refreshed, targetName(target), at);
+    await this.#note(this.#keys.refreshed, target, String(at));
   }
 
   /** When a target was last compared with the portal, or first published; null where nothing is published. */
@@ -232,7 +232,11 @@ export class Ledger {
 
   /** Remembers where the manifest of a target is. */
   async remember(target: Target, manifestPath: string): Promise<void> {
-    await this.#redis.hset(this.#keys.targets, targetName(target), manifestPath);
+    await this.#note(this.#keys.targets, target, manifestPath);
+  }
+
+  #note(hash: string, target: Target, value: string): Promise<void> {
+    return writeFields(this.#redis, this.#writer, [{ hash, field: targetName(target), value }]);
   }
 
   /** Every target that was ever run, with the path of its manifest. */

@@ -255,15 +255,14 @@ export class PlanWriter {
       plan: this.#id,
       priority,
     };
-    const hash = this.#keys.run(this.#runId);
-    await writeFields(
-      this.#redis,
-      this.#writer,
-      Object.entries(run).map(([field, value]) => ({ hash, field, value })),
-    );
+    await writeFields(this.#redis, this.#writer, fieldsOfHash(this.#keys.run(this.#runId), run));
     return this.#counts;
   }
 }
+
+/** One write for each field of a hash. */
+const fieldsOfHash = (hash: string, fields: Record<string, FieldWrite['value']>): FieldWrite[] =>
+  Object.entries(fields).map(([field, value]) => ({ hash, field, value }));
 
 /** Reads and writes run records. */
 export class Runs {
@@ -419,7 +418,7 @@ export class Runs {
     const lists = Array.from({ length: Math.ceil(keys.length / size) }, (_, index) =>
       keys.slice(index * size, (index + 1) * size),
     );
-    await this.#redis.hset(key, 'proofs', JSON.stringify(lists));
+    await this.#write(fieldsOfHash(key, { proofs: JSON.stringify(lists) }));
     return lists;
   }
 
@@ -470,12 +469,13 @@ export class Runs {
     const packed = await packReport(report);
     const reason = report.reason === null ? {} : { reason: JSON.stringify(report.reason) };
     const causes = causesOf(report.items).slice(0, mostCauses);
-    await this.#redis.hset(this.#keys.run(report.runId), {
-      report: packed,
+    const fields = {
+      report: () => packed,
       ...reason,
       summary: JSON.stringify(summaryOf(report)),
       causes: JSON.stringify(causes),
-    });
+    };
+    await this.#write(fieldsOfHash(this.#keys.run(report.runId), fields));
     await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
   }
 

@@ -79,6 +79,10 @@ describe('the ledger', () => {
     await expect(lost.begin('p', entry.key, intent)).rejects.toThrow('gone');
     await expect(lost.putAll('p', [{ ...entry, missingSince: 1 }])).rejects.toThrow('gone');
     await expect(lost.rename('p', entry, 'city/one/g')).rejects.toThrow('gone');
+    const target = { manifest: 'lost', portal: 'p' };
+    await expect(lost.setAddress(target, 'http://other')).rejects.toThrow('gone');
+    await expect(lost.refreshed(target, 1)).rejects.toThrow('gone');
+    expect(await ledger().addressOf(target)).toBeNull();
     expect(await ledger().known('p', entry.key)).toEqual({ entry, intent: null });
     expect(await ledger().entry('p', 'city/one/g')).toBeNull();
   });

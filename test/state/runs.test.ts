@@ -104,6 +104,9 @@ describe('a run', () => {
       'gone',
     );
     await expect(lost.end([])).rejects.toThrow('gone');
+    await expect(runs().inNameOf(writer).proofs('r1', 10)).rejects.toThrow('gone');
+    await expect(runs().inNameOf(writer).close(report('r1'))).rejects.toThrow('gone');
+    expect((await runs().progress('r1')).state).toBe('running');
     const abandoned = runs().newPlan('r1');
     await abandoned.add({ ...work, datasets: [dataset('city/other')] });
     expect(await runs().planned('r1')).toBeNull();
