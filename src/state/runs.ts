@@ -255,13 +255,13 @@ export class PlanWriter {
       plan: this.#id,
       priority,
     };
-    await writeFields(this.#redis, this.#writer, fieldsOfHash(this.#keys.run(this.#runId), run));
+    await writeFields(this.#redis, this.#writer, writesOf(this.#keys.run(this.#runId), run));
     return this.#counts;
   }
 }
 
 /** One write for each field of a hash. */
-const fieldsOfHash = (hash: string, fields: Record<string, FieldWrite['value']>): FieldWrite[] =>
+const writesOf = (hash: string, fields: Record<string, FieldWrite['value']>): FieldWrite[] =>
   Object.entries(fields).map(([field, value]) => ({ hash, field, value }));
 
 /** Reads and writes run records. */
@@ -418,7 +418,7 @@ export class Runs {
     const lists = Array.from({ length: Math.ceil(keys.length / size) }, (_, index) =>
       keys.slice(index * size, (index + 1) * size),
     );
-    await this.#write(fieldsOfHash(key, { proofs: JSON.stringify(lists) }));
+    await this.#write([{ hash: key, field: 'proofs', value: JSON.stringify(lists) }]);
     return lists;
   }
 
@@ -475,7 +475,7 @@ export class Runs {
       summary: JSON.stringify(summaryOf(report)),
       causes: JSON.stringify(causes),
     };
-    await this.#write(fieldsOfHash(this.#keys.run(report.runId), fields));
+    await this.#write(writesOf(this.#keys.run(report.runId), fields));
     await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
   }
 

@@ -1,6 +1,7 @@
 // A portal goes down in mid-run and comes back: the run ends right, everything else continues, and everybody can see it.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openHook } from '../notify/support/hook.ts';
+import { cases } from '../support/extent.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { makePlace, type Place, reportOf } from './support/place.ts';
@@ -15,7 +16,7 @@ beforeAll(async () => {
   reader = await portal.reader();
 });
 
-const count = 12;
+const count = cases(20, 12);
 const manifestOf = (place: Place, name: string, to = 'local'): string =>
   place.manifest({
     name,
