@@ -2,7 +2,7 @@
 
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
-import type { Reason, ReportItem, StoredReport } from '../model/report.ts';
+import { isSuccess, type Reason, type ReportItem, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { countText, plural } from '../util/plural.ts';
 
@@ -123,11 +123,9 @@ const addressOf = (runtime: Runtime, portal: string): string | null => {
   return config.kind === 'remote' ? config.url : (runtime.portals.supervisor(portal)?.url ?? null);
 };
 
-const nextOf = (runtime: Runtime, { items, portal, reason }: StoredReport): string => {
-  const isHeld = reason?.code === 'held' || items.some(({ outcome }) => outcome === 'held');
-  if (reason !== null || isHeld || items.some((item) => item.reason !== null))
-    return 'sluice status   # what is not live, why, and what to do';
-  const isOwn = runtime.portals.supervisor(portal)?.server != null;
+const nextOf = (runtime: Runtime, report: StoredReport): string => {
+  if (!isSuccess(report)) return 'sluice status   # what is not live, why, and what to do';
+  const isOwn = runtime.portals.supervisor(report.portal)?.server != null;
   return isOwn ? 'sluice start    # keeps this portal, watched folders and schedules running' : 'sluice status';
 };
 

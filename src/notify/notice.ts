@@ -125,10 +125,6 @@ interface Judgement {
   news: EventReasons[];
 }
 
-/** True when a report has faults. */
-export const hasFaults = (report: StoredReport): boolean =>
-  report.reason !== null || report.items.some((item) => item.reason !== null);
-
 /**
  * Compares a report with the open incident. What was reported is not reported again unless it recovered in between; a
  * faulty file is reported again when its fault differs. `isWhole`: the report covers the whole target, so what it does not

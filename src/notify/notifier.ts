@@ -5,12 +5,11 @@ import type { NotifyConfig } from '../config/config.ts';
 import { NoticeFailedError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { type RedisKeys, targetName } from '../model/redis-keys.ts';
-import type { Reason, StoredReport } from '../model/report.ts';
+import { isSuccess, type Reason, type StoredReport } from '../model/report.ts';
 import type { ManifestNotify } from '../sources/manifest/schema.ts';
 import { type Post, sendEmail, sendWebhook } from './channels.ts';
 import {
   type EventReasons,
-  hasFaults,
   type Incident,
   incidentSchema,
   judge,
@@ -69,7 +68,7 @@ export class Notifier {
     const { redis, keys } = this.#parts;
     const field = targetName(report);
     const text = await redis.hget(keys.incidents, field);
-    if (text === null && !hasFaults(report)) return;
+    if (text === null && isSuccess(report)) return;
     const { notify, isWhole } = await manifest();
     if (!this.#hasChannel(notify)) return;
     const before = text === null ? null : incidentSchema.parse(JSON.parse(text));

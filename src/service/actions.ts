@@ -4,6 +4,7 @@ import { plainRequest, type RunRequest } from '../model/job.ts';
 import { isBelow, kindOfKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import type { RemovalMode } from '../model/policy.ts';
+import { isSuccess } from '../model/report.ts';
 import { markCancelled } from '../queue/cancel.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
 import { wakeRun } from '../queue/run-watch.ts';
@@ -50,7 +51,7 @@ export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal
 const exportAgain = async (runtime: Runtime, runId: string, signal: AbortSignal): Promise<RequestedRun[] | null> => {
   const report = runId.includes('/') ? null : await runtime.runs.report(runId);
   if (!report?.export) return null;
-  if (report.reason === null && !report.items.some(({ reason }) => reason !== null)) return [];
+  if (isSuccess(report)) return [];
   const target = { manifestPath: report.export.folder, manifest: report.manifest, portal: report.portal };
   return [await ask(runtime, target, { export: report.export }, signal)];
 };

@@ -10,6 +10,7 @@ import {
   type Cause,
   causesOf,
   causesSchema,
+  isSuccess,
   itemActions,
   type Reason,
   type ReportItem,
@@ -162,17 +163,20 @@ export interface RunProgress {
 /** Causes of failures that are kept beside a report. */
 const mostCauses = 50;
 
-/** What stays of a part of the plan when its work is in the hash of work. */
+/** What stays of a part of the plan when its work is in the hash of work: the first line of its text. */
 const partSchema = z.object({
   datasets: z.array(z.string()),
-  settled: z.array(reportItemSchema),
   claims: z.array(settledClaimSchema),
   dropped: z.record(z.string(), z.string()),
 });
 
-// Each reader checks only what it uses: most of a part is what needed no job.
-const unsettledSchema = partSchema.omit({ settled: true });
-const settledSchema = partSchema.pick({ settled: true });
+/** What needed no job: the second line, which most readers leave unread. Earlier versions wrote both as one line. */
+const settledSchema = z.object({ settled: z.array(reportItemSchema) });
+
+const linesOfPart = (text: string): [part: string, settled: string] => {
+  const end = text.indexOf('\n');
+  return end < 0 ? [text, text] : [text.slice(0, end), text.slice(end + 1)];
+};
 
 /** Bytes of work that one command writes, and parts of a plan that one reads. */
 const bytesAtOnce = 200_000;
@@ -218,9 +222,10 @@ export class PlanWriter {
       if (source.kind === 'file' && source.claim !== undefined) dropped[key] = source.claim;
     }
     await this.#write([...datasets, ...resources]);
-    const part = { datasets: datasets.map(({ wish }) => wish.key), settled, claims, dropped };
+    const part = { datasets: datasets.map(({ wish }) => wish.key), claims, dropped };
+    const text = `${JSON.stringify(part)}\n${JSON.stringify({ settled })}`;
     const list = this.#keys.runPlan(this.#runId, this.#id);
-    await addPart.run(this.#redis, [list], [this.#parts, JSON.stringify(part), this.#keepMs]);
+    await addPart.run(this.#redis, [list], [this.#parts, text, this.#keepMs]);
     this.#parts += 1;
     this.#counts.datasets += datasets.length;
     this.#counts.resources += resources.length;
@@ -311,7 +316,8 @@ export class Runs {
       dropped: {},
       remarks: z.array(z.string()).parse(JSON.parse(remarks)),
     };
-    for await (const { datasets, claims, dropped } of this.#parts(runId, plan, unsettledSchema)) {
+    for await (const [part] of this.#parts(runId, plan)) {
+      const { datasets, claims, dropped } = partSchema.parse(JSON.parse(part));
       for (const key of datasets) planned.datasets.push(key);
       for (const claim of claims) planned.claims.push(claim);
       Object.assign(planned.dropped, dropped);
@@ -323,7 +329,7 @@ export class Runs {
   async plannedPage(runId: string, page: number): Promise<string[] | null> {
     const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
     const text = await this.#redis.lindex(this.#keys.runPlan(runId, plan ?? ''), page);
-    return text === null ? null : partSchema.shape.datasets.parse(JSON.parse(text).datasets);
+    return text === null ? null : partSchema.parse(JSON.parse(linesOfPart(text)[0])).datasets;
   }
 
   /** What is published differently from the source. */
@@ -362,10 +368,10 @@ export class Runs {
     return (await this.#redis.hexists(this.#keys.run(runId), 'plan')) === 1;
   }
 
-  async *#parts<T>(runId: string, plan: string, schema: z.ZodType<T>): AsyncGenerator<T> {
+  async *#parts(runId: string, plan: string): AsyncGenerator<[part: string, settled: string]> {
     for (let at = 0; ; at += partsAtOnce) {
       const texts = await this.#redis.lrange(this.#keys.runPlan(runId, plan), at, at + partsAtOnce - 1);
-      for (const text of texts) yield schema.parse(JSON.parse(text));
+      for (const text of texts) yield linesOfPart(text);
       if (texts.length < partsAtOnce) return;
     }
   }
@@ -436,8 +442,8 @@ export class Runs {
     const builder = new ReportBuilder();
     const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
     if (plan)
-      for await (const { settled } of this.#parts(runId, plan, settledSchema))
-        for (const item of settled) builder.add(item);
+      for await (const [, settled] of this.#parts(runId, plan))
+        for (const item of settledSchema.parse(JSON.parse(settled)).settled) builder.add(item);
     for await (const [, value] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
       const { ended } = itemRecordSchema.parse(unpack(value));
       if (ended) builder.add(ended);
@@ -468,7 +474,7 @@ export class Runs {
     const why = await this.#redis.hget(this.#keys.run(report.runId), 'why');
     const packed = await packReport(report);
     const reason = report.reason === null ? {} : { reason: JSON.stringify(report.reason) };
-    const causes = causesOf(report.items).slice(0, mostCauses);
+    const causes = isSuccess(report) ? [] : causesOf(report.items).slice(0, mostCauses);
     const fields = {
       report: () => packed,
       ...reason,

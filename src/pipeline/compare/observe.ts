@@ -9,7 +9,7 @@ import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import { acceptFor } from '../../sources/fetch/fetched-files.ts';
 import { shown } from '../../sources/fetch/policy.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import { type AddressLook, type KnownState, type ListedNode, otherAddress, type Remembered } from '../plan/plan.ts';
+import { type AddressLook, type KnownState, type ListedNode, type Observed, otherAddress } from '../plan/plan.ts';
 
 /** Files and list pages that are checked together. */
 const filesAtOnce = 8;
@@ -34,10 +34,10 @@ interface ObserveOptions {
 /** Observes the files, addresses and tables of wishes. */
 export const observe = async (
   wishes: readonly DatasetWish[],
-  { entries, sent }: Remembered,
+  entries: KnownState['entries'],
   options: ObserveOptions,
   signal: AbortSignal,
-): Promise<KnownState> => {
+): Promise<Observed> => {
   const { fetcher, listed = null, counted = null } = options;
   const { isDoubted = false, leavesNew = false, readsStates = false } = options;
   const [sources, addresses, tables] = await Promise.all([
@@ -46,7 +46,7 @@ export const observe = async (
     counted ? observeTables(counted, importedOf(wishes, entries), { readsStates, signal }) : null,
   ]);
   for (const [key, source] of addresses.unchanged) sources.set(key, source);
-  return { entries, sent, sources, listed, addresses: addresses.others, tables: tables ?? new Map() };
+  return { entries, sources, listed, addresses: addresses.others, tables: tables ?? new Map() };
 };
 
 const importedOf = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): LedgerEntry[] =>

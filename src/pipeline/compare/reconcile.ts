@@ -48,7 +48,7 @@ export interface ReconcileOptions {
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]> => {
   const { signal } = options;
   const entries = await options.ledger.entries(options.target);
-  const { sources } = await observe(options.wishes, { entries, sent: new Map() }, options, signal);
+  const { sources } = await observe(options.wishes, entries, options, signal);
   const named = withKnownNames(options.wishes, entries);
   const wishes = options.find ? named : withKnownUuids(named, entries, ownersOf(entries.values()));
   const results: Reconciled[][] = [];

@@ -7,7 +7,7 @@ import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import { unlikeProven } from '../compare/node.ts';
-import type { Remembered } from '../plan/plan.ts';
+import type { KnownState } from '../plan/plan.ts';
 import { type PlannedPage, planFileItems } from '../plan/target-plan.ts';
 import type { HandlerDeps } from './deps.ts';
 import { nidOnPortal } from './node-locate.ts';
@@ -18,7 +18,11 @@ type PlanItem = PlanFile['items'][number];
 export const movedItems = async (
   portal: Portal,
   pins: PlanFile,
-  { datasets, removals, known }: Pick<PlannedPage, 'datasets' | 'removals'> & { known: Remembered },
+  {
+    datasets,
+    removals,
+    known,
+  }: Pick<PlannedPage, 'datasets' | 'removals'> & { known: Pick<KnownState, 'entries' | 'sent'> },
   signal: AbortSignal,
 ): Promise<Map<string, Reason>> => {
   const current = new Map(planFileItems(datasets, removals).map((item) => [item.key, item]));
@@ -66,7 +70,7 @@ interface Pinned {
   pin: PlanItem;
   /** When the plan was made, ISO 8601. */
   madeAt: string;
-  known: Remembered;
+  known: Pick<KnownState, 'entries' | 'sent'>;
 }
 
 /** How a node changed since the plan: another revision, or a new node under our uuid. */

@@ -13,7 +13,7 @@ import type { PlannedCounts, PlanWriter } from '../../state/runs.ts';
 import { isStale } from '../../state/targets.ts';
 import { listNodes, observe } from '../compare/observe.ts';
 import type { Missing, Removal } from '../plan/missing.ts';
-import type { KnownState, PlannedDataset, PlannedItem } from '../plan/plan.ts';
+import type { KnownState, Observed, PlannedDataset, PlannedItem } from '../plan/plan.ts';
 import { TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
 import { lateDrops, withDecision } from './guard-table.ts';
@@ -140,7 +140,7 @@ const observer = async (
   const readsStates = isDoubted || request.why === 'retry';
   const portal = refresh || readsStates ? deps.portal(request.portal) : null;
   const listed = refresh && portal ? await listNodes(portal, signal) : null;
-  return async (wishes, remembered, leavesNew) => {
+  return async (wishes, entries, leavesNew) => {
     const options = {
       fetcher: deps.fetcher,
       listed,
@@ -149,7 +149,7 @@ const observer = async (
       isDoubted,
       leavesNew: leavesNew && !isPinned,
     };
-    const seen = await observe(wishes, remembered, options, signal);
+    const seen = await observe(wishes, entries, options, signal);
     if (isDoubted) await forgetVersions(deps, request, seen);
     return learnOfTables(deps, request, wishes, seen);
   };
@@ -167,7 +167,7 @@ const meet = async (deps: HandlerDeps, name: string, signal: AbortSignal): Promi
 };
 
 /** Makes jobs of a run that doubts "unchanged" replies fetch the files. */
-const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: KnownState): Promise<void> => {
+const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: Observed): Promise<void> => {
   for (const key of seen.addresses?.keys() ?? []) {
     const entry = seen.entries.get(key);
     if (!entry?.fetched) continue;
@@ -180,8 +180,8 @@ const learnOfTables = async (
   deps: HandlerDeps,
   request: RunData,
   wishes: DatasetWish[],
-  known: KnownState,
-): Promise<KnownState> => {
+  known: Observed,
+): Promise<Observed> => {
   const entries = new Map(known.entries);
   for (const wish of wishes.flatMap(({ resources }) => resources)) {
     const entry = entries.get(wish.key);

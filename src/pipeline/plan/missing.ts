@@ -7,7 +7,7 @@ import type { OnMissing, RemovalMode } from '../../model/policy.ts';
 import { type DatasetWish, isOfWeb, type NodeFields, type ResourceWish, sourcePathOf } from '../../model/wish.ts';
 import type { Sparing } from '../../sources/gather/dataset-wish.ts';
 import type { GuardRules } from '../../sources/manifest/schema.ts';
-import type { KnownState } from './plan.ts';
+import type { KnownState, Observed } from './plan.ts';
 
 /** How a missing item is removed. */
 export interface Removal {
@@ -138,16 +138,14 @@ const findRenames = (
 };
 
 /** What is known, as if the renames had been recorded. */
-export const applyRenames = (known: KnownState, renames: readonly Rename[]): KnownState => {
+export const applyRenames = (known: Observed, renames: readonly Rename[]): Observed => {
   if (renames.length === 0) return known;
-  const [entries, sent] = [new Map(known.entries), new Map(known.sent)];
+  const entries = new Map(known.entries);
   for (const { from, to } of renames) {
     entries.delete(from.key);
     entries.set(to, { ...from, key: to, missingSince: null });
-    const before = sent.get(from.key);
-    if (before) sent.set(to, before);
   }
-  return { ...known, entries, sent };
+  return { ...known, entries };
 };
 
 /** What can be the same of a resource before and after its address changed. */

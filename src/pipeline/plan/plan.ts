@@ -53,8 +53,8 @@ export interface KnownState {
   tables?: ReadonlyMap<string, string>;
 }
 
-/** What the ledger knows, before anything is checked. */
-export type Remembered = Pick<KnownState, 'entries' | 'sent'>;
+/** What is known before anything is planned. */
+export type Observed = Omit<KnownState, 'sent'>;
 
 /** Plans one dataset with its resources. */
 export const planDataset = (wish: DatasetWish, known: KnownState): PlannedDataset => {

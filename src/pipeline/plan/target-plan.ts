@@ -12,7 +12,7 @@ import type { WishList } from '../../sources/wish-list.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from './known-wish.ts';
 import { applyRenames, findMissing, guardVerdict, type Missing, type Removal, type Rename } from './missing.ts';
-import { type KnownState, type PlannedDataset, type PlannedItem, planDataset, type Remembered } from './plan.ts';
+import { type KnownState, type Observed, type PlannedDataset, type PlannedItem, planDataset } from './plan.ts';
 
 /** Removals in a page of the plan. */
 const removalsPerPage = 1000;
@@ -36,7 +36,7 @@ export interface TargetPlanOptions {
   /** Unix milliseconds. */
   now: number;
   /** Observes the files of wishes; with `leavesNew` it may leave those of new ones to their jobs. */
-  observe: (wishes: DatasetWish[], known: Remembered, leavesNew: boolean) => Promise<KnownState>;
+  observe: (wishes: DatasetWish[], entries: KnownState['entries'], leavesNew: boolean) => Promise<Observed>;
 }
 
 /** A part of the plan. */
@@ -130,10 +130,11 @@ export class TargetPlan {
   async #page(page: DatasetWish[], removals: Removal[]): Promise<PlannedPage> {
     const { only, observe, isCounted = () => true } = this.#options;
     const wanted = limitTo(page, only);
-    const remembered = await this.#remembered(wanted, removals);
-    const looked = await observe(wanted, remembered, this.missing.renames.length === 0);
-    const known = applyRenames(looked, this.#renamesOf([...remembered.entries.keys(), ...keysOf(wanted)]));
-    const wishes = withKnownUuids(withKnownNames(wanted, looked.entries), known.entries, this.#owners);
+    const entries = await this.#entries(wanted, removals);
+    const looked = await observe(wanted, entries, this.missing.renames.length === 0);
+    const observed = applyRenames(looked, this.#renamesOf([...entries.keys(), ...keysOf(wanted)]));
+    const wishes = withKnownUuids(withKnownNames(wanted, looked.entries), observed.entries, this.#owners);
+    const known = { ...observed, sent: await this.#sent(wishes, observed) };
     const datasets = wishes.map((wish) => planDataset(wish, known));
     this.#updates += flatten(datasets).filter((item) => isUpdate(item) && isCounted(item.key)).length;
     const order = new Map(page.map(({ key, resources }) => [key, resources.map((each) => each.key)]));
@@ -145,19 +146,26 @@ export class TargetPlan {
   }
 
   /** Ledger entries of wishes and removals, and of everything below the same datasets. */
-  async #remembered(wishes: DatasetWish[], removals: Removal[]): Promise<Remembered> {
+  async #entries(wishes: DatasetWish[], removals: Removal[]): Promise<KnownState['entries']> {
     const { ledger, target } = this.#options;
     const own = keysOf(wishes);
     const parents = [...wishes.map(({ key }) => key), ...removals.map(({ key }) => datasetOf(key))];
     const keys = new Set([...own, ...parents, ...parents.flatMap((key) => this.#strays.get(key) ?? [])]);
-    const renamed = this.#renamesOf(own).map(({ from }) => from.key);
-    for (const key of [...renamed, ...removals.map((removal) => removal.key)]) keys.add(key);
-    const sent = [...own.filter((key) => this.index.get(key)?.nid), ...renamed];
+    for (const { from } of this.#renamesOf(own)) keys.add(from.key);
+    for (const { key } of removals) keys.add(key);
     const known = [...keys].filter((key) => this.index.has(key));
-    return {
-      entries: mapOf(known, await ledger.entriesOf(target.portal, known)),
-      sent: mapOf(sent, await ledger.sentOf(target.portal, sent)),
-    };
+    return mapOf(known, await ledger.entriesOf(target.portal, known));
+  }
+
+  /** What was sent last for items with work, which most runs have few of; for all items of a plan that is one page. */
+  async #sent(wishes: DatasetWish[], observed: Observed): Promise<KnownState['sent']> {
+    const { ledger, target, isWhole } = this.#options;
+    const items = flatten(wishes.map((wish) => planDataset(wish, { ...observed, sent: new Map() })));
+    const keys = items
+      .filter(({ nid, actions }) => nid !== null && (isWhole || actions.length > 0))
+      .map(({ key }) => key);
+    const stored = keys.map((key) => this.#renames.get(key)?.from.key ?? key);
+    return mapOf(keys, await ledger.sentOf(target.portal, stored));
   }
 }
 
@@ -234,7 +242,7 @@ const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, 
   const sent = mapOf(goneKeys, around.length === 0 ? [] : await ledger.sentOf(target.portal, goneKeys));
   const isFree = ({ key }: { key: string }): boolean => !index.get(key)?.nid;
   const free = around.map((wish) => ({ ...wish, resources: wish.resources.filter(isFree) }));
-  const { sources } = await options.observe(free, { entries, sent: new Map() }, false);
+  const { sources } = await options.observe(free, entries, false);
   return findMissing(
     withKnownNames(around, entries),
     { entries, sources, sent },

@@ -27,7 +27,7 @@ it('files of what was never published are left to their jobs, where that is requ
   ]);
   const read = async (leavesNew: boolean): Promise<string[]> => {
     const options = { fetcher, leavesNew };
-    const { sources } = await observe(wishes, { entries, sent: new Map() }, options, new AbortController().signal);
+    const { sources } = await observe(wishes, entries, options, new AbortController().signal);
     return [...sources.keys()].sort();
   };
   expect(await read(false)).toEqual(['m/d/new', 'm/d/old']);

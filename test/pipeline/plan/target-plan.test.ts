@@ -99,9 +99,9 @@ it('finds out what was renamed across pages', async () => {
 it('looks at new files at once only where one of them may be what is gone', async () => {
   const known = liveState([datasetWish('m/a', ['kept', 'gone'])]);
   const looked: { keys: string[]; leavesNew: boolean }[] = [];
-  const observe: TargetPlanOptions['observe'] = async (wishes, remembered, leavesNew) => {
+  const observe: TargetPlanOptions['observe'] = async (wishes, entries, leavesNew) => {
     looked.push({ keys: wishes.flatMap(({ resources }) => resources.map(({ key }) => key)), leavesNew });
-    return { ...known, ...remembered };
+    return { ...known, entries };
   };
   const wishes = [datasetWish('m/a', ['kept', 'new']), datasetWish('m/b', ['r'])];
   await planAll(wishes, known, { ...options, observe });

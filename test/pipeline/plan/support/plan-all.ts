@@ -37,7 +37,7 @@ export const planAll = async (
     rules: defaultRules,
     spares: () => 'none',
     now: 1,
-    observe: async (_wishes, remembered) => ({ ...known, ...remembered }),
+    observe: async (_wishes, entries) => ({ ...known, entries }),
     ...options,
   });
   const whole: WholePlan = { wishes: [], datasets: [], removals: [], missing: plan.missing, held: null, pages: [] };
