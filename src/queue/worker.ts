@@ -92,7 +92,7 @@ export class QueueWorker {
       },
     );
     this.#worker.on('error', (error) =>
-      parts.log.warn({ queue: parts.queue, err: error.message }, 'queue connection failed'),
+      parts.log.warn({ queue: parts.queue, err: error.message }, 'the queue reported an error'),
     );
     // The engine only reports it; the work is ours to stop.
     this.#worker.on('lockRenewalFailed', (ids: string[]) => {
@@ -228,7 +228,7 @@ export class QueueWorker {
       const fault =
         cancelled.aborted && !isEngineSignal(error)
           ? await this.#cancel(job, token, context, handler)
-          : await this.#sort(error, job, token, context, handler);
+          : await this.#sort(error, { job, token, journal }, context, handler);
       await journal.flush();
       throw fault;
     } finally {
@@ -283,18 +283,27 @@ export class QueueWorker {
   }
 
   /** Decides what becomes of the job: move back, try again later, or failed for good with its reason kept. */
-  async #sort(thrown: unknown, job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
+  async #sort(
+    thrown: unknown,
+    { job, token, journal }: { job: Job; token: string; journal: JobJournal },
+    context: JobContext,
+    handler: Handler,
+  ): Promise<unknown> {
     const error = machineFault(thrown instanceof UnfinishedItemsError ? thrown.first : thrown);
+    const giveBack = async (): Promise<Error> => {
+      await journal.flush(); // what is noted of the job goes while it is ours
+      return this.#giveBack(job, token, context.data.portal);
+    };
     if (isEngineSignal(error)) return error;
-    if (isGiveBack(error) || this.#isOfStop(error)) return this.#giveBack(job, token, context.data.portal);
+    if (isGiveBack(error) || this.#isOfStop(error)) return giveBack();
     if (error instanceof PortalLoginError) {
       await context.note(`portal paused: ${error.message}`);
       await this.#parts.pauses.pause(context.data.portal, reasonOf(error));
-      return this.#giveBack(job, token, context.data.portal);
+      return giveBack();
     }
     if (await this.#parts.breaker.failed(context.data.portal, error)) {
       await context.note(`waits without using an attempt, because the portal is paused: ${reasonOf(error).message}`);
-      return this.#giveBack(job, token, context.data.portal);
+      return giveBack();
     }
     const last = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
     if (isRetryable(error) && !last) return error;

@@ -45,23 +45,24 @@ it.skipIf(!hasTerminals)(
     const faults = new Set<string>();
     const lengths = new Set<number>();
     let isSteady = true;
-    let shown = Promise.withResolvers<void>();
     terminal.onShown(() => {
       const rows = terminal.rows();
       for (const fault of isSteady ? faultsOf(rows) : []) faults.add(fault);
       lengths.add(rows.findLast(isLine)?.length ?? 0);
-      shown.resolve();
     });
-    const paused = (): string | undefined => terminal.rows().find((row) => /^wide@local: .*, paused: /.test(row));
-    await waitUntil('the pause', paused);
+    const isLineFor = (columns: number, rows = terminal.rows()): boolean => {
+      const line = rows.findLast((row) => row !== '') ?? '';
+      return line.length === columns - 1 && /^wide@local: .*, paused: /.test(line);
+    };
+    await waitUntil('the pause', () => isLineFor(80));
     expect(Math.max(...lengths)).toBe(79);
-    for (const columns of [60, 100]) {
-      // Right after an output: one that meets the resize would be laid out for the former width, on a terminal of the new one.
-      shown = Promise.withResolvers();
-      await shown.promise;
+    for (const [before, columns] of [
+      [80, 60],
+      [60, 100],
+    ] as const) {
+      await terminal.resize(columns, (rows) => isLineFor(before, rows));
       isSteady = false; // until it is written anew, the line stands as the terminal has broken it
-      terminal.resize(columns);
-      await waitUntil(`a line for ${columns} columns`, () => paused()?.length === columns - 1);
+      await waitUntil(`a line for ${columns} columns`, () => isLineFor(columns));
       isSteady = true;
       expect(faultsOf(terminal.rows())).toEqual([]);
     }

@@ -55,6 +55,10 @@ describe('a portal that fails several times in a row', () => {
     // Five faults opened it, and the fifth of them was free.
     expect(jobs.reduce((sum, job) => sum + (job?.attemptsMade ?? 0), 0)).toBe(4);
     expect(await toy.queues.portal('p').getFailedCount()).toBe(0);
+    const logs = await Promise.all(jobs.map((job) => toy.queues.portal('p').getJobLogs(job?.id ?? '')));
+    expect(logs.flatMap((each) => each.logs)).toContainEqual(
+      expect.stringContaining('waits without using an attempt, because the portal is paused: portal p: 503'),
+    );
   });
 
   it('does not hold up another portal, nor the runs', async () => {
