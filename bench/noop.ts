@@ -29,7 +29,7 @@ export const run = async ({ datasets, rounds }: BenchOptions): Promise<void> => 
       for (;;) {
         const report = await runtime.runs.report(runId);
         if (report) return report;
-        await new Promise((resolve) => setTimeout(resolve, 10));
+        await new Promise((resolve) => setTimeout(resolve, 1));
       }
     };
     const first = await once();
