@@ -22,8 +22,11 @@ export interface JobWriter {
    * effect of a portal write whose intent stays open until then.
    */
   writeLater(writes: readonly FieldWrite[]): void;
-  /** Resolves when all fields are written, so that what this job reads afterwards includes them; rejects where that failed. */
-  catchUp(): Promise<void>;
+  /**
+   * Resolves when a field of a hash is written, or all of them, so that what this job reads afterwards is what it wrote;
+   * rejects where that failed.
+   */
+  catchUp(hash?: string, field?: string): Promise<void>;
 }
 
 /** How a lease knows whether its lock still stands. */

@@ -98,10 +98,11 @@ export class JobJournal implements JobWriter {
     this.#gather();
   }
 
-  async catchUp(): Promise<void> {
+  async catchUp(hash?: string, field?: string): Promise<void> {
     await this.#sending;
     if (this.#failure !== null) throw this.#failure;
-    if (this.#fields.size > 0) await this.#send();
+    const isUnsent = hash === undefined ? this.#fields.size > 0 : this.#fields.has(`${hash}\n${field}`);
+    if (isUnsent) await this.#send();
   }
 
   /** Resolves when everything was sent; rejects with the first failure of a delayed write. */

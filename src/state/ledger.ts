@@ -95,8 +95,7 @@ export class Ledger {
 
   /** The entry of a key on a portal, or null. */
   async entry(portal: string, key: string): Promise<LedgerEntry | null> {
-    await this.#caughtUp();
-    const value = await readField(this.#redis, this.#keys.entries(targetOf(portal, key)), key);
+    const value = await this.#field(this.#keys.entries(targetOf(portal, key)), key);
     return value && entryOfStored(key, value);
   }
 
@@ -120,14 +119,13 @@ export class Ledger {
 
   /** The open intent of a key, or null. */
   async intent(portal: string, key: string): Promise<Intent | null> {
-    await this.#caughtUp();
-    return intentOf(await readField(this.#redis, this.#keys.intents(targetOf(portal, key)), key));
+    return intentOf(await this.#field(this.#keys.intents(targetOf(portal, key)), key));
   }
 
   /** Entry and open intent of a key as of one moment. */
   async known(portal: string, key: string): Promise<{ entry: LedgerEntry | null; intent: Intent | null }> {
-    await this.#caughtUp();
     const target = targetOf(portal, key);
+    await this.#writer?.catchUp(this.#keys.entries(target), key);
     const [entry, intent] = await Promise.all([
       readField(this.#redis, this.#keys.entries(target), key),
       readField(this.#redis, this.#keys.intents(target), key),
@@ -163,15 +161,15 @@ export class Ledger {
     else await writeFields(this.#redis, null, writes);
   }
 
-  /** What this job reads here holds what it wrote. */
-  async #caughtUp(): Promise<void> {
-    await this.#writer?.catchUp();
+  /** A field of a hash, as this job wrote it. */
+  async #field(hash: string, field: string): Promise<Buffer | null> {
+    await this.#writer?.catchUp(hash, field);
+    return readField(this.#redis, hash, field);
   }
 
   /** What was sent last for a key, or null. */
   async sentFor(portal: string, key: string): Promise<SentNode | null> {
-    await this.#caughtUp();
-    const value = await readField(this.#redis, this.#keys.sent(targetOf(portal, key)), key);
+    const value = await this.#field(this.#keys.sent(targetOf(portal, key)), key);
     return (value && sentNodeSchema.safeParse(unpack(value)).data) ?? null;
   }
 
@@ -182,8 +180,7 @@ export class Ledger {
 
   /** Versions of the table of a key before the one that its entry holds; null where there are none. */
   async formerVersions(portal: string, key: string): Promise<FormerVersions | null> {
-    await this.#caughtUp();
-    const value = await readField(this.#redis, this.#keys.history(targetOf(portal, key)), key);
+    const value = await this.#field(this.#keys.history(targetOf(portal, key)), key);
     return (value && formerVersionsSchema.safeParse(unpack(value)).data) ?? null;
   }
 

@@ -390,8 +390,9 @@ export class Runs {
 
   /** What the run has done to an item so far. */
   async record(runId: string, key: string): Promise<ItemRecord> {
-    await this.#writer?.catchUp();
-    const value = await readField(this.#redis, this.#keys.runItems(runId), key);
+    const hash = this.#keys.runItems(runId);
+    await this.#writer?.catchUp(hash, key);
+    const value = await readField(this.#redis, hash, key);
     return value ? itemRecordSchema.parse(unpack(value)) : newRecord;
   }
 

@@ -121,6 +121,16 @@ describe('what is buffered', () => {
     expect(await textsOf('q.log')).toEqual(['one']);
   });
 
+  it('is not sent for what is read of another field', async () => {
+    const journal = journalOn(redis);
+    journal.writeLater([own('a', '1')]);
+    await journal.catchUp('own', 'b');
+    await journal.catchUp('other', 'a');
+    expect(await redis.exists('own')).toBe(0);
+    await journal.catchUp('own', 'a');
+    expect(await redis.hgetall('own')).toEqual({ a: '1' });
+  });
+
   it('that is refused while it is sent by itself is no basis for what is read next', async () => {
     const journal = journalOn(redis);
     await redis.set(lock, 'of another');
