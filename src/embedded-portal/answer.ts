@@ -89,17 +89,14 @@ const serviceHeaders = {
 interface SendOptions {
   /** Most characters of a reason phrase. */
   longestReason: number;
-  /** True: the connection ends with this answer. */
-  isLast: boolean;
   /** Longest time for a part of a long answer, milliseconds. */
   idleMs: number;
 }
 
-const headersOf = ({ contentType, headers, plain }: Answer, isLast: boolean): Record<string, string | number> => ({
+const headersOf = ({ contentType, headers, plain }: Answer): Record<string, string | number> => ({
   ...(plain === true ? {} : serviceHeaders),
   ...headers,
   'content-type': contentType,
-  ...(isLast ? { connection: 'close' } : {}),
 });
 
 const openBytes = async (path: string): Promise<FileHandle> => {
@@ -155,13 +152,13 @@ function* partsOf(bytes: Buffer): Generator<Buffer> {
 export const sendAnswer = async (
   reply: FastifyReply,
   answer: Answer,
-  { longestReason, isLast, idleMs }: SendOptions,
+  { longestReason, idleMs }: SendOptions,
 ): Promise<void> => {
   const { status, reason, body } = answer;
   const file = typeof body === 'string' ? null : await openBytes(body.path);
   const { raw } = reply;
   reply.hijack();
-  const headers = headersOf(answer, isLast);
+  const headers = headersOf(answer);
   if (reason !== undefined) raw.statusMessage = cleanReason(reason, longestReason);
   if (typeof body !== 'string') {
     if (file !== null) await sendFile(raw, file, { headers, status, body, idleMs });

@@ -6,7 +6,7 @@ import { escapeHtml } from '../util/html.ts';
 import { decodedPart, endConnectionsOnClose } from '../util/http.ts';
 import { isObject } from '../util/json.ts';
 import { type Answer, formatError, formatValue, redirectTo, refusalOf, sendAnswer } from './answer.ts';
-import { readBody } from './body.ts';
+import { dropRest, readBody } from './body.ts';
 import {
   type CachedResult,
   type Call,
@@ -285,12 +285,8 @@ export const createApp = (portal: Portal): FastifyInstance => {
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const began = performance.now();
     let result = await answer(portal, resources, request);
-    // The rest of a body that a client is still sending is not read.
-    const options = {
-      longestReason: portal.profile.longestReason,
-      isLast: !request.raw.complete,
-      idleMs: limits.answerIdleMs,
-    };
+    dropRest(request.raw, limits);
+    const options = { longestReason: portal.profile.longestReason, idleMs: limits.answerIdleMs };
     try {
       await sendAnswer(reply, result, options);
     } catch (error) {

@@ -42,6 +42,13 @@ const guardPace = (request: IncomingMessage, { bodyIdleMs, bodyRate }: PortalLim
   };
 };
 
+/** Reads what a client still sends of a body and forgets it, so that the client gets the answer. */
+export const dropRest = (request: IncomingMessage, limits: PortalLimits): void => {
+  if (request.complete || request.destroyed) return;
+  const release = guardPace(request, limits);
+  request.once('end', release).once('close', release).resume();
+};
+
 const readBytes = async (request: IncomingMessage, most: number): Promise<Buffer> => {
   if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(most);
   const chunks: Buffer[] = [];

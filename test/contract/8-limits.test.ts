@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Caller, multipart, startTestPortal, type TestPortal } from '../support/portal.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 let portal: TestPortal;
 let creator: Caller;
@@ -57,6 +58,31 @@ describe('Limits', () => {
     }));
     expect((await creator.send('POST', `/api/dataset/node/${nid}/attach_file`, multipart(parts))).status).toBe(413);
   });
+
+  it.each([
+    ['that is too large', 413, 'application/json'],
+    ['of an unknown type', 406, 'application/x-unknown'],
+    ['with a field that is too long', 413, 'multipart/form-data; boundary=b'],
+  ])(
+    'a body %s is read to its end, so that its client gets the answer and keeps its connection',
+    async (_, status, type) => {
+      const { hostname, port } = new URL(portal.url);
+      const socket = connect(Number(port), hostname);
+      let received = '';
+      socket.on('data', (part) => {
+        received += part;
+      });
+      const body = `--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n${'x'.repeat(8_000_000)}\r\n--b--\r\n`;
+      const head = `POST /api/dataset/node HTTP/1.1\r\nhost: x\r\naccept: application/json\r\ncontent-type: ${type}\r\n`;
+      socket.write(`${head}content-length: ${body.length}\r\n\r\n${body}`);
+      const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+      socket.write(`${head}transfer-encoding: chunked\r\n\r\n${chunks}GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n`);
+      const statuses = (): number[] => [...received.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, code]) => Number(code));
+      await waitUntil('all answers', () => statuses().length > 2);
+      socket.destroy();
+      expect(statuses()).toEqual([status, status, 200]);
+    },
+  );
 
   it('a body that stops coming ends the connection', async () => {
     const { hostname, port } = new URL(portal.url);
