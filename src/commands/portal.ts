@@ -81,7 +81,7 @@ export interface PortalCommandOptions extends PortalChoice {
   host?: string;
   /** Users file, relative to the working directory. */
   users?: string;
-  profile?: string;
+  profile?: ProfileName;
   /** Default: as configured, else as in the profile. */
   races?: 'on' | 'off';
   /** Seed file for an empty store. */
@@ -91,13 +91,6 @@ export interface PortalCommandOptions extends PortalChoice {
   /** Level of the log on standard output; `warn` when absent. */
   logLevel?: string;
 }
-
-const isProfile = (name: string): name is ProfileName => Object.hasOwn(profiles, name);
-
-const profileOf = (name: string): ProfileName => {
-  if (isProfile(name)) return name;
-  throw new UsageError(`unknown profile "${name}"`, { hint: `profiles: ${Object.keys(profiles).join(', ')}` });
-};
 
 const announce = (io: Io, server: PortalServer, { url, profile }: { url: string; profile: ProfileName }): void => {
   say(io, `portal ready at ${url} (profile ${profile}, store ${server.dataDir})`);
@@ -141,7 +134,7 @@ const settingsOf = async (
     ...settings,
     host: host ?? portal.host,
     port: port === undefined ? portal.port : Number(port),
-    profile: profile === undefined ? portal.profile : profileOf(profile),
+    profile: profile ?? portal.profile,
     ...(races === undefined ? {} : { races: races === 'on' }),
     ...(users === undefined ? {} : { usersFile: resolve(io.cwd, users) }),
     ...(seed === undefined ? {} : { seedFile: resolve(io.cwd, seed) }),
@@ -282,7 +275,10 @@ export const commands = {
       '--host <address>': 'address to listen on (default: as configured, or 127.0.0.1)',
       '--data <dir>': 'data folder (default: as configured, or portal/<name> in the state folder)',
       '--users <file>': 'users file',
-      '--profile <name>': 'release to emulate (default: as configured, or spec)',
+      '--profile <name>': {
+        text: 'release to emulate (default: as configured, or spec)',
+        choices: Object.keys(profiles),
+      },
       '--races <on|off>': {
         text: 'emulate updates lost by concurrent requests (default: on in the dkan- profiles)',
         choices: ['on', 'off'],

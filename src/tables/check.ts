@@ -2,12 +2,12 @@
 import { missingSource, SourceMissingError, TableFaultError } from '../model/errors.ts';
 import type { TableColumn } from '../model/table-history.ts';
 import { isSmall, readSmall } from '../util/file-calls.ts';
+import { WorkerPool } from '../util/worker-pool.ts';
 import type { FixAnswer, FixTask } from './fix/fix-worker.ts';
 import type { FixReport } from './fix/row-fixer.ts';
 import type { Finding } from './inspect/finding.ts';
 import { type CheckAnswer, type CheckTask, checkFile, type Inspection } from './inspect/inspect-file.ts';
 import { type Delimiter, defaultRowBytes, delimiters } from './scan/dialect.ts';
-import { WorkerPool } from './worker-pool.ts';
 
 /** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
 export interface TableReport {

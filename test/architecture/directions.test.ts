@@ -27,7 +27,7 @@ const packages: Record<string, string[]> = {
   '@streamparser/json': ['sources'],
   jsonld: ['sources'],
   'csv-parse': ['commands', 'sources', 'tables'],
-  piscina: ['tables'],
+  piscina: ['util'],
   saxes: ['embedded-portal', 'tables'],
   yauzl: ['tables'],
   chokidar: ['sources', 'service'],

@@ -106,9 +106,17 @@ describe('tokens', () => {
   });
 });
 
-describe('sluice portal token', () => {
-  const sluice = (...args: string[]): Promise<Ended> => runHere(['portal', ...args], { cwd: tempDir(), env: {} });
+const sluice = (...args: string[]): Promise<Ended> => runHere(['portal', ...args], { cwd: tempDir(), env: {} });
 
+it('sluice portal refuses an unknown profile and names the known ones', async () => {
+  const { code, err } = await sluice('--profile', 'bogus');
+  expect([code, err]).toEqual([
+    2,
+    expect.stringMatching(/'bogus' is invalid\. Allowed choices are spec, dkan-7\.18\.16, /),
+  ]);
+});
+
+describe('sluice portal token', () => {
   it('takes the options of `sluice portal` before and after its own words', async () => {
     const cwd = placeWith(local({ dataDir: 'store' }));
     await serve(cwd);

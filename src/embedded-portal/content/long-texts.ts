@@ -1,5 +1,5 @@
 // Renders long texts of a body in worker threads before it is read; text that takes too long stays plain.
-import { WorkerPool } from '../../tables/worker-pool.ts';
+import { WorkerPool } from '../../util/worker-pool.ts';
 import type { Field } from './fields.ts';
 import type { RenderTask } from './render-worker.ts';
 import { isShort } from './safe-text.ts';

@@ -5,7 +5,7 @@ import { reasonOf } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { Reason } from '../../model/report.ts';
 import { defaultRowBytes } from '../../tables/scan/dialect.ts';
-import { WorkerPool } from '../../tables/worker-pool.ts';
+import { WorkerPool } from '../../util/worker-pool.ts';
 import type { ImportAnswer, ImportTask } from './import-worker.ts';
 import { type AnswerBudget, answerLength, type SearchAnswer, type SearchWish, searchRefused } from './query.ts';
 import {

@@ -7,7 +7,7 @@ import type { Reason } from '../../model/report.ts';
 import type { TableDialect } from '../../tables/scan/dialect.ts';
 import { fileChunks } from '../../tables/scan/open-table.ts';
 import { readTable } from '../../tables/scan/reader.ts';
-import { type Cancellable, CancelledError } from '../../tables/worker-pool.ts';
+import { type Cancellable, CancelledError } from '../../util/worker-pool.ts';
 import { identifier, serialColumn, tableColumns } from './table-files.ts';
 
 /** An import as it is requested across the thread border. */

@@ -1,6 +1,6 @@
 // Answers searches over imported tables without holding up the event loop.
 import { statSync } from 'node:fs';
-import { WorkerPool } from '../../tables/worker-pool.ts';
+import { WorkerPool } from '../../util/worker-pool.ts';
 import {
   type AnswerBudget,
   planSearch,

@@ -3,9 +3,9 @@
 import type { NodeObject } from 'jsonld';
 import { errorMessage } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
-import { beat, type Cancellable } from '../../tables/worker-pool.ts';
 import { isObject } from '../../util/json.ts';
 import { countText } from '../../util/plural.ts';
+import { beat, type Cancellable } from '../../util/worker-pool.ts';
 import { type CatalogueEntry, catalogueLimits } from './read-catalogue.ts';
 
 /** Contexts that apply at one place: in one list, or inside each other. Real documents have a few. */

@@ -1,7 +1,7 @@
 // DCAT-AP catalogues in JSON-LD, as entries with the keys of a data.json, so that one mapping serves both.
 import { CatalogueFaultError } from '../../model/errors.ts';
-import { SilentError, WorkerPool } from '../../tables/worker-pool.ts';
 import { countText } from '../../util/plural.ts';
+import { SilentError, WorkerPool } from '../../util/worker-pool.ts';
 import type { JsonLdAnswer, JsonLdTask } from './json-ld-worker.ts';
 import type { CatalogueEntry } from './read-catalogue.ts';
 

@@ -1,13 +1,13 @@
 // Worker-thread entry: writes a fixed copy of a table and inspects the result.
 import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isSystemError } from '../../util/file-calls.ts';
+import type { Cancellable } from '../../util/worker-pool.ts';
 import { type Finding, type FindingKind, verdictOf } from '../inspect/finding.ts';
 import { type CheckTask, type Inspection, inspectFile } from '../inspect/inspect-file.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { type Delimiter, delimiterName } from '../scan/dialect.ts';
 import { encoderOf } from '../scan/encodings.ts';
 import { openTable } from '../scan/open-table.ts';
-import type { Cancellable } from '../worker-pool.ts';
 import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
 
 /** A task of `fixTable`. */

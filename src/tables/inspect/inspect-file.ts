@@ -1,11 +1,11 @@
 // Worker-thread entry: one pass over a file for its sha256 and everything that an inspection finds.
 import { createHash } from 'node:crypto';
 import { isSystemError } from '../../util/file-calls.ts';
+import type { Cancellable } from '../../util/worker-pool.ts';
 import type { Delimiter } from '../scan/dialect.ts';
 import { encodingNamed } from '../scan/encodings.ts';
 import { wideEncoding } from '../scan/faults.ts';
 import { type OpenTable, openTable } from '../scan/open-table.ts';
-import type { Cancellable } from '../worker-pool.ts';
 import { byPlace, detailsOf, Findings, verdictOf } from './finding.ts';
 import { type FixFacts, type TableFacts, TableInspection } from './inspection.ts';
 

@@ -1,7 +1,7 @@
 // Opens a file as the bytes of a table in UTF-8: tells what is no table, decodes other encodings, skips leading lines.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { readFlags } from '../../util/file-calls.ts';
-import { type CancelFlag, throwIfCancelled } from '../worker-pool.ts';
+import { type CancelFlag, throwIfCancelled } from '../../util/worker-pool.ts';
 import type { Delimiter } from './dialect.ts';
 import { decoderOf, hasBom, sniffBytes, wideOf } from './encodings.ts';
 import { findLayout, type Layout } from './layout.ts';

@@ -15,7 +15,7 @@ import {
 } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import { SilentError, WorkerPool } from '../worker-pool.ts';
+import { SilentError, WorkerPool } from '../../util/worker-pool.ts';
 import type { MadeTable, PrepareAnswer, PrepareTask } from './prepare-worker.ts';
 import type { Limits } from './row.ts';
 

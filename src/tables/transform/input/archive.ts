@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { TableInputError } from '../../../model/errors.ts';
 import { isSystemError } from '../../../util/file-calls.ts';
-import { type CancelFlag, CancelledError, throwIfCancelled } from '../../worker-pool.ts';
+import { type CancelFlag, CancelledError, throwIfCancelled } from '../../../util/worker-pool.ts';
 import { damaged, type Limits, shown } from '../row.ts';
 import { BombGuard, type Bytes } from './bytes.ts';
 

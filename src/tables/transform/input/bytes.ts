@@ -3,10 +3,10 @@ import { basename } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { TableFaultError } from '../../../model/errors.ts';
+import type { CancelFlag } from '../../../util/worker-pool.ts';
 import { EncodingWatch, encodingHint } from '../../inspect/encoding.ts';
 import { type ByteDecoder, decoderOf, hasBom, markedEncoding, Utf8Check } from '../../scan/encodings.ts';
 import { fileChunks } from '../../scan/open-table.ts';
-import type { CancelFlag } from '../../worker-pool.ts';
 import { bomb, damaged, type Limits, tooLarge } from '../row.ts';
 
 /** Chunks that can be read more than once. */
