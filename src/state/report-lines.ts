@@ -57,7 +57,8 @@ class ItemLines implements ReportItems {
 
 const parseItem = (item: ReportItem): ReportItem => reportItemSchema.parse(withOwnUuid(uuidOfKey(item.key), item));
 
-const lineOf = (item: ReportItem): string => JSON.stringify(withoutOwnUuid(uuidOfKey(item.key), item));
+/** An item as a line of a report. */
+export const lineOf = (item: ReportItem): string => JSON.stringify(withoutOwnUuid(uuidOfKey(item.key), item));
 
 /** Gathers the items of a report; of two of one key the later one counts. */
 export class ReportBuilder {
@@ -65,9 +66,18 @@ export class ReportBuilder {
   readonly #counts: Report['counts'] = { dataset: {}, resource: {}, actions: {} };
 
   add(item: ReportItem): void {
+    this.#set(item, lineOf(item));
+  }
+
+  /** Adds what {@link lineOf} made of an item. */
+  addLine(line: string): void {
+    this.#set(JSON.parse(line), line);
+  }
+
+  #set(item: ReportItem, line: string): void {
     const former = this.#lines.get(item.key);
-    if (former !== undefined) countItem(this.#counts, parseItem(JSON.parse(former)), -1);
-    this.#lines.set(item.key, lineOf(item));
+    if (former !== undefined) countItem(this.#counts, JSON.parse(former), -1);
+    this.#lines.set(item.key, line);
     countItem(this.#counts, item);
   }
 

@@ -24,6 +24,7 @@ import { pack, unpack } from './packed.ts';
 import { fieldsOf, readField, writeFields } from './redis/fields.ts';
 import { RedisScript } from './redis/script.ts';
 import {
+  lineOf,
   packReport,
   ReportBuilder,
   type RunSummary,
@@ -168,14 +169,14 @@ const partSchema = z.object({
   datasets: z.array(z.string()),
   claims: z.array(settledClaimSchema),
   dropped: z.record(z.string(), z.string()),
+  /** Items that needed no job, as earlier versions wrote them. */
+  settled: z.array(reportItemSchema).exactOptional(),
 });
 
-/** What needed no job: the second line, which most readers leave unread. Earlier versions wrote both as one line. */
-const settledSchema = z.object({ settled: z.array(reportItemSchema) });
-
-const linesOfPart = (text: string): [part: string, settled: string] => {
+/** The first line of a part; the others are items that needed no job, as lines of the report. */
+const readPart = (text: string): z.infer<typeof partSchema> => {
   const end = text.indexOf('\n');
-  return end < 0 ? [text, text] : [text.slice(0, end), text.slice(end + 1)];
+  return partSchema.parse(JSON.parse(end < 0 ? text : text.slice(0, end)));
 };
 
 /** Bytes of work that one command writes, and parts of a plan that one reads. */
@@ -223,7 +224,7 @@ export class PlanWriter {
     }
     await this.#write([...datasets, ...resources]);
     const part = { datasets: datasets.map(({ wish }) => wish.key), claims, dropped };
-    const text = `${JSON.stringify(part)}\n${JSON.stringify({ settled })}`;
+    const text = [JSON.stringify(part), ...settled.map(lineOf)].join('\n');
     const list = this.#keys.runPlan(this.#runId, this.#id);
     await addPart.run(this.#redis, [list], [this.#parts, text, this.#keepMs]);
     this.#parts += 1;
@@ -316,8 +317,8 @@ export class Runs {
       dropped: {},
       remarks: z.array(z.string()).parse(JSON.parse(remarks)),
     };
-    for await (const [part] of this.#parts(runId, plan)) {
-      const { datasets, claims, dropped } = partSchema.parse(JSON.parse(part));
+    for await (const part of this.#parts(runId, plan)) {
+      const { datasets, claims, dropped } = readPart(part);
       for (const key of datasets) planned.datasets.push(key);
       for (const claim of claims) planned.claims.push(claim);
       Object.assign(planned.dropped, dropped);
@@ -329,7 +330,7 @@ export class Runs {
   async plannedPage(runId: string, page: number): Promise<string[] | null> {
     const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
     const text = await this.#redis.lindex(this.#keys.runPlan(runId, plan ?? ''), page);
-    return text === null ? null : partSchema.parse(JSON.parse(linesOfPart(text)[0])).datasets;
+    return text === null ? null : readPart(text).datasets;
   }
 
   /** What is published differently from the source. */
@@ -368,10 +369,10 @@ export class Runs {
     return (await this.#redis.hexists(this.#keys.run(runId), 'plan')) === 1;
   }
 
-  async *#parts(runId: string, plan: string): AsyncGenerator<[part: string, settled: string]> {
+  async *#parts(runId: string, plan: string): AsyncGenerator<string> {
     for (let at = 0; ; at += partsAtOnce) {
       const texts = await this.#redis.lrange(this.#keys.runPlan(runId, plan), at, at + partsAtOnce - 1);
-      for (const text of texts) yield linesOfPart(text);
+      yield* texts;
       if (texts.length < partsAtOnce) return;
     }
   }
@@ -443,8 +444,11 @@ export class Runs {
     const builder = new ReportBuilder();
     const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
     if (plan)
-      for await (const [, settled] of this.#parts(runId, plan))
-        for (const item of settledSchema.parse(JSON.parse(settled)).settled) builder.add(item);
+      for await (const part of this.#parts(runId, plan)) {
+        const { settled = [] } = readPart(part);
+        for (const item of settled) builder.add(item);
+        for (const line of part.split('\n').slice(1)) builder.addLine(line);
+      }
     for await (const [, value] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
       const { ended } = itemRecordSchema.parse(unpack(value));
       if (ended) builder.add(ended);
