@@ -1,6 +1,6 @@
 // The last good file of each resource, kept in the state folder so that it can be attached again when its successor fails.
-import { constants, existsSync } from 'node:fs';
-import { copyFile, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { constants, existsSync, renameSync, writeFileSync } from 'node:fs';
+import { copyFile, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { exists, isErrno, unless } from '../../util/durable.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
@@ -44,7 +44,8 @@ const rescanMs = 60_000;
 /** False when the file has moved since its sha256 was made; nothing is left then. */
 const copyTo = async (part: string, { path, facts, content }: FileToKeep): Promise<boolean> => {
   if (content) {
-    await writeFile(part, content);
+    // A few kilobytes into a folder of our own: handing them to another thread takes longer than writing them.
+    writeFileSync(part, content);
     return true;
   }
   await copyFile(path, part, constants.COPYFILE_FICLONE);
@@ -110,7 +111,7 @@ export class KeptFiles {
       return copyTo(part, file);
     });
     if (!isCopied) return false;
-    await rename(part, target);
+    renameSync(part, target);
     await this.#account(target, file.facts.bytes);
     return true;
   }
