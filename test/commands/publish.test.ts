@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { planCommand } from '../../src/commands/plan.ts';
@@ -6,10 +6,30 @@ import { publishCommand } from '../../src/commands/publish.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { InterruptedError, ManifestError, RedisMissingError, UsageError } from '../../src/model/errors.ts';
 import { reportSchema } from '../../src/model/report.ts';
+import { openGateway, type Passed } from '../flow/support/gateway.ts';
+import { publisher, startPortal } from '../flow/support/server.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const sound = 'id\n1\n2\n';
+
+/** A place whose portal takes no file until it is released. */
+const slowPlace = async () => {
+  const portal = await startPortal();
+  const gateway = await openGateway(portal.url);
+  const released = Promise.withResolvers<void>();
+  const isAttach = ({ path }: Passed): boolean => path.endsWith('/attach_file');
+  gateway.before = (passed) => (isAttach(passed) ? released.promise : undefined);
+  const local = { kind: 'remote', url: gateway.url, username: publisher.username, password: { file: 'password' } };
+  const place = commandPlace({ portals: { local } });
+  chmodSync(place.write('password', publisher.password), 0o600);
+  return {
+    place,
+    io: () => place.io({ terminal: true }),
+    attaching: () => waitUntil('an upload', () => gateway.requests.some(isAttach)),
+    release: () => released.resolve(),
+  };
+};
 
 describe('sluice publish', () => {
   it('prints one report object for one manifest, a list for several, and nothing else', async () => {
@@ -89,27 +109,28 @@ describe('sluice publish', () => {
     expect(reportSchema.parse(JSON.parse(second.out())).items).toEqual([]);
   });
 
-  it('says that a run waits for the previous one it', async () => {
-    const place = commandPlace();
-    place.manifest('twice', Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`t${index}`, sound])));
-    const [first, second] = [place.io({ terminal: true }), place.io({ terminal: true })];
-    const publishing = publishCommand(['twice.yaml'], place.options, first.io);
-    await waitUntil('the first items', () => /twice@local: [1-9]\d*\/61/.test(first.err()));
+  it('says that a run waits for the previous one', async () => {
+    const { place, io, attaching, release } = await slowPlace();
+    place.manifest('twice', { a: sound });
+    const second = io();
+    const publishing = publishCommand(['twice.yaml'], place.options, io().io);
+    await attaching();
     const joining = publishCommand(['twice.yaml'], place.options, second.io);
-    await waitUntil('the wait', () => second.err().includes('twice@local: waiting to start | twice/one/'));
+    await waitUntil('the wait', () => second.err().includes('twice@local: waiting to start | twice/one/a'));
+    release();
     expect(await Promise.all([publishing, joining])).toEqual([0, 0]);
   });
 
   it('stopped in mid-run says so, and the next publish continues', async () => {
-    const place = commandPlace();
-    const tables = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`t${index}`, sound]));
-    place.manifest('stopped', tables);
-    const first = place.io({ terminal: true });
+    const { place, io, attaching, release } = await slowPlace();
+    place.manifest('stopped', { a: sound, b: sound, c: sound });
+    const first = io();
     const ended = publishCommand(['stopped.yaml'], place.options, first.io).catch((error: unknown) => error);
-    await waitUntil('the first items', () => /stopped@local: [1-9]\d*\/61/.test(first.err()));
+    await attaching();
     first.stop();
+    release();
     expect(await ended).toBeInstanceOf(InterruptedError);
-    const second = place.io();
+    const second = io();
     expect(await publishCommand(['stopped.yaml'], { ...place.options, json: true }, second.io)).toBe(0);
     expect(reportSchema.parse(JSON.parse(second.out())).items.every(({ live }) => live)).toBe(true);
   });
