@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import type { LedgerEntry, PortalFile, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
-import type { DatasetWish, NodeFields, ResourceWish } from '../../model/wish.ts';
+import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import { isLate, isRefusedFile, isSent, wantsImport } from './known-wish.ts';
 
 /** A node as the portal's listing shows it. */
@@ -53,19 +53,33 @@ export interface KnownState {
   tables?: ReadonlyMap<string, string>;
 }
 
-/** What is known before anything is planned. */
+/** What a plan is made of. What was sent only explains its updates. */
 export type Observed = Omit<KnownState, 'sent'>;
 
-/** Plans one dataset with its resources. */
-export const planDataset = (wish: DatasetWish, known: KnownState): PlannedDataset => {
+/** Plans one dataset with its resources, without the changes of updates, see {@link withChanges}. */
+export const planDataset = (wish: DatasetWish, known: Observed): PlannedDataset => {
   const entry = known.entries.get(wish.key);
   const need = linkNeed(wish, entry, known) ?? nodeNeed(wish, entry, wish.metadataFingerprint, known);
   const dataset = planned(wish, 'dataset', entry, need, known);
   return { ...dataset, resources: wish.resources.map((resource) => planResource(resource, known)) };
 };
 
+/** The plan with the changes of each update, field by field. */
+export const withChanges = (
+  planned: PlannedDataset,
+  wish: DatasetWish,
+  { entries, sent }: Pick<KnownState, 'entries' | 'sent'>,
+): PlannedDataset => {
+  const explained = <T extends PlannedItem>(item: T, node: UpdatedNode | undefined): T =>
+    node && item.actions.includes('update')
+      ? { ...item, changes: updateChanges(sent.get(item.key) ?? null, node, entries.get(item.key)) }
+      : item;
+  const resources = planned.resources.map((item, index) => explained(item, wish.resources[index]));
+  return { ...explained(planned, wish), resources };
+};
+
 /** What a dataset needs for its list of resources alone; null where that is fine, or its node has work anyway. */
-const linkNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: KnownState): Need | null => {
+const linkNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: Observed): Need | null => {
   const own = nodeNeed(wish, entry, wish.metadataFingerprint, known);
   const nids = wish.resources.flatMap(({ key }) => known.entries.get(key)?.nid ?? []);
   if (own.actions.length > 0 || !entry || nids.length === 0) return null;
@@ -88,7 +102,7 @@ const planned = (
   kind: PlannedItem['kind'],
   entry: LedgerEntry | undefined,
   need: Need,
-  known: KnownState,
+  known: Observed,
 ): PlannedItem => {
   const nid = entry?.nid ?? null;
   return {
@@ -101,18 +115,17 @@ const planned = (
     actions: need.actions,
     why: need.why.length > 0 ? need.why.join('; ') : null,
     bytes: 0,
-    changes: need.actions.includes('update') ? updateChanges(known.sent.get(wish.key) ?? null, wish, entry) : [],
+    changes: [],
     metadata: wish.metadataFingerprint,
     sha256: null,
   };
 };
 
+/** What is wanted of a node that is updated. */
+type UpdatedNode = Pick<DatasetWish, 'title' | 'published' | 'fields'>;
+
 /** A removed item returns by its status. */
-const updateChanges = (
-  sent: SentNode | null,
-  wish: { title: string; published: boolean; fields: NodeFields },
-  entry: LedgerEntry | undefined,
-): FieldChange[] => {
+const updateChanges = (sent: SentNode | null, wish: UpdatedNode, entry: LedgerEntry | undefined): FieldChange[] => {
   const changes = nodeChanges(sent, wish);
   if (!entry?.removed) return changes;
   const back = [
@@ -126,7 +139,7 @@ const nodeNeed = (
   wish: { published: boolean },
   entry: LedgerEntry | undefined,
   fingerprint: string,
-  known: KnownState,
+  known: Observed,
 ): Need => {
   if (!entry?.nid) return { actions: ['create'], why: ['not on the portal yet'] };
   if (entry.removed) return { actions: ['update'], why: ['it was removed and is in the manifest again'] };
@@ -142,14 +155,13 @@ const nodeNeed = (
   return isProven(wish, entry) ? { actions: [], why: [] } : { actions: ['verify'], why: ['not verified as live'] };
 };
 
-const rowOf = ({ listed }: KnownState, { uuid }: LedgerEntry): ListedNode | undefined =>
-  listed?.get(uuid.toLowerCase());
+const rowOf = ({ listed }: Observed, { uuid }: LedgerEntry): ListedNode | undefined => listed?.get(uuid.toLowerCase());
 
 /** True for an entry that is live, or verified as an unpublished draft. */
 export const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
   entry.live || (!wish.published && entry.reason === null);
 
-const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
+const planResource = (wish: ResourceWish, known: Observed): PlannedItem => {
   const entry = known.entries.get(wish.key);
   const source = known.sources.get(wish.key) ?? null;
   const isRefused = !!entry && !!source && isRefusedFile(entry, wish, source.sha256);
@@ -233,10 +245,7 @@ interface FieldChange {
 }
 
 /** Changes from what was sent last (null: not known) to what is wanted. */
-export const nodeChanges = (
-  sent: SentNode | null,
-  wish: { title: string; published: boolean; fields: NodeFields },
-): FieldChange[] => {
+export const nodeChanges = (sent: SentNode | null, wish: UpdatedNode): FieldChange[] => {
   if (!sent)
     return [
       { field: 'title', to: wish.title },

@@ -12,7 +12,14 @@ import type { WishList } from '../../sources/wish-list.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from './known-wish.ts';
 import { applyRenames, findMissing, guardVerdict, type Missing, type Removal, type Rename } from './missing.ts';
-import { type KnownState, type Observed, type PlannedDataset, type PlannedItem, planDataset } from './plan.ts';
+import {
+  type KnownState,
+  type Observed,
+  type PlannedDataset,
+  type PlannedItem,
+  planDataset,
+  withChanges,
+} from './plan.ts';
 
 /** Removals in a page of the plan. */
 const removalsPerPage = 1000;
@@ -134,8 +141,9 @@ export class TargetPlan {
     const looked = await observe(wanted, entries, this.missing.renames.length === 0);
     const observed = applyRenames(looked, this.#renamesOf([...entries.keys(), ...keysOf(wanted)]));
     const wishes = withKnownUuids(withKnownNames(wanted, looked.entries), observed.entries, this.#owners);
-    const known = { ...observed, sent: await this.#sent(wishes, observed) };
-    const datasets = wishes.map((wish) => planDataset(wish, known));
+    const plans = wishes.map((wish) => ({ wish, planned: planDataset(wish, observed) }));
+    const known = { ...observed, sent: await this.#sent(plans.map(({ planned }) => planned)) };
+    const datasets = plans.map(({ wish, planned }) => withChanges(planned, wish, known));
     this.#updates += flatten(datasets).filter((item) => isUpdate(item) && isCounted(item.key)).length;
     const order = new Map(page.map(({ key, resources }) => [key, resources.map((each) => each.key)]));
     return { wishes, datasets, removals, known, order };
@@ -158,10 +166,9 @@ export class TargetPlan {
   }
 
   /** What was sent last for items with work, which most runs have few of; for all items of a plan that is one page. */
-  async #sent(wishes: DatasetWish[], observed: Observed): Promise<KnownState['sent']> {
+  async #sent(datasets: PlannedDataset[]): Promise<KnownState['sent']> {
     const { ledger, target, isWhole } = this.#options;
-    const items = flatten(wishes.map((wish) => planDataset(wish, { ...observed, sent: new Map() })));
-    const keys = items
+    const keys = flatten(datasets)
       .filter(({ nid, actions }) => nid !== null && (isWhole || actions.length > 0))
       .map(({ key }) => key);
     const stored = keys.map((key) => this.#renames.get(key)?.from.key ?? key);

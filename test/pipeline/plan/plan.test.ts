@@ -3,11 +3,13 @@ import { expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
 import { importFingerprint } from '../../../src/pipeline/plan/known-wish.ts';
-import { type KnownState, planDataset } from '../../../src/pipeline/plan/plan.ts';
+import { type KnownState, planDataset, withChanges } from '../../../src/pipeline/plan/plan.ts';
 import { datasetWish, liveState, resourceWish, sha, source } from './support/make.ts';
 
 const wish = datasetWish('m/d', ['r']);
 const nothing: KnownState = { entries: new Map(), sources: new Map(), sent: new Map(), listed: null };
+
+const explained = (of: typeof wish, known: KnownState) => withChanges(planDataset(of, known), of, known);
 
 const actionsOf = (known: KnownState, of = wish) => {
   const { actions, resources } = planDataset(of, known);
@@ -47,12 +49,12 @@ it('links have no file, files that are no table no rows, and neither has a resou
 it('new bytes are attached and imported, without touching the node', () => {
   const known = liveState([wish]);
   known.sources.set('m/d/r', source('a\n2\n'));
-  const [resource] = planDataset(wish, known).resources;
+  const [resource] = explained(wish, known).resources;
   expect(resource).toMatchObject({ actions: ['attach', 'import'], why: 'its file changed', bytes: 4, changes: [] });
 });
 
 it('new metadata is an update that names the fields', () => {
-  const plan = planDataset({ ...wish, title: 'New', metadataFingerprint: 'x' }, liveState([wish]));
+  const plan = explained({ ...wish, title: 'New', metadataFingerprint: 'x' }, liveState([wish]));
   expect(plan).toMatchObject({ actions: ['update'], changes: [{ field: 'title', from: 'm/d', to: 'New' }] });
 });
 
@@ -83,9 +85,7 @@ it('a file that cannot be read is told', () => {
 });
 
 it('what was taken down comes back, and says how', () => {
-  expect(
-    planDataset(wish, changed('m/d', { removed: 'orphan', metadataFingerprint: null, live: false })),
-  ).toMatchObject({
+  expect(explained(wish, changed('m/d', { removed: 'orphan', metadataFingerprint: null, live: false }))).toMatchObject({
     actions: ['update'],
     changes: [
       { field: 'field_orphan', from: '1', to: '0' },
