@@ -1,10 +1,14 @@
 // The lease of a job: nothing is written in its name once another worker may have it.
 import { JobLostError } from './errors.ts';
 
-/** One field of a Redis hash to be set; null removes it. A function makes the value when it is sent. */
-export interface FieldWrite {
+/** A field of a Redis hash. */
+export interface HashField {
   hash: string;
   field: string;
+}
+
+/** A field to be set; null removes it. A function makes the value when it is sent. */
+export interface FieldWrite extends HashField {
   value: string | (() => Buffer) | null;
 }
 
@@ -23,10 +27,10 @@ export interface JobWriter {
    */
   writeLater(writes: readonly FieldWrite[]): void;
   /**
-   * Resolves when a field of a hash is written, or all of them, so that what this job reads afterwards is what it wrote;
-   * rejects where that failed.
+   * Resolves when a field, or everything where none is named, is written, so that what this job reads of it afterwards is
+   * what it wrote; rejects where that failed.
    */
-  catchUp(hash?: string, field?: string): Promise<void>;
+  catchUp(read?: HashField): Promise<void>;
 }
 
 /** How a lease knows whether its lock still stands. */

@@ -136,8 +136,11 @@ export const isSuccess = ({ reason, counts }: Pick<StoredReport, 'reason' | 'cou
     Object.keys(table).every((outcome) => !table[outcome] || outcome === 'done' || outcome === 'unchanged'),
   );
 
+/** What is counted of an item. */
+export type CountedItem = Pick<ReportItem, 'kind' | 'outcome' | 'actions'>;
+
 /** Counts an item, or takes it from the counts (`by` -1): its outcome, and its actions. */
-export const countItem = (counts: Report['counts'], { kind, outcome, actions }: ReportItem, by: 1 | -1 = 1): void => {
+export const countItem = (counts: Report['counts'], { kind, outcome, actions }: CountedItem, by: 1 | -1 = 1): void => {
   const add = (table: Record<string, number>, name: string): void => {
     table[name] = (table[name] ?? 0) + by;
   };

@@ -1,7 +1,7 @@
 // Buffers what a job writes to Redis (its data, log lines, fields of ledger and run record), in order and in few round
 // trips.
 import type { Job } from 'bullmq';
-import { clock, type FieldWrite, type JobLease, type JobWriter, sentValue } from '../model/lease.ts';
+import { clock, type FieldWrite, type HashField, type JobLease, type JobWriter, sentValue } from '../model/lease.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
@@ -39,6 +39,8 @@ return left
 /** Most lines that go in one call of the script. */
 const mostLines = 1000;
 
+const nameOf = ({ hash, field }: HashField): string => `${hash}\n${field}`;
+
 interface LogLine {
   log: string;
   text: string;
@@ -54,7 +56,7 @@ export class JobJournal implements JobWriter {
   readonly #queues: Queues;
   #data: object | null = null;
   #lines: LogLine[] = [];
-  /** By hash and field. */
+  /** By {@link nameOf}. */
   #fields = new Map<string, FieldWrite>();
   #timer: NodeJS.Timeout | null = null;
   #turn: NodeJS.Immediate | null = null;
@@ -98,11 +100,10 @@ export class JobJournal implements JobWriter {
     this.#gather();
   }
 
-  async catchUp(hash?: string, field?: string): Promise<void> {
+  async catchUp(read?: HashField): Promise<void> {
     await this.#sending;
     if (this.#failure !== null) throw this.#failure;
-    const isUnsent = hash === undefined ? this.#fields.size > 0 : this.#fields.has(`${hash}\n${field}`);
-    if (isUnsent) await this.#send();
+    if (read ? this.#fields.has(nameOf(read)) : this.#fields.size > 0) await this.#send();
   }
 
   /** Resolves when everything was sent; rejects with the first failure of a delayed write. */
@@ -129,7 +130,7 @@ export class JobJournal implements JobWriter {
 
   /** Of each field the newest value counts. */
   #buffer(writes: readonly FieldWrite[]): void {
-    for (const write of writes) this.#fields.set(`${write.hash}\n${write.field}`, write);
+    for (const write of writes) this.#fields.set(nameOf(write), write);
   }
 
   #take(): { data: object | null; lines: LogLine[]; fields: FieldWrite[] } {

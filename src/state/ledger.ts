@@ -125,10 +125,11 @@ export class Ledger {
   /** Entry and open intent of a key as of one moment. */
   async known(portal: string, key: string): Promise<{ entry: LedgerEntry | null; intent: Intent | null }> {
     const target = targetOf(portal, key);
-    await this.#writer?.catchUp(this.#keys.entries(target), key);
+    // Both are written together, so that neither is read before the other is sent.
+    await this.#writer?.catchUp({ hash: this.#keys.entries(target), field: key });
     const [entry, intent] = await Promise.all([
-      readField(this.#redis, this.#keys.entries(target), key),
-      readField(this.#redis, this.#keys.intents(target), key),
+      this.#field(this.#keys.entries(target), key),
+      this.#field(this.#keys.intents(target), key),
     ]);
     return { entry: entry && entryOfStored(key, entry), intent: intentOf(intent) };
   }
@@ -161,10 +162,8 @@ export class Ledger {
     else await writeFields(this.#redis, null, writes);
   }
 
-  /** A field of a hash, as this job wrote it. */
-  async #field(hash: string, field: string): Promise<Buffer | null> {
-    await this.#writer?.catchUp(hash, field);
-    return readField(this.#redis, hash, field);
+  #field(hash: string, field: string): Promise<Buffer | null> {
+    return readField(this.#redis, hash, field, this.#writer);
   }
 
   /** What was sent last for a key, or null. */

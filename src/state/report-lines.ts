@@ -7,6 +7,7 @@ import { createDeflate, createInflate } from 'node:zlib';
 import { z } from 'zod';
 import { uuidOfKey } from '../model/key.ts';
 import {
+  type CountedItem,
   countItem,
   type Report,
   type ReportItem,
@@ -74,7 +75,7 @@ export class ReportBuilder {
     this.#set(JSON.parse(line), line);
   }
 
-  #set(item: ReportItem, line: string): void {
+  #set(item: CountedItem & { key: string }, line: string): void {
     const former = this.#lines.get(item.key);
     if (former !== undefined) countItem(this.#counts, JSON.parse(former), -1);
     this.#lines.set(item.key, line);

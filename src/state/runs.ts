@@ -391,9 +391,7 @@ export class Runs {
 
   /** What the run has done to an item so far. */
   async record(runId: string, key: string): Promise<ItemRecord> {
-    const hash = this.#keys.runItems(runId);
-    await this.#writer?.catchUp(hash, key);
-    const value = await readField(this.#redis, hash, key);
+    const value = await readField(this.#redis, this.#keys.runItems(runId), key, this.#writer);
     return value ? itemRecordSchema.parse(unpack(value)) : newRecord;
   }
 

@@ -124,10 +124,10 @@ describe('what is buffered', () => {
   it('is not sent for what is read of another field', async () => {
     const journal = journalOn(redis);
     journal.writeLater([own('a', '1')]);
-    await journal.catchUp('own', 'b');
-    await journal.catchUp('other', 'a');
+    await journal.catchUp({ hash: 'own', field: 'b' });
+    await journal.catchUp({ hash: 'other', field: 'a' });
     expect(await redis.exists('own')).toBe(0);
-    await journal.catchUp('own', 'a');
+    await journal.catchUp({ hash: 'own', field: 'a' });
     expect(await redis.hgetall('own')).toEqual({ a: '1' });
   });
 

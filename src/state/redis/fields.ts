@@ -103,10 +103,20 @@ const most = 500;
 const waiting = new WeakMap<Redis, Asked[]>();
 
 /**
- * A field of a hash, or null where there is none. Fields asked for in one turn of the event loop are one command, and
- * stand as of one moment.
+ * A field of a hash, or null where there is none; in the name of a job where there is one, as that job wrote it. Fields
+ * asked for in one turn of the event loop are one command, and stand as of one moment.
  */
-export const readField = (redis: Redis, hash: string, field: string): Promise<Buffer | null> =>
+export const readField = async (
+  redis: Redis,
+  hash: string,
+  field: string,
+  writer: JobWriter | null = null,
+): Promise<Buffer | null> => {
+  await writer?.catchUp({ hash, field });
+  return askFor(redis, hash, field);
+};
+
+const askFor = (redis: Redis, hash: string, field: string): Promise<Buffer | null> =>
   new Promise((resolve, reject) => {
     const asked = { hash, field, resolve, reject };
     const others = waiting.get(redis);
