@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { z } from 'zod';
-import { PortalStoreError, UsersFileError } from '../model/errors.ts';
+import { PortalStoreError, UsersFileError, unreadable } from '../model/errors.ts';
 import { checkPassword, hashPassword, isPasswordHash, isWeakHash } from './password.ts';
 import { assignableRoles } from './roles.ts';
 import type { Store } from './store/open.ts';
@@ -48,7 +48,7 @@ const readAccounts = <T>(path: string, schema: z.ZodType<T>, { what, hint }: { w
   try {
     value = load(readFileSync(path, 'utf8'));
   } catch (cause) {
-    throw new UsersFileError(`the ${what} ${path} cannot be read: ${(cause as Error).message}`, { hint, cause });
+    throw new UsersFileError(`the ${what} ${path} cannot be read: ${unreadable(cause).why}`, { hint, cause });
   }
   const result = schema.safeParse(value);
   if (result.success) return result.data;
