@@ -31,12 +31,25 @@ export const itemKinds = ['dataset', 'resource'] as const;
 
 /** Kind of the item that a key names. */
 export const kindOfKey = (key: string): (typeof itemKinds)[number] =>
-  key.split('/').length > 2 ? 'resource' : 'dataset';
+  key.includes('/', key.indexOf('/') + 1) ? 'resource' : 'dataset';
 
 const identityBytes = Buffer.from(identityNamespace.replaceAll('-', ''), 'hex');
 
+/** Uuids of recent keys: a run needs that of each key several times. */
+const recent = new Map<string, string>();
+const mostRecent = 10_000;
+
 /** The uuid that the node of a key has on every portal: name-based, version 5 (RFC 9562 section 5.5). */
 export const uuidOfKey = (key: string): string => {
+  const known = recent.get(key);
+  if (known !== undefined) return known;
+  if (recent.size >= mostRecent) recent.clear();
+  const uuid = nameBased(key);
+  recent.set(key, uuid);
+  return uuid;
+};
+
+const nameBased = (key: string): string => {
   const hex = hash('sha1', Buffer.concat([identityBytes, Buffer.from(key)]));
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
   const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -41,8 +41,10 @@ export const redisKeys = (prefix: string) => ({
   run: (runId: string) => `${prefix}.run:${runId}`,
   /** Hash: key -> work item of the run (wish and plan, packed). */
   runWork: (runId: string) => `${prefix}.work:${runId}`,
-  /** List: parts of a plan of the run (keys of datasets, and what needs no job, JSON). */
+  /** List: parts of a plan of the run (JSON): keys of its datasets, and dropped files. */
   runPlan: (runId: string, plan: string) => `${prefix}.run-plan:${runId}:${plan}`,
+  /** List: items of a plan that need no job, each element some of them as lines of the report. */
+  runSettled: (runId: string, plan: string) => `${prefix}.run-settled:${runId}:${plan}`,
   /** Hash: key -> what the run has done to the item so far (packed). */
   runItems: (runId: string) => `${prefix}.items:${runId}`,
   /** Hash: key -> outcome, for progress. */

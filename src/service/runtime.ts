@@ -253,7 +253,7 @@ export class Runtime {
     this.portals.config(portal);
     const target = { manifestPath: manifest.path, manifest: manifest.name, portal };
     // Workers that do not know the portal would take the run and fail it.
-    if ((await this.hasWorkers()) && !(await this.hasWorkers([portal]))) await this.startWorkers([portal]);
+    if (!(await this.hasWorkers([portal])) && (await this.hasWorkers())) await this.startWorkers([portal]);
     for (;;) {
       const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
       if (starts !== 'busy') return { runId };

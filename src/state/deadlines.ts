@@ -185,6 +185,9 @@ export class Deadlines {
 
   /** Says how often something is expected; what is new counts as having happened now. */
   async expect(expectations: Expectation[], now: number): Promise<void> {
+    // Of most targets nothing is expected, so that nothing need be looked up.
+    const isAny = expectations.some(({ everyMs }) => everyMs !== null);
+    if (!isAny && (await this.#redis.hlen(this.#keys.expected)) === 0) return;
     const args = expectations.flatMap(({ member, everyMs }) => [
       member,
       everyMs === null ? '' : String(Math.round(everyMs)),

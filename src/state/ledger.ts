@@ -211,19 +211,16 @@ export class Ledger {
     await this.#note(this.#keys.addresses, target, url);
   }
 
-  /** Remembers when a target was compared with the portal's own listing, Unix milliseconds. */
+  /** Remembers when a target was compared with the portal's own listing, or first published, Unix milliseconds. */
   async refreshed(target: Target, at: number): Promise<void> {
     await this.#note(this.#keys.refreshed, target, String(at));
   }
 
-  /** When a target was last compared with the portal, or first published; null where nothing is published. */
+  /** When a target was last compared with the portal's listing; 0 where that is not known, null where nothing is published. */
   async refreshedAt(target: Target): Promise<number | null> {
     const known = await this.#redis.hget(this.#keys.refreshed, targetName(target));
     if (known !== null) return Number(known);
-    let first: number | null = null;
-    for (const { nid, syncedAt } of (await this.index(target)).values())
-      if (nid !== null && (first === null || syncedAt < first)) first = syncedAt;
-    return first;
+    return (await this.#redis.hlen(this.#keys.entries(target))) === 0 ? null : 0;
   }
 
   /** Remembers where the manifest of a target is. */
@@ -274,10 +271,11 @@ const targetOf = (portal: string, key: string): Target => ({ manifest: manifestO
 const intentOf = (value: Buffer | null): Intent | null =>
   (value && intentSchema.safeParse(JSON.parse(value.toString())).data) ?? null;
 
-/** The value of an entry in the hash of its target. */
+/** The value of an entry in the hash of its target. One that is not live is soon written again: not worth packing. */
 export const storedEntry = (entry: LedgerEntry): Buffer => {
   const empty: LedgerEntry & Stored = emptyEntry(entry.key);
   const known = Object.entries(entry).filter(([name, value]) => name === 'title' || !isSame(value, empty[name]));
+  if (!entry.live) return Buffer.from(JSON.stringify(withoutOwnUuid(empty.uuid, Object.fromEntries(known))));
   const { head = [], rest = [] } = Object.groupBy(known, ([name]) =>
     name in indexedEntrySchema.shape ? 'head' : 'rest',
   );
@@ -286,9 +284,10 @@ export const storedEntry = (entry: LedgerEntry): Buffer => {
 
 /** The entry of a stored value; null for one of an unknown shape. */
 export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null => {
+  const stored = withNamesOfToday(unpack(value) as Stored);
+  if (!('title' in stored)) return null;
   const empty = emptyEntry(key);
-  const stored = withOwnUuid(empty.uuid, withNamesOfToday(unpack(value) as Stored));
-  return 'title' in stored ? parsed(ledgerEntrySchema, { ...empty, ...stored }) : null;
+  return parsed(ledgerEntrySchema, withOwnUuid(empty.uuid, Object.assign(empty, stored)));
 };
 
 /** What {@link IndexedEntry} holds of a stored value; null for one of an unknown shape. */

@@ -40,11 +40,11 @@ export const unpackHead = (value: Buffer): unknown => {
 };
 
 /** Head and rest of what was packed as one object; also reads values that an earlier version stored as plain JSON. */
-export const unpack = (value: Buffer): unknown => {
+export const unpack = (value: Buffer): object => {
   const end = value.indexOf(separator);
   if (end < 0) return JSON.parse(value.toString());
   const rest: object = JSON.parse(inflateRawSync(value.subarray(end + 1), settings).toString());
-  return end === 0 ? rest : { ...JSON.parse(value.toString('utf8', 0, end)), ...rest };
+  return end === 0 ? rest : Object.assign(JSON.parse(value.toString('utf8', 0, end)), rest);
 };
 
 /** Stands for the uuid that follows from the key of an item; no stored text holds it otherwise. */
@@ -54,7 +54,7 @@ const replaceIn = <T extends Record<string, unknown>>(item: T, from: string, to:
   const copy: Record<string, unknown> = { ...item };
   for (const name of ['uuid', 'url', 'jobId']) {
     const text = copy[name];
-    if (typeof text === 'string') copy[name] = text.replaceAll(from, to);
+    if (typeof text === 'string' && text.includes(from)) copy[name] = text.replaceAll(from, to);
   }
   return copy as T; // a text stays a text
 };

@@ -164,7 +164,7 @@ export interface RunProgress {
 /** Causes of failures that are kept beside a report. */
 const mostCauses = 50;
 
-/** What stays of a part of the plan when its work is in the hash of work: the first line of its text. */
+/** What stays of a part of the plan when its work is in the hash of work. */
 const partSchema = z.object({
   datasets: z.array(z.string()),
   claims: z.array(settledClaimSchema),
@@ -173,20 +173,20 @@ const partSchema = z.object({
   settled: z.array(reportItemSchema).exactOptional(),
 });
 
-/** The first line of a part; the others are items that needed no job, as lines of the report. */
-const readPart = (text: string): z.infer<typeof partSchema> => {
-  const end = text.indexOf('\n');
-  return partSchema.parse(JSON.parse(end < 0 ? text : text.slice(0, end)));
-};
+const readPart = (text: string): z.infer<typeof partSchema> => partSchema.parse(JSON.parse(text));
 
 /** Bytes of work that one command writes, and parts of a plan that one reads. */
 const bytesAtOnce = 200_000;
 const partsAtOnce = 20;
 
-// A part whose reply was lost with its connection is sent again, and must not be in the plan twice.
+// KEYS: lists. ARGV: how long to keep them, then for each how many elements it has, and one more or nothing. A part whose
+// reply was lost with its connection is sent again, and must not be in the plan twice.
 const addPart = new RedisScript(`
-if redis.call('LLEN', KEYS[1]) == tonumber(ARGV[1]) then redis.call('RPUSH', KEYS[1], ARGV[2]) end
-return redis.call('PEXPIRE', KEYS[1], ARGV[3])
+for i, list in ipairs(KEYS) do
+  local length, part = tonumber(ARGV[2 * i]), ARGV[2 * i + 1]
+  if part ~= '' and redis.call('LLEN', list) == length then redis.call('RPUSH', list, part) end
+  redis.call('PEXPIRE', list, ARGV[1])
+end
 `);
 
 /**
@@ -200,7 +200,8 @@ export class PlanWriter {
   readonly #keepMs: number;
   readonly #writer: JobWriter | null;
   readonly #id = randomUUID();
-  #parts = 0;
+  /** Elements of the lists of parts and of settled items. */
+  readonly #written = { parts: 0, settled: 0 };
   readonly #counts: PlannedCounts = { datasets: 0, resources: 0, settled: 0 };
 
   constructor(
@@ -215,6 +216,10 @@ export class PlanWriter {
     this.#writer = writer;
   }
 
+  get #lists(): string[] {
+    return [this.#keys.runPlan(this.#runId, this.#id), this.#keys.runSettled(this.#runId, this.#id)];
+  }
+
   /** Writes a part. */
   async add({ datasets, resources, settled, claims }: RunWork): Promise<void> {
     const dropped: Planned['dropped'] = {};
@@ -223,11 +228,14 @@ export class PlanWriter {
       if (source.kind === 'file' && source.claim !== undefined) dropped[key] = source.claim;
     }
     await this.#write([...datasets, ...resources]);
-    const part = { datasets: datasets.map(({ wish }) => wish.key), claims, dropped };
-    const text = [JSON.stringify(part), ...settled.map(lineOf)].join('\n');
-    const list = this.#keys.runPlan(this.#runId, this.#id);
-    await addPart.run(this.#redis, [list], [this.#parts, text, this.#keepMs]);
-    this.#parts += 1;
+    const isJob = datasets.length + resources.length + claims.length > 0;
+    const part = isJob ? JSON.stringify({ datasets: datasets.map(({ wish }) => wish.key), claims, dropped }) : '';
+    const lines = settled.map(lineOf).join('\n');
+    const written = this.#written;
+    if (part !== '' || lines !== '')
+      await addPart.run(this.#redis, this.#lists, [this.#keepMs, written.parts, part, written.settled, lines]);
+    if (part !== '') written.parts += 1;
+    if (lines !== '') written.settled += 1;
     this.#counts.datasets += datasets.length;
     this.#counts.resources += resources.length;
     this.#counts.settled += settled.length;
@@ -254,7 +262,7 @@ export class PlanWriter {
     const { datasets, resources } = this.#counts;
     await this.#writer?.lease.check();
     // First, so that a plan that counts never expires.
-    await this.#redis.persist(this.#keys.runPlan(this.#runId, this.#id));
+    for (const list of this.#lists) await this.#redis.persist(list);
     const run = {
       total: String(datasets + resources),
       remarks: JSON.stringify(remarks),
@@ -317,7 +325,7 @@ export class Runs {
       dropped: {},
       remarks: z.array(z.string()).parse(JSON.parse(remarks)),
     };
-    for await (const part of this.#parts(runId, plan)) {
+    for await (const part of this.#parts(this.#keys.runPlan(runId, plan))) {
       const { datasets, claims, dropped } = readPart(part);
       for (const key of datasets) planned.datasets.push(key);
       for (const claim of claims) planned.claims.push(claim);
@@ -369,9 +377,9 @@ export class Runs {
     return (await this.#redis.hexists(this.#keys.run(runId), 'plan')) === 1;
   }
 
-  async *#parts(runId: string, plan: string): AsyncGenerator<string> {
+  async *#parts(list: string): AsyncGenerator<string> {
     for (let at = 0; ; at += partsAtOnce) {
-      const texts = await this.#redis.lrange(this.#keys.runPlan(runId, plan), at, at + partsAtOnce - 1);
+      const texts = await this.#redis.lrange(list, at, at + partsAtOnce - 1);
       yield* texts;
       if (texts.length < partsAtOnce) return;
     }
@@ -441,12 +449,12 @@ export class Runs {
     await this.#writer?.catchUp();
     const builder = new ReportBuilder();
     const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
-    if (plan)
-      for await (const part of this.#parts(runId, plan)) {
-        const { settled = [] } = readPart(part);
-        for (const item of settled) builder.add(item);
-        for (const line of part.split('\n').slice(1)) builder.addLine(line);
-      }
+    if (plan) {
+      for await (const part of this.#parts(this.#keys.runPlan(runId, plan)))
+        for (const item of readPart(part).settled ?? []) builder.add(item);
+      for await (const lines of this.#parts(this.#keys.runSettled(runId, plan)))
+        for (const line of lines.split('\n')) builder.addLine(line);
+    }
     for await (const [, value] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
       const { ended } = itemRecordSchema.parse(unpack(value));
       if (ended) builder.add(ended);
@@ -498,8 +506,8 @@ export class Runs {
       .multi()
       .hset(key, { done, failed })
       .hdel(key, 'plan', 'remarks', 'proofs', 'stuck', 'more', 'datasetsSettled', 'proofsSettled')
-      .del(this.#keys.runWork(runId), this.#keys.runPlan(runId, plan), this.#keys.runItems(runId))
-      .del(this.#keys.runOutcomes(runId), this.#keys.runFailures(runId))
+      .del(this.#keys.runPlan(runId, plan), this.#keys.runSettled(runId, plan), this.#keys.runWork(runId))
+      .del(this.#keys.runItems(runId), this.#keys.runOutcomes(runId), this.#keys.runFailures(runId))
       .hdel(this.#keys.cancelled, runId)
       .expire(key, seconds)
       .zremrangebyscore(this.#keys.runs, '-inf', Date.now() - this.#keepMs)

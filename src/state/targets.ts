@@ -59,7 +59,7 @@ export const rememberSuccess = async (redis: Redis, keys: RedisKeys, report: Sto
   await redis.hset(keys.lastSuccesses, targetName(report), Date.parse(report.endedAt));
 };
 
-/** True when the last comparison (Unix milliseconds; null: nothing is published yet) is older than `afterMs` (null: never asked). */
+/** True when the last comparison (Unix milliseconds; 0: unknown, null: nothing is published yet) is older than `afterMs` (null: never asked). */
 export const isStale = (last: number | null, afterMs: number | null, now: number = Date.now()): boolean =>
   last !== null && afterMs !== null && now - last > afterMs;
 

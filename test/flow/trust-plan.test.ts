@@ -82,6 +82,27 @@ describe('plan and apply', () => {
     expect(doubles(await reader.list())).toEqual([]);
   });
 
+  it('ask for the listing of the portal a day after the first publish, or after the last listing', async () => {
+    const manifest = write('daily');
+    const listings = async (): Promise<number> => {
+      const before = gateway.requests.length;
+      expect((await place.publish(manifest)).code).toBe(0);
+      return gateway.requests.slice(before).filter(({ path }) => path.includes('fields=nid')).length;
+    };
+    const compared = async (): Promise<number> => Number(await place.store.hget(place.keys.refreshed, 'daily@local'));
+    const begun = Date.now();
+    await place.publish(manifest);
+    expect(await compared()).toBeGreaterThanOrEqual(begun);
+    expect(await listings()).toBe(0);
+    await place.store.hset(place.keys.refreshed, 'daily@local', begun - 25 * 3600 * 1000);
+    expect(await listings()).toBeGreaterThan(0);
+    expect(await compared()).toBeGreaterThanOrEqual(begun);
+    expect(await listings()).toBe(0);
+    // When it was compared is not known, such as by a ledger that another release wrote.
+    await place.store.hdel(place.keys.refreshed, 'daily@local');
+    expect(await listings()).toBeGreaterThan(0);
+  });
+
   it('names every changed field, sends just that, and shows it to people', async () => {
     const manifest = write('fields');
     await place.publish(manifest);

@@ -35,6 +35,15 @@ describe('the ledger', () => {
     expect((await ledger().entries({ manifest: 'old', portal: 'p' })).size).toBe(0);
   });
 
+  it('knows when a target was compared with the portal: never, at an unknown time, or when', async () => {
+    const asked = { manifest: 'compared', portal: 'p' };
+    expect(await ledger().refreshedAt(asked)).toBeNull();
+    await ledger().put('p', entryOf('compared/one', { nid: '1', live: true }));
+    expect(await ledger().refreshedAt(asked)).toBe(0);
+    await ledger().refreshed(asked, 17);
+    expect(await ledger().refreshedAt(asked)).toBe(17);
+  });
+
   it('counts what is merely live, and gives everything else', async () => {
     const many = { manifest: 'many', portal: 'p' };
     const reason = { code: 'held', message: '"live":true', hint: null };

@@ -83,6 +83,25 @@ it('a part of a plan whose reply was lost with its connection is in the plan onc
   }
 });
 
+it('items that need no job make no page of jobs, and are reported once', async () => {
+  const plan = runs().newPlan('still');
+  const nothing = { datasets: [], resources: [], settled: [], claims: [] };
+  await plan.add(nothing);
+  await plan.add({ ...nothing, settled: [item('city/two', 'unchanged'), item('city/one', 'unchanged')] });
+  await plan.add({ ...nothing, datasets: [dataset('city/three')] });
+  await plan.add({ ...nothing, settled: [item('city/four', 'held')] });
+  expect(await plan.end([])).toEqual({ datasets: 1, resources: 0, settled: 3 });
+  expect(await runs().plannedPage('still', 0)).toEqual(['city/three']);
+  expect(await runs().plannedPage('still', 1)).toBeNull();
+  const { items, counts } = (await runs().reported('still')).end(report('still'));
+  expect(items.map(({ key }) => key)).toEqual(['city/four', 'city/one', 'city/two']);
+  expect(counts.dataset).toEqual({ unchanged: 2, held: 1 });
+  await runs().close({ ...report('still'), items, counts });
+  expect((await runs().summary('still'))?.fates).toEqual({ unchanged: 2, held: 1 });
+  await runs().drop('still');
+  expect(await redis().keys('test.run-*still*')).toEqual([]);
+});
+
 it('a plan that an earlier version began to write is read as well', async () => {
   const keys = redisKeys('test');
   const settled = [item('city/two', 'unchanged')];

@@ -74,11 +74,19 @@ describe('a stored entry', () => {
     expect(storedEntry(entry).length).toBeLessThan(JSON.stringify(entry).length / 2);
   });
 
-  it('leaves out the uuid that follows from its key', () => {
+  it.each([true, false])('leaves out the uuid that follows from its key (live: %s)', (live) => {
     const own = uuidOfKey(key);
-    const mine = { ...entry, uuid: own, url: `http://city.example/dataset/resource/${own}` };
+    const mine = { ...entry, live, uuid: own, url: `http://city.example/dataset/resource/${own}` };
     expect(JSON.stringify(unpack(storedEntry(mine)))).not.toContain(own);
     expect(entryOfStored(key, storedEntry(mine))).toEqual(mine);
+    expect(indexedOfStored(key, storedEntry(mine))).toEqual(indexed(mine));
+  });
+
+  it('of what is not live is plain text', () => {
+    expect(JSON.parse(storedEntry({ ...entry, live: false }).toString())).toMatchObject({
+      nid: '489',
+      title: 'Spending',
+    });
   });
 
   it('of a release that stored the text itself is read, under its names of then', () => {

@@ -56,7 +56,7 @@ const planGathered = async (
     ({ plan, writer, hasWork } = await writePages(deps, request, { ...how, refresh: true }, signal));
   }
   await learn(deps, request, plan.missing);
-  if (refreshed) await deps.ledger.refreshed(request, Date.now());
+  if (refreshed || plan.index.size === 0) await deps.ledger.refreshed(request, Date.now());
   return writer.end(request.only === null ? gathered.remarks : [], gathered.manifest.priority);
 };
 

@@ -12,7 +12,7 @@ import {
 } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';
-import type { ChildKind, Planned } from '../../state/runs.ts';
+import type { ChildKind, Planned, PlannedCounts } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { endFailed, executeExport } from './export-run.ts';
@@ -67,25 +67,32 @@ const publish = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Store
   const startedAt = await deps.runs.begin(runId, job.data);
   await deps.ledger.remember(job.data, job.data.manifestPath);
   const isFirst = !(await deps.runs.isPlanned(runId));
-  if (isFirst) {
-    await job.step(
-      { name: 'plan', on: job.data.manifest },
-      (signal) => {
-        deps.started(job.data);
-        return planRun(deps, job.data, signal);
-      },
-      (planned) =>
-        `${planned.datasets} datasets with work, ${planned.resources} resources with work, ${planned.settled} items unchanged`,
-    );
+  const counts = isFirst ? await plan(deps, job) : null;
+  // Most runs of a schedule find nothing to do.
+  if (counts?.datasets !== 0) {
+    await workThrough(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
+    const proofs = await proveJobs(deps, job);
+    await workThrough(deps, job, 'proofs', async (index) => proofs[index] ?? null);
   }
-  const remarks = await deps.runs.remarks(runId);
-  if (isFirst && remarks.length > 0) await job.note(`differs from the source: ${remarks.join('; ')}`);
-  await workThrough(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
-  const proofs = await proveJobs(deps, job);
-  await workThrough(deps, job, 'proofs', async (index) => proofs[index] ?? null);
   const planned = await deps.runs.planned(runId);
   if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });
   return end(deps, job, { startedAt, planned, reason: null });
+};
+
+/** Plans a run, in a step of its own. */
+const plan = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<PlannedCounts> => {
+  const counts = await job.step(
+    { name: 'plan', on: job.data.manifest },
+    (signal) => {
+      deps.started(job.data);
+      return planRun(deps, job.data, signal);
+    },
+    ({ datasets, resources, settled }) =>
+      `${datasets} datasets with work, ${resources} resources with work, ${settled} items unchanged`,
+  );
+  const remarks = await deps.runs.remarks(job.data.runId);
+  if (remarks.length > 0) await job.note(`differs from the source: ${remarks.join('; ')}`);
+  return counts;
 };
 
 /** Makes the report of a run whose items have ended, and stores it. */

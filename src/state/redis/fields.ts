@@ -142,8 +142,8 @@ const answer = async (redis: Redis, all: readonly Asked[]): Promise<void> => {
 };
 
 const valuesOf = async (redis: Redis, all: readonly Asked[]): Promise<(Buffer | null)[]> => {
-  const [only] = all;
-  if (only && all.length === 1) return [await redis.hgetBuffer(only.hash, only.field)];
+  const hash = all[0]?.hash ?? '';
+  if (all.every((asked) => asked.hash === hash)) return redis.hmgetBuffer(hash, ...all.map(({ field }) => field));
   const values = await script.runBuffer(
     redis,
     all.map(({ hash }) => hash),
