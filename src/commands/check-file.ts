@@ -154,7 +154,7 @@ const addInside = (finding: FileFinding, { sources, problems, notes }: Contents,
 
 const checkTableFile: FileCheck = async (path, finding, { io, config, reading }) => {
   finding.kind = 'table';
-  const { mend: _, ...inspection } = await inspectTable(path, {
+  const { fix: _, ...inspection } = await inspectTable(path, {
     signal: io.stop,
     rowBytes: config?.limits.rowBytes,
     ...reading,
@@ -283,7 +283,7 @@ const checkConverted = async (
       ...made.said,
       ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : []),
     ];
-    const { mend: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes, ...made.reading });
+    const { fix: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes, ...made.reading });
     // A converted table is fixed by its steps or in its source, not by `--fix`.
     const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
     finding.inspection = inspection;

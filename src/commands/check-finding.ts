@@ -39,7 +39,7 @@ export interface FileFinding {
   /** Facts about a sound table. */
   table: TableReport | null;
   /** Everything found in a table, sound or not. */
-  inspection: Omit<Inspection, 'mend'> | null;
+  inspection: Omit<Inspection, 'fix'> | null;
   faults: Fault[];
   /** Files that a sound manifest publishes. */
   sources: PublishedFile[];
@@ -69,7 +69,7 @@ export interface PublishedFile {
   recipe: TableRecipe | null;
 }
 
-type Inspection = Omit<WholeInspection, 'mend'>;
+type Inspection = Omit<WholeInspection, 'fix'>;
 
 /** The faults of a table, one for each known place. */
 export const faultsOfTable = ({ findings }: Inspection, file: string): Fault[] =>
@@ -159,7 +159,7 @@ export const candidateLines = ({ findings }: Inspection): string[] =>
   findings.flatMap(({ candidates = [] }) => candidates.map(({ key, reads }) => `  ${key}  reads  ${reads}`));
 
 /** What `--fix` would change, and its command; nothing unless the table is fixable. */
-export const mendLines = ({ findings, verdict }: Inspection, file: string): string[] => {
+export const fixLines = ({ findings, verdict }: Inspection, file: string): string[] => {
   if (verdict !== 'mendable') return [];
   const mends = findings.flatMap(({ mend }) => (mend === null ? [] : [`  fix: ${mend}`]));
   return [...new Set(mends), `  -> sluice check ${file} --fix -o NEW-FILE`];

@@ -14,8 +14,8 @@ import {
   columnsLine,
   type Fault,
   type FileFinding,
+  fixLines,
   htmlOfFiles,
-  mendLines,
   moreLines,
   remarkLines,
 } from './check-finding.ts';
@@ -207,7 +207,7 @@ const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFindin
     ...candidateLines(inspection),
     `${file}: ${summary}`,
     ...notes.map((note) => `  ${note}`),
-    ...mendLines(inspection, file),
+    ...fixLines(inspection, file),
     ...(faults.length > 0 && !full ? [] : columns),
     ...remarkLines(inspection),
     ...castLines(inspection),

@@ -110,7 +110,7 @@ export const checkTable = async (path: string, options: CheckOptions = {}): Prom
 };
 
 /** What is known of an inspected table when it is sound. */
-export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Omit<Inspection, 'mend'>): TableReport => {
+export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Omit<Inspection, 'fix'>): TableReport => {
   return { rows, columns: columns.map(({ name }) => name), delimiter, bom, bytes, sha256 };
 };
 
@@ -148,7 +148,7 @@ export const fixTable = async (path: string, target: string, options: FixTableOp
   const { rowBytes = defaultRowBytes, separator = inspection.delimiter, encoding, skipRows } = options;
   const task = { path, target, rowBytes, separator, inspection, encoding, skipRows };
   const answer = await fixPool.run(task, options.signal);
-  if (answer.kind === 'mended') return answer.report;
+  if (answer.kind === 'fixed') return answer.report;
   if (answer.kind === 'unwritable') {
     throw new SourceMissingError(`${target}: the fixed file cannot be written: ${answer.message}`, {
       hint:

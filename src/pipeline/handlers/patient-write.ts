@@ -29,7 +29,7 @@ interface PatientWrite {
  */
 export const retryWhileBusy = async (target: NodeTarget, { write, look, resources }: PatientWrite): Promise<string> => {
   const { item } = target;
-  let isMended = false;
+  let isRepaired = false;
   for (let tries = 1; ; tries++) {
     try {
       return await write();
@@ -39,8 +39,8 @@ export const retryWhileBusy = async (target: NodeTarget, { write, look, resource
         await item.note(`${error.message}: nothing was stored, retrying`);
         await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
       } else {
-        if (isMended || !(await removeLostReferences(target, resources, error))) throw error;
-        isMended = true;
+        if (isRepaired || !(await removeLostReferences(target, resources, error))) throw error;
+        isRepaired = true;
       }
       const there = await look();
       if (there !== null) return there;
@@ -77,7 +77,7 @@ export const removeLostReferences = async (
   error: unknown,
 ): Promise<boolean> => {
   if (!isLostReference(error)) return false;
-  let isMended = false;
+  let isRepaired = false;
   for (const nid of resources) {
     const node = await portal.nodes.find(nid, item.signal);
     const datasets = nidsIn(node?.field_dataset_ref);
@@ -87,9 +87,9 @@ export const removeLostReferences = async (
     await item.note(`resource node ${nid} refers to ${[...lost].join(', ')}, which the portal has lost: removing that`);
     const und = datasets.filter((dataset) => !lost.has(dataset)).map((target_id) => ({ target_id }));
     await portal.nodes.update(nid, { log: node.log, fields: { field_dataset_ref: { und } } }, item.signal, node);
-    isMended = true;
+    isRepaired = true;
   }
-  return isMended;
+  return isRepaired;
 };
 
 const isGone = async (portal: Portal, nid: string, signal: AbortSignal): Promise<boolean> => {

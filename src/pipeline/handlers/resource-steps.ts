@@ -124,8 +124,8 @@ const attach = async (state: ResourceState): Promise<void> => {
       const content = state.table?.content;
       const upload = { path, name, bytes, content, contentType: contentTypeOf(name) };
       const sent = await portal.files.attach(nid, upload, signal).catch(async (error: unknown) => {
-        const isMended = await removeLostReferences(target, [nid], error);
-        if (!isMended && !(error instanceof PortalBusyError)) throw error;
+        const isRepaired = await removeLostReferences(target, [nid], error);
+        if (!isRepaired && !(error instanceof PortalBusyError)) throw error;
         await item.note(`${reasonOf(error).message}: looking whether the file arrived`);
         const arrived = await arrivedFile(state, begun);
         return arrived ? { fid: arrived.fid, sha256: null } : portal.files.attach(nid, upload, signal);

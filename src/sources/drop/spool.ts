@@ -170,12 +170,12 @@ const moveOut = async (claim: Claim, target: string, outcome: 'archived' | 'quar
 const prune = async (folder: string, keep: number): Promise<void> => {
   const versions = (await readdir(folder)).filter((name) => versionPattern.test(name)).sort();
   const oldest = versions.slice(0, Math.max(0, versions.length - Math.max(1, keep)));
-  for (const name of oldest.flatMap((version) => [version, `${version}${mendsEnding}`]))
+  for (const name of oldest.flatMap((version) => [version, `${version}${fixesEnding}`]))
     await unless(unlink(join(folder, name)), ['ENOENT'], undefined);
 };
 
 /** Ends the name of the note beside an archived file that was mended on its way. */
-const mendsEnding = '.mends.yaml';
+const fixesEnding = '.mends.yaml';
 
 const archiveTarget = (claim: Claim): string =>
   join(
@@ -200,7 +200,7 @@ export const archiveClaim = async (
   await makeFolder(dirname(target));
   if (mended.length > 0 && state === 'whole') {
     const note = dump({ file: claim.dropped, when: new Date().toISOString(), sha256: claim.sha256, mended });
-    await writeDurably(`${target}${mendsEnding}`, note, folderOfClaim(claim));
+    await writeDurably(`${target}${fixesEnding}`, note, folderOfClaim(claim));
   }
   const way = await moveOut(claim, target, 'archived');
   await prune(dirname(target), keep);

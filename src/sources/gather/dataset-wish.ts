@@ -32,14 +32,14 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: Im
   const own = /\.zip$/i.test(source.name) ? (details.table ?? []) : steps;
   const asked =
     own.length > 0 || sheet !== null || member !== null || details.schema !== undefined || badRows !== 'fail';
-  const isMended = details.mend === 'safe' && textTable.test(source.name);
-  const isWanted = isConvertible(source.name) || (isMended && isTabular(source.name));
+  const isFixed = details.mend === 'safe' && textTable.test(source.name);
+  const isWanted = isConvertible(source.name) || (isFixed && isTabular(source.name));
   if (!asked && (mode !== 'auto' || !isWanted)) return null;
   const faults: string[] = [];
   const schema = schemaOf(details.schema, faults);
   const modules = steps.flatMap(({ transform }) => (transform === undefined ? [] : [hashOf(transform, faults)]));
   const plain = { asked, sheet, member, steps, badRows, maxBadRows: limitOf(maxBadRows), schema };
-  const recipe = { ...plain, ...(isMended ? { mend: 'safe' as const } : {}) };
+  const recipe = { ...plain, ...(isFixed ? { mend: 'safe' as const } : {}) };
   const fingerprint = hash('sha256', JSON.stringify({ version, ...recipe, modules }));
   return { fingerprint, ...recipe, fault: faults[0] ?? null };
 };

@@ -26,26 +26,26 @@ export interface FixTask {
 
 /** The answer across the thread border. */
 export type FixAnswer =
-  | { kind: 'mended'; report: FixReport }
+  | { kind: 'fixed'; report: FixReport }
   | { kind: 'unwritable'; code: string; message: string }
   /** What was written was not sound and was removed. */
   | { kind: 'unsound'; findings: Finding[] };
 
 const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTask, rewrites: boolean): FixPlan => {
-  const { delimiter, quote, escape: by, lineEnds, mend } = inspection;
-  const hasMend = (wanted: FindingKind): boolean =>
+  const { delimiter, quote, escape: by, lineEnds, fix } = inspection;
+  const hasFix = (wanted: FindingKind): boolean =>
     inspection.findings.some(({ kind, mend: name }) => kind === wanted && name !== null);
   return {
     rewrites,
     dialect: { delimiter, quote, escape: by, trailingDelimiter: false },
     separator,
     lineEnd: lineEnds === 'CRLF' ? '\r\n' : '\n',
-    titleRows: mend.titleRows,
-    footerLine: mend.footerLine,
-    emptyTail: mend.emptyTail,
-    header: mend.header,
-    dropsHeaders: hasMend('repeated-header'),
-    dropsControls: hasMend('control'),
+    titleRows: fix.titleRows,
+    footerLine: fix.footerLine,
+    emptyTail: fix.emptyTail,
+    header: fix.header,
+    dropsHeaders: hasFix('repeated-header'),
+    dropsControls: hasFix('control'),
     encode: encoding.startsWith('UTF-') ? null : encoderOf(encoding),
   };
 };
@@ -93,7 +93,7 @@ const fixesOf = ({ inspection: { findings, delimiter }, separator }: FixTask): F
   ...findings.flatMap(({ kind, mend: name, count }) => (name === null ? [] : [{ kind, mend: name, count }])),
 ];
 
-const mend = (task: Cancellable<FixTask>, partial: string): FixAnswer => {
+const fixTo = (task: Cancellable<FixTask>, partial: string): FixAnswer => {
   if (existsSync(task.target))
     return { kind: 'unwritable', code: 'EEXIST', message: 'a file of that name already exists' };
   let findings: Finding[] = [];
@@ -104,7 +104,7 @@ const mend = (task: Cancellable<FixTask>, partial: string): FixAnswer => {
       renameSync(partial, task.target);
       const { changed, shown: rows, unshown } = fixer;
       const { bytes, sha256, findings: left } = result;
-      return { kind: 'mended', report: { mends: fixesOf(task), changed, rows, unshown, bytes, sha256, left } };
+      return { kind: 'fixed', report: { mends: fixesOf(task), changed, rows, unshown, bytes, sha256, left } };
     }
     findings = result.findings;
     rmSync(partial);
@@ -123,7 +123,7 @@ const writeNew = (task: Cancellable<FixTask>, partial: string, rewrites: boolean
 
 /** True when a fixed table is sound, and its separator is detected again. */
 const isSoundAs = ({ findings, delimiter, columns }: Inspection, { separator, inspection }: FixTask): boolean => {
-  const width = inspection.mend.header.length - inspection.mend.emptyTail;
+  const width = inspection.fix.header.length - inspection.fix.emptyTail;
   const isSame = columns.length === width && (width === 1 || delimiter === separator);
   return isSame && verdictOf(findings) === 'sound';
 };
@@ -132,7 +132,7 @@ const isSoundAs = ({ findings, delimiter, columns }: Inspection, { separator, in
 export const fixFile = (task: Cancellable<FixTask>): FixAnswer => {
   const partial = `${task.target}.partial-${process.pid}`;
   try {
-    return mend(task, partial);
+    return fixTo(task, partial);
   } catch (error) {
     if (isSystemError(error)) return { kind: 'unwritable', code: error.code, message: error.message };
     throw error;
@@ -162,7 +162,7 @@ const safeKinds: ReadonlySet<FindingKind> = new Set<FindingKind>([
 /** A text that was fixed. */
 interface FixedText {
   /** What was fixed, a line each; no row contents. */
-  mends: string[];
+  fixes: string[];
   report: Pick<FixReport, 'bytes' | 'sha256'>;
   /** Of the text as it was. */
   inspection: Inspection;
@@ -186,8 +186,8 @@ export const fixSafely = (task: Cancellable<CheckTask>, target: string): FixedTe
     throw Object.assign(new Error(answer.message), { code: answer.code, syscall: 'write' });
   if (answer.kind === 'unsound') return null;
   const { mends, bytes, sha256 } = answer.report;
-  return { mends: mends.map(mendText), report: { bytes, sha256 }, inspection };
+  return { fixes: mends.map(fixText), report: { bytes, sha256 }, inspection };
 };
 
-const mendText = ({ mend, count }: FixReport['mends'][number]): string =>
+const fixText = ({ mend, count }: FixReport['mends'][number]): string =>
   count === 1 ? mend : `${mend} (${count.toLocaleString('en')} times)`;

@@ -107,7 +107,7 @@ export class RowFixer {
   take(): Buffer {
     const parts: Buffer[] = [];
     for (let row = 0; row < this.#scanner.rows; row++) {
-      const bytes = this.#mend(row);
+      const bytes = this.#fix(row);
       this.#rowsSeen += 1;
       if (bytes === null) continue;
       if (this.#begun) parts.push(this.#lineEnd);
@@ -127,7 +127,7 @@ export class RowFixer {
   }
 
   /** The bytes of a row; null when it is left out. */
-  #mend(row: number): Buffer | null {
+  #fix(row: number): Buffer | null {
     const { titleRows, footerLine, dropsHeaders } = this.#plan;
     if (this.#rowsSeen < titleRows) return this.#leaveOut(row);
     if (this.#rowsSeen === titleRows) return this.#fixHeader(row);

@@ -183,7 +183,7 @@ interface EncodingFacts extends EncodingVerdict {
   bom: boolean;
 }
 
-const decodedMend = (encoding: string): string => `the file is read as ${encoding} and written as UTF-8`;
+const decodedFix = (encoding: string): string => `the file is read as ${encoding} and written as UTF-8`;
 
 const unknownHint = ({ candidates }: EncodingVerdict): string => {
   const [first] = candidates;
@@ -206,7 +206,7 @@ const evidenceOf = (verdict: EncodingVerdict): { hint: string; mend: string | nu
   if (encoding === 'unknown') return { hint: unknownHint(verdict), mend: null, candidates };
   return {
     hint: `judging by its words, the file is ${encoding}; save it as UTF-8, or run \`sluice check --fix\``,
-    mend: decodedMend(encoding),
+    mend: decodedFix(encoding),
   };
 };
 
@@ -225,7 +225,7 @@ export const encodingFinding = (findings: Findings, facts: EncodingFacts): void 
     findings.add('bom', { line: 1, offset: 0, message, mend: 'the byte order mark is removed' });
   }
   if (encoding === 'UTF-16LE' || encoding === 'UTF-16BE') {
-    findings.add('wide-encoding', { ...detailsOf(wideEncoding(encoding)), mend: decodedMend(encoding) });
+    findings.add('wide-encoding', { ...detailsOf(wideEncoding(encoding)), mend: decodedFix(encoding) });
   }
   if (/^(?:ISO-2022|HZ)/.test(encoding)) shiftedEncoding(findings, encoding);
   if (count === 0) return;
@@ -246,7 +246,7 @@ const shiftedEncoding = (findings: Findings, encoding: string): void => {
     line: 1,
     message: `the file is ${encoding}, not UTF-8`,
     hint: isReadable ? saveAsUtf8 : 'save the file again as UTF-8 in the program that created it',
-    mend: isReadable ? decodedMend(encoding) : null,
+    mend: isReadable ? decodedFix(encoding) : null,
   });
 };
 
@@ -257,6 +257,6 @@ export const reportEncoding = (findings: Findings, encoding: string): void => {
     line: 1,
     message: `the file is read as ${encoding}, as specified; portals read UTF-8`,
     hint: 'check that its letters are right, then let `sluice check --fix` write it as UTF-8',
-    mend: decodedMend(encoding),
+    mend: decodedFix(encoding),
   });
 };

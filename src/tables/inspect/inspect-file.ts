@@ -26,10 +26,10 @@ export interface CheckTask {
 export interface Inspection extends TableFacts {
   bytes: number;
   sha256: string;
-  mend: FixFacts;
+  fix: FixFacts;
 }
 
-type Inspected = Pick<Inspection, 'mend'> & TableFacts;
+type Inspected = Pick<Inspection, 'fix'> & TableFacts;
 
 /** The inspection of a file that cannot be read as a table. */
 const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
@@ -56,7 +56,7 @@ const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
     rows: 0,
     columns: [],
     findings: findings.list(),
-    mend: { titleRows: 0, footerLine: null, emptyTail: 0, header: [] },
+    fix: { titleRows: 0, footerLine: null, emptyTail: 0, header: [] },
   };
 };
 
@@ -78,8 +78,8 @@ const inspectTable = (
     ...(skipped === null ? {} : { skipped: { lines: skipped.lines, bytes: skipped.skipper.bytes } }),
   });
   for (const chunk of chunks) inspection.feed(chunk);
-  const { facts, mend } = inspection.end();
-  return { ...facts, bom, mend };
+  const { facts, fix } = inspection.end();
+  return { ...facts, bom, fix };
 };
 
 const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection => {

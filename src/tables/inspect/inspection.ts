@@ -135,7 +135,7 @@ export class TableInspection {
   }
 
   /** The table has ended. */
-  end(): { facts: TableFacts; mend: FixFacts } {
+  end(): { facts: TableFacts; fix: FixFacts } {
     const { place, base, end } = this.#scanner;
     const cut = this.#watch.end();
     this.#scanner.finish();
@@ -163,7 +163,7 @@ export class TableInspection {
     };
     return {
       facts,
-      mend: {
+      fix: {
         titleRows: this.#settings.layout.titleRows,
         footerLine: this.#rows?.footerLine ?? null,
         emptyTail: this.#emptyTail,

@@ -7,7 +7,7 @@ import { beat, type CancelFlag, type Cancellable } from '../../util/worker-pool.
 import type { CheckOptions } from '../check.ts';
 import { fixSafely } from '../fix/fix-worker.ts';
 import { BadRows, CsvFile, csvLine } from './bad-rows.ts';
-import { mendedPath, openSource } from './input/open-source.ts';
+import { fixedPath, openSource } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
 import { type Limits, NotOneTable, oversizeRow, type Row, type Table, tooLarge } from './row.ts';
 
@@ -86,12 +86,12 @@ const answerOf = (error: unknown): PrepareAnswer | null => {
 const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
   beat(task.cancelled);
   const { recipe, name } = task;
-  if (!recipe.asked && !isConvertible(name)) return isTabular(name) ? mend(task) : { kind: 'as-is', why: 'no table' };
+  if (!recipe.asked && !isConvertible(name)) return isTabular(name) ? fixed(task) : { kind: 'as-is', why: 'no table' };
   const [said, mended]: [string[], string[]] = [[], []];
   const opened = await openSource({
     ...task,
     said: (line) => said.push(line),
-    onMended: (mends) => mended.push(...mends),
+    onFixed: (fixes) => mended.push(...fixes),
   });
   try {
     const made = await make(task, opened.table, said);
@@ -99,25 +99,25 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> =
   } finally {
     await opened.table.close?.();
     opened.close();
-    rmSync(mendedPath(task.into), { force: true });
+    rmSync(fixedPath(task.into), { force: true });
   }
 };
 
 /** Text that is sent as it is, except for fixes. */
-const mend = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): PrepareAnswer => {
-  const mended = fixSafely({ path, rowBytes: limits.rowBytes, cancelled }, into);
-  if (mended === null) return { kind: 'as-is', why: 'nothing to mend' };
-  const { mends, report, inspection } = mended;
-  const { rows, columns, delimiter, mend: facts } = inspection;
+const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): PrepareAnswer => {
+  const text = fixSafely({ path, rowBytes: limits.rowBytes, cancelled }, into);
+  if (text === null) return { kind: 'as-is', why: 'nothing to fix' };
+  const { fixes, report, inspection } = text;
+  const { rows, columns, delimiter, fix } = inspection;
   return {
     kind: 'table',
     ...report,
-    columns: columns.slice(0, columns.length - facts.emptyTail).map(({ name }) => name),
+    columns: columns.slice(0, columns.length - fix.emptyTail).map(({ name }) => name),
     rowsIn: rows,
     rowsOut: rows,
     rejected: { rows: 0, examples: [] },
     said: [],
-    mended: mends,
+    mended: fixes,
     reading: { delimiter, skipRows: 0 },
   };
 };

@@ -136,7 +136,7 @@ const factsHtml = ({ entry, target, runId }: ItemView): Html => {
     ['Rows', rows === null ? null : countText(rows)],
     ['Comes from', sourcePath && (/^https?:/.test(sourcePath) ? webLink(sourcePath) : html`<bdi>${sourcePath}</bdi>`)],
     ['Identifier', identifier && html`<bdi>${identifier}</bdi>`],
-    ['Mended', mended.length === 0 ? null : mended.map((line, index) => html`${index > 0 ? html`<br>` : null}${line}`)],
+    ['Fixed', mended.length === 0 ? null : mended.map((line, index) => html`${index > 0 ? html`<br>` : null}${line}`)],
     [
       'Bad rows',
       rejected &&

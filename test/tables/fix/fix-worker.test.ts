@@ -113,7 +113,7 @@ describe('a file that was fixed', () => {
           expect(existsSync(target)).toBe(false);
           return;
         }
-        expect(answer).toMatchObject({ kind: 'mended' });
+        expect(answer).toMatchObject({ kind: 'fixed' });
         const again = inspect(target);
         expect(again.verdict).toBe('sound');
         expect(again.findings.filter(leftToMend)).toEqual([]);

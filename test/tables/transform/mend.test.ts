@@ -69,7 +69,7 @@ describe('`mend: safe`', () => {
 
   it('sends a sound file as it is', async () => {
     for (const content of ['a,b\n1,2\n', 'a;b\r\n1;2\r\n', czech])
-      expect(await made('t.csv', content, safe)).toEqual({ kind: 'as-is', why: 'nothing to mend' });
+      expect(await made('t.csv', content, safe)).toEqual({ kind: 'as-is', why: 'nothing to fix' });
   });
 
   const unsafe = new Set<string>([

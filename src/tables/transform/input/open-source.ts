@@ -34,7 +34,7 @@ interface OpenOptions {
   /** Prefix of the names of temporary files, which the caller removes. */
   into: string;
   /** Receives a line about each fix. */
-  onMended: (mends: string[]) => void;
+  onFixed: (fixes: string[]) => void;
 }
 
 /** Opens a source; throws a {@link NotOneTable} when it is sound but holds no table, or several. */
@@ -137,33 +137,33 @@ const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table
   const hasHeaderRow = skipRows !== undefined || header.row !== undefined;
   const skip = hasHeaderRow ? (skipRows ?? 0) + (header.row ?? 1) - 1 : null;
   const given: ReadingOptions = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits };
-  const mended = recipe.mend === undefined ? null : await mendedText(bytes, given, options);
-  const [source, reading] = mended === null ? [bytes, given] : [mended.bytes, { ...given, ...mended.reading }];
+  const fixed = recipe.mend === undefined ? null : await fixedText(bytes, given, options);
+  const [source, reading] = fixed === null ? [bytes, given] : [fixed.bytes, { ...given, ...fixed.reading }];
   return withHeader(await openDelimited(source, reading, said), header, { limits, said });
 };
 
 /** Path of a fixed text while a table is made of it. */
-export const mendedPath = (into: string): string => `${into}.mended`;
+export const fixedPath = (into: string): string => `${into}.fixed`;
 
 /** The text after safe fixes, and how to read it; null when there is nothing to fix. */
-const mendedText = async (
+const fixedText = async (
   bytes: Bytes,
   { encoding, delimiter, skip }: ReadingOptions,
-  { name, path: file, into, limits, cancelled, onMended }: OpenOptions,
+  { name, path: file, into, limits, cancelled, onFixed }: OpenOptions,
 ): Promise<{ bytes: Bytes; reading: Partial<ReadingOptions> } | null> => {
   const isPacked = /\.(?:gz|zip)$/i.test(name);
-  const [path, target] = [isPacked ? `${into}.raw` : file, mendedPath(into)];
+  const [path, target] = [isPacked ? `${into}.raw` : file, fixedPath(into)];
   if (isPacked) await writeFile(path, bytes());
   const given = {
     encoding: encoding === 'utf-8' ? undefined : (encoding ?? undefined),
     delimiter: delimiter ?? undefined,
     skipRows: skip ?? undefined,
   };
-  const mended = fixSafely({ path, rowBytes: limits.rowBytes, cancelled, ...given }, target);
+  const fixed = fixSafely({ path, rowBytes: limits.rowBytes, cancelled, ...given }, target);
   if (isPacked) await rm(path);
-  if (mended === null) return null;
-  onMended(mended.mends);
-  const reading = { encoding: null, delimiter: mended.inspection.delimiter, skip: 0 };
+  if (fixed === null) return null;
+  onFixed(fixed.fixes);
+  const reading = { encoding: null, delimiter: fixed.inspection.delimiter, skip: 0 };
   return { bytes: () => Readable.from(fileChunks(target, cancelled)), reading };
 };
 
