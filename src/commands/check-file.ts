@@ -280,7 +280,7 @@ const checkConverted = async (
     finding.kind = 'table';
     finding.notes = [
       ...made.mended.map((line) => `fixed: ${line}`),
-      ...made.said,
+      ...made.notes,
       ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : []),
     ];
     const { fix: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes, ...made.reading });
@@ -289,7 +289,7 @@ const checkConverted = async (
     finding.inspection = inspection;
     finding.faults.push(...faultsOfTable(inspection, finding.file));
     const from =
-      made.said.length === 0 ? 'fixed while publishing' : `converted to CSV from ${plural(made.rowsIn, 'row')}`;
+      made.notes.length === 0 ? 'fixed while publishing' : `converted to CSV from ${plural(made.rowsIn, 'row')}`;
     finding.summary = `${from}: ${summaryOfTable(inspection)}`;
     if (finding.faults.length === 0) finding.table = reportOf(inspection);
   } finally {

@@ -399,9 +399,9 @@ export const machineFault = (thrown: unknown): unknown => {
       cause: thrown,
     });
   }
-  const said = [thrown, ...refusalsOf(thrown)].map(({ message }) => message);
+  const messages = [thrown, ...refusalsOf(thrown)].map(({ message }) => message);
   for (const [words, what, todo] of redisFaults) {
-    const message = said.find((each) => words.test(each));
+    const message = messages.find((each) => words.test(each));
     if (message === undefined) continue;
     return new StateFullError(`Redis ${what}: ${message}`, { hint: `${todo}; ${fullHint}`, cause: thrown });
   }

@@ -152,8 +152,8 @@ const setLogAside = async (logFile: string): Promise<void> => {
 const failure = async (settings: ServerSettings, logStart: number, cause: unknown): Promise<RedisFailedError> => {
   const tail = await readTail(settings.logFile, logStart);
   const why = errorMessage(cause);
-  const said = tail === '' ? 'its log is empty' : `the end of its log (${settings.logFile}):\n${tail}`;
-  return new RedisFailedError(`the embedded Redis (${settings.binary}) did not start: ${why}; ${said}`, {
+  const shownTail = tail === '' ? 'its log is empty' : `the end of its log (${settings.logFile}):\n${tail}`;
+  return new RedisFailedError(`the embedded Redis (${settings.binary}) did not start: ${why}; ${shownTail}`, {
     hint: hintFor(`${why}\n${tail}`, settings),
     cause,
   });

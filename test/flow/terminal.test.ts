@@ -67,7 +67,7 @@ it.skipIf(!hasTerminals)(
       expect(faultsOf(terminal.rows())).toEqual([]);
     }
     gateway.target = portal.url;
-    expect(await terminal.ended).toBe(0);
+    expect(await terminal.ended, terminal.text()).toBe(0);
     expect([...faults]).toEqual([]);
     expect(terminal.rows().filter(isLine)).toEqual([]);
     expect(terminal.text()).toMatch(/^run \S+: wide to local, 40 items \(40 done\)/m);

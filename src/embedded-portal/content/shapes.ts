@@ -150,11 +150,11 @@ const checkValue = (field: Field, key: string, value: unknown): void => {
 const isFilled = (field: Field, item: RawItem): boolean => {
   checkKeys(field, item, properties[field.kind]);
   for (const [key, value] of Object.entries(item)) checkValue(field, key, value);
-  const said = taken[field.kind].filter(
+  const given = taken[field.kind].filter(
     (key) => !isNothing(item[key]) && (!how.includes(key) || (key === 'title' && field.kind === 'link')),
   );
-  if (said.length === 0) return false;
-  if (!free.includes(field.kind) && !said.includes(mainProperty[field.kind])) {
+  if (given.length === 0) return false;
+  if (!free.includes(field.kind) && !given.includes(mainProperty[field.kind])) {
     refuse(field, `an item needs ${mainProperty[field.kind]}.`);
   }
   return true;

@@ -105,7 +105,7 @@ export const prepareSource = async (state: ResourceState, raw: { path: string; n
   state.prepared = file;
   if (made.kind === 'as-is') return;
   for (const line of made.mended) await item.note(`  fixed: ${line}`);
-  for (const line of made.said) await item.note(`  ${line}`);
+  for (const line of made.notes) await item.note(`  ${line}`);
   if (made.rejected.rows > 0) await noteRejected(state, made);
 };
 
@@ -116,8 +116,8 @@ export const removePrepared = async ({ prepared }: ResourceState): Promise<void>
 
 const outcomeOf = (prepared: Prepared): string => {
   if (prepared.kind === 'as-is') return `${prepared.why}: sent unchanged`;
-  const { rowsIn, rowsOut, columns, bytes, said, mended } = prepared;
-  if (mended.length > 0 && said.length === 0)
+  const { rowsIn, rowsOut, columns, bytes, notes, mended } = prepared;
+  if (mended.length > 0 && notes.length === 0)
     return `fixed, ${rowsOut} rows of ${columns.length} columns, ${bytes} bytes`;
   return `${rowsIn} rows in, ${rowsOut} rows of ${columns.length} columns out, ${bytes} bytes of CSV`;
 };

@@ -210,8 +210,8 @@ const mapSources = ({ sources = [] }: PackageFile, draft: PackageDraft): void =>
 };
 
 const factsOf = ({ id, version, created }: PackageFile): Record<string, string> | undefined => {
-  const facts = Object.entries({ Identifier: id, Version: version, Created: created }).flatMap(([name, said]) =>
-    said === undefined || said === '' ? [] : [[name, said] as const],
+  const facts = Object.entries({ Identifier: id, Version: version, Created: created }).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, value] as const],
   );
   return facts.length > 0 ? Object.fromEntries(facts) : undefined;
 };

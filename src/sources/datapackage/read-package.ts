@@ -82,8 +82,8 @@ export const readPackage = async (file: string): Promise<ReadPackage> => {
 const withoutNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (value === null || typeof value !== 'object') return value;
-  const said = Object.entries(value).filter(([, inner]) => inner !== null);
-  return Object.fromEntries(said.map(([key, inner]) => [key, withoutNulls(inner)]));
+  const known = Object.entries(value).filter(([, inner]) => inner !== null);
+  return Object.fromEntries(known.map(([key, inner]) => [key, withoutNulls(inner)]));
 };
 
 /** Deepest nesting of a description. */

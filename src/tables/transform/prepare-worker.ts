@@ -34,7 +34,7 @@ export interface MadeTable {
   /** How many rows were rejected, and lines about the first of them. */
   rejected: { rows: number; examples: string[] };
   /** What was read and done, a line each. */
-  said: string[];
+  notes: string[];
   /** What was fixed, a line each; no row contents. */
   mended: string[];
   /** How to read it when it is checked. */
@@ -87,14 +87,14 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> =
   beat(task.cancelled);
   const { recipe, name } = task;
   if (!recipe.asked && !isConvertible(name)) return isTabular(name) ? fixed(task) : { kind: 'as-is', why: 'no table' };
-  const [said, mended]: [string[], string[]] = [[], []];
+  const [notes, mended]: [string[], string[]] = [[], []];
   const opened = await openSource({
     ...task,
-    said: (line) => said.push(line),
+    note: (line) => notes.push(line),
     onFixed: (fixes) => mended.push(...fixes),
   });
   try {
-    const made = await make(task, opened.table, said);
+    const made = await make(task, opened.table, notes);
     return { kind: 'table', ...made, mended };
   } finally {
     await opened.table.close?.();
@@ -116,7 +116,7 @@ const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): Pre
     rowsIn: rows,
     rowsOut: rows,
     rejected: { rows: 0, examples: [] },
-    said: [],
+    notes: [],
     mended: fixes,
     reading: { delimiter, skipRows: 0 },
   };
@@ -125,7 +125,7 @@ const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): Pre
 const make = async (
   task: Cancellable<PrepareTask>,
   table: Table,
-  said: string[],
+  notes: string[],
 ): Promise<Omit<MadeTable, 'kind' | 'mended'>> => {
   const { recipe, into, rejects, limits } = task;
   const bad = new BadRows(recipe, rejects);
@@ -157,7 +157,7 @@ const make = async (
       rowsIn,
       rowsOut,
       rejected: { rows, examples },
-      said: [...said, ...pipeline.summary()],
+      notes: [...notes, ...pipeline.summary()],
       reading: { delimiter: ',', ...(setsHeader(recipe) ? { skipRows: 0 } : {}) },
     };
   } catch (error) {

@@ -73,7 +73,7 @@ describe('a schema', () => {
     const text = 'id,code,kind,day,sum,more\n1,AB,a,31.12.2026,"1.000,5",x\n2,,,,,\n';
     expect(await textOf('t.csv', text, schema(fields))).toBe(text);
     expect(await made('t.csv', text, schema(fields, { foreignKeys: [] }))).toMatchObject({
-      said: [
+      notes: [
         expect.anything(),
         'schema: 5 fields checked, 0 bad rows; without a field: "more"; foreignKeys are not checked',
       ],

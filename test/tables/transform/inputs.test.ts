@@ -86,7 +86,7 @@ describe('an archive', () => {
     const zip = await zipOf({ 'readme.txt': 'x', 'meta.json': '{}', 't.csv': 'a\n1\n' });
     expect(await made('t.zip', zip)).toMatchObject({
       text: 'a\n1\n',
-      said: ['"t.csv" of the archive; left out: "readme.txt", "meta.json"', expect.anything()],
+      notes: ['"t.csv" of the archive; left out: "readme.txt", "meta.json"', expect.anything()],
     });
   });
 
@@ -175,7 +175,7 @@ describe('a workbook', () => {
     const book = await workbookOf([['x']], { parts: { 'xl/worksheets/sheet1.xml': sheet } });
     expect(await made('t.xlsx', book)).toMatchObject({
       text: 'a,b\n1,\n2,\n3,6\n',
-      said: [expect.any(String), expect.stringMatching(/^1 formula has no result .* B2/)],
+      notes: [expect.any(String), expect.stringMatching(/^1 formula has no result .* B2/)],
     });
   });
 

@@ -9,17 +9,17 @@ import { made } from './support/made.ts';
 const people = 'id,name,amount,day\n1,Ann,10,2026-01-01\n2,Bob,,2026-01-02\n3,Cid,7.50,2026-01-03\n';
 
 /** The text and what was said of a table that is made of `people`. */
-const stepped = async (table: unknown[], text = people): Promise<{ text: string; said: string }> => {
+const stepped = async (table: unknown[], text = people): Promise<{ text: string; note: string }> => {
   const result = await made('t.csv', text, { table });
   if (result.kind !== 'table') throw new Error(result.why);
-  return { text: result.text, said: result.said.at(-1) ?? '' };
+  return { text: result.text, note: result.notes.at(-1) ?? '' };
 };
 
 describe('steps about columns', () => {
   it('select keeps columns in the order that is named', async () => {
-    const { text, said } = await stepped([{ select: ['amount', 'id'] }]);
+    const { text, note } = await stepped([{ select: ['amount', 'id'] }]);
     expect(text).toBe('amount,id\n10,1\n,2\n7.50,3\n');
-    expect(said).toBe('select: 2 columns of 4');
+    expect(note).toBe('select: 2 columns of 4');
   });
 
   it('drop leaves columns out', async () => {
@@ -60,15 +60,15 @@ describe('steps about columns', () => {
 
 describe('steps about rows', () => {
   it('filter keeps the rows for which an expression holds', async () => {
-    const { text, said } = await stepped([{ filter: 'amount >= 7.5 and name in ("Ann", "Cid")' }]);
+    const { text, note } = await stepped([{ filter: 'amount >= 7.5 and name in ("Ann", "Cid")' }]);
     expect(text).toBe('id,name,amount,day\n1,Ann,10,2026-01-01\n3,Cid,7.50,2026-01-03\n');
-    expect(said).toBe('filter amount >= 7.5 and name in ("Ann", "Cid"): 1 row dropped');
+    expect(note).toBe('filter amount >= 7.5 and name in ("Ann", "Cid"): 1 row dropped');
   });
 
   it('dedupe keeps the first of equal keys', async () => {
-    const { text, said } = await stepped([{ dedupe: ['a', 'b'] }], 'a,b,c\n1,2,x\n1,2,y\n12,,z\n1,2,w\n,12,v\n');
+    const { text, note } = await stepped([{ dedupe: ['a', 'b'] }], 'a,b,c\n1,2,x\n1,2,y\n12,,z\n1,2,w\n,12,v\n');
     expect(text).toBe('a,b,c\n1,2,x\n12,,z\n,12,v\n');
-    expect(said).toBe('dedupe by a, b: 2 rows dropped');
+    expect(note).toBe('dedupe by a, b: 2 rows dropped');
   });
 
   it('sort is stable, and sorts numbers as such with other cells behind them', async () => {
@@ -133,14 +133,14 @@ describe('steps about cells', () => {
     expect((await stepped([{ replace: { text: ' EUR', with: '' } }], text)).text).toBe('a,b\nn/a,1\nx n/a,2\n');
     const swapped = await stepped([{ replace: { pattern: '(\\d) (\\w+)', with: '$2 $1' } }], text);
     expect(swapped.text).toBe('a,b\nn/a,EUR 1\nx n/a,EUR 2\n');
-    expect(swapped.said).toBe('replace: 2 cells changed');
+    expect(swapped.note).toBe('replace: 2 cells changed');
   });
 
   it('fill fills empty cells with a value or with the cell above', async () => {
     expect((await stepped([{ fill: { in: ['amount'], with: 0 } }])).text).toContain('2,Bob,0,');
-    const { text, said } = await stepped([{ fill: { in: ['a'], from: 'above' } }], 'a,b\n,0\nx,1\n,2\n ,3\ny,4\n');
+    const { text, note } = await stepped([{ fill: { in: ['a'], from: 'above' } }], 'a,b\n,0\nx,1\n,2\n ,3\ny,4\n');
     expect(text).toBe('a,b\n,0\nx,1\nx,2\nx,3\ny,4\n');
-    expect(said).toBe('fill: 2 cells filled');
+    expect(note).toBe('fill: 2 cells filled');
   });
 
   it('constant and computed add columns, or overwrite them', async () => {
@@ -163,7 +163,7 @@ describe('steps about cells', () => {
     expect(result).toMatchObject({
       rowsIn: 3,
       rowsOut: 2,
-      said: [expect.anything(), 'cast: 0 cells changed, 1 bad row', 'filter id < 3: 0 rows dropped'],
+      notes: [expect.anything(), 'cast: 0 cells changed, 1 bad row', 'filter id < 3: 0 rows dropped'],
     });
   });
 });
@@ -185,9 +185,9 @@ describe('a module of one’s own', () => {
         }
       }
     `);
-    const { text, said } = await stepped([{ select: ['name', 'amount'] }, { transform: path }, { drop: ['none'] }]);
+    const { text, note } = await stepped([{ select: ['name', 'amount'] }, { transform: path }, { drop: ['none'] }]);
     expect(text).toBe('who,sum,of\nAnn,10,2\nBob,10,2\nCid,17.5,2\n');
-    expect(said).toBe('drop: 1 column of 4');
+    expect(note).toBe('drop: 1 column of 4');
   });
 
   it('is loaded again when it changed, although the thread lives on', async () => {
@@ -255,7 +255,7 @@ describe('split', () => {
     const split = { by: 'region', values: ['North', 'South'], only: 'North' };
     expect(await stepped([{ split }], text)).toEqual({
       text: 'region,n\nNorth,1\nNorth,3\n',
-      said: 'split by region: 1 row of other resources left out',
+      note: 'split by region: 1 row of other resources left out',
     });
   });
 

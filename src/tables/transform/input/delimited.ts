@@ -20,20 +20,20 @@ export interface ReadingOptions {
 }
 
 /**
- * Opens delimited text; `said` receives a line about how it is read. Throws a TableFaultError when the file is ambiguous,
+ * Opens delimited text; `note` receives a line about how it is read. Throws a TableFaultError when the file is ambiguous,
  * or has titles above the header that no step skips.
  */
 export const openDelimited = async (
   bytes: Bytes,
   options: ReadingOptions,
-  said: (line: string) => void,
+  note: (line: string) => void,
 ): Promise<Table> => {
   const { encoding, limits } = options;
   const skip = options.skip ?? 0;
   const { dialect, titleRows, candidates = [] } = await layoutOf(bytes, options);
   if (candidates.length > 0) throw unclearLayout(candidates);
   const { delimiter } = dialect;
-  said(`read as ${encoding ?? 'UTF-8'} text, separated by ${delimiter === '\t' ? 'tabs' : shown(delimiter)}`);
+  note(`read as ${encoding ?? 'UTF-8'} text, separated by ${delimiter === '\t' ? 'tabs' : shown(delimiter)}`);
   const rows = readRows(utf8Bytes(bytes, encoding), { dialect, skip, limits });
   let above = titleRows;
   for (let header: Row | undefined; ; ) {

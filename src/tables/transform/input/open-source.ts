@@ -30,7 +30,7 @@ interface OpenOptions {
   limits: Limits;
   cancelled: CancelFlag;
   /** Receives a line about what is read, and how. */
-  said: (line: string) => void;
+  note: (line: string) => void;
   /** Prefix of the names of temporary files, which the caller removes. */
   into: string;
   /** Receives a line about each fix. */
@@ -66,12 +66,12 @@ const openedArchive = async (options: OpenOptions, open: (archive: Archive) => P
   }
 };
 
-const workbookOf = async (archive: Archive, { recipe, limits, said }: OpenOptions): Promise<Table> => {
+const workbookOf = async (archive: Archive, { recipe, limits, note }: OpenOptions): Promise<Table> => {
   if (recipe.member !== null) throw misplaced('member', archive.name, '.zip');
   const { encoding, delimiter, skipRows = 0, header = {} } = readingOf(recipe.steps);
   refuseTextSteps({ encoding, delimiter }, archive.name);
   const skip = skipRows + (header.row ?? 1) - 1;
-  return withHeader(await openWorkbook(archive, recipe.sheet, { skip, limits, said }), header, { limits, said });
+  return withHeader(await openWorkbook(archive, recipe.sheet, { skip, limits, note }), header, { limits, note });
 };
 
 /** Extensions of tables, the first match counts: a text or JSON file beside a CSV only describes it. */
@@ -87,7 +87,7 @@ const tablesIn = (names: string[]): string[] => {
 };
 
 const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> => {
-  const { recipe, said } = options;
+  const { recipe, note } = options;
   if (recipe.sheet !== null) throw misplaced('sheet', archive.name, '.xlsx');
   const names = [...archive.entries.keys()];
   const tables = tablesIn(names);
@@ -107,7 +107,7 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
     });
   }
   const others = names.filter((other) => other !== name);
-  said(`${shown(name)} of the archive${others.length > 0 ? `; left out: ${listed(others)}` : ''}`);
+  note(`${shown(name)} of the archive${others.length > 0 ? `; left out: ${listed(others)}` : ''}`);
   return textTable(archive.read(entry), name, options);
 };
 
@@ -121,25 +121,25 @@ const textTable = (bytes: Bytes, name: string, options: OpenOptions): Promise<Ta
     ? jsonTable(bytes, name, options)
     : delimitedTable(bytes, options);
 
-const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, said }: OpenOptions): Promise<Table> => {
+const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, note }: OpenOptions): Promise<Table> => {
   const { encoding, delimiter, skipRows, header = {} } = readingOf(recipe.steps);
   if (recipe.asked) refuseTextSteps({ encoding, delimiter }, name);
   if (recipe.asked && (skipRows !== undefined || header.row !== undefined))
     throw misplaced(skipRows !== undefined ? 'skipRows' : 'header.row', name, 'text');
   const format = /\.(?:ndjson|jsonl)(?:\.gz)?$/i.test(name) ? 'lines' : 'array';
-  said(format === 'lines' ? 'one JSON object a line' : 'a JSON array');
-  return withHeader(await openJson(bytes, format, limits), header, { limits, said });
+  note(format === 'lines' ? 'one JSON object a line' : 'a JSON array');
+  return withHeader(await openJson(bytes, format, limits), header, { limits, note });
 };
 
 const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table> => {
-  const { recipe, limits, said } = options;
+  const { recipe, limits, note } = options;
   const { encoding = null, delimiter = null, skipRows, header = {} } = readingOf(recipe.steps);
   const hasHeaderRow = skipRows !== undefined || header.row !== undefined;
   const skip = hasHeaderRow ? (skipRows ?? 0) + (header.row ?? 1) - 1 : null;
   const given: ReadingOptions = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits };
   const fixed = recipe.mend === undefined ? null : await fixedText(bytes, given, options);
   const [source, reading] = fixed === null ? [bytes, given] : [fixed.bytes, { ...given, ...fixed.reading }];
-  return withHeader(await openDelimited(source, reading, said), header, { limits, said });
+  return withHeader(await openDelimited(source, reading, note), header, { limits, note });
 };
 
 /** Path of a fixed text while a table is made of it. */
@@ -185,12 +185,12 @@ const refuseTextSteps = ({ encoding, delimiter }: { encoding?: unknown; delimite
 const withHeader = async (
   table: Table,
   header: Parameters<typeof headerOf>[1],
-  { limits, said }: { limits: Limits; said: (line: string) => void },
+  { limits, note }: { limits: Limits; note: (line: string) => void },
 ): Promise<Table> => {
   try {
     if (table.columns.length > limits.columns) throw tooManyColumns(table.columns.length, limits);
-    const { columns, said: line } = headerOf(table.columns, header);
-    if (line !== null) said(line);
+    const { columns, note: line } = headerOf(table.columns, header);
+    if (line !== null) note(line);
     return { ...table, columns };
   } catch (error) {
     await table.close?.();

@@ -16,7 +16,7 @@ export interface SheetContent {
   styles: (Shows | null)[];
   since1904: boolean;
   limits: Limits;
-  said: (line: string) => void;
+  note: (line: string) => void;
 }
 
 /** Yields the rows of a sheet; empty rows are left out. */
@@ -36,7 +36,7 @@ export async function* readSheet(archive: Archive, entry: Entry, content: SheetC
   const { count, first } = reader.unresolved;
   if (count === 0) return;
   const where = first === '' ? '' : `, the first of them ${first}`;
-  content.said(
+  content.note(
     `${count === 1 ? '1 formula has' : `${count} formulas have`} no result in the file${where}: read as empty; open and save it in a spreadsheet program`,
   );
 }

@@ -23,26 +23,26 @@ interface Sheet {
 /**
  * Opens a sheet by name or number (from 1); null: the only one that is not hidden. Dates become ISO 8601, formulas their
  * last result, empty rows are left out. Formulas without a result, which programs write that do not compute, are reported
- * through `said` at the end of the sheet.
+ * through `note` at the end of the sheet.
  *
  * @throws TableInputError when it is no workbook, or the sheet is not there or not named although there are several
  */
 export const openWorkbook = async (
   archive: Archive,
   wanted: string | number | null,
-  { skip, limits, said }: { skip: number; limits: Limits; said: (line: string) => void },
+  { skip, limits, note }: { skip: number; limits: Limits; note: (line: string) => void },
 ): Promise<Table> => {
   const { sheets, since1904 } = await sheetsOf(archive);
   const filled = wanted === null ? await filledSheets(archive, sheets, limits) : sheets;
   const sheet = chosenSheet(archive, filled, wanted);
-  said(`sheet ${shown(sheet.name)} of a workbook`);
+  note(`sheet ${shown(sheet.name)} of a workbook`);
   const content: SheetContent = {
     sheet: sheet.name,
     shared: await sharedTexts(archive, limits),
     styles: await stylesOf(archive),
     since1904,
     limits,
-    said,
+    note,
   };
   const rows = readSheet(archive, part(archive, sheet.path), content);
   let first: Row[] = [];
@@ -58,9 +58,9 @@ export const openWorkbook = async (
   }
   const indent =
     header.cells[0] === ''
-      ? await emptyColumns(readSheet(archive, part(archive, sheet.path), { ...content, said: () => undefined }), skip)
+      ? await emptyColumns(readSheet(archive, part(archive, sheet.path), { ...content, note: () => undefined }), skip)
       : 0;
-  if (indent > 0) said(`left out: ${indent === 1 ? 'an empty column' : `${indent} empty columns`} before the table`);
+  if (indent > 0) note(`left out: ${indent === 1 ? 'an empty column' : `${indent} empty columns`} before the table`);
   const columns = header.cells.slice(indent);
   const batches = fitted(resumed(first, rows), { width: columns.length, indent });
   return { columns, batches, close: () => rows.return(undefined) };

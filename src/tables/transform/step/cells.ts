@@ -51,7 +51,7 @@ const renamed = (step: string, columns: string[], renames: Record<string, string
 export const headerOf = (
   columns: string[],
   { trim = false, names, rename = {} }: NonNullable<Step['header']>,
-): { columns: string[]; said: string | null } => {
+): { columns: string[]; note: string | null } => {
   if (names !== undefined && names.length !== columns.length) {
     throw noColumn('header', `${names.length} names`, columns);
   }
@@ -59,7 +59,7 @@ export const headerOf = (
   const given = names ?? columns;
   const trimmed = trim ? given.map((name) => name.trim().replaceAll(/\s+/g, ' ')) : given;
   const after = renamed('header', trimmed, rename);
-  return { columns: after, said: after.join('\0') === before ? null : `header: ${after.map(shown).join(', ')}` };
+  return { columns: after, note: after.join('\0') === before ? null : `header: ${after.map(shown).join(', ')}` };
 };
 
 /** Converts cells to one notation; a cell that cannot be converted makes its row a bad row. */

@@ -17,7 +17,7 @@ export type MadeText =
   | {
       kind: 'table';
       text: string;
-      said: string[];
+      notes: string[];
       mended: string[];
       rowsIn: number;
       rowsOut: number;
@@ -51,12 +51,12 @@ export const made = async (
     ...limits,
   });
   if (result.kind === 'as-is') return result;
-  const { said, mended, rowsIn, rowsOut, rejects, sha256 } = result;
+  const { notes, mended, rowsIn, rowsOut, rejects, sha256 } = result;
   const text = readFileSync(result.path, 'utf8');
   return {
     kind: 'table',
     text,
-    said,
+    notes,
     mended,
     rowsIn,
     rowsOut,
