@@ -282,8 +282,22 @@ export const storedEntry = (entry: LedgerEntry): Buffer => {
   return pack(withoutOwnUuid(empty.uuid, Object.fromEntries(rest)), Object.fromEntries(head));
 };
 
+/** What stored values hold that were read lately, by key: most are read again as they were, above all by runs without changes. */
+const recent = new Map<string, { stored: string; entry: Readonly<LedgerEntry> | null }>();
+const mostRecent = 5000;
+
 /** The entry of a stored value; null for one of an unknown shape. */
 export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null => {
+  const stored = value.toString('latin1');
+  const known = recent.get(key);
+  if (known?.stored === stored) return known.entry;
+  if (recent.size >= mostRecent) recent.clear();
+  const entry = unpackEntry(key, value);
+  recent.set(key, { stored, entry: entry && Object.freeze(entry) });
+  return entry;
+};
+
+const unpackEntry = (key: string, value: Buffer): LedgerEntry | null => {
   const stored = withNamesOfToday(unpack(value) as Stored);
   if (!('title' in stored)) return null;
   const empty = emptyEntry(key);
