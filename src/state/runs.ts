@@ -405,9 +405,8 @@ export class Runs {
 
   /** Records what the run has done to an item, and how it ended if it has; in the name of a job with its next write. */
   async keep(runId: string, key: string, record: ItemRecord): Promise<void> {
-    // What is soon written again is not worth packing.
-    const value = record.ended ? () => pack(record) : JSON.stringify(record);
-    const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value }];
+    // Gone with the run: not worth packing.
+    const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value: JSON.stringify(record) }];
     const outcome = record.ended?.outcome ?? (record.unproven ? sent : null);
     if (outcome) {
       const isFailed = outcome === 'failed' || outcome === 'quarantined';
