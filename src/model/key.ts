@@ -35,7 +35,7 @@ export const kindOfKey = (key: string): (typeof itemKinds)[number] =>
 
 const identityBytes = Buffer.from(identityNamespace.replaceAll('-', ''), 'hex');
 
-/** Uuids of recent keys: a run needs that of each key several times. */
+/** Uuids computed recently, by key: a run needs each of them several times. */
 const recent = new Map<string, string>();
 const mostRecent = 10_000;
 

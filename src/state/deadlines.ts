@@ -185,7 +185,7 @@ export class Deadlines {
 
   /** Says how often something is expected; what is new counts as having happened now. */
   async expect(expectations: Expectation[], now: number): Promise<void> {
-    // Of most targets nothing is expected, so that nothing need be looked up.
+    // Most targets expect nothing, and then there is nothing to look up.
     const isAny = expectations.some(({ everyMs }) => everyMs !== null);
     if (!isAny && (await this.#redis.hlen(this.#keys.expected)) === 0) return;
     const args = expectations.flatMap(({ member, everyMs }) => [

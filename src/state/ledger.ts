@@ -282,7 +282,7 @@ export const storedEntry = (entry: LedgerEntry): Buffer => {
   return pack(withoutOwnUuid(empty.uuid, Object.fromEntries(rest)), Object.fromEntries(head));
 };
 
-/** What stored values hold that were read lately, by key: most are read again as they were, above all by runs without changes. */
+/** Entries read recently, by key, each with the value it was read from: an unchanged value is not unpacked again. */
 const recent = new Map<string, { stored: string; entry: Readonly<LedgerEntry> | null }>();
 const mostRecent = 5000;
 
@@ -300,8 +300,9 @@ export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null =>
 const unpackEntry = (key: string, value: Buffer): LedgerEntry | null => {
   const stored = withNamesOfToday(unpack(value) as Stored);
   if (!('title' in stored)) return null;
-  const empty = emptyEntry(key);
-  return parsed(ledgerEntrySchema, withOwnUuid(empty.uuid, Object.assign(empty, stored)));
+  const entry = emptyEntry(key);
+  const { uuid } = entry;
+  return parsed(ledgerEntrySchema, withOwnUuid(uuid, Object.assign(entry, stored)));
 };
 
 /** What {@link IndexedEntry} holds of a stored value; null for one of an unknown shape. */

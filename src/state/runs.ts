@@ -405,7 +405,7 @@ export class Runs {
 
   /** Records what the run has done to an item, and how it ended if it has; in the name of a job with its next write. */
   async keep(runId: string, key: string, record: ItemRecord): Promise<void> {
-    // Gone with the run: not worth packing.
+    // Not packed: it is removed when the run closes.
     const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value: JSON.stringify(record) }];
     const outcome = record.ended?.outcome ?? (record.unproven ? sent : null);
     if (outcome) {
