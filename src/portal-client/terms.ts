@@ -44,6 +44,9 @@ export interface ResolvedTerms {
 /** How long a node that makes a term may take before the name counts as unmade, milliseconds. */
 const makingMs = 60_000;
 
+/** How long a write may still take effect after it failed without a reply of the portal, milliseconds. */
+const failedMs = 5_000;
+
 /** The terms of one portal. */
 export class Terms {
   readonly #store: TermStore;
@@ -98,9 +101,12 @@ export class Terms {
     this.#traits.learn({ vocabularies });
   }
 
-  /** Notes, durably, that the node with this uuid is about to make these terms. */
-  async announce(fresh: readonly NewTerm[], uuid: string): Promise<void> {
-    const since = Date.now();
+  /**
+   * Notes, durably, that the node with this uuid is about to make these terms; `isFailed`: its write failed, and may have
+   * taken effect.
+   */
+  async announce(fresh: readonly NewTerm[], uuid: string, isFailed = false): Promise<void> {
+    const since = Date.now() - (isFailed ? makingMs - failedMs : 0);
     const textOf = ({ field, index, count }: NewTerm): string => `new ${uuid} ${since} ${field} ${index} ${count}`;
     await this.#write(Object.fromEntries(fresh.map((term) => [keyOf(term.vocabulary, term.name), textOf(term)])));
   }

@@ -16,19 +16,31 @@ type Write = (fields: NodeFields) => Promise<WrittenNode>;
  * back at once: the order of its terms gives the new ids.
  */
 export const withTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode> => {
-  const { item, portal } = target;
-  const { fields, fresh } = await portal.terms.resolve(wish.fields);
+  const { fields, fresh } = await target.portal.terms.resolve(wish.fields);
   if (fields === wish.fields) return write(fields);
-  const alone = <T>(work: () => Promise<T>): Promise<T> => item.exclusive(`terms:${item.portal}`, item.signal, work);
   try {
-    return await (fresh.length === 0 ? write(fields) : alone(() => makeTerms(target, wish, write)));
+    return await (fresh.length === 0 ? write(fields) : makeTerms(target, wish, write));
   } catch (error) {
     if (!(error instanceof PortalRefusedError)) throw error;
-    return alone(() => makeLostTerms(target, wish, { write, sent: fields, error }));
+    return makeLostTerms(target, wish, { write, sent: fields, error });
   }
 };
 
+/** Does `work` while no other job creates terms on the portal. */
+const alone = <T>({ item }: NodeTarget, work: () => Promise<T>): Promise<T> =>
+  item.exclusive(`terms:${item.portal}`, item.signal, work);
+
+/** Other jobs may create terms while this one waits: among them one that tries again to create the same. */
 const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode> => {
+  for (;;) {
+    const written = await alone(target, () => tryToMakeTerms(target, wish, write));
+    if (written) return written;
+    await sleep(lookMs, undefined, { signal: target.item.signal });
+  }
+};
+
+/** Null while another node is written that creates one of the terms. */
+const tryToMakeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode | null> => {
   const { item, portal } = target;
   const { terms } = portal;
   // An editing form resolves names itself, but two writes at once would still create a term twice.
@@ -36,10 +48,13 @@ const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Prom
   const { fresh: unknown } = await terms.resolve(wish.fields, true);
   const topics = unknown.filter(({ vocabulary }) => vocabulary === 'dkan_topics').map(({ name }) => name);
   await portal.learnTopics(topics, item.signal);
-  const { fields, fresh } = isForm ? await terms.resolve(wish.fields) : await afterOtherMakers(target, wish);
+  const resolved = isForm ? await terms.resolve(wish.fields) : await resolveAfterMakers(target, wish);
+  if (!resolved) return null;
+  const { fields, fresh } = resolved;
   if (!isForm) await terms.announce(fresh, wish.uuid);
   const { entry } = await write(fields).catch(async (error: unknown) => {
     if (error instanceof PortalRefusedError) await terms.withdraw(fresh);
+    else if (!isForm) await terms.announce(fresh, wish.uuid, true); // others need not wait until this job has its turn again
     throw error;
   });
   const node = await portal.nodes.read(entry.nid ?? '', item.signal);
@@ -61,12 +76,15 @@ const makeLostTerms = async (
 ): Promise<WrittenNode> => {
   const { item, portal } = target;
   const { terms } = portal;
-  const now = await terms.resolve(wish.fields, true);
-  const isAsSent = JSON.stringify(now.fields) === JSON.stringify(sent);
-  const forgotten = isAsSent ? await terms.forget(wish.fields) : {};
-  if (isAsSent && Object.keys(forgotten).length === 0) throw error;
-  await item.note(`${error.message}: its terms may be gone from the portal, looking for them`);
-  if (isAsSent) await portal.surveyTerms(item.signal, true);
+  const forgotten = await alone(target, async () => {
+    const now = await terms.resolve(wish.fields, true);
+    const isAsSent = JSON.stringify(now.fields) === JSON.stringify(sent);
+    const lost = isAsSent ? await terms.forget(wish.fields) : {};
+    if (isAsSent && Object.keys(lost).length === 0) throw error;
+    await item.note(`${error.message}: its terms may be gone from the portal, looking for them`);
+    if (isAsSent) await portal.surveyTerms(item.signal, true);
+    return lost;
+  });
   try {
     return await makeTerms(target, wish, write);
   } catch (again) {
@@ -75,8 +93,8 @@ const makeLostTerms = async (
   }
 };
 
-/** Resolves terms again, and waits while another node is written that creates one of them. */
-const afterOtherMakers = async ({ item, portal }: NodeTarget, wish: NodeWish): Promise<ResolvedTerms> => {
+/** Resolves terms again; null while another node is written that creates one of them. */
+const resolveAfterMakers = async ({ item, portal }: NodeTarget, wish: NodeWish): Promise<ResolvedTerms | null> => {
   const { terms } = portal;
   await portal.surveyTerms(item.signal);
   let resolved = await terms.resolve(wish.fields);
@@ -86,8 +104,7 @@ const afterOtherMakers = async ({ item, portal }: NodeTarget, wish: NodeWish): P
     const row = await portal.findByUuid(maker.uuid, item.signal);
     const other = row && (await portal.nodes.read(row.nid, item.signal));
     // Where its job was killed, the node shows the terms that it created.
-    const isToWaitFor = other === null || (await terms.learn([maker.term], other)).length > 0;
-    if (isToWaitFor) await sleep(lookMs, undefined, { signal: item.signal });
+    if (other === null || (await terms.learn([maker.term], other)).length > 0) return null;
     resolved = await terms.resolve(wish.fields, true);
   }
 };
