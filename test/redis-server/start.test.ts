@@ -12,8 +12,8 @@ test('a server that does not heed SIGTERM is killed in the end', async () => {
   const mark = markProcess(child.pid ?? 0);
   if (mark === null) throw new Error('the child should run');
   await stopServer(mark, 50);
-  expect(isRunning(mark)).toBe(false);
   expect((await exit)[1]).toBe('SIGKILL');
+  expect(isRunning(mark)).toBe(false);
 });
 
 test('a process that took over the number of a server is not touched', async () => {
