@@ -16,6 +16,7 @@ import {
 } from '../model/ledger-entry.ts';
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 import { pack, unpack, unpackHead, withOwnUuid, withoutOwnUuid } from './packed.ts';
 import { fieldsOf, matching, readField, writeFields } from './redis/fields.ts';
 import { RedisScript } from './redis/script.ts';
@@ -283,15 +284,13 @@ export const storedEntry = (entry: LedgerEntry): Buffer => {
 };
 
 /** Entries read recently, by key, each with the value it was read from: an unchanged value is not unpacked again. */
-const recent = new Map<string, { stored: string; entry: Readonly<LedgerEntry> | null }>();
-const mostRecent = 5000;
+const recent = new BoundedMap<string, { stored: string; entry: Readonly<LedgerEntry> | null }>(5000);
 
 /** The entry of a stored value; null for one of an unknown shape. */
 export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null => {
   const stored = value.toString('latin1');
   const known = recent.get(key);
   if (known?.stored === stored) return known.entry;
-  if (recent.size >= mostRecent) recent.clear();
   const entry = unpackEntry(key, value);
   recent.set(key, { stored, entry: entry && Object.freeze(entry) });
   return entry;
