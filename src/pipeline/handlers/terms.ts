@@ -22,7 +22,8 @@ export const withTerms = async (target: NodeTarget, wish: NodeWish, write: Write
     return await (fresh.length === 0 ? write(fields) : makeTerms(target, wish, write));
   } catch (error) {
     if (!(error instanceof PortalRefusedError)) throw error;
-    return makeLostTerms(target, wish, { write, sent: fields, error });
+    const written = await alone(target, () => makeLostTerms(target, wish, { write, sent: fields, error }));
+    return written ?? makeTerms(target, wish, write);
   }
 };
 
@@ -67,26 +68,24 @@ const tryToMakeTerms = async (target: NodeTarget, wish: NodeWish, write: Write):
 
 /**
  * A restored portal lacks terms that were created since, and refuses their ids. Learns the ids of a refused node's terms again
- * and repeats the write; where that is refused as well, the ids were not at fault.
+ * and repeats the write; where that is refused as well, the ids were not at fault. Null while another node is written that
+ * creates one of them.
  */
 const makeLostTerms = async (
   target: NodeTarget,
   wish: NodeWish,
   { write, sent, error }: { write: Write; sent: NodeFields; error: PortalRefusedError },
-): Promise<WrittenNode> => {
+): Promise<WrittenNode | null> => {
   const { item, portal } = target;
   const { terms } = portal;
-  const forgotten = await alone(target, async () => {
-    const now = await terms.resolve(wish.fields, true);
-    const isAsSent = JSON.stringify(now.fields) === JSON.stringify(sent);
-    const lost = isAsSent ? await terms.forget(wish.fields) : {};
-    if (isAsSent && Object.keys(lost).length === 0) throw error;
-    await item.note(`${error.message}: its terms may be gone from the portal, looking for them`);
-    if (isAsSent) await portal.surveyTerms(item.signal, true);
-    return lost;
-  });
+  const now = await terms.resolve(wish.fields, true);
+  const isAsSent = JSON.stringify(now.fields) === JSON.stringify(sent);
+  const forgotten = isAsSent ? await terms.forget(wish.fields) : {};
+  if (isAsSent && Object.keys(forgotten).length === 0) throw error;
+  await item.note(`${error.message}: its terms may be gone from the portal, looking for them`);
+  if (isAsSent) await portal.surveyTerms(item.signal, true);
   try {
-    return await makeTerms(target, wish, write);
+    return await tryToMakeTerms(target, wish, write);
   } catch (again) {
     await terms.restore(forgotten);
     throw again instanceof PortalRefusedError ? error : again;
