@@ -17,7 +17,7 @@ export const targetOfName = (name: string): Target => {
 
 /** Every Redis key that sluice itself writes, under a prefix. */
 export const redisKeys = (prefix: string) => ({
-  /** Hash: key -> ledger entry (packed). */
+  /** Hash: key -> ledger entry (packed; JSON while it is not live). */
   entries: (target: Target) => `${prefix}.ledger:${targetName(target)}`,
   /** Hash: key -> intent (JSON). */
   intents: (target: Target) => `${prefix}.intents:${targetName(target)}`,
@@ -45,7 +45,7 @@ export const redisKeys = (prefix: string) => ({
   runPlan: (runId: string, plan: string) => `${prefix}.run-plan:${runId}:${plan}`,
   /** List: items of a plan that need no job, each element some of them as lines of the report. */
   runSettled: (runId: string, plan: string) => `${prefix}.run-settled:${runId}:${plan}`,
-  /** Hash: key -> what the run has done to the item so far (packed). */
+  /** Hash: key -> what the run has done to the item so far (JSON). */
   runItems: (runId: string) => `${prefix}.items:${runId}`,
   /** Hash: key -> outcome, for progress. */
   runOutcomes: (runId: string) => `${prefix}.outcomes:${runId}`,

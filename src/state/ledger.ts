@@ -299,9 +299,7 @@ export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null =>
 const unpackEntry = (key: string, value: Buffer): LedgerEntry | null => {
   const stored = withNamesOfToday(unpack(value) as Stored);
   if (!('title' in stored)) return null;
-  const entry = emptyEntry(key);
-  const { uuid } = entry;
-  return parsed(ledgerEntrySchema, withOwnUuid(uuid, Object.assign(entry, stored)));
+  return parsed(ledgerEntrySchema, withOwnUuid(uuidOfKey(key), { ...emptyEntry(key), ...stored }));
 };
 
 /** What {@link IndexedEntry} holds of a stored value; null for one of an unknown shape. */

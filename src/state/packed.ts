@@ -54,7 +54,7 @@ const replaceIn = <T extends Record<string, unknown>>(item: T, from: string, to:
   const copy: Record<string, unknown> = { ...item };
   for (const name of ['uuid', 'url', 'jobId']) {
     const text = copy[name];
-    if (typeof text === 'string' && text.includes(from)) copy[name] = text.replaceAll(from, to);
+    if (typeof text === 'string') copy[name] = text.replaceAll(from, to);
   }
   return copy as T; // a text stays a text
 };

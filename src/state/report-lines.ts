@@ -22,16 +22,9 @@ import { withOwnUuid, withoutOwnUuid } from './packed.ts';
 /** Items as lines of JSON, a tenth of what the objects would take; each is parsed as it is read. */
 class ItemLines implements ReportItems {
   readonly lines: readonly string[];
-  readonly #fates: Fates | undefined;
 
-  /** Without `fates` they are counted when they are asked for. */
-  constructor(lines: readonly string[], fates?: Fates) {
+  constructor(lines: readonly string[]) {
     this.lines = lines;
-    this.#fates = fates;
-  }
-
-  get fates(): Fates {
-    return this.#fates ?? fatesOf(this.lines.map((line) => JSON.parse(line)));
   }
 
   get length(): number {
@@ -72,7 +65,6 @@ export const lineOf = (item: ReportItem): string => JSON.stringify(withoutOwnUui
 export class ReportBuilder {
   readonly #lines = new Map<string, string>();
   readonly #counts: Report['counts'] = { dataset: {}, resource: {}, actions: {} };
-  readonly #fates: Fates = {};
 
   add(item: ReportItem): void {
     this.#set(item, lineOf(item));
@@ -85,14 +77,9 @@ export class ReportBuilder {
 
   #set(item: CountedItem & { key: string }, line: string): void {
     const former = this.#lines.get(item.key);
-    if (former !== undefined) this.#count(JSON.parse(former), -1);
+    if (former !== undefined) countItem(this.#counts, JSON.parse(former), -1);
     this.#lines.set(item.key, line);
-    this.#count(item, 1);
-  }
-
-  #count(item: CountedItem, by: 1 | -1): void {
-    countItem(this.#counts, item, by);
-    countFate(this.#fates, item, by);
+    countItem(this.#counts, item);
   }
 
   /** True for the key of an item that was added. */
@@ -103,8 +90,7 @@ export class ReportBuilder {
   /** The report of what was gathered, ordered by key. */
   end(head: Omit<Report, 'items' | 'counts'>): StoredReport {
     const keys = [...this.#lines.keys()].sort();
-    const lines = keys.map((key) => this.#lines.get(key) ?? '');
-    return { ...head, counts: this.#counts, items: new ItemLines(lines, this.#fates) };
+    return { ...head, counts: this.#counts, items: new ItemLines(keys.map((key) => this.#lines.get(key) ?? '')) };
   }
 }
 
@@ -153,7 +139,7 @@ export const runSummarySchema = z.object({
   /** ISO 8601, UTC. */
   startedAt: z.string(),
   endedAt: z.string(),
-  /** Items by what became of them; a fate that no item has is 0 or left out. */
+  /** Items by what became of them; those with none are left out. */
   fates: z.partialRecord(z.enum(itemFates), z.number().int()),
   /** Why the run as a whole failed or was held. */
   reason: reasonSchema.nullable(),
@@ -173,23 +159,14 @@ export const fateOf = ({ outcome, actions }: Pick<ReportItem, 'outcome' | 'actio
   return actions.length > 0 ? 'updated' : 'unchanged';
 };
 
-type Fates = RunSummary['fates'];
-
-const countFate = (fates: Fates, item: CountedItem, by: 1 | -1 = 1): void => {
-  const fate = fateOf(item);
-  fates[fate] = (fates[fate] ?? 0) + by;
+/** The summary of a report. Of stored items nothing else is checked. */
+export const summaryOf = ({ startedAt, endedAt, items, reason }: StoredReport): RunSummary => {
+  const fates: RunSummary['fates'] = {};
+  const ended: Iterable<CountedItem> =
+    items instanceof ItemLines ? Iterator.from(items.lines).map((line) => JSON.parse(line)) : items;
+  for (const item of ended) {
+    const fate = fateOf(item);
+    fates[fate] = (fates[fate] ?? 0) + 1;
+  }
+  return { startedAt, endedAt, fates, reason };
 };
-
-const fatesOf = (items: Iterable<CountedItem>): Fates => {
-  const fates: Fates = {};
-  for (const item of items) countFate(fates, item);
-  return fates;
-};
-
-/** The summary of a report. */
-export const summaryOf = ({ startedAt, endedAt, items, reason }: StoredReport): RunSummary => ({
-  startedAt,
-  endedAt,
-  fates: items instanceof ItemLines ? items.fates : fatesOf(items),
-  reason,
-});
