@@ -37,17 +37,18 @@ interface HeadRow {
   sharp: boolean;
   /** The kind of each cell, of the first rows only; see `value-kind.ts`. */
   kinds: number[];
-  /** The cells as they stand there, one byte a character; of the first rows only. */
-  texts: string[];
+  /** Where each cell of those rows begins and ends in {@link head}. */
+  spans: number[];
+  head: Buffer;
 }
 
 const sharp = 0x23;
 
-/** How many rows keep kinds and texts, unless they have more cells than the second number. */
+/** How many rows keep kinds and spans, unless they have more cells than the second number. */
 const [closeRows, closeCells] = [60, 300];
 
-const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow => {
-  const { bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
+const headRow = (head: Buffer, scanner: CellScanner, row: number, isClose: boolean): HeadRow => {
+  const { base, bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
   const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
   const firstMark = marks[first] ?? 0;
   const facts: HeadRow = {
@@ -59,7 +60,8 @@ const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow =
     prose: (firstMark & has.space) !== 0 && (firstMark & (has.text | has.high)) !== 0,
     sharp: bytes[rowStarts[row] ?? 0] === sharp,
     kinds: [],
-    texts: [],
+    spans: [],
+    head,
   };
   const isLookedAt = isClose && facts.cells <= closeCells;
   for (let cell = first; cell < end; cell++) {
@@ -69,7 +71,7 @@ const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow =
     if (start !== stop) facts.filled += 1;
     if (!isLookedAt) continue;
     facts.kinds.push(kindOf(bytes, start, stop, mark & ~quoteFaults));
-    facts.texts.push(bytes.toString('latin1', start, Math.min(stop, start + 80)));
+    facts.spans.push(base + start, base + stop);
   }
   return facts;
 };
@@ -79,7 +81,7 @@ const headRows = (head: Buffer, dialect: TableDialect, whole: boolean): HeadRow[
   const scanner = new CellScanner(dialect, head.length + 1);
   const rows: HeadRow[] = [];
   const take = (): void => {
-    for (let row = 0; row < scanner.rows; row++) rows.push(headRow(scanner, row, rows.length < closeRows));
+    for (let row = 0; row < scanner.rows; row++) rows.push(headRow(head, scanner, row, rows.length < closeRows));
   };
   scanner.feed(head);
   take();
@@ -94,6 +96,12 @@ const headRows = (head: Buffer, dialect: TableDialect, whole: boolean): HeadRow[
 const [empty, text] = [kindNumber('empty'), kindNumber('text')];
 
 const year = /^(?:1[6-9]|20)\d\d$/;
+
+/** The beginning of a cell as it stands there, one byte a character; '' in rows without kinds. */
+const textOf = ({ head, spans }: HeadRow, column: number): string => {
+  const [start = 0, stop = 0] = [spans[2 * column], spans[2 * column + 1]];
+  return head.toString('latin1', start, Math.min(stop, start + 80));
+};
 
 /** What the rows below a header say about it. */
 interface HeaderEvidence {
@@ -112,8 +120,8 @@ const headerEvidence = (rows: HeadRow[], at: number): HeaderEvidence => {
   for (let column = 0; column < header.cells; column++) {
     const values = below.filter(({ kinds }) => kinds[column] !== empty);
     if (values.length === 0 || values.some(({ kinds }) => kinds[column] === text)) continue;
-    const [own, kind] = [header.texts[column] ?? '', header.kinds[column]];
-    if (kind === text || (year.test(own) && !values.every(({ texts }) => year.test(texts[column] ?? ''))))
+    const [own, kind] = [textOf(header, column), header.kinds[column]];
+    if (kind === text || (year.test(own) && !values.every((row) => year.test(textOf(row, column)))))
       evidence.named += 1;
     else if (values.some(({ kinds }) => kinds[column] === kind)) evidence.values.push(own);
   }
@@ -134,8 +142,8 @@ const isCounted = (values: string[]): boolean => {
 };
 
 /** True when a row may be a header: it has names, or years, and no other values. */
-const mayBeHeader = ({ kinds, texts }: HeadRow): boolean =>
-  kinds.length > 0 && kinds.every((kind, at) => kind === empty || kind === text || year.test(texts[at] ?? ''));
+const mayBeHeader = (row: HeadRow): boolean =>
+  row.kinds.length > 0 && row.kinds.every((kind, at) => kind === empty || kind === text || year.test(textOf(row, at)));
 
 const mostTitleRows = 20;
 
@@ -275,8 +283,9 @@ const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
 const separatorLine = /^sep=([,;\t|])\r?\n/i;
 
 const candidateOf = ({ dialect, rows }: Reading, at: number): LayoutCandidate => {
-  const { line = 1, texts = [] } = rows[at] ?? {};
-  return { delimiter: dialect.delimiter, skipRows: line - 1, header: texts };
+  const row = rows[at];
+  const header = row?.kinds.map((_, column) => textOf(row, column)) ?? [];
+  return { delimiter: dialect.delimiter, skipRows: (row?.line ?? 1) - 1, header };
 };
 
 /** A reading by another delimiter that explains the rows as well; none rivals a tab, which no text contains. */
