@@ -199,7 +199,7 @@ const whyAttach = (file: PortalFile | null | undefined, sha256: string): string 
 };
 
 const unread = ({ source }: ResourceWish, entry: LedgerEntry | undefined): string => {
-  if (source.kind !== 'url') return 'its file cannot be read';
+  if (source.kind === 'file') return `its file ${source.path} cannot be read`;
   return entry?.file ? 'its file comes from an address now' : 'its file is not attached yet';
 };
 

@@ -74,14 +74,17 @@ it('a draft is proven without being live', () => {
 it('a new file that cannot be read is reported, unless it is left to its job', () => {
   const unreadable = { ...nothing, sources: new Map([['m/d/r', null]]) };
   const [resource] = planDataset(wish, unreadable).resources;
-  expect(resource).toMatchObject({ why: 'not on the portal yet; its file cannot be read', bytes: 0 });
+  expect(resource).toMatchObject({ why: 'not on the portal yet; its file /data/m/d/r.csv cannot be read', bytes: 0 });
   expect(planDataset(wish, nothing).resources[0]).toMatchObject({ why: 'not on the portal yet' });
 });
 
 it('a file that cannot be read is told', () => {
   const known = liveState([wish]);
   known.sources.set('m/d/r', null);
-  expect(planDataset(wish, known).resources[0]).toMatchObject({ why: 'its file cannot be read', bytes: 0 });
+  expect(planDataset(wish, known).resources[0]).toMatchObject({
+    why: 'its file /data/m/d/r.csv cannot be read',
+    bytes: 0,
+  });
 });
 
 it('what was taken down comes back, and says how', () => {
