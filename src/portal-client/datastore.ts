@@ -1,5 +1,6 @@
 // The datastore of a resource: status, import, removal, and the number of its rows.
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
 import {
@@ -47,6 +48,12 @@ const rowsAtOnce = 1000;
 
 /** Tables that are counted by one request. */
 const tablesAtOnce = 20;
+
+/**
+ * How often a search is sent that fails for another reason than a missing table, and the pause between, milliseconds:
+ * portals lock the states of all datastores for each search, and some of those at the same moment fail.
+ */
+const [mostSearches, searchPauseMs] = [3, 200];
 
 /** The datastore calls of one portal. */
 export class Datastore {
@@ -135,9 +142,7 @@ export class Datastore {
   async *rows(uuid: string, signal: AbortSignal): AsyncGenerator<TableRows> {
     for (let offset = 0; ; ) {
       const query = `resource_id=${encodeURIComponent(uuid)}&limit=${rowsAtOnce}&offset=${offset}`;
-      const call = { action: 'read rows', method: 'GET', path: `${paths.datastoreSearch}?${query}` } as const;
-      const reply = await this.orNull(this.session.call(call, signal));
-      const value = reply === null ? undefined : parsedJson(reply.text);
+      const value = await this.readRows(`${paths.datastoreSearch}?${query}`, signal);
       const table = tableOf(value);
       if (!table) return;
       const records = recordsOf(value);
@@ -147,26 +152,49 @@ export class Datastore {
     }
   }
 
+  private async readRows(path: string, signal: AbortSignal): Promise<unknown> {
+    for (let searches = 1; ; searches++) {
+      const reply = await this.orNull(this.session.call({ action: 'read rows', method: 'GET', path }, signal));
+      const value = reply === null ? undefined : parsedJson(reply.text);
+      if (!isUnclear(value) || searches === mostSearches) return value;
+      await sleep(searchPauseMs, undefined, { signal });
+    }
+  }
+
   private async requestAll<T>(
     uuids: readonly string[],
     read: ReadAnswer<T>,
     signal: AbortSignal,
   ): Promise<Map<string, T | null>> {
     const found = new Map<string, T | null>();
+    for (let searches = 1, open = uuids; ; searches++) {
+      const values = await this.search(open, signal);
+      const again: string[] = [];
+      for (const uuid of open) {
+        const value = values.get(uuid);
+        const answer = read(value);
+        if (searches < mostSearches && isUnclear(value)) again.push(uuid);
+        else if (answer !== undefined) found.set(uuid, answer);
+      }
+      if (again.length === 0) return found;
+      open = again;
+      await sleep(searchPauseMs, undefined, { signal });
+    }
+  }
+
+  /** The answers of searches for the first row of each table, by uuid; none where the portal has no search. */
+  private async search(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown>> {
+    const values = new Map<string, unknown>();
     for (let at = 0; at < uuids.length; at += tablesAtOnce) {
       const some = uuids.slice(at, at + tablesAtOnce);
-      const answers = (await this.askMany(some, read, signal)) ?? (await this.askEach(some, read, signal));
-      for (const [uuid, answer] of answers) found.set(uuid, answer);
+      const answers = (await this.searchMany(some, signal)) ?? (await this.searchEach(some, signal));
+      for (const [uuid, value] of answers) values.set(uuid, value);
     }
-    return found;
+    return values;
   }
 
   /** Several queries in one request; null where the portal does not take them. */
-  private async askMany<T>(
-    uuids: readonly string[],
-    read: ReadAnswer<T>,
-    signal: AbortSignal,
-  ): Promise<Map<string, T | null> | null> {
+  private async searchMany(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown> | null> {
     const ways = this.traits.get('counts') ?? 'many';
     if (uuids.length === 1 || ways !== 'many') return null;
     // Portals cache answers by body, hence new names of queries.
@@ -186,42 +214,28 @@ export class Datastore {
       return null;
     }
     this.traits.learn({ counts: 'many' });
-    return new Map(
-      uuids.flatMap((uuid, index) => {
-        const answer = read(answers[nameOf(index)]);
-        return answer === undefined ? [] : [[uuid, answer] as const];
-      }),
-    );
+    return new Map(uuids.map((uuid, index) => [uuid, answers[nameOf(index)]]));
   }
 
-  private async askEach<T>(
-    uuids: readonly string[],
-    read: ReadAnswer<T>,
-    signal: AbortSignal,
-  ): Promise<Map<string, T | null>> {
-    const found = new Map<string, T | null>();
+  private async searchEach(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown>> {
+    const values = new Map<string, unknown>();
     for (const uuid of uuids) {
       if (this.traits.get('counts') === 'none') break;
-      const answer = await this.askOne(uuid, { read, takes: uuids.length > 1 ? 'one' : 'many' }, signal);
-      if (answer !== undefined) found.set(uuid, answer);
+      values.set(uuid, await this.searchOne(uuid, uuids.length > 1 ? 'one' : 'many', signal));
     }
-    return found;
+    return values;
   }
 
   /** `takes`: how many queries the portal takes at once, as far as it was tried, where it answers this one. */
-  private async askOne<T>(
-    uuid: string,
-    { read, takes }: { read: ReadAnswer<T>; takes: 'one' | 'many' },
-    signal: AbortSignal,
-  ): Promise<T | null | undefined> {
+  private async searchOne(uuid: string, takes: 'one' | 'many', signal: AbortSignal): Promise<unknown> {
     const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
     const reply = await this.orNull(this.session.call({ action: 'count rows', method: 'GET', path }, signal));
-    const answer = read(reply === null ? undefined : parsedJson(reply.text));
+    const value = reply === null ? undefined : parsedJson(reply.text);
+    if (this.traits.get('counts') !== undefined) return value;
     const isOffered = reply !== null && !isHtmlPage(reply.text);
-    if (answer === undefined && !isOffered && this.traits.get('counts') === undefined)
-      this.traits.learn({ counts: 'none' });
-    if (isOffered && this.traits.get('counts') === undefined && answer) this.traits.learn({ counts: takes });
-    return answer;
+    if (isOffered && tableOf(value)) this.traits.learn({ counts: takes });
+    if (!isOffered) this.traits.learn({ counts: 'none' });
+    return value;
   }
 
   /** Null where the portal has no such route, forbids it, or breaks on every search. */
@@ -288,8 +302,15 @@ const numberAfter = (key: string, text: string): number | null => {
 const statusOf = (error: unknown): number | undefined =>
   error instanceof PortalError ? error.request.status : undefined;
 
-/** What searches say of a table that is not there; the last release says so of everything that goes wrong. */
-const noTable = /doesn't exist|does not exist|not found|Exception Caught/i;
+/** What searches say of a table that is not there. */
+const noTable = /doesn't exist|does not exist|not found/i;
+
+/** What the last release says of everything that goes wrong. */
+const anyFault = /Exception Caught/i;
+
+/** True for a search that failed without saying that the table is not there. */
+const isUnclear = (value: unknown): boolean =>
+  isObject(value) && 'error' in value && !noTable.test(JSON.stringify(value.error));
 
 /** Rows and columns of a search result; of an answer that is none see {@link ReadAnswer}. */
 const sizeOf: ReadAnswer<TableSize> = (value) => {
@@ -298,7 +319,10 @@ const sizeOf: ReadAnswer<TableSize> = (value) => {
 };
 
 const tableOf: ReadAnswer<PortalTable> = (value) => {
-  if (isObject(value) && 'error' in value) return noTable.test(JSON.stringify(value.error)) ? null : undefined;
+  if (isObject(value) && 'error' in value) {
+    const error = JSON.stringify(value.error);
+    return noTable.test(error) || anyFault.test(error) ? null : undefined;
+  }
   const result = isObject(value) ? value.result : undefined;
   if (!isObject(result)) return undefined;
   const { total, fields } = result;

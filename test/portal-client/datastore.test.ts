@@ -116,3 +116,60 @@ describe('the size of a table', () => {
     expect(await portal.datastore.tableSize('u', calm)).toBeUndefined();
   });
 });
+
+describe('a search that fails for another reason than a missing table', () => {
+  const locked = {
+    error: { message: 'Caught exception: Failed to get datastore variable lock, wait delay exceeded.' },
+  };
+  const unnamed = { error: { message: 'Exception Caught, please check logs for more information' } };
+  const oneRow = { result: { total: 1, fields: [{ id: 'name' }], records: [{ name: 'a' }] } };
+
+  /** A portal that fails the first searches, however many queries they have. */
+  const failing = async (times: number, body: object) => {
+    let left = times;
+    const server = await startSmallPortal({
+      intercept: ({ method, path, body: sent }) => {
+        if (!path.startsWith(search)) return undefined;
+        const fails = left-- > 0;
+        if (method === 'GET') return { body: fails ? body : oneRow };
+        const names = Object.keys(JSON.parse(sent.toString()));
+        return { body: Object.fromEntries(names.map((name, at) => [name, fails && at > 0 ? body : oneRow])) };
+      },
+    });
+    onTestFinished(() => server.close());
+    return { server, portal: openForTest(server.url, { readRetries: 0 }) };
+  };
+
+  it.each([locked, unnamed])('is sent again: %j', async (body) => {
+    const { server, portal } = await failing(2, body);
+    expect(await portal.datastore.tableSize('u', calm)).toEqual({ rows: 1, columns: 1 });
+    expect(server.requests('GET', search)).toHaveLength(3);
+  });
+
+  it('is sent again without the queries that were answered', async () => {
+    const { server, portal } = await failing(1, unnamed);
+    const sizes = await portal.datastore.tableSizes(['u', 'v'], calm);
+    expect([...sizes.values()]).toEqual([
+      { rows: 1, columns: 1 },
+      { rows: 1, columns: 1 },
+    ]);
+    expect(server.requests('POST', search)).toHaveLength(1);
+    expect(server.requests('GET', search).map(({ path }) => path)).toEqual([`${search}?resource_id=v&limit=1`]);
+  });
+
+  it('is sent again while rows are read', async () => {
+    const { portal } = await failing(1, unnamed);
+    const records: unknown[] = [];
+    for await (const page of portal.datastore.rows('u', calm)) records.push(...page.records);
+    expect(records).toEqual([{ name: 'a' }]);
+  });
+
+  it.each([
+    ['a missing table where the portal never says more', unnamed, null],
+    ['no answer otherwise', locked, undefined],
+  ])('counts as %s after the third time', async (_, body, size) => {
+    const { server, portal } = await failing(3, body);
+    expect(await portal.datastore.tableSize('u', calm)).toBe(size);
+    expect(server.requests('GET', search)).toHaveLength(3);
+  });
+});
