@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.ts';
 import { ImportFailedError, ImportTimeoutError } from '../../model/errors.ts';
+import type { TableSize } from '../../portal-client/datastore.ts';
 import { hasShape } from '../compare/prove.ts';
 import type { ResourceState } from './resource-state.ts';
 
@@ -40,7 +41,7 @@ export const oneAtATime = <T>(
 const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<string> => {
   const { item, portal } = state.target;
   const resumed = state.intent?.action === 'import' && state.intent.nid === state.entry.nid;
-  const isNew = (item.actions.includes('created') || item.actions.includes('recreated')) && !resumed;
+  const isNew = isCreated(state) && !resumed;
   const isKnown = portal.traits.get('importsOnAttach');
   const isPlain = !needsDialect(state) && !state.provesNow && !state.fallsBack && !resumed;
   if (isPlain && isKnown === true && item.actions.includes('attached')) return pending(state);
@@ -51,11 +52,15 @@ const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<st
   return importWithLook(state, { resumed, isNew }, signal);
 };
 
+/** True where the node was created in this run, so that its table holds rows of its file only. */
+const isCreated = ({ target }: ResourceState): boolean =>
+  target.item.actions.includes('created') || target.item.actions.includes('recreated');
+
 /** How an import begins. */
 interface ImportStart {
   /** An earlier attempt ordered it. */
   resumed: boolean;
-  /** The node was created in this run, so its datastore holds nothing of an older file. */
+  /** The node was created in this run, and nothing was imported yet. */
   isNew: boolean;
 }
 
@@ -88,7 +93,8 @@ const importUnlessDone = async (
     if (await isWhole(state, signal)) return imported(state);
   }
   // Only the state was lost: an import adds no rows to those that are there.
-  const isStateLost = !item.actions.includes('attached') && !isMisread && (await isWhole(state, signal));
+  const holdsOwn = isCreated(state) || !item.actions.includes('attached');
+  const isStateLost = holdsOwn && !isMisread && (await isWhole(state, signal));
   // Where an attach imports nothing, rows of an older file may be there whatever the state says.
   const mayHoldOthers = !isNew && portal.traits.get('importsOnAttach') !== true;
   const isForeign = !isStateLost && (isDistrusted || keepsOldRows(status) || mayHoldOthers);
@@ -144,11 +150,13 @@ const formatStatus = (status: DatastoreNumbers | null): string =>
   status === null ? 'nothing' : `${datastoreState(status)} (${status.storage}, ${status.data_import})`;
 
 /** True when the portal's table has the rows and columns of the file. */
-const isWhole = async ({ target, table, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
-  if (!table || table.rows === 0) return false;
-  const size = await target.portal.datastore.tableSize(entry.uuid, signal);
-  return !!size && hasShape(size, { rows: table.rows, columns: table.columns.length });
-};
+const isWhole = async (state: ResourceState, signal: AbortSignal): Promise<boolean> =>
+  !!state.table &&
+  state.table.rows > 0 &&
+  isOfFile(state, await state.target.portal.datastore.tableSize(state.entry.uuid, signal));
+
+const isOfFile = ({ table }: ResourceState, size: TableSize | null | undefined): boolean =>
+  !!table && table.rows > 0 && !!size && hasShape(size, { rows: table.rows, columns: table.columns.length });
 
 /** True for a delimiter other than the portal's default comma, of this file or a previous one. */
 const needsDialect = ({ table, entry }: ResourceState): boolean =>
@@ -193,23 +201,26 @@ const sendDialect = async (
 const keepsOldRows = ({ storage, data_import }: DatastoreNumbers): boolean =>
   storage >= 1 && (data_import === 6 || data_import === 5);
 
-/** How long the table of a running import that we did not start may stay the same size, milliseconds. */
-const standsStillMs = 10_000;
+/**
+ * How long the table of a running import may stay the same size, milliseconds; the second where it has all rows and was
+ * created for this file.
+ */
+const [standsStillMs, settlesMs] = [10_000, 1000];
 
 /** Waits for an import that others started; false when its state is stale, because the table does not grow. */
-const endsByItself = async ({ target, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
-  const { portal } = target;
-  const { uuid } = entry;
-  const nid = entry.nid ?? '';
+const endsByItself = async (state: ResourceState, signal: AbortSignal): Promise<boolean> => {
+  const { portal } = state.target;
+  const { uuid, nid } = state.entry;
   let rows = -1;
   let grewAt = Date.now();
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2000)) {
-    const status = await portal.datastore.status(nid, signal);
+    const status = await portal.datastore.status(nid ?? '', signal);
     if (status === null || datastoreState(status) !== 'running') return true;
-    const now = (await portal.datastore.tableSize(uuid, signal))?.rows ?? rows;
+    const size = await portal.datastore.tableSize(uuid, signal);
+    const now = size?.rows ?? rows;
     if (now > rows) grewAt = Date.now();
     rows = now;
-    if (Date.now() - grewAt > standsStillMs) return false;
+    if (Date.now() - grewAt > (isCreated(state) && isOfFile(state, size) ? settlesMs : standsStillMs)) return false;
     await sleep(pauseMs, undefined, { signal });
   }
 };

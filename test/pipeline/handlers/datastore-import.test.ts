@@ -26,15 +26,18 @@ interface Given {
   total?: number | null;
   actions?: ItemAction[];
   traits?: PortalTraits;
+  /** Told until an import is ordered. */
+  stale?: Told;
 }
 
 let count = 0;
 const prepare = async (
   told: Told[],
   more: Partial<ResourceState> = {},
-  { total = 2, actions = [], traits = {} }: Given = {},
+  { total = 2, actions = [], traits = {}, stale }: Given = {},
 ): Promise<Case> => {
   let turn = 0;
+  let isOrdered = false;
   const portal = await startSmallPortal({
     intercept: ({ method, path }) => {
       if (path.startsWith('/api/action/datastore/search')) {
@@ -42,8 +45,10 @@ const prepare = async (
         return { body: { help: '', success: true, result: { total, fields: [{ id: 'a' }], records: [] } } };
       }
       if (!path.startsWith('/api/dataset/datastore/7')) return undefined;
+      if (method === 'POST') isOrdered = true;
       if (method !== 'GET') return { body: [true] };
-      const [storage, data_import] = told[Math.min(turn++, told.length - 1)] ?? [0, 3];
+      const [storage, data_import] =
+        (isOrdered ? undefined : stale) ?? told[Math.min(turn++, told.length - 1)] ?? ([0, 3] satisfies Told);
       return { body: { storage, data_import } };
     },
   });
@@ -115,6 +120,15 @@ describe('the import step', () => {
     ]);
     await importFile(state);
     expect(orders()).toEqual([importOrder]);
+  });
+
+  it('imports a whole table again in its place whose state says forever that it is running', async () => {
+    const intent = { action: 'import', nid: '7', at: 1 } as const;
+    const actions: ItemAction[] = ['created', 'attached'];
+    const { state, orders } = await prepare([[1, 6]], { intent, provesNow: true }, { actions, stale: [1, 4] });
+    await importFile(state);
+    expect(orders()).toEqual([importOrder]);
+    expect(state.entry.datastore).toBe('imported');
   });
 
   it.each([
