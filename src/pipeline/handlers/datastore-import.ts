@@ -205,7 +205,7 @@ const keepsOldRows = ({ storage, data_import }: DatastoreNumbers): boolean =>
  * How long the table of a running import may stay the same size, milliseconds; the second where it has all rows and was
  * created for this file.
  */
-const [standsStillMs, settlesMs] = [10_000, 1000];
+const [standsStillMs, settlesMs] = [10_000, 250];
 
 /** Waits for an import that others started; false when its state is stale, because the table does not grow. */
 const endsByItself = async (state: ResourceState, signal: AbortSignal): Promise<boolean> => {
