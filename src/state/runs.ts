@@ -422,12 +422,10 @@ export class Runs {
     const key = this.#keys.run(runId);
     const known = await this.#redis.hget(key, 'proofs');
     if (known !== null) return z.array(z.array(z.string())).parse(JSON.parse(known));
-    const keys: string[] = [];
-    for await (const [item, value] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
-      const record = itemRecordSchema.parse(unpack(value));
-      if (record.unproven && !record.ended) keys.push(item);
-    }
-    keys.sort();
+    const open = new Set<string>();
+    for await (const [item, outcome] of fieldsOf(this.#redis, this.#keys.runOutcomes(runId)))
+      if (outcome.toString() === sent) open.add(item);
+    const keys = [...open].sort();
     const lists = Array.from({ length: Math.ceil(keys.length / size) }, (_, index) =>
       keys.slice(index * size, (index + 1) * size),
     );

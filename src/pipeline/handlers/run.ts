@@ -153,12 +153,27 @@ const workThrough = async (
     page,
     settle: async (index, outcomes) => {
       await endLost(deps, job, outcomes);
-      const items = await Promise.all(((await page(index)) ?? []).map((child) => itemsOf(deps, child)));
-      await deps.packLogs(runId, items.flat());
+      await packSettled(deps, runId, kind, page);
       await runs.settlePages(runId, kind, index + 1);
     },
     waits: (hasMore) => runs.waits(runId, hasMore),
   });
+};
+
+/**
+ * Packs the logs of the page that was settled last: when the next one is about to be settled, and when the run closes, so
+ * that neither proofs nor the report wait for it.
+ */
+const packSettled = async (
+  deps: HandlerDeps,
+  runId: string,
+  kind: ChildKind,
+  page: (index: number) => Promise<(DatasetData | ProveData)[] | null>,
+): Promise<void> => {
+  const settled = await deps.runs.settledPages(runId, kind);
+  if (settled === 0) return;
+  const items = await Promise.all(((await page(settled - 1)) ?? []).map((child) => itemsOf(deps, child)));
+  await deps.packLogs(runId, items.flat());
 };
 
 /** Removes the jobs of pages that are still in the queue; returns how many stay because a worker has them. */
@@ -276,10 +291,14 @@ const settleDrops = async (
   if (claims.length > 0) await deps.settleDrops(job.data, claims);
 };
 
-/** Sends notices, removes the jobs, drops the run's work, opens the gate; every part may be repeated after a kill. */
+/** Sends notices, packs the last logs, removes the jobs, drops the run's work, opens the gate; every part may be repeated after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: StoredReport): Promise<void> => {
+  const { runId } = report;
   await deps.notify(report, job.data);
-  await removeJobs(deps, job, await proveJobs(deps, job));
-  await deps.runs.drop(report.runId);
+  const proofs = await proveJobs(deps, job);
+  await packSettled(deps, runId, 'datasets', (index) => datasetJobs(deps, job, index));
+  await packSettled(deps, runId, 'proofs', async (index) => proofs[index] ?? null);
+  await removeJobs(deps, job, proofs);
+  await deps.runs.drop(runId);
   await deps.openGate(job.data, report.runId);
 };
