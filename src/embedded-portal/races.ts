@@ -24,6 +24,9 @@ const savepointShare = 0.2;
 /** Of the requests to a datastore while another import runs, the share that waits for the lock without success. */
 const lockedShare = 0.15;
 
+/** What deployed portals say of a lock that they waited for in vain. */
+export const lockRefused = 'Failed to get datastore variable lock, wait delay exceeded.';
+
 const deadlock = (): Refusal =>
   exceptionFault(
     '40001',
@@ -100,7 +103,7 @@ export class Races {
     return null;
   }
 
-  /** Runs an import; meanwhile {@link demandLock} may fail for others. */
+  /** Runs an import; meanwhile others may find the states locked. */
   async import<T>(load: () => Promise<T>): Promise<T> {
     this.#imports += 1;
     try {
@@ -111,11 +114,14 @@ export class Races {
     }
   }
 
-  /** Throws, for a share of the requests that come while an import runs: the lock of the states was unavailable. */
+  /** True for a share of the requests that come while an import runs: the lock of the states is unavailable. */
+  isLocked(): boolean {
+    return this.#imports > 0 && this.#draw() < lockedShare;
+  }
+
+  /** Throws where {@link isLocked}. */
   demandLock(): void {
-    if (this.#imports > 0 && this.#draw() < lockedShare) {
-      throw exceptionFault('0', 'Failed to get datastore variable lock, wait delay exceeded.');
-    }
+    if (this.isLocked()) throw exceptionFault('0', lockRefused);
   }
 
   /** The time between the beginning of a request to a datastore and its write. */

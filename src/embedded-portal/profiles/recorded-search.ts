@@ -51,13 +51,16 @@ const entryOf = (table: RecordedTable, row: RecordedTable['rows'][number]): Entr
 /** What a release says that keeps the exception to its log. */
 export const logFault = { error: { message: 'Exception Caught, please check logs for more information' } };
 
+/** The answer of a search that met an exception. */
+export const searchFault = (faults: RecordedRelease['searchFaults'], sql: string, message: string): unknown =>
+  faults === 'log' ? logFault : { sql, error: { message: `Caught exception: ${message}` } };
+
 /** The answer of a search; `shown` are the columns of the file that is attached now. */
 export const recordedSearch = (
   query: SearchQuery,
   { table, shown, faults }: { table: RecordedTable | null; shown: string[]; faults: RecordedRelease['searchFaults'] },
 ): unknown => {
-  const fault = (sql: string, message: string): unknown =>
-    faults === 'log' ? logFault : { sql, error: { message: `Caught exception: ${message}` } };
+  const fault = (sql: string, message: string): unknown => searchFault(faults, sql, message);
   const name = `dkan_datastore_${query.nid}`;
   const { limit, isNumber } = limitOf(query.limit);
   const offset = Number(textOf(query.offset) ?? 0) || 0;

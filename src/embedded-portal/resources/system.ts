@@ -13,7 +13,8 @@ import { type AnswerBudget, answerLength, searchRefused } from '../datastore/que
 import { contentTypeOf, type FormatName, formats, isFormatName } from '../media/formats.ts';
 import { publicPage } from '../pages/public-page.ts';
 import { fatalFault } from '../profiles/recorded-faults.ts';
-import { logFault } from '../profiles/recorded-search.ts';
+import { logFault, searchFault } from '../profiles/recorded-search.ts';
+import { lockRefused } from '../races.ts';
 import { Refusal } from '../refusal.ts';
 import { catalogueAnswer } from './catalogue.ts';
 import { searchAnswer } from './datastore.ts';
@@ -66,8 +67,10 @@ const searchOnce = async (
   query: Record<string, unknown>,
   budget: AnswerBudget = { left: answerLength },
 ): Promise<unknown> => {
-  const faults = call.portal.profile.recordedDatastore?.searchFaults;
+  const { profile, races } = call.portal;
+  const faults = profile.recordedDatastore?.searchFaults;
   if (faults === 'fatal') throw fatalFault();
+  if (faults !== undefined && races?.isLocked()) return searchFault(faults, '', lockRefused);
   try {
     return await searchAnswer(call, query, budget);
   } catch (error) {

@@ -157,6 +157,26 @@ describe('imports that overlap', () => {
     expect(locked[0]?.reason).toContain('Failed to get datastore variable lock, wait delay exceeded.');
   });
 
+  it.each([
+    ['dkan-7.18', { sql: '', error: { message: expect.stringContaining('variable lock, wait delay exceeded.') } }],
+    ['dkan-7.18.16', { error: { message: 'Exception Caught, please check logs for more information' } }],
+  ] as const)('keep searches from that lock, too: 200 with an error (%s)', async (profile, fault) => {
+    const user = await admin({ profile, races: { seed: 2, pauseMs: 60 } });
+    const [first = '', second = ''] = await tables(user);
+    await importOf(user, second);
+    const { uuid } = await user.read(second);
+    const importing = importOf(user, first);
+    const asked = await Promise.all(
+      Array.from({ length: 40 }, () => user.send('GET', `/api/action/datastore/search.json?resource_id=${uuid}`)),
+    );
+    await importing;
+    const answers = asked.map((reply) => reply.json<{ error?: unknown }>());
+    const failed = answers.filter(({ error }) => error !== undefined);
+    expect(asked.every(({ status }) => status === 200)).toBe(true);
+    expect(failed[0]).toEqual(fault);
+    expect(failed.length).toBeLessThan(answers.length);
+  });
+
   it('keep every state when one comes after the other', async () => {
     const user = await admin();
     const nids = await tables(user);
