@@ -142,7 +142,9 @@ export class Datastore {
   async *rows(uuid: string, signal: AbortSignal): AsyncGenerator<TableRows> {
     for (let offset = 0; ; ) {
       const query = `resource_id=${encodeURIComponent(uuid)}&limit=${rowsAtOnce}&offset=${offset}`;
-      const value = await this.readRows(`${paths.datastoreSearch}?${query}`, signal);
+      const call = { action: 'read rows', method: 'GET', path: `${paths.datastoreSearch}?${query}` } as const;
+      const search = async () => new Map([[uuid, await this.valueOf(this.session.call(call, signal))]]);
+      const value = (await this.repeated([uuid], search, signal)).get(uuid);
       const table = tableOf(value);
       if (!table) return;
       const records = recordsOf(value);
@@ -152,32 +154,30 @@ export class Datastore {
     }
   }
 
-  private async readRows(path: string, signal: AbortSignal): Promise<unknown> {
-    for (let searches = 1; ; searches++) {
-      const reply = await this.orNull(this.session.call({ action: 'read rows', method: 'GET', path }, signal));
-      const value = reply === null ? undefined : parsedJson(reply.text);
-      if (!isUnclear(value) || searches === mostSearches) return value;
-      await sleep(searchPauseMs, undefined, { signal });
-    }
-  }
-
   private async requestAll<T>(
     uuids: readonly string[],
     read: ReadAnswer<T>,
     signal: AbortSignal,
   ): Promise<Map<string, T | null>> {
     const found = new Map<string, T | null>();
-    for (let searches = 1, open = uuids; ; searches++) {
-      const values = await this.search(open, signal);
-      const again: string[] = [];
-      for (const uuid of open) {
-        const value = values.get(uuid);
-        const answer = read(value);
-        if (searches < mostSearches && isUnclear(value)) again.push(uuid);
-        else if (answer !== undefined) found.set(uuid, answer);
-      }
-      if (again.length === 0) return found;
-      open = again;
+    for (const [uuid, value] of await this.repeated(uuids, (open) => this.search(open, signal), signal)) {
+      const answer = read(value);
+      if (answer !== undefined) found.set(uuid, answer);
+    }
+    return found;
+  }
+
+  /** The answers of searches by name; those that are unclear are asked for again. */
+  private async repeated(
+    names: readonly string[],
+    search: (open: readonly string[]) => Promise<Map<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<Map<string, unknown>> {
+    const values = new Map<string, unknown>();
+    for (let searches = 1, open = names; ; searches++) {
+      for (const [name, value] of await search(open)) values.set(name, value);
+      open = open.filter((name) => isUnclear(values.get(name)));
+      if (open.length === 0 || searches === mostSearches) return values;
       await sleep(searchPauseMs, undefined, { signal });
     }
   }
@@ -236,6 +236,11 @@ export class Datastore {
     if (isOffered && tableOf(value)) this.traits.learn({ counts: takes });
     if (!isOffered) this.traits.learn({ counts: 'none' });
     return value;
+  }
+
+  private async valueOf(pending: Promise<Reply>): Promise<unknown> {
+    const reply = await this.orNull(pending);
+    return reply === null ? undefined : parsedJson(reply.text);
   }
 
   /** Null where the portal has no such route, forbids it, or breaks on every search. */

@@ -41,7 +41,7 @@ export const oneAtATime = <T>(
 const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<string> => {
   const { item, portal } = state.target;
   const resumed = state.intent?.action === 'import' && state.intent.nid === state.entry.nid;
-  const isNew = isCreated(state) && !resumed;
+  const isNew = item.isNewNode && !resumed;
   const isKnown = portal.traits.get('importsOnAttach');
   const isPlain = !needsDialect(state) && !state.provesNow && !state.fallsBack && !resumed;
   if (isPlain && isKnown === true && item.actions.includes('attached')) return pending(state);
@@ -51,10 +51,6 @@ const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<st
   }
   return importWithLook(state, { resumed, isNew }, signal);
 };
-
-/** True where the node was created in this run, so that its table holds rows of its file only. */
-const isCreated = ({ target }: ResourceState): boolean =>
-  target.item.actions.includes('created') || target.item.actions.includes('recreated');
 
 /** How an import begins. */
 interface ImportStart {
@@ -93,7 +89,7 @@ const importUnlessDone = async (
     if (await isWhole(state, signal)) return imported(state);
   }
   // Only the state was lost: an import adds no rows to those that are there.
-  const holdsOwn = isCreated(state) || !item.actions.includes('attached');
+  const holdsOwn = item.isNewNode || !item.actions.includes('attached');
   const isStateLost = holdsOwn && !isMisread && (await isWhole(state, signal));
   // Where an attach imports nothing, rows of an older file may be there whatever the state says.
   const mayHoldOthers = !isNew && portal.traits.get('importsOnAttach') !== true;
@@ -151,12 +147,10 @@ const formatStatus = (status: DatastoreNumbers | null): string =>
 
 /** True when the portal's table has the rows and columns of the file. */
 const isWhole = async (state: ResourceState, signal: AbortSignal): Promise<boolean> =>
-  !!state.table &&
-  state.table.rows > 0 &&
-  isOfFile(state, await state.target.portal.datastore.tableSize(state.entry.uuid, signal));
+  !!state.table?.rows && isOfFile(state, await state.target.portal.datastore.tableSize(state.entry.uuid, signal));
 
 const isOfFile = ({ table }: ResourceState, size: TableSize | null | undefined): boolean =>
-  !!table && table.rows > 0 && !!size && hasShape(size, { rows: table.rows, columns: table.columns.length });
+  !!table?.rows && !!size && hasShape(size, { rows: table.rows, columns: table.columns.length });
 
 /** True for a delimiter other than the portal's default comma, of this file or a previous one. */
 const needsDialect = ({ table, entry }: ResourceState): boolean =>
@@ -209,7 +203,7 @@ const [standsStillMs, settlesMs] = [10_000, 250];
 
 /** Waits for an import that others started; false when its state is stale, because the table does not grow. */
 const endsByItself = async (state: ResourceState, signal: AbortSignal): Promise<boolean> => {
-  const { portal } = state.target;
+  const { item, portal } = state.target;
   const { uuid, nid } = state.entry;
   let rows = -1;
   let grewAt = Date.now();
@@ -220,7 +214,7 @@ const endsByItself = async (state: ResourceState, signal: AbortSignal): Promise<
     const now = size?.rows ?? rows;
     if (now > rows) grewAt = Date.now();
     rows = now;
-    if (Date.now() - grewAt > (isCreated(state) && isOfFile(state, size) ? settlesMs : standsStillMs)) return false;
+    if (Date.now() - grewAt > (item.isNewNode && isOfFile(state, size) ? settlesMs : standsStillMs)) return false;
     await sleep(pauseMs, undefined, { signal });
   }
 };

@@ -58,6 +58,11 @@ export class Item {
     return this.#record.actions;
   }
 
+  /** True when its node was created in this run, so that nothing of an older file is there. */
+  get isNewNode(): boolean {
+    return this.actions.includes('created') || this.actions.includes('recreated');
+  }
+
   /** True when a worker was killed in a step of this item, so that a write may be in progress. */
   get resumed(): boolean {
     return this.#log.resumed;

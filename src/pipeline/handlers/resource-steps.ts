@@ -141,7 +141,7 @@ const attach = async (state: ResourceState): Promise<void> => {
 /** The file of the node before the attach: a new node has none, that of an older one is in the ledger, unless it was wrong. */
 const fidBefore = async ({ entry, node: read, target }: ResourceState): Promise<string | null> => {
   if (entry.file) return entry.file.fid;
-  if (target.item.actions.includes('created') || target.item.actions.includes('recreated')) return null;
+  if (target.item.isNewNode) return null;
   return fileOf(read ?? (await target.portal.nodes.read(entry.nid ?? '', target.item.signal)))?.fid ?? null;
 };
 
