@@ -58,7 +58,7 @@ const work = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredRe
   if (!order) return publish(deps, job);
   return executeExport(deps, job, {
     order,
-    work: () => workThrough(deps, job, 'datasets', (index) => datasetJobs(deps, job, index)),
+    work: () => workThrough(deps, job, 'datasets', datasetJobs(deps, job)),
   });
 };
 
@@ -70,9 +70,9 @@ const publish = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Store
   const counts = isFirst ? await plan(deps, job) : null;
   // Most runs of a schedule find nothing to do.
   if (counts?.datasets !== 0) {
-    await workThrough(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
+    await workThrough(deps, job, 'datasets', datasetJobs(deps, job));
     const proofs = await proveJobs(deps, job);
-    await workThrough(deps, job, 'proofs', async (index) => proofs[index] ?? null);
+    await workThrough(deps, job, 'proofs', proofs);
   }
   const planned = await deps.runs.planned(runId);
   if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });
@@ -133,9 +133,9 @@ const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Stored
 const workedMs = 100;
 
 /** Removes the jobs of open pages and of the last settled one; true while workers have some of them. */
-const removeJobs = async (deps: HandlerDeps, job: JobContext<'run'>, proofs: ProveData[][]): Promise<boolean> => {
-  const datasets = await closePages(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
-  return (await closePages(deps, job, 'proofs', async (index) => proofs[index] ?? null)) + datasets > 0;
+const removeJobs = async (deps: HandlerDeps, job: JobContext<'run'>, proofs: JobPages): Promise<boolean> => {
+  const datasets = await closePages(deps, job, 'datasets', datasetJobs(deps, job));
+  return (await closePages(deps, job, 'proofs', proofs)) + datasets > 0;
 };
 
 /** Runs the jobs of a kind page by page. */
@@ -143,7 +143,7 @@ const workThrough = async (
   deps: HandlerDeps,
   job: JobContext<'run'>,
   kind: ChildKind,
-  page: (index: number) => Promise<(DatasetData | ProveData)[] | null>,
+  page: JobPages,
 ): Promise<void> => {
   const { runId } = job.data;
   const { runs } = deps;
@@ -164,12 +164,7 @@ const workThrough = async (
  * Packs the logs of the page that was settled last: when the next one is about to be settled, and when the run closes, so
  * that neither proofs nor the report wait for it.
  */
-const packSettled = async (
-  deps: HandlerDeps,
-  runId: string,
-  kind: ChildKind,
-  page: (index: number) => Promise<(DatasetData | ProveData)[] | null>,
-): Promise<void> => {
+const packSettled = async (deps: HandlerDeps, runId: string, kind: ChildKind, page: JobPages): Promise<void> => {
   const settled = await deps.runs.settledPages(runId, kind);
   if (settled === 0) return;
   const items = await Promise.all(((await page(settled - 1)) ?? []).map((child) => itemsOf(deps, child)));
@@ -181,7 +176,7 @@ const closePages = async (
   deps: HandlerDeps,
   { data: { runId, portal } }: JobContext<'run'>,
   kind: ChildKind,
-  page: (index: number) => Promise<(DatasetData | ProveData)[] | null>,
+  page: JobPages,
 ): Promise<number> => {
   let kept = 0;
   for (let index = Math.max(0, (await deps.runs.settledPages(runId, kind)) - 1); ; index++) {
@@ -191,28 +186,30 @@ const closePages = async (
   }
 };
 
-/** The jobs of a page of the plan; null after the last one. */
-const datasetJobs = async (
-  { runs }: HandlerDeps,
-  { data }: JobContext<'run'>,
-  page: number,
-): Promise<DatasetData[] | null> => {
+/** The jobs of a page, by its index; null after the last one. */
+type JobPages = (index: number) => Promise<(DatasetData | ProveData)[] | null>;
+
+/** The jobs of the plan. */
+const datasetJobs = ({ runs }: HandlerDeps, { data }: JobContext<'run'>): JobPages => {
   const { runId, manifest, portal, export: order } = data;
-  const keys = await runs.plannedPage(runId, page);
   const more = order ? { export: order } : {};
-  return keys?.map((key) => ({ kind: 'dataset', runId, manifest, portal, key, ...more })) ?? null;
+  return async (index) => {
+    const keys = await runs.plannedPage(runId, index);
+    return keys?.map((key) => ({ kind: 'dataset', runId, manifest, portal, key, ...more })) ?? null;
+  };
 };
 
-/** All jobs that prove tables, in pages. */
-const proveJobs = async ({ runs }: HandlerDeps, { data }: JobContext<'run'>): Promise<ProveData[][]> => {
+/** All jobs that prove tables. */
+const proveJobs = async ({ runs }: HandlerDeps, { data }: JobContext<'run'>): Promise<JobPages> => {
   const { runId, manifest, portal } = data;
   const jobs = (await runs.proofs(runId, tablesAJob)).flatMap((keys): ProveData[] => {
     const [key] = keys;
     return key === undefined ? [] : [{ kind: 'prove', runId, manifest, portal, key, keys }];
   });
-  return Array.from({ length: Math.ceil(jobs.length / proofsAPage) }, (_, index) =>
-    jobs.slice(index * proofsAPage, (index + 1) * proofsAPage),
-  );
+  return async (index) => {
+    const page = jobs.slice(index * proofsAPage, (index + 1) * proofsAPage);
+    return page.length > 0 ? page : null;
+  };
 };
 
 const reportOf = async (
@@ -291,13 +288,16 @@ const settleDrops = async (
   if (claims.length > 0) await deps.settleDrops(job.data, claims);
 };
 
-/** Sends notices, packs the last logs, removes the jobs, drops the run's work, opens the gate; every part may be repeated after a kill. */
+/**
+ * Sends notices, packs the last logs, removes the jobs, drops the run's work, opens the gate; every part may be repeated
+ * after a kill.
+ */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: StoredReport): Promise<void> => {
   const { runId } = report;
   await deps.notify(report, job.data);
   const proofs = await proveJobs(deps, job);
-  await packSettled(deps, runId, 'datasets', (index) => datasetJobs(deps, job, index));
-  await packSettled(deps, runId, 'proofs', async (index) => proofs[index] ?? null);
+  await packSettled(deps, runId, 'datasets', datasetJobs(deps, job));
+  await packSettled(deps, runId, 'proofs', proofs);
   await removeJobs(deps, job, proofs);
   await deps.runs.drop(runId);
   await deps.openGate(job.data, report.runId);
