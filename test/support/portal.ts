@@ -56,6 +56,12 @@ const password = await hashPassword('pass');
 /** The users of every test portal; the password of each is `pass`. */
 export const testUsers = accounts.map((account) => ({ ...account, password }));
 
+/**
+ * `roles` of a portal on which content creators lack *manage datastore*. A portal started again on the same folder without
+ * them has given the permission back.
+ */
+export const withoutDatastores = { 'content creator': ['create content', 'edit own content'] } as const;
+
 /** Sends one request over HTTP, the path byte for byte. */
 export const sendRaw = (url: string, method: string, path: string, sent: Sent = {}): Promise<Reply> =>
   new Promise((resolve, reject) => {
