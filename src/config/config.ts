@@ -210,8 +210,9 @@ const embeddedPortal = (
 /** What every portal has. */
 const portalBase = (
   name: string,
-  file: Required<Pick<PortalFile, 'username' | 'concurrency' | 'requestsPerSecond' | 'imports'>> &
-    Pick<PortalFile, 'dialect' | 'importTimeout' | 'vocabularies' | 'terms'>,
+  file: Required<Pick<PortalFile, 'username' | 'concurrency' | 'imports'>> & {
+    requestsPerSecond: number | null;
+  } & Pick<PortalFile, 'dialect' | 'importTimeout' | 'vocabularies' | 'terms'>,
 ) => ({
   name,
   username: file.username,

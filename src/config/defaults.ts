@@ -14,7 +14,8 @@ export const defaults = {
     tokens: false,
     xmlrpc: false,
   },
-  remote: { concurrency: 4, requestsPerSecond: 10 },
+  /** `requestsPerSecond` null: what the portal takes. */
+  remote: { concurrency: 4, requestsPerSecond: null },
   redis: { appendfsync: 'everysec', fetch: true, prefix: 'sluice' },
   retry: { attempts: 8, backoff: '1s', maxBackoff: '60s' },
   breaker: { failures: 5, probe: '5s', maxProbe: '5m' },

@@ -135,7 +135,7 @@ const shared = {
 
 interface Load {
   concurrency: number;
-  requestsPerSecond: number;
+  requestsPerSecond: number | null;
 }
 
 /** How much is asked of a portal at once; the kinds of portal differ in what they stand. */
@@ -146,8 +146,8 @@ const limits = (usual: Load, example: Load) => ({
     examples: [example.concurrency],
   }),
   requestsPerSecond: optional(z.number().min(0), {
-    default: usual.requestsPerSecond,
-    description: 'Requests per second; 0 means no limit.',
+    ...(usual.requestsPerSecond === null ? {} : { default: usual.requestsPerSecond }),
+    description: `Most requests per second; 0 means no limit. ${usual.requestsPerSecond === null ? 'Without it, the rate begins at 10, rises' : 'Below it, the rate rises'} while the portal answers as quickly as before, and falls when it slows down or refuses.`,
     examples: [example.requestsPerSecond],
   }),
 });

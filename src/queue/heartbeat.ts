@@ -10,8 +10,8 @@ import type { RedisKeys } from '../model/redis-keys.ts';
 /** Limits of one portal as one worker's configuration states them. */
 export interface PortalLimits {
   concurrency: number;
-  /** Requests per second; 0 = no limit. */
-  requestsPerSecond: number;
+  /** Most requests per second; 0 = no limit, null = what the portal takes. */
+  requestsPerSecond: number | null;
 }
 
 /**
@@ -33,7 +33,7 @@ const heartbeatSchema = z.object({
   /** What the process is: `start`, `worker`, `publish`, `demo`. */
   role: z.string(),
   at: z.number(),
-  limits: z.record(z.string(), z.object({ concurrency: z.number(), requestsPerSecond: z.number() })),
+  limits: z.record(z.string(), z.object({ concurrency: z.number(), requestsPerSecond: z.number().nullable() })),
 });
 
 /** A live worker process. */
@@ -159,9 +159,10 @@ const isSame = (a: PortalLimits, b: PortalLimits): boolean =>
   a.concurrency === b.concurrency && a.requestsPerSecond === b.requestsPerSecond;
 
 const lowest = (stated: PortalLimits[]): PortalLimits => {
-  const rates = stated.map((limits) => limits.requestsPerSecond).filter((rate) => rate > 0);
+  const all = stated.map((limits) => limits.requestsPerSecond);
+  const rates = all.flatMap((rate) => (rate === null || rate === 0 ? [] : [rate]));
   return {
     concurrency: Math.min(...stated.map((limits) => limits.concurrency)),
-    requestsPerSecond: rates.length === 0 ? 0 : Math.min(...rates),
+    requestsPerSecond: rates.length > 0 ? Math.min(...rates) : all.includes(null) ? null : 0,
   };
 };

@@ -35,7 +35,7 @@ import { JobLogs } from '../queue/job-logs.ts';
 import { NoticeQueue } from '../queue/notices.ts';
 import { PortalPauses } from '../queue/pause.ts';
 import { Queues } from '../queue/queues.ts';
-import { tokenBucket } from '../queue/rate-limit.ts';
+import { Pace } from '../queue/rate-limit.ts';
 import { holdTrigger } from '../queue/schedules.ts';
 import { openRedis, type RedisHandle } from '../redis-server/embedded.ts';
 import { KeptFiles } from '../sources/drop/kept.ts';
@@ -200,13 +200,17 @@ export class Runtime {
   }
 
   async #portalHooks(name: string, url: string): Promise<Omit<PortalHooks, 'log'>> {
+    const pace = new Pace(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond);
     return {
-      takeToken: tokenBucket(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond),
+      takeToken: (signal) => pace.take(signal),
       traits: await this.#knownTraits(name, url),
       onTraits: (traits) => this.#learn(name, url, traits),
       terms: smallHash(this.redis, this.keys.terms(name, url)),
       isPatient: () => this.#portalWorkers === null,
-      onRequest: (kind, ms, status) => this.onRequest?.(name, kind, ms, status),
+      onRequest: (kind, ms, status) => {
+        pace.answered(kind === 'read', ms, status).catch(() => undefined); // without Redis, nothing is sent either
+        this.onRequest?.(name, kind, ms, status);
+      },
     };
   }
 

@@ -126,7 +126,7 @@ describe('what a file becomes', () => {
       username: 'publisher',
       password: 's3cret',
       concurrency: 4,
-      requestsPerSecond: 10,
+      requestsPerSecond: null,
     });
   });
 

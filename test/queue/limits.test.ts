@@ -8,7 +8,6 @@ import { nextDue } from '../../src/model/schedule-times.ts';
 import { liveWorkers, WorkerHeartbeat } from '../../src/queue/heartbeat.ts';
 import { PortalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';
-import { tokenBucket } from '../../src/queue/rate-limit.ts';
 import { holdTrigger, keptSchedules, type ScheduledTarget, syncSchedules } from '../../src/queue/schedules.ts';
 import { standstillOf } from '../../src/queue/standstill.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -31,24 +30,6 @@ afterAll(async () => {
   await server.close();
 });
 beforeEach(() => redis.flushall());
-
-describe('the token bucket', () => {
-  it('lets a burst through and books the rest one after the other, over all who take from it', async () => {
-    const signal = new AbortController().signal;
-    const [one, two] = [tokenBucket(redis, 'b', () => 20), tokenBucket(redis, 'b', () => 20)];
-    const begun = performance.now();
-    await Promise.all(Array.from({ length: 30 }, (_, index) => (index % 2 === 0 ? one(signal) : two(signal))));
-    // 20 at once, 10 more at 20 a second: the bucket itself holds them back half a second.
-    expect(performance.now() - begun).toBeGreaterThan(400);
-  });
-
-  it('does not wait without a limit, and gives up when told to', async () => {
-    await tokenBucket(redis, 'n', () => 0)(new AbortController().signal);
-    const slow = tokenBucket(redis, 's', () => 0.01);
-    await slow(new AbortController().signal);
-    await expect(slow(AbortSignal.timeout(50))).rejects.toThrow();
-  });
-});
 
 describe('the heartbeat of workers', () => {
   it('brings the lowest limits into force, and raises them when that worker goes', async () => {
