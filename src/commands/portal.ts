@@ -1,7 +1,7 @@
 // `sluice portal`: the embedded portal alone, copies of its store, and its access tokens.
 import { resolve } from 'node:path';
 import { type Config, type EmbeddedPortalConfig, resolveConfig } from '../config/config.ts';
-import { readFaults } from '../embedded-portal/faults/rules.ts';
+import { type FaultFile, readFaults } from '../embedded-portal/faults/rules.ts';
 import { openSwitchboard, type Switchboard } from '../embedded-portal/faults/switchboard.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
 import type { ProfileName } from '../embedded-portal/profiles/profile.ts';
@@ -101,14 +101,14 @@ const announce = (io: Io, server: PortalServer, { url, profile }: { url: string;
 
 /** The switchboard before a portal that listens behind it; every injected fault is logged, and counted at the end. */
 const rehearse = async (
-  file: string,
+  { file, plan }: { file: string; plan: FaultFile },
   { server, log, io }: { server: PortalServer; log: Log; io: Io },
   place: { host: string; port: number },
 ): Promise<Switchboard> => {
-  const plan = await readFaults(file);
   const switchboard = await openSwitchboard({
     ...place,
     target: server.url,
+    server,
     plan,
     onEnd: ({ method, path, status, fault }) => {
       if (fault) log.info({ method, path: path.split('?')[0], status, fault }, 'fault injected');
@@ -155,12 +155,12 @@ export const portalCommand = async (options: PortalCommandOptions, io: Io): Prom
     destination: io.stdout,
   });
   const place = { host, port };
-  const faults = options.faults === undefined ? null : resolve(io.cwd, options.faults);
-  if (faults !== null) await readFaults(faults); // its faults are reported before anything is started
+  const file = options.faults === undefined ? null : resolve(io.cwd, options.faults);
+  const faults = file === null ? null : { file, plan: await readFaults(file) };
   const server = await startPortalServer({
     ...settings,
     profile,
-    ...(faults === null ? place : {}),
+    ...(faults === null ? place : { site: faults.plan.site }),
     log,
     accessLevel: 'info',
   });

@@ -158,6 +158,7 @@ export const permissions = [
   'create other content',
   'administer nodes',
   'unlimited lists',
+  'access site in maintenance mode',
   'administer users',
 ] as const;
 

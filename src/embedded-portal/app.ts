@@ -17,12 +17,13 @@ import {
   type Result,
 } from './call.ts';
 import { answerClientError, limitConnections } from './connections.ts';
+import { filesPath } from './content/view.ts';
 import { parseQuery } from './media/form.ts';
 import { chooseFormat, type FormatName, splitSuffix } from './media/formats.ts';
 import { discard } from './media/multipart.ts';
 import { MalformedBody } from './media/value.ts';
 import { Refusal } from './refusal.ts';
-import { siteAnswer } from './resources/system.ts';
+import { maintenanceAnswer, siteAnswer } from './resources/system.ts';
 import { checkCall, checkToken, resolveOperation, resourcesOf } from './resources/table.ts';
 import { anonymousCookie } from './resources/user.ts';
 import { xmlrpcAnswer, xmlrpcPath } from './xmlrpc.ts';
@@ -204,7 +205,8 @@ const answer = async (
     const path = mergeSlashes(portal, mark === -1 ? url : url.slice(0, mark));
     const queryText = mark === -1 ? '' : url.slice(mark + 1);
     call = openCall(portal, request, { query: readQuery(queryText), queryText });
-    return withSessionHeaders(call, await routedAnswer(call, { resources, request, path }));
+    const held = path.startsWith(filesPath) ? null : await maintenanceAnswer(call);
+    return withSessionHeaders(call, held ?? (await routedAnswer(call, { resources, request, path })));
   } catch (error) {
     const result = formatError(refusalOf(error, portal.log));
     return call === null ? result : withSessionHeaders(call, result);

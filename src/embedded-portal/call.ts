@@ -15,6 +15,7 @@ import type { LoginQueue } from './password.ts';
 import type { Profile } from './profiles/profile.ts';
 import type { Races } from './races.ts';
 import { Refusal } from './refusal.ts';
+import type { Site } from './site.ts';
 import type { Store } from './store/open.ts';
 import type { Session, Tokens } from './store/sessions.ts';
 import type { User } from './store/users.ts';
@@ -39,6 +40,7 @@ export interface Portal {
   /** How overlapping requests interfere; null: they don't. */
   races: Races | null;
   profile: Profile;
+  site: Site;
   limits: PortalLimits;
   log: Log;
   /** Address of the portal as clients know it, without a slash at the end; null: what their Host header says. */

@@ -17,6 +17,7 @@ import { profiles } from './profiles/profiles.ts';
 import { RecordedDatastore } from './profiles/recorded-datastore.ts';
 import { type RaceOptions, Races } from './races.ts';
 import { assignableRoles, roleTableOf } from './roles.ts';
+import { type Site, siteWith } from './site.ts';
 import { addDefaultTerms, openStore, type Store } from './store/open.ts';
 import { Tokens } from './store/sessions.ts';
 import {
@@ -51,6 +52,8 @@ export interface PortalServerOptions {
   /** YAML file of users, terms and next ids that fills the store, which must be empty; see `seedSchema`. Loopback only. */
   seedFile?: string;
   limits?: Partial<PortalLimits>;
+  /** The first state of {@link PortalServer.site}. */
+  site?: Partial<Site>;
   /** Address under which clients reach the portal, when a proxy stands before it; on https cookies are `Secure`. */
   publicUrl?: string;
   /** Permissions of roles: those of a default role are replaced, other names are new roles. */
@@ -75,6 +78,10 @@ export interface PortalServer {
   dataDir: string;
   /** Password of `admin`, only when the account was made just now and none was given. */
   newAdminPassword: string | null;
+  /** Switches of the site, which may be changed at any time. */
+  site: Site;
+  /** Ends every session, as cleaning up the table of sessions does. */
+  endSessions(): Promise<void>;
   /** Requests to the service since the start; `writes` are those that change nodes or datastores. */
   requests(): { reads: number; writes: number };
   /** Stops listening, lets requests end, closes the store; idempotent. */
@@ -157,6 +164,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       datastore,
       races,
       profile,
+      site: siteWith(options.site),
       limits: limitsOf(options),
       log,
       publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
@@ -187,6 +195,8 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       url,
       dataDir,
       newAdminPassword,
+      site: portal.site,
+      endSessions: () => store.write(() => store.sessions.endAll()),
       requests: () => ({ ...portal.counts }),
       close: () => {
         closing ??= close();

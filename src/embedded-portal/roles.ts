@@ -11,7 +11,7 @@ interface Role {
 export type RoleTable = Readonly<Record<string, Role>>;
 
 const writer = ['create content', 'edit own content', 'manage datastore'] as const;
-const editor = [...writer, 'edit any content'] as const;
+const editor = [...writer, 'edit any content', 'access site in maintenance mode'] as const;
 
 /**
  * The default roles by name (recorded behaviour 14). "anonymous user" is everybody without a session, "authenticated

@@ -7,6 +7,7 @@ import { ConfigError } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { readYaml } from '../../model/yaml/document.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
+import { siteSchema } from '../site.ts';
 
 const methods = 'GET|POST|PUT|DELETE|HEAD|OPTIONS|\\*';
 const routeWords = 'must be a method (or `*`) and a path pattern, such as `POST /api/dataset/node/*/attach_file`';
@@ -16,6 +17,8 @@ const common = {
   route: z.string().regex(new RegExp(`^(?:${methods}) /\\S*$`), { error: routeWords }),
   /** Share of the matching requests that meet the fault, 0 to 1; all when absent. */
   probability: z.number().min(0).max(1).exactOptional(),
+  /** Of the matching requests every n-th, or the first once that much time has passed; each when absent. */
+  every: z.union([z.int().min(1), durationText]).exactOptional(),
   /** How often the fault comes at most; without end when absent. */
   times: z.int().min(1).exactOptional(),
 };
@@ -26,7 +29,25 @@ const when = z.enum(['before', 'after']).exactOptional();
 const rule = <F extends string, S extends z.core.$ZodLooseShape>(fault: F, more: S) =>
   z.strictObject({ ...common, fault: z.literal(fault), ...more });
 
-/** One rule. Rules are tried in order; the first whose draw hits decides, but a `delay` continues to the next rules. */
+/** What a rule does to the site before the request goes on. */
+const siteRules = [
+  /** Every session ends. */
+  rule('end-sessions', {}),
+  /** Maintenance mode begins; for good when `lasts` is absent. */
+  rule('maintenance', { lasts: durationText.exactOptional() }),
+] as const;
+
+/** See {@link siteRules}. */
+export type SiteRule = z.infer<(typeof siteRules)[number]>;
+
+const siteFaults = new Set<string>(siteRules.map(({ shape }) => shape.fault.value));
+
+const isSiteRule = (rule: FaultRule): rule is SiteRule => siteFaults.has(rule.fault);
+
+/**
+ * One rule. Rules are tried in order; the first whose draw hits decides, but a `delay` and what is done to the site continue
+ * to the next rules.
+ */
 const faultRuleSchema = z.discriminatedUnion('fault', [
   /** No fault, and no further rule: an exception to the rules below it. */
   rule('pass', {}),
@@ -53,25 +74,31 @@ const faultRuleSchema = z.discriminatedUnion('fault', [
   rule('hang', { when }),
   /** A datastore status that reads "paused" (5), whatever is true. */
   rule('paused', {}),
+  ...siteRules,
 ]);
 
 /** See {@link faultRuleSchema}. */
 export type FaultRule = z.infer<typeof faultRuleSchema>;
 
-/** A whole file of rules. */
+/** A file of rules and switches. */
 export const faultPlanSchema = z.strictObject({
   /** Begins the draws: the same seed, rules and requests meet the same faults. */
   seed: z.int().min(0).default(1),
-  rules: z.array(faultRuleSchema).min(1),
+  rules: z.array(faultRuleSchema).default([]),
+  /** State of the site from the start. */
+  site: siteSchema,
 });
 
 /** See {@link faultPlanSchema}. */
-export type FaultPlan = z.infer<typeof faultPlanSchema>;
+export type FaultFile = z.infer<typeof faultPlanSchema>;
+
+/** What a switchboard goes by. */
+export type FaultPlan = Pick<FaultFile, 'seed' | 'rules'>;
 
 const hint = 'fix the lines named above; docs/embedded-portal/rehearse-faults.md lists every fault';
 
-/** Reads a file of rules. Throws ConfigError with all its problems, each with line and column. */
-export const readFaults = async (path: string): Promise<FaultPlan> => {
+/** Reads a file of rules and switches. Throws ConfigError with all its problems, each with line and column. */
+export const readFaults = async (path: string): Promise<FaultFile> => {
   const { document, problems } = await readYaml(path);
   if (document === null) throw new ConfigError(problems, { hint });
   const checked = checkDocument(document, faultPlanSchema);
@@ -83,21 +110,24 @@ export const readFaults = async (path: string): Promise<FaultPlan> => {
 interface Draw {
   /** Milliseconds to hold the request back. */
   delayMs: number;
+  /** What is done to the site before. */
+  before: SiteRule[];
   /** The rule that decides; null when the request passes unharmed. */
-  fault: Exclude<FaultRule, { fault: 'delay' | 'pass' }> | null;
+  fault: Exclude<FaultRule, SiteRule | { fault: 'delay' | 'pass' }> | null;
 }
 
 /** Draws for the requests of one plan. */
 export class Draws {
   readonly #seed: number;
-  readonly #rules: { rule: FaultRule; method: string; matches: (path: string) => boolean; hits: number }[];
+  readonly #rules: KnownRule[];
   readonly #seen = new Map<string, number>();
 
   constructor({ seed, rules }: FaultPlan) {
     this.#seed = seed;
     this.#rules = rules.map((rule) => {
       const [method = '*', pattern = '/**'] = rule.route.split(' ');
-      return { rule, method, matches: picomatch(pattern, { dot: true, nocase: true }), hits: 0 };
+      const matches = picomatch(pattern, { dot: true, nocase: true });
+      return { rule, method, matches, matched: 0, turnAt: Date.now(), hits: 0 };
     });
   }
 
@@ -110,20 +140,43 @@ export class Draws {
     const nth = (this.#seen.get(name) ?? 0) + 1;
     this.#seen.set(name, nth);
     let delayMs = 0;
+    const before: SiteRule[] = [];
     for (const [index, known] of this.#rules.entries()) {
       const { rule } = known;
-      if ((known.method !== '*' && known.method !== method) || !known.matches(path)) continue;
-      if (known.hits >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
+      if (!isMeant(known, method, path) || known.hits >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
       const [chance, amount] = numbersOf(`${this.#seed} ${index} ${name} ${nth}`);
       if (chance >= (rule.probability ?? 1)) continue;
       known.hits += 1;
       if (rule.fault === 'pass') break;
-      if (rule.fault !== 'delay') return { delayMs, fault: rule };
-      delayMs += delayOf(rule, amount);
+      if (isSiteRule(rule)) before.push(rule);
+      else if (rule.fault !== 'delay') return { delayMs, before, fault: rule };
+      else delayMs += delayOf(rule, amount);
     }
-    return { delayMs, fault: null };
+    return { delayMs, before, fault: null };
   }
 }
+
+interface KnownRule {
+  rule: FaultRule;
+  method: string;
+  matches: (path: string) => boolean;
+  /** Requests that matched. */
+  matched: number;
+  /** When its turn came last, milliseconds; the start before. */
+  turnAt: number;
+  hits: number;
+}
+
+/** True for a request on the rule's route at its turn, which is noted. */
+const isMeant = (known: KnownRule, method: string, path: string): boolean => {
+  const { every = 1 } = known.rule;
+  if ((known.method !== '*' && known.method !== method) || !known.matches(path)) return false;
+  known.matched += 1;
+  if (typeof every === 'number') return known.matched % every === 0;
+  if (Date.now() - known.turnAt < durationMs(every)) return false;
+  known.turnAt = Date.now();
+  return true;
+};
 
 const delayOf = ({ delay, upTo }: Extract<FaultRule, { fault: 'delay' }>, amount: number): number => {
   const least = durationMs(delay);

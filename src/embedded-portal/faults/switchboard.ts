@@ -5,7 +5,8 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { durationMs } from '../../util/quantity.ts';
 import { listenOn } from '../connections.ts';
-import { Draws, type FaultPlan, type FaultRule } from './rules.ts';
+import type { PortalServer } from '../portal-server.ts';
+import { Draws, type FaultPlan, type FaultRule, type SiteRule } from './rules.ts';
 
 /** A request that came through; `status` is what the portal answered, null when it was not asked or did not answer. */
 export interface Seen {
@@ -21,6 +22,8 @@ export interface Seen {
 interface SwitchboardOptions {
   /** Address of the portal behind it. */
   target: string;
+  /** The portal itself, for rules that act on the site; without it they do nothing. */
+  server?: Pick<PortalServer, 'site' | 'endSessions'>;
   /** 127.0.0.1 when absent. */
   host?: string;
   /** 0 (default) takes a free one. */
@@ -52,8 +55,10 @@ export const openSwitchboard = async (options: SwitchboardOptions): Promise<Swit
   const server = createServer({ keepAliveTimeout: 30_000, requestTimeout: 0 }, (incoming, reply) => {
     const method = incoming.method ?? 'GET';
     const path = incoming.url ?? '/';
-    const { delayMs, fault } = draws?.next(method, path.split('?')[0] ?? path) ?? { delayMs: 0, fault: null };
-    const seen: Seen = { method, path, status: null, fault: fault?.fault ?? (delayMs > 0 ? 'delay' : null) };
+    const draw = draws?.next(method, path.split('?')[0] ?? path) ?? { delayMs: 0, before: [], fault: null };
+    const { delayMs, before, fault } = draw;
+    const name = fault?.fault ?? before[0]?.fault ?? (delayMs > 0 ? 'delay' : null);
+    const seen: Seen = { method, path, status: null, fault: name };
     if (seen.fault) counts.set(seen.fault, (counts.get(seen.fault) ?? 0) + 1);
     options.onBegin?.(seen);
     const exchange: Exchange = {
@@ -64,7 +69,9 @@ export const openSwitchboard = async (options: SwitchboardOptions): Promise<Swit
       onEnd: onlyOnce(() => options.onEnd?.(seen)),
     };
     // A caller that cannot be answered sees the connection break, as when the portal is down.
-    serve(exchange, delayMs, fault).catch(() => reset(reply));
+    Promise.all(before.map((rule) => actOn(options.server, rule)))
+      .then(() => serve(exchange, delayMs, fault))
+      .catch(() => reset(reply));
   });
   const { host = '127.0.0.1', port = 0 } = options;
   const url = await listenOn(server, { host, port, listen: () => once(server.listen(port, host), 'listening') });
@@ -80,6 +87,16 @@ export const openSwitchboard = async (options: SwitchboardOptions): Promise<Swit
         server.closeAllConnections();
       }),
   };
+};
+
+const actOn = async (server: SwitchboardOptions['server'], rule: SiteRule): Promise<void> => {
+  if (server === undefined) return;
+  if (rule.fault === 'end-sessions') return server.endSessions();
+  server.site.maintenance = true;
+  if (rule.lasts === undefined) return;
+  setTimeout(() => {
+    server.site.maintenance = false;
+  }, durationMs(rule.lasts)).unref();
 };
 
 interface Exchange {

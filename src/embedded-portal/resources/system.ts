@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
-import { demand, mayReadFile } from '../access.ts';
+import { demand, may, mayReadFile } from '../access.ts';
 import { type Answer, formatError, formatValue, redirectTo } from '../answer.ts';
 import { readRaw } from '../body.ts';
 import type { Call, Portal } from '../call.ts';
@@ -19,13 +19,27 @@ import { Refusal } from '../refusal.ts';
 import { catalogueAnswer } from './catalogue.ts';
 import { searchAnswer } from './datastore.ts';
 import { fileBytes } from './file.ts';
-import { tokenOf } from './user.ts';
+import { deletedCookie, tokenOf } from './user.ts';
 
 const page = (status: number, title: string, siteName: string): Answer => ({
   status,
   contentType: 'text/html; charset=utf-8',
   body: `<!DOCTYPE html>\n<html lang="en" dir="ltr">\n<head>\n<title>${escapeHtml(title)} | ${escapeHtml(siteName)}</title>\n</head>\n<body>\n<h1>${escapeHtml(title)}</h1>\n</body>\n</html>\n`,
 });
+
+/**
+ * The answer in maintenance mode; null for accounts that may go on. A session without that right ends at its first request,
+ * which is not carried out.
+ */
+export const maintenanceAnswer = async (call: Call): Promise<Answer | null> => {
+  const { portal, session } = call;
+  if (!portal.site.maintenance || may(call.user, 'access site in maintenance mode')) return null;
+  const shown = page(503, 'Site under maintenance', portal.profile.siteName);
+  if (session === null) return { ...shown, reason: 'Service unavailable' };
+  await portal.store.write(() => portal.store.sessions.end(session));
+  const headers = { location: `${call.baseUrl}/`, 'set-cookie': deletedCookie(call) };
+  return { ...shown, status: 302, headers, body: '' };
+};
 
 const health = (call: Call): Answer => {
   const { store, profile } = call.portal;

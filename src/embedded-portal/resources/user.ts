@@ -59,7 +59,8 @@ const sessionCookie = (call: Call, id: string): string => {
   return `${call.cookieName}=${id}; expires=${cookieDate(now() + cookieSeconds)}; Max-Age=${cookieSeconds}; path=/${call.isSecure ? '; secure' : ''}; HttpOnly${profile.cookieAttributes}`;
 };
 
-const deletedCookie = ({ cookieName }: Call): string =>
+/** The Set-Cookie that takes the session cookie back. */
+export const deletedCookie = ({ cookieName }: Call): string =>
   `${cookieName}=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/; HttpOnly`;
 
 /** The cookie of an answer to the anonymous user: a session that holds a warning, or the end of one that is not alive. */

@@ -42,7 +42,7 @@ const statements = {
   select: 'SELECT uid, created, seen FROM session WHERE id = ?',
   insert: 'INSERT INTO session (id, uid, created, seen) VALUES (?, ?, ?, ?)',
   remove: 'DELETE FROM session WHERE id = ?',
-  removeAll: 'DELETE FROM session WHERE uid = ?',
+  removeAll: 'DELETE FROM session WHERE uid = coalesce(?, uid)',
   touch: 'UPDATE session SET seen = ? WHERE id = ?',
   expire: 'DELETE FROM session WHERE seen < ? OR created < ?',
 };
@@ -109,8 +109,8 @@ export class Sessions {
     this.#sql.remove.run(Buffer.from(session.key, 'base64url'));
   }
 
-  /** Ends every session of an account; to be called inside a write. */
-  endAll(uid: number): void {
+  /** Ends every session of an account, or of all; to be called inside a write. */
+  endAll(uid: number | null = null): void {
     this.#live.clear();
     this.#sql.removeAll.run(uid);
   }

@@ -1,0 +1,131 @@
+// What the operator of a deployed site does beside the service, as its clients meet it: maintenance, sessions that end.
+import { describe, expect, it } from 'vitest';
+import { openSwitchboard } from '../../src/embedded-portal/faults/switchboard.ts';
+import { type Reply, sendRaw, startTestPortal } from '../support/portal.ts';
+
+const profiles = ['dkan-7.18.16', 'dkan-7.18', 'dkan-7.14'] as const;
+
+/** Status line and body; the head of a page for an HTML body. */
+const shown = ({ status, reason, text }: Reply) => [status, reason, /<title>[^|<]*/.exec(text)?.[0] ?? text];
+
+const deleted = /^SESS[0-9a-f]{32}=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=\/; HttpOnly$/;
+
+const setCookie = ({ headers }: Reply): string => String(headers['set-cookie']);
+
+const unavailable = [503, 'Service unavailable', '<title>Site under maintenance '];
+
+describe.each(profiles)('maintenance mode of %s', (profile) => {
+  it('answers everybody without a session with a page, at every path but those of files', async () => {
+    const portal = await startTestPortal({ profile, races: false });
+    const creator = await portal.as('creator');
+    const nid = await creator.create({ type: 'resource', title: 'Table', uid: '3' });
+    await creator.attach(nid, { name: 'a.csv', content: 'a\n1\n' });
+    portal.server.site.maintenance = true;
+    const login = { body: { username: 'admin', password: 'pass' } };
+    for (const [method, path, sent] of [
+      ['GET', `/api/dataset/node/${nid}`, {}],
+      ['POST', '/api/dataset/user/login', login],
+      ['POST', '/services/session/token', {}],
+      ['GET', '/data.json', {}],
+      ['DELETE', '/nowhere', {}],
+    ] as const) {
+      const reply = await portal.anonymous.send(method, path, sent);
+      expect(shown(reply)).toEqual(unavailable);
+      expect(reply.headers['retry-after']).toBeUndefined();
+      expect(reply.headers['content-type']).toBe('text/html; charset=utf-8');
+    }
+    expect((await portal.anonymous.send('GET', '/sites/default/files/a.csv')).text).toBe('a\n1\n');
+  });
+
+  it('ends the session of a creator at its first request, which is not carried out', async () => {
+    const portal = await startTestPortal({ profile, races: false });
+    const [creator, manager] = [await portal.as('creator'), await portal.as('manager')];
+    const nid = await creator.create({ type: 'dataset', title: 'City', uid: '3' });
+    portal.server.site.maintenance = true;
+    const first = await creator.send('PUT', `/api/dataset/node/${nid}`, { body: { title: 'Town' } });
+    expect([...shown(first), first.headers.location]).toEqual([302, 'Found', '', `${portal.url}/`]);
+    expect(setCookie(first)).toMatch(deleted);
+    expect(shown(await creator.send('GET', `/api/dataset/node/${nid}`))).toEqual(unavailable);
+    expect((await manager.read(nid)).title).toBe('City');
+    expect((await manager.send('PUT', `/api/dataset/node/${nid}`, { body: { title: 'Hall' } })).status).toBe(200);
+    portal.server.site.maintenance = false;
+    const after = await creator.send('PUT', `/api/dataset/node/${nid}`, { body: { title: 'Town' } });
+    expect(shown(after).slice(0, 2)).toEqual([403, ': Access denied for user anonymous']);
+    expect((await (await portal.as('creator')).read(nid)).title).toBe('Hall');
+  });
+});
+
+describe.each(profiles)('a session that ended on %s', (profile) => {
+  it('is anonymous: reads what is published, changes nothing, and is told that its cookie is deleted', async () => {
+    const portal = await startTestPortal({ profile, races: false });
+    const creator = await portal.as('creator');
+    const nid = await creator.create({ type: 'resource', title: 'Table', uid: '3' });
+    const draft = await (await portal.as('admin')).create({ type: 'group', title: 'Draft', status: null });
+    await portal.server.endSessions();
+    const denied = [403, ': Access denied for user anonymous', '["Access denied for user anonymous"]'];
+    const body = { type: 'resource', title: 'Other' };
+    const check = async (answer: Promise<Reply>, wanted: unknown[]) => {
+      const reply = await answer;
+      expect(shown(reply)).toEqual(wanted);
+      expect(setCookie(reply)).toMatch(deleted);
+    };
+    for (const path of [`/api/dataset/node/${nid}`, '/api/dataset/node', '/services/session/token']) {
+      const reply = await creator.send('GET', path);
+      expect([reply.status, setCookie(reply)]).toEqual([200, expect.stringMatching(deleted)]);
+    }
+    await check(creator.send('GET', `/api/dataset/node/${draft}`), denied);
+    await check(creator.send('POST', '/api/dataset/node', { body }), denied);
+    await check(creator.send('PUT', `/api/dataset/node/${nid}`, { body }), denied);
+    await check(creator.send('DELETE', `/api/dataset/node/${nid}`), denied);
+    await check(creator.attach(nid, { name: 'a.csv', content: 'a\n1\n' }), denied);
+    if (profile !== 'dkan-7.14') {
+      await check(creator.send('GET', `/api/dataset/datastore/${nid}`), denied);
+      await check(creator.send('POST', `/api/dataset/datastore/${nid}/import`), denied);
+      await check(creator.send('DELETE', `/api/dataset/datastore/${nid}`), denied);
+    }
+    const words = 'User is not logged in.';
+    await check(creator.send('POST', '/api/dataset/user/logout'), [406, `Not Acceptable : ${words}`, `["${words}"]`]);
+    expect(await (await portal.as('creator')).read(nid)).toMatchObject({ title: 'Table', field_upload: [] });
+  });
+});
+
+describe('a switchboard before a site', () => {
+  const behind = async (rules: Parameters<typeof openSwitchboard>[0]['plan']) => {
+    const portal = await startTestPortal({ profile: 'dkan-7.18', races: false });
+    const switchboard = await openSwitchboard({ target: portal.url, server: portal.server, plan: rules });
+    const creator = await portal.as('creator');
+    // The name of the cookie is that of the address: the session is of the other one.
+    const host = new URL(portal.url).host;
+    const send = (method: string, path: string): Promise<Reply> =>
+      sendRaw(switchboard.url, method, path, {
+        headers: { host, cookie: creator.cookie, 'x-csrf-token': creator.token },
+      });
+    return { portal, switchboard, send };
+  };
+
+  it('ends all sessions before every n-th request that matches', async () => {
+    const { switchboard, send } = await behind({
+      seed: 1,
+      rules: [{ route: '* /api/**', every: 3, fault: 'end-sessions' }],
+    });
+    const dead = [];
+    for (let at = 0; at < 4; at += 1) dead.push(setCookie(await send('GET', '/api/dataset/node')) !== 'undefined');
+    expect([dead, switchboard.counts()]).toEqual([[false, false, true, true], { 'end-sessions': 1 }]);
+    await switchboard.close();
+  });
+
+  it('ends them once the time has passed, and lets maintenance last as long as it says', async () => {
+    const { portal, switchboard, send } = await behind({
+      seed: 1,
+      rules: [
+        { route: 'GET /api/**', every: '1ms', times: 1, fault: 'end-sessions' },
+        { route: 'POST /services/**', times: 1, fault: 'maintenance', lasts: '20ms' },
+      ],
+    });
+    await expect.poll(async () => setCookie(await send('GET', '/api/dataset/node'))).toMatch(deleted);
+    expect(shown(await send('POST', '/services/session/token'))).toEqual(unavailable);
+    await expect.poll(() => portal.server.site.maintenance).toBe(false);
+    expect((await send('POST', '/services/session/token')).status).toBe(200);
+    await switchboard.close();
+  });
+});
