@@ -122,6 +122,8 @@ export const readBody = async (
       const bytes = await readBytes(request, portal.limits.bodyBytes);
       return { value: bytes.length === 0 ? null : parser(bytes), files: [] };
     }
+    const most = portal.site.postMaxSize;
+    if (most !== null && Number(request.headers['content-length'] ?? 0) > most) return { value: null, files: [] };
     const { fields, files } = await readMultipart(request, {
       dir: portal.store.filesDir,
       syncDir: () => portal.store.syncFiles(),

@@ -1,11 +1,18 @@
 // What the operator of a deployed site decides outside of the service.
 import { z } from 'zod';
+import { sizeBytes, sizeText } from '../util/quantity.ts';
+
+const size = sizeText.transform(sizeBytes).nullable().default(null);
 
 /** The switches of a site; all off when absent. */
 export const siteSchema = z
   .strictObject({
     /** True: only accounts with `access site in maintenance mode` are served. */
     maintenance: z.boolean().default(false),
+    /** `post_max_size`: a multipart body above it counts as empty; bytes, null for none. */
+    postMaxSize: size,
+    /** `upload_max_filesize`: a file above it is not taken; bytes, null for none. */
+    uploadMaxFilesize: size,
   })
   .prefault({});
 

@@ -1,4 +1,4 @@
-// What the operator of a deployed site does beside the service, as its clients meet it: maintenance, sessions that end.
+// What the operator of a deployed site does beside the service, as its clients meet it.
 import { describe, expect, it } from 'vitest';
 import { openSwitchboard } from '../../src/embedded-portal/faults/switchboard.ts';
 import { type Reply, sendRaw, startTestPortal } from '../support/portal.ts';
@@ -86,6 +86,31 @@ describe.each(profiles)('a session that ended on %s', (profile) => {
     const words = 'User is not logged in.';
     await check(creator.send('POST', '/api/dataset/user/logout'), [406, `Not Acceptable : ${words}`, `["${words}"]`]);
     expect(await (await portal.as('creator')).read(nid)).toMatchObject({ title: 'Table', field_upload: [] });
+  });
+});
+
+describe.each(profiles)('the upload limits of %s', (profile) => {
+  it('refuse what is above them, and the old file stays', async () => {
+    const portal = await startTestPortal({ profile, races: false });
+    const creator = await portal.as('creator');
+    const nid = await creator.create({ type: 'resource', title: 'Table', uid: '3' });
+    await creator.attach(nid, { name: 'old.csv', content: 'a\n1\n' });
+    Object.assign(portal.server.site, { uploadMaxFilesize: 1000, postMaxSize: 2000 });
+    const attach = async (bytes: number) =>
+      shown(await creator.attach(nid, { name: 'new.csv', content: 'x'.repeat(bytes) }));
+    expect(await attach(2000)).toEqual([
+      401,
+      'Unauthorized : Missing required argument field_name',
+      '["Missing required argument field_name"]',
+    ]);
+    const refused = 'Failed to upload file. 1';
+    expect(await attach(1001)).toEqual([406, `Not Acceptable : ${refused}`, `["${refused}"]`]);
+    expect((await creator.send('GET', '/sites/default/files/old.csv')).text).toBe('a\n1\n');
+    expect((await attach(1000))[0]).toBe(200);
+    const body = { title: 'Larger', ignored: 'x'.repeat(3000) };
+    expect((await creator.send('PUT', `/api/dataset/node/${nid}`, { body })).status).toBe(
+      profile === 'dkan-7.14' ? 500 : 200,
+    );
   });
 });
 

@@ -50,10 +50,12 @@ interface Named {
 }
 
 const needName = (call: Call, upload: UploadedFile): Named => {
-  const { extensions, takesPrograms } = call.portal.profile;
+  const { profile, site } = call.portal;
+  const { extensions, takesPrograms } = profile;
   const name = cleanFileName(upload.filename, extensions, { takesPrograms });
   const { path } = upload;
-  if (name === null || path === null) {
+  const isTooLarge = upload.bytes > (site.uploadMaxFilesize ?? Number.POSITIVE_INFINITY);
+  if (name === null || path === null || isTooLarge) {
     throw new Refusal(406, `Failed to upload file. ${escapeHtml(keyOf(upload.part) ?? '')}`);
   }
   return { upload, uuid: basename(path), name };
