@@ -24,7 +24,8 @@ const escapes = /[/<>&'\u0080-\uffff]/g;
 const encode = (value: unknown): string =>
   JSON.stringify(value).replace(escapes, (char) => (char === '/' ? '\\/' : escapeUnit(char)));
 
-const answerOf = (value: unknown, status = 200): Answer => ({
+/** A value as JSON of the site. */
+export const answerOf = (value: unknown, status = 200): Answer => ({
   status,
   contentType: 'application/json',
   body: encode(value),

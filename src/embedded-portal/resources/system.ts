@@ -16,6 +16,7 @@ import { fatalFault } from '../profiles/recorded-faults.ts';
 import { logFault, searchFault } from '../profiles/recorded-search.ts';
 import { lockRefused } from '../races.ts';
 import { Refusal } from '../refusal.ts';
+import { autocompleteAnswer } from './autocomplete.ts';
 import { catalogueAnswer } from './catalogue.ts';
 import { searchAnswer } from './datastore.ts';
 import { fileBytes } from './file.ts';
@@ -164,7 +165,7 @@ export const siteAnswer = async (call: Call, path: string): Promise<Answer> => {
     const answer = await search(call, format);
     return wanted[1] === undefined ? { ...answer, headers: { vary: 'Accept' } } : answer;
   }
-  const catalogue = catalogueAnswer(call, path);
+  const catalogue = autocompleteAnswer(call, path) ?? catalogueAnswer(call, path);
   if (catalogue !== null) return catalogue;
   const shown = call.portal.profile.pages ? await publicPage(call, path) : null;
   return shown ?? page(404, 'Page not found', call.portal.profile.siteName);
