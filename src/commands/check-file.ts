@@ -23,7 +23,7 @@ import { readYaml } from '../model/yaml/document.ts';
 import { fileBytes } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
 import { gatherPackages } from '../sources/gather/datapackages.ts';
-import { type GatheredList, gatherManifest, recipeOf } from '../sources/gather/dataset-wish.ts';
+import { type GatheredList, gatherManifest, recipeOf, unprovenRemark } from '../sources/gather/dataset-wish.ts';
 import { gatherIndex } from '../sources/index/gather-index.ts';
 import { isAddress, resolveCatalogue } from '../sources/manifest/list-schemas.ts';
 import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
@@ -311,7 +311,8 @@ interface Contents {
 
 /** Throws what gathering throws where a list as a whole cannot be read. */
 const inspectManifest = async (manifest: Manifest, signal: AbortSignal): Promise<Contents> => {
-  if ('datasets' in manifest) return contentsOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [] });
+  if ('datasets' in manifest)
+    return contentsOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [], complete: true });
   if ('catalogue' in manifest) return inspectCatalogueManifest(manifest, signal);
   if (!('index' in manifest) && !('datapackages' in manifest)) return { sources: [], problems: [] };
   return contentsOf(await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest)));
@@ -323,14 +324,14 @@ const inspectCatalogueManifest = async (manifest: CatalogueManifest, signal: Abo
   if (isAddress(from))
     return { sources: [], problems: [], notes: ['the catalogue is not fetched here; `sluice plan` reads it'] };
   let [datasets, resources] = [0, 0];
-  const { problems, remarks } = await gatherCatalogue(manifest, fileBytes(from, from, signal), async (wish) => {
+  const { problems, ...rest } = await gatherCatalogue(manifest, fileBytes(from, from, signal), async (wish) => {
     datasets += 1;
     resources += wish.resources.length;
   });
   return {
     sources: [],
     problems,
-    notes: [`${plural(datasets, 'dataset')} with ${plural(resources, 'resource')}`, ...remarks],
+    notes: [`${plural(datasets, 'dataset')} with ${plural(resources, 'resource')}`, ...notesOf(rest)],
   };
 };
 
@@ -351,11 +352,14 @@ const unwritten = (name: string, path: string): ManifestBase => ({
   defaults: { dataset: {}, resource: {} },
 });
 
-const contentsOf = ({ wishes, problems, remarks }: Omit<GatheredList, 'skipped'>): Contents => ({
+const contentsOf = ({ wishes, problems, ...rest }: Omit<GatheredList, 'skipped'>): Contents => ({
   sources: filesOf(wishes),
   problems,
-  notes: [...fetchedLater(wishes), ...remarks],
+  notes: [...fetchedLater(wishes), ...notesOf(rest)],
 });
+
+const notesOf = ({ remarks, complete }: Pick<GatheredList, 'remarks' | 'complete'>): string[] =>
+  complete === true ? remarks : [...remarks, unprovenRemark(complete)];
 
 const filesOf = (datasets: { resources: ResourceWish[] }[]): PublishedFile[] =>
   datasets.flatMap(({ resources }) =>

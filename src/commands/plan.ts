@@ -11,7 +11,6 @@ import { PlanTotals, planFileItems, TargetPlan } from '../pipeline/plan/target-p
 import { ask } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
-import { sparedBy } from '../sources/gather/dataset-wish.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/targets.ts';
@@ -141,10 +140,11 @@ const makePlan = async (
       isLimited: gathered.isDrop,
       isWhole: false,
       rules: manifest,
-      spares: sparedBy(gathered.skipped),
+      stated: gathered,
       now: Date.now(),
       observe: (wishes, known) => observe(wishes, known, { fetcher: runtime.fetcher, listed, isDoubted }, signal),
     });
+    remarks.push(...plan.remarks);
     for await (const { wishes, datasets, removals, known } of plan.pages()) {
       const items = planFileItems(datasets, removals);
       remarks.push(...standingRemarks(items, known.entries));

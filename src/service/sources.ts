@@ -49,8 +49,8 @@ export interface SourceTools {
   log: Log;
 }
 
-/** What most kinds of sources lack. */
-const nothing = { superseded: [], refused: [], skipped: [], remarks: [] };
+/** What most kinds of sources lack; a manifest names all its datasets. */
+const nothing = { superseded: [], refused: [], skipped: [], remarks: [], complete: true as const };
 
 /**
  * The wishes of a run's manifest as it is now. A dropped file that waits for other portals is left out once its portal has
@@ -104,7 +104,8 @@ export const gatherManifestSources = async (manifest: Manifest, tools: SourceToo
   if ('datapackages' in manifest) return { ...rest, ...listed(await gatherPackages(manifest)) };
   if ('index' in manifest) return { ...rest, ...listed(await gatherIndex(manifest)) };
   if (!isDropManifest(manifest)) return { ...rest, ...listed({ wishes: await gatherManifest(manifest) }) };
-  return { ...rest, ...listed(await gatherDrop(manifest, await claimsOf(manifest))), isDrop: true };
+  const complete = 'what is published of a watched folder has left it';
+  return { ...rest, ...listed(await gatherDrop(manifest, await claimsOf(manifest))), isDrop: true, complete };
 };
 
 const listed = <T extends { wishes: DatasetWish[] }>(gathered: T): Omit<T, 'wishes'> & { wishes: WishList } => ({

@@ -7,7 +7,7 @@ import type { KeptFiles } from '../../sources/drop/kept.ts';
 import type { Claim } from '../../sources/drop/spool.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
-import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';
+import type { Stated } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
 import type { WishList } from '../../sources/wish-list.ts';
 import type { Deadlines } from '../../state/deadlines.ts';
@@ -35,15 +35,13 @@ interface HandlerSettings {
 }
 
 /** What was gathered for a run. */
-export interface Gathered {
+export interface Gathered extends Stated {
   /** Must be closed. */
   wishes: WishList;
   /** Claims that a newer drop of the same name replaced. */
   superseded: Claim[];
   /** Claims that cannot become a wish. */
   refused: { claim: Claim; reason: Reason }[];
-  /** Faulty entries of a catalogue or list: reported, and never treated as missing. */
-  skipped: SkippedEntry[];
   /** What is published differently from the source. */
   remarks: string[];
   /** True for a drop manifest: what it does not name is archived, not missing. */

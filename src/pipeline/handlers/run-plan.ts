@@ -6,7 +6,6 @@ import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
-import { sparedBy } from '../../sources/gather/dataset-wish.ts';
 import { guardOf } from '../../sources/manifest/resource-keys.ts';
 import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
 import type { PlannedCounts, PlanWriter } from '../../state/runs.ts';
@@ -57,7 +56,7 @@ const planGathered = async (
   }
   await learn(deps, request, plan.missing);
   if (refreshed || plan.index.size === 0) await deps.ledger.refreshed(request, Date.now());
-  return writer.end(request.only === null ? gathered.remarks : [], gathered.manifest.priority);
+  return writer.end(request.only === null ? [...gathered.remarks, ...plan.remarks] : [], gathered.manifest.priority);
 };
 
 interface PlanningHow {
@@ -85,7 +84,7 @@ const writePages = async (
     isLimited,
     isWhole: pins !== null,
     rules: gathered.manifest,
-    spares: sparedBy(gathered.skipped),
+    stated: gathered,
     now: Date.now(),
     ...(pins ? { isCounted: (key: string) => isPinned(pins, key) } : {}),
     observe: await observer(deps, request, { refresh, isPinned: pins !== null }, signal),

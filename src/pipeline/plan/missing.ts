@@ -1,13 +1,35 @@
 // Items of the ledger that the manifest no longer names: renamed, in their grace period, or due for removal; and the guard
 // of whole runs. Pure.
 import { itemsOfField } from '../../dataset-api/fields.ts';
-import { parentKey } from '../../model/key.ts';
+import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { OnMissing, RemovalMode } from '../../model/policy.ts';
 import { type DatasetWish, isOfWeb, type NodeFields, type ResourceWish, sourcePathOf } from '../../model/wish.ts';
-import type { Sparing } from '../../sources/gather/dataset-wish.ts';
+import type { SkippedEntry, Stated } from '../../sources/gather/dataset-wish.ts';
 import type { GuardRules } from '../../sources/manifest/schema.ts';
 import type { KnownState, Observed } from './plan.ts';
+
+/** Whether a key that the source does not name is there all the same: certainly, possibly, or not at all. */
+export type Sparing = (key: string) => 'certain' | 'possible' | 'none';
+
+/**
+ * Which absences are believed: nothing counts as missing where the source may not be complete, or where a faulty entry may
+ * be what is missing. This is the only place that decides it, for every kind of source.
+ */
+export const sparing = (
+  { complete, skipped }: Pick<Stated, 'complete' | 'skipped'>,
+  isPublished: (key: string) => boolean,
+): Sparing => {
+  const isKnown = (entry: SkippedEntry): boolean => entry.isKnown || (!!entry.isGuessed && isPublished(entry.key));
+  const unknown = skipped.filter((entry) => !isKnown(entry)).map(({ key }) => key);
+  const isAny = complete !== true || unknown.some((key) => kindOfKey(key) === 'dataset');
+  const keys = new Set(skipped.filter(isKnown).map(({ key }) => key));
+  const parents = new Set(unknown.map(parentKey));
+  return (key) => {
+    if (keys.has(key) || keys.has(parentKey(key))) return 'certain';
+    return isAny || (kindOfKey(key) === 'resource' && parents.has(parentKey(key))) ? 'possible' : 'none';
+  };
+};
 
 /** How a missing item is removed. */
 export interface Removal {
@@ -37,13 +59,19 @@ export interface Missing {
   removals: Removal[];
   /** Keys of missing items that stay on the portal for now. */
   staying: string[];
+  /** Why nothing counts as missing; null where absences are believed. */
+  unproven: string | null;
 }
 
 /**
  * Compares the ledger with all wishes of a manifest (never with those of a limited run). An item whose uuid, content or
  * address is under a new key is renamed, not missing. Resources of a missing dataset go with it.
  */
-export const findMissing = (wishes: DatasetWish[], known: KnownItems, rules: RemovalRules): Missing => {
+export const findMissing = (
+  wishes: DatasetWish[],
+  known: KnownItems,
+  rules: RemovalRules,
+): Omit<Missing, 'unproven'> => {
   const { spares = () => 'none', now, missingForMs, onMissing: how } = rules;
   const entries = [...known.entries.values()];
   const wished = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key));

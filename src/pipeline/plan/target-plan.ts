@@ -6,12 +6,21 @@ import type { IndexedEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { DatasetWish } from '../../model/wish.ts';
-import type { Sparing } from '../../sources/gather/dataset-wish.ts';
+import { type Completeness, type Stated, unprovenRemark } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
 import type { WishList } from '../../sources/wish-list.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from './known-wish.ts';
-import { applyRenames, findMissing, guardVerdict, type Missing, type Removal, type Rename } from './missing.ts';
+import {
+  applyRenames,
+  findMissing,
+  guardVerdict,
+  type Missing,
+  type Removal,
+  type Rename,
+  type Sparing,
+  sparing,
+} from './missing.ts';
 import {
   type KnownState,
   type Observed,
@@ -36,8 +45,8 @@ export interface TargetPlanOptions {
   /** True: everything is one page, because items are compared with each other. */
   isWhole: boolean;
   rules: Pick<Manifest, 'onMissing' | 'missingForMs' | 'guard'>;
-  /** Items that exist in the source but are faulty: they are not missing. */
-  spares: Sparing;
+  /** What the source says about what it does not name. */
+  stated: Stated;
   /** Items that count for the guard; all by default. */
   isCounted?: (key: string) => boolean;
   /** Unix milliseconds. */
@@ -58,7 +67,7 @@ export interface PlannedPage {
   order: ReadonlyMap<string, string[]>;
 }
 
-const nothingMissing: Missing = { renames: [], newlyMissing: [], returned: [], removals: [], staying: [] };
+const nothingMissing = { renames: [], newlyMissing: [], returned: [], removals: [], staying: [], unproven: null };
 
 /** See the head of this file. */
 export class TargetPlan {
@@ -99,6 +108,12 @@ export class TargetPlan {
   get hasNew(): boolean {
     for (const key of this.#options.wishes.keys) if (!this.index.has(key)) return true;
     return false;
+  }
+
+  /** What is to be said about it. */
+  get remarks(): string[] {
+    const { unproven } = this.missing;
+    return unproven === null ? [] : [unprovenRemark(unproven)];
   }
 
   /** The parts of the plan: datasets in the order of the source, then removals in others. */
@@ -229,32 +244,42 @@ const keysOf = (wishes: readonly DatasetWish[]): string[] =>
 
 /** What the ledger knows and the source no longer names, and what it names again. */
 const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, IndexedEntry>): Promise<Missing> => {
-  const { ledger, target, wishes, rules, now } = options;
-  const spares: Sparing = (key) => (wishes.keys.has(key) ? 'certain' : options.spares(key));
+  const { ledger, target, wishes, rules, now, stated } = options;
+  const sparesBy = (complete: Completeness): Sparing => {
+    const unnamed = sparing({ ...stated, complete }, (key) => index.has(key));
+    return (key) => (wishes.keys.has(key) ? 'certain' : unnamed(key));
+  };
+  const isGone = ({ key, nid, removed }: IndexedEntry, spares: Sparing): boolean =>
+    nid !== null && removed !== 'delete' && spares(key) !== 'certain';
+  let { complete } = stated;
+  let spares = sparesBy(complete);
+  const mayBeBelieved = (entry: IndexedEntry): boolean => isGone(entry, spares) && spares(entry.key) === 'none';
+  if (stated.confirm && index.values().some(mayBeBelieved)) {
+    complete = await stated.confirm();
+    spares = sparesBy(complete);
+  }
+  const unproven = complete === true ? null : complete;
   const gone: IndexedEntry[] = [];
   const keys = new Set<string>();
   for (const entry of index.values()) {
-    const spared = spares(entry.key);
-    const isGone = entry.nid !== null && entry.removed !== 'delete' && spared !== 'certain';
-    if (isGone) gone.push(entry);
-    if (isGone || (entry.missingSince !== null && spared !== 'none')) keys.add(entry.key);
+    const isMissing = isGone(entry, spares);
+    if (isMissing) gone.push(entry);
+    if (isMissing || (entry.missingSince !== null && spares(entry.key) !== 'none')) keys.add(entry.key);
   }
-  if (keys.size === 0) return nothingMissing;
+  if (keys.size === 0) return { ...nothingMissing, unproven };
   const around = gone.length === 0 ? [] : await aroundGone(options, index, gone);
   for (const { key, resources } of around)
     for (const each of [key, ...resources.map((wish) => wish.key)]) keys.add(each);
-  const known = [...keys].filter((key) => index.has(key));
+  const knownKeys = [...keys].filter((key) => index.has(key));
   const goneKeys = gone.map(({ key }) => key);
-  const entries = mapOf(known, await ledger.entriesOf(target.portal, known));
+  const entries = mapOf(knownKeys, await ledger.entriesOf(target.portal, knownKeys));
   const sent = mapOf(goneKeys, around.length === 0 ? [] : await ledger.sentOf(target.portal, goneKeys));
   const isFree = ({ key }: { key: string }): boolean => !index.get(key)?.nid;
   const free = around.map((wish) => ({ ...wish, resources: wish.resources.filter(isFree) }));
   const { sources } = await options.observe(free, entries, false);
-  return findMissing(
-    withKnownNames(around, entries),
-    { entries, sources, sent },
-    { onMissing: rules.onMissing, missingForMs: rules.missingForMs, now, spares },
-  );
+  const { onMissing, missingForMs } = rules;
+  const known = { entries, sources, sent };
+  return { ...findMissing(withKnownNames(around, entries), known, { onMissing, missingForMs, now, spares }), unproven };
 };
 
 /** Datasets, each with all its resources, in which something that is gone may continue under another key. */

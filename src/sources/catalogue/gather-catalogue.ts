@@ -204,6 +204,7 @@ class Gathering {
     const all = [...skipped, ...incomplete];
     return {
       skipped: all.map((each) => each.skipped),
+      complete: true,
       remarks: this.#remarks.lines(),
       problems: all.map((each) => each.problem),
     };

@@ -1,6 +1,7 @@
 // The wishes of data packages: each is a dataset.
-import { glob } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
+import { existsSync } from 'node:fs';
+import { glob, readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import {
   EntryFaultError,
   type FileProblem,
@@ -8,6 +9,7 @@ import {
   ManifestError,
   problemLine,
   reasonOf,
+  unreadable,
 } from '../../model/errors.ts';
 import { datasetKey, uuidOfKey } from '../../model/key.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
@@ -16,13 +18,14 @@ import { readPackage } from '../datapackage/read-package.ts';
 import { datasetProblems } from '../manifest/cross-checks.ts';
 import { resolveDataset } from '../manifest/load.ts';
 import { type DatasetSpec, datasetSchema, type PackageManifest } from '../manifest/schema.ts';
-import { datasetWish, type GatheredList, type SkippedEntry } from './dataset-wish.ts';
+import { type Completeness, datasetWish, type GatheredList, type SkippedEntry } from './dataset-wish.ts';
 
 /** Gathers the packages of a manifest, in the order of their paths. A fault skips its package; the others go on. */
 export const gatherPackages = async (manifest: PackageManifest): Promise<GatheredList> => {
-  const gathered: GatheredList = { wishes: [], skipped: [], remarks: [], problems: [] };
+  const { found, complete } = await filesOf(manifest.datapackages);
+  const gathered: GatheredList = { wishes: [], skipped: [], remarks: [], problems: [], complete };
   const files = new Map<string, string>();
-  for (const file of await filesOf(manifest.datapackages, gathered.remarks)) {
+  for (const file of found) {
     const { id, spec, problems, remarks } = await readDataset(file, manifest);
     const twin = id === null ? undefined : files.get(id);
     if (twin !== undefined)
@@ -36,21 +39,50 @@ export const gatherPackages = async (manifest: PackageManifest): Promise<Gathere
   return gathered;
 };
 
-/** Paths as they are, patterns as what they match now, sorted; a pattern that matches nothing may be a typo. */
-const filesOf = async (paths: string[], remarks: string[]): Promise<string[]> => {
-  const files = new Set<string>();
+/** Paths as they are, patterns as what they match now, sorted. */
+const filesOf = async (paths: string[]): Promise<{ found: Set<string>; complete: Completeness }> => {
+  const found = new Set<string>();
+  const doubts: string[] = [];
   for (const path of paths) {
-    const found = /[*?[{]/.test(path) ? await matching(path) : [path];
-    if (found.length === 0) remarks.push(`no file matches \`${path}\``);
-    for (const file of found) files.add(file);
+    if (isPattern(path)) for (const file of await matching(path, doubts)) found.add(file);
+    else found.add(path);
   }
-  return [...files];
+  return { found, complete: doubts.length === 0 || doubts.join('; ') };
 };
 
-const matching = async (pattern: string): Promise<string[]> => {
+const isPattern = (path: string): boolean => /[*?[{]/.test(path);
+
+/**
+ * The files that match a pattern. Doubts: folders on its way that cannot be read or are empty, as where a disk is not mounted,
+ * and no file at all.
+ */
+const matching = async (pattern: string, doubts: string[]): Promise<string[]> => {
+  const parts = pattern.split('/');
+  const base = parts.slice(0, parts.findIndex(isPattern)).join('/');
+  const folders = new Set([base]);
   const found: string[] = [];
-  for await (const file of glob(pattern)) found.push(file);
+  const exclude = ({ parentPath, name }: { parentPath: string; name: string }): boolean => {
+    const path = join(parentPath, name);
+    if (path.startsWith(`${base}/`)) folders.add(path);
+    return false;
+  };
+  for await (const { parentPath, name } of glob(pattern, { withFileTypes: true, exclude }))
+    found.push(join(parentPath, name));
+  if (found.length === 0) doubts.push(`no file matches \`${pattern}\``);
+  for (const folder of folders) doubts.push(...(await doubtsOf(folder)));
   return found.sort();
+};
+
+const doubtsOf = async (path: string): Promise<string[]> => {
+  try {
+    if (!(await stat(path)).isDirectory()) return [];
+    const entries = await readdir(path, { withFileTypes: true });
+    const links = entries.filter((entry) => entry.isSymbolicLink()).map(({ name }) => join(path, name));
+    const broken = links.filter((link) => !existsSync(link));
+    return entries.length === 0 ? [`the folder ${path} is empty`] : broken.map((link) => `${link} leads nowhere`);
+  } catch (error) {
+    return [`the folder ${path} cannot be read: ${unreadable(error).why}`];
+  }
 };
 
 interface PackageDataset {

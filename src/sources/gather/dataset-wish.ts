@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
 import { frequencyMs } from '../../dataset-api/values.ts';
 import { type FileProblem, unreadable } from '../../model/errors.ts';
-import { datasetKey, kindOfKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
+import { datasetKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
@@ -114,34 +114,34 @@ export interface SkippedEntry {
   reason: Reason;
   /** False when its identity is unknown: then it may be any of those that seem to be missing, of a resource any of its dataset. */
   isKnown: boolean;
+  /** True where the key is made of a name that may be another one than that of the identity: right where it is published. */
+  isGuessed?: boolean;
+}
+
+/** True where a source names everything that it has; otherwise why it may not. */
+export type Completeness = true | string;
+
+/** The remark on a source that may not be complete. */
+export const unprovenRemark = (why: string): string => `nothing counts as missing: ${why}`;
+
+/** What a source says about what it does not name. */
+export interface Stated {
+  complete: Completeness;
+  /** Looks at the source once more, where only that can tell; requested before an absence is believed. */
+  confirm?: () => Promise<Completeness>;
+  /** Faulty datasets; what they published before stays as it is. */
+  skipped: SkippedEntry[];
 }
 
 /** What a list of datasets gives. */
-export interface GatheredList {
+export interface GatheredList extends Stated {
   /** In the order of the list. */
   wishes: DatasetWish[];
-  /** Faulty datasets; what they published before stays as it is. */
-  skipped: SkippedEntry[];
   /** What is not published, or not as it is in the list. */
   remarks: string[];
   /** Every fault with its place. */
   problems: FileProblem[];
 }
-
-/** Whether a key that the source does not name belongs to a faulty entry: certainly, possibly, or not at all. */
-export type Sparing = (key: string) => 'certain' | 'possible' | 'none';
-
-/** What faulty entries spare: it does not count as missing. */
-export const sparedBy = (skipped: readonly SkippedEntry[]): Sparing => {
-  const unknown = skipped.filter(({ isKnown }) => !isKnown).map(({ key }) => key);
-  const isAny = unknown.some((key) => kindOfKey(key) === 'dataset');
-  const keys = new Set(skipped.flatMap(({ key, isKnown }) => (isKnown ? [key] : [])));
-  const parents = new Set(unknown.map(parentKey));
-  return (key) => {
-    if (keys.has(key) || keys.has(parentKey(key))) return 'certain';
-    return isAny || (kindOfKey(key) === 'resource' && parents.has(parentKey(key))) ? 'possible' : 'none';
-  };
-};
 
 /** The manifest whose name begins the keys. */
 type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;

@@ -1,5 +1,6 @@
 // The wishes of an index: rows grouped by dataset, checked like the datasets of a manifest.
-import { basename, dirname } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { idOfName, slugOf, titleOfName } from '../../dataset-api/names.ts';
 import {
@@ -29,7 +30,7 @@ import { type IndexCell, type IndexRow, readIndex } from './index-rows.ts';
  */
 export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredList> => {
   const { file } = manifest.index;
-  const { headings, rows, isCsv } = await readIndex(file, isWhole);
+  const { headings, rows, isCsv, isEnded } = await readIndex(file, isWhole);
   const columns = resolveColumns(headings, manifest.index, isCsv);
   const faults = [...columns.faults];
   const isAbout = (of: IndexColumn['of'], keys: string[]): boolean =>
@@ -46,7 +47,12 @@ export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredList
     if (index % 1000 === 999) await breathe();
     gathering.add(row);
   }
-  return { ...(await gathering.end()), remarks: columns.remarks };
+  const last = rows.at(-1)?.cells.at(-1);
+  const isFile = last?.column === headings.length && columns.byHeading.get(last.heading)?.path.join() === 'file';
+  // Editors may leave out the last line end; a name that was cut off is no file.
+  const isCutOff = !isEnded && !(isFile && existsSync(resolve(dirname(file), String(last.value))));
+  const complete = !isCutOff || `the last line of ${file} has no line end, as if it were cut off`;
+  return { ...(await gathering.end()), remarks: columns.remarks, complete };
 };
 
 /** Keys whose values are mappings of their own, such as `fields`. */
@@ -90,7 +96,7 @@ class Gathering {
   }
 
   /** Checks the datasets, a few at a time, so that the run can renew its lock. */
-  async end(): Promise<Omit<GatheredList, 'remarks'>> {
+  async end(): Promise<Omit<GatheredList, 'remarks' | 'complete'>> {
     const wishes: DatasetWish[] = [];
     const skipped: SkippedEntry[] = this.#lost.map((problem) => this.#skippedRow(problem));
     const problems = [...this.#lost];

@@ -1,10 +1,17 @@
 // The rows of an index as they are in its file: CSV with a heading, or JSON lines.
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { CsvError, parse } from 'csv-parse';
-import { errorMessage, fileProblem, ManifestError, SourceMissingError, unreadable } from '../../model/errors.ts';
+import {
+  errorMessage,
+  fileProblem,
+  ManifestError,
+  SourceChangedError,
+  SourceMissingError,
+  unreadable,
+} from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
 import { isObject } from '../../util/json.ts';
 
@@ -31,6 +38,8 @@ interface IndexRows {
   rows: IndexRow[];
   /** False for JSON lines, where each row has names of its own. */
   isCsv: boolean;
+  /** False where the last row may have been cut off: its line has no end. */
+  isEnded: boolean;
 }
 
 /** Largest index that is read, bytes. */
@@ -42,16 +51,31 @@ const maxBytes = 256 * 1024 * 1024;
  * @throws SourceMissingError, and ManifestError when the file as a whole is not an index: not UTF-8, an unclosed quote, no heading
  */
 export const readIndex = async (file: string, isWhole: (name: string) => boolean): Promise<IndexRows> => {
-  const bytes = await readFile(file).catch((cause: unknown) => {
-    throw new SourceMissingError(`the index ${file} cannot be read: ${unreadable(cause).why}`, {
-      hint: 'check `index:` in the manifest; nothing was published or removed',
-      cause,
-    });
-  });
+  const bytes = await bytesOf(file);
   if (bytes.length > maxBytes) throw wrong(file, 1, `the index has more than ${maxBytes / 1024 / 1024} MiB`);
   const body = bytes.subarray(bytes.indexOf(byteOrderMark) === 0 ? byteOrderMark.length : 0);
   refuseOtherEncodings(file, body);
   return /^\.(jsonl|ndjson)$/i.test(extname(file)) ? jsonRows(body, isWhole) : csvRows(file, body);
+};
+
+const bytesOf = async (file: string): Promise<Buffer> => {
+  let read: Buffer;
+  let isSame: boolean;
+  try {
+    const before = await stat(file);
+    read = await readFile(file);
+    const after = await stat(file);
+    isSame = before.mtimeMs === after.mtimeMs && before.size === after.size;
+  } catch (cause) {
+    throw new SourceMissingError(`the index ${file} cannot be read: ${unreadable(cause).why}`, {
+      hint: 'check `index:` in the manifest; nothing was published or removed',
+      cause,
+    });
+  }
+  if (isSame) return read;
+  throw new SourceChangedError(`the index ${file} changed while it was read`, {
+    hint: 'sluice reads it again; write it elsewhere first, then rename it',
+  });
 };
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -82,7 +106,8 @@ const csvRows = async (file: string, body: Buffer): Promise<IndexRows> => {
     const fault = fits ? null : `has ${cells.length} cells, the heading has ${headings.length}`;
     return { line, cells: filled, fault };
   });
-  return { headings, rows: rows.filter(({ cells }) => cells.length > 0), isCsv: true };
+  const isEnded = [newline, carriageReturn].includes(body.at(-1) ?? 0);
+  return { headings, rows: rows.filter(({ cells }) => cells.length > 0), isCsv: true, isEnded };
 };
 
 interface CsvRecord {
@@ -146,7 +171,7 @@ const jsonRows = async (body: Buffer, isWhole: (name: string) => boolean): Promi
     for (const { heading } of row.cells) headings.add(heading);
     rows.push(row);
   }
-  return { headings: [...headings], rows, isCsv: false };
+  return { headings: [...headings], rows, isCsv: false, isEnded: true };
 };
 
 const jsonRow = (text: string, line: number, isWhole: (name: string) => boolean): IndexRow => {

@@ -143,10 +143,11 @@ describe('a link that changed', () => {
 
   it('continues although a faulty entry may be any of those that are missing; one that certainly is faulty stays as it is', async () => {
     const wishes = [dataset(link('new', 'https://b.example/2.csv'))];
-    const possible = await planAll(wishes, known(), { ...options, spares: () => 'possible' });
+    const possible = await planAll(wishes, known(), { ...options, stated: { complete: 'cut off', skipped: [] } });
     expect(possible).toMatchObject({ missing: { renames: [{ to: 'm/a/new' }] }, removals: [] });
-    const spares = (key: string) => (key === 'm/a/old' ? 'certain' : 'none');
-    const certain = await planAll(wishes, known(), { ...options, spares });
+    const reason = { code: 'entry-fault', message: 'faulty', hint: null } as const;
+    const skipped = [{ key: 'm/a/old', uuid: '', title: 'Old', isKnown: true, reason }];
+    const certain = await planAll(wishes, known(), { ...options, stated: { complete: true, skipped } });
     expect(certain).toMatchObject({ missing: { renames: [] }, removals: [] });
     expect(certain.datasets[0]?.resources[0]?.actions).toEqual(['create']);
   });

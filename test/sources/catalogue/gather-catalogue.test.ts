@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { itemsOfField } from '../../../src/dataset-api/fields.ts';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import { type DatasetWish, datasetWishSchema } from '../../../src/model/wish.ts';
-import { sparedBy } from '../../../src/sources/gather/dataset-wish.ts';
+import { sparing } from '../../../src/pipeline/plan/missing.ts';
 import { catalogueManifest, chunksOf, entry, gatherAll, gatherEntries } from './support/catalogue.ts';
 
 const url = 'https://example.org/a.csv';
@@ -460,7 +460,7 @@ describe('a faulty distribution', () => {
 
   it('keeps what it published before: itself where it has an identifier, else whatever its dataset no longer names', async () => {
     const spared = async (bad: unknown) => {
-      const spares = sparedBy((await gatherEntries([entry('x', { distribution: [bad, good] })])).skipped);
+      const spares = sparing(await gatherEntries([entry('x', { distribution: [bad, good] })]), () => false);
       return Object.fromEntries(['m/x', 'm/x/i', 'm/x/r', 'm/y', 'm/y/i'].map((key) => [key, spares(key)]));
     };
     const none = { 'm/x': 'none', 'm/x/i': 'none', 'm/x/r': 'none', 'm/y': 'none', 'm/y/i': 'none' };
@@ -510,12 +510,11 @@ describe('faulty entries', () => {
   });
 
   it('spare what they published before; those that cannot be told apart spare everything', async () => {
-    const known = sparedBy((await gatherEntries([{ identifier: 'x' }])).skipped);
+    const known = sparing(await gatherEntries([{ identifier: 'x' }]), () => false);
     const spared = ['m/x', 'm/x/r', 'm/y', 'm/y/r', 'm/xx'].map((key) => known(key));
     expect(spared).toEqual(['certain', 'certain', 'none', 'none', 'none']);
-    const unknown = sparedBy((await gatherEntries([{ title: 'X' }])).skipped);
+    const unknown = sparing(await gatherEntries([{ title: 'X' }]), () => false);
     expect(['m/x', 'm/y/r'].map((key) => unknown(key))).toEqual(['possible', 'possible']);
-    expect(sparedBy([])('m/x')).toBe('none');
   });
 
   it('that are not wanted are not told', async () => {

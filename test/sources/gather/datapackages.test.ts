@@ -1,7 +1,9 @@
+import { mkdir, rmdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { sparing } from '../../../src/pipeline/plan/missing.ts';
 import { gatherPackages } from '../../../src/sources/gather/datapackages.ts';
-import { gatherManifest, sparedBy } from '../../../src/sources/gather/dataset-wish.ts';
+import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { writeText } from '../../support/yaml-file.ts';
@@ -208,7 +210,7 @@ describe('a faulty data package', () => {
       'm/entry#e false',
     ]);
     expect(gathered.skipped[0]?.reason).toMatchObject({ code: 'entry-fault' });
-    expect(sparedBy(gathered.skipped)('m/gone')).toBe('possible');
+    expect(sparing(gathered, () => false)('m/gone')).toBe('possible');
   });
 
   it('may not nest without end', async () => {
@@ -225,10 +227,24 @@ describe('a faulty data package', () => {
   });
 
   it('that a pattern does not find are no fault, but told', async () => {
-    const { skipped, places, remarks } = await gather({}, 'datapackage: packagez/*/datapackage.json');
+    const { skipped, places, complete } = await gather({ a: pack }, 'datapackage: packagez/*/datapackage.json');
     expect(places).toEqual([]);
     expect(skipped).toEqual([]);
-    expect(remarks).toEqual([expect.stringMatching(/^no file matches `.*packagez\/\*\/datapackage\.json`$/)]);
+    expect(complete).toMatch(
+      /^no file matches `.*packagez\/\*\/datapackage\.json`; the folder .*packagez cannot be read: there is no such file$/,
+    );
+  });
+
+  it('may be in a folder that is not mounted: what the pattern finds is complete only where every folder was read', async () => {
+    const { dir, complete } = await gather({ a: pack });
+    expect(complete).toBe(true);
+    const manifest = await loadManifest(join(dir, 'm.yaml'));
+    if (!('datapackages' in manifest)) throw new Error('no packages');
+    await mkdir(join(dir, 'packages/empty'));
+    expect((await gatherPackages(manifest)).complete).toMatch(/^the folder .*\/empty is empty$/);
+    await rmdir(join(dir, 'packages/empty'));
+    await symlink(join(dir, 'elsewhere'), join(dir, 'packages/linked'));
+    expect((await gatherPackages(manifest)).complete).toMatch(/linked leads nowhere$/);
   });
 });
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ManifestError, SourceMissingError } from '../../../src/model/errors.ts';
+import { sparing } from '../../../src/pipeline/plan/missing.ts';
 import type { GatheredList } from '../../../src/sources/gather/dataset-wish.ts';
-import { sparedBy } from '../../../src/sources/gather/dataset-wish.ts';
 import { gatherIndex } from '../../../src/sources/index/gather-index.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -170,6 +170,7 @@ describe('a faulty row', () => {
         'bad,,,,,,',
         'odd,Odd,,,b.csv,,',
         'odd,Odd,,,b.csv,,',
+        '',
       ].join('\n'),
     );
     expect(gathered.wishes.map(({ key }) => key)).toEqual(['m/good']);
@@ -189,7 +190,7 @@ describe('a faulty row', () => {
     ]);
     expect(gathered.skipped[0]?.reason).toMatchObject({ code: 'entry-fault' });
     expect(gathered.skipped[0]?.reason.message).toContain('list.csv:3:4: contact.email: must be an e-mail address');
-    const spares = sparedBy(gathered.skipped);
+    const spares = sparing(gathered, () => false);
     expect(['m/bad', 'm/bad/b', 'm/gone'].map((key) => spares(key))).toEqual(['certain', 'certain', 'none']);
   });
 
@@ -202,7 +203,7 @@ describe('a faulty row', () => {
       '5:1 : has 3 cells, the heading has 2',
     ]);
     expect(gathered.skipped.map(({ key }) => key)).toEqual(['m/entry#2', 'm/entry#3', 'm/fine']);
-    expect(sparedBy(gathered.skipped)('m/anything')).toBe('possible');
+    expect(sparing(gathered, () => false)('m/anything')).toBe('possible');
     const nameless = await gather('dataset,file\na,???.csv\n');
     expect(faults(nameless)).toEqual([
       '2:1 : cannot derive an id from the file or title of the resource; set one in a column `resource`',
@@ -253,6 +254,17 @@ describe('an index that cannot be read', () => {
     await expect(gather('x', { index: 'gone.csv' })).rejects.toBeInstanceOf(SourceMissingError);
     await expect(gather('x')).rejects.toBeInstanceOf(ManifestError);
     expect(await gather('', { file: 'none.jsonl' })).toMatchObject({ wishes: [], skipped: [] });
+  });
+
+  it('is complete where its last line is ended, or names a file that is there', async () => {
+    const completeOf = async (text: string, file = 'list.csv') => (await gather(text, { file })).complete;
+    expect(await completeOf('dataset,file\na,a.csv\nb,b.csv\n')).toBe(true);
+    expect(await completeOf('dataset,file\na,a.csv\nb,b.csv\r')).toBe(true);
+    expect(await completeOf('dataset,file\na,list.csv')).toBe(true);
+    expect(await completeOf('{"dataset":"a","link":"https://a.example"}', 'l.jsonl')).toBe(true);
+    const cutOff = /^the last line of .*list\.csv has no line end, as if it were cut off$/;
+    expect(await completeOf('dataset,file\na,a.csv\nb,list.c')).toMatch(cutOff);
+    expect(await completeOf('dataset,link\na,https://a.example/list')).toMatch(cutOff);
   });
 
   it('may be without rows', async () => {

@@ -35,7 +35,7 @@ export const planAll = async (
     isLimited: false,
     isWhole: false,
     rules: defaultRules,
-    spares: () => 'none',
+    stated: { complete: true, skipped: [] },
     now: 1,
     observe: async (_wishes, entries) => ({ ...known, entries }),
     ...options,
