@@ -1,11 +1,12 @@
-// Writes what is made from the commands and errors: the lists of both in the reference pages.
-// Run it with `node scripts/reference.ts` after a change of a command or an error; a test fails while the pages are behind.
+// Writes what is made from the commands, errors and answers of portals: their lists in the reference pages.
+// Run it with `node scripts/reference.ts` after a change of one of them; a test fails while the pages are behind.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { exitCodeOfError } from '../src/commands/exit.ts';
 import { createProgram } from '../src/commands/program.ts';
 import * as errors from '../src/model/errors.ts';
+import { answers, conditions, outcomes } from '../src/portal-client/answers.ts';
 import { type MadeFile, page } from './schemas.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -78,10 +79,29 @@ const errorList = (): string => {
   return rows.join('\n');
 };
 
+type Answer = (typeof answers)[keyof typeof answers];
+
+/** How an answer is recognized: `` `406` to an attach, `failed to upload file`, for a name that portals accept ``. */
+const recognized = ({ on = [], status = [], codes, says = [], when = [] }: Answer): string => {
+  const numbers = status.map((each) => `\`${each < 10 ? `${each}xx` : each}\``).join(', ');
+  const start = codes ? 'no reply' : numbers + (on.length === 0 ? '' : ` (${on.join(', ')})`);
+  const words = [...says, ...(codes ?? []).filter(Boolean)].map((text) => `\`${text}\``).join(' or ');
+  return [start, ...(words === '' ? [] : [words]), ...when.map((each) => conditions[each].words)].join(', ');
+};
+
+const answerTable = (): string => {
+  const rows = Object.entries(answers).map(([name, answer]) => {
+    const follows = `${answer.logsIn ? 'logs in again and repeats; then ' : ''}${outcomes[answer.outcome]}`;
+    return `| \`${name}\` | ${recognized(answer)} | ${answer.means} | ${answer.fault} | ${follows} |`;
+  });
+  return ['| Situation | Answer | Meaning | Fault of | sluice |', '|---|---|---|---|---|', ...rows].join('\n');
+};
+
 /** Makes the pages; the prose around their made parts is kept. */
 export const madePages = async (): Promise<MadeFile[]> => [
   await page('docs/reference/commands.md', { commands: commandList(await commandHelp()) }),
   await page('docs/reference/errors.md', { errors: errorList() }),
+  await page('docs/reference/portal-answers.md', { answers: answerTable() }),
 ];
 
 if (import.meta.main) for (const { path, text } of await madePages()) await writeFile(join(root, path), text);

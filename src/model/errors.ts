@@ -47,7 +47,7 @@ export const errorCodes = {
   'state-full': 'A disk or Redis accepts no more data: full, at its memory limit, or read-only.',
   'portal-unreachable': 'The portal did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',
   'portal-busy': "The portal's database could not handle concurrent requests; nothing was stored.",
-  'portal-session': 'The portal refused the session again after one fresh login.',
+  'portal-session': 'The portal ended the session again after fresh logins.',
   'portal-login': 'The portal refused the login; it is paused until the credentials are corrected.',
   'portal-gone': 'A published node is no longer on the portal.',
   'portal-refused': 'The portal refused a request and gave a reason; a retry would not help.',
@@ -172,7 +172,10 @@ export class StateMismatchError extends errorOf('state-mismatch') {}
 /** A disk or Redis accepts no more data. Work in progress is retried: nothing is lost. */
 export class StateFullError extends errorOf('state-full', true) {}
 
-/** What is known of the request that failed. */
+/** Whose fault a failure at a portal is: of what would have to change. */
+export type Fault = 'account' | 'session' | 'file' | 'item' | 'portal' | 'network';
+
+/** What is known of the request that failed, and of its answer. */
 export interface PortalRequestFacts {
   method: string;
   /** Path and query below the portal's address; never holds credentials. */
@@ -187,6 +190,11 @@ export interface PortalRequestFacts {
   isPage?: boolean;
   /** Names of the fields that the portal's editing form refused; nothing was stored then. */
   formErrors?: string[];
+  /** The node that a conflict names. */
+  nid?: string;
+  /** What the answer shows: the name of a row of `portal-client/answers.ts`. */
+  situation?: string;
+  fault?: Fault;
 }
 
 /** Base of the errors about one request to a portal; the message names method, path, status and the portal's own words. */
@@ -196,6 +204,16 @@ export abstract class PortalError extends SluiceError {
   constructor(message: string, request: PortalRequestFacts, details: ErrorDetails = {}) {
     super(message, details);
     this.request = request;
+  }
+
+  /** See {@link PortalRequestFacts}; null for an error that no answer caused. */
+  get situation(): string | null {
+    return this.request.situation ?? null;
+  }
+
+  /** See {@link Fault}; null for an error that no answer caused. */
+  get fault(): Fault | null {
+    return this.request.fault ?? null;
   }
 }
 
@@ -210,8 +228,8 @@ const portalErrorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
 export class PortalUnreachableError extends portalErrorOf('portal-unreachable', true) {}
 /** The portal's database could not handle concurrent requests; nothing was stored. */
 export class PortalBusyError extends portalErrorOf('portal-busy', true) {}
-/** Class "session": refused again after one fresh login. */
-export class PortalSessionError extends portalErrorOf('portal-session') {}
+/** Class "session": lost again after fresh logins. */
+export class PortalSessionError extends portalErrorOf('portal-session', true) {}
 /** The login itself was refused; never retried automatically. */
 export class PortalLoginError extends portalErrorOf('portal-login') {}
 /** Class "gone": 404 on a node. */
@@ -219,16 +237,8 @@ export class PortalGoneError extends portalErrorOf('portal-gone') {}
 /** Class "refused": the portal gave a reason, and a repeat would get the same one. */
 export class PortalRefusedError extends portalErrorOf('portal-refused') {}
 
-/** A create was refused because the uuid exists (409); `nid` when the portal names it. */
-export class PortalConflictError extends PortalError {
-  readonly code = 'portal-conflict';
-  readonly nid: string | undefined;
-
-  constructor(message: string, request: PortalRequestFacts, nid: string | undefined, details: ErrorDetails = {}) {
-    super(message, request, details);
-    this.nid = nid;
-  }
-}
+/** A create was refused because the uuid exists (409); `request.nid` when the portal names it. */
+export class PortalConflictError extends portalErrorOf('portal-conflict') {}
 
 /** A node may be ours, but nothing proves or disproves it. */
 export class NodeUnclearError extends errorOf('node-unclear') {}
@@ -237,9 +247,11 @@ export class PortalNotApiError extends portalErrorOf('portal-not-api') {}
 /** The reply does not have the shape of this API. After a write the effect is unknown, so the job looks before it repeats. */
 export class PortalReplyError extends portalErrorOf('portal-reply', true) {}
 
-/** True for the faults of a portal that is down, overloaded, or hidden behind a maintenance page. */
+/** True for the faults of a portal that is down, overloaded, or hidden behind a maintenance page; not for those of one item or file. */
 export const isOutage = (error: unknown): error is PortalUnreachableError | PortalReplyError =>
-  error instanceof PortalUnreachableError || error instanceof PortalReplyError;
+  (error instanceof PortalUnreachableError || error instanceof PortalReplyError) &&
+  error.fault !== 'item' &&
+  error.fault !== 'file';
 
 /** The file of a resource cannot be read. */
 export class SourceMissingError extends errorOf('source-missing') {}

@@ -18,7 +18,7 @@ import { type TermStore, Terms } from './terms.ts';
 import type { Dialect } from './traits.ts';
 import { Traits } from './traits.ts';
 
-export { isLostReference } from './classify.ts';
+export { isAnswer } from './answers.ts';
 export type { PortalTable, TableSize } from './datastore.ts';
 export { filePath, type PortalFile } from './files.ts';
 export type { FileReply } from './http.ts';
@@ -145,17 +145,16 @@ export class Portal {
 
   /**
    * Creates a node with one POST. When the session is lost on the way the uuid is looked up before the POST is repeated.
-   * @throws PortalConflictError when the portal holds a node with that uuid (`nid` where the portal names it).
+   * @throws PortalConflictError when the portal holds a node with that uuid (`request.nid` where the portal names it).
    */
   createNode(input: NodeInput, signal: AbortSignal): Promise<{ nid: string }> {
     return this.#nodes.create(input, signal, async () => {
       const row = await this.#shared.lookup.find(input.uuid, signal);
       if (row === null) return;
-      const request = { method: 'POST', path: paths.nodes, mayHaveHappened: false };
+      const request = { method: 'POST', path: paths.nodes, nid: row.nid, mayHaveHappened: false };
       throw new PortalConflictError(
         `portal ${this.name}: node ${row.nid} already has the uuid ${input.uuid}`,
         request,
-        row.nid,
         { hint: 'the next attempt adopts the node' },
       );
     });

@@ -11,9 +11,11 @@ import {
   PortalUnreachableError,
 } from '../model/errors.ts';
 import { isObject, parsedJson } from '../util/json.ts';
-import { isHtmlPage, type Reply, wrongShape } from './classify.ts';
+import type { Reply } from './answers.ts';
+import { wrongShape } from './classify.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './traits.ts';
+import { isHtmlPage } from './words.ts';
 
 /** How many rows and columns a datastore table has; `columns` is null where the portal does not report them. */
 export interface TableSize {

@@ -2,6 +2,7 @@
 import { paths } from '../dataset-api/paths.ts';
 import type { PortalError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
+import { isAnswer } from './answers.ts';
 import { bodyOf, nodeRowsSchema, type PortalNode } from './replies.ts';
 import type { Caller } from './session.ts';
 import type { Dialect, Traits } from './traits.ts';
@@ -266,7 +267,7 @@ export class DialectChoice {
       return true;
     }
     // An entity portal takes the keys of a form shape for item numbers and fails with this (recorded behaviour 8).
-    if (current === 'form' && formKeyFault.test(error.message)) this.#learn('entity');
+    if (current === 'form' && isAnswer(error, 'form-shape')) this.#learn('entity');
     return false;
   }
 
@@ -290,5 +291,3 @@ export class DialectChoice {
     return { dialect: isEntity ? 'entity' : 'form', isCertain: isEntity };
   }
 }
-
-const formKeyFault = /Incorrect integer value: '(?:select|value|textfield|value_field|other)'/;

@@ -57,7 +57,7 @@ export class Files {
     const patience = { headersMs: Math.min(uploadMs, headersMs + file.bytes / slowestBytesPerMs), totalMs: uploadMs };
     const { sha256, ...body } = file.bytes <= oneBufferBytes ? await oneBuffer(file) : await streamed(file);
     const call = { action: 'attach file', method: 'POST', path: paths.attachFile(nid), ...body, ...patience } as const;
-    const reply = await this.session.call(call, signal);
+    const reply = await this.session.call({ ...call, upload: { name: file.name, bytes: file.bytes } }, signal);
     return { ...bodyOf(reply, attachResultSchema, this.session.portal, 'the fid of the file'), sha256 };
   }
 }

@@ -1,12 +1,13 @@
 // HTTP connections of a portal: limits and time-outs; reads are retried, writes never.
 import type { Readable } from 'node:stream';
-import { Pool, request as requestOnce } from 'undici';
+import { Pool } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
-import { machineFault, PortalReplyError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
+import { machineFault, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { pause, Semaphore } from '../util/concurrency.ts';
 import { retryAfterMs } from '../util/http.ts';
 import { inSpan } from '../util/tracing.ts';
-import { failureOf, isBusy, isTransient, networkFailure, type PortalFacts, type Reply, tooSlow } from './classify.ts';
+import { answers, isFrontPage, type PortalFacts, type Reply, situationOf } from './answers.ts';
+import { failureOf, isTransient, networkFailure, tooSlow } from './classify.ts';
 import type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
 import { exchangeText } from './text-reply.ts';
 
@@ -44,8 +45,6 @@ export interface FileReply {
 /** Bytes of an unwanted body that are read to keep its connection. */
 const maxUnwantedBytes = 64 * 1024;
 
-/** Largest reply body that is read; a node with thousands of references stays far below. */
-const maxReplyBytes = 16 * 1024 * 1024;
 const maxRedirects = 5;
 const probeConnections = 1;
 
@@ -62,10 +61,9 @@ export class Http {
   private readonly hooks: PortalHooks;
 
   constructor(settings: PortalSettings, hooks: PortalHooks, facts: PortalFacts) {
-    const url = new URL(settings.url);
-    this.origin = url.origin;
-    this.basePath = url.pathname.replace(/\/+$/, '');
-    this.url = `${this.origin}${this.basePath}`;
+    this.url = facts.url;
+    this.origin = new URL(facts.url).origin;
+    this.basePath = facts.url.slice(this.origin.length);
     this.settings = settings;
     this.hooks = hooks;
     this.facts = facts;
@@ -76,7 +74,6 @@ export class Http {
       connect: { timeout: connectMs },
       headersTimeout: headersMs,
       bodyTimeout: bodyMs,
-      maxResponseSize: maxReplyBytes,
       // HTTP/2 has no reason phrase, and these portals put their messages there.
       allowH2: false,
     });
@@ -93,8 +90,8 @@ export class Http {
     for (let attempt = 0; ; attempt++) {
       try {
         const reply = await this.follow(request, signal);
-        if (!isTransient(reply)) return reply;
-        if (isRead && isBusy(reply) && attempt < busyRetries) {
+        if (!isTransient(reply, this.facts)) return reply;
+        if (isRead && situationOf(reply, this.facts) === 'busy' && attempt < busyRetries) {
           await pause(busyPause(attempt, Math.random()), signal);
           continue;
         }
@@ -121,7 +118,7 @@ export class Http {
 
   /**
    * A file as the portal serves it, streamed to `take`: no API reply, so of any size, and redirects are the taker's to follow.
-   * @throws PortalUnreachableError for 429 and 5xx, and when the transfer breaks off.
+   * @throws PortalUnreachableError where the portal cannot serve files just now, and when the transfer breaks off.
    */
   async file<T>(
     path: string,
@@ -133,21 +130,21 @@ export class Http {
     try {
       await this.hooks.takeToken?.(signal);
       const { headersMs, bodyMs } = this.settings.timeouts;
-      const reply = await requestOnce(`${this.url}${path}`, {
+      const reply = await this.pool.request({
+        method: 'GET',
+        path: `${this.basePath}${path}`,
         headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
         headersTimeout: headersMs,
         bodyTimeout: bodyMs,
         signal,
       });
       try {
-        const { statusCode: status } = reply;
-        if (status < 500 && status !== 429) return await take({ status, headers: reply.headers, body: reply.body });
-        throw new PortalUnreachableError(`portal ${this.facts.name}: GET ${path} answered ${status}`, {
-          method: 'GET',
-          path,
-          status,
-          mayHaveHappened: false,
-        });
+        const { statusCode: status, statusText: reason, headers, body } = reply;
+        const answer = { method: 'GET', path, status, reason, headers, text: '' };
+        if (status < 300) return await take({ status, headers, body });
+        if (['wait', 'repeat'].includes(answers[situationOf(answer, this.facts)].outcome))
+          throw failureOf(answer, this.facts);
+        return await take({ status, headers, body });
       } finally {
         // Of a file that is not wanted only so much is read; beyond that the connection is given up.
         if (!reply.body.destroyed) await reply.body.dump({ limit: maxUnwantedBytes }).catch(() => undefined);
@@ -179,7 +176,8 @@ export class Http {
       const redirect = reply.status >= 301 && reply.status <= 308 && reply.status !== 304 && location !== undefined;
       if (!redirect || request.keepsRedirect || request.method !== 'GET' || hops === maxRedirects) return reply;
       const next = URL.parse(location, `${this.origin}${target}`);
-      if (next?.origin !== this.origin) return reply;
+      // A front page is no answer: the portal leads there when it ends a session.
+      if (next?.origin !== this.origin || isFrontPage(next, this.url)) return reply;
       target = `${next.pathname}${next.search}`;
     }
   }
@@ -246,20 +244,8 @@ export class Http {
       if (signal.aborted) throw signal.reason;
       // A fault of the body, such as a file that changed.
       if (error instanceof SluiceError) throw error;
-      throw this.fault(request, error);
+      throw networkFailure(request, error, this.facts);
     }
-  }
-
-  private fault(request: HttpRequest, error: unknown): Error {
-    const code = error instanceof Error && 'code' in error ? error.code : '';
-    if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
-      return new PortalReplyError(
-        `portal ${this.facts.name}: ${request.method} ${request.path} answered with more than ${maxReplyBytes} bytes`,
-        { method: request.method, path: request.path, mayHaveHappened: request.method !== 'GET' },
-        { hint: 'this is not a reply of this API; check proxies between sluice and the portal', cause: error },
-      );
-    }
-    return networkFailure(request, error, this.facts);
   }
 }
 

@@ -1,18 +1,9 @@
 // Logging in to a portal: what a session consists of, its cookies, and why a login is refused.
 import { CookieJar } from 'tough-cookie';
 import { paths } from '../dataset-api/paths.ts';
-import { PortalLoginError, PortalNotApiError, PortalUnreachableError } from '../model/errors.ts';
-import {
-  describe,
-  factsOf,
-  failureOf,
-  isHtmlPage,
-  isTransient,
-  notApiHint,
-  type PortalFacts,
-  type Reply,
-  wordsOf,
-} from './classify.ts';
+import { PortalLoginError, PortalUnreachableError } from '../model/errors.ts';
+import { type PortalFacts, situationOf } from './answers.ts';
+import { failureOf } from './classify.ts';
 import type { Http } from './http.ts';
 import { bodyOf, type LoginResult, loginResultSchema } from './replies.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
@@ -72,10 +63,10 @@ export const logIn = async ({ http, settings, hooks }: LoginParts, signal: Abort
   } as const;
   let reply = await http.exchange(request, signal);
   // Sent without cookies, so this can only be a portal that remembers the connection; it forgets on the next one.
-  if (reply.status === 406 && /already logged in/i.test(wordsOf(reply))) {
+  if (situationOf(reply, facts) === 'already-logged-in') {
     reply = await http.exchange({ ...request, headers: { ...request.headers, connection: 'close' } }, signal);
   }
-  if (reply.status < 200 || reply.status >= 300) throw loginFailure(reply, facts);
+  if (reply.status < 200 || reply.status >= 300) throw failureOf(reply, facts);
   const result = bodyOf(reply, loginResultSchema, facts, 'the result of a login');
   const cookies = new Cookies(http.url);
   cookies.store(paths.login, reply.headers['set-cookie']);
@@ -91,20 +82,6 @@ export const logIn = async ({ http, settings, hooks }: LoginParts, signal: Abort
     isEnded: false,
     since: performance.now(),
   };
-};
-
-const loginFailure = (reply: Reply, facts: PortalFacts): Error => {
-  const message = describe(reply, facts);
-  const { status } = reply;
-  if (status === 404 || status === 405 || status === 410) {
-    return new PortalNotApiError(message, factsOf(reply), { hint: notApiHint });
-  }
-  if (isTransient(reply) || status < 400 || status >= 500) return failureOf(reply, facts);
-  if (/temporarily blocked/i.test(wordsOf(reply))) {
-    const facts = { ...factsOf(reply), retryAfterMs: blockedMs };
-    return new PortalUnreachableError(message, facts, { hint: blockedHint });
-  }
-  return new PortalLoginError(message, factsOf(reply), { hint: loginHint(reply) });
 };
 
 const noCredentials = (facts: PortalFacts): PortalLoginError =>
@@ -132,26 +109,12 @@ const tokenOf = async (
   }
 };
 
-/** After so long a login that was refused because too many had failed is tried again, milliseconds. */
-const blockedMs = 300_000;
-
-const blockedHint =
-  'the portal blocks logins of this account or address after too many failures (for up to six hours); sluice retries by itself';
-
 /** The user that portals assign to callers without a login. */
 const anonymous: Identity = { uid: '0', name: 'anonymous', roles: {} };
 
 /** What to do about a portal without a login. */
 export const credentialsHint =
   'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD';
-
-const loginHint = (reply: Reply): string => {
-  if (isHtmlPage(reply.text))
-    return 'the API returned an HTML page: check proxies in front of the portal, then start again';
-  return /blocked/i.test(wordsOf(reply))
-    ? 'the portal has blocked this account; ask its administrator, then start again'
-    : 'check username and password of this portal in the configuration, then start again; nothing more is sent until then';
-};
 
 /** How long a computed header is used before expiry is checked again. */
 const freshMs = 60_000;

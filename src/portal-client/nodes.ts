@@ -1,8 +1,9 @@
 // Nodes: create, update, delete, read and list.
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
-import { PortalConflictError, PortalError, PortalGoneError, PortalRefusedError } from '../model/errors.ts';
+import { PortalError, PortalGoneError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
-import { isHtmlPage, type Reply, wrongShape } from './classify.ts';
+import { isAnswer, type Reply } from './answers.ts';
+import { wrongShape } from './classify.ts';
 import { type DialectChoice, echoedFields, fieldsFor } from './dialect.ts';
 import {
   bodyOf,
@@ -13,6 +14,7 @@ import {
   portalNodeSchema,
 } from './replies.ts';
 import type { Call, Caller } from './session.ts';
+import { isHtmlPage } from './words.ts';
 
 /** A node to create. `fields` are in entity shape whatever the portal's dialect is. */
 export interface NodeInput {
@@ -170,14 +172,14 @@ export class Nodes {
       return await send();
     } catch (error) {
       if (error instanceof PortalError && this.dialect.noteRefusal(error)) return send();
-      throw conflictOf(error);
+      throw error;
     }
   }
 }
 
-/** True for the refusal of a node that this account may not read. */
-export const isForbidden = (error: unknown): boolean =>
-  error instanceof PortalRefusedError && error.request.status === 403;
+/** True for the refusal of a node, or its datastore, that this account may not use. */
+export const isForbidden = (error: unknown): error is PortalError =>
+  isAnswer(error, 'denied', 'datastore-denied', 'forbidden', 'forbidden-suddenly');
 
 /** Without an order, nodes could move between pages. */
 export const byNid = { column: 'nid', direction: 'ASC' } as const;
@@ -193,14 +195,4 @@ const queryString = ({ fields, parameters, page, pageSize, orderBy }: ListQuery)
   if (page !== undefined && page > 0) query.set('page', String(page));
   query.set('pagesize', String(Math.min(pageSize ?? maxPageSize, maxPageSize)));
   return query.toString();
-};
-
-/** A refused create that names the node which holds the uuid. */
-const conflictOf = (error: unknown): unknown => {
-  if (!(error instanceof PortalRefusedError) || error.request.status !== 409) return error;
-  const nid = /\b(?:nid|node)\W{0,3}(\d+)\b/i.exec(error.message)?.[1];
-  return new PortalConflictError(error.message, error.request, nid, {
-    hint: 'the next attempt adopts the node',
-    cause: error,
-  });
 };

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import type { FieldItem } from '../dataset-api/fields.ts';
 import { isObject, parsedJson } from '../util/json.ts';
-import { type PortalFacts, type Reply, wrongShape } from './classify.ts';
+import type { PortalFacts, Reply } from './answers.ts';
+import { wrongShape } from './classify.ts';
 
 /** A numeric id or timestamp; portals send strings, some numbers. */
 const id = z.union([z.string(), z.number()]).transform(String);

@@ -2,7 +2,8 @@
 import { paths } from '../dataset-api/paths.ts';
 import { PortalLoginError, PortalRefusedError } from '../model/errors.ts';
 import { abortable } from '../util/concurrency.ts';
-import { describe, factsOf, failureOf, type PortalFacts, type Reply, wordsOf } from './classify.ts';
+import { answers, type PortalFacts, type Reply, situationOf } from './answers.ts';
+import { failureOf } from './classify.ts';
 import { type FileReply, Http, type HttpRequest } from './http.ts';
 import { credentialsHint, type Identity, type Live, logIn } from './login.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
@@ -11,12 +12,17 @@ import type { PortalHooks, PortalSettings } from './settings.ts';
 export interface Call extends HttpRequest {
   /** Names the kind of request, such as `create node`, to know whether it worked before. */
   action: string;
+  /** The file that is sent. */
+  upload?: { name: string; bytes: number };
   /** Runs between a renewed login and the repeat; a write checks there whether it must still be sent. */
   beforeRepeat?: (signal: AbortSignal) => Promise<void>;
 }
 
 /** How long an unused session is kept, milliseconds. */
 const idleMs = 60_000;
+
+/** How often one request is sent again because its session was over. */
+const mostRenewals = 3;
 
 /** How long a log-out may take, milliseconds. */
 const logoutMs = 2000;
@@ -27,7 +33,7 @@ const renewMs = 6 * 3_600_000;
 /** The session of one portal; lazy: nothing is sent before the first call. */
 export class Session {
   readonly http: Http;
-  private readonly facts: PortalFacts & { proven: boolean };
+  private readonly facts: PortalFacts;
   private readonly settings: PortalSettings;
   private readonly hooks: PortalHooks;
   private readonly closing = new AbortController();
@@ -40,7 +46,9 @@ export class Session {
   constructor(settings: PortalSettings, hooks: PortalHooks) {
     this.settings = settings;
     this.hooks = hooks;
-    this.facts = { name: settings.name, proven: false, redact: (text) => this.redact(text) };
+    const { origin, pathname } = new URL(settings.url);
+    const url = `${origin}${pathname.replace(/\/+$/, '')}`;
+    this.facts = { name: settings.name, url, proven: false, user: null, redact: (text) => this.redact(text) };
     this.http = new Http(settings, hooks, this.facts);
   }
 
@@ -72,33 +80,38 @@ export class Session {
   }
 
   /**
-   * Sends a request in the session and resolves with its successful reply. 401, or 403 on what worked before, drops the
-   * cookies, logs in once for all waiting calls and repeats the request once.
-   * @throws PortalSessionError or PortalRefusedError when the repeat is answered the same way; PortalError as `failureOf`.
+   * Sends a request in the session and resolves with its successful reply. A session that is over is renewed by one login for
+   * all waiting calls, and the request sent again, up to three times: as often as it takes on a portal whose sessions end early.
+   * @throws PortalSessionError when the session is over each time; PortalError as `failureOf`.
    */
   async call(call: Call, signal: AbortSignal): Promise<Reply> {
     this.logoutLater();
-    const live = await this.current(signal);
-    if (live.isAnonymous && call.method !== 'GET' && !call.isRead) throw this.readOnly(call);
-    const first = await this.send(call, live, signal);
-    if (!this.isSessionLost(first, call, live)) return this.accept(first, call);
+    for (let renewals = 0; ; renewals++) {
+      const live = await this.current(signal);
+      if (live.isAnonymous && call.method !== 'GET' && !call.isRead) throw this.readOnly(call);
+      if (renewals > 0) await call.beforeRepeat?.(signal);
+      const { reply, portal } = await this.send(call, live, signal);
+      // What is forbidden to a fresh session as well is no fault of the session.
+      const known = { ...portal, worked: renewals === 0 && this.worked.has(call.action) };
+      const isLost = !live.isAnonymous && answers[situationOf(reply, known)].logsIn === true;
+      if (!isLost || renewals === mostRenewals) return this.accept(reply, call, known);
+      await this.drop(live, reply, call);
+    }
+  }
+
+  /** Forgets a session that is over, so that the next call logs in. @throws PortalLoginError where a token replaces it */
+  private async drop(live: Live, reply: Reply, { action }: Call): Promise<void> {
+    const failure = failureOf(reply, this.facts);
     if (live.authorization !== null) {
-      this.refused = new PortalLoginError(describe(first, this.facts), factsOf(first), {
+      this.refused = new PortalLoginError(failure.message, failure.request, {
         hint: 'the portal rejected the configured token; create a new one, then start again',
       });
       throw this.refused;
     }
-    if (this.live === live) {
-      this.live = null;
-      const { action } = call;
-      this.hooks.log.warn(
-        { portal: this.facts.name, action, status: first.status },
-        'session was lost, logging in again',
-      );
-    }
-    const renewed = await this.current(signal);
-    await call.beforeRepeat?.(signal);
-    return this.accept(await this.send(call, renewed, signal), call);
+    if (this.live !== live) return;
+    this.live = null;
+    const { status } = reply;
+    this.hooks.log.warn({ portal: this.facts.name, action, status }, 'session was lost, logging in again');
   }
 
   /** See {@link Http.file}; asked for in the session. */
@@ -153,7 +166,7 @@ export class Session {
     return abortable(this.pending, signal);
   }
 
-  private async send(call: Call, live: Live, signal: AbortSignal): Promise<Reply> {
+  private async send(call: Call, live: Live, signal: AbortSignal): Promise<{ reply: Reply; portal: PortalFacts }> {
     const cookie = live.cookies.header(call.path);
     const headers: Record<string, string> = { ...call.headers };
     if (cookie !== '') headers.cookie = cookie;
@@ -161,24 +174,15 @@ export class Session {
     if (live.token !== null && call.method !== 'GET') headers['x-csrf-token'] = live.token;
     const reply = await this.http.exchange({ ...call, headers }, signal);
     live.cookies.store(call.path, reply.headers['set-cookie']);
-    return reply;
+    const isLoggedOut = cookie !== '' && live.cookies.header(call.path) === '';
+    const user = live.isAnonymous ? null : live.identity.name;
+    return { reply, portal: { ...this.facts, user, isLoggedOut, upload: call.upload?.name } };
   }
 
-  private accept(reply: Reply, call: Call): Reply {
-    if (reply.status < 200 || reply.status >= 300) throw failureOf(reply, this.facts);
+  private accept(reply: Reply, call: Call, portal: PortalFacts): Reply {
+    if (reply.status < 200 || reply.status >= 300) throw failureOf(reply, portal);
     this.worked.add(call.action);
     return reply;
-  }
-
-  /** A 403 that names our user is a real refusal; one that names `anonymous` means the session is gone. */
-  private isSessionLost(reply: Reply, call: Call, live: Live): boolean {
-    if (live.isAnonymous) return false;
-    const words = reply.status === 401 || reply.status === 403 ? wordsOf(reply) : '';
-    if (reply.status === 401) return !words.startsWith('Missing required argument');
-    if (reply.status !== 403) return false;
-    if (/\bfor user anonymous\b/.test(words)) return true;
-    if (words.toLowerCase().endsWith(`for user ${live.identity.name.toLowerCase()}`)) return false;
-    return this.worked.has(call.action);
   }
 
   private async logIn(): Promise<Live> {

@@ -1,5 +1,5 @@
 // One exchange on a pool with its reply read as text: undici's `request` without a stream for each body.
-import type { Dispatcher, Pool } from 'undici';
+import { type Dispatcher, errors, type Pool } from 'undici';
 
 /** A reply, whatever its status. */
 export interface TextReply {
@@ -11,6 +11,9 @@ export interface TextReply {
   /** The body as UTF-8, without a byte order mark. */
   text: string;
 }
+
+/** Largest reply body that is read; a node with thousands of references stays far below. */
+const maxBytes = 16 * 1024 * 1024;
 
 /** When an exchange is given up. */
 export interface Patience {
@@ -47,6 +50,7 @@ class TextHandler implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null;
   #head: Omit<TextReply, 'text'> | null = null;
   #chunks: Buffer[] = [];
+  #bytes = 0;
   /** Why it was given up; undefined while it continues. */
   #ended: { error: unknown } | undefined;
 
@@ -77,7 +81,9 @@ class TextHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes <= maxBytes) this.#chunks.push(chunk);
+    else this.#giveUp(new errors.ResponseExceededMaxSizeError(`the reply has more than ${maxBytes} bytes`));
   }
 
   onResponseEnd(): void {

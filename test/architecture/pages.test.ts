@@ -10,6 +10,7 @@ import { checkDocument } from '../../src/model/yaml/check.ts';
 import { parseYaml } from '../../src/model/yaml/document.ts';
 import { noticeEvents } from '../../src/notify/notice.ts';
 import { findingCodes } from '../../src/pipeline/export/record.ts';
+import { answers } from '../../src/portal-client/answers.ts';
 import { manifestFileSchema } from '../../src/sources/manifest/schema.ts';
 import { anchorsOf, blocksOf, pagePaths, pageText, root } from '../support/pages.ts';
 import { threats } from './threats.ts';
@@ -98,7 +99,7 @@ describe('codes', () => {
       ),
     );
     expect(uses.length).toBeGreaterThan(40);
-    const others = ['redis-server', ...Object.keys(noticeEvents), ...findingCodes];
+    const others = ['redis-server', ...Object.keys(noticeEvents), ...findingCodes, ...Object.keys(answers)];
     expect(uses.filter((code) => !(code in errorCodes) && !others.includes(code))).toEqual([]);
   });
 

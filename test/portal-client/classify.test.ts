@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { failureOf, type Reply, wordsOf, wrongShape } from '../../src/portal-client/classify.ts';
+import type { Reply } from '../../src/portal-client/answers.ts';
+import { failureOf, wrongShape } from '../../src/portal-client/classify.ts';
+import { wordsOf } from '../../src/portal-client/words.ts';
 
 const reply = (status: number, text = '', over: Partial<Reply> = {}): Reply => ({
   method: 'GET',
@@ -10,7 +12,7 @@ const reply = (status: number, text = '', over: Partial<Reply> = {}): Reply => (
   text,
   ...over,
 });
-const proven = { name: 'city', proven: true, redact: (text: string) => text };
+const proven = { name: 'city', url: 'http://city.test', proven: true, user: null, redact: (text: string) => text };
 const unknown = { ...proven, proven: false };
 const page =
   '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML+RDFa 1.0//EN">\n<html><head>\n<title>Page not found | City &amp; Co</title></head></html>';
@@ -59,7 +61,7 @@ describe('a reply that is no success', () => {
     [500, '["You cannot upload so many files."]', 'portal-refused', false],
     [500, '["No Datastore Managers are active."]', 'portal-refused', false],
     [400, '["Invalid JSON."]', 'portal-refused', false],
-    [401, '["CSRF validation failed"]', 'portal-session', false],
+    [401, '["CSRF validation failed"]', 'portal-session', true],
     [401, '["Missing required argument username"]', 'portal-refused', false],
     [403, '["Access denied for user x"]', 'portal-refused', false],
     [406, '{"form_errors":{"title":"Title field is required."}}', 'portal-refused', false],

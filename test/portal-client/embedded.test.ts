@@ -88,7 +88,7 @@ describe('the client on the embedded portal', () => {
     const { nid } = await portal.createNode(wish, calm);
     const error = await failureFrom(portal.createNode(wish, calm));
     expect(error).toBeInstanceOf(PortalConflictError);
-    expect(error).toHaveProperty('nid', nid);
+    expect(error).toHaveProperty('request.nid', nid);
     expect(await portal.findByUuid(wish.uuid, calm)).toMatchObject({ nid, title: 'Budget' });
     expect(await portal.findByUuid(randomUUID(), calm)).toBeNull();
   });

@@ -161,12 +161,12 @@ describe('a session that the portal forgot', () => {
     const portal = openForTest(server.url, { dialect: 'entity' });
     expect(await failureFrom(portal.createNode({ ...input, uuid }, calm))).toMatchObject({
       code: 'portal-conflict',
-      nid: '1',
+      request: { nid: '1' },
     });
     expect(server.requests('POST', '/api/dataset/node')).toHaveLength(1);
   });
 
-  it('is a session error when a fresh login does not help', async () => {
+  it('is a session error when fresh logins do not help', async () => {
     const server = await start({
       intercept: (seen) => (seen.method === 'PUT' ? refusal(401, 'CSRF validation failed') : undefined),
     });
@@ -177,8 +177,8 @@ describe('a session that the portal forgot', () => {
       'message',
       'portal city: PUT /api/dataset/node/1 answered 401: CSRF validation failed',
     );
-    expect(logins(server)).toBe(2);
-    expect(server.requests('PUT', '/')).toHaveLength(2);
+    expect(logins(server)).toBe(4);
+    expect(server.requests('PUT', '/')).toHaveLength(4);
   });
 });
 

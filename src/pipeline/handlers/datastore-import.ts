@@ -1,7 +1,7 @@
 // Step `import`: the rows of the attached file into the portal's datastore.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.ts';
-import { ImportFailedError, ImportTimeoutError } from '../../model/errors.ts';
+import { ImportFailedError, ImportTimeoutError, PortalError } from '../../model/errors.ts';
 import type { TableSize } from '../../portal-client/datastore.ts';
 import { hasShape } from '../compare/prove.ts';
 import type { ResourceState } from './resource-state.ts';
@@ -171,7 +171,11 @@ const order = async (
   await ledger.begin(item.portal, state.wish.key, { action: 'import', nid, at: Date.now() });
   if (isForeign) await portal.datastore.remove(nid, signal);
   if (needsDialect(state)) await sendDialect(state, status, signal);
-  await portal.datastore.import(nid, signal);
+  await portal.datastore.import(nid, signal).catch((error: unknown) => {
+    // A verdict on the file; an import that was cut off is tried again.
+    const isVerdict = error instanceof PortalError && error.fault === 'file' && !error.retryable;
+    throw isVerdict ? new ImportFailedError(error.message, { hint: error.hint, cause: error }) : error;
+  });
 };
 
 /**

@@ -6,6 +6,7 @@ import {
   ImportFailedError,
   ImportTimeoutError,
   isOutage,
+  PortalError,
   PortalRefusedError,
   reasonOf,
   VerifyFailedError,
@@ -121,11 +122,11 @@ const isFileAtFault = async (state: ResourceState, error: unknown): Promise<bool
   const { item, portal } = state.target;
   if (error instanceof ImportFailedError) return true;
   if (error instanceof VerifyFailedError) return isMiscounted(state, error);
-  if (item.lastStep !== 'import') return false;
+  if (item.lastStep !== 'import' || (error instanceof PortalError && error.fault === 'account')) return false;
   if (!(error instanceof PortalRefusedError)) {
     if (!item.isLast) return false;
     if (error instanceof ImportTimeoutError) return true;
-    if (!isOutage(error)) return false;
+    if (!isOutage(error) && !(error instanceof PortalError && error.fault === 'file')) return false;
   }
   // Some portals answer 500 to what they cannot import. One that is down or has no importer cannot be blamed on the file.
   const answers = portal.datastore.status(state.entry.nid ?? '', item.signal);

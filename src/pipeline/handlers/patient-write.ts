@@ -1,13 +1,7 @@
 // Writes of nodes that the portal's database may undo: they are repeated, also after removing references that stop them.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalBusyError, PortalConflictError } from '../../model/errors.ts';
-import {
-  isForbidden,
-  isLostReference,
-  type NodeChanges,
-  type Portal,
-  type PortalNode,
-} from '../../portal-client/client.ts';
+import { isAnswer, isForbidden, type NodeChanges, type Portal, type PortalNode } from '../../portal-client/client.ts';
 import { linkedNids, nidsIn } from '../compare/node.ts';
 import type { NodeTarget } from './node-locate.ts';
 
@@ -34,7 +28,7 @@ export const retryWhileBusy = async (target: NodeTarget, { write, look, resource
     try {
       return await write();
     } catch (error) {
-      if (error instanceof PortalConflictError && error.nid !== undefined) return error.nid;
+      if (error instanceof PortalConflictError && error.request.nid !== undefined) return error.request.nid;
       if (error instanceof PortalBusyError && tries < busyTries) {
         await item.note(`${error.message}: nothing was stored, retrying`);
         await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
@@ -76,7 +70,7 @@ export const removeLostReferences = async (
   resources: readonly string[],
   error: unknown,
 ): Promise<boolean> => {
-  if (!isLostReference(error)) return false;
+  if (!isAnswer(error, 'lost-reference')) return false;
   let isRepaired = false;
   for (const nid of resources) {
     const node = await portal.nodes.find(nid, item.signal);

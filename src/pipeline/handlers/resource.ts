@@ -1,5 +1,5 @@
 // A resource: one file from its folder to a verified node, in steps that can each be resumed.
-import { PortalGoneError, PortalRefusedError, reasonOf } from '../../model/errors.ts';
+import { PortalError, PortalGoneError, reasonOf } from '../../model/errors.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import { sourcePathOf } from '../../model/wish.ts';
@@ -62,12 +62,11 @@ const publish = async (state: ResourceState): Promise<void> => {
 const removeUnfilled = async (state: ResourceState, error: unknown): Promise<boolean> => {
   const { deps, target, entry, source, wish } = state;
   const { item } = target;
-  if (!(error instanceof PortalRefusedError) || item.lastStep !== 'attach' || source === null) return false;
+  const isOfFile = error instanceof PortalError && error.fault === 'file';
+  if (!isOfFile || item.lastStep !== 'attach' || source === null) return false;
   if (!item.actions.includes('created') || entry.file !== null || entry.nid === null) return false;
   const removed = await removeNode(deps, target, nodeWishOf(state), entry, 'delete');
-  const hint =
-    'publish it as a `link`, or in a format that the portal accepts; it is sent again once it changes, or by `sluice retry`';
-  const reason = { ...reasonOf(error), hint };
+  const reason = reasonOf(error);
   const wanted = { sha256: source.sha256, importFingerprint: importFingerprint(wish) };
   const refused = { ...wanted, delimiter: null, isReplaced: true, reason };
   const from = { source, sourcePath: sourcePathOf(wish.source), fetched: state.fetched };

@@ -1,0 +1,663 @@
+// The answers of portals, one row per situation: how it is recognized, what it means, whose fault it is, and what follows.
+//
+// Callers ask a caught error for its situation, never for statuses or words:
+//   - `isAnswer(error, 'node-gone', 'denied')`: is it one of these? Names are checked by the compiler.
+//   - `error.fault`: who is at fault ('account', 'session', 'file', 'item', 'portal', 'network'; null for errors that
+//     no answer caused). `isOutage(error)` of model/errors.ts: does it concern the whole portal?
+//   - `error.retryable`: may the job succeed later without anybody changing anything?
+//   - `situationOf(reply, portal)` is for replies of status 2xx that are no answer, such as those of the search.
+// A new situation is a row here and an exchange in test/portal-client/support/exchanges.ts; `node scripts/reference.ts`
+// writes the documentation. Rows are tried in their order, and the first that fits is the situation.
+import type { IncomingHttpHeaders } from 'node:http';
+import { paths } from '../dataset-api/paths.ts';
+import { type Fault, PortalError } from '../model/errors.ts';
+import { parsedJson } from '../util/json.ts';
+import { allWordsOf, formErrorFields, isHtmlPage, type Redact } from './words.ts';
+
+/** A complete reply of the portal, whatever its status. */
+export interface Reply {
+  method: string;
+  /** Path and query below the portal's address. */
+  path: string;
+  status: number;
+  /** Reason phrase of the status line; these portals carry their message there. */
+  reason: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+}
+
+/** What the recognition needs to know of the portal. */
+export interface PortalFacts {
+  name: string;
+  /** Address of the portal without trailing slash. */
+  url: string;
+  /** True once a login succeeded: the address is known to be this API, so odd replies are failures of it. */
+  proven: boolean;
+  /** Name of the user in whose session the request was sent; null without one. */
+  user: string | null;
+  /** True when a request of the same kind has succeeded in this session. */
+  worked?: boolean;
+  /** True when the reply took the session cookie away. */
+  isLoggedOut?: boolean;
+  /** Name of the file that the request uploads. */
+  upload?: string | undefined;
+  /** Takes secrets out of a text the portal sent. */
+  redact: Redact;
+}
+
+/** What a request addresses. */
+type Target = 'login' | 'logout' | 'node' | 'attach' | 'import' | 'datastore' | 'search' | 'other';
+
+/** What follows from an answer. */
+export type Outcome = keyof typeof outcomes;
+
+/** What follows from answers, as the documentation says it. */
+export const outcomes = {
+  session: 'tries again later, within `retry.attempts`',
+  repeat: 'repeats the request soon',
+  retry: 'tries again later, within `retry.attempts`; never pauses the portal',
+  wait: 'tries again later; pauses the portal while it answers no read either',
+  look: 'tries again later, after a look whether a write took effect; pauses the portal while it answers no read either',
+  fail: 'fails the item',
+  file: 'fails the file; the last good one stays or is restored',
+  recreate: 'creates the node again, or takes it for removed',
+  adopt: 'looks at the node that has the UUID',
+  without: 'goes on without that part of the API',
+  pause: 'pauses the portal until somebody corrects it',
+  stop: 'stops',
+} as const;
+
+/** One situation. */
+interface Row {
+  /** What is requested; anything where absent. */
+  on?: readonly Target[];
+  /** Statuses, and first digits of classes of them. */
+  status?: readonly number[];
+  /** One of these texts is among the portal's words, in any case; USER stands for the account. */
+  says?: readonly string[];
+  /** What else must hold, all of it. */
+  when?: readonly Condition[];
+  /** Beginnings of the codes of network faults, where there is no reply. */
+  codes?: readonly string[];
+  means: string;
+  fault: Fault;
+  /** True where the session is over: the portal is logged in to again and the request repeated before the outcome. */
+  logsIn?: true;
+  outcome: Outcome;
+  /** What to do now; that of its outcome where absent. LOCATION stands for where the reply redirects. */
+  hint?: string;
+  /** Milliseconds to wait, where the portal names no time. */
+  waitMs?: number;
+  /** True where a write has certainly not taken effect, although its status leaves that open. */
+  isUndone?: true;
+}
+
+/** What the rows ask beyond status and words. */
+export const conditions = {
+  page: { words: 'an HTML page', holds: ({ text }) => isHtmlPage(text) },
+  'no message': { words: 'no message', holds: ({ text }, _portal, words) => isHtmlPage(text) || bareWords.test(words) },
+  'form errors': { words: '`form_errors`', holds: ({ text }) => formErrorFields(text).length > 0 },
+  read: { words: 'to a read', holds: ({ method }) => method === 'GET' },
+  'in session': { words: 'in a session', holds: (_reply, { user }) => user !== null },
+  'worked before': { words: 'to what worked before', holds: (_reply, { worked }) => worked === true },
+  'not logged in yet': { words: 'before the first login', holds: (_reply, { proven }) => !proven },
+  'to front page': {
+    words: "to the portal's front page",
+    holds: (reply, { url }) => isFrontPage(targetOf(reply, url), url),
+  },
+  'cookie deleted': {
+    words: 'with the session cookie deleted',
+    holds: (_reply, { isLoggedOut }) => isLoggedOut === true,
+  },
+  'usual name': {
+    words: 'for a name that portals accept',
+    holds: (_reply, { upload = '' }) => usualNames.test(upload),
+  },
+  'names the node': { words: 'naming the node', holds: (reply) => namesNode(reply) },
+} as const satisfies Record<
+  string,
+  { words: string; holds: (reply: Reply, portal: PortalFacts, words: string) => boolean }
+>;
+
+type Condition = keyof typeof conditions;
+
+/** What to do, for rows that do not say it. */
+const usualHints: Partial<Record<Outcome, string>> = {
+  session:
+    'check that cookies and the X-CSRF-Token header pass any proxy before the portal: it did not accept a fresh session',
+  wait: "the portal has an internal error; sluice retries, and the portal's error log has details",
+  fail: "fix what the portal's message names, then publish again",
+  file: 'fix the file; `sluice check` on it names what portals cannot import',
+  pause:
+    'check username and password of this portal in the configuration, then start again; nothing more is sent until then',
+  stop: "check the portal's url: it must be the site's address (with its base path, if any) whose /api/dataset answers; `sluice check --portal` shows more",
+};
+
+const rights =
+  'give the account a role that may do this (content creator or higher, and its own content), or use another account';
+const limits = 'ask its administrator to raise the limit, or split the file; then `sluice retry`';
+
+/** Cells and columns that a table of the portal cannot take. */
+const ofImport = { on: ['import'], status: [500], fault: 'file', outcome: 'file' } as const;
+/** Values that a node cannot take. */
+const ofFields = { status: [500], fault: 'item', outcome: 'fail' } as const;
+/** A request that got no reply. */
+const ofNetwork = {
+  fault: 'network',
+  outcome: 'wait',
+  hint: 'check that the portal runs, its url and the network; sluice retries',
+} as const;
+
+const table = {
+  // Logins and log-outs (recorded behaviour 5; real portals 25).
+  'logins-blocked': {
+    on: ['login'],
+    status: [406],
+    says: ['temporarily blocked'],
+    means: 'too many logins of this account or from this address have failed: sound ones are refused as well',
+    fault: 'account',
+    outcome: 'wait',
+    hint: 'the portal blocks logins of this account or address after too many failures (for up to six hours); sluice retries by itself',
+    waitMs: 300_000,
+  },
+  'already-logged-in': {
+    on: ['login'],
+    status: [406],
+    says: ['already logged in'],
+    means: 'the connection carries another session; the login is repeated on a new one',
+    fault: 'session',
+    outcome: 'pause',
+  },
+  'account-blocked': {
+    on: ['login'],
+    status: [4],
+    says: ['blocked'],
+    means: 'the account is blocked or not activated',
+    fault: 'account',
+    outcome: 'pause',
+    hint: 'the portal has blocked this account; ask its administrator, then start again',
+  },
+  'no-login': {
+    on: ['login'],
+    status: [404, 405, 410],
+    means: 'this is another site',
+    fault: 'portal',
+    outcome: 'stop',
+  },
+  'login-page': {
+    on: ['login'],
+    status: [4],
+    when: ['page'],
+    means: 'something in front of the portal refuses the login',
+    fault: 'network',
+    outcome: 'pause',
+    hint: 'the API returned an HTML page: check proxies in front of the portal, then start again',
+  },
+  'wrong-password': {
+    on: ['login'],
+    status: [4],
+    means: 'user name or password are wrong',
+    fault: 'account',
+    outcome: 'pause',
+  },
+  'not-logged-in': {
+    on: ['logout'],
+    status: [406],
+    says: ['not logged in'],
+    means: 'the session is over already',
+    fault: 'session',
+    outcome: 'without',
+  },
+
+  // Uploads (recorded behaviour 12; real portals 17).
+  'request-too-large': {
+    on: ['attach'],
+    status: [401],
+    says: ['missing required argument field_name'],
+    means: 'the request exceeds `post_max_size` of the portal, which dropped it',
+    fault: 'file',
+    outcome: 'file',
+    hint: limits,
+  },
+  'file-too-large': {
+    on: ['attach'],
+    status: [406],
+    says: ['failed to upload file'],
+    when: ['usual name'],
+    means: 'the file exceeds `upload_max_filesize` of the portal',
+    fault: 'file',
+    outcome: 'file',
+    hint: limits,
+  },
+  'file-kind': {
+    on: ['attach'],
+    status: [406],
+    says: ['failed to upload file'],
+    means: 'the portal does not accept files with such a name',
+    fault: 'file',
+    outcome: 'file',
+    hint: 'publish it as a `link`, or in a format that the portal accepts; it is sent again once it changes, or by `sluice retry`',
+  },
+  'body-too-large': {
+    on: ['attach'],
+    status: [413],
+    means: 'a web server or proxy limits the size of requests',
+    fault: 'file',
+    outcome: 'file',
+    hint: limits,
+  },
+
+  // Sessions (real portals 14, 16, 25).
+  'session-ended': {
+    status: [403],
+    says: ['for user anonymous'],
+    when: ['in session'],
+    means: 'the session is over, and nothing was done',
+    fault: 'session',
+    logsIn: true,
+    outcome: 'session',
+  },
+  'session-ended-silently': {
+    status: [2],
+    when: ['read', 'in session', 'cookie deleted'],
+    means: 'the session is over, and this is what anonymous visitors see',
+    fault: 'session',
+    logsIn: true,
+    outcome: 'session',
+  },
+  'sent-home': {
+    status: [3],
+    when: ['to front page'],
+    means: 'the session was ended before the request was carried out, as when maintenance begins',
+    fault: 'portal',
+    logsIn: true,
+    outcome: 'wait',
+    hint: 'nothing to do: sluice waits for the end of the maintenance',
+    isUndone: true,
+  },
+  'argument-missing': {
+    status: [401],
+    says: ['missing required argument'],
+    means: 'a part of the request did not arrive',
+    fault: 'item',
+    outcome: 'fail',
+  },
+  unauthorized: {
+    status: [401],
+    means: 'the session or its token is not accepted (`CSRF validation failed`)',
+    fault: 'session',
+    logsIn: true,
+    outcome: 'session',
+  },
+
+  // Rights (recorded behaviour 14; real portals 15).
+  'datastore-denied': {
+    on: ['datastore', 'import'],
+    status: [403],
+    says: ['for user USER'],
+    means: 'no permission *manage datastore*, a resource of another author, or one without a CSV or TSV file',
+    fault: 'account',
+    outcome: 'fail',
+    hint: 'give the account the permission *manage datastore*, or set `import: never`',
+  },
+  denied: {
+    status: [403],
+    says: ['for user USER'],
+    means: 'the account may not do this',
+    fault: 'account',
+    outcome: 'fail',
+    hint: rights,
+  },
+  'forbidden-suddenly': {
+    status: [403],
+    when: ['in session', 'worked before'],
+    means: 'the session may be over',
+    fault: 'session',
+    logsIn: true,
+    outcome: 'fail',
+    hint: rights,
+  },
+  forbidden: {
+    status: [403],
+    means: 'the account, or everybody, is kept away',
+    fault: 'account',
+    outcome: 'fail',
+    hint: rights,
+  },
+
+  // The search (real portals 4).
+  'table-missing': {
+    on: ['search'],
+    status: [2],
+    says: ["doesn't exist", 'does not exist', 'not found'],
+    means: 'there is no such table',
+    fault: 'item',
+    outcome: 'without',
+  },
+  'search-failed': {
+    on: ['search'],
+    status: [2],
+    says: ['exception caught'],
+    means: 'there is no such table, or the portal was busy',
+    fault: 'item',
+    outcome: 'without',
+  },
+  'search-broken': {
+    on: ['search'],
+    status: [500],
+    when: ['page'],
+    means: 'the search of this release is broken, so rows cannot be counted',
+    fault: 'portal',
+    outcome: 'wait',
+  },
+
+  // The database (real portals 2, 10).
+  busy: {
+    status: [500],
+    says: ['1213 deadlock found', '1205 lock wait timeout', '1305 savepoint', 'failed to get datastore variable lock'],
+    means: 'the database could not take concurrent requests; nothing was stored',
+    fault: 'portal',
+    outcome: 'repeat',
+    hint: 'nothing to do: it is retried soon; if it happens often, lower `concurrency` of this portal, or avoid imports by others meanwhile',
+  },
+  'database-down': {
+    status: [500],
+    says: ['sqlstate[hy000] [', 'sqlstate[08', '2006 mysql server has gone away'],
+    means: 'the portal cannot reach its database',
+    fault: 'portal',
+    outcome: 'wait',
+  },
+
+  // Imports (recorded behaviour 13; real portals 18, 19).
+  'no-importer': {
+    status: [500],
+    says: ['no datastore managers'],
+    means: 'no importer is enabled',
+    fault: 'portal',
+    outcome: 'fail',
+    hint: 'the portal has no datastore importer enabled: enable one there (/admin/modules, such as DKAN Datastore Simple Import), or publish with `import: never`',
+  },
+  'csv-refused': {
+    ...ofImport,
+    says: ['error parsing csv'],
+    means: 'the importer cannot read the file: a backslash before a quote, or text beside quotes',
+  },
+  'too-many-columns': {
+    ...ofImport,
+    says: ['1118 row size too large', '1117 too many columns'],
+    means: 'a table of the portal cannot have so many columns',
+    hint: 'publish fewer columns (some 200 fit), or set `import: never`',
+  },
+  'column-name': {
+    ...ofImport,
+    says: ['1166 incorrect column name', '1060 duplicate column name', '1059 identifier name'],
+    means: 'a column has no name that the portal can use',
+  },
+  'header-missing': {
+    ...ofImport,
+    says: ['unable to get headers from'],
+    means: 'the importer finds no header row, or none with an end of line',
+  },
+  'cells-refused': { ...ofImport, says: ['sqlstate['], means: 'the database refuses columns or cells' },
+  'import-cut': {
+    on: ['import'],
+    status: [500, 502, 504],
+    when: ['no message'],
+    means: "the import was cut off: by the portal's time limit (`max_execution_time`), a crash, or a proxy",
+    fault: 'file',
+    outcome: 'retry',
+    hint: 'split the file, or ask the administrator of the portal to raise its time limit',
+  },
+
+  // What a node cannot hold (recorded behaviour 8, 9, 12; real portals 23).
+  'lost-reference': {
+    ...ofFields,
+    says: ['value at node()'],
+    means: 'the node refers to one that is gone, and is not saved until the reference is removed',
+    outcome: 'retry',
+    hint: 'nothing to do: the reference is removed',
+  },
+  'bundle-missing': {
+    ...ofFields,
+    says: ['missing bundle property'],
+    means: 'the node refers to one that does not exist, or has no type',
+    outcome: 'retry',
+    hint: 'check the nodes that the item refers to',
+  },
+  'fields-refused': {
+    ...ofFields,
+    says: ['field validation errors'],
+    means: 'a field is not valid: a group without the account, an unknown term, a long text, a URL',
+    hint: 'make the account a member of the group of this item on the portal; else correct URLs, lengths and values of its fields',
+  },
+  'form-shape': {
+    ...ofFields,
+    says: ['select', 'value', 'textfield', 'value_field', 'other'].map((key) => `incorrect integer value: '${key}'`),
+    means: 'fields were written as for an editing form, which this portal does not use',
+    hint: 'publish again: the next run writes them as this portal expects',
+  },
+  'value-refused': {
+    ...ofFields,
+    says: ['sqlstate[22', ' 1048 column', 'invalid option for field', 'cannot upload so many files'],
+    means: 'a value does not fit: a text too long, characters that cannot be stored, none of a list',
+    hint: 'the portal cannot store these values; correct the fields or the title named in its message',
+  },
+  'form-refused': {
+    status: [406],
+    when: ['form errors'],
+    means: 'the editing form refuses fields',
+    fault: 'item',
+    outcome: 'fail',
+  },
+  'uuid-taken': {
+    on: ['node'],
+    status: [409],
+    means: 'a node has that UUID',
+    fault: 'item',
+    outcome: 'adopt',
+    hint: 'the next attempt adopts the node',
+  },
+
+  // The address (recorded behaviour 1, 2).
+  'not-this-api': {
+    status: [2, 404],
+    when: ['not logged in yet'],
+    means: 'this is another site',
+    fault: 'portal',
+    outcome: 'stop',
+  },
+  'page-missing': {
+    status: [404],
+    when: ['page'],
+    means: 'an address that worked before is gone',
+    fault: 'network',
+    outcome: 'look',
+    hint: 'the address worked before: check proxies between sluice and the portal',
+  },
+  'node-gone': {
+    status: [404],
+    when: ['names the node'],
+    means: 'the node does not exist',
+    fault: 'item',
+    outcome: 'recreate',
+    hint: 'the node was deleted on the portal; the next run handles it',
+  },
+  'not-offered': {
+    status: [404],
+    means: 'the portal does not offer that part of the API',
+    fault: 'portal',
+    outcome: 'without',
+    hint: 'this portal does not offer that part of the API; ask its administrator, or publish without it',
+  },
+  redirected: {
+    status: [3],
+    means: 'the address redirects; only reads follow, and only on the same host',
+    fault: 'portal',
+    outcome: 'fail',
+    hint: 'if the portal has moved, set its url to where the redirect points: LOCATION',
+  },
+
+  // The whole portal (real portals 16, 24).
+  maintenance: {
+    status: [503],
+    when: ['page'],
+    means: 'the portal is in maintenance',
+    fault: 'portal',
+    outcome: 'wait',
+    hint: 'nothing to do: sluice waits for its end',
+  },
+  'rate-limited': {
+    status: [429],
+    means: 'too many requests',
+    fault: 'portal',
+    outcome: 'wait',
+    hint: 'the portal is rate-limiting; lower requestsPerSecond or concurrency of this portal',
+  },
+  'server-error': {
+    status: [5, 408, 425],
+    means: 'the portal, or what is in front of it, failed',
+    fault: 'portal',
+    outcome: 'wait',
+  },
+  unknown: { status: [1, 4], means: 'a refusal that sluice does not know', fault: 'item', outcome: 'fail' },
+  'odd-answer': {
+    status: [2],
+    means: 'the answer has another shape than this API gives it',
+    fault: 'portal',
+    outcome: 'look',
+    hint: 'check for a proxy, cache or maintenance page between sluice and the portal',
+  },
+  'too-long': {
+    codes: ['UND_ERR_RES_EXCEEDED_MAX_SIZE'],
+    means: 'the answer is far longer than any of this API',
+    fault: 'portal',
+    outcome: 'look',
+    hint: 'this is not a reply of this API; check proxies between sluice and the portal',
+  },
+
+  // No reply.
+  'connection-refused': {
+    ...ofNetwork,
+    codes: ['ECONNREFUSED'],
+    means: 'nothing listens there',
+    hint: 'connection refused: check that the portal runs, and the port in its url',
+    isUndone: true,
+  },
+  'unknown-host': {
+    ...ofNetwork,
+    codes: ['ENOTFOUND', 'EAI_AGAIN'],
+    means: 'the name of the host has no address',
+    hint: "unknown host: check the portal's url and DNS",
+    isUndone: true,
+  },
+  unreachable: {
+    ...ofNetwork,
+    codes: ['UND_ERR_CONNECT_TIMEOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],
+    means: 'there is no way to the host',
+    hint: 'the connection timed out: check the url, the network and any firewall',
+    isUndone: true,
+  },
+  certificate: {
+    ...ofNetwork,
+    codes: ['certificate'],
+    means: 'the certificate of the portal is not trusted',
+    hint: 'the certificate of the portal is not trusted; set NODE_EXTRA_CA_CERTS to a file with its certificate authority',
+    isUndone: true,
+  },
+  'handshake-failed': {
+    ...ofNetwork,
+    codes: ['EPROTO', 'ERR_SSL'],
+    means: 'the server speaks another protocol than the url says',
+    isUndone: true,
+  },
+  'too-slow': {
+    ...ofNetwork,
+    codes: ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
+    means: 'the answer did not come in time',
+    hint: 'the portal is too slow or hangs; sluice retries; the time-outs are set under http in the configuration',
+  },
+  'no-reply': { ...ofNetwork, codes: [''], means: 'the connection broke, or what came is no HTTP' },
+} as const satisfies Record<string, Row>;
+
+/** The name of a row. */
+export type Situation = keyof typeof table;
+
+/** All rows, by name. */
+export const answers: Readonly<Record<Situation, Row>> = table;
+
+const rows = Object.entries(answers) as [Situation, Row][]; // its own keys
+
+/** The situation that a reply shows; of status 2xx are replies that a caller cannot use. */
+export const situationOf = (reply: Reply, portal: PortalFacts): Situation => {
+  const words = allWordsOf(reply).toLowerCase();
+  return rows.find(([, row]) => fits(row, reply, portal, words))?.[0] ?? 'unknown';
+};
+
+/** The situation that a network fault with this code shows. */
+export const situationOfFault = (code: string): Situation =>
+  rows.find(([, { codes }]) => codes?.some((known) => code.startsWith(known)))?.[0] ?? 'no-reply';
+
+/** What to do in a situation. */
+export const hintFor = (situation: Situation): string => {
+  const { hint, outcome } = answers[situation];
+  return hint ?? usualHints[outcome] ?? 'nothing to do';
+};
+
+/** True for the error of a request that was answered in one of these situations. */
+export const isAnswer = (error: unknown, ...situations: Situation[]): error is PortalError =>
+  error instanceof PortalError && situations.some((each) => each === error.situation);
+
+const fits = (row: Row, reply: Reply, portal: PortalFacts, words: string): boolean =>
+  hasStatus(row, reply.status) &&
+  (row.on?.includes(targetKind(reply)) ?? true) &&
+  (row.says?.some((text) => words.includes(filledIn(text, portal))) ?? true) &&
+  (row.when?.every((condition) => conditions[condition].holds(reply, portal, words)) ?? true);
+
+const hasStatus = ({ status }: Row, found: number): boolean =>
+  status?.some((each) => each === found || each === Math.floor(found / 100)) ?? false;
+
+/** Without a user no answer can name it. */
+const filledIn = (text: string, { user }: PortalFacts): string =>
+  text.replace('USER', () => user?.toLowerCase() ?? '\u0000');
+
+const targetKind = ({ path }: Reply): Target => {
+  const [bare = ''] = path.split('?');
+  if (bare === paths.login) return 'login';
+  if (bare === paths.logout) return 'logout';
+  if (bare === paths.datastoreSearch) return 'search';
+  if (bare.startsWith(`${paths.nodes}/`) && bare.endsWith('/attach_file')) return 'attach';
+  if (bare === paths.nodes || bare.startsWith(`${paths.nodes}/`)) return 'node';
+  if (!bare.startsWith(paths.datastore(''))) return 'other';
+  return bare.endsWith('/import') ? 'import' : 'datastore';
+};
+
+/** Where a redirect points; null for an answer that is none. */
+const targetOf = (reply: Reply, url: string): URL | null =>
+  reply.headers.location === undefined ? null : URL.parse(reply.headers.location, `${url}${reply.path}`);
+
+/** True for the address of a portal's front page: its own, without anything behind it. */
+export const isFrontPage = (target: URL | null, url: string): boolean =>
+  target !== null &&
+  `${target.origin}${target.pathname}`.replace(/\/+(?:index\.php)?$/, '') === url &&
+  target.search === '';
+
+/** What a 500 says that names nothing. */
+const bareWords = /^(?:internal server error)?(?: ?:? ?an error occurred\.?)?$/i;
+
+/** Names that portals take for files by default (recorded behaviour 12). */
+const usualNames =
+  /[^./]\.(?:csv|html|xls|json|xlsx|docx?|rdf|txt|jpg|png|gif|tiff|pdf|od[fts]|tsv|tab|geojson|xml|zip|kml|kmz|shp)$/i;
+
+const nodePath = /\/(?:node|datastore)\/([^/?]+)/;
+
+/** True for a message about the node in whatever language the portal speaks: `["Node 7 konnte nicht gefunden werden"]`. */
+const namesNode = (reply: Reply): boolean => {
+  const [, id] = nodePath.exec(reply.path) ?? [];
+  if (id === undefined) return false;
+  if (nodeNotFound.test(allWordsOf(reply))) return true;
+  const value = parsedJson(reply.text);
+  const [message] = Array.isArray(value) && value.length === 1 ? value : [];
+  return typeof message === 'string' && /^\d+$/.test(id) && new RegExp(`\\b${id}\\b`).test(message);
+};
+
+const nodeNotFound = /\bnode\b.*\b(?:could not be|not) found\b/i;
