@@ -86,6 +86,8 @@ export interface PortalCommandOptions extends PortalChoice {
   races?: 'on' | 'off';
   /** Seed file for an empty store. */
   seed?: string;
+  /** True: every connection ends with its reply. */
+  close?: boolean;
   /** File of fault rules: a switchboard listens in the portal's place, see `server/faults/`. */
   faults?: string;
   /** Level of the log on standard output; `warn` when absent. */
@@ -160,7 +162,8 @@ export const portalCommand = async (options: PortalCommandOptions, io: Io): Prom
   const server = await startPortalServer({
     ...settings,
     profile,
-    ...(faults === null ? place : { site: faults.plan.site }),
+    ...(faults === null ? place : {}),
+    site: { ...faults?.plan.site, ...(options.close === true ? { closesConnections: true } : {}) },
     log,
     accessLevel: 'info',
   });
@@ -284,6 +287,7 @@ export const commands = {
         choices: ['on', 'off'],
       },
       '--seed <file>': 'fill an empty store with users, terms and next ids',
+      '--close': "end every connection after its reply, as PHP's own server does",
       '--faults <file>': 'inject faults by the rules in this file',
     },
     examples: [

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../model/log.ts';
+import { closeAfter } from './connections.ts';
 import { type FormatName, formats } from './media/formats.ts';
 import type { Value, WriteOptions } from './media/value.ts';
 import { cleanReason, Refusal, reasonPhrase } from './refusal.ts';
@@ -91,6 +92,8 @@ interface SendOptions {
   longestReason: number;
   /** Longest time for a part of a long answer, milliseconds. */
   idleMs: number;
+  /** True: the connection ends with the answer, of which only files tell their length. */
+  closes: boolean;
 }
 
 const headersOf = ({ contentType, headers, plain }: Answer): Record<string, string | number> => ({
@@ -152,20 +155,21 @@ function* partsOf(bytes: Buffer): Generator<Buffer> {
 export const sendAnswer = async (
   reply: FastifyReply,
   answer: Answer,
-  { longestReason, idleMs }: SendOptions,
+  { longestReason, idleMs, closes }: SendOptions,
 ): Promise<void> => {
   const { status, reason, body } = answer;
   const file = typeof body === 'string' ? null : await openBytes(body.path);
   const { raw } = reply;
   reply.hijack();
   const headers = headersOf(answer);
+  if (closes) closeAfter(raw);
   if (reason !== undefined) raw.statusMessage = cleanReason(reason, longestReason);
   if (typeof body !== 'string') {
     if (file !== null) await sendFile(raw, file, { headers, status, body, idleMs });
     return;
   }
   const length = Buffer.byteLength(body);
-  raw.writeHead(status, { ...headers, 'content-length': length });
+  raw.writeHead(status, closes ? headers : { ...headers, 'content-length': length });
   if (length > partBytes) {
     await sendParts(raw, Readable.from(partsOf(Buffer.from(body)), { objectMode: false }), idleMs);
   } else if (length === body.length) {

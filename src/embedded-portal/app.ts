@@ -287,8 +287,10 @@ export const createApp = (portal: Portal): FastifyInstance => {
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const began = performance.now();
     let result = await answer(portal, resources, request);
-    dropRest(request.raw, limits);
-    const options = { longestReason: portal.profile.longestReason, idleMs: limits.answerIdleMs };
+    const closes = portal.site.closesConnections;
+    const rest = dropRest(request.raw, limits);
+    if (closes) await rest; // a client that still sends would see the connection break, not the answer
+    const options = { longestReason: portal.profile.longestReason, idleMs: limits.answerIdleMs, closes };
     try {
       await sendAnswer(reply, result, options);
     } catch (error) {

@@ -42,11 +42,12 @@ const guardPace = (request: IncomingMessage, { bodyIdleMs, bodyRate }: PortalLim
   };
 };
 
-/** Reads what a client still sends of a body and forgets it, so that the client gets the answer. */
-export const dropRest = (request: IncomingMessage, limits: PortalLimits): void => {
+/** Reads what a client still sends of a body and forgets it, so that the client gets the answer; resolves at the end of it. */
+export const dropRest = async (request: IncomingMessage, limits: PortalLimits): Promise<void> => {
   if (request.complete || request.destroyed) return;
   const release = guardPace(request, limits);
-  request.once('end', release).once('close', release).resume();
+  await new Promise<unknown>((resolve) => request.once('end', resolve).once('close', resolve).resume());
+  release();
 };
 
 const readBytes = async (request: IncomingMessage, most: number): Promise<Buffer> => {

@@ -1,6 +1,6 @@
 // Connections: a limit per address, and the end of those that do not speak HTTP.
 
-import { type Server, STATUS_CODES } from 'node:http';
+import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
 import { PortalPortError } from '../model/errors.ts';
 
@@ -64,6 +64,12 @@ export const listenOn = async (
   const address = server.address();
   if (address === null || typeof address === 'string') throw new TypeError('the server does not listen on a port');
   return `http://${isIPv6(host) ? `[${host}]` : host}:${address.port}`;
+};
+
+/** Makes a reply end its connection; a body of no given length ends with it. To be called before its head is written. */
+export const closeAfter = (reply: ServerResponse): void => {
+  reply.shouldKeepAlive = false;
+  reply.useChunkedEncodingByDefault = false;
 };
 
 const statuses: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };

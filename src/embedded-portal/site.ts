@@ -9,6 +9,8 @@ export const siteSchema = z
   .strictObject({
     /** True: only accounts with `access site in maintenance mode` are served. */
     maintenance: z.boolean().default(false),
+    /** True: connections end with each reply, those of the service without length or chunks, as from PHP's own server. */
+    closesConnections: z.boolean().default(false),
     /** `post_max_size`: a multipart body above it counts as empty; bytes, null for none. */
     postMaxSize: size,
     /** `upload_max_filesize`: a file above it is not taken; bytes, null for none. */

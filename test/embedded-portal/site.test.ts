@@ -1,4 +1,5 @@
 // What the operator of a deployed site does beside the service, as its clients meet it.
+import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { openSwitchboard } from '../../src/embedded-portal/faults/switchboard.ts';
 import { type Reply, sendRaw, startTestPortal } from '../support/portal.ts';
@@ -111,6 +112,45 @@ describe.each(profiles)('the upload limits of %s', (profile) => {
     expect((await creator.send('PUT', `/api/dataset/node/${nid}`, { body })).status).toBe(
       profile === 'dkan-7.14' ? 500 : 200,
     );
+  });
+});
+
+/** The reply to one request as it comes over the connection, up to its end. */
+const overConnection = (url: string, head: string, body = ''): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname, () => {
+      socket.write(`${head}\r\nhost: x\r\naccept: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    });
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.once('error', reject).once('end', () => resolve(text));
+  });
+
+describe('a site that closes connections', () => {
+  it('ends each with its reply, which tells its length only where it is a file, also behind a switchboard', async () => {
+    const portal = await startTestPortal({ profile: 'dkan-7.18', site: { closesConnections: true } });
+    const switchboard = await openSwitchboard({ target: portal.url, server: portal.server, plan: null });
+    const admin = await portal.as('admin');
+    const nid = await admin.create({ type: 'resource', title: 'Table' });
+    await admin.attach(nid, { name: 'a.csv', content: 'a\n1\n' });
+    for (const url of [portal.url, switchboard.url]) {
+      const [head = '', body = ''] = (await overConnection(url, 'GET /api/dataset/node/9 HTTP/1.1')).split('\r\n\r\n');
+      expect(head).toMatch(/^connection: close$/im);
+      expect(head).not.toMatch(/^(?:content-length|transfer-encoding|keep-alive):/im);
+      expect(body).toBe('["Node 9 could not be found"]');
+      const file = await overConnection(url, 'GET /sites/default/files/a.csv HTTP/1.1');
+      expect(file).toMatch(/\r\ncontent-length: 4\r\n(?:.*\r\n)*\r\na\n1\n$/i);
+    }
+    await switchboard.close();
+  });
+
+  it('lets a client that still sends get the answer', async () => {
+    const portal = await startTestPortal({ site: { closesConnections: true } });
+    const reply = await overConnection(portal.url, 'POST /api/dataset/nothing HTTP/1.1', 'x'.repeat(20_000_000));
+    expect(reply).toMatch(/^HTTP\/1\.1 404 /);
   });
 });
 

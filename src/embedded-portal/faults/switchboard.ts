@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type OutgoingHttpHeaders, request, 
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { durationMs } from '../../util/quantity.ts';
-import { listenOn } from '../connections.ts';
+import { closeAfter, listenOn } from '../connections.ts';
 import type { PortalServer } from '../portal-server.ts';
 import { Draws, type FaultPlan, type FaultRule, type SiteRule } from './rules.ts';
 
@@ -61,6 +61,7 @@ export const openSwitchboard = async (options: SwitchboardOptions): Promise<Swit
     const seen: Seen = { method, path, status: null, fault: name };
     if (seen.fault) counts.set(seen.fault, (counts.get(seen.fault) ?? 0) + 1);
     options.onBegin?.(seen);
+    if (options.server?.site.closesConnections === true) closeAfter(reply);
     const exchange: Exchange = {
       incoming,
       reply,
