@@ -115,6 +115,8 @@ export interface SearchQuery extends SearchWish {
   resourceUuid: string;
   /** Shared by the searches of one request; that of one answer when absent. */
   budget?: AnswerBudget;
+  /** True for accounts with the right to lists of any length; false when absent. */
+  isUnlimited?: boolean;
 }
 
 /** What an import was made of, and the table file that it makes. */

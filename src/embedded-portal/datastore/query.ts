@@ -5,15 +5,24 @@ import { Refusal } from '../refusal.ts';
 import type { TablePointer } from './records.ts';
 import { identifier, serialColumn } from './table-files.ts';
 
+/** What can be computed of a column, in the order of an answer. */
+export const aggregates = ['sum', 'avg', 'min', 'max', 'count'] as const;
+
+/** One of {@link aggregates}. */
+export type Aggregate = (typeof aggregates)[number];
+
 /** What a search may ask for, as it comes out of a query string. */
-export interface SearchWish {
+export interface SearchWish extends Partial<Record<Aggregate, unknown>> {
   /** 10 when absent; 0 = as many as one answer may hold. */
   limit?: unknown;
   offset?: unknown;
   /** Column -> value, values, or values joined by commas. */
   filters?: unknown;
-  /** Words that must all occur in a row, in any column. */
+  /** Words that must all occur in a row, in any column; `query` means the same. */
   q?: unknown;
+  query?: unknown;
+  /** Columns whose equal values make one row of the answer. */
+  group_by?: unknown;
   /** Column -> `asc` or `desc`; or `column desc, column`. */
   sort?: unknown;
   /** Columns to answer with: a list, or names joined by commas. */

@@ -1,14 +1,16 @@
 // The datastore of release B as recorded: nothing is imported on attach, a failed import still answers true, rows get lost.
+import { open } from 'node:fs/promises';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { PortalDatastore } from '../call.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
 import { type AttachedFile, type DatastoreStatus, importManager, isImportable } from '../datastore/records.ts';
 import type { Races } from '../races.ts';
+import { Refusal } from '../refusal.ts';
 import { prepareAll, type Statements } from '../store/statements.ts';
 import type { RecordedRelease } from './profile.ts';
 import { exceptionFault } from './recorded-faults.ts';
-import { recordedSearch } from './recorded-search.ts';
-import { blocksOf, headerOf, type SimpleCell, SimpleParseError, SimpleParser, simpleText } from './simple-import.ts';
+import { type RecordedTable, recordedSearch, searchFault } from './recorded-search.ts';
+import { blocksOf, headerOf, type SimpleCell, SimpleParser, simpleText } from './simple-import.ts';
 
 /** The state of one datastore. */
 interface DatastoreState {
@@ -86,14 +88,34 @@ const statements = {
   release: "UPDATE recorded_datastore SET mime = '' WHERE nid = ?",
   forget: 'DELETE FROM recorded_datastore WHERE nid = ?',
   clearRows: 'DELETE FROM recorded_row WHERE nid = ?',
-  addRow: 'INSERT INTO recorded_row (nid, entry_id, cells) VALUES (?, ?, ?)',
+  addRow: 'INSERT INTO recorded_row SELECT ?1, coalesce(max(entry_id), 0) + 1, ?2 FROM recorded_row WHERE nid = ?1',
   count: 'SELECT count(*) AS n FROM recorded_row WHERE nid = ?',
-  rows: 'SELECT entry_id, cells FROM recorded_row WHERE nid = ? ORDER BY entry_id',
+  rows: 'SELECT entry_id, cells FROM recorded_row WHERE nid = ? ORDER BY entry_id LIMIT ? OFFSET ?',
   waiting: 'SELECT nid, mime FROM recorded_datastore WHERE storage = 0',
 };
 
 /** Rows that are written together. */
 const batchRows = 1000;
+
+/** Most text columns of a table: recorded with 200, refused with 400, by what such a database keeps of each within a row. */
+const mostColumns = 383;
+
+/** Throws what the recorded database says of a table that it cannot make. */
+const demandTable = (columns: readonly string[]): void => {
+  const refused = columns.includes('')
+    ? "1166 Incorrect column name ''"
+    : columns.length > mostColumns
+      ? '1118 Row size too large (> 8126). Changing some columns to TEXT or BLOB may help. In current row format, BLOB prefix of 0 bytes is stored inline.'
+      : null;
+  if (refused !== null) {
+    throw exceptionFault('42000', `SQLSTATE[42000]: Syntax error or access violation: ${refused}`);
+  }
+};
+
+const refusedMessage = (error: unknown): string => {
+  if (error instanceof Refusal) return error.message;
+  throw error;
+};
 
 interface Row {
   nid: string;
@@ -221,22 +243,33 @@ export class RecordedDatastore implements PortalDatastore {
   /** Rows of the table under the columns of the file that is there now, errors as recorded. */
   async search(query: SearchQuery): Promise<unknown> {
     const { nid } = query;
+    const faults = this.#parts.release.searchFaults;
     const record = this.#record(nid);
-    const table =
-      record === null || record.columns === null
-        ? null
-        : {
-            columns: JSON.parse(record.columns) as string[], // ours
-            rows: this.#sql.rows.all(nid).map((row) => ({
-              id: String(row.entry_id),
-              cells: JSON.parse(String(row.cells)) as (string | null)[], // ours
-            })),
-          };
-    const shown =
-      record === null || table === null
-        ? []
-        : await headerOf(record.path, record.path, this.#parser(nid)).catch(() => table.columns);
-    return recordedSearch(query, { table, shown: [...new Set(shown)], faults: this.#parts.release.searchFaults });
+    if (record === null) return searchFault(faults, '', `Node ${nid} doesn't have a proper file path.`);
+    const table = record.columns === null ? null : this.#table(nid, JSON.parse(record.columns)); // ours
+    const shown = table === null ? [] : await this.#header(record).catch(refusedMessage);
+    return recordedSearch(query, { table, shown, faults });
+  }
+
+  #table(nid: string, columns: string[]): RecordedTable {
+    return {
+      columns,
+      count: () => this.#count(nid),
+      rows: ({ limit, offset }) =>
+        this.#sql.rows.all(nid, limit, offset).map(({ entry_id, cells }) => ({
+          id: String(entry_id),
+          cells: JSON.parse(String(cells)), // ours
+        })),
+    };
+  }
+
+  #count(nid: string): number {
+    return Number(this.#sql.count.get(nid)?.n ?? 0);
+  }
+
+  /** The columns in the header of the file. Throws the recorded 500 where there is none. */
+  #header({ nid, path, filename }: Row): Promise<string[]> {
+    return headerOf(path, `/var/www/html/sites/default/files/${filename}`, this.#parser(nid));
   }
 
   async sweep(): Promise<void> {}
@@ -272,28 +305,26 @@ export class RecordedDatastore implements PortalDatastore {
     });
   }
 
+  /** The steps of the recorded import. Where one of them throws, the state stays as the last {@link save} left it. */
   async #importOver(nid: string, begun: DatastoreStates | null): Promise<'imported' | 'not-importable'> {
     const record = this.#record(nid);
     if (record === null) return 'not-importable';
     const { write } = this.#parts;
     let copy = begun;
-    const shownPath = `/var/www/html/sites/default/files/${record.filename}`;
-    const columns = await headerOf(record.path, shownPath, this.#parser(nid));
-    if (columns.includes('')) {
-      throw exceptionFault('42000', "SQLSTATE[42000]: Syntax error or access violation: 1166 Incorrect column name ''");
-    }
-    const kept = record.columns === null ? [...new Set(columns)] : (JSON.parse(record.columns) as string[]); // ours
+    const stateNow = (): DatastoreState => (copy ?? this.#variable.states).get(nid) ?? initialState;
     const save = (data_import: number): Promise<void> =>
       write(() => {
-        const states = copy ?? this.#variable.states;
-        const { configuration } = states.get(nid) ?? initialState;
-        const saved = this.#variable.save(states, nid, { storage: 1, data_import, configuration });
+        const state = { ...stateNow(), storage: 1, data_import };
+        const saved = this.#variable.save(copy ?? this.#variable.states, nid, state);
         if (copy !== null) copy = saved;
-        this.#sql.setColumns.run(JSON.stringify(kept), nid);
       });
+    if (stateNow().storage === 0 && record.columns === null) {
+      const columns = [...new Set(await this.#header(record))];
+      demandTable(columns);
+      await write(() => this.#sql.setColumns.run(JSON.stringify(columns), nid));
+    }
     await save(4);
-    const isSound = new Set(columns).size === columns.length && (await this.#load(record, kept.length));
-    await save(isSound ? 6 : 7);
+    await save((await this.#load(record, await this.#header(record))) ? 6 : 7);
     return 'imported';
   }
 
@@ -303,48 +334,63 @@ export class RecordedDatastore implements PortalDatastore {
     return new SimpleParser(given as { delimiter?: string }); // as configure() was sent it
   }
 
-  /** Adds the rows after those that are there already, in batches; false at the first row that does not fit. */
-  async #load(record: Row, width: number): Promise<boolean> {
+  /**
+   * Adds the rows after those that are there already, in batches; false at the first row or batch that the portal does not
+   * take, and then the batch in progress is lost. Rows behind a full batch in its block are checked and lost, as recorded;
+   * what is wrong with the last row when it has no line end is passed over.
+   */
+  async #load(record: Row, columns: string[]): Promise<boolean> {
     const { nid } = record;
     const parser = this.#parser(nid);
-    const present = Number(this.#sql.count.get(nid)?.n ?? 0);
-    const first = present > 0 ? present + 1 : 1;
-    let next = present + 1;
+    const first = this.#count(nid) + 1;
     let counter = 0;
-    let batch: (string | null)[][] = [];
-    const flush = (): Promise<void> => {
+    let batch: SimpleCell[][] = [];
+    const flush = (): Promise<boolean> => {
       const rows = batch;
       batch = [];
-      return this.#parts.write(() => {
-        for (const cells of rows) this.#sql.addRow.run(nid, next++, JSON.stringify(cells));
-      });
+      return rows.length === 0 ? Promise.resolve(true) : this.#addRows(nid, columns, rows);
     };
-    let isFull = false;
-    /** Takes the rows of one block; those behind a full batch are checked and lost, as recorded. False: one does not fit. */
-    const take = (records: SimpleCell[][]): boolean => {
-      isFull = false;
+    const take = async (records: SimpleCell[][]): Promise<boolean> => {
+      let isLost = false;
       for (const cells of records) {
         const at = counter++;
         if (at < first) continue;
-        const texts = cells.map(simpleText);
-        if (cells.length !== width || texts.includes(undefined)) return false;
-        if (!isFull) batch.push(texts as (string | null)[]); // undefined was just excluded
-        isFull ||= at % batchRows === 0;
+        if (cells.length !== columns.length) return false;
+        if (!isLost) batch.push(cells);
+        if (at % batchRows !== 0) continue;
+        if (!(await flush())) return false;
+        isLost = true;
       }
       return true;
     };
+    const file = await open(record.path); // what is attached meanwhile does not change it
     try {
-      for await (const block of blocksOf(record.path)) {
-        if (!take(parser.feed(block))) return false;
-        if (isFull) await flush();
+      for await (const block of blocksOf(file)) {
+        const records = parser.feed(block);
+        if (records.length > 0 && !(await take(records))) return false;
       }
-    } catch (error) {
-      if (error instanceof SimpleParseError) return false;
-      throw error;
+    } finally {
+      await file.close();
     }
-    const last = parser.finish();
-    if (last !== null && !take([last])) return false;
-    await flush();
-    return true;
+    await take(parser.finish());
+    return flush();
+  }
+
+  /** Adds rows to the table as it is now; false where it has gone, or lacks a column, or refuses a cell: then none is added. */
+  #addRows(nid: string, columns: string[], rows: SimpleCell[][]): Promise<boolean> {
+    const texts = rows.map((cells) => cells.map(simpleText));
+    if (new Set(columns).size < columns.length || texts.some((cells) => cells.includes(undefined))) {
+      return Promise.resolve(false);
+    }
+    return this.#parts.write(() => {
+      const table = this.#sql.get.get(nid)?.columns ?? null;
+      const places = table === null ? [] : (JSON.parse(String(table)) as string[]); // ours
+      if (table === null || columns.some((name) => !places.includes(name))) return false;
+      for (const cells of texts) {
+        const row = places.map((name) => cells[columns.indexOf(name)] ?? null);
+        this.#sql.addRow.run(nid, JSON.stringify(row));
+      }
+      return true;
+    });
   }
 }

@@ -1,51 +1,213 @@
-// The datastore search of release B as recorded.
+// The datastore search of release B as recorded, and where no recording tells, as its module makes SQL of a query.
 
 import { isObject } from '../../util/json.ts';
 import { textOf } from '../content/items.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
-import { answerLength, searchAnswerOf, takeWithin } from '../datastore/query.ts';
+import { type Aggregate, aggregates, answerLength, searchAnswerOf, takeWithin } from '../datastore/query.ts';
 import type { RecordedRelease } from './profile.ts';
 
 /** A table as the recorded import left it. */
-interface RecordedTable {
+export interface RecordedTable {
   columns: string[];
-  rows: { id: string; cells: (string | null)[] }[];
+  count: () => number;
+  /** Rows in the order of their keys; `limit` -1: all. */
+  rows: (window: { limit: number; offset: number }) => { id: string; cells: (string | null)[] }[];
 }
 
 type Entry = Record<string, string | null>;
 
-const limitOf = (value: unknown): { limit: number; isNumber: boolean } => {
-  if (value === undefined) return { limit: 10, isNumber: true };
-  const text = textOf(value) ?? '';
-  return /^\d+$/.test(text) ? { limit: Number(text), isNumber: true } : { limit: 0, isNumber: false };
+/** What a query asks for; names of columns may begin with the table's, `t.`. */
+interface Wish {
+  /** Null: all columns. */
+  fields: string[] | null;
+  filters: [name: string, values: string[]][];
+  word: string;
+  groupBy: string[];
+  computed: { method: Aggregate; name: string; as: string }[];
+  sort: [name: string, direction: string][];
+  /** As asked for; `taken` is what comes of it. */
+  limit: number;
+  taken: number;
+  offset: number;
+}
+
+/** Most rows of an answer to accounts without the right to longer lists, and to `limit=0`. */
+const usualRows = 100;
+
+/** Columns that the search keeps to itself. */
+const hidden = new Set(['timestamp', 'feeds_entity_id', 'feeds_flatstore_entry_id']);
+
+/** Texts compare without their case. */
+const folded = (text: string | null | undefined): string => (text ?? '').toLowerCase();
+
+const columnOf = (name: string): string => name.replace(/^t\./, '').replaceAll(' ', '_').toLowerCase();
+
+/** What is asked of the one table; a query may name it, as `t`. */
+const ofTable = (value: unknown): unknown => (isObject(value) ? value.t : value);
+
+const listOf = (value: unknown, separator: string): string[] =>
+  (Array.isArray(value) ? value.map(String) : (textOf(value) ?? '').split(separator)).filter((text) => text !== '');
+
+/** A number as PHP casts it. */
+const castInt = (value: unknown, absent: number): number =>
+  value === undefined ? absent : Number.parseInt(textOf(value) ?? '', 10) || 0;
+
+/** The recorded module takes no names joined by commas unless they name the table. */
+const fieldsOf = (fields: unknown): string[] | null => {
+  if (ofTable(fields) === undefined || ofTable(fields) === '*') return null;
+  return typeof fields === 'string' ? [] : listOf(ofTable(fields), ',').filter((name) => !hidden.has(name));
 };
 
-const matches = (entry: Entry, { filters, q, query }: SearchQuery & { query?: unknown }): boolean => {
-  const wanted = isObject(filters) ? Object.entries(filters) : [];
-  const word = (textOf(query) ?? textOf(q) ?? '').toLowerCase();
-  return (
-    wanted.every(([name, value]) => (textOf(value) ?? '').split(',').includes(entry[name] ?? '')) &&
-    (word === '' || Object.values(entry).some((cell) => cell?.toLowerCase().includes(word) === true))
+const filtersOf = (filters: unknown): Wish['filters'] =>
+  Object.entries(isObject(filters) ? filters : {}).flatMap(([key, value]): Wish['filters'] =>
+    isObject(value)
+      ? filtersOf(value).map(([name, values]) => [`${key}.${name}`, values])
+      : [[key, Array.isArray(value) ? value.map(String) : (textOf(value) ?? '').split(',')]],
   );
+
+/** A last direction that is neither `asc` nor `desc` undoes the order; one behind a name in a text is mistaken. */
+const sortOf = (sort: unknown): Wish['sort'] => {
+  if (!isObject(sort)) return / (?:asc|desc)$/.test(textOf(sort) ?? '') ? [['0', 'asc']] : [];
+  const entries = Object.entries(sort).map(([name, direction]): [string, string] => [name, textOf(direction) ?? '']);
+  return /^(?:asc|desc)$/.test(entries.at(-1)?.[1] ?? '') ? entries : [];
 };
 
-const sorted = (entries: Entry[], sort: unknown): Entry[] => {
-  if (!isObject(sort)) return entries;
-  const keys = Object.entries(sort);
-  return entries.toSorted((a, b) => {
+const wishOf = (query: SearchQuery): Wish => {
+  const limit = castInt(query.limit, 10);
+  const isUnset = query.limit !== undefined && /^0?$/.test(textOf(query.limit) ?? '');
+  return {
+    fields: fieldsOf(query.fields),
+    filters: filtersOf(query.filters),
+    word: folded(textOf(query.query) ?? textOf(query.q)),
+    groupBy: listOf(ofTable(query.group_by), ','),
+    computed: aggregates.flatMap((method) =>
+      listOf(ofTable(query[method]), '\n').map((name) => ({ method, name, as: `${method}_${name}` })),
+    ),
+    sort: sortOf(query.sort),
+    limit,
+    taken: isUnset || (limit > usualRows && !query.isUnlimited) ? usualRows : limit,
+    offset: castInt(query.offset, 0),
+  };
+};
+
+const orderOf = (direction: string): 'ASC' | 'DESC' => (direction.toUpperCase() === 'DESC' ? 'DESC' : 'ASC');
+
+/** The statement that the recorded module makes of a query. */
+const sqlOf = (table: string, { fields, filters, groupBy, computed, sort, ...wish }: Wish): string => {
+  const columns = [
+    ...(fields === null ? ['t.*'] : fields.map((name) => `t.${name} AS ${name}`)),
+    ...computed.map(({ method, name, as }) => `${method}(${name}) AS ${as}`),
+  ];
+  const quoted = (values: string[]): string => values.map((value) => `'${value.replaceAll("'", "''")}'`).join(', ');
+  const conditions = filters.map(([name, values]) => `(${name} IN  (${quoted(values)}))`).join(' AND ');
+  const order = sort.map(([name, direction]) => `t.${name} ${orderOf(direction)}`).join(', ');
+  return [
+    `SELECT ${columns.join(', ')}`,
+    'FROM ',
+    `{${table}} t`,
+    ...(conditions === '' ? [] : [`WHERE  ${conditions} `]),
+    ...(groupBy.length === 0 ? [] : [`GROUP BY ${groupBy.map((name) => `t.${name}`).join(', ')}`]),
+    ...(order === '' ? [] : [`ORDER BY ${order}`]),
+    `LIMIT ${wish.taken} OFFSET ${wish.offset}`,
+  ].join('\n');
+};
+
+/** What the recorded database says of a statement; null where it can be run. */
+const faultOf = (
+  table: string,
+  wish: Wish,
+  { columns, sql }: { columns: string[] | null; sql: string },
+): string | null => {
+  if (columns === null) {
+    return `SQLSTATE[42S02]: Base table or view not found: 1146 Table 'dkan2.${table}' doesn't exist`;
+  }
+  const known = new Set([...columns, 'entry_id']);
+  const unknown = (names: string[], clause: string): string | null => {
+    const name = names.find((one) => /^(?!t\.).*\./.test(one) || !known.has(columnOf(one)));
+    return name === undefined
+      ? null
+      : `SQLSTATE[42S22]: Column not found: 1054 Unknown column '${name}' in '${clause}'`;
+  };
+  const plain = sql.replace(/[{}]/g, '');
+  const syntax = (near: string): string =>
+    `SQLSTATE[42000]: Syntax error or access violation: 1064 You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for the right syntax to use near '${near}' at line ${Math.max(3, plain.slice(0, plain.lastIndexOf(near)).split('\n').length)}`;
+  const qualified = (names: string[]): string[] => names.map((name) => `t.${name}`);
+  const counted =
+    unknown(
+      wish.filters.map(([name]) => name),
+      'WHERE',
+    ) ?? unknown(qualified(wish.groupBy), 'GROUP BY');
+  if (counted !== null) return counted;
+  if (wish.fields?.length === 0 && wish.computed.length === 0) return syntax(plain.slice(plain.indexOf('FROM')));
+  if (wish.taken < 0) return syntax(`${wish.taken} OFFSET ${wish.offset}`);
+  if (wish.offset < 0) return syntax(String(wish.offset));
+  const selected = [...qualified(wish.fields ?? []), ...wish.computed.map(({ name }) => name)];
+  return unknown(selected, 'SELECT') ?? unknown(qualified(wish.sort.map(([name]) => name)), 'ORDER BY');
+};
+
+const matches = (entry: Entry, { filters, word }: Wish): boolean =>
+  filters.every(([name, values]) => values.map(folded).includes(folded(entry[columnOf(name)]))) &&
+  (word === '' || Object.values(entry).some((cell) => folded(cell).includes(word)));
+
+const byText = (a: string | null | undefined, b: string | null | undefined): number =>
+  folded(a) < folded(b) ? -1 : folded(a) > folded(b) ? 1 : 0;
+
+const sorted = (entries: Entry[], keys: Wish['sort']): Entry[] =>
+  entries.toSorted((a, b) => {
     for (const [name, direction] of keys) {
-      const order = (a[name] ?? '') < (b[name] ?? '') ? -1 : (a[name] ?? '') > (b[name] ?? '') ? 1 : 0;
-      if (order !== 0) return textOf(direction)?.toLowerCase() === 'desc' ? -order : order;
+      const order = byText(a[columnOf(name)], b[columnOf(name)]);
+      if (order !== 0) return orderOf(direction) === 'ASC' ? order : -order;
     }
     return 0;
   });
+
+const aggregated = (method: Aggregate, cells: (string | null | undefined)[]): string | null => {
+  const present = cells.filter((cell) => typeof cell === 'string').toSorted(byText);
+  if (method === 'count') return String(present.length);
+  if (method === 'min' || method === 'max') return present.at(method === 'min' ? 0 : -1) ?? null;
+  const sum = present.reduce((total, cell) => total + (Number.parseFloat(cell) || 0), 0);
+  return present.length === 0 ? null : String(method === 'sum' ? sum : sum / present.length);
 };
 
-const entryOf = (table: RecordedTable, row: RecordedTable['rows'][number]): Entry => {
+/** Each group as its first entry and what is computed of all; without `group_by` all entries are one. */
+const grouped = (entries: Entry[], { groupBy, computed }: Wish): Entry[] => {
+  const keyOf = (entry: Entry): string => JSON.stringify(groupBy.map((name) => folded(entry[columnOf(name)])));
+  const groups = groupBy.length === 0 ? [entries] : [...Map.groupBy(entries, keyOf).values()];
+  const first = groups.map((group): Entry => {
+    const cellsOf = (name: string) => group.map((entry) => entry[columnOf(name)]);
+    return {
+      ...group[0],
+      ...Object.fromEntries(computed.map(({ method, name, as }) => [as, aggregated(method, cellsOf(name))])),
+    };
+  });
+  return sorted(
+    first,
+    groupBy.map((name) => [name, 'ASC']),
+  );
+};
+
+const entryOf = (table: RecordedTable, row: ReturnType<RecordedTable['rows']>[number]): Entry => {
   const entry: Entry = {};
   for (const [index, column] of table.columns.entries()) entry[column] = row.cells[index] ?? null;
   if (!('entry_id' in entry)) entry.entry_id = row.id;
   return entry;
+};
+
+/** The entries of the window, and how many the database counts: rows that match, or their groups. */
+const findIn = (table: RecordedTable, wish: Wish): { entries: Entry[]; total: number } => {
+  const { filters, word, groupBy, computed, sort, taken, offset } = wish;
+  const isComputed = groupBy.length + computed.length > 0;
+  if (!isComputed && filters.length + sort.length === 0 && word === '') {
+    const rows = table.rows({ limit: taken, offset });
+    return { entries: rows.map((row) => entryOf(table, row)), total: table.count() };
+  }
+  const rows = table.rows({ limit: -1, offset: 0 });
+  const found = rows.map((row) => entryOf(table, row)).filter((entry) => matches(entry, wish));
+  const all = isComputed ? grouped(found, wish) : found;
+  return {
+    entries: sorted(all, sort).slice(offset, offset + taken),
+    total: groupBy.length > 0 ? all.length : found.length,
+  };
 };
 
 /** What a release says that keeps the exception to its log. */
@@ -55,50 +217,37 @@ export const logFault = { error: { message: 'Exception Caught, please check logs
 export const searchFault = (faults: RecordedRelease['searchFaults'], sql: string, message: string): unknown =>
   faults === 'log' ? logFault : { sql, error: { message: `Caught exception: ${message}` } };
 
-/** The answer of a search; `shown` are the columns of the file that is attached now. */
+/** The answer of a search; `shown` are the columns of the file that is attached now, or why there are none. */
 export const recordedSearch = (
   query: SearchQuery,
-  { table, shown, faults }: { table: RecordedTable | null; shown: string[]; faults: RecordedRelease['searchFaults'] },
+  {
+    table,
+    shown,
+    faults,
+  }: { table: RecordedTable | null; shown: string[] | string; faults: RecordedRelease['searchFaults'] },
 ): unknown => {
-  const fault = (sql: string, message: string): unknown => searchFault(faults, sql, message);
+  const wish = wishOf(query);
   const name = `dkan_datastore_${query.nid}`;
-  const { limit, isNumber } = limitOf(query.limit);
-  const offset = Number(textOf(query.offset) ?? 0) || 0;
-  const window = `LIMIT ${limit} OFFSET ${offset}`;
-  if (table === null) {
-    return fault(
-      `SELECT t.*\nFROM \n{${name}} t\n${window}`,
-      `SQLSTATE[42S02]: Base table or view not found: 1146 Table 'dkan2.${name}' doesn't exist`,
-    );
-  }
-  if (query.sort !== undefined && !isObject(query.sort)) {
-    return fault(
-      `SELECT t.*\nFROM \n{${name}} t\nORDER BY t.0 ASC\n${window}`,
-      "SQLSTATE[42S22]: Column not found: 1054 Unknown column 't.0' in 'ORDER BY'",
-    );
-  }
-  if (typeof query.fields === 'string') {
-    return fault(
-      `SELECT \nFROM \n{${name}} t\n${window}`,
-      `SQLSTATE[42000]: Syntax error or access violation: 1064 You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for the right syntax to use near 'FROM \n${name} t\n${window}' at line 3`,
-    );
-  }
-  const found = table.rows.map((row) => entryOf(table, row)).filter((entry) => matches(entry, query));
-  const taken = isNumber ? sorted(found, query.sort).slice(offset, limit === 0 ? undefined : offset + limit) : [];
-  const wanted = Array.isArray(query.fields) ? query.fields.map(String) : null;
-  const shaped = taken.map((entry) =>
-    wanted === null ? entry : Object.fromEntries(wanted.map((column) => [column, entry[column] ?? null])),
-  );
+  const sql = sqlOf(name, wish);
+  const fault =
+    faultOf(name, wish, { columns: table?.columns ?? null, sql }) ?? (typeof shown === 'string' ? shown : null);
+  if (table === null || typeof shown === 'string' || fault !== null) return searchFault(faults, sql, fault ?? '');
+  const { entries, total } = findIn(table, wish);
+  const namesOf = (columns: string[]): string[] =>
+    wish.fields ?? [...new Set([...columns, 'entry_id'])].filter((column) => !hidden.has(column));
+  const shaped = entries.map((entry) => ({
+    ...Object.fromEntries(namesOf(table.columns).map((column) => [column, entry[columnOf(column)] ?? null])),
+    ...Object.fromEntries(wish.computed.map(({ as }) => [as, entry[as] ?? null])),
+  }));
   const budget = query.budget ?? { left: answerLength };
   const { records, length } = takeWithin(shaped, budget.left);
   budget.left -= length;
-  const all = shown.includes('entry_id') ? shown : [...shown, 'entry_id'];
   return searchAnswerOf({
     success: records.length > 0,
-    columns: wanted ?? all,
+    columns: namesOf(shown),
     resourceUuid: query.resourceUuid,
-    limit,
-    total: found.length,
+    limit: wish.limit,
+    total,
     records,
   });
 };

@@ -1,6 +1,7 @@
 // The table reader of release B, quirks included (recorded behaviour 13a): bytes in blocks of 32, records out.
-import { createReadStream } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { portalColumnName } from '../../dataset-api/names.ts';
+import type { Refusal } from '../refusal.ts';
 import { exceptionFault } from './recorded-faults.ts';
 
 /** Bytes the recorded reader takes at a time; what shares a block with every 1000th row is lost there. */
@@ -9,123 +10,142 @@ export const blockBytes = 32;
 /** A cell: null for an empty quoted one. Text is Latin-1, one character a byte. */
 export type SimpleCell = string | null;
 
-/** A fault that the recorded reader throws; the message is its own. */
-export class SimpleParseError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'SimpleParseError';
-  }
-}
+const isEnd = (char: string | undefined): boolean => char === '\n' || char === '\r';
 
-const isEnd = (char: string): boolean => char === '\n' || char === '\r';
+type Input = 'END' | 'DELIMITER' | 'QUOTE' | 'ESCAPE' | 'BLANK' | 'OTHER';
+
+/** What the reader is in: nothing, a bare cell, a quoted one, behind an escape in either, or behind a quote in a quoted one. */
+type State = 'neutral' | 'bare' | 'bare-escape' | 'quoted' | 'quoted-escape' | 'quote' | 'escaped-quote';
 
 /** Reads records block by block: delimiter, quote and escape are single characters. */
 export class SimpleParser {
-  readonly #delimiter: string;
+  readonly #inputs: ReadonlyMap<string, Input>;
   readonly #quote: string;
-  readonly #escape: string;
-  #state: 'start' | 'plain' | 'quoted' | 'closed' = 'start';
-  #escaped = false;
-  #afterReturn = false;
-  #field = '';
+  #state: State = 'neutral';
+  #last: string | undefined;
+  /** The cell in progress; null while a quoted one is empty. */
+  #cell: SimpleCell = '';
+  #field: SimpleCell = '';
   #fields: SimpleCell[] = [];
   #records: SimpleCell[][] = [];
-  #isFirst = true;
   #block = '';
 
   constructor(dialect: { delimiter?: string; quote?: string; escape?: string }) {
-    this.#delimiter = dialect.delimiter ?? ',';
     this.#quote = dialect.quote ?? '"';
-    this.#escape = dialect.escape ?? '\\';
+    const blanks = [' ', '\t', '\v', '\f'].map((char): [string, Input] => [char, 'BLANK']);
+    this.#inputs = new Map([
+      ...blanks,
+      [dialect.escape ?? '\\', 'ESCAPE'],
+      [this.#quote, 'QUOTE'],
+      [dialect.delimiter ?? ',', 'DELIMITER'],
+      ['\n', 'END'],
+      ['\r', 'END'],
+    ]);
   }
 
-  /** Takes one block of Latin-1 text and returns the records that end in it. Throws {@link SimpleParseError}. */
+  /** Takes one block of Latin-1 text and returns the records that end in it. Throws the recorded 500. */
   feed(block: string): SimpleCell[][] {
     this.#block = block;
     this.#records = [];
-    for (const char of block) this.#take(char);
+    for (const char of block) {
+      if (isEnd(char) && isEnd(this.#last)) continue; // even within quotes
+      this.#last = char;
+      this.#take(char, this.#inputs.get(char) ?? 'OTHER');
+    }
     return this.#records;
   }
 
-  /** The record that the end of the file leaves, or null: none, or one in an unclosed quote. */
-  finish(): SimpleCell[] | null {
-    const isPending = this.#state !== 'start' || this.#fields.length > 0;
-    if (!isPending || this.#state === 'quoted') return null;
-    this.#records = [];
-    this.#endRecord();
-    return this.#records[0] ?? null;
+  /** What the end of the file completes: a line without its end, but neither an unclosed quote nor an escaped line end. */
+  finish(): SimpleCell[][] {
+    return isEnd(this.#last) ? [] : this.feed('\r');
   }
 
-  #take(char: string): void {
-    if (this.#escaped) {
-      this.#escaped = false;
-      this.#add(char);
-      return;
+  #take(char: string, input: Input): void {
+    switch (this.#state) {
+      case 'neutral':
+        this.#neutral(char, input);
+        break;
+      case 'bare':
+        if (input === 'ESCAPE') this.#state = 'bare-escape';
+        else if (input === 'BLANK' || input === 'OTHER') this.#add(char, 'bare');
+        else this.#close((this.#cell ?? '').replace(/^ +| +$/g, ''), input);
+        break;
+      case 'bare-escape':
+        if (input === 'QUOTE') this.#close((this.#cell ?? '').replace(/^ +| +$/g, ''), input);
+        else this.#add(char, 'bare');
+        break;
+      case 'quote':
+        if (input === 'QUOTE') this.#state = 'escaped-quote';
+        else this.#close(this.#cell, input);
+        break;
+      case 'quoted-escape':
+        if (input === 'QUOTE') this.#state = 'escaped-quote';
+        else this.#add(char, 'quoted');
+        break;
+      default:
+        if (this.#state === 'escaped-quote') this.#add(this.#quote, 'quoted');
+        if (input === 'QUOTE') this.#state = 'quote';
+        else if (input === 'ESCAPE') this.#state = 'quoted-escape';
+        else this.#add(char, 'quoted');
     }
-    const afterReturn = this.#afterReturn;
-    this.#afterReturn = char === '\r';
-    if (char === '\n' && afterReturn) return;
-    if (char === this.#escape) {
-      this.#escaped = true;
-      return;
+  }
+
+  /** Between cells. A bare cell behind a closed one takes its place. */
+  #neutral(char: string, input: Input): void {
+    if (input === 'DELIMITER') this.#endField();
+    else if (input === 'END') this.#endRecord();
+    else if (input !== 'BLANK') {
+      this.#cell = input === 'QUOTE' ? null : '';
+      this.#state = input === 'QUOTE' ? 'quoted' : 'bare';
+      if (input !== 'QUOTE') this.#take(char, input);
     }
-    if (this.#state === 'quoted') this.#inQuotes(char);
-    else this.#outside(char);
   }
 
-  #add(char: string): void {
-    if (this.#state === 'start') this.#state = 'plain';
-    this.#field += char;
+  #add(char: string, state: State): void {
+    this.#cell = (this.#cell ?? '') + char;
+    this.#state = state;
   }
 
-  #inQuotes(char: string): void {
-    if (char === this.#quote) this.#state = 'closed';
-    else this.#field += char;
-  }
-
-  #outside(char: string): void {
-    if (char === this.#delimiter) this.#endField();
-    else if (isEnd(char)) this.#endRecord();
-    else if (char === this.#quote) this.#atQuote();
-    else if (this.#state === 'closed') {
-      if (char !== ' ') throw this.#fault('OTHER');
-    } else if (this.#state !== 'start' || char !== ' ') this.#add(char);
-  }
-
-  #atQuote(): void {
-    if (this.#state === 'plain') throw this.#fault('QUOTE');
-    if (this.#state === 'closed') this.#field += this.#quote;
-    this.#state = 'quoted';
+  /** A cell has ended before an input that must be one of those between cells. */
+  #close(field: SimpleCell, input: Input): void {
+    this.#field = field;
+    this.#state = 'neutral';
+    if (input === 'QUOTE' || input === 'ESCAPE' || input === 'OTHER') throw this.#fault(input);
+    this.#neutral('', input);
   }
 
   #endField(): void {
-    const isQuoted = this.#state === 'closed';
-    const text = isQuoted ? this.#field : this.#field.replace(/^ +| +$/g, '');
-    this.#fields.push(isQuoted && text === '' ? null : text);
+    this.#fields.push(this.#field);
     this.#field = '';
-    this.#state = 'start';
   }
 
   #endRecord(): void {
-    const isBlank = this.#state === 'start' && this.#fields.length === 0;
-    if (isBlank && !this.#isFirst) return;
-    this.#isFirst = false;
     this.#endField();
     this.#records.push(this.#fields);
     this.#fields = [];
   }
 
-  #fault(kind: string): SimpleParseError {
+  /** The details are left out where the block cuts a character in two. */
+  #fault(input: Input): Refusal {
     const details = {
-      Message: `Invalid Input ${kind}`,
+      Message: `Invalid Input ${input}`,
       Chunk: this.#block,
       Records: this.#records,
       Fields: this.#fields,
       Field: this.#field,
     };
-    return new SimpleParseError(`Error parsing CSV: ${JSON.stringify(details, null, 4)}`);
+    return exceptionFault('0', `Error parsing CSV: ${utf8Of(JSON.stringify(details, null, 4)) ?? ''}`);
   }
 }
+
+/** The text of Latin-1 characters that are bytes of UTF-8; undefined where they are not. */
+const utf8Of = (bytes: string): string | undefined => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(bytes, 'latin1'));
+  } catch {
+    return undefined;
+  }
+};
 
 /** The column that a header cell becomes; empty when nothing is left of it. A column named like the serial one takes its place. */
 export const simpleColumn = (cell: SimpleCell): string => {
@@ -136,37 +156,28 @@ export const simpleColumn = (cell: SimpleCell): string => {
 /** The text of a cell, or undefined where the recorded database refuses it: not UTF-8, wider than three bytes, too long. */
 export const simpleText = (cell: SimpleCell): string | null | undefined => {
   if (cell === null) return null;
-  if (cell.length > 65_535) return undefined;
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(cell, 'latin1'));
-    return /[\u{10000}-\u{10ffff}]/u.test(text) ? undefined : text;
-  } catch {
-    return undefined;
-  }
+  const text = cell.length > 65_535 ? undefined : utf8Of(cell);
+  return text !== undefined && /[\u{10000}-\u{10ffff}]/u.test(text) ? undefined : text;
 };
 
 /** The columns in the header of a file, which messages name `shownPath`. Throws the recorded 500 where there is none. */
 export const headerOf = async (path: string, shownPath: string, parser: SimpleParser): Promise<string[]> => {
-  for await (const block of blocksOf(path)) {
-    const [first] = parse(parser, block);
-    if (first !== undefined) return first.map(simpleColumn);
+  const file = await open(path);
+  try {
+    for await (const block of blocksOf(file)) {
+      const [first] = parser.feed(block);
+      if (first !== undefined) return first.map(simpleColumn);
+    }
+  } finally {
+    await file.close();
   }
   throw exceptionFault('0', `Unable to get headers from ${shownPath}`);
 };
 
-const parse = (parser: SimpleParser, block: string): SimpleCell[][] => {
-  try {
-    return parser.feed(block);
-  } catch (error) {
-    if (error instanceof SimpleParseError) throw exceptionFault('0', error.message);
-    throw error;
-  }
-};
-
 /** The blocks of a file as Latin-1 text. */
-export async function* blocksOf(path: string): AsyncGenerator<string> {
-  for await (const chunk of createReadStream(path, { highWaterMark: blockBytes * 2048 }) as AsyncIterable<Buffer>) {
-    const text = chunk.toString('latin1');
+export async function* blocksOf(file: FileHandle): AsyncGenerator<string> {
+  for await (const chunk of file.createReadStream({ highWaterMark: blockBytes * 2048, autoClose: false })) {
+    const text = (chunk as Buffer).toString('latin1'); // no encoding is set
     for (let at = 0; at < text.length; at += blockBytes) yield text.slice(at, at + blockBytes);
   }
 }

@@ -89,5 +89,6 @@ export const searchAnswer = async (
   const found = nodes.byUuid(uuid);
   const node = found === null ? null : nodes.byNid(found.nid);
   if (node === null || !mayRead(call.user, node)) throw searchRefused(404, `uuid ${escapeHtml(uuid)} not found.`);
-  return call.portal.datastore.search({ ...wish, nid: String(node.nid), resourceUuid: node.uuid, budget });
+  const isUnlimited = may(call.user, 'unlimited lists');
+  return call.portal.datastore.search({ ...wish, nid: String(node.nid), resourceUuid: node.uuid, budget, isUnlimited });
 };

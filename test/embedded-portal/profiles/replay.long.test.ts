@@ -5,7 +5,6 @@ import { canReplay, playable, replay, replayed, sharedFolder } from '../../../sc
 /** Scenarios and steps that come out differently on purpose. */
 const deliberate: [scenario: string, ...steps: number[]][] = [
   ['create_errors', 44, 45], // a `nid` in the body would overwrite the node of that number
-  ['datastore_csv', 119, 120], // a UTF-16 table: the recorded reader drops the odd byte at its end
   ['list_basic', 89], // rows of the same second have no defined order
   ['references_dataset_as_resource', 2], // the recorded server printed a page behind the JSON
   ['update_nid_in_body', 4, 6], // a `nid` in the body would overwrite the node of that number
