@@ -1,8 +1,7 @@
 // May a portal be worked on? Its pause, with a reason that everybody can see, and the circuit breaker that begins one by
 // itself. Fields of the portal's hash:
 // - `pause`: present while it is paused; with a `probe` it ends once the portal answers, without one only people end it;
-// - `failures`: passing faults in a row, over all workers;
-// - `doubt`: it was resumed, and no job has succeeded since: another pause needs a failed probe;
+// - `failures`: passing faults of the portal in a row, over all workers;
 // - `confirm`: the reason of the pause that the next probe is to confirm;
 // - `last-pause`: the pause that ended last.
 import type { Job } from 'bullmq';
@@ -58,13 +57,12 @@ redis.call('HDEL', KEYS[1], 'failures', 'confirm')
 return 1
 `);
 
-// The portal answers, but nothing shows yet that it works.
 const endPause = new RedisScript(`
 local known = redis.call('HGET', KEYS[1], 'pause')
 if not known or (ARGV[2] ~= '' and known ~= ARGV[2]) then return false end
 local ended = cjson.decode(known)
 redis.call('HDEL', KEYS[1], 'pause', 'failures', 'confirm')
-redis.call('HSET', KEYS[1], 'doubt', '1', 'last-pause', '{"reason":' .. cjson.encode(ended['reason'])
+redis.call('HSET', KEYS[1], 'last-pause', '{"reason":' .. cjson.encode(ended['reason'])
   .. ',"since":' .. string.format('%d', ended['since']) .. ',"until":' .. ARGV[1] .. '}')
 return known
 `);
@@ -181,12 +179,9 @@ interface BreakerSettings {
 const countFailure = new RedisScript(`
 if redis.call('HEXISTS', KEYS[1], 'pause') == 1 then return 'open' end
 local count = redis.call('HINCRBY', KEYS[1], 'failures', 1)
-if count < tonumber(ARGV[1]) and ARGV[3] == '0' then return 'closed' end
-if redis.call('HEXISTS', KEYS[1], 'doubt') == 1 then
-  redis.call('HSETNX', KEYS[1], 'confirm', ARGV[2])
-  return 'closed'
-end
-return 'opens'
+if ARGV[3] == '1' then return 'opens' end
+if count >= tonumber(ARGV[1]) then redis.call('HSETNX', KEYS[1], 'confirm', ARGV[2]) end
+return 'closed'
 `);
 
 /** Successes are reported at most this often, milliseconds: they only undo what others counted. */
@@ -211,9 +206,9 @@ export class CircuitBreaker {
   }
 
   /**
-   * Counts a job's fault. True when the portal is paused, by this fault or already: the job is to be given back without
-   * spending an attempt. A portal that was resumed and has failed ever since is paused again only when a probe fails
-   * too ({@link unconfirmed}): otherwise the fault lies in the work, and the jobs' own attempts end it.
+   * Counts a job's fault, if it is one of the portal. True when the portal is paused, by this fault or already: the job is to
+   * be given back without spending an attempt. Faults in a row pause it only when a probe fails too ({@link unconfirmed}):
+   * otherwise they lie in the work, and the jobs' own attempts end it.
    */
   async failed(portal: string, error: unknown): Promise<boolean> {
     if (!isOutage(error)) return false;
@@ -245,7 +240,7 @@ export class CircuitBreaker {
     const now = Date.now();
     if (now - (this.#reportedAt.get(portal) ?? 0) < reportEveryMs) return;
     this.#reportedAt.set(portal, now);
-    await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'doubt', 'confirm').catch((error: unknown) => {
+    await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'confirm').catch((error: unknown) => {
       this.#log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
     });
   }
