@@ -56,8 +56,11 @@ export class Files {
     // The portal may import the file before it answers, so a larger file is given longer.
     const patience = { headersMs: Math.min(uploadMs, headersMs + file.bytes / slowestBytesPerMs), totalMs: uploadMs };
     const { sha256, ...body } = file.bytes <= oneBufferBytes ? await oneBuffer(file) : await streamed(file);
-    const call = { action: 'attach file', method: 'POST', path: paths.attachFile(nid), ...body, ...patience } as const;
-    const reply = await this.session.call({ ...call, upload: { name: file.name, bytes: file.bytes } }, signal);
+    // A long upload must not keep the others from saving.
+    const isSave = file.bytes <= oneBufferBytes;
+    const to = { action: 'attach file', method: 'POST', path: paths.attachFile(nid) } as const;
+    const call = { ...to, isSave, ...body, ...patience, upload: { name: file.name, bytes: file.bytes } };
+    const reply = await this.session.call(call, signal);
     return { ...bodyOf(reply, attachResultSchema, this.session.portal, 'the fid of the file'), sha256 };
   }
 }

@@ -12,8 +12,8 @@ import type { Session } from './session.ts';
 /** How long the first call of a batch waits for others, milliseconds. */
 const gatherMs = 5;
 
-/** How long an answer that was requested ahead may be used, milliseconds. */
-const recentMs = 10_000;
+/** How long an answer that was requested ahead may be used, and how long one that nobody wanted is remembered, milliseconds. */
+const [recentMs, expectedMs] = [10_000, 600_000];
 
 type List = (query: ListQuery, signal: AbortSignal) => Promise<NodeRow[]>;
 
@@ -29,41 +29,60 @@ export class UuidLookup {
   private readonly list: List;
   /** The signal batches run under: they belong to no single caller. */
   private readonly shared: AbortSignal;
+  private readonly now: () => number;
   private open: Batch | null = null;
-  /** What was requested ahead, by uuid, in the order of expiry. */
+  /** What was requested ahead and not looked up yet, by uuid, in the order of the requests. */
   private readonly early = new Map<string, { rows: Batch['rows']; until: number }>();
 
-  constructor(list: List, shared: AbortSignal) {
+  /** @param now milliseconds of a clock that only goes forward */
+  constructor(list: List, shared: AbortSignal, now = () => performance.now()) {
     this.list = list;
     this.shared = shared;
+    this.now = now;
   }
 
   /** Requests uuids ahead that are looked up soon, unless that was done a moment ago. */
   expect(uuids: readonly string[]): void {
-    const now = performance.now();
+    const now = this.now();
     for (const [uuid, { until }] of this.early) {
-      if (until > now) break;
+      if (until + expectedMs > now) break;
       this.early.delete(uuid);
     }
-    const fresh = [...new Set(uuids.map((uuid) => uuid.toLowerCase()))].filter((uuid) => !this.early.has(uuid));
-    for (let at = 0; at < fresh.length; at += maxPageSize) {
-      const page = fresh.slice(at, at + maxPageSize);
+    const keys = new Set(uuids.map((uuid) => uuid.toLowerCase()));
+    this.ahead([...keys].filter((uuid) => !this.isRecent(uuid)));
+  }
+
+  private isRecent(uuid: string): boolean {
+    return this.now() < (this.early.get(uuid)?.until ?? 0);
+  }
+
+  private ahead(uuids: readonly string[]): void {
+    for (let at = 0; at < uuids.length; at += maxPageSize) {
+      const page = uuids.slice(at, at + maxPageSize);
       const rows = this.request(page);
       rows.catch(() => undefined); // repeated by the next look-up
-      for (const uuid of page) this.early.set(uuid, { rows, until: now + recentMs });
+      for (const uuid of page) {
+        this.early.delete(uuid);
+        this.early.set(uuid, { rows, until: this.now() + recentMs });
+      }
     }
   }
 
   /**
    * The row of the node with that uuid, the one with the lowest nid where there are several; null when none is listed.
-   * `recent`: accepts an answer that was requested ahead, once.
+   * `recent`: accepts an answer that was requested ahead, once; one that has become too old is requested anew together
+   * with others that are still to be looked up.
    */
   async find(uuid: string, signal: AbortSignal, { recent = false } = {}): Promise<NodeRow | null> {
     signal.throwIfAborted();
     const key = uuid.toLowerCase();
+    if (recent && this.early.has(key) && !this.isRecent(key)) {
+      const others = [...this.early.keys()].filter((other) => other !== key && !this.isRecent(other));
+      this.ahead([key, ...others].slice(0, maxPageSize));
+    }
     const early = this.early.get(key);
     this.early.delete(key);
-    if (recent && early && performance.now() < early.until) {
+    if (recent && early) {
       const rows = await abortable(early.rows, signal).catch(() => null);
       if (rows) return rows.get(key) ?? null;
       signal.throwIfAborted();

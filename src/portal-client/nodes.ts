@@ -102,7 +102,7 @@ export class Nodes {
   /** Deletes a node. @throws PortalGoneError when it is gone already. */
   async remove(nid: string, signal: AbortSignal): Promise<void> {
     const headers = { 'content-type': 'application/json' };
-    const call = { action: 'delete node', method: 'DELETE', path: paths.node(nid), headers } as const;
+    const call = { action: 'delete node', method: 'DELETE', path: paths.node(nid), headers, isSave: true } as const;
     const reply = await this.session.call(call, signal);
     if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'an empty body or [true]');
   }
@@ -167,7 +167,8 @@ export class Nodes {
   /** Sends a node; once more in the other dialect where the refusal shows that the first one was wrong. */
   private async write(call: Call, body: () => Promise<unknown>, signal: AbortSignal): Promise<Reply> {
     const headers = { 'content-type': 'application/json' };
-    const send = async () => this.session.call({ ...call, headers, body: JSON.stringify(await body()) }, signal);
+    const send = async () =>
+      this.session.call({ ...call, isSave: true, headers, body: JSON.stringify(await body()) }, signal);
     try {
       return await send();
     } catch (error) {

@@ -1,7 +1,7 @@
 // The session with one portal: login on demand, shared by all calls, renewed once when the portal forgets it.
 import { paths } from '../dataset-api/paths.ts';
-import { PortalLoginError, PortalRefusedError } from '../model/errors.ts';
-import { abortable } from '../util/concurrency.ts';
+import { PortalBusyError, PortalLoginError, PortalRefusedError } from '../model/errors.ts';
+import { AdaptiveSlots, abortable } from '../util/concurrency.ts';
 import { answers, type PortalFacts, type Reply, situationOf } from './answers.ts';
 import { failureOf } from './classify.ts';
 import { type FileReply, Http, type HttpRequest } from './http.ts';
@@ -14,6 +14,8 @@ export interface Call extends HttpRequest {
   action: string;
   /** The file that is sent. */
   upload?: { name: string; bytes: number };
+  /** True for what saves a node: overlapping saves deadlock on many portals, then fewer are sent at once. */
+  isSave?: boolean;
   /** Runs between a renewed login and the repeat; a write checks there whether it must still be sent. */
   beforeRepeat?: (signal: AbortSignal) => Promise<void>;
 }
@@ -33,6 +35,7 @@ const renewMs = 6 * 3_600_000;
 /** The session of one portal; lazy: nothing is sent before the first call. */
 export class Session {
   readonly http: Http;
+  readonly saves: AdaptiveSlots;
   private readonly facts: PortalFacts;
   private readonly settings: PortalSettings;
   private readonly hooks: PortalHooks;
@@ -50,6 +53,7 @@ export class Session {
     const url = `${origin}${pathname.replace(/\/+$/, '')}`;
     this.facts = { name: settings.name, url, proven: false, user: null, redact: (text) => this.redact(text) };
     this.http = new Http(settings, hooks, this.facts);
+    this.saves = new AdaptiveSlots(settings.connections);
   }
 
   /** What errors about replies need to know of this portal. */
@@ -265,6 +269,8 @@ export class Caller {
   call(call: Call, signal: AbortSignal): Promise<Reply> {
     const lease = this.#lease;
     const mayWrite = lease && call.method !== 'GET' && !call.isRead ? { mayWrite: () => lease.check() } : {};
-    return this.#session.call({ ...call, ...mayWrite }, signal);
+    const send = () => this.#session.call({ ...call, ...mayWrite }, signal);
+    if (!call.isSave) return send();
+    return this.#session.saves.run(send, (error) => error instanceof PortalBusyError, signal);
   }
 }

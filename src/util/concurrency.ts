@@ -85,14 +85,64 @@ export class Semaphore {
     return promise;
   }
 
-  /** Gives a slot to the one that has waited longest. */
+  /** Gives a slot to the one that has waited longest, unless slots are owed to {@link remove}. */
   release(): void {
     const [next] = this.#waiting;
-    if (next === undefined) {
+    if (next === undefined || this.#free < 0) {
       this.#free += 1;
       return;
     }
     this.#waiting.delete(next);
     next();
+  }
+
+  /** Takes slots away, also those in use, which are not given on when they are released. */
+  remove(count: number): void {
+    this.#free -= count;
+  }
+}
+
+/** Successes, for each slot, after which one more is tried. */
+const calmSuccesses = 20;
+
+/** Slots for work that fails when too much of it overlaps: half as many after such a failure, slowly more afterwards. */
+export class AdaptiveSlots {
+  readonly #slots: Semaphore;
+  readonly #most: number;
+  #count: number;
+  #successes = 0;
+
+  /** Begins with `most` slots; there are never more, and never none. */
+  constructor(most: number) {
+    this.#slots = new Semaphore(most);
+    this.#most = most;
+    this.#count = most;
+  }
+
+  /** Does the work in a slot. `isCrowded`: whether an error of it means that too much overlapped. */
+  async run<T>(work: () => Promise<T>, isCrowded: (error: unknown) => boolean, signal: AbortSignal): Promise<T> {
+    await this.#slots.acquire(signal);
+    try {
+      const result = await work();
+      this.#successes += 1;
+      if (this.#count < this.#most && this.#successes >= calmSuccesses * this.#count) {
+        this.#resize(this.#count + 1);
+        this.#slots.release();
+      }
+      return result;
+    } catch (error) {
+      if (isCrowded(error)) {
+        this.#slots.remove(Math.floor(this.#count / 2));
+        this.#resize(Math.ceil(this.#count / 2));
+      }
+      throw error;
+    } finally {
+      this.#slots.release();
+    }
+  }
+
+  #resize(count: number): void {
+    this.#count = count;
+    this.#successes = 0;
   }
 }

@@ -1,5 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { PortalConflictError, PortalGoneError, PortalReplyError } from '../../src/model/errors.ts';
+import { PortalBusyError, PortalConflictError, PortalGoneError, PortalReplyError } from '../../src/model/errors.ts';
+import { UuidLookup } from '../../src/portal-client/lookup.ts';
+import type { ListQuery } from '../../src/portal-client/nodes.ts';
 import { fieldItems } from '../../src/portal-client/replies.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
 import { refusal } from './support/scripted-server.ts';
@@ -13,6 +15,33 @@ const start = async (intercept: SmallPortalOptions['intercept'] = () => undefine
   onTestFinished(() => server.close());
   return { server, portal: openForTest(server.url, {}, { traits: { dialect: 'entity' } }) };
 };
+
+describe('saves of nodes', () => {
+  it('are sent one at a time where the database of the portal lets overlapping ones fail', async () => {
+    let [now, failed] = [0, 0];
+    const { portal } = await start((seen, response) => {
+      if (seen.method !== 'POST' || seen.path !== '/api/dataset/node') return undefined;
+      now += 1;
+      const isCrossed = now > 1;
+      setTimeout(() => {
+        now -= 1;
+        if (isCrossed) failed += 1;
+        const reason = 'Internal Server Error : SQLSTATE[40001]: 1213 Deadlock found when trying to get lock';
+        if (isCrossed) response.writeHead(500, reason).end();
+        else response.writeHead(200, { 'content-type': 'application/json' }).end('{"nid":"7","uri":"x"}');
+      }, 5);
+      return true;
+    });
+    const create = async (): Promise<void> => {
+      await portal.createNode(input, calm).catch((error: unknown) => {
+        if (error instanceof PortalBusyError) return create();
+        throw error;
+      });
+    };
+    await Promise.all(Array.from({ length: 100 }, create));
+    expect(failed).toBeLessThan(20);
+  });
+});
 
 describe('nodes', () => {
   it('are created, read, updated with the given keys only, and deleted', async () => {
@@ -206,6 +235,24 @@ describe('looking up by uuid', () => {
     portal.expectNodes(Array.from({ length: 30 }, (_, n) => uuidOf(n)));
     portal.expectNodes([uuidOf(29).toUpperCase(), uuidOf(30)]);
     await vi.waitFor(() => expect(asked().sort()).toEqual([1, 10, 20]));
+  });
+
+  it('asks again for what became too old, together with whatever else is still to be searched for', async () => {
+    const asked: string[][] = [];
+    let now = 0;
+    const list = async ({ parameters }: ListQuery) => {
+      asked.push([parameters?.uuid ?? []].flat());
+      return [];
+    };
+    const lookup = new UuidLookup(list, calm, () => now);
+    const uuids = Array.from({ length: 30 }, (_, n) => uuidOf(n));
+    lookup.expect(uuids);
+    now = 9_999;
+    for (const n of [0, 1, 2]) await lookup.find(uuidOf(n), calm, { recent: true });
+    expect(asked.map(({ length }) => length)).toEqual([20, 10]);
+    now = 10_000;
+    for (const uuid of uuids.slice(3)) await lookup.find(uuid, calm, { recent: true });
+    expect(asked.slice(2)).toEqual([uuids.slice(3, 23), uuids.slice(23)]);
   });
 
   it('finds a node that others with one uuid push off the page', async () => {

@@ -2,7 +2,7 @@
 // whoever waits can stop waiting.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { abortable, Semaphore } from '../../src/util/concurrency.ts';
+import { AdaptiveSlots, abortable, Semaphore } from '../../src/util/concurrency.ts';
 
 const never = new AbortController().signal;
 
@@ -74,5 +74,63 @@ describe('abortable', () => {
     await sleep(20);
     process.off('unhandledRejection', note);
     expect(unhandled).toEqual([]);
+  });
+});
+
+describe('slots for work that fails when too much of it overlaps', () => {
+  const crowded = new Error('deadlock');
+  const isCrowded = (error: unknown): boolean => error === crowded;
+
+  /** Runs so many pieces of work that fail when more than `tolerated` overlap; what failed is repeated. */
+  const runAll = async (slots: AdaptiveSlots, pieces: number, tolerated: number) => {
+    const seen = { now: 0, most: 0, last: 0, failures: 0 };
+    const piece = async (): Promise<void> => {
+      seen.now += 1;
+      seen.last = seen.now;
+      seen.most = Math.max(seen.most, seen.now);
+      const isTooMuch = seen.now > tolerated;
+      await sleep(1);
+      seen.now -= 1;
+      if (isTooMuch) throw crowded;
+    };
+    const untilDone = async (): Promise<void> => {
+      while (
+        !(await slots.run(piece, isCrowded, never).then(
+          () => true,
+          () => false,
+        ))
+      )
+        seen.failures += 1;
+    };
+    await Promise.all(Array.from({ length: pieces }, untilDone));
+    return seen;
+  };
+
+  it('are all used while nothing fails', async () => {
+    expect(await runAll(new AdaptiveSlots(4), 40, 4)).toMatchObject({ most: 4, failures: 0 });
+  });
+
+  it('become as few as succeed, and one more is tried now and then', async () => {
+    for (const tolerated of [1, 2, 3]) {
+      const { most, failures } = await runAll(new AdaptiveSlots(8), 300, tolerated);
+      expect(most).toBe(8);
+      expect(failures).toBeGreaterThan(0);
+      expect(failures).toBeLessThan(50);
+    }
+  });
+
+  it('come back, to as many as there were', async () => {
+    const slots = new AdaptiveSlots(4);
+    await runAll(slots, 40, 1);
+    expect(await runAll(slots, 400, 4)).toMatchObject({ most: 4, failures: 0 });
+  });
+
+  it('are not fewer after another failure, and none is lost to those that give up', async () => {
+    const slots = new AdaptiveSlots(2);
+    const fails = () => Promise.reject(new Error('refused'));
+    for (let each = 0; each < 20; each++) await expect(slots.run(fails, isCrowded, never)).rejects.toThrow('refused');
+    const gone = AbortSignal.abort(new Error('stopped'));
+    await expect(slots.run(async () => 1, isCrowded, gone)).rejects.toThrow('stopped');
+    expect(await runAll(slots, 20, 2)).toMatchObject({ most: 2, failures: 0 });
   });
 });
