@@ -13,7 +13,8 @@ import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow } from './replies.ts';
 import { Caller, Session, type WriteLease } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
-import { type PublicDataset, publicDataset, surveyTerms, TermNames, topicIds, topicsNamed } from './term-names.ts';
+import { Suggestions } from './suggestions.ts';
+import { type PublicDataset, publicDataset, TermNames } from './term-names.ts';
 import { type TermStore, Terms } from './terms.ts';
 import type { Dialect } from './traits.ts';
 import { Traits } from './traits.ts';
@@ -36,8 +37,6 @@ const memoryTerms = (): TermStore => {
   return { read: async () => ({ ...known }), write: async (terms) => void Object.assign(known, terms) };
 };
 
-type TopicIds = Awaited<ReturnType<typeof topicIds>>;
-
 /** What every view of one portal shares. */
 interface SharedParts {
   session: Session;
@@ -47,8 +46,8 @@ interface SharedParts {
   lookup: UuidLookup;
   terms: Terms;
   groups: Groups;
+  suggestions: Suggestions;
   hidden: ReadCache<HiddenNodes>;
-  topics: ReadCache<TopicIds>;
 }
 
 /**
@@ -71,6 +70,8 @@ export class Portal {
   readonly terms: Terms;
   /** Groups by title. */
   readonly groups: Groups;
+  /** Terms, vocabularies and nodes by name. */
+  readonly suggestions: Suggestions;
   readonly #shared: SharedParts;
   /** Calls about nodes; {@link createNode} looks before it repeats. */
   readonly nodes: Omit<Nodes, 'create'>;
@@ -90,6 +91,7 @@ export class Portal {
     this.traits = traits;
     this.terms = shared.terms;
     this.groups = shared.groups;
+    this.suggestions = shared.suggestions;
     this.#nodes = new Nodes(caller, dialect);
     this.nodes = this.#nodes;
     this.files = new Files(caller, settings.timeouts);
@@ -107,13 +109,12 @@ export class Portal {
     const nodes = new Nodes(caller, dialect);
     const lookup = new UuidLookup((query, signal) => nodes.list(query, signal), session.signal);
     const stated = settings.terms ?? { vocabularies: {}, terms: {} };
-    const terms = new Terms(hooks.terms ?? memoryTerms(), stated, traits);
+    const suggestions = new Suggestions(caller, traits);
+    const find: Suggestions['termsNamed'] = (...term) => suggestions.termsNamed(...term);
+    const terms = new Terms(hooks.terms ?? memoryTerms(), stated, traits, find);
     const groups = new Groups(settings.name, nodes, session.signal);
-    const cached = {
-      hidden: new ReadCache<HiddenNodes>(session.signal),
-      topics: new ReadCache<TopicIds>(session.signal),
-    };
-    return new Portal({ session, settings, traits, dialect, lookup, terms, groups, ...cached }, null);
+    const hidden = new ReadCache<HiddenNodes>(session.signal);
+    return new Portal({ session, settings, traits, dialect, lookup, terms, groups, suggestions, hidden }, null);
   }
 
   /** The same portal for one job: writes are sent only while the lease is valid. */
@@ -133,9 +134,8 @@ export class Portal {
 
   /** What `check --portal` reports: reachable, this API, login, rights, dialect, datastore. Reads only, never rejects. */
   probe(signal: AbortSignal): Promise<PortalProbe> {
-    const { session, dialect, terms } = this.#shared;
-    const survey = (until: AbortSignal) => this.surveyTerms(until);
-    return probePortal({ session, dialect, datastore: this.datastore, terms, survey }, signal);
+    const { session, dialect, terms, suggestions } = this.#shared;
+    return probePortal({ session, dialect, datastore: this.datastore, terms, suggestions }, signal);
   }
 
   /** The dialect writes are made in; found by at most two reads the first time. */
@@ -181,19 +181,6 @@ export class Portal {
     return publicDataset(new Caller(this.#shared.session, null), this.traits, uuid, signal);
   }
 
-  /** Learns ids of terms from some nodes that carry them; once for each portal, and again from more of them for terms that were lost. */
-  surveyTerms(signal: AbortSignal, isLost = false): Promise<void> {
-    return surveyTerms(this, signal, isLost);
-  }
-
-  /** Learns ids of topics by these names, where the portal lists them. */
-  async learnTopics(names: readonly string[], signal: AbortSignal): Promise<void> {
-    if (names.length === 0) return;
-    const { session, topics } = this.#shared;
-    const ids = await topics.get('', (until) => topicIds(session.http, until), signal);
-    await this.terms.remember('dkan_topics', topicsNamed(ids, names));
-  }
-
   /** True where the list of a dataset's resources is written with the dataset, and the portal sets the other side. */
   async linksByList(signal: AbortSignal): Promise<boolean> {
     return (await this.dialectInUse(signal)) === 'entity' && this.traits.get('linksByList') !== false;
@@ -226,7 +213,7 @@ export class Portal {
 
   /** Names of terms by their ids, asked for as {@link TermNames} says. */
   termNames(): TermNames {
-    return new TermNames(this.#shared.session, new Caller(this.#shared.session, null));
+    return new TermNames(new Caller(this.#shared.session, null));
   }
 
   /** Ends the session; the next call logs in again. Never rejects. */

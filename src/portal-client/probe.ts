@@ -7,6 +7,7 @@ import type { Datastore } from './datastore.ts';
 import type { DialectChoice } from './dialect.ts';
 import type { Identity } from './login.ts';
 import type { Session } from './session.ts';
+import type { Suggestions } from './suggestions.ts';
 import type { Terms } from './terms.ts';
 import type { Dialect } from './traits.ts';
 
@@ -40,8 +41,7 @@ interface Parts {
   dialect: DialectChoice;
   datastore: Datastore;
   terms: Terms;
-  /** Learns ids of terms from what is published. */
-  survey(signal: AbortSignal): Promise<void>;
+  suggestions: Suggestions;
 }
 
 /** Probes a portal step by step, up to the first that fails. Rejects only when `signal` is aborted. */
@@ -154,17 +154,18 @@ const probeSearch = async ({ session }: Parts, probe: PortalProbe, signal: Abort
   );
 };
 
-/** Which terms would be sent by their ids, and into which vocabularies new ones would go. */
-const probeTerms = async ({ terms, survey }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
-  if (probe.dialect === 'form') {
-    const hint = 'topics that the portal does not list need numbers: set `terms: {topics: …}` for this portal';
-    probe.findings.push({ ok: true, what: 'tags and formats can be set by name', hint });
-    return;
-  }
-  await survey(signal);
-  const counts = await terms.counts();
+/** Into which vocabularies new terms would go, and whether terms that exist are found. */
+const probeTerms = async ({ terms, suggestions }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+  const isAsked = (await suggestions.termsNamed('tags', 'sluice', signal)) !== null;
+  const missing = 'set those that the portal has by number: `terms: {topics: …, tags: …}` of this portal';
+  probe.findings.push(
+    isAsked
+      ? { ok: true, what: 'tags, formats and topics are looked up by name', hint: null }
+      : { ok: true, what: 'terms cannot be looked up by name; new names are created', hint: missing },
+  );
+  if (probe.dialect === 'form') return;
   const shown = (['format', 'tags', 'dkan_topics'] as const).map(
-    (vocabulary) => `${vocabulary} ${terms.vocabularyId(vocabulary)} (${counts[vocabulary] ?? 0} terms known)`,
+    (vocabulary) => `${vocabulary} ${terms.vocabularyId(vocabulary)}`,
   );
   probe.findings.push({ ok: true, what: `vocabularies: ${shown.join(', ')}`, hint: null });
 };

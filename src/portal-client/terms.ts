@@ -1,4 +1,4 @@
-// Terms by name: the API accepts ids only, so the ids of all names seen on a portal are remembered.
+// Terms by name: the API accepts ids only, so the portal is asked for the ids of a name once, and they are remembered.
 
 import { type FieldItem, itemsOfField, type NamedTerm, type Vocabulary } from '../dataset-api/fields.ts';
 import type { NodeFields } from '../model/wish.ts';
@@ -8,8 +8,8 @@ import type { Traits } from './traits.ts';
 const usualVocabularies: Readonly<Record<Vocabulary, string>> = { format: '1', tags: '2', dkan_topics: '3' };
 
 /**
- * Where ids are remembered, by `<vocabulary> <name>`: a term id, or `new <uuid> <time> <field> <index> <count>` while a node
- * that makes the term is being written.
+ * Where ids are remembered, by `<vocabulary> <name>`: those of all terms of that name, the oldest first, separated by commas;
+ * or `new <uuid> <time> <field> <index> <count>` while a node that makes the term is being written.
  */
 export interface TermStore {
   read(): Promise<Readonly<Record<string, string>>>;
@@ -41,6 +41,12 @@ export interface ResolvedTerms {
   fresh: NewTerm[];
 }
 
+/** Ids of the terms of a name on the portal, the oldest first; null where it does not say. */
+type TermFinder = (vocabulary: Vocabulary, name: string, signal: AbortSignal) => Promise<string[] | null>;
+
+/** A node as read, or its fields. */
+type Fields = Readonly<Record<string, unknown>>;
+
 /** How long a node that makes a term may take before the name counts as unmade, milliseconds. */
 const makingMs = 60_000;
 
@@ -52,35 +58,64 @@ export class Terms {
   readonly #store: TermStore;
   readonly #stated: StatedTerms;
   readonly #traits: Traits;
+  readonly #find: TermFinder;
   #known: Promise<Readonly<Record<string, string>>> | null = null;
 
-  constructor(store: TermStore, stated: StatedTerms, traits: Traits) {
+  constructor(store: TermStore, stated: StatedTerms, traits: Traits, find: TermFinder = async () => null) {
     this.#store = store;
     this.#stated = stated;
     this.#traits = traits;
+    this.#find = find;
   }
 
-  /** Puts ids in the place of names; `afresh` reads again what other workers have learned. */
-  async resolve(fields: NodeFields, afresh = false): Promise<ResolvedTerms> {
-    if (!Object.values(fields).some((value) => itemsOfField(value)?.some(isNamed))) return { fields, fresh: [] };
+  /**
+   * Puts ids in the place of names, as far as they are known; of several terms of one name the one that `node` holds, else the
+   * oldest. `afresh`: reads again what other workers have learned.
+   */
+  async resolve(
+    fields: NodeFields,
+    { node = {}, afresh = false }: { node?: Fields; afresh?: boolean } = {},
+  ): Promise<ResolvedTerms> {
+    const named = namedIn(fields);
+    if (named.length === 0) return { fields, fresh: [] };
     if (afresh) this.#known = null;
     const known = await this.#read();
     const fresh: NewTerm[] = [];
-    const resolved = Object.entries(fields).map(([field, value]) => {
-      const items = itemsOfField(value);
-      if (!items?.some(isNamed)) return [field, value];
-      const count = items.length;
-      const und = items.map((item, index) => {
-        if (!isNamed(item)) return item;
-        const { name, vocabulary_machine_name: vocabulary } = item;
-        const tid = this.#idOf(known, vocabulary, name);
-        if (tid !== null) return { tid, name };
-        fresh.push({ field, index, count, vocabulary, name });
-        return { ...item, vid: this.vocabularyId(vocabulary) };
-      });
-      return [field, { und }];
-    });
-    return { fields: Object.fromEntries(resolved), fresh };
+    const resolved = { ...fields };
+    for (const term of named) {
+      const { field, index, vocabulary, name } = term;
+      const ids = this.#idsOf(known, term);
+      if (ids.length === 0) fresh.push(term);
+      const tid = ids.find((id) => tidsIn(node[field]).includes(id)) ?? ids[0];
+      const und = [...(itemsOfField(resolved[field]) ?? [])];
+      und[index] = tid === undefined ? { ...und[index], vid: this.vocabularyId(vocabulary) } : { tid, name };
+      resolved[field] = { und };
+    }
+    return { fields: resolved, fresh };
+  }
+
+  /**
+   * Like {@link resolve}, and asks the portal for unknown names; where `node` holds a term that is none of those wanted, also for
+   * those that it does not hold: others may have created a name again.
+   */
+  async find(fields: NodeFields, signal: AbortSignal, node: Fields = {}): Promise<ResolvedTerms> {
+    const named = namedIn(fields);
+    const known = named.length === 0 ? {} : await this.#read();
+    const isStrange = (field: string): boolean => {
+      const ids = named.flatMap((term) => (term.field === field ? this.#idsOf(known, term) : []));
+      const wanted = [...ids, ...tidsIn(fields[field])];
+      return tidsIn(node[field]).some((tid) => !wanted.includes(tid));
+    };
+    const found: Record<string, string> = {};
+    for (const term of named) {
+      const ids = this.#idsOf(known, term);
+      const isHeld = ids.some((id) => tidsIn(node[term.field]).includes(id));
+      if (ids.length > 0 && (isHeld || !isStrange(term.field))) continue;
+      const seen = await this.#find(term.vocabulary, term.name, signal);
+      if (seen !== null && (seen.length > 0 || ids.length > 0)) found[keyOf(term)] = seen.join() || 'unknown';
+    }
+    await this.#write(found);
+    return this.resolve(fields, { node });
   }
 
   /** Id of a vocabulary: stated, seen to be right, or that of a default installation. */
@@ -95,10 +130,9 @@ export class Terms {
     return this.#stated.vocabularies[vocabulary] === id || this.#traits.get('vocabularies')?.[vocabulary] === id;
   }
 
-  /** Remembers that terms of the vocabulary are visible under its id. */
-  prove(vocabulary: Vocabulary): void {
-    const vocabularies = { ...this.#traits.get('vocabularies'), [vocabulary]: this.vocabularyId(vocabulary) };
-    this.#traits.learn({ vocabularies });
+  /** Remembers the id of a vocabulary, or that terms of it are visible under the one that is assumed. */
+  prove(vocabulary: Vocabulary, id = this.vocabularyId(vocabulary)): void {
+    this.#traits.learn({ vocabularies: { ...this.#traits.get('vocabularies'), [vocabulary]: id } });
   }
 
   /**
@@ -108,14 +142,14 @@ export class Terms {
   async announce(fresh: readonly NewTerm[], uuid: string, isFailed = false): Promise<void> {
     const since = Date.now() - (isFailed ? makingMs - failedMs : 0);
     const textOf = ({ field, index, count }: NewTerm): string => `new ${uuid} ${since} ${field} ${index} ${count}`;
-    await this.#write(Object.fromEntries(fresh.map((term) => [keyOf(term.vocabulary, term.name), textOf(term)])));
+    await this.#write(Object.fromEntries(fresh.map((term) => [keyOf(term), textOf(term)])));
   }
 
   /** Another node that was just about to make one of these terms, with the place of the term in it; or null. */
   async makerOf(fresh: readonly NewTerm[], uuid: string): Promise<{ uuid: string; term: NewTerm } | null> {
     const known = await this.#read();
     for (const { vocabulary, name } of fresh) {
-      const text = known[keyOf(vocabulary, name)] ?? '';
+      const text = known[keyOf({ vocabulary, name })] ?? '';
       const [state, maker = '', since = '0', field = '', index = '0', count = '0'] = text.split(' ');
       if (state !== 'new' || maker === uuid || Date.now() - Number(since) > makingMs) continue;
       return { uuid: maker, term: { field, index: Number(index), count: Number(count), vocabulary, name } };
@@ -127,46 +161,35 @@ export class Terms {
    * Learns the ids of new terms from the node that was written with them: they are in the order in which they were sent.
    * Returns those that could not be told apart, because the node holds another number of terms.
    */
-  async learn(fresh: readonly NewTerm[], node: Readonly<Record<string, unknown>>): Promise<NewTerm[]> {
+  async learn(fresh: readonly NewTerm[], node: Fields): Promise<NewTerm[]> {
     const learnt: Record<string, string> = {};
     const unclear: NewTerm[] = [];
     for (const term of fresh) {
-      const { field, index, count, vocabulary, name } = term;
+      const { field, index, count } = term;
       const items = itemsOfField(node[field]) ?? [];
       const tid = items.length === count ? items[index]?.tid : undefined;
       if (tid === undefined) unclear.push(term);
-      else learnt[keyOf(vocabulary, name)] = String(tid);
+      else learnt[keyOf(term)] = String(tid);
     }
     await this.#write(learnt);
     return unclear;
   }
 
-  /** Remembers ids that were seen. */
-  async remember(vocabulary: Vocabulary, tids: Readonly<Record<string, string>>): Promise<void> {
-    await this.#write(Object.fromEntries(Object.entries(tids).map(([name, tid]) => [keyOf(vocabulary, name), tid])));
-  }
-
-  /** Id of a term; null where it is not known. */
-  async idOf(vocabulary: Vocabulary, name: string): Promise<string | null> {
-    return this.#idOf(await this.#read(), vocabulary, name);
-  }
-
   /** Forgets every id that was learned, of terms and vocabularies. */
   async forgetAll(): Promise<void> {
     await this.#forget(Object.keys(await this.#read()));
-    this.#traits.learn({ vocabularies: {}, surveyed: false });
+    this.#traits.learn({ vocabularies: {} });
   }
 
   /** Forgets the ids that were learned of the terms that fields name, and returns them by key for {@link restore}. */
   async forget(fields: NodeFields): Promise<Record<string, string>> {
     const known = await this.#read();
-    const forgotten: Record<string, string> = {};
-    for (const item of Object.values(fields).flatMap((value) => itemsOfField(value) ?? [])) {
-      if (!isNamed(item)) continue;
-      const key = keyOf(item.vocabulary_machine_name, item.name);
-      const state = known[key];
-      if (isId(state)) forgotten[key] = state;
-    }
+    const forgotten = Object.fromEntries(
+      namedIn(fields).flatMap((term) => {
+        const ids = idsIn(known[keyOf(term)]);
+        return ids.length === 0 ? [] : [[keyOf(term), ids.join()]];
+      }),
+    );
     await this.#forget(Object.keys(forgotten));
     return forgotten;
   }
@@ -178,24 +201,13 @@ export class Terms {
 
   /** Takes back that these terms are about to be made. */
   async withdraw(fresh: readonly NewTerm[]): Promise<void> {
-    await this.#forget(fresh.map(({ vocabulary, name }) => keyOf(vocabulary, name)));
+    await this.#forget(fresh.map(keyOf));
   }
 
-  /** Number of known terms by vocabulary. */
-  async counts(): Promise<Partial<Record<string, number>>> {
-    const counts: Record<string, number> = {};
-    for (const [key, state] of Object.entries(await this.#store.read())) {
-      const [vocabulary = ''] = key.split(' ', 1);
-      if (isId(state)) counts[vocabulary] = (counts[vocabulary] ?? 0) + 1;
-    }
-    return counts;
-  }
-
-  #idOf(known: Readonly<Record<string, string>>, vocabulary: Vocabulary, name: string): string | null {
-    const stated = this.#stated.terms[vocabulary];
-    if (stated && Object.hasOwn(stated, name)) return stated[name] ?? null;
-    const state = known[keyOf(vocabulary, name)];
-    return isId(state) ? state : null;
+  #idsOf(known: Readonly<Record<string, string>>, term: NamedPlace): string[] {
+    const stated = this.#stated.terms[term.vocabulary];
+    if (stated && Object.hasOwn(stated, term.name)) return idsIn(stated[term.name]);
+    return idsIn(known[keyOf(term)]);
   }
 
   #read(): Promise<Readonly<Record<string, string>>> {
@@ -217,10 +229,25 @@ export class Terms {
   }
 }
 
-/** True for the id of a term, unlike the note that it is being made or is no longer known. */
-const isId = (state: string | undefined): state is string => /^\d+$/.test(state ?? '');
+/** Ids of terms; none in a note that a term is being made or no longer known. */
+const idsIn = (state: string | undefined): string[] =>
+  /^\d+(?:,\d+)*$/.test(state ?? '') ? (state ?? '').split(',') : [];
 
-const keyOf = (vocabulary: string, name: string): string => `${vocabulary} ${name}`;
+type NamedPlace = Pick<NewTerm, 'vocabulary' | 'name'>;
+
+const keyOf = ({ vocabulary, name }: NamedPlace): string => `${vocabulary} ${name}`;
+
+const tidsIn = (value: unknown): string[] => (itemsOfField(value) ?? []).map(({ tid }) => String(tid));
+
+/** The terms that fields name, and where. */
+const namedIn = (fields: NodeFields): NewTerm[] =>
+  Object.entries(fields).flatMap(([field, value]) => {
+    const items = itemsOfField(value) ?? [];
+    return items.flatMap((item, index) => {
+      if (!isNamed(item)) return [];
+      return [{ field, index, count: items.length, vocabulary: item.vocabulary_machine_name, name: item.name }];
+    });
+  });
 
 /** True for an item that names a term of a vocabulary we know. */
 const isNamed = (item: FieldItem): item is FieldItem & NamedTerm =>

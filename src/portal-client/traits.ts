@@ -16,8 +16,8 @@ export const traitsSchema = z.object({
   linksByList: z.boolean().exactOptional(),
   /** The public view of a dataset (`package_show`) is there; it names terms with their vocabularies. */
   packages: z.boolean().exactOptional(),
-  /** Some datasets were checked to learn the ids of their terms. */
-  surveyed: z.boolean().exactOptional(),
+  /** The autocomplete addresses of the portal's forms are there. */
+  suggestions: z.boolean().exactOptional(),
   /** Ids of vocabularies in which terms were seen to be visible, by machine name. */
   vocabularies: z.record(z.string(), z.string()).exactOptional(),
 });

@@ -10,6 +10,12 @@ export const escapeHtml = (text: string): string =>
     .replaceAll('"', '&quot;')
     .replaceAll("'", '&#039;');
 
+const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#039': "'", '#39': "'" };
+
+/** Undoes {@link escapeHtml}. */
+export const unescapeHtml = (text: string): string =>
+  text.replace(/&(amp|lt|gt|quot|#0?39);/g, (entity, name: string) => entities[name] ?? entity);
+
 /** HTML that may be sent; made by {@link html} and {@link trusted} only. */
 export class Html {
   readonly text: string;

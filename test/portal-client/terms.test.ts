@@ -22,6 +22,16 @@ const memory = (known: Record<string, string> = {}): TermStore & { known: Record
 const termsWith = (store: TermStore, stated: Partial<StatedTerms> = {}, traits = new Traits({}, () => undefined)) =>
   new Terms(store, { ...nothing, ...stated }, traits);
 
+/** Terms of a portal that answers with these ids by name, and the names that it was asked for. */
+const askedOf = (store: TermStore, onPortal: Record<string, string[]> | null) => {
+  const asked: string[] = [];
+  const find = async (vocabulary: string, name: string) => {
+    asked.push(`${vocabulary} ${name}`);
+    return onPortal && (onPortal[name] ?? []);
+  };
+  return { asked, terms: new Terms(store, nothing, new Traits({}, () => undefined), find) };
+};
+
 const named = (name: string, vocabulary = 'tags') => ({
   tid: 'autocreate',
   name,
@@ -82,9 +92,9 @@ describe('names in fields', () => {
     const store = memory();
     const terms = termsWith(store);
     expect((await terms.resolve(tags('budget'))).fresh).toHaveLength(1);
-    await termsWith(store).remember('tags', { budget: '17' });
+    await store.write({ 'tags budget': '17' });
     expect((await terms.resolve(tags('budget'))).fresh).toHaveLength(1);
-    expect((await terms.resolve(tags('budget'), true)).fresh).toEqual([]);
+    expect((await terms.resolve(tags('budget'), { afresh: true })).fresh).toEqual([]);
     expect(store.reads).toBe(2);
   });
 });
@@ -143,10 +153,56 @@ describe('ids of new terms', () => {
     expect(await terms.learn(fresh, {})).toEqual(fresh);
     expect(store.known).toEqual({});
   });
+});
 
-  it('are counted by vocabulary, without those that are being made', async () => {
-    const terms = termsWith(memory({ 'tags a': '1', 'tags b c': '2', 'format csv': '5', 'tags d': 'new u 1 f 0 1' }));
-    expect(await terms.counts()).toEqual({ tags: 2, format: 1 });
+describe('names that are not known', () => {
+  const calm = new AbortController().signal;
+
+  it('are asked for once and remembered; a new one stays new', async () => {
+    const store = memory({ 'tags budget': '17' });
+    const { terms, asked } = askedOf(store, { trees: ['5'] });
+    const { fields, fresh } = await terms.find(tags('budget', 'trees', 'ponds'), calm);
+    expect(fields.field_tags).toMatchObject({ und: [{ tid: '17' }, { tid: '5' }, { tid: 'autocreate' }] });
+    expect([fresh.map(({ name }) => name), asked]).toEqual([['ponds'], ['tags trees', 'tags ponds']]);
+    await terms.find(tags('trees'), calm);
+    expect([asked.length, store.known['tags trees']]).toEqual([2, '5']);
+  });
+
+  it('stay unknown where the portal does not say, and what is known stays', async () => {
+    const store = memory({ 'tags budget': '17' });
+    const { terms } = askedOf(store, null);
+    const { fresh } = await terms.find(tags('budget', 'trees'), calm, { field_tags: { und: [{ tid: '3' }] } });
+    expect([fresh.map(({ name }) => name), store.known]).toEqual([['trees'], { 'tags budget': '17' }]);
+  });
+});
+
+describe('several terms of one name', () => {
+  const calm = new AbortController().signal;
+  const node = { field_tags: { und: [{ tid: 78 }] } };
+
+  it('are equal: the one that the node holds counts, else the oldest', async () => {
+    const { terms } = askedOf(memory(), { economy: ['12', '78'] });
+    expect((await terms.find(tags('economy'), calm)).fields).toEqual({
+      field_tags: { und: [{ tid: '12', name: 'economy' }] },
+    });
+    expect((await terms.resolve(tags('economy'), { node })).fields).toEqual({
+      field_tags: { und: [{ tid: '78', name: 'economy' }] },
+    });
+  });
+
+  it('that others created meanwhile are found where a node holds a term that is not known', async () => {
+    const { terms, asked } = askedOf(memory({ 'tags economy': '12', 'tags city': '4' }), { economy: ['12', '78'] });
+    const both = { field_tags: { und: [{ tid: '4' }, { tid: '78' }] } };
+    const { fields } = await terms.find(tags('city', 'economy'), calm, both);
+    expect(fields.field_tags).toMatchObject({ und: [{ tid: '4' }, { tid: '78' }] });
+    await terms.find(tags('city', 'economy'), calm, both);
+    expect(asked).toEqual(['tags economy']);
+  });
+
+  it('that the portal no longer has are forgotten', async () => {
+    const store = memory({ 'tags economy': '12' });
+    const { fresh } = await askedOf(store, {}).terms.find(tags('economy'), calm, node);
+    expect(fresh.map(({ name }) => name)).toEqual(['economy']);
   });
 });
 

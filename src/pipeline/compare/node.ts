@@ -85,12 +85,19 @@ export const asRead = (
   url: node.path,
 });
 
-/** The fields of a wish with ids of terms; unknown ones are learned from the node where we wrote it with these names. */
-export const resolveAt = async (portal: Portal, wish: NodeWish, node: PortalNode): Promise<ResolvedTerms> => {
-  const resolved = await portal.terms.resolve(wish.fields);
-  if (resolved.fresh.length === 0 || node.log !== markerOf(wish)) return resolved;
-  await portal.terms.learn(resolved.fresh, node);
-  return portal.terms.resolve(wish.fields);
+/**
+ * The fields of a wish with ids of terms, of several of one name those that the node holds; unknown ones are learned from the
+ * node where we wrote it with these names, else from the portal.
+ */
+export const resolveAt = async (
+  portal: Portal,
+  wish: NodeWish,
+  node: PortalNode,
+  signal: AbortSignal,
+): Promise<ResolvedTerms> => {
+  const { fresh } = await portal.terms.resolve(wish.fields);
+  if (node.log === markerOf(wish)) await portal.terms.learn(fresh, node);
+  return portal.terms.find(wish.fields, signal, node);
 };
 
 /** Ids of the nodes that a field refers to, in order. */
@@ -138,7 +145,13 @@ export const unlikeProven = (entry: LedgerEntry, sent: SentNode, node: PortalNod
 export const changedBaseline = (entry: LedgerEntry, fields: NodeFields, node: PortalNode): string[] => {
   if (entry.baseline === null) return [];
   const [before, now] = [entry.baseline, baselineOf(fields, node)];
-  return Object.keys(fields).filter((field) => before[field] !== now[field]);
+  return Object.keys(fields).filter((field) => before[field] !== now[field] && !isByTid(fields[field]));
+};
+
+/** True for terms whose ids are all known: these are compared as they are. */
+const isByTid = (value: unknown): boolean => {
+  const items = itemsOfField(value) ?? [];
+  return items.length > 0 && items.every(({ tid }) => /^\d+$/.test(String(tid)));
 };
 
 /** Of the edited fields those that matter to a wish: an edit that the wish has taken over is none any more. */

@@ -60,7 +60,7 @@ export const proveNodeOnly = async (
   const dialect = await portal.dialectInUse(signal);
   if (known && !isOurs(node, wish, known.uuid, dialect))
     return missing(`node ${nid} ("${node.title}") is no longer ours`);
-  const { fields } = await resolveAt(portal, wish, node);
+  const { fields } = await resolveAt(portal, wish, node, signal);
   const notHeld = known?.notHeld ?? {};
   const wrong = unexpectedFields({ ...wish, fields }, { notHeld }, node);
   const isAsIntended = wrong.length === 0;

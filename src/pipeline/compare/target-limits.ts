@@ -69,9 +69,7 @@ export class TargetLimits {
   ): Promise<void> {
     if (dialect === 'entity') return;
     const { og_group_ref: _groups, ...fields } = wished; // by title, see below
-    const topics = itemsOfField(fields.field_topic)?.flatMap(({ name }) => (typeof name === 'string' ? [name] : []));
-    await this.#portal.learnTopics(topics ?? [], signal);
-    const { fields: resolved } = await this.#portal.terms.resolve(fields);
+    const { fields: resolved } = await this.#portal.terms.find(fields, signal);
     for (const [name, problems] of Object.entries(await this.#portal.nodes.unsendable(resolved, signal)))
       this.#add(`${name}: ${problems.join('; ')}`, key);
   }

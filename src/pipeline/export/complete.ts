@@ -164,7 +164,7 @@ const addTables = async ({ portal, signal }: CompleteTools, waiting: readonly Wa
 
 /**
  * Names of all terms that are not known yet, from the cheapest source on: the list of the service, the catalogue of the
- * portal, the public view of datasets that have one, the address of the term's own page.
+ * portal, the public view of datasets that have one, one request for each term.
  */
 const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<string, string>> => {
   const open = new Set<string>();
@@ -188,7 +188,7 @@ const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<s
   if (open.size > 0) await fromCatalogue(root, await source.ofDatasets(signal), add);
   if (open.size > 0) await fromPackages({ portal, root, open, signal }, add);
   for (const tid of open) {
-    const name = await source.ofPage(tid, signal);
+    const name = await portal.suggestions.termName(tid, signal);
     if (name !== null) names.set(tid, name);
   }
   return names;
@@ -233,8 +233,7 @@ const fromPackages = async (
     if (node === null || String(node.status) !== '1' || !termsIn(record).some((tid) => open.has(tid))) continue;
     const seen = await portal.publicDataset(String(node.uuid), signal);
     if (seen === null) continue;
-    const tags = seen.tags.map(({ name }) => name);
-    addAll(tidsOf(node, 'field_tags'), tags, add);
+    addAll(tidsOf(node, 'field_tags'), seen.tags, add);
     const formats = new Map(seen.resources.map(({ uuid, format }) => [uuid, format]));
     for (const resource of record.resources) {
       const format = formats.get(String(resource.node.uuid));

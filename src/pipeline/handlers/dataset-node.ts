@@ -63,7 +63,7 @@ export const refuseEarly = async (deps: HandlerDeps, item: Item, work: DatasetWo
   const located = await locateNode(target, wish, entry, null);
   if (located.entry.nid !== entry.nid) return;
   const node = located.node ?? (await target.portal.nodes.read(entry.nid, item.signal));
-  const { fields } = await target.portal.terms.resolve(wish.fields);
+  const { fields } = await target.portal.terms.find(wish.fields, item.signal, node);
   await editsOf(target, { ...wish, fields }, entry, node);
 };
 
@@ -225,29 +225,26 @@ const missingLinks = ({ portal }: NodeTarget, node: PortalNode, missing: readonl
   );
 
 /**
- * Checks once for each portal that our terms are in the right vocabulary, by the public view of a dataset that has some.
- * Otherwise their pages and the portal's catalogue do not show them, and a warning says what to configure.
+ * Checks once for each portal that our terms are in the right vocabulary. Otherwise their pages and the portal's catalogue do
+ * not show them, and a warning says what to configure.
  */
 const proveTermsVisible = async (
   { item, portal }: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
 ): Promise<LedgerEntry> => {
-  const names = (itemsOfField(wish.fields.field_tags) ?? []).flatMap(({ name }) =>
-    typeof name === 'string' ? name : [],
-  );
-  const { terms } = portal;
-  if (names.length === 0 || !wish.published || terms.isProven('tags')) return entry;
-  if ((await portal.dialectInUse(item.signal)) === 'form') return entry;
-  const seen = await portal.publicDataset(entry.uuid, item.signal);
+  const { terms, suggestions } = portal;
+  if (terms.isProven('tags') || (await portal.dialectInUse(item.signal)) === 'form') return entry;
+  const { fields } = await terms.resolve(wish.fields);
+  const [{ tid, name } = {}] = (itemsOfField(fields.field_tags) ?? []).filter((tag) => typeof tag.name === 'string');
+  if (typeof name !== 'string' || tid === 'autocreate') return entry;
+  const seen = await suggestions.termsNamed('tags', name, item.signal);
   if (seen === null) return entry;
-  const visible = new Map(seen.tags.map(({ name, vocabulary }) => [name, vocabulary]));
-  const id = terms.vocabularyId('tags');
-  if (names.every((name) => visible.get(name) === id)) {
+  if (seen.includes(String(tid))) {
     terms.prove('tags');
     return entry;
   }
-  const others = [...new Set(visible.values())].filter((vocabulary) => vocabulary !== '' && vocabulary !== id);
-  const got = `terms that readers do not see: set \`vocabularies: {tags: ${others[0] ?? 'N'}}\` of this portal, N being the number of its vocabulary "tags"`;
+  const got =
+    'terms that readers do not see: set `vocabularies: {tags: N}` of this portal, N being the number of its vocabulary "tags"';
   return { ...entry, notHeld: { ...entry.notHeld, field_tags: got } };
 };

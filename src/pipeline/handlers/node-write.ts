@@ -98,7 +98,7 @@ const createNode = async (
   // Entity portals list a published node by our uuid; elsewhere the highest id shows where to search after a kill.
   const listed = wish.published && (await portal.dialectInUse(item.signal)) === 'entity';
   const highestNid = listed ? '' : await portal.highestNid(item.signal);
-  return withTerms(target, wish, (fields) =>
+  const write = (fields: NodeFields): Promise<WrittenNode> =>
     item.step(
       { name: 'create', on: `${wish.type} "${wish.title}"`, writes: true },
       async (signal) => {
@@ -123,8 +123,8 @@ const createNode = async (
         return { entry: await settleNode(target, wish, settled, sentOf(wish)), node: null };
       },
       (written) => `node ${written.entry.nid}`,
-    ),
-  );
+    );
+  return withTerms(target, wish, { node: undefined, write });
 };
 
 /** Portals with an editing form publish whatever they create, so a draft would be public. @throws PortalRefusedError */
@@ -202,7 +202,7 @@ export const editsOf = async (
   const sent = await ledger.sentFor(item.portal, wish.key);
   // A removed node differs by our own write.
   if (entry.removed !== null || sent === null) return { kept: new Set(), edited: [], sent };
-  const known = await portal.terms.resolve(sent.fields);
+  const known = await portal.terms.find(sent.fields, item.signal, node);
   const isKept = onDrift === 'keep';
   const compared = { entry, sent: { ...sent, fields: known.fields }, node };
   const fields = (isKept ? keptFields : editedFields)(wish, compared).filter(
@@ -252,7 +252,7 @@ const updateNode = async (
     return settleAsRead();
   }
   if (intent) await item.note('an interrupted update had not taken effect: updating again');
-  const { fields, fresh } = await resolveAt(portal, wish, before);
+  const { fields, fresh } = await resolveAt(portal, wish, before, item.signal);
   const wished = { ...wish, fields };
   // The marker vouches for terms of unknown ids, unless they were edited since: portals copy a log to later revisions.
   const isEdited = entry.metadataFingerprint === wish.fingerprint && changedBaseline(entry, fields, before).length > 0;
@@ -273,7 +273,7 @@ const updateNode = async (
     const settled = { ...entry, vid: before.vid, metadataFingerprint: wish.fingerprint };
     return { entry: await settleNode(target, wish, settled), node: before };
   }
-  return withTerms(target, wish, async (resolved) => {
+  const write = async (resolved: NodeFields): Promise<WrittenNode> => {
     const all: NodeFields = {
       ...Object.fromEntries(emptied.map((name) => [name, []])),
       ...(entry.removed === 'orphan' ? noOrphan : {}),
@@ -281,7 +281,8 @@ const updateNode = async (
       ...more,
     };
     return sendUpdate(target, wish, { entry, before, edits, isHeld }, all);
-  });
+  };
+  return withTerms(target, wish, { node: before, write });
 };
 
 const isEmptyField = (value: unknown): boolean => value === undefined || (countItems(value) ?? 0) === 0;

@@ -98,7 +98,9 @@ const isOursUnchanged = async (
 ): Promise<boolean> => {
   const [entry, sent] = [known.entries.get(pin.key), known.sent.get(pin.key)];
   if (!entry || !sent || entry.nid !== pin.nid || entry.removed || entry.syncedAt > Date.parse(madeAt)) return false;
-  return unlikeProven(entry, sent, await portal.nodes.read(entry.nid ?? '', signal)).length === 0;
+  const node = await portal.nodes.read(entry.nid ?? '', signal);
+  const { fields } = await portal.terms.find(sent.fields, signal, node);
+  return unlikeProven(entry, { ...sent, fields }, node).length === 0;
 };
 
 /** Refuses resources of a dataset that will not be created. */
@@ -129,7 +131,7 @@ const leastGone = 3;
 
 /**
  * Looks up some nodes of the ledger. Returns whether any are gone, so that the others must be looked up as well. Where the
- * portal was restored, its terms are learned again, because their ids are reused.
+ * portal was restored, the ids of its terms are forgotten, because they are reused.
  * @throws HeldError where most of them are gone, unless missing ones are to be created
  */
 export const refuseOtherPortal = async (
@@ -157,10 +159,7 @@ export const refuseOtherPortal = async (
       { hint: holdHint },
     );
   }
-  if (isOther || (await isSetBack(portal, gone, signal))) {
-    await portal.terms.forgetAll();
-    await portal.surveyTerms(signal, true);
-  }
+  if (isOther || (await isSetBack(portal, gone, signal))) await portal.terms.forgetAll();
   if (before !== portal.url) await deps.ledger.setAddress(request, portal.url);
   return gone.length > 0;
 };

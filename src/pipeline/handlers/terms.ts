@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalRefusedError } from '../../model/errors.ts';
 import type { NodeFields } from '../../model/wish.ts';
+import type { PortalNode } from '../../portal-client/client.ts';
 import type { ResolvedTerms } from '../../portal-client/terms.ts';
 import type { NodeWish } from '../compare/node.ts';
 import type { NodeTarget, WrittenNode } from './node-locate.ts';
@@ -9,21 +10,26 @@ import type { NodeTarget, WrittenNode } from './node-locate.ts';
 /** How often the node of another job that is creating the same term is checked, milliseconds. */
 const lookMs = 1000;
 
-type Write = (fields: NodeFields) => Promise<WrittenNode>;
+/** A write of a node with terms. */
+interface TermsWrite {
+  /** The node as it is; undefined for a new one. */
+  node: PortalNode | undefined;
+  write: (fields: NodeFields) => Promise<WrittenNode>;
+}
 
 /**
- * Writes a node with the ids of its terms. Where a name has none yet, only this node creates terms meanwhile, and it is read
- * back at once: the order of its terms gives the new ids.
+ * Writes a node with the ids of its terms, which the portal is asked for where they are not known. Where it has no term of a
+ * name, only this node creates terms meanwhile, and it is read back at once: the order of its terms gives the new ids.
  */
-export const withTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode> => {
-  const { fields, fresh } = await target.portal.terms.resolve(wish.fields);
-  if (fields === wish.fields) return write(fields);
+export const withTerms = async (target: NodeTarget, wish: NodeWish, work: TermsWrite): Promise<WrittenNode> => {
+  const { fields, fresh } = await target.portal.terms.find(wish.fields, target.item.signal, work.node);
+  if (fields === wish.fields) return work.write(fields);
   try {
-    return await (fresh.length === 0 ? write(fields) : makeTerms(target, wish, write));
+    return await (fresh.length === 0 ? work.write(fields) : makeTerms(target, wish, work));
   } catch (error) {
     if (!(error instanceof PortalRefusedError)) throw error;
-    const written = await alone(target, () => makeLostTerms(target, wish, { write, sent: fields, error }));
-    return written ?? makeTerms(target, wish, write);
+    const written = await alone(target, () => makeLostTerms(target, wish, { ...work, sent: fields, error }));
+    return written ?? makeTerms(target, wish, work);
   }
 };
 
@@ -32,24 +38,26 @@ const alone = <T>({ item }: NodeTarget, work: () => Promise<T>): Promise<T> =>
   item.exclusive(`terms:${item.portal}`, item.signal, work);
 
 /** Other jobs may create terms while this one waits: among them one that tries again to create the same. */
-const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode> => {
+const makeTerms = async (target: NodeTarget, wish: NodeWish, work: TermsWrite): Promise<WrittenNode> => {
   for (;;) {
-    const written = await alone(target, () => tryToMakeTerms(target, wish, write));
+    const written = await alone(target, () => tryToMakeTerms(target, wish, work));
     if (written) return written;
     await sleep(lookMs, undefined, { signal: target.item.signal });
   }
 };
 
 /** Null while another node is written that creates one of the terms. */
-const tryToMakeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode | null> => {
+const tryToMakeTerms = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  { node: before, write }: TermsWrite,
+): Promise<WrittenNode | null> => {
   const { item, portal } = target;
   const { terms } = portal;
   // An editing form resolves names itself, but two writes at once would still create a term twice.
   const isForm = (await portal.dialectInUse(item.signal)) === 'form';
-  const { fresh: unknown } = await terms.resolve(wish.fields, true);
-  const topics = unknown.filter(({ vocabulary }) => vocabulary === 'dkan_topics').map(({ name }) => name);
-  await portal.learnTopics(topics, item.signal);
-  const resolved = isForm ? await terms.resolve(wish.fields) : await resolveAfterMakers(target, wish);
+  const options = { node: before ?? {}, afresh: true };
+  const resolved = await (isForm ? terms.resolve(wish.fields, options) : resolveAfterMakers(target, wish, options));
   if (!resolved) return null;
   const { fields, fresh } = resolved;
   if (!isForm) await terms.announce(fresh, wish.uuid);
@@ -67,25 +75,25 @@ const tryToMakeTerms = async (target: NodeTarget, wish: NodeWish, write: Write):
 };
 
 /**
- * A restored portal lacks terms that were created since, and refuses their ids. Learns the ids of a refused node's terms again
- * and repeats the write; where that is refused as well, the ids were not at fault. Null while another node is written that
- * creates one of them.
+ * A restored portal lacks terms that were created since, and refuses their ids. Asks for the ids of a refused node's terms again
+ * and repeats the write where they differ. Null while another node is written that creates one of the terms.
  */
 const makeLostTerms = async (
   target: NodeTarget,
   wish: NodeWish,
-  { write, sent, error }: { write: Write; sent: NodeFields; error: PortalRefusedError },
+  { sent, error, ...work }: TermsWrite & { sent: NodeFields; error: PortalRefusedError },
 ): Promise<WrittenNode | null> => {
   const { item, portal } = target;
   const { terms } = portal;
-  const now = await terms.resolve(wish.fields, true);
-  const isAsSent = JSON.stringify(now.fields) === JSON.stringify(sent);
-  const forgotten = isAsSent ? await terms.forget(wish.fields) : {};
-  if (isAsSent && Object.keys(forgotten).length === 0) throw error;
+  const isAsSent = ({ fields }: ResolvedTerms): boolean => JSON.stringify(fields) === JSON.stringify(sent);
+  const { node } = work;
+  const wasSent = isAsSent(await terms.resolve(wish.fields, { node: node ?? {}, afresh: true }));
+  const forgotten = wasSent ? await terms.forget(wish.fields) : {};
+  if (wasSent && Object.keys(forgotten).length === 0) throw error;
   await item.note(`${error.message}: its terms may be gone from the portal, looking for them`);
-  if (isAsSent) await portal.surveyTerms(item.signal, true);
+  if (wasSent && isAsSent(await terms.find(wish.fields, item.signal, node))) throw error;
   try {
-    return await tryToMakeTerms(target, wish, write);
+    return await tryToMakeTerms(target, wish, work);
   } catch (again) {
     await terms.restore(forgotten);
     throw again instanceof PortalRefusedError ? error : again;
@@ -93,17 +101,26 @@ const makeLostTerms = async (
 };
 
 /** Resolves terms again; null while another node is written that creates one of them. */
-const resolveAfterMakers = async ({ item, portal }: NodeTarget, wish: NodeWish): Promise<ResolvedTerms | null> => {
-  const { terms } = portal;
-  await portal.surveyTerms(item.signal);
-  let resolved = await terms.resolve(wish.fields);
+const resolveAfterMakers = async (
+  { item, portal }: NodeTarget,
+  wish: NodeWish,
+  options: { node: Readonly<Record<string, unknown>>; afresh: boolean },
+): Promise<ResolvedTerms | null> => {
+  const { terms, suggestions } = portal;
   for (;;) {
+    const resolved = await terms.resolve(wish.fields, options);
     const maker = await terms.makerOf(resolved.fresh, wish.uuid);
-    if (!maker) return resolved;
+    if (!maker) {
+      const open = new Set(resolved.fresh.map(({ vocabulary }) => vocabulary).filter((one) => !terms.isProven(one)));
+      for (const vocabulary of open) {
+        const id = await suggestions.vocabularyId(vocabulary, item.signal);
+        if (id !== null) terms.prove(vocabulary, id);
+      }
+      return open.size === 0 ? resolved : terms.resolve(wish.fields, options);
+    }
     const row = await portal.findByUuid(maker.uuid, item.signal);
     const other = row && (await portal.nodes.read(row.nid, item.signal));
     // Where its job was killed, the node shows the terms that it created.
     if (other === null || (await terms.learn([maker.term], other)).length > 0) return null;
-    resolved = await terms.resolve(wish.fields, true);
   }
 };

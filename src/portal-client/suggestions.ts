@@ -1,0 +1,184 @@
+// What a portal suggests while somebody types a name into its forms: terms, vocabularies and nodes by name, also drafts of the account.
+import { z } from 'zod';
+import type { Vocabulary } from '../dataset-api/fields.ts';
+import { PortalError } from '../model/errors.ts';
+import { unescapeHtml } from '../util/html.ts';
+import { parsedJson } from '../util/json.ts';
+import { ReadCache } from './lookup.ts';
+import type { Caller } from './session.ts';
+import type { Traits } from './traits.ts';
+
+/** A term, vocabulary or node. */
+export interface Suggestion {
+  id: string;
+  name: string;
+  /** Machine name of the vocabulary, type of the node; '' where the portal does not say. */
+  bundle: string;
+}
+
+type EntityType = 'taxonomy_term' | 'taxonomy_vocabulary' | 'node';
+
+/** Most entities in one answer. */
+const mostSuggested = 10;
+
+/** How long an answer is shared by jobs that look for the same name, milliseconds. */
+const sharedMs = 2000;
+
+/** Term ids that are read one by one at most, and unknown ones in a row after which there are no more. */
+const mostWalked = 2000;
+const enoughMisses = 50;
+
+const fieldOf: Readonly<Record<Vocabulary, string>> = {
+  tags: 'field_tags',
+  format: 'field_format',
+  dkan_topics: 'field_topic',
+};
+
+/** Asked for in the session: readers without one may be served from a cache, for minutes. */
+export class Suggestions {
+  readonly #caller: Caller;
+  readonly #traits: Traits;
+  readonly #recent: ReadCache<Suggestion[] | null>;
+  readonly #all: ReadCache<Suggestion[]>;
+
+  constructor(caller: Caller, traits: Traits) {
+    this.#caller = caller;
+    this.#traits = traits;
+    this.#recent = new ReadCache(caller.signal, sharedMs);
+    this.#all = new ReadCache(caller.signal);
+  }
+
+  /**
+   * Ids of the terms of a vocabulary with that name, the oldest first; of names that differ only in case where none is
+   * written so. Null where the portal does not say.
+   */
+  async termsNamed(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null> {
+    const seen = await this.#containing('taxonomy_term', name, signal);
+    if (seen === null) return null;
+    const found = idsNamed(seen, vocabulary, name);
+    if (found.length > 0 || seen.length < mostSuggested) return found;
+    if (!(await this.#mayExist(vocabulary, name, signal))) return [];
+    const searched = idsNamed(await this.#searched(name, signal), vocabulary, name);
+    if (searched.length > 0) return searched;
+    return idsNamed(await this.#all.get('', (until) => this.#walk(until), signal), vocabulary, name);
+  }
+
+  /** Name of a term; null where there is none, or the portal does not say. */
+  async termName(tid: string, signal: AbortSignal): Promise<string | null> {
+    return (await this.#term(tid, signal))?.name ?? null;
+  }
+
+  /** Id of a vocabulary; null where the portal does not say. */
+  async vocabularyId(vocabulary: Vocabulary, signal: AbortSignal): Promise<string | null> {
+    const label = vocabulary.replace('dkan_', '');
+    const seen = (await this.#containing('taxonomy_vocabulary', label, signal)) ?? [];
+    const [found, ...others] = seen.filter(({ name }) => name.toLowerCase() === label);
+    return others.length === 0 ? (found?.id ?? null) : null;
+  }
+
+  /** Ids of the nodes with that title which the account may see, its own drafts among them; null where there may be more. */
+  async nodesTitled(type: string, title: string, signal: AbortSignal): Promise<string[] | null> {
+    const seen = await this.#containing('node', title, signal);
+    if (seen === null || seen.length >= mostSuggested) return null;
+    return seen.filter(({ name, bundle }) => name === title && bundle === type).map(({ id }) => id);
+  }
+
+  /** Entities whose name contains a part of this one, at most ten. */
+  #containing(type: EntityType, name: string, signal: AbortSignal): Promise<Suggestion[] | null> {
+    const part = longestPart(name);
+    // Ten of any name: more may be there.
+    if (part === '') return Promise.resolve(null);
+    const path = `/ctools/autocomplete/${type}/${encodeURIComponent(part)}`;
+    return this.#recent.get(path, (until) => this.#read(path, until), signal);
+  }
+
+  async #term(tid: string, signal: AbortSignal): Promise<Suggestion | null> {
+    const path = `/ctools/autocomplete/taxonomy_term/${encodeURIComponent(`id: ${tid}`)}`;
+    const [term] = (await this.#read(path, signal)) ?? [];
+    return term === undefined || term.bundle === '' ? null : term;
+  }
+
+  async #read(path: string, signal: AbortSignal): Promise<Suggestion[] | null> {
+    if (this.#traits.get('suggestions') === false) return null;
+    const shown = suggestedSchema.safeParse(parsedJson((await this.#text(path, signal)) ?? '')).data;
+    if (shown) this.#traits.learn({ suggestions: true });
+    return shown ?? null;
+  }
+
+  /** False where the portal lists all names of the vocabulary, and this one is not among them. */
+  async #mayExist(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<boolean> {
+    const path = `/autocomplete_deluxe/taxonomy/${fieldOf[vocabulary]}/%20/0`;
+    const names = namesSchema.safeParse(parsedJson((await this.#text(path, signal)) ?? '')).data;
+    return names === undefined || names.some((one) => sameName(one, name));
+  }
+
+  /** Terms of published datasets that the portal's own search offers to narrow its results by. */
+  async #searched(name: string, signal: AbortSignal): Promise<Suggestion[]> {
+    const page = (await this.#text(`/search?query=${encodeURIComponent(name)}`, signal)) ?? '';
+    const found: Suggestion[] = [];
+    for (const [, tid = '', text = ''] of page.matchAll(facet)) {
+      const term = sameName(unescapeHtml(text).trim(), name) ? await this.#term(tid, signal) : null;
+      if (term) found.push(term);
+    }
+    return found;
+  }
+
+  /** All terms, read one by one. */
+  async #walk(signal: AbortSignal): Promise<Suggestion[]> {
+    const found: Suggestion[] = [];
+    for (let tid = 1, misses = 0; tid <= mostWalked && misses < enoughMisses; tid++) {
+      const term = await this.#term(String(tid), signal);
+      misses = term ? 0 : misses + 1;
+      if (term) found.push(term);
+    }
+    return found;
+  }
+
+  /** The text of a reply; null where the portal does not offer the address. */
+  async #text(path: string, signal: AbortSignal): Promise<string | null> {
+    try {
+      // Some releases answer every search with an error page.
+      const retries = path.startsWith('/search') ? { retries: 0 } : {};
+      return (await this.#caller.call({ action: 'suggest', method: 'GET', path, ...retries }, signal)).text;
+    } catch (error) {
+      const status = error instanceof PortalError ? error.request.status : undefined;
+      if (status === undefined || (status >= 500 && !path.startsWith('/search'))) throw error;
+      if (status === 404 && path.startsWith('/ctools') && this.#traits.get('suggestions') === undefined)
+        this.#traits.learn({ suggestions: false });
+      return null;
+    }
+  }
+}
+
+/** `{"NAME [id: 12]": "… <span class=\"autocomplete_bundle\">(tags)</span>"}`; PHP sends an empty map as a list. */
+const suggestedSchema = z
+  .union([z.record(z.string(), z.string()), z.array(z.never()).transform((): Record<string, string> => ({}))])
+  .transform((shown) =>
+    Object.entries(shown).flatMap(([key, html]): Suggestion[] => {
+      const [, name, id] = /^(.*) \[id: (\d+)\]$/s.exec(key) ?? [];
+      const bundle = /"autocomplete_bundle">\((\w+)\)/.exec(html)?.[1] ?? '';
+      return name === undefined || id === undefined ? [] : [{ id, name, bundle }];
+    }),
+  );
+
+/** Names as keys, as values with HTML escaped, or both. */
+const namesSchema = z
+  .union([z.record(z.string(), z.string()), z.array(z.string())])
+  .transform((names) => [...Object.keys(names), ...Object.values<string>(names).map((text) => unescapeHtml(text))]);
+
+const facet = /href="[^"]*\/search\/\w+\/[^"?]*-(\d+)(?:\?[^"]*)?"[^>]*>([^<]*?) \(\d+\)/g;
+
+/** A slash ends the text, a backslash is lost in it, and `id:` asks for a number. */
+const longestPart = (name: string): string =>
+  name
+    .split(/[/\\]|\[id:|^id:/)
+    .map((part) => part.trim())
+    .reduce((longest, part) => (part.length > longest.length ? part : longest), '');
+
+const sameName = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
+
+const idsNamed = (seen: readonly Suggestion[], vocabulary: Vocabulary, name: string): string[] => {
+  const own = seen.filter((term) => term.bundle === vocabulary && sameName(term.name, name));
+  const exact = own.filter((term) => term.name === name);
+  return (exact.length > 0 ? exact : own).map(({ id }) => id).sort((one, other) => Number(one) - Number(other));
+};
