@@ -7,10 +7,10 @@ import { DialectChoice } from './dialect.ts';
 import { Files, filePath } from './files.ts';
 import type { FileReply } from './http.ts';
 import type { Identity } from './login.ts';
-import { Groups, type HiddenNodes, hiddenNodes, ReadCache, UuidLookup } from './lookup.ts';
+import { Groups, type HiddenNodes, hiddenNodes, noneHidden, ReadCache, seesDrafts, UuidLookup } from './lookup.ts';
 import { type NodeInput, Nodes } from './nodes.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
-import type { NodeRow } from './replies.ts';
+import type { NodeRow, PortalNode } from './replies.ts';
 import { Caller, Session, type WriteLease } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
 import { Suggestions } from './suggestions.ts';
@@ -168,6 +168,26 @@ export class Portal {
   /** Requests uuids ahead that are looked up soon (`recent`), up to 20 in one list request. */
   expectNodes(uuids: readonly string[]): void {
     this.#shared.lookup.expect(uuids);
+  }
+
+  /** Ids of the nodes of a type with that title, also of drafts that lists hide from this account. */
+  async nidsTitled(type: string, title: string, signal: AbortSignal): Promise<string[]> {
+    const rows = await this.nodes.titled(type, title, signal);
+    const suggested = (await this.suggestions.nodesTitled(type, title, signal)) ?? [];
+    return [...new Set([...rows.map(({ nid }) => nid), ...suggested])];
+  }
+
+  /** Those of {@link hiddenNodes} with a title, by one request; null where the portal cannot be asked for a title. */
+  async draftsTitled(type: string, title: string, signal: AbortSignal): Promise<HiddenNodes | null> {
+    if (seesDrafts(await this.identity(signal))) return noneHidden;
+    const nids = await this.suggestions.nodesTitled(type, title, signal);
+    if (nids === null) return null;
+    const nodes: PortalNode[] = [];
+    for (const nid of nids) {
+      const node = await this.nodes.visible(nid, signal);
+      if (node) nodes.push(node);
+    }
+    return { ...noneHidden, nodes };
   }
 
   /** Nodes that this account may read but no list shows: its own drafts. Searched for at most every five minutes. */

@@ -5,6 +5,7 @@ import { maxPageSize } from '../dataset-api/paths.ts';
 import { PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import { abortable } from '../util/concurrency.ts';
+import type { Identity } from './login.ts';
 import { byNid, type ListQuery, type Nodes } from './nodes.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import type { Session } from './session.ts';
@@ -148,13 +149,16 @@ const beyond = 50;
 /** Roles whose accounts see unpublished nodes in lists (recorded behaviour 14). */
 const seesAll = new Set(['administrator', 'site manager']);
 
+/** True where lists hide no drafts from the account, or it has none. */
+export const seesDrafts = ({ uid, roles }: Identity): boolean =>
+  uid === '0' || uid === '1' || Object.values(roles).some((role) => seesAll.has(role.toLowerCase()));
+
+/** Nothing is hidden. */
+export const noneHidden: HiddenNodes = { nodes: [], isComplete: true, unread: 0 };
+
 /** See `Portal.hiddenNodes`. */
 export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortSignal): Promise<HiddenNodes> => {
-  const { uid, roles } = await session.identity(signal);
-  // An anonymous user has no drafts, and some roles see all drafts in lists.
-  if (uid === '0' || uid === '1' || Object.values(roles).some((role) => seesAll.has(role.toLowerCase()))) {
-    return { nodes: [], isComplete: true, unread: 0 };
-  }
+  if (seesDrafts(await session.identity(signal))) return noneHidden;
   const listed = new Set<number>();
   for (let page = 0; page < mostPages; page++) {
     const rows = await nodes.list({ fields: ['nid'], page, pageSize: 20, orderBy: byNid }, signal);

@@ -38,7 +38,7 @@ export const findDataset = async (
 ): Promise<Found> => {
   const known = await byIdentity(portal, { ...wish, type: 'dataset' }, options, signal);
   if (!options.byTitle || (known && known.how !== 'unclear')) return known ?? { how: 'none' };
-  return oneOf(await portal.nodes.titled('dataset', wish.title, signal), known);
+  return oneOf(await portal.nidsTitled('dataset', wish.title, signal), known);
 };
 
 /** Finds the node of a resource; by title only among those that belong to the dataset node. */
@@ -52,11 +52,11 @@ export const findResource = async (
   const known = await byIdentity(portal, { ...wish, type: 'resource' }, options, signal);
   if (known && known.how !== 'unclear') return known;
   if (!options.byTitle || datasetNid === null) return known ?? { how: 'none' };
-  const ours: NodeRow[] = [];
-  for (const row of await portal.nodes.titled('resource', wish.title, signal)) {
-    const node = await portal.nodes.read(row.nid, signal);
+  const ours: string[] = [];
+  for (const nid of await portal.nidsTitled('resource', wish.title, signal)) {
+    const node = await portal.nodes.read(nid, signal);
     const reference = { field_dataset_ref: { und: [{ target_id: datasetNid }] } };
-    if (missingFields(reference, node).length === 0) ours.push(row);
+    if (missingFields(reference, node).length === 0) ours.push(nid);
   }
   return oneOf(ours, known);
 };
@@ -71,16 +71,17 @@ const byIdentity = async (
   if (row) return { how: 'uuid', nid: row.nid };
   const mapped = mapping.get(wish.key);
   if (mapped !== undefined) return { how: 'mapping', nid: mapped };
-  const { nid, doubt } = await findUnlisted(portal, wish, signal);
+  // What is to be published may have been made as a draft.
+  const { nid, doubt } = await findHidden(portal, wish, signal);
   if (nid !== null) return { how: 'mark', nid };
   return doubt && { how: 'unclear', why: doubt.message };
 };
 
 /** `doubt` where a node may be there although none has the title. */
-const oneOf = (rows: NodeRow[], doubt: Found | null): Found => {
-  const [first, ...more] = rows;
-  if (!first) return doubt ?? { how: 'none' };
-  return more.length === 0 ? { how: 'title', nid: first.nid } : { how: 'ambiguous', nids: rows.map((row) => row.nid) };
+const oneOf = (nids: string[], doubt: Found | null): Found => {
+  const [nid, ...more] = nids;
+  if (nid === undefined) return doubt ?? { how: 'none' };
+  return more.length === 0 ? { how: 'title', nid } : { how: 'ambiguous', nids };
 };
 
 type SoughtNode = Sought & Pick<NodeWish, 'type'>;
@@ -92,10 +93,14 @@ interface Unlisted {
 }
 
 /** Looks for the node of a wish where lists do not show it by its uuid; our mark in its log decides. */
-export const findUnlisted = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
-  if ((await portal.dialectInUse(signal)) === 'form') return marked(portal, wish, signal);
-  return wish.published ? { nid: null, doubt: null } : hiddenDraft(portal, wish, signal);
-};
+const findHidden = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> =>
+  (await portal.dialectInUse(signal)) === 'form' ? marked(portal, wish, signal) : hiddenDraft(portal, wish, signal);
+
+/** Like {@link findHidden}; for a node that is to be published it relies on lists where these show uuids. */
+export const findUnlisted = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> =>
+  wish.published && (await portal.dialectInUse(signal)) === 'entity'
+    ? { nid: null, doubt: null }
+    : findHidden(portal, wish, signal);
 
 /** By type and title; one that has the title and not our mark is doubtful. */
 const marked = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
@@ -115,9 +120,11 @@ const marked = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Pr
   };
 };
 
-/** Among the nodes that lists hide from this account; doubtful where there are too many to look at. */
+/** Among the drafts that lists hide from this account; doubtful where there are too many to look at. */
 const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
-  const hidden = await portal.hiddenNodes(signal);
+  const drafts = await portal.draftsTitled(wish.type, wish.title, signal);
+  if (drafts === null && wish.published) return { nid: null, doubt: null };
+  const hidden = drafts ?? (await portal.hiddenNodes(signal));
   const found =
     hidden.nodes.find((node) => sameUuid(node.uuid, wish.uuid)) ??
     hidden.nodes.find((node) => node.type === wish.type && bearsMark(node, wish.key));
