@@ -1,7 +1,7 @@
 // The node of a dataset with the list of its resources and its terms: written where needed, verified by reading it back.
 
 import { itemsOfField } from '../../dataset-api/fields.ts';
-import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
+import { PortalGoneError, PortalRefusedError, VerifyFailedError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/runs.ts';
@@ -20,6 +20,8 @@ interface DatasetMode {
   links: string[] | null;
   /** True: the list is written with the node. False: the resources refer to the dataset, and the list is only completed. */
   linksByList: boolean;
+  /** True: the node stays a draft until its list is written. */
+  isDraft?: boolean;
   /** False: more of its resources will get nodes, so the item stays open. */
   isFinal: boolean;
 }
@@ -35,19 +37,33 @@ export const publishDataset = async (
   await noteFound(item, known, intent);
   const before = known ?? newEntry({ ...work.wish, kind: 'dataset' });
   const target = targetOf(deps, item, work);
-  const wish = await wishOf(target, work, before);
+  const wanted = await wishOf(target, work, before);
+  const wish = mode.isDraft ? { ...wanted, published: false } : wanted;
   const { links } = mode;
   const needsLinks = links !== null && before.links?.join() !== links.join();
   // Before resources refer to it, the node is checked: it may no longer be ours.
   const isReferredTo = links === null && !mode.linksByList;
   const isDone = isPublished(before, wish) && !needsLinks && !intent && !work.verify && !isReferredTo;
-  const entry = isDone ? before : await write(target, wish, { before, intent, work }, mode);
+  const entry = isDone
+    ? before
+    : await write(target, wish, { before, intent, work }, mode).catch((error: unknown) => {
+        throw withGroups(error, work);
+      });
   if (!mode.isFinal) return;
   const { refused } = work;
   await item.end(entry, {
     outcome: refused ? 'held' : item.actions.length > 0 ? 'done' : 'unchanged',
     reason: refused,
   });
+};
+
+/** The refusal of a node with groups names them: portals do not say which field is at fault. */
+const withGroups = (error: unknown, { wish }: DatasetWork): unknown => {
+  const groups = itemsOfField(wish.fields.og_group_ref) ?? [];
+  if (!(error instanceof PortalRefusedError) || error.request.status !== 500 || groups.length === 0) return error;
+  const names = groups.map(({ title, target_id }) => (title === undefined ? `${target_id}` : `"${title}"`)).join(', ');
+  const hint = `make the account a member of the group ${names} on the portal, or leave the group out; if it is one, correct license, frequency and other fields`;
+  return new PortalRefusedError(error.message, error.request, { hint, cause: error });
 };
 
 /**

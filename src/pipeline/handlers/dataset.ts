@@ -1,5 +1,6 @@
 // Job kind `dataset`: publishes the node of a dataset and its resources, each an item with a log and an end of its own.
 
+import { itemsOfField } from '../../dataset-api/fields.ts';
 import { CancelledError, DatasetFailedError, reasonOf } from '../../model/errors.ts';
 import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
@@ -7,7 +8,7 @@ import type { RemovalMode } from '../../model/policy.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWork } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import { nodeOf } from '../compare/node.ts';
+import { linkedNids, nodeOf } from '../compare/node.ts';
 import { publishDataset, refuseEarly, targetOf } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { exportHandler } from './export-run.ts';
@@ -40,11 +41,12 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     // Its node may be verified while some of its resources are not.
     const isLive = own === undefined && (await runner.endAsLive(work.wish.key));
     if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? (isUnfinished ? error.first : error)));
+    const others = error instanceof CancelledError ? { open: reason, sent: reason } : ofDataset(reason);
     for (const key of work.resources) {
       const ofItem = reasons.get(key);
-      const others = error instanceof CancelledError ? reason : untried(reason);
-      await runner.fail(key, ofItem === undefined ? others : reasonOf(ofItem));
+      await runner.fail(key, ofItem === undefined ? others.open : reasonOf(ofItem));
     }
+    await failUnproven(deps, runner, work, others.sent);
   },
 });
 
@@ -62,17 +64,19 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
   const isShared = await deps.isShared(runner.portal);
   if (work.next.length > 0 && !isShared) portal.expectNodes(work.next);
   const before = await deps.ledger.entry(runner.portal, key);
+  // Groups reach resources by an update of the dataset, and may be refused: then a draft comes first.
+  const isDraft = !before?.nid && (itemsOfField(work.wish.fields.og_group_ref) ?? []).length > 0;
   // Where resources refer to their dataset, the dataset comes first.
   await runner.run(key, (item) =>
-    linksByList
+    linksByList && !isDraft
       ? refuseEarly(deps, item, work)
-      : publishDataset(deps, item, work, { links: null, linksByList, isFinal: false }),
+      : publishDataset(deps, item, work, { links: null, linksByList, isDraft: linksByList, isFinal: false }),
   );
   if (runner.isUnfinished(key)) return;
   const reason = work.frozen ? null : runner.failureOf(key);
   if (reason) {
-    for (const resource of work.resources) await runner.fail(resource, untried(reason));
-    return;
+    for (const resource of work.resources) await runner.fail(resource, ofDataset(reason).open);
+    return takeBackUnlisted(deps, runner, work, reason);
   }
   const datasetNid = linksByList ? null : ((await deps.ledger.entry(runner.portal, key))?.nid ?? null);
   if (!linksByList && datasetNid === null) return;
@@ -92,6 +96,50 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
   const links = await nodesOf(deps, runner, work);
   const isFinal = !runner.hasUnfinished;
   await runner.run(key, (item) => publishDataset(deps, item, work, { links, linksByList, isFinal }));
+  const refused = runner.failureOf(key);
+  if (refused && linksByList) await takeBackUnlisted(deps, runner, work, refused);
+};
+
+/** Of a dataset that was never proven nobody knows whether it lists its new resources. */
+const failUnproven = async (
+  deps: HandlerDeps,
+  runner: ItemRunner,
+  { wish, resources }: DatasetWork,
+  reason: Reason,
+): Promise<void> => {
+  const dataset = await deps.ledger.entry(runner.portal, wish.key);
+  if (dataset && (dataset.live || dataset.links !== null)) return;
+  for (const key of resources) await runner.takeBack(key, reason, async (_, entry) => entry);
+};
+
+/**
+ * Unpublishes the resources that were created in this run and that the failed dataset does not list: readers would find them
+ * without it.
+ */
+const takeBackUnlisted = async (
+  deps: HandlerDeps,
+  runner: ItemRunner,
+  work: DatasetWork,
+  reason: Reason,
+): Promise<void> => {
+  const { nid } = (await deps.ledger.entry(runner.portal, work.wish.key)) ?? { nid: null };
+  const node = nid === null ? null : await deps.portal(runner.portal).nodes.visible(nid, runner.signal);
+  const listed = node === null ? [] : linkedNids(node);
+  for (const key of work.resources) {
+    await runner.takeBack(key, ofDataset(reason).sent, async (item, entry) => {
+      const resource = await deps.runs.resourceWork(item.runId, key);
+      if (!resource || entry.nid === null || listed.includes(entry.nid)) return null;
+      if (!resource.wish.published) return entry;
+      const hidden = await removeNode(
+        deps,
+        targetOf(deps, item, work),
+        nodeOf('resource', resource.wish),
+        entry,
+        'unpublish',
+      );
+      return { ...hidden, removed: null };
+    });
+  }
 };
 
 /**
@@ -147,9 +195,11 @@ const removeDataset = async (
   });
 };
 
-const untried = (reason: Reason): Reason =>
-  reasonOf(
-    new DatasetFailedError(`not tried, because its dataset failed: ${reason.message}`, {
-      hint: 'repair the dataset first',
-    }),
-  );
+/** Why the resources of a failed dataset fail: those that were not sent, and those that it does not list. */
+const ofDataset = ({ message }: Reason): { open: Reason; sent: Reason } => {
+  const because = (what: string): Reason =>
+    reasonOf(
+      new DatasetFailedError(`${what}, because its dataset failed: ${message}`, { hint: 'repair the dataset first' }),
+    );
+  return { open: because('not tried'), sent: because('not live') };
+};

@@ -219,6 +219,24 @@ export class ItemRunner {
     if (item.ended) this.#ended.set(key, item.ended);
   }
 
+  /**
+   * Ends an item whose node was created in this run as failed, also where it has ended well or waits for its proof. `undo` gives
+   * its entry, or null where it stays as it is.
+   */
+  async takeBack(
+    key: string,
+    reason: Reason,
+    undo: (item: Item, entry: LedgerEntry) => Promise<LedgerEntry | null>,
+  ): Promise<void> {
+    const item = await this.#open(key);
+    const entry = item.isNewNode ? await undo(item, await knownEntry(this.#deps, this.#job.data, key)) : null;
+    if (entry === null) return;
+    const why = item.ended?.reason ?? reason;
+    const failed = { ...failedEntry(entry, why, item.runId), stale: false };
+    await this.#deps.ledger.put(item.portal, failed);
+    await item.end(failed, { outcome: outcomeOf(why), reason: why });
+  }
+
   /** Ends an item that only waited for others, by its ledger entry; false where that is not live. */
   async endAsLive(key: string): Promise<boolean> {
     const entry = await this.#deps.ledger.entry(this.#job.data.portal, key);
