@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
+import { get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalPortError } from '../model/errors.ts';
@@ -147,13 +148,9 @@ const keptPort = async (dataDir: string): Promise<number> => {
   return address === '' ? 0 : Number(new URL(address).port || 0);
 };
 
-const answers = async (url: string): Promise<boolean> => {
-  if (url === '') return false;
-  try {
-    const reply = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(1000) });
-    await reply.body?.cancel();
-    return reply.ok;
-  } catch {
-    return false;
-  }
-};
+const answers = (url: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    if (url === '') return resolve(false);
+    const request = get(`${url}/healthz`, { timeout: 1000 }, (reply) => resolve(reply.resume().statusCode === 200));
+    request.on('timeout', () => request.destroy()).on('error', () => resolve(false));
+  });

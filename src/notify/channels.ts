@@ -1,7 +1,7 @@
 // The channels of a notice: webhook and e-mail.
 import { createHmac } from 'node:crypto';
 import { createTransport } from 'nodemailer';
-import { request } from 'undici';
+import { Agent } from 'undici';
 import type { NotifyConfig } from '../config/config.ts';
 import { errorMessage, NoticeFailedError, SourceRefusedError } from '../model/errors.ts';
 import { type Notice, noticeText } from './notice.ts';
@@ -49,9 +49,13 @@ export const deliver = async (
   throw new NoticeFailedError(`${receiver} at ${origin} answered ${what} with status ${status}`, { hint });
 };
 
+/** Our own: the global dispatcher may be that of Node, in another version. */
+const agent = new Agent();
+
 /** Posts without a guard: to addresses of the configuration. */
-const postDirectly: Post = async (url, posting) => {
-  const reply = await request(url, { method: 'POST', ...posting });
+export const postDirectly: Post = async (url, posting) => {
+  const { origin, pathname, search } = new URL(url);
+  const reply = await agent.request({ method: 'POST', origin, path: pathname + search, ...posting });
   await reply.body.dump();
   return reply.statusCode;
 };

@@ -1,6 +1,5 @@
 // OpenLineage events, sent in the background: one when a run begins and one when it ends, with its outputs.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { request } from 'undici';
 import { errorMessage } from '../model/errors.ts';
 import { uuidOfKey } from '../model/key.ts';
 import type { LedgerEntry } from '../model/ledger-entry.ts';
@@ -9,6 +8,7 @@ import { type Target, targetName } from '../model/redis-keys.ts';
 import { isSuccess, type StoredReport } from '../model/report.ts';
 import { columnsOf } from '../model/table-history.ts';
 import { packageVersion } from '../util/installation.ts';
+import { postDirectly } from './channels.ts';
 
 /** Where events go; `token` null: without one. */
 interface LineageConfig {
@@ -236,8 +236,7 @@ export class LineageSender {
 
   async #post(event: object): Promise<void> {
     const { url, token } = this.#config;
-    const reply = await request(url, {
-      method: 'POST',
+    const status = await postDirectly(url, {
       headers: {
         'content-type': 'application/json',
         'user-agent': 'sluice',
@@ -246,7 +245,6 @@ export class LineageSender {
       body: JSON.stringify(event),
       signal: AbortSignal.any([this.#stop.signal, AbortSignal.timeout(deliveryMs)]),
     });
-    await reply.body.dump();
-    if (reply.statusCode >= 300) throw new Error(`status ${reply.statusCode}`);
+    if (status >= 300) throw new Error(`status ${status}`);
   }
 }

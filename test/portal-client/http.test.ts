@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:net';
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PortalNotApiError, PortalRefusedError, PortalUnreachableError } from '../../src/model/errors.ts';
 import { readPause } from '../../src/portal-client/http.ts';
@@ -327,5 +328,46 @@ describe('a Retry-After header', () => {
 
   it.each([undefined, 'soon', ''])('%s means nothing', (header) => {
     expect(retryAfterMs(header, now)).toBeUndefined();
+  });
+});
+
+describe('a portal that closes every connection', () => {
+  const content = Buffer.alloc(2_000_000, 'a,b\n');
+  const startClosing = async (): Promise<string> => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', (head) => {
+        const isList = head.toString().startsWith('GET /api/');
+        socket.write('HTTP/1.0 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n');
+        socket.end(isList ? '[]' : content); // neither length nor chunks
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+  };
+
+  it('gives its lists and files whole, over connections of our own', async () => {
+    const before = getGlobalDispatcher();
+    onTestFinished(() => setGlobalDispatcher(before));
+    const broken = new Agent();
+    broken.dispatch = () => {
+      throw new Error('assert(!this.paused)');
+    };
+    setGlobalDispatcher(broken);
+    const portal = openForTest(await startClosing(), { isAnonymous: true });
+    for (let turn = 0; turn < 5; turn++) {
+      expect(await portal.nodes.list({}, calm)).toEqual([]);
+      const slowly = async ({ body }: { body: AsyncIterable<Buffer> }): Promise<number> => {
+        let bytes = 0;
+        for await (const chunk of body) {
+          bytes += chunk.length;
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        return bytes;
+      };
+      expect(await portal.file('/sites/default/files/a.csv', slowly, calm)).toBe(content.length);
+    }
   });
 });
