@@ -116,6 +116,16 @@ it('sluice portal refuses an unknown profile and names the known ones', async ()
   ]);
 });
 
+it('sluice portal --close ends every connection after its reply', async () => {
+  const { send } = await serve(tempDir(), { data: 'store', close: true });
+  const { headers } = await send('GET', '/api/dataset/node');
+  expect([headers.connection, headers['content-length'], headers['transfer-encoding']]).toEqual([
+    'close',
+    undefined,
+    undefined,
+  ]);
+});
+
 describe('sluice portal token', () => {
   it('takes the options of `sluice portal` before and after its own words', async () => {
     const cwd = placeWith(local({ dataDir: 'store' }));

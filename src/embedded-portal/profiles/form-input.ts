@@ -7,7 +7,7 @@ import type { Field } from '../content/fields.ts';
 import { catchFault, idOf, readReference, textOf } from '../content/items.ts';
 import { rowsOf, scalarsOf, seenBy, tidOf } from './form-widgets.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
-import { em, exceptionFault, longestTitle, titleFault, tooLong } from './recorded-faults.ts';
+import { em, exceptionFault, longestTitle, titleFault, tooLong, untyped } from './recorded-faults.ts';
 import { formRefusal } from './spec-input.ts';
 
 const referenceRows = (und: unknown): (string | null)[] => rowsOf(und).map((row) => textOf(row.target_id));
@@ -27,7 +27,7 @@ const readPlace = (
     ({ message }) => {
       if (!message.startsWith('The referenced entity')) return { key: `${place}][target_id`, message };
       if (context.node !== null) return { key: place, message };
-      throw exceptionFault('0', 'Missing bundle property on entity of type node.');
+      throw untyped();
     },
   );
 };

@@ -164,7 +164,7 @@ const links: Widget = (field, und, context) => {
         return null;
       },
     );
-    if (field.name === 'field_link_api' && !/^https?:\/\//i.test(url)) {
+    if (field.name === 'field_link_api' && !/^(?:https?|ftp):\/\//i.test(url)) {
       errors[field.name] = 'Please enter a full url (include http:// or https://)';
     }
     return item;
@@ -246,6 +246,7 @@ const dates: Widget = (field, und, context) => {
 /** Groups by nid: `[nid, …]` or `{target_id: nid}`. The form has no such field while there is no group. */
 const groups: Widget = (field, und, { store }) => {
   if ((!Array.isArray(und) && !isObject(und)) || !store.nodes.hasType('group')) return nothing;
+  if (rowsOf(und).length > 0) return nothing;
   const nids = scalarsOf(und).map((value) => idOf(value));
   const isGroup = (nid: number | null): boolean => nid !== null && store.nodes.byNid(nid)?.type === 'group';
   if (!nids.every(isGroup)) return { items: null, errors: { [`${field.name}][und`]: illegal } };

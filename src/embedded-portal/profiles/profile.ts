@@ -24,6 +24,8 @@ export interface FieldChanges {
   targets?: number[];
   /** New files of the upload field. */
   fids?: number[];
+  /** What the request is answered although the node is saved. */
+  fault?: Refusal;
 }
 
 /** Core properties of a node as a body sets them. Times are Unix seconds. */

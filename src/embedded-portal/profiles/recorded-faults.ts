@@ -24,6 +24,9 @@ export const exceptionFault = (code: string, message: string): Refusal =>
     raw: '',
   });
 
+/** A node whose type is unknown when it is saved. */
+export const untyped = (): Refusal => exceptionFault('0', 'Missing bundle property on entity of type node.');
+
 /** A value that names no node. */
 export const unknownNode = (value: string): Refusal =>
   exceptionFault(

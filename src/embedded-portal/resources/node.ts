@@ -105,7 +105,7 @@ const create = async (call: Call): Promise<Result> => {
   const body = nodeBody(call);
   const fields = profile.fields[type];
   const rendered = await portal.texts.render(fields, body);
-  const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange; lost: Refusal | null }> =>
+  const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange; fault: Refusal | undefined }> =>
     store.write(() => {
       const context = { store, user, type, node: null, fields, rendered, shownStatus: '0', now: portal.now() };
       const core = profile.readCore(body, context);
@@ -118,10 +118,10 @@ const create = async (call: Call): Promise<Result> => {
       const takeBack = () => store.nodes.remove(made.nid);
       const lost = type === 'dataset' ? (portal.races?.settle({ hasList }, takeBack) ?? null) : null;
       const fileChange = changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, []);
-      return { saved: made, change: fileChange, lost };
+      return { saved: made, change: fileChange, fault: lost ?? changes.fault };
     });
-  const { saved, change, lost } = await inRace(call, () => touchedBy(call, null, body), save);
-  if (lost !== null) throw lost;
+  const { saved, change, fault } = await inRace(call, () => touchedBy(call, null, body), save);
+  if (fault !== undefined) throw fault;
   await settleFileChange(portal, saved.nid, change);
   const made = type === 'page' && profile.showsNewPages ? store.nodes.byNid(saved.nid) : null;
   if (made !== null) return { redirect: `${publicPath(made, call.baseUrl)}?edit=true` };
@@ -135,12 +135,12 @@ const update = async (call: Call): Promise<Result> => {
   const begun = needNode(call);
   const fields = profile.fields[begun.type];
   const rendered = await portal.texts.render(fields, body, begun.fields);
-  const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
+  const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange; fault: Refusal | undefined }> =>
     store.write(() => {
       const present = needNode(call);
       const node = copies.get(present.nid)?.node ?? present;
       const { type } = node;
-      if (body.type !== undefined && body.type !== null && body.type !== type) {
+      if (![undefined, null, '', type].includes(body.type as NodeType)) {
         throw new Refusal(406, 'Node type cannot be changed');
       }
       const shownStatus = shownStatusOf(call, node) ?? '0';
@@ -152,11 +152,13 @@ const update = async (call: Call): Promise<Result> => {
       const change = { uid: user.uid, now: portal.now(), copies };
       const made = updateNode(store, node, { core, changes, change });
       renewDatasetsOf(call, node.nid, copies);
-      return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, before) };
+      const fileChange = changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, before);
+      return { saved: made, change: fileChange, fault: changes.fault };
     });
-  const { saved, change } = await inRace(call, () => touchedBy(call, begun.nid, body), save);
+  const { saved, change, fault } = await inRace(call, () => touchedBy(call, begun.nid, body), save);
   await settleFileChange(portal, saved.nid, change);
   removeBytes(portal, saved.droppedFiles);
+  if (fault !== undefined) throw fault;
   return { value: { nid: String(saved.nid), uri: uriOf(call, saved.nid) } };
 };
 
