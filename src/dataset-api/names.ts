@@ -63,3 +63,13 @@ export const portalColumnName = (cell: string): string => {
   const name = /^[0-9]+$/.test(clean) ? `__num_${clean}` : clean;
   return (reserved.has(name) ? `${name}_` : name).slice(0, longestColumnName);
 };
+
+/** Names that some portals drop, hide or change: their own key, and what searches leave out. */
+const unstable = new Set(['entry_id', 'entry_id_', 'timestamp']);
+
+/** True for a header cell or column whose name portals treat differently. */
+export const isUnstableColumn = (name: string): boolean => unstable.has(portalColumnName(name));
+
+/** How many columns every portal shows of these: what tables and files are compared by. */
+export const countedColumns = (names: readonly string[]): number =>
+  names.filter((name) => !isUnstableColumn(name)).length;

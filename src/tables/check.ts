@@ -6,6 +6,7 @@ import { WorkerPool } from '../util/worker-pool.ts';
 import type { FixAnswer, FixTask } from './fix/fix-worker.ts';
 import type { FixReport } from './fix/row-fixer.ts';
 import type { Finding } from './inspect/finding.ts';
+import { type ImporterRemarks, importerRemarks } from './inspect/importer.ts';
 import { type CheckAnswer, type CheckTask, checkFile, type Inspection } from './inspect/inspect-file.ts';
 import { type Delimiter, defaultRowBytes, delimiters } from './scan/dialect.ts';
 
@@ -24,6 +25,8 @@ export interface TableReport {
 export interface SoundTable extends TableReport {
   /** What its columns hold. */
   contents: TableColumn[];
+  /** What importers of portals make of it. */
+  importer: ImporterRemarks;
   /** The bytes of a small file, see {@link CheckOptions}. */
   content?: Buffer;
 }
@@ -106,7 +109,12 @@ export const checkTable = async (path: string, options: CheckOptions = {}): Prom
   const fault = firstFault(inspection.findings);
   if (fault !== null) throw fault;
   const contents = inspection.columns.map(({ name, mostly: kind, empty }) => ({ name, kind, empty }));
-  return { ...reportOf(inspection), contents, ...(content === null ? {} : { content }) };
+  return {
+    ...reportOf(inspection),
+    contents,
+    importer: importerRemarks(inspection.findings),
+    ...(content === null ? {} : { content }),
+  };
 };
 
 /** What is known of an inspected table when it is sound. */

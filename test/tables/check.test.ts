@@ -20,6 +20,7 @@ describe('a sound table is reported', () => {
         { name: 'Name', kind: 'text', empty: 0 },
         { name: 'Größe', kind: 'mixed', empty: 0 },
       ],
+      importer: { refuses: [], changes: [] },
       delimiter: ';',
       bom: true,
       bytes: Buffer.byteLength(content),
@@ -103,4 +104,15 @@ describe('a check that cannot be made', () => {
     const script = fileURLToPath(new URL('./check-and-end.ts', import.meta.url));
     expect(await runNode(script, { args: [fileOf('a\n1\n')] })).toBe('ended');
   });
+});
+
+it('a sound table tells what importers of portals do not take and what they change, line by line', async () => {
+  const { importer } = await checkTable(fileOf('id,a\n1, x\n2,"say \\""hi\\"""\n3,""\n4,""\n'));
+  expect(importer.refuses).toEqual([
+    expect.stringMatching(/^line 3, column 2, and 1 more: a backslash stands before a quote/),
+  ]);
+  expect(importer.changes).toEqual([
+    expect.stringMatching(/^line 2, column 2: .*removes spaces/),
+    expect.stringMatching(/^line 4, column 2, and 1 more: .*NULL/),
+  ]);
 });

@@ -55,6 +55,13 @@ export const findingKinds = {
   spaces: 'spaces around values',
   formula: 'cells that spreadsheets would run as a formula',
   'sheet-error': 'errors of a spreadsheet instead of values',
+  'importer-escape': 'backslashes that importers of portals misread',
+  'importer-long': 'cells that are too long for importers of portals',
+  'importer-wide': 'characters that importers of portals do not store',
+  'importer-columns': 'more columns than importers of portals take',
+  'importer-name': 'names that importers of portals use themselves',
+  'importer-backslash': 'backslashes that importers of portals drop',
+  'importer-null': 'cells that importers of portals store as NULL',
 } as const;
 
 /** See {@link findingKinds}. */

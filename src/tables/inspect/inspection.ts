@@ -18,6 +18,7 @@ import {
 import { EncodingWatch, encodingFinding, reportEncoding } from './encoding.ts';
 import { detailsOf, type Finding, type FindingKind, Findings, mostPlaces, type Verdict, verdictOf } from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
+import { ImporterWatch } from './importer.ts';
 import { RowInspector } from './row-inspector.ts';
 import { tableRemarks } from './table-remarks.ts';
 
@@ -107,6 +108,7 @@ export class TableInspection {
   readonly #scanner: CellScanner;
   readonly #watch = new EncodingWatch();
   readonly #kinds = new ColumnKinds();
+  readonly #importer: ImporterWatch;
   #titleRows: number;
   #firstRowLine = 0;
   #emptyTail = 0;
@@ -120,6 +122,8 @@ export class TableInspection {
     this.#titleRows = settings.layout.titleRows;
     this.#scanner = new CellScanner(this.#dialect, settings.rowBytes);
     const { bytes, lines } = settings.skipped ?? { bytes: 0, lines: 0 };
+    const how = { delimiter: this.#dialect.delimiter, isPlain: settings.decodedFrom === null };
+    this.#importer = new ImporterWatch(this.#scanner, this.findings, how);
     this.#scanner.beginBelow(bytes + (settings.bom ? 3 : 0), lines);
   }
 
@@ -234,6 +238,7 @@ export class TableInspection {
   /** Dispatches the rows of the scanner: titles, header, body. */
   #takeRows(): void {
     const scanner = this.#scanner;
+    this.#importer.take();
     let row = 0;
     while (row < scanner.rows && this.#rows === null) {
       if (this.#firstRowLine === 0) this.#firstRowLine = scanner.rowLines[0] ?? 1;
@@ -280,6 +285,7 @@ export class TableInspection {
       delimiter: this.#dialect.delimiter,
       isRecord: this.#settings.layout.headerless === true,
     });
+    this.#importer.header(header.cells, header.line);
     if (header.cells.length <= mostColumns)
       columnRemarks(this.findings, { names: header.cells, facts, rows, line: header.line });
     return header.cells.slice(0, mostColumns).map((name, at) => {

@@ -1,0 +1,188 @@
+// What importers of portals refuse or change in tables that are sound otherwise: one table of limits, and the watch that
+// finds them. They are remarks: other portals read by RFC 4180, as does everybody who downloads the file.
+import { countedColumns, isUnstableColumn } from '../../dataset-api/names.ts';
+import { has } from '../scan/byte-class.ts';
+import type { CellScanner } from '../scan/cell-scanner.ts';
+import { contextAt } from '../scan/cell-text.ts';
+import { cellEnd, placeInRow } from '../scan/faults.ts';
+import type { Finding, FindingKind, Findings } from './finding.ts';
+
+/** The kind of portal that has these limits (recorded behaviour 13a). */
+const importer = 'the importer of DKAN 7.16 to 7.18';
+
+/** Longest cell, bytes (TEXT of MySQL), and most columns that are known to fit into a row of it. */
+const [longestCell, mostColumns] = [65_535, 195];
+
+/** `refuses`: the import of the whole table may fail, or end early. `changes`: values are stored differently. */
+interface Limit {
+  does: 'refuses' | 'changes';
+  message: string;
+  hint: string;
+}
+
+const limits = {
+  'importer-escape': {
+    does: 'refuses',
+    message: `a backslash stands before a quote or at the end of a cell: ${importer} takes what follows it for text and misreads the row`,
+    hint: 'remove the backslash or write two, or publish with `import: never`',
+  },
+  'importer-long': {
+    does: 'refuses',
+    message: `the cell has more than ${longestCell.toLocaleString('en')} bytes, which ${importer} does not store`,
+    hint: 'shorten it, or publish with `import: never`',
+  },
+  'importer-wide': {
+    does: 'refuses',
+    message: `the cell has a character of four bytes, such as an emoji, which ${importer} does not store in most databases`,
+    hint: 'remove such characters, or publish with `import: never`',
+  },
+  'importer-columns': {
+    does: 'refuses',
+    message: `a table of MySQL has room for about ${mostColumns} columns, so that ${importer} refuses more`,
+    hint: 'leave columns out, or publish with `import: never`',
+  },
+  'importer-name': {
+    does: 'changes',
+    message: `${importer} uses this name itself: \`entry_id\` becomes the key of the rows, \`timestamp\` is hidden`,
+    hint: 'rename the column',
+  },
+  'importer-backslash': {
+    does: 'changes',
+    message: `${importer} drops the backslash`,
+    hint: 'write slashes, or two backslashes',
+  },
+  'importer-null': {
+    does: 'changes',
+    message: `${importer} stores an empty cell in quotes as NULL`,
+    hint: 'write nothing between the delimiters',
+  },
+} as const satisfies Partial<Record<FindingKind, Limit>>;
+
+type LimitKind = keyof typeof limits;
+
+/** A finding of tables in general that is a change by importers as well. */
+const trimmed = `${importer} removes spaces around values outside quotes`;
+
+/** What importers make of a table, a line each: what may stop them, and what they store differently. */
+export interface ImporterRemarks {
+  refuses: string[];
+  changes: string[];
+}
+
+/** See {@link ImporterRemarks}. */
+export const importerRemarks = (findings: readonly Finding[]): ImporterRemarks => {
+  const remarks: ImporterRemarks = { refuses: [], changes: [] };
+  for (const { kind, message, count, places } of findings) {
+    const limit = kind in limits ? limits[kind as LimitKind] : null; // just checked
+    if (!limit && kind !== 'spaces') continue;
+    const { line, column } = places[0] ?? { line: 1, column: null };
+    const more = count > 1 ? `, and ${(count - 1).toLocaleString('en')} more` : '';
+    const place = `line ${line}${column === null ? '' : `, column ${column}`}${more}`;
+    remarks[limit?.does ?? 'changes'].push(`${place}: ${limit ? message : trimmed}`);
+  }
+  return remarks;
+};
+
+const [quote, backslash, lineFeed, carriageReturn] = [0x22, 0x5c, 0x0a, 0x0d];
+
+/** The first bytes of characters of four bytes. */
+const wideStarts = [0xf0, 0xf1, 0xf2, 0xf3, 0xf4];
+
+/** Looks through the rows of a scanner by searches for bytes, which cost little where there is nothing to find. */
+export class ImporterWatch {
+  readonly #scanner: CellScanner;
+  readonly #findings: Findings;
+  readonly #delimiter: number;
+  /** True where offsets are those of the file. */
+  readonly #isPlain: boolean;
+
+  constructor(
+    scanner: CellScanner,
+    findings: Findings,
+    { delimiter, isPlain }: { delimiter: string; isPlain: boolean },
+  ) {
+    this.#scanner = scanner;
+    this.#findings = findings;
+    this.#delimiter = delimiter.charCodeAt(0);
+    this.#isPlain = isPlain;
+  }
+
+  /** Looks through the complete rows of the scanner. */
+  take(): void {
+    const { rows, rowCells, rowStarts, bytes } = this.#scanner;
+    const last = (rowCells[rows] ?? 0) - 1;
+    if (rows === 0 || last < 0) return;
+    const from = rowStarts[0] ?? 0;
+    const region = bytes.subarray(from, cellEnd(this.#scanner, last) + 1);
+    this.#escapes(region, from);
+    for (const byte of wideStarts) this.#each(region, byte, (at) => this.#add('importer-wide', from + at));
+    this.#each(region, '""', (at) => this.#maybeNull(from + at + 1));
+    if (region.length > longestCell) this.#longCells();
+  }
+
+  /** The header, once it is known; `names` as they are in the file. */
+  header(names: readonly string[], line: number): void {
+    names.forEach((name, at) => {
+      if (isUnstableColumn(name)) this.#note('importer-name', { line, column: at + 1 });
+    });
+    if (countedColumns(names) > mostColumns) this.#note('importer-columns', { line, column: mostColumns + 1 });
+  }
+
+  #escapes(region: Buffer, from: number): void {
+    for (let at = region.indexOf(backslash); at >= 0; ) {
+      const next = region[at + 1];
+      const isMisread = [quote, this.#delimiter, lineFeed, carriageReturn, undefined].includes(next);
+      this.#add(isMisread ? 'importer-escape' : 'importer-backslash', from + at);
+      at = region.indexOf(backslash, next === backslash ? at + 2 : at + 1);
+    }
+  }
+
+  #maybeNull(at: number): void {
+    const { starts, ends, marks } = this.#scanner;
+    const cell = this.#cellAt(at);
+    if (starts[cell] === at && ends[cell] === at && ((marks[cell] ?? 0) & has.quotes) !== 0)
+      this.#add('importer-null', at);
+  }
+
+  #each(region: Buffer, wanted: number | string, found: (at: number) => void): void {
+    for (let at = region.indexOf(wanted); at >= 0; at = region.indexOf(wanted, at + 1)) found(at);
+  }
+
+  #longCells(): void {
+    const { starts, ends, rowCells, rows } = this.#scanner;
+    for (let cell = rowCells[0] ?? 0; cell < (rowCells[rows] ?? 0); cell++) {
+      const start = starts[cell] ?? 0;
+      if ((ends[cell] ?? 0) - start > longestCell) this.#add('importer-long', start);
+    }
+  }
+
+  /** The last cell that begins at or before an offset. */
+  #cellAt(at: number): number {
+    const { starts, rowCells, rows } = this.#scanner;
+    return lastAtMost(starts, rowCells[0] ?? 0, rowCells[rows] ?? 0, at);
+  }
+
+  #add(kind: LimitKind, at: number): void {
+    if (this.#findings.tally(kind, false)) return;
+    const { rowStarts, rows, bytes, base, end } = this.#scanner;
+    const row = lastAtMost(rowStarts, 0, rows, at);
+    const place = placeInRow(this.#scanner, row, this.#cellAt(at), at);
+    this.#note(kind, { ...place, offset: this.#isPlain ? base + at : null, context: contextAt(bytes, at, end) });
+  }
+
+  #note(kind: LimitKind, place: { line: number; column: number; offset?: number | null; context?: string }): void {
+    const { message, hint } = limits[kind];
+    this.#findings.add(kind, { ...place, message, hint });
+  }
+}
+
+/** Index of the last of ascending numbers, from `first` to before `end`, that is at most `limit`. */
+const lastAtMost = (numbers: Int32Array, first: number, end: number, limit: number): number => {
+  let [low, high] = [first, end];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((numbers[middle] ?? 0) <= limit) low = middle;
+    else high = middle;
+  }
+  return low;
+};
