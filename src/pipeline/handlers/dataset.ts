@@ -35,15 +35,18 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     const deps = inNameOf(shared, job);
     const work = await workOf(deps, job);
     const runner = new ItemRunner(deps, job);
-    const isUnfinished = error instanceof UnfinishedItemsError;
-    const reasons = isUnfinished ? error.items : new Map([[work.wish.key, error]]);
+    const unfinished = error instanceof UnfinishedItemsError ? error : null;
+    const reasons = unfinished?.items ?? new Map([[work.wish.key, error]]);
     const own = reasons.get(work.wish.key);
     // Its node may be verified while some of its resources are not.
     const isLive = own === undefined && (await runner.endAsLive(work.wish.key));
-    if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? (isUnfinished ? error.first : error)));
-    const others = error instanceof CancelledError ? { open: reason, sent: reason } : ofDataset(reason);
+    if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? unfinished?.first ?? error));
+    const others =
+      error instanceof CancelledError ? { open: reason, sent: reason } : isLive ? ofPortal(reason) : ofDataset(reason);
     for (const key of work.resources) {
       const ofItem = reasons.get(key);
+      // What was sent is proven with the tables of others.
+      if (ofItem === undefined && (await runner.awaitsProof(key))) continue;
       await runner.fail(key, ofItem === undefined ? others.open : reasonOf(ofItem));
     }
     await failUnproven(deps, runner, work, others.sent);
@@ -202,4 +205,9 @@ const ofDataset = ({ message }: Reason): { open: Reason; sent: Reason } => {
       new DatasetFailedError(`${what}, because its dataset failed: ${message}`, { hint: 'repair the dataset first' }),
     );
   return { open: because('not tried'), sent: because('not live') };
+};
+
+/** Why the other resources of a dataset fail that is live itself. */
+const ofPortal = (reason: Reason): { open: Reason; sent: Reason } => {
+  return { open: { ...reason, message: `not tried: ${reason.message}` }, sent: reason };
 };

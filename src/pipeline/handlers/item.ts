@@ -202,6 +202,12 @@ export class ItemRunner {
     return ended && ended.outcome !== 'done' && ended.outcome !== 'unchanged' && !ended.live ? ended.reason : null;
   }
 
+  /** True where the table of an item was sent and only its proof is missing. */
+  async awaitsProof(key: string): Promise<boolean> {
+    const item = await this.#open(key);
+    return item.ended === null && item.unproven !== null;
+  }
+
   /** Ends an item as failed, unless it has ended already. */
   async fail(key: string, reason: Reason, error?: unknown): Promise<void> {
     const { ledger, runs } = this.#deps;

@@ -235,12 +235,18 @@ const endLost = async (
       outcome.state === 'failed'
         ? outcome.reason
         : reasonOf(new JobLostError(`the job of ${key} vanished from the queue`, { hint: 'publish again' }));
-    await endItems(deps, job, key, reason);
+    await endItems(deps, job, key, reason, { keepsUnproven: kindOfKey(key) === 'dataset' });
   }
 };
 
-/** Ends the items of one job with a reason, unless they have ended. */
-const endItems = async (deps: HandlerDeps, job: JobContext<'run'>, key: string, reason: Reason): Promise<void> => {
+/** Ends the items of one job with a reason, unless they have ended, or with `keepsUnproven` only wait for their proof. */
+const endItems = async (
+  deps: HandlerDeps,
+  job: JobContext<'run'>,
+  key: string,
+  reason: Reason,
+  { keepsUnproven = false } = {},
+): Promise<void> => {
   if (job.data.export) return endFailed(deps, job.data.runId, key, reason);
   const { portal, runId } = job.data;
   const isProof = kindOfKey(key) === 'resource';
@@ -250,7 +256,7 @@ const endItems = async (deps: HandlerDeps, job: JobContext<'run'>, key: string, 
     : [key, ...(work?.resources ?? [])];
   for (const each of keys) {
     const record = await deps.runs.record(runId, each);
-    if (record.ended) continue;
+    if (record.ended || (keepsUnproven && record.unproven)) continue;
     const entry = failedEntry(await knownEntry(deps, job.data, each), reason, runId);
     await deps.ledger.put(portal, entry);
     await deps.runs.keep(runId, each, {
