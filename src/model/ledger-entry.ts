@@ -113,6 +113,8 @@ export const ledgerEntrySchema = z.object({
   mended: z.array(z.string()).default([]),
   /** `pending`: a file was attached whose import is not proven yet. */
   datastore: z.enum(['none', 'imported', 'pending', 'failed']),
+  /** True where the datastore is known to hold no rows of another file than the attached one. */
+  rowsAreOwn: z.boolean().default(false),
   /** Data rows (without the header) that were imported, null where nothing is imported. */
   rows: z.number().int().nullable(),
   /** Rows of the file that the importer of the portal is known to drop; 0 for none. */
@@ -216,6 +218,7 @@ export const newEntry = ({
   fetched: null,
   file: null,
   datastore: 'none',
+  rowsAreOwn: false,
   rows: null,
   rowsDropped: 0,
   live: false,

@@ -135,7 +135,8 @@ export class Portal {
   /** What `check --portal` reports: reachable, this API, login, rights, dialect, datastore. Reads only, never rejects. */
   probe(signal: AbortSignal): Promise<PortalProbe> {
     const { session, dialect, terms, suggestions } = this.#shared;
-    return probePortal({ session, dialect, datastore: this.datastore, terms, suggestions }, signal);
+    const { datastore, nodes } = this;
+    return probePortal({ session, dialect, datastore, nodes, terms, suggestions }, signal);
   }
 
   /** The dialect writes are made in; found by at most two reads the first time. */

@@ -1,23 +1,18 @@
 // The datastore of a resource: status, import, removal, and the number of its rows.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { countedColumns } from '../dataset-api/names.ts';
 import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
-import {
-  ImportFailedError,
-  PortalError,
-  PortalGoneError,
-  PortalRefusedError,
-  PortalUnreachableError,
-} from '../model/errors.ts';
+import { ImportFailedError, PortalBusyError, PortalRefusedError } from '../model/errors.ts';
 import { isObject, parsedJson } from '../util/json.ts';
-import type { Reply } from './answers.ts';
+import { isAnswer, type Reply } from './answers.ts';
 import { wrongShape } from './classify.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './traits.ts';
 import { isHtmlPage } from './words.ts';
 
-/** How many rows and columns a datastore table has; `columns` is null where the portal does not report them. */
+/** How many rows and {@link countedColumns} a datastore table has; `columns` is null where the portal does not report them. */
 export interface TableSize {
   rows: number;
   columns: number | null;
@@ -76,9 +71,9 @@ export class Datastore {
   }
 
   /**
-   * The integers of the datastore status. Null where there is none to see: the portal has no such endpoint
-   * (`isOffered` is false), or it has (`isOffered` is true) but this node is no resource with a table file, may
-   * not be seen by this account (403), or is gone (404; a read distinguishes them).
+   * The integers of the datastore status; null where the portal has no datastore endpoints ({@link isOffered}).
+   * @throws PortalRefusedError (403) where the account may not manage the datastore, or the node has no table file;
+   *   PortalGoneError
    */
   async status(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
     const call = { action: 'read datastore status', method: 'GET', path: paths.datastore(nid) } as const;
@@ -88,13 +83,7 @@ export class Datastore {
       if (numbers === null) throw wrongShape(reply, this.session.portal, 'a datastore status');
       return numbers;
     } catch (error) {
-      const status = statusOf(error);
-      if (
-        error instanceof PortalGoneError ||
-        (error instanceof PortalRefusedError && (status === 403 || status === 404))
-      ) {
-        return null;
-      }
+      if (isNoRoute(error) && !(await this.isOffered(signal))) return null;
       throw error;
     }
   }
@@ -122,17 +111,32 @@ export class Datastore {
     if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'null');
   }
 
+  /** False where the portal is known not to count rows: then `tableSize` is undefined, and only states tell of imports. */
+  get counts(): boolean {
+    return this.traits.get('counts') !== 'none';
+  }
+
   /**
-   * Sizes of the datastore tables of the resources with these uuids, where the portal reports them; null for a table that is
-   * not there or cannot be read just now. Where the portal takes several queries at once, 20 tables are one request.
+   * Sizes of the datastore tables of the resources with these uuids; null for a table that is not there, none for one that
+   * could not be counted. Where the portal takes several queries at once, 20 tables are one request.
    */
   tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
     return this.requestAll(uuids, sizeOf, signal);
   }
 
-  /** Size of one table; undefined where the portal does not report it, null where there is no table to see. */
+  /**
+   * Size of one table; undefined where the portal does not count rows, null where there is no table.
+   * @throws PortalBusyError where the search fails for another reason
+   */
   async tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null | undefined> {
-    return (await this.tableSizes([uuid], signal)).get(uuid);
+    const value = (await this.repeated([uuid], (open) => this.search(open, signal), signal)).get(uuid);
+    const size = sizeOf(value);
+    if (size !== undefined || !isUnclear(value)) return size;
+    throw new PortalBusyError(
+      `portal ${this.session.portal.name}: the rows of ${uuid} cannot be counted: ${this.session.portal.redact(JSON.stringify(value))}`,
+      { method: 'GET', path: paths.datastoreSearch, mayHaveHappened: false },
+      { hint: 'nothing to do: it is retried' },
+    );
   }
 
   /** As {@link tableSizes}, with the names of the columns. */
@@ -250,11 +254,9 @@ export class Datastore {
     try {
       return await pending;
     } catch (error) {
-      const status = statusOf(error);
-      if (status === 403 || status === 404 || (error instanceof PortalRefusedError && status !== undefined))
-        return null;
-      // Releases with a broken search module answer this to every search.
-      if (error instanceof PortalUnreachableError && status === 500 && error.request.isPage) return null;
+      if (error instanceof PortalRefusedError || isAnswer(error, 'page-missing')) return null;
+      // Releases without a datastore answer every search with the page of a crash; others only while something is wrong.
+      if (isAnswer(error, 'search-broken') && !(await this.isOffered(this.session.signal))) return null;
       throw error;
     }
   }
@@ -284,8 +286,8 @@ export class Datastore {
       await this.session.call(call, this.session.signal);
       return true;
     } catch (error) {
-      if (error instanceof PortalGoneError || statusOf(error) === 403) return true;
-      if (statusOf(error) === 404) return false;
+      if (isAnswer(error, 'node-gone', 'datastore-denied', 'forbidden')) return true;
+      if (isNoRoute(error)) return false;
       throw error;
     }
   }
@@ -306,8 +308,10 @@ const numberAfter = (key: string, text: string): number | null => {
   return found === undefined ? null : Number(found);
 };
 
-const statusOf = (error: unknown): number | undefined =>
-  error instanceof PortalError ? error.request.status : undefined;
+/** True for the answer of a portal that does not have an endpoint at all; other answers of status 404 prove nothing. */
+const isNoRoute = (error: unknown): boolean => isAnswer(error, 'not-offered') && noRoute.test(error.message);
+
+const noRoute = /Could not find (?:resource|the controller)/;
 
 /** What searches say of a table that is not there. */
 const noTable = /doesn't exist|does not exist|not found/i;
@@ -322,7 +326,7 @@ const isUnclear = (value: unknown): boolean =>
 /** Rows and columns of a search result; of an answer that is none see {@link ReadAnswer}. */
 const sizeOf: ReadAnswer<TableSize> = (value) => {
   const table = tableOf(value);
-  return table && { rows: table.rows, columns: table.columns.length === 0 ? null : table.columns.length };
+  return table && { rows: table.rows, columns: table.columns.length === 0 ? null : countedColumns(table.columns) };
 };
 
 const tableOf: ReadAnswer<PortalTable> = (value) => {

@@ -1,11 +1,15 @@
 // Probes a portal without writing anything.
 import { paths } from '../dataset-api/paths.ts';
 import { type ErrorCode, PortalError, SluiceError } from '../model/errors.ts';
+import { isTabular } from '../model/recipe/recipe.ts';
 import { parsedJson } from '../util/json.ts';
+import { hintFor } from './answers.ts';
 import { wrongShape } from './classify.ts';
 import type { Datastore } from './datastore.ts';
 import type { DialectChoice } from './dialect.ts';
 import type { Identity } from './login.ts';
+import { isForbidden, type Nodes } from './nodes.ts';
+import { fileOf } from './replies.ts';
 import type { Session } from './session.ts';
 import type { Suggestions } from './suggestions.ts';
 import type { Terms } from './terms.ts';
@@ -40,6 +44,7 @@ interface Parts {
   session: Session;
   dialect: DialectChoice;
   datastore: Datastore;
+  nodes: Pick<Nodes, 'list' | 'find'>;
   terms: Terms;
   suggestions: Suggestions;
 }
@@ -114,18 +119,51 @@ const probeLogin = async ({ session }: Parts, probe: PortalProbe, signal: AbortS
   }
 };
 
-const probeDatastore = async ({ datastore }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
-  probe.datastore = await datastore.isOffered(signal);
-  probe.findings.push(
-    probe.datastore
-      ? { ok: true, what: 'tables can be imported into the datastore', hint: null }
-      : {
-          ok: true,
-          what: 'no datastore endpoints: files are attached; importing them is up to the portal',
-          hint: null,
-        },
-  );
+const probeDatastore = async (parts: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+  probe.datastore = await parts.datastore.isOffered(signal);
+  const [ok, what, hint] = probe.datastore
+    ? importFindings[String(await mayImport(parts, probe, signal)) as keyof typeof importFindings]
+    : ([true, 'no datastore endpoints: files are attached; importing them is up to the portal', null] as const);
+  probe.findings.push({ ok, what, hint });
 };
+
+const importFindings = {
+  true: [true, 'tables can be imported into the datastore', null],
+  false: [false, 'the account may not import tables into the datastore', hintFor('datastore-denied')],
+  null: [
+    null,
+    'the account has no table here that shows whether it may import into the datastore (*manage datastore*)',
+    'publish one small table to find out',
+  ],
+} as const;
+
+/** Own resources that are read to find one with a table. */
+const mostRead = 5;
+
+/** Whether the account may use datastores, by that of a table of its own; user 1 may everything. Null where it has none. */
+const mayImport = async (
+  { nodes, datastore }: Parts,
+  { login }: PortalProbe,
+  signal: AbortSignal,
+): Promise<boolean | null> => {
+  const uid = login && 'uid' in login ? login.uid : '';
+  if (uid === '' || uid === '1') return uid === '1' ? true : null;
+  const query = { fields: ['nid'], parameters: { type: 'resource', uid }, pageSize: mostRead, orderBy: newest };
+  for (const { nid } of await nodes.list(query, signal)) {
+    const node = await nodes.find(nid, signal);
+    if (node === null || !isTabular(fileOf(node)?.filename ?? '')) continue;
+    try {
+      await datastore.status(nid, signal);
+      return true;
+    } catch (error) {
+      if (isForbidden(error)) return false;
+      throw error;
+    }
+  }
+  return null;
+};
+
+const newest = { column: 'nid', direction: 'DESC' } as const;
 
 const probeDialect = async ({ dialect }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   probe.dialect = await dialect.current(signal);

@@ -152,7 +152,7 @@ export class JobTrace {
       this.line(key, `${name} ${on}: ${outcome} (${ms()} ms)`);
       return result;
     } catch (error) {
-      if (signal.aborted && !writes) throw new GiveBack();
+      if (error instanceof GiveBack || (signal.aborted && !writes)) throw new GiveBack();
       if (isEngineSignal(error)) throw error;
       const reason = reasonOf(error);
       this.#log(key).info({ action: name, on, ms: ms(), reason }, 'step failed');

@@ -40,19 +40,36 @@ describe('a datastore status', () => {
     expect(numbersOf('{"my_storage": 1, "data_import": 2}')).toBeNull();
   });
 
-  it.each([
-    ['no such endpoint', unknownRoute('Could not find resource datastore.'), false],
-    ['no table file', refusal(403, 'Access denied for user creator'), true],
-    ['no such node', refusal(404, 'Node 5 could not be found'), true],
-  ])('is null for %s, and hasDatastore tells why', async (_, reply, offered) => {
-    const { server, portal } = await withReply(route, reply);
+  it('is null where the portal has no such endpoint, which is asked for once', async () => {
+    const { server, portal } = await withReply(route, unknownRoute('Could not find resource datastore.'));
     expect(await portal.datastore.status('5', calm)).toBeNull();
     expect(await Promise.all([portal.datastore.isOffered(calm), portal.datastore.isOffered(calm)])).toEqual([
-      offered,
-      offered,
+      false,
+      false,
     ]);
-    expect(await portal.datastore.isOffered(calm)).toBe(offered);
     expect(server.requests('GET', route)).toHaveLength(2);
+  });
+
+  it.each([
+    ['the account may not manage it', refusal(403, 'Access denied for user creator'), 'portal-refused'],
+    ['the node is gone', refusal(404, 'Node 5 could not be found'), 'portal-gone'],
+  ])('is an error where %s, and the portal has a datastore all the same', async (_, reply, code) => {
+    const { portal } = await withReply(route, reply);
+    expect(await failureFrom(portal.datastore.status('5', calm))).toMatchObject({ code });
+    expect(await portal.datastore.isOffered(calm)).toBe(true);
+  });
+
+  it('names the permission that an account lacks', async () => {
+    const { portal } = await withReply(route, refusal(403, 'Access denied for user creator'));
+    const { datastore } = portal;
+    for (const denied of [datastore.status('5', calm), datastore.import('5', calm), datastore.remove('5', calm)]) {
+      expect(await failureFrom(denied)).toMatchObject({ hint: expect.stringContaining('*manage datastore*') });
+    }
+  });
+
+  it('is not taken for missing where a proxy knows no such page', async () => {
+    const { portal } = await withReply(route, { status: 404, body: 'no route' });
+    expect(await failureFrom(portal.datastore.isOffered(calm))).toMatchObject({ code: 'portal-refused' });
   });
 
   it('is an error where the portal fails or answers something else', async () => {
@@ -111,9 +128,11 @@ describe('the size of a table', () => {
     expect(server.requests('GET', search)[0]?.path).toBe(`${search}?resource_id=a%20b&limit=1`);
   });
 
-  it('does not take an error for a number', async () => {
+  it('is an error where the search fails, and none of many tables', async () => {
     const { portal } = await withReply(search, { body: { error: { message: 'syntax error' } } });
-    expect(await portal.datastore.tableSize('u', calm)).toBeUndefined();
+    expect(await failureFrom(portal.datastore.tableSize('u', calm))).toMatchObject({ code: 'portal-busy' });
+    expect((await portal.datastore.tableSizes(['u'], calm)).has('u')).toBe(false);
+    expect(portal.datastore.counts).toBe(true);
   });
 });
 
@@ -169,7 +188,7 @@ describe('a search that fails for another reason than a missing table', () => {
     ['no answer otherwise', locked, undefined],
   ])('counts as %s after the third time', async (_, body, size) => {
     const { server, portal } = await failing(3, body);
-    expect(await portal.datastore.tableSize('u', calm)).toBe(size);
+    expect((await portal.datastore.tableSizes(['u'], calm)).get('u')).toBe(size);
     expect(server.requests('GET', search)).toHaveLength(3);
   });
 });

@@ -120,10 +120,10 @@ describe('the client on the embedded portal', () => {
     expect(fieldItems(node, 'field_license')[0]).toMatchObject({ value: 'cc-by' });
   });
 
-  it('has null for what has no datastore', async () => {
+  it('refuses the datastore of a resource without a table', async () => {
     const portal = openForTest(server.url);
     const { nid } = await portal.createNode({ ...dataset('Empty'), type: 'resource' }, calm);
-    expect(await portal.datastore.status(nid, calm)).toBeNull();
+    expect(await failureFrom(portal.datastore.status(nid, calm))).toBeInstanceOf(PortalRefusedError);
     expect(await portal.datastore.isOffered(calm)).toBe(true);
   });
 

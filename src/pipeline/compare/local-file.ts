@@ -1,6 +1,7 @@
 // The local side of a resource: its file here or fetched, or the table that is made of it. Nothing is sent.
 import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
+import { countedColumns } from '../../dataset-api/names.ts';
 import { SluiceError, SourceChangedError } from '../../model/errors.ts';
 import type { FetchedFrom, LedgerEntry, PortalFile, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
@@ -8,7 +9,7 @@ import { type ResourceSource, type ResourceWish, sentName } from '../../model/wi
 import { factsOf, fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { FetchedFile, FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import { nameOfFetched } from '../../sources/fetch/response-headers.ts';
-import { type CheckOptions, checkTable } from '../../tables/check.ts';
+import { type CheckOptions, checkTable, type TableReport } from '../../tables/check.ts';
 import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
 import {
   type Prepared,
@@ -108,7 +109,7 @@ export const fetchedFileOf = async (
 /** The table that a portal makes of a file. */
 export interface TableShape {
   rows: number;
-  /** Null where they are not known. */
+  /** As {@link countedColumns} counts; null where they are not known. */
   columns: number | null;
   /** Counts the rows that importers of some portals drop. */
   dropped(): Promise<number>;
@@ -233,9 +234,19 @@ const tableOf = async (
 ): Promise<TableShape | null> => {
   const table = isTabular(name) ? await orNull(checkTable(path, { signal, rowBytes, ...reading })) : null;
   if (table === null) return null;
-  const { rows, columns } = table;
-  return { rows, columns: columns.length, dropped: async () => (await rowsDropped(path, rows, signal)).length };
+  return shapeOfTable(path, table, signal);
 };
+
+/** The shape that the table of a file should have on a portal. */
+export const shapeOfTable = (
+  path: string,
+  { rows, columns }: Pick<TableReport, 'rows' | 'columns'>,
+  signal: AbortSignal,
+): TableShape => ({
+  rows,
+  columns: countedColumns(columns),
+  dropped: async () => (await rowsDropped(path, rows, signal)).length,
+});
 
 const orNull = async <T>(pending: Promise<T>): Promise<T | null> => {
   try {

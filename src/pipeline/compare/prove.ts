@@ -1,9 +1,9 @@
 // Compares what a portal holds with what is wanted, without writing: the entry that can be proven, and every fault.
 import { baselineOf, shownField } from '../../dataset-api/compare.ts';
-import { datastoreState } from '../../dataset-api/values.ts';
+import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.ts';
 import { type LedgerEntry, newEntry, type SentNode } from '../../model/ledger-entry.ts';
 import { sourcePathOf } from '../../model/wish.ts';
-import type { Portal, PortalNode, TableSize } from '../../portal-client/client.ts';
+import { isForbidden, type Portal, type PortalNode, type TableSize } from '../../portal-client/client.ts';
 import { type FileItem, fileOf } from '../../portal-client/replies.ts';
 import { wantsImport } from '../plan/known-wish.ts';
 import type { LocalFile, TableShape } from './local-file.ts';
@@ -126,7 +126,7 @@ export const proveResource = async (
       faults.push(fault);
       broken = { ...broken, datastore: 'failed' };
     }
-    entry = { ...entry, ...table };
+    entry = { ...entry, ...table, rowsAreOwn: table.datastore === 'imported' };
   }
   return { ...proof, entry: { ...entry, live: entry.live && faults.length === 0 }, faults, broken };
 };
@@ -177,6 +177,9 @@ interface ProvenTable {
   fault: string | null;
 }
 
+/** Of 1,000 rows at most so many end in the same block of 32 bytes. */
+const mostDropped = 32 / 1000;
+
 /** Compares a table with its file; `size` is null where there is none, undefined where the portal does not count. */
 export const proveTable = async (size: TableSize | null | undefined, table: TableShape): Promise<ProvenTable> => {
   const held = size ?? { rows: size === null ? 0 : table.rows, columns: null };
@@ -184,7 +187,8 @@ export const proveTable = async (size: TableSize | null | undefined, table: Tabl
   const fits = hasColumns(held, table.columns);
   if (fits && rows === table.rows) return { rows, rowsDropped: 0, fault: null };
   const missing = table.rows - rows;
-  if (fits && size && missing > 0 && (await table.dropped()) === missing)
+  const mayBeDropped = missing > 0 && missing <= table.rows * mostDropped;
+  if (fits && size && mayBeDropped && (await table.dropped()) === missing)
     return { rows, rowsDropped: missing, fault: null };
   const [there, here] = fits ? ['', ''] : [` of ${held.columns} columns`, ` of ${table.columns}`];
   return { rows, rowsDropped: 0, fault: `the datastore holds ${rows} rows${there}, the file ${table.rows}${here}` };
@@ -197,7 +201,13 @@ const proveDatastore = async (
   { nid, uuid, table }: { nid: string; uuid: string; table: TableShape | null },
 ): Promise<ProvenDatastore> => {
   const nothing = { rows: null, rowsDropped: 0 };
-  const status = await portal.datastore.status(nid, signal);
+  let status: DatastoreNumbers | null;
+  try {
+    status = await portal.datastore.status(nid, signal);
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    return { datastore: 'pending', ...nothing, fault: `its datastore cannot be read: ${error.message}` };
+  }
   if (status === null) return { datastore: 'none', ...nothing, fault: null };
   const state = datastoreState(status);
   if (state !== 'imported')

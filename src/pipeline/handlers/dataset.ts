@@ -41,8 +41,7 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     // Its node may be verified while some of its resources are not.
     const isLive = own === undefined && (await runner.endAsLive(work.wish.key));
     if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? unfinished?.first ?? error));
-    const others =
-      error instanceof CancelledError ? { open: reason, sent: reason } : isLive ? ofPortal(reason) : ofDataset(reason);
+    const others = reasonsOfOthers(reason, { isLive, error });
     for (const key of work.resources) {
       const ofItem = reasons.get(key);
       // What was sent is proven with the tables of others.
@@ -207,7 +206,11 @@ const ofDataset = ({ message }: Reason): { open: Reason; sent: Reason } => {
   return { open: because('not tried'), sent: because('not live') };
 };
 
-/** Why the other resources of a dataset fail that is live itself. */
-const ofPortal = (reason: Reason): { open: Reason; sent: Reason } => {
-  return { open: { ...reason, message: `not tried: ${reason.message}` }, sent: reason };
+/** Why the other resources of a dataset fail; where that is live itself, the portal or the run is to blame. */
+const reasonsOfOthers = (
+  reason: Reason,
+  { isLive, error }: { isLive: boolean; error: unknown },
+): { open: Reason; sent: Reason } => {
+  if (error instanceof CancelledError) return { open: reason, sent: reason };
+  return isLive ? { open: { ...reason, message: `not tried: ${reason.message}` }, sent: reason } : ofDataset(reason);
 };

@@ -1,12 +1,9 @@
 // Falls back to the last good file when the portal cannot import a new one: it is attached and imported again.
 import { extname } from 'node:path';
 import {
-  type ErrorCode,
   errorMessage,
   ImportFailedError,
   ImportTimeoutError,
-  isOutage,
-  PortalError,
   PortalRefusedError,
   reasonOf,
   VerifyFailedError,
@@ -29,8 +26,7 @@ export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
 export const againBecause = (state: ResourceState, error: unknown): string | null => {
   if (isMiscounted(state, error)) return 'the rows do not match the file: importing it again';
   // A refusal may come from a gateway, or from a portal during an update.
-  const isRefusal = error instanceof PortalRefusedError && state.target.item.lastStep === 'import';
-  return isRefusal && state.entry.good !== null ? `${error.message}: retrying` : null;
+  return isImportRefused(state, error) && state.entry.good !== null ? `${reasonOf(error).message}: retrying` : null;
 };
 
 /** True for miscounted rows of a file that may be given up. */
@@ -46,7 +42,7 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
   const { item } = state.target;
   const { good } = entry;
   if (!source || !good || entry.file?.sha256 === good.sha256) return false;
-  if (!(await isFileAtFault(state, error))) return false;
+  if (!isFileAtFault(state, error)) return false;
   await item.note(`the portal could not import the file: ${reasonOf(error).message}`);
   if ((await goodPath(state, good)) === null) {
     await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
@@ -118,30 +114,25 @@ export const restoreLastGood = async (
 };
 
 /** True for a failure of the import that another attempt with the same file would repeat. */
-const isFileAtFault = async (state: ResourceState, error: unknown): Promise<boolean> => {
-  const { item, portal } = state.target;
+const isFileAtFault = (state: ResourceState, error: unknown): boolean => {
+  const { item } = state.target;
   if (error instanceof ImportFailedError) return true;
   if (error instanceof VerifyFailedError) return isMiscounted(state, error);
-  if (item.lastStep !== 'import' || (error instanceof PortalError && error.fault === 'account')) return false;
-  if (!(error instanceof PortalRefusedError)) {
-    if (!item.isLast) return false;
-    if (error instanceof ImportTimeoutError) return true;
-    if (!isOutage(error) && !(error instanceof PortalError && error.fault === 'file')) return false;
-  }
-  // Some portals answer 500 to what they cannot import. One that is down or has no importer cannot be blamed on the file.
-  const answers = portal.datastore.status(state.entry.nid ?? '', item.signal);
-  return answers.then(
-    () => true,
-    () => false,
-  );
+  if (error instanceof ImportTimeoutError) return item.isLast;
+  return isImportRefused(state, error);
 };
 
-/** Codes of transient failures: in the last attempt they count as a failed import. */
-const passing: ReadonlySet<string> = new Set<ErrorCode>(['import-timeout', 'portal-unreachable', 'portal-reply']);
+/** True for a refused import, unless the account may not import, or nobody: then no other file would do. */
+const isImportRefused = ({ target }: ResourceState, error: unknown): boolean =>
+  error instanceof PortalRefusedError &&
+  error.fault !== 'account' &&
+  error.fault !== 'portal' &&
+  target.item.lastStep === 'import';
 
 const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
   ...reason,
-  code: passing.has(reason.code) ? 'import-failed' : reason.code,
+  // In the last attempt it counts as a failed import.
+  code: reason.code === 'import-timeout' ? 'import-failed' : reason.code,
   message: `${reason.message}; the previous good file ${name} (${rows ?? '?'} rows) was restored`,
   hint: 'fix the file; this one is sent again once it or its manifest entry changes, or by `sluice retry`',
 });

@@ -110,6 +110,7 @@ export const unknownNode = (entry: LedgerEntry): LedgerEntry => ({
   notHeld: {},
   file: null,
   datastore: 'none',
+  rowsAreOwn: false,
   rows: null,
   live: false,
   stale: false,

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { baselineOf, countItems, shownField } from '../../dataset-api/compare.ts';
+import { countedColumns } from '../../dataset-api/names.ts';
 import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { ItemAction } from '../../model/report.ts';
@@ -199,7 +200,7 @@ const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<nu
     lines = sent ? await rowsDropped(sent.path, table.rows, signal) : [];
     return lines.length;
   };
-  const shape = { rows: table.rows, columns: table.columns.length, dropped };
+  const shape = { rows: table.rows, columns: countedColumns(table.columns), dropped };
   let found = '';
   for (const pauseMs of [0, 200, 1000]) {
     if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });

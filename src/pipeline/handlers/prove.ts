@@ -1,6 +1,6 @@
 // Job kind `prove`: after everything was sent, verifies that tables are complete, many by one request, and imports others again.
 import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.ts';
-import { reasonOf } from '../../model/errors.ts';
+import { PortalGoneError, PortalRefusedError, reasonOf } from '../../model/errors.ts';
 import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { TableSize } from '../../portal-client/client.ts';
@@ -39,11 +39,13 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   },
 });
 
-/** What the portal reports of a table; `size` is undefined where it does not count, `state` null where it was not requested. */
+/** What the portal reports of a table; `size` is undefined where it was not counted, `state` null where it was not read. */
 interface SeenTable {
   unproven: Unproven;
   size: TableSize | null | undefined;
   state: DatastoreNumbers | null;
+  /** False where the portal counts no rows at all. */
+  counts: boolean;
 }
 
 /** Counts all tables by one request, and requests their states where portals may lose them. */
@@ -69,9 +71,16 @@ const proveTables = async (
   await eachAtOnce(open, atOnce, async ({ key, unproven }) => {
     const size = sizes.get(unproven.uuid);
     const isToRequest = !deps.settings.importsTogether(portalName) || size === undefined;
-    seen.set(key, { unproven, size, state: isToRequest ? await portal.datastore.status(unproven.nid, signal) : null });
+    // What prevents the read of one concerns its item only, which meets it again.
+    const read = isToRequest ? portal.datastore.status(unproven.nid, signal).catch(ifOfItem) : null;
+    seen.set(key, { unproven, size, state: await read, counts: portal.datastore.counts });
   });
   return seen;
+};
+
+const ifOfItem = (error: unknown): null => {
+  if (error instanceof PortalRefusedError || error instanceof PortalGoneError) return null;
+  throw error;
 };
 
 const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | null): Promise<void> => {
@@ -86,11 +95,10 @@ const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | null)
   await publishResource(deps, item, { datasetNid: null, provesNow: true, isNewDataset: false });
 };
 
-const isWhole = ({ unproven, size, state }: SeenTable): boolean => {
-  const isCounted = size === undefined || (size !== null && hasShape(size, unproven));
-  return (
-    isCounted && (state === null || datastoreState(state) === 'imported') && (size !== undefined || state !== null)
-  );
+/** A table that was counted by its rows, and by its state where that was read; one that cannot be counted by its state. */
+const isWhole = ({ unproven, size, state, counts }: SeenTable): boolean => {
+  if (size === undefined) return !counts && state !== null && datastoreState(state) === 'imported';
+  return size !== null && hasShape(size, unproven) && (state === null || datastoreState(state) === 'imported');
 };
 
 const found = ({ unproven, size, state }: SeenTable): string =>
@@ -112,6 +120,7 @@ const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent
   const entry: LedgerEntry = {
     ...known,
     datastore: 'imported',
+    rowsAreOwn: true,
     rows,
     rowsDropped: 0,
     live: work.wish.published,

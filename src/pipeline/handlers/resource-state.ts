@@ -15,7 +15,14 @@ import {
   removePreparedFile,
   sweepPrepared,
 } from '../../tables/transform/prepare.ts';
-import { fetchedFileOf, type PreparedFile, prepareFile, type SentFile } from '../compare/local-file.ts';
+import {
+  fetchedFileOf,
+  type PreparedFile,
+  prepareFile,
+  type SentFile,
+  shapeOfTable,
+  type TableShape,
+} from '../compare/local-file.ts';
 import { isSent, wantsImport, withSource } from '../plan/known-wish.ts';
 import type { HandlerDeps } from './deps.ts';
 import type { NodeTarget } from './node-locate.ts';
@@ -72,6 +79,10 @@ export const sentFile = ({ wish, source, prepared }: ResourceState): SentFile | 
   if (prepared) return prepared;
   return source && wish.source.kind === 'file' ? { path: wish.source.path, name: wish.source.name, source } : null;
 };
+
+/** The shape that the table of the sent file should have. */
+export const shapeOf = (state: ResourceState, table: SoundTable, signal: AbortSignal): TableShape =>
+  shapeOfTable(sentFile(state)?.path ?? '', table, signal);
 
 /** True when rows are to be imported: an archive or JSON file without a table is sent unchanged, without rows. */
 export const importsRows = ({ wish, prepared }: Pick<ResourceState, 'wish' | 'prepared'>): boolean =>

@@ -1,5 +1,6 @@
 // The steps of a resource, in order; each checks the current state before it acts.
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
+import { countedColumns } from '../../dataset-api/names.ts';
 import { PortalBusyError, reasonOf, type SourceChangedError } from '../../model/errors.ts';
 import type { GoodFile, Intent, LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
@@ -131,7 +132,7 @@ const attach = async (state: ResourceState): Promise<void> => {
         return arrived ? { fid: arrived.fid, sha256: null } : portal.files.attach(nid, upload, signal);
       });
       await refuseIfMoved(state, file, sent.sha256 ?? (await fingerprintFile(path, file.source, signal)).sha256);
-      await settleAttach(state, file, sent.fid ?? '');
+      await settleAttach(state, file, { fid: sent.fid ?? '', before });
       return sent.fid;
     },
     (fid) => `file ${fid ?? 'attached'}, ${bytes} bytes`,
@@ -166,7 +167,7 @@ const attachHappened = async (
     return false;
   }
   await item.note(`an interrupted attach had taken effect: going on with file ${file.fid}`);
-  await settleAttach(state, sent, file.fid);
+  await settleAttach(state, sent, { fid: file.fid, before: intent.fid });
   return true;
 };
 
@@ -178,7 +179,11 @@ const refuseIfMoved = async (state: ResourceState, { source }: SentFile, sha256:
   throw changed(state);
 };
 
-const settleAttach = async (state: ResourceState, sent: SentFile, fid: string): Promise<void> => {
+const settleAttach = async (
+  state: ResourceState,
+  sent: SentFile,
+  { fid, before }: { fid: string; before: string | null },
+): Promise<void> => {
   const { deps, target } = state;
   const { item } = target;
   const { name, source, from } = sent;
@@ -189,6 +194,7 @@ const settleAttach = async (state: ResourceState, sent: SentFile, fid: string): 
     source: state.source,
     file: { fid, name, bytes: source.bytes, sha256: source.sha256, url: null, ...(from ? { from } : {}) },
     datastore: importsRows(state) ? 'pending' : 'none',
+    rowsAreOwn: item.isNewNode && before === null,
     rows: null,
     rowsDropped: 0,
     live: false,
@@ -257,7 +263,7 @@ const awaitProof = async (
     nid: entry.nid ?? '',
     uuid: entry.uuid,
     rows: table?.rows ?? 0,
-    columns: table?.columns.length ?? 0,
+    columns: countedColumns(table?.columns ?? []),
     good: { ...good, rows: table?.rows ?? null },
     version,
   });

@@ -6,6 +6,7 @@ import { importFile } from '../../../src/pipeline/handlers/datastore-import.ts';
 import type { ResourceState } from '../../../src/pipeline/handlers/resource-state.ts';
 import type { PortalTraits } from '../../../src/portal-client/client.ts';
 import { openForTest } from '../../portal-client/support/open.ts';
+import { type Answer, refusal } from '../../portal-client/support/scripted-server.ts';
 import { type SmallPortal, startSmallPortal } from '../../portal-client/support/small-portal.ts';
 import { attachedState, itemOf, useLedger } from './support/job.ts';
 
@@ -25,27 +26,39 @@ interface Given {
   /** Rows that the search reports the table; null where the portal offers none. */
   total?: number | null;
   actions?: ItemAction[];
+  /** The rows are of the attached file; so are those of a new node when absent. */
+  own?: boolean;
   traits?: PortalTraits;
   /** Told until an import is ordered. */
   stale?: Told;
+  /** What the portal answers to each import in turn, and the rows that are in then; the last one forever. */
+  imports?: { answer?: Answer; total: number }[];
 }
 
 let count = 0;
 const prepare = async (
   told: Told[],
   more: Partial<ResourceState> = {},
-  { total = 2, actions = [], traits = {}, stale }: Given = {},
+  { total = 2, actions = [], own = actions.includes('created'), traits = {}, stale, imports }: Given = {},
 ): Promise<Case> => {
   let turn = 0;
   let isOrdered = false;
+  let held = total;
+  let sent = 0;
   const portal = await startSmallPortal({
     intercept: ({ method, path }) => {
       if (path.startsWith('/api/action/datastore/search')) {
-        if (total === null) return { body: { success: false } };
-        return { body: { help: '', success: true, result: { total, fields: [{ id: 'a' }], records: [] } } };
+        if (held === null) return { body: { success: false } };
+        return { body: { help: '', success: true, result: { total: held, fields: [{ id: 'a' }], records: [] } } };
       }
       if (!path.startsWith('/api/dataset/datastore/7')) return undefined;
-      if (method === 'POST') isOrdered = true;
+      if (method === 'DELETE' && imports) held = 0;
+      if (method === 'POST') {
+        isOrdered = true;
+        const turnOf = imports?.[Math.min(sent++, imports.length - 1)];
+        held = turnOf?.total ?? held;
+        return turnOf?.answer ?? { body: [true] };
+      }
       if (method !== 'GET') return { body: [true] };
       const [storage, data_import] =
         (isOrdered ? undefined : stale) ?? told[Math.min(turn++, told.length - 1)] ?? ([0, 3] satisfies Told);
@@ -56,6 +69,7 @@ const prepare = async (
   portal.nodes.set('7', { nid: '7', type: 'resource' });
   const { item } = itemOf(`import/one/case-${count++}`, { actions });
   const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url, {}, { traits }), item }, more);
+  state.entry = { ...state.entry, rowsAreOwn: own };
   return {
     portal,
     state,
@@ -78,22 +92,24 @@ describe('the import step', () => {
   });
 
   it('orders the import of a file that is ready, and waits until it is done', async () => {
-    const { state, orders } = await prepare([
+    const told: Told[] = [
       [0, 3],
       [1, 4],
       [1, 4],
       [1, 6],
-    ]);
+    ];
+    const { state, orders } = await prepare(told, {}, { own: true, total: 1 });
     await importFile(state);
     expect(orders()).toEqual([importOrder]);
     expect(state.entry.datastore).toBe('imported');
   });
 
   it('waits for an import in progress without ordering another', async () => {
-    const { state, orders } = await prepare([
+    const running: Told[] = [
       [1, 4],
       [1, 6],
-    ]);
+    ];
+    const { state, orders } = await prepare(running, {}, { own: true });
     await importFile(state);
     expect(orders()).toEqual([]);
     expect(state.entry.datastore).toBe('imported');
@@ -114,10 +130,11 @@ describe('the import step', () => {
   });
 
   it('leaves rows in their place of which only the state was lost', async () => {
-    const { state, orders } = await prepare([
+    const lost: Told[] = [
       [0, 3],
       [1, 6],
-    ]);
+    ];
+    const { state, orders } = await prepare(lost, {}, { own: true });
     await importFile(state);
     expect(orders()).toEqual([importOrder]);
   });
@@ -194,10 +211,18 @@ describe('the import step', () => {
   });
 
   it('continues from an import that was ordered before a kill', async () => {
-    const { state, orders } = await prepare([[1, 6]], { intent: { action: 'import', nid: '7', at: 1 } });
+    const intent = { action: 'import', nid: '7', at: 1 } as const;
+    const { state, orders } = await prepare([[1, 6]], { intent }, { own: true });
     await importFile(state);
     expect(orders()).toEqual([]);
     expect(state.entry.datastore).toBe('imported');
+  });
+
+  it('takes as many rows as the file has for those of another file where an attempt ended before it removed these', async () => {
+    const intent = { action: 'import', nid: '7', at: 1 } as const;
+    const { state, orders } = await prepare([[1, 6]], { intent }, { own: false });
+    await importFile(state);
+    expect(orders()).toEqual(['DELETE ', importOrder]);
   });
 
   it('does not take an open import of another node for its own', async () => {
@@ -222,10 +247,11 @@ describe('the import step', () => {
   });
 
   it('believes no success: a portal that says yes and then tells an error has failed', async () => {
-    const { state, orders } = await prepare([
+    const failing: Told[] = [
       [0, 3],
       [0, 7],
-    ]);
+    ];
+    const { state, orders } = await prepare(failing, {}, { own: true, total: 1 });
     await expect(importFile(state)).rejects.toBeInstanceOf(ImportFailedError);
     expect(orders()).toEqual([importOrder]);
     expect(await ledger().intent('city', state.target.item.key)).toMatchObject({ action: 'import', nid: '7' });
@@ -278,5 +304,97 @@ describe('the import step', () => {
     await importFile(state);
     expect(state.entry).toMatchObject({ datastore: 'none' });
     expect(item.actions).toEqual([]);
+  });
+
+  const cut: Answer = { status: 500, reason: 'Internal Server Error', body: '' };
+  const dead: Told[] = [[1, 4]];
+  const sound = {
+    columns: ['a'],
+    contents: [],
+    importer: { refuses: [], changes: [] },
+    delimiter: ',',
+    bom: false,
+    bytes: 9,
+    sha256: '',
+  } as const;
+  const table = (rows: number, refuses: string[] = []) => ({
+    table: { ...sound, columns: ['a'], contents: [], rows, importer: { refuses, changes: [] } },
+  });
+
+  it('goes on behind the rows that are in when the portal cuts an import off, until the table is whole', async () => {
+    const imports = [
+      { answer: cut, total: 300 },
+      { answer: cut, total: 550 },
+      { answer: cut, total: 700 },
+    ];
+    const { state, orders } = await prepare(
+      dead,
+      { ...table(700), provesNow: false },
+      { own: true, total: 0, stale: [0, 2], imports },
+    );
+    await importFile(state);
+    expect(orders()).toEqual([importOrder, importOrder, importOrder]);
+    expect(state.entry.datastore).toBe('pending');
+  });
+
+  it('gives an import up that no longer adds rows, and says to split the file', async () => {
+    const imports = [
+      { answer: cut, total: 300 },
+      { answer: cut, total: 400 },
+    ];
+    const { state, orders } = await prepare(dead, table(700), { own: true, total: 0, stale: [0, 2], imports });
+    await expect(importFile(state)).rejects.toMatchObject({
+      code: 'import-failed',
+      message: expect.stringContaining('400 of 700 rows were imported'),
+      hint: expect.stringContaining('split the file into parts of less than 400 rows'),
+    });
+    expect(orders()).toHaveLength(4);
+  });
+
+  it('counts a table as failed, not the portal as down, where an import is answered with an error and no rows', async () => {
+    const { state, orders } = await prepare(dead, table(700), {
+      own: true,
+      total: 0,
+      stale: [0, 2],
+      imports: [{ answer: cut, total: 0 }],
+    });
+    await expect(importFile(state)).rejects.toBeInstanceOf(ImportFailedError);
+    expect(orders()).toHaveLength(2);
+  });
+
+  it.each([
+    'An error occurred (0): Error parsing CSV: { "Message": "Invalid Input OTHER", "Chunk": "x" }',
+    'An error occurred (42000): SQLSTATE[42000]: Syntax error or access violation: 1118 Row size too large (> 8126).',
+  ])('takes what the importer says of a file for its verdict: %s', async (words) => {
+    const answer = { status: 500, reason: `Internal Server Error : ${words}`, body: '' };
+    const risks = ['line 2, column 2: a backslash precedes a quote'];
+    const { state, orders } = await prepare(dead, table(700, risks), {
+      own: true,
+      total: 0,
+      stale: [0, 2],
+      imports: [{ answer, total: 0 }],
+    });
+    await expect(importFile(state)).rejects.toMatchObject({
+      code: 'import-failed',
+      message: expect.stringContaining(words.slice(0, 60)),
+      hint: expect.stringContaining(risks[0] ?? ''),
+    });
+    expect(orders()).toEqual([importOrder]);
+  });
+
+  it('is a fault of the account where the portal does not let it use the datastore of its own resource', async () => {
+    const portal = await startSmallPortal({
+      intercept: ({ path }) =>
+        path.startsWith('/api/dataset/datastore/') ? refusal(403, 'Access denied for user creator') : undefined,
+    });
+    onTestFinished(() => portal.close());
+    portal.nodes.set('7', { nid: '7', type: 'resource' });
+    const { item } = itemOf('import/one/denied');
+    const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url), item });
+    await expect(importFile(state)).rejects.toMatchObject({
+      code: 'portal-refused',
+      hint: expect.stringContaining('*manage datastore*'),
+    });
+    expect(state.entry.datastore).toBe('pending');
   });
 });
