@@ -20,7 +20,7 @@ import {
 import { isTabular, type TableRecipe } from '../model/recipe/recipe.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import { readYaml } from '../model/yaml/document.ts';
-import { fileBytes } from '../sources/catalogue/catalogue-bytes.ts';
+import { localCatalogue } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
 import { gatherPackages } from '../sources/gather/datapackages.ts';
 import { type GatheredList, gatherManifest, recipeOf, unprovenRemark } from '../sources/gather/dataset-wish.ts';
@@ -324,7 +324,7 @@ const inspectCatalogueManifest = async (manifest: CatalogueManifest, signal: Abo
   if (isAddress(from))
     return { sources: [], problems: [], notes: ['the catalogue is not fetched here; `sluice plan` reads it'] };
   let [datasets, resources] = [0, 0];
-  const { problems, ...rest } = await gatherCatalogue(manifest, fileBytes(from, from, signal), async (wish) => {
+  const { problems, ...rest } = await gatherCatalogue(manifest, localCatalogue(signal), async (wish) => {
     datasets += 1;
     resources += wish.resources.length;
   });

@@ -277,9 +277,10 @@ export class SourceUnreachableError extends SluiceError {
   }
 }
 
-/** A catalogue as a whole cannot be read. */
+/** A catalogue as a whole cannot be read; retried where the server of one of its pages did not answer. */
 export class CatalogueFaultError extends SluiceError {
   readonly code = 'catalogue-fault';
+  override readonly retryable: boolean;
   /** The message without the place that it begins with. */
   readonly what: string;
   declare readonly line: number;
@@ -289,6 +290,7 @@ export class CatalogueFaultError extends SluiceError {
     const { name, line, column } = place;
     super(`${name}:${line}:${column}: ${what}`, { ...details, line, column });
     this.what = what;
+    this.retryable = details.cause instanceof SourceUnreachableError && details.cause.retryable;
   }
 }
 

@@ -1,6 +1,13 @@
 // Retries: when a failed job is tried again, and what becomes of one whose worker was killed.
 import type { Job } from 'bullmq';
-import { machineFault, PoisonJobError, PortalError, SluiceError, SourceUnreachableError } from '../model/errors.ts';
+import {
+  CatalogueFaultError,
+  machineFault,
+  PoisonJobError,
+  PortalError,
+  SluiceError,
+  SourceUnreachableError,
+} from '../model/errors.ts';
 import type { Trace } from '../model/job.ts';
 import type { JobTrace } from './trace.ts';
 
@@ -101,5 +108,6 @@ export const backoffMs = (
 
 const askedMs = (error: unknown, { maxBackoffMs }: RetrySettings): number => {
   if (error instanceof PortalError) return Math.min(error.request.retryAfterMs ?? 0, maxBackoffMs);
-  return error instanceof SourceUnreachableError ? (error.retryAfterMs ?? 0) : 0;
+  const source = error instanceof CatalogueFaultError ? error.cause : error;
+  return source instanceof SourceUnreachableError ? (source.retryAfterMs ?? 0) : 0;
 };

@@ -9,7 +9,7 @@ import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../model/wish.ts';
 import type { Gathered } from '../pipeline/handlers/deps.ts';
-import { catalogueBytes } from '../sources/catalogue/catalogue-bytes.ts';
+import { webCatalogue } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
 import { archiveClaim, type Claim, foldersOf, listClaims, quarantineClaim } from '../sources/drop/spool.ts';
 import type { Fetcher } from '../sources/fetch/fetch.ts';
@@ -92,10 +92,10 @@ export const gatherSources = async (
 export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => {
   const rest = { ...nothing, isDrop: false, manifest };
   if ('catalogue' in manifest) {
-    const bytes = catalogueBytes(manifest.catalogue.from, { ...tools, cacheDir: join(tools.stateDir, 'catalogues') });
+    const source = webCatalogue(manifest.catalogue.from, { ...tools, cacheDir: join(tools.stateDir, 'catalogues') });
     const wishes = new WishList(join(tools.stateDir, 'plans'));
     try {
-      return { ...rest, ...(await gatherCatalogue(manifest, bytes, (wish) => wishes.add(wish))), wishes };
+      return { ...rest, ...(await gatherCatalogue(manifest, source, (wish) => wishes.add(wish))), wishes };
     } catch (error) {
       await wishes.close();
       throw error;

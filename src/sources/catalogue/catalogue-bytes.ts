@@ -1,4 +1,4 @@
-// The bytes of a catalogue: a local file, or the web, with the last version kept for conditional requests.
+// The documents of a catalogue: local files, or the web, with the last version of each kept for conditional requests.
 import { createHash, hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -12,10 +12,33 @@ import { makeFolder } from '../../util/make-folder.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
 import { validatorsSchema } from '../fetch/policy.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
+import { noPaging, type Paging, pagingOfHeaders, pagingSchema } from './paging.ts';
+
+/** One document of a catalogue. */
+export interface CatalogueDocument {
+  bytes: AsyncIterable<Uint8Array>;
+  /** Its address, where the redirects ended; null for a local file. */
+  url: string | null;
+  /** What the answer said about the list. */
+  paging: Paging;
+}
+
+/** Where the documents of a catalogue come from. */
+export interface CatalogueSource {
+  /**
+   * Opens the document at an absolute path or an http(s) address; null for an address that is not fetched here. `spentBytes`
+   * of earlier documents count towards the limit.
+   */
+  open(from: string, spentBytes: number): Promise<CatalogueDocument | null>;
+  /** Limit of all fetched documents together. */
+  maxBytes: number;
+  /** Called once everything was read: versions of documents that are no longer part of it go. */
+  done(): Promise<void>;
+}
 
 /** What catalogues of the web are fetched with. */
 interface CatalogueTools {
-  fetcher: Pick<Fetcher, 'toFile'>;
+  fetcher: Pick<Fetcher, 'toFile' | 'policy'>;
   /** Folder for fetched catalogues; made when it is needed. */
   cacheDir: string;
   signal: AbortSignal;
@@ -27,21 +50,44 @@ const noteSchema = z.object({
   /** Of the bytes; names the file beside the note. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   validators: validatorsSchema,
+  finalUrl: z.string(),
+  paging: pagingSchema,
+});
+
+type Note = z.infer<typeof noteSchema>;
+
+/** Local files only. */
+export const localCatalogue = (signal: AbortSignal): CatalogueSource => ({
+  open: async (from) =>
+    isAddress(from) ? null : { bytes: fileBytes(from, from, signal), url: null, paging: noPaging },
+  maxBytes: Number.POSITIVE_INFINITY,
+  done: async () => undefined,
 });
 
 /**
- * The bytes of a catalogue at an absolute path or an http(s) address. For an address, the version that was fetched last is
- * used if its server confirms that it is current and its bytes are unchanged.
- *
- * @throws SourceMissingError when it is not there; see {@link Fetcher.toFile} for addresses
+ * The documents of the catalogue at `root`. Of an address, the version that was fetched last is used if its server confirms
+ * that it is current and its bytes are unchanged. Opening throws SourceMissingError, or as {@link Fetcher.toFile}.
  */
-export async function* catalogueBytes(from: string, tools: CatalogueTools): AsyncGenerator<Uint8Array> {
-  const path = isAddress(from) ? await fetched(from, tools) : from;
-  yield* fileBytes(path, from, tools.signal);
-}
+export const webCatalogue = (root: string, tools: CatalogueTools): CatalogueSource => {
+  const folder = join(tools.cacheDir, hash('sha256', root).slice(0, 32));
+  const local = localCatalogue(tools.signal);
+  const used = new Set<string>();
+  return {
+    open: async (from, spentBytes) => {
+      if (!isAddress(from)) return local.open(from, spentBytes);
+      const name = from === root ? 'note.json' : `note-${hash('sha256', from).slice(0, 32)}.json`;
+      const { sha256, finalUrl, paging } = await fetched(from, { folder, name, spentBytes }, tools);
+      const path = fileOf(folder, sha256);
+      used.add(join(folder, name)).add(path);
+      return { bytes: fileBytes(path, from, tools.signal), url: finalUrl, paging };
+    },
+    maxBytes: tools.fetcher.policy.maxBytes,
+    done: () => (used.size === 0 ? Promise.resolve() : sweep(folder, used)),
+  };
+};
 
-/** The bytes of a local catalogue; messages name `from`. Throws SourceMissingError when it is not there. */
-export async function* fileBytes(path: string, from: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+/** The bytes of a file; messages name `from`. Throws SourceMissingError when it is not there. */
+async function* fileBytes(path: string, from: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     yield* createReadStream(path, { signal });
   } catch (cause) {
@@ -53,12 +99,13 @@ export async function* fileBytes(path: string, from: string, signal: AbortSignal
   }
 }
 
-/** The file that holds the current version. */
-const fetched = async (url: string, { fetcher, cacheDir, signal, log }: CatalogueTools): Promise<string> => {
-  const folder = join(cacheDir, hash('sha256', url).slice(0, 32));
-  const known = await noteOf(folder, url);
-  // This includes leftovers of killed processes, which would otherwise stay as long as the catalogue does not change.
-  await sweep(folder, known?.sha256 ?? null);
+/** Fetches a document, unless its kept version is current, and keeps it with its note. */
+const fetched = async (
+  url: string,
+  { folder, name, spentBytes }: { folder: string; name: string; spentBytes: number },
+  { fetcher, signal, log }: CatalogueTools,
+): Promise<Note> => {
+  const known = await noteOf(folder, name, url);
   // Each process fetches into a file of its own, because several may fetch at once.
   const into = join(folder, `incoming-${process.pid}`);
   const answer = await fetcher.toFile(url, into, {
@@ -67,25 +114,25 @@ const fetched = async (url: string, { fetcher, cacheDir, signal, log }: Catalogu
     log,
     accept: 'application/json, application/ld+json, */*;q=0.5',
     name: 'data.json',
+    spentBytes,
   });
-  if (answer.status === 'unchanged' && known) return fileOf(folder, known.sha256);
+  if (answer.status === 'unchanged' && known) return known;
   if (answer.status === 'unchanged') throw new Error(`${url} is reported unchanged, but no version of it is known`);
-  const path = fileOf(folder, answer.sha256);
-  await rename(answer.path, path);
-  const note: z.infer<typeof noteSchema> = { url, sha256: answer.sha256, validators: answer.validators };
+  const { sha256, validators, finalUrl, headers } = answer;
+  await rename(answer.path, fileOf(folder, sha256));
+  const note: Note = { url, sha256, validators, finalUrl, paging: pagingOfHeaders(headers) };
   await writeFile(`${into}.json`, JSON.stringify(note));
-  await rename(`${into}.json`, join(folder, 'note.json'));
-  await sweep(folder, answer.sha256);
-  return path;
+  await rename(`${into}.json`, join(folder, name));
+  return note;
 };
 
 const fileOf = (folder: string, sha256: string): string => join(folder, `${sha256}.json`);
 
-/** The note of the stored version; null where its bytes are missing or have changed. */
-const noteOf = async (folder: string, url: string): Promise<z.infer<typeof noteSchema> | null> => {
+/** The note of the kept version; null where its bytes are missing or have changed. */
+const noteOf = async (folder: string, name: string, url: string): Promise<Note | null> => {
   await makeFolder(folder);
   try {
-    const note = noteSchema.parse(JSON.parse(await readFile(join(folder, 'note.json'), 'utf8')));
+    const note = noteSchema.parse(JSON.parse(await readFile(join(folder, name), 'utf8')));
     const bytes = createHash('sha256');
     await pipeline(createReadStream(fileOf(folder, note.sha256)), bytes);
     return note.url === url && bytes.digest('hex') === note.sha256 ? note : null;
@@ -97,11 +144,11 @@ const noteOf = async (folder: string, url: string): Promise<z.infer<typeof noteS
 /** Other versions may still be read by other processes, but not for a day. */
 const oldMs = 86_400_000;
 
-const sweep = async (folder: string, sha256: string | null): Promise<void> => {
+/** Removes what was not used, and what killed processes left. */
+const sweep = async (folder: string, used: ReadonlySet<string>): Promise<void> => {
   for (const name of await readdir(folder)) {
-    if (name === 'note.json' || (sha256 !== null && name.startsWith(sha256))) continue;
     const path = join(folder, name);
-    const facts = await stat(path).catch(() => null);
+    const facts = used.has(path) ? null : await stat(path).catch(() => null);
     if (facts && Date.now() - facts.mtimeMs > oldMs) await rm(path, { force: true });
   }
 };

@@ -16,6 +16,7 @@ import {
   isNothing,
   listOf,
   longestText,
+  referenceOf,
   shortLine,
   textOf,
   textsOf,
@@ -149,6 +150,8 @@ export interface LeftOut {
   position: number;
   title: string | null;
   fault: string;
+  /** True where it is only named: its id may be another one. */
+  isGuessed: boolean;
 }
 
 /** A distribution that was read; without a `spec` it is faulty. */
@@ -161,6 +164,7 @@ interface Found {
   item: unknown;
   spec: Omit<ResourceSpec, 'id'> | null;
   fault: string;
+  isGuessed: boolean;
 }
 
 /** The resources of an entry's `distribution` in their order, and those that are left out as faulty. */
@@ -174,9 +178,9 @@ export const resourcesOf = (
   const resources: ResourceSpec[] = [];
   const leftOut: LeftOut[] = [];
   for (const each of found) {
-    const { position, title, spec, fault, byAddress } = each;
+    const { position, title, spec, fault, byAddress, isGuessed } = each;
     const id = ids.get(each) ?? null;
-    if (spec === null || id === null) leftOut.push({ id, position, title, fault });
+    if (spec === null || id === null) leftOut.push({ id, position, title, fault, isGuessed });
     else resources.push({ id, ...spec, ...(byAddress ? { byAddress } : {}) });
   }
   return { resources, leftOut };
@@ -207,7 +211,9 @@ const byContent = (a: Found, b: Found): number => (canonicalJson(a.item) < canon
 
 /** Null for one that points nowhere: there is nothing to publish. */
 const distribution = (item: unknown, position: number, tools: DistributionTools): Found | null => {
-  const none = { position, title: null, seed: null, byAddress: false, item, spec: null };
+  const none = { position, title: null, seed: null, byAddress: false, item, spec: null, isGuessed: false };
+  const reference = referenceOf(item);
+  if (reference !== null) return { ...none, seed: reference, isGuessed: true, fault: 'it is named, but not described' };
   if (!isObject(item)) return { ...none, fault: 'it is not an object' };
   for (const key of Object.keys(item)) {
     if (!knownKeys.has(key) && !isNothing(item[key])) tools.remark(`distribution.${key}`, 'has no field on the portal');

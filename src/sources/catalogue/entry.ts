@@ -5,7 +5,6 @@ import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
 import { datasetRules } from './dataset-rules.ts';
 import { type LeftOut, resourcesOf } from './distributions.ts';
-import type { CatalogueEntry } from './read-catalogue.ts';
 import {
   Draft,
   identifierOf,
@@ -17,6 +16,7 @@ import {
   textOf,
   textsOf,
 } from './values.ts';
+import type { WalkedEntry } from './walk.ts';
 
 /** What is known of an entry before anything else. */
 export interface EntryNames {
@@ -109,13 +109,13 @@ const applyRules = (value: Record<string, unknown>, draft: Draft): void => {
 };
 
 /** An entry, or a member that is written inside a series. */
-export interface DescribedEntry extends CatalogueEntry {
+export interface DescribedEntry extends WalkedEntry {
   /** Place among the members of the series, from 1; 0 for the entry itself. */
   member: number;
 }
 
 /** The entry, and of a series also the members that are written inside it; those it only refers to are elsewhere. */
-export const describedIn = (entry: CatalogueEntry): DescribedEntry[] => {
+export const describedIn = (entry: WalkedEntry): DescribedEntry[] => {
   const { value } = entry;
   const itself = { ...entry, member: 0 };
   if (!isObject(value) || !isSeries(value)) return [itself];

@@ -3,9 +3,10 @@ import { EntryFaultError, type FileProblem, reasonOf } from '../../model/errors.
 import { datasetKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { isObject } from '../../util/json.ts';
-import { datasetWish, type GatheredList, type SkippedEntry } from '../gather/dataset-wish.ts';
+import { type Completeness, datasetWish, type GatheredList, type SkippedEntry } from '../gather/dataset-wish.ts';
 import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import type { CatalogueManifest } from '../manifest/schema.ts';
+import type { CatalogueSource } from './catalogue-bytes.ts';
 import type { LeftOut } from './distributions.ts';
 import {
   asDataset,
@@ -16,9 +17,9 @@ import {
   type EntryNames,
   namesOf,
 } from './entry.ts';
-import { detectJsonLd, readJsonLd } from './json-ld.ts';
-import { type CatalogueLimits, readCatalogue } from './read-catalogue.ts';
-import { idOfIdentifier } from './values.ts';
+import type { CatalogueLimits } from './read-catalogue.ts';
+import { idOfIdentifier, referenceOf, textOf } from './values.ts';
+import { CatalogueWalk } from './walk.ts';
 
 const longestList = 60;
 
@@ -110,35 +111,41 @@ const isNothing = (value: unknown): boolean =>
 export type GatheredCatalogue = Omit<GatheredList, 'wishes'>;
 
 /**
- * Gathers a catalogue from its bytes; `take` gets each wish as soon as it is read, in the order of the catalogue. Of
+ * Gathers a catalogue with all its pages and parts; `take` gets each wish as soon as it is read, in the order of the catalogue. Of
  * several entries with one identifier the first is published.
  *
  * @throws CatalogueFaultError when the catalogue as a whole cannot be read: half a catalogue publishes nothing
  */
 export const gatherCatalogue = async (
   manifest: CatalogueManifest,
-  bytes: AsyncIterable<Uint8Array>,
+  source: CatalogueSource,
   take: (wish: DatasetWish) => Promise<void>,
   limits?: CatalogueLimits,
 ): Promise<GatheredCatalogue> => {
   const gathering = new Gathering(manifest);
-  const passedOver = (key: string): void => gathering.passOver(key);
   const { from } = manifest.catalogue;
-  const { isJsonLd, all } = await detectJsonLd(bytes);
-  const entries = isJsonLd ? await readJsonLd(all, from) : readCatalogue(all, from, { limits, passedOver });
-  for await (const entry of entries) {
+  const walk = new CatalogueWalk(source, { limits, passedOver: (key) => gathering.passOver(key) });
+  for await (const entry of walk.entries(from)) {
     for (const described of describedIn(entry)) {
       const wish = gathering.add(described);
       if (wish) await take(wish);
     }
   }
-  return gathering.end();
+  const { documents, doubts } = walk;
+  const complete: Completeness = doubts.size === 0 || [...doubts].join('; ');
+  const confirm = async (): Promise<Completeness> => {
+    const again = new CatalogueWalk(source, { limits });
+    for await (const _entry of again.entries(from)); // only what it found counts
+    return walk.isLike(again) || 'the catalogue changed while its pages were read';
+  };
+  return { ...gathering.end(walk), complete, ...(complete === true && documents > 1 ? { confirm } : {}) };
 };
 
 interface Faulty {
   entry: DescribedEntry;
   names: EntryNames;
   faults: string[];
+  isGuessed?: boolean;
 }
 
 /** Faulty distributions of an entry that is published. */
@@ -155,6 +162,9 @@ class Gathering {
   readonly #incomplete: Incomplete[] = [];
   /** The sound entries, by id. */
   readonly #places = new Map<string, Pick<DescribedEntry, 'index' | 'member'>>();
+  /** What entries call themselves, wanted or not, and those that are only named. */
+  readonly #described = new Set<string | null>();
+  readonly #named = new Map<string, DescribedEntry>();
 
   constructor(manifest: CatalogueManifest) {
     this.#manifest = manifest;
@@ -168,6 +178,11 @@ class Gathering {
   /** The wish of an entry; null where it has none. */
   add(entry: DescribedEntry): DatasetWish | null {
     const { catalogue, defaults } = this.#manifest;
+    const reference = referenceOf(entry.value);
+    if (reference !== null) this.#named.set(reference, this.#named.get(reference) ?? entry);
+    if (reference !== null || entry.isRepeated) return null;
+    if (isObject(entry.value))
+      this.#described.add(textOf(entry.value['@id'])).add(namesOf(asDataset(entry.value, entry.isService)).identifier);
     if (!isWanted(entry.value, catalogue)) return null;
     const value = asDataset(amended(entry.value, catalogue), entry.isService);
     const names = namesOf(value);
@@ -196,22 +211,34 @@ class Gathering {
     return { ...datasetWish(this.#manifest, dataset), identifier };
   }
 
-  end(): GatheredCatalogue {
+  end({ lost }: Pick<CatalogueWalk, 'lost'>): Omit<GatheredCatalogue, 'complete'> {
     const { name } = this.#manifest;
+    for (const [identifier, entry] of this.#named) {
+      if (this.#described.has(identifier)) continue;
+      const faults = ['it is named, but not described'];
+      this.#faulty.push({ entry, names: { identifier, title: null }, faults, isGuessed: true });
+    }
     const taken = new Set(this.#places.keys().map((id) => datasetKey(name, id)));
     const skipped = this.#faulty.map((faulty) => this.#skipped(faulty, taken));
     const incomplete = this.#incomplete.flatMap((each) => each.leftOut.map((part) => this.#leftOut(each, part)));
-    const all = [...skipped, ...incomplete];
+    const parts = lost.map(({ address, error }, at): FaultyItem => {
+      const reason = { ...reasonOf(error), message: `a part of the catalogue cannot be read: ${error.message}` };
+      const key = datasetKey(name, `part#${at + 1}`);
+      return {
+        skipped: { key, uuid: '', title: address, isKnown: false, reason },
+        problem: { file: address, line: 1, column: 1, key: '', message: error.message },
+      };
+    });
+    const all = [...parts, ...skipped, ...incomplete];
     return {
       skipped: all.map((each) => each.skipped),
-      complete: true,
       remarks: this.#remarks.lines(),
       problems: all.map((each) => each.problem),
     };
   }
 
   /** A duplicate of another entry, sound or faulty, gets a key of its own. */
-  #skipped({ entry, names, faults }: Faulty, taken: Set<string>): FaultyItem {
+  #skipped({ entry, names, faults, isGuessed = false }: Faulty, taken: Set<string>): FaultyItem {
     const { name } = this.#manifest;
     const id = names.identifier === null ? null : idOfIdentifier(names.identifier);
     const key =
@@ -223,19 +250,21 @@ class Gathering {
       key,
       uuid: id === null ? '' : uuidOfKey(datasetKey(this.#firstName, id)),
       title: names.title ?? names.identifier ?? `entry ${entry.index}`,
-      isKnown: id !== null,
+      isKnown: id !== null && !isGuessed,
+      isGuessed,
       names,
       fault: faults.join('; '),
     });
   }
 
-  #leftOut({ entry, dataset }: Incomplete, { id, position, title, fault }: LeftOut): FaultyItem {
+  #leftOut({ entry, dataset }: Incomplete, { id, position, title, fault, isGuessed }: LeftOut): FaultyItem {
     const part = id ?? `distribution#${position}`;
     return this.#item(entry, {
       key: resourceKey(this.#manifest.name, dataset.id, part),
       uuid: id === null ? '' : uuidOfKey(resourceKey(this.#firstName, dataset.id, id)),
       title: title ?? dataset.title,
-      isKnown: id !== null,
+      isKnown: id !== null && !isGuessed,
+      isGuessed,
       names: dataset,
       fault: `distribution ${position} is left out: ${fault}`,
     });
@@ -249,7 +278,7 @@ class Gathering {
     entry: DescribedEntry,
     { names, fault, ...item }: Omit<SkippedEntry, 'reason'> & { names: EntryNames; fault: string },
   ): FaultyItem {
-    const { from } = this.#manifest.catalogue;
+    const from = entry.name;
     const name = nameOf(entry, names);
     const place = entry.line > 0 ? `line ${entry.line} of ` : '';
     const hint = 'report it to the publisher of the catalogue; other entries are not affected';

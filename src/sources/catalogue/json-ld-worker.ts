@@ -6,7 +6,8 @@ import { isDeeperThan } from '../../model/yaml/document.ts';
 import { isObject } from '../../util/json.ts';
 import { countText } from '../../util/plural.ts';
 import { beat, type Cancellable } from '../../util/worker-pool.ts';
-import { type CatalogueEntry, catalogueLimits } from './read-catalogue.ts';
+import { joined, noPaging, type Paging, pagingOf } from './paging.ts';
+import { type CatalogueEntry, catalogueLimits, type Said } from './read-catalogue.ts';
 
 /** Contexts that apply at one place: in one list, or inside each other. Real documents have a few. */
 const mostContexts = 100;
@@ -149,8 +150,8 @@ export interface JsonLdTask {
   bytes: Uint8Array;
 }
 
-/** Its entries, or what is wrong with it, in words; `hint` where there is more to do than to fix it. */
-export type JsonLdAnswer = { entries: CatalogueEntry[] } | { fault: string; hint?: string };
+/** Its entries and what else it says, or what is wrong with it, in words; `hint` where there is more to do than to fix it. */
+export type JsonLdAnswer = { entries: CatalogueEntry[]; said: Said } | { fault: string; hint?: string };
 
 /** What is wrong with the document, in words. */
 class Unreadable extends Error {}
@@ -162,7 +163,8 @@ export const readDocument = async ({ bytes, cancelled }: Cancellable<JsonLdTask>
     const document = documentOf(bytes);
     const refused = refusedContexts(document);
     if (refused !== null) return refused;
-    return { entries: entriesOf(await flattened(document)) };
+    const nodes = await flattened(document);
+    return { entries: entriesOf(nodes), said: { paging: pagingIn(document, nodes), parts: partsIn(nodes) } };
   } catch (error) {
     if (error instanceof Unreadable) return { fault: error.message };
     throw error;
@@ -208,28 +210,72 @@ const messageOf = (error: unknown): string => {
   return inner ?? errorMessage(error);
 };
 
+/** Datasets and services, and what a catalogue lists as such: all that is not described is an entry with an `@id` only. */
 const entriesOf = (nodes: FlatNode[]): CatalogueEntry[] => {
-  const byId = new Map(nodes.map((node) => [node['@id'], node]));
+  const byId = new Map(nodes.filter(isDescribed).map((node) => [node['@id'], node]));
+  const bare = nodes.filter((node) => isDataset(node) && !isDescribed(node)).map((node) => node['@id']);
+  const named = new Set([...bare, ...nodes.flatMap((node) => idsIn(node, listKeys))]);
   // Many services only give access to one distribution; those of a catalogue are published.
-  const services = new Set(nodes.flatMap((node) => idsIn(node[`${dcat}service`])));
-  const isDataset = (node: FlatNode): boolean => datasetTypes.some((type) => node['@type']?.includes(type));
-  const entries = nodes.filter((node) => isDataset(node) || services.has(node['@id']));
-  if (entries.length === 0) throw new Unreadable('it describes no dataset: it contains no `dcat:Dataset`');
-  return entries.map((node, at) => ({
-    index: at + 1,
-    line: 0,
-    isService: !isDataset(node),
+  const services = new Set(nodes.flatMap((node) => idsIn(node, [`${dcat}service`])));
+  const isEntry = (node: FlatNode): boolean =>
+    isDataset(node) || services.has(node['@id']) || (named.has(node['@id']) && !isCatalogue(node));
+  const described = [...byId.values()].filter(isEntry).map((node) => ({
+    isService: services.has(node['@id']) && !isDataset(node),
     value: entryOf(node, byId),
   }));
+  const others = [...new Set([...named, ...services])].filter((id) => !byId.has(id));
+  const all = [...described, ...others.map((id) => ({ isService: false, value: { '@id': id } }))];
+  return all.map((entry, at) => ({ index: at + 1, line: 0, ...entry }));
 };
 
 const datasetTypes = [`${dcat}Dataset`, `${dcat}DatasetSeries`];
+const hydra = 'http://www.w3.org/ns/hydra/core#';
 
-const idsIn = (values: unknown): unknown[] =>
-  Array.isArray(values) ? values.map((value) => (isObject(value) ? value['@id'] : undefined)) : [];
+/** Properties with the datasets of a catalogue, and with catalogues inside it. */
+const listKeys = [`${dcat}dataset`, `${dcat}resource`, `${hydra}member`];
+const catalogueKeys = [`${dcat}catalog`, `${dct}hasPart`];
+const contents = [...listKeys, ...catalogueKeys, `${dcat}service`];
+
+const isDataset = (node: FlatNode): boolean => datasetTypes.some((type) => node['@type']?.includes(type));
+
+const isCatalogue = (node: FlatNode): boolean =>
+  !!node['@type']?.includes(`${dcat}Catalog`) ||
+  [...listKeys, `${dcat}service`, `${dcat}catalog`].some((key) => key in node);
+
+/** True where more is said of a node than what it is. */
+const isDescribed = (node: FlatNode): boolean => Object.keys(node).some((key) => !key.startsWith('@'));
+
+const idsIn = (node: FlatNode, keys: readonly string[]): string[] =>
+  keys
+    .flatMap((key) => node[key] ?? [])
+    .map((value) => String(isObject(value) ? (value['@id'] ?? value['@value']) : value));
+
+/** Catalogues in a catalogue of which the document does not say what they list. */
+const partsIn = (nodes: FlatNode[]): string[] => {
+  const byId = new Map(nodes.filter(isDescribed).map((node) => [node['@id'], node]));
+  const isElsewhere = (id: string): boolean => {
+    const node = byId.get(id);
+    return node === undefined || (isCatalogue(node) && !contents.some((key) => key in node));
+  };
+  const inside = nodes.filter(isCatalogue).flatMap((node) => idsIn(node, [...catalogueKeys, ...listKeys]));
+  const named = new Set(nodes.filter(isCatalogue).flatMap((node) => idsIn(node, catalogueKeys)));
+  return [...new Set(inside)].filter((id) => isElsewhere(id) && (named.has(id) || byId.has(id)));
+};
+
+/** Vocabularies of lists in pages. */
+const pagers = [hydra, 'http://www.w3.org/1999/xhtml/vocab#', 'https://www.w3.org/ns/activitystreams#'];
+
+/** What the document says about pages: at its top, also without a context, and in the nodes of vocabularies for it. */
+const pagingIn = (document: unknown, nodes: FlatNode[]): Paging => {
+  const all = nodes.map((node) =>
+    pagingOf(Object.fromEntries(Object.entries(node).filter(([key]) => pagers.some((pager) => key.startsWith(pager))))),
+  );
+  return [isObject(document) ? pagingOf(document) : noPaging, ...all].reduce(joined);
+};
 
 const entryOf = (node: FlatNode, byId: ReadonlyMap<unknown, FlatNode>): Record<string, unknown> => {
   const entry = keyed(node, datasetKeys, byId);
+  entry['@id'] = node['@id'];
   if (node['@type']) entry['@type'] = node['@type'].map(lastPart);
   // DCAT-AP lets the identifier be that of the thing itself.
   if (entry.identifier === undefined && !node['@id'].startsWith('_:')) entry.identifier = node['@id'];

@@ -3,7 +3,7 @@ import { CatalogueFaultError } from '../../model/errors.ts';
 import { countText } from '../../util/plural.ts';
 import { SilentError, WorkerPool } from '../../util/worker-pool.ts';
 import type { JsonLdAnswer, JsonLdTask } from './json-ld-worker.ts';
-import type { CatalogueEntry } from './read-catalogue.ts';
+import type { CatalogueEntry, Said } from './read-catalogue.ts';
 
 /** Largest document (bytes): it is read and processed in memory as a whole. */
 const longestDocument = 30_000_000;
@@ -53,13 +53,13 @@ const enoughToTell = 65_536;
  * References are followed from a dataset to what it names and no further, so a document cannot grow while it is read. It
  * is processed in a thread of its own: a document that needs too much memory or time ends only that thread.
  *
- * @throws CatalogueFaultError when it is not JSON-LD, too large, or names no dataset at all
+ * @throws CatalogueFaultError when it is not JSON-LD, too large, or names neither a dataset nor a part; a later page may be empty
  */
-export const readJsonLd = async (
+export async function* readJsonLd(
   bytes: AsyncIterable<Uint8Array>,
   name: string,
-  longestMs = usualLongestMs,
-): Promise<CatalogueEntry[]> => {
+  { isLater = false, longestMs = usualLongestMs } = {},
+): AsyncGenerator<CatalogueEntry, Said> {
   const task = { bytes: await wholeOf(bytes, name) };
   let answer: JsonLdAnswer;
   try {
@@ -67,9 +67,13 @@ export const readJsonLd = async (
   } catch (cause) {
     throw endOfThread(cause, name);
   }
-  if ('entries' in answer) return answer.entries;
-  throw fault(name, answer.fault, { hint: answer.hint });
-};
+  if ('fault' in answer) throw fault(name, answer.fault, { hint: answer.hint });
+  const { entries, said } = answer;
+  if (entries.length === 0 && said.parts.length === 0 && !isLater)
+    throw fault(name, 'it describes no dataset: it contains no `dcat:Dataset`');
+  yield* entries;
+  return said;
+}
 
 const wholeOf = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<Uint8Array> => {
   const chunks: Uint8Array[] = [];

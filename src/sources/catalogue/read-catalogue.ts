@@ -2,6 +2,8 @@
 import { Tokenizer, TokenParser, TokenType } from '@streamparser/json';
 import { CatalogueFaultError, errorMessage } from '../../model/errors.ts';
 import { countText } from '../../util/plural.ts';
+import { isPagingKey, joined, noPaging, type Paging, pagingOf } from './paging.ts';
+import { textOf } from './values.ts';
 
 const newline = 10;
 
@@ -63,6 +65,14 @@ export interface CatalogueEntry {
   value: unknown;
 }
 
+/** What a document says besides its entries. */
+export interface Said {
+  /** Of the list that the document is a page of. */
+  paging: Paging;
+  /** Catalogues that it only refers to: addresses, or '' where it gives none. */
+  parts: string[];
+}
+
 /** Limits on the memory that a catalogue takes. */
 export interface CatalogueLimits {
   /** Objects and lists inside each other. */
@@ -102,8 +112,8 @@ interface ReadOptions {
 
 /**
  * Yields the items of the lists `dataset` and `service` of a JSON object in UTF-8, with or without a byte order mark, and
- * those of the catalogues nested in it (`catalog`, `hasPart`); everything else is skipped. Messages name `name`: a path
- * or address.
+ * those of the catalogues nested in it (`catalog`, `hasPart`), and returns what else it says. Messages name `name`: a path or
+ * address.
  *
  * @throws CatalogueFaultError with the place where the document is not JSON, ends early, is beyond a limit, or has none of
  *   these lists; entries before that place have been yielded then.
@@ -112,10 +122,10 @@ export async function* readCatalogue(
   bytes: AsyncIterable<Uint8Array>,
   name: string,
   options: ReadOptions = {},
-): AsyncGenerator<CatalogueEntry> {
+): AsyncGenerator<CatalogueEntry, Said> {
   const reader = new EntryReader(name, options);
   for await (const chunk of bytes) yield* reader.write(chunk);
-  reader.end();
+  return reader.end();
 }
 
 interface Token {
@@ -133,13 +143,22 @@ const entryLists: ReadonlySet<unknown> = new Set(['dataset', 'service']);
 const catalogueLists: ReadonlySet<unknown> = new Set(['catalog', 'hasPart']);
 
 /** What an open bracket outside of the entries holds; `key` is that of the present value of a catalogue, or of the list. */
-type Frame =
-  | { kind: 'catalogue'; key: unknown; lists: Set<unknown> }
-  | { kind: 'entries' | 'catalogues' | 'passed' | 'other'; key: unknown };
+type Frame = CatalogueFrame | { kind: 'entries' | 'catalogues' | 'passed' | 'other'; key: unknown };
+
+/** `said` holds its statements about pages and its `@id`, `first` is the number of entries before it. */
+interface CatalogueFrame {
+  kind: 'catalogue';
+  key: unknown;
+  /** True behind the colon. */
+  isValue: boolean;
+  lists: Set<unknown>;
+  said: Map<string, unknown>;
+  first: number;
+}
 
 const other: Frame = { kind: 'other', key: null };
 
-/** The entry that is being read. */
+/** The entry, or statement about pages, that is being read. */
 interface OpenEntry {
   parser: TokenParser;
   depth: number;
@@ -162,6 +181,7 @@ class EntryReader {
   #read = 0;
   #hasList = false;
   #count = 0;
+  readonly #said: Said = { paging: noPaging, parts: [] };
 
   constructor(name: string, { limits = catalogueLimits, passedOver = () => undefined }: ReadOptions) {
     this.#name = name;
@@ -182,7 +202,7 @@ class EntryReader {
     return this.#found;
   }
 
-  end(): void {
+  end(): Said {
     if (this.#read === 0) this.#fault('it is empty', 'an empty catalogue is not the same as one without entries');
     if (!this.#around.isEnded) {
       const isInside = this.#frames.some(({ kind }) => kind === 'entries');
@@ -192,7 +212,8 @@ class EntryReader {
         'fetch or write it again; nothing was published or removed',
       );
     }
-    if (!this.#hasList) this.#noList();
+    if (!this.#hasList && this.#said.parts.every((part) => part === '')) this.#noList();
+    return this.#said;
   }
 
   #noList(): never {
@@ -210,23 +231,53 @@ class EntryReader {
     const frame = this.#frames.at(-1);
     if (!frame && token.token !== TokenType.LEFT_BRACE && !this.#around.isEnded) this.#fault('it is not a JSON object');
     this.#around.write(token as TokenOfParser);
-    if (frame?.kind === 'entries' && isValue(token.token)) this.#begin(frame, token);
+    if (frame?.kind === 'catalogue') this.#lookIn(frame, token);
+    else if (frame?.kind === 'entries' && isValue(token.token)) this.#begin(frame, token);
     else if (isOpening(token.token)) this.#open(frame, token.token);
     else if (isClosing(token.token)) this.#frames.pop();
-    else if (frame?.kind === 'catalogue' && token.token === TokenType.STRING) frame.key = token.value;
+    else if (frame?.kind === 'catalogues' && token.token === TokenType.STRING)
+      this.#said.parts.push(String(token.value));
     else if (frame?.kind === 'catalogues' && isValue(token.token)) this.#passedOver(String(frame.key));
+  }
+
+  /** A token of a catalogue outside of its lists. */
+  #lookIn(frame: CatalogueFrame, token: Token): void {
+    if (isClosing(token.token)) this.#leave(frame);
+    else if (!isValue(token.token)) frame.isValue = token.token === TokenType.COLON;
+    else if (!frame.isValue) frame.key = token.value;
+    else if (frame.key === '@id' || isPagingKey(frame.key))
+      this.#parse(token, (value) => frame.said.set(String(frame.key), value));
+    else if (isOpening(token.token)) this.#open(frame, token.token);
+    else if (token.token === TokenType.STRING && (entryLists.has(frame.key) || catalogueLists.has(frame.key))) {
+      frame.lists.add(frame.key);
+      this.#said.parts.push(String(token.value));
+    }
+  }
+
+  /** The end of a catalogue. What says of itself that it is incomplete, or has no list, is elsewhere. */
+  #leave({ said, lists, first }: CatalogueFrame): void {
+    this.#frames.pop();
+    const paging = pagingOf(Object.fromEntries(said));
+    if (this.#frames.length === 0) this.#said.paging = joined(this.#said.paging, paging);
+    else if (lists.size === 0) this.#said.parts.push(textOf(said.get('@id')) ?? '');
+    else if (paging.next !== null) this.#said.parts.push(paging.next);
+    else if ((paging.total ?? 0) > this.#count - first) this.#said.parts.push('');
   }
 
   #open(frame: Frame | undefined, token: TokenType): void {
     const isObject = token === TokenType.LEFT_BRACE;
-    this.#frames.push(frame ? this.#inside(frame, isObject) : { kind: 'catalogue', key: null, lists: new Set() });
+    this.#frames.push(frame ? this.#inside(frame, isObject) : this.#catalogue());
     this.#checkDepth(0);
+  }
+
+  #catalogue(): CatalogueFrame {
+    return { kind: 'catalogue', key: null, isValue: false, lists: new Set(), said: new Map(), first: this.#count };
   }
 
   /** What a bracket in another one holds. */
   #inside(frame: Frame, isObject: boolean): Frame {
     const { kind, key } = frame;
-    if (kind === 'catalogues' && isObject) return { kind: 'catalogue', key: null, lists: new Set() };
+    if (kind === 'catalogues' && isObject) return this.#catalogue();
     if (kind === 'passed' && isObject) this.#passedOver(String(key));
     if (kind !== 'catalogue') return other;
     if (entryLists.has(key)) {
@@ -238,20 +289,26 @@ class EntryReader {
       if (isObject) this.#passedOver(String(key));
       return isObject ? other : { kind: 'entries', key };
     }
-    if (catalogueLists.has(key))
-      return isObject ? { kind: 'catalogue', key: null, lists: new Set() } : { kind: 'catalogues', key };
+    if (catalogueLists.has(key)) {
+      frame.lists.add(key);
+      return isObject ? this.#catalogue() : { kind: 'catalogues', key };
+    }
     return isObject ? other : { kind: 'passed', key };
   }
 
   #begin({ key }: { key: unknown }, { token, value, offset }: Token): void {
     const { line } = this.#lines.at(offset);
-    const entry = { isService: key === 'service', line };
+    this.#parse({ token, value, offset }, (whole) => this.#add({ isService: key === 'service', line, value: whole }));
+  }
+
+  /** Gives the whole value that begins with a token to `take`. */
+  #parse({ token, value, offset }: Token, take: (whole: unknown) => void): void {
     if (!isOpening(token)) {
-      this.#add({ ...entry, value });
+      take(value);
       return;
     }
     const parser = new TokenParser({ paths: ['$'] });
-    parser.onValue = ({ value: whole }) => this.#add({ ...entry, value: whole });
+    parser.onValue = ({ value: whole }) => take(whole);
     parser.write({ token, value } as TokenOfParser);
     this.#entry = { parser, depth: 1, offset, values: 1 };
     this.#checkDepth(1);

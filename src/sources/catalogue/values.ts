@@ -80,6 +80,13 @@ const idText = (value: unknown): string | null => {
   return text === null || text.length > 2000 ? null : text;
 };
 
+/** The name in a value that only names what is described elsewhere: text, or an object with nothing but an `@id`; null for any other. */
+export const referenceOf = (value: unknown): string | null => {
+  if (typeof value === 'string') return textOf(value);
+  if (!isObject(value) || Object.keys(value).some((key) => key !== '@id' && key !== '@type')) return null;
+  return textOf(value['@id']);
+};
+
 /** A classified address. */
 type Address = { kind: 'web'; url: string } | { kind: 'other'; scheme: string } | { kind: 'none' };
 

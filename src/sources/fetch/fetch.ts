@@ -136,7 +136,7 @@ export class Fetcher {
     const encodings = encodingsOf(oneOf(answer.headers['content-encoding']), { name, type });
     const decoders = decodersFor(encodings, answer.where);
     const length = wholeLength(answer, left);
-    const { maxBytes } = this.policy;
+    const maxBytes = this.policy.maxBytes - (options.spentBytes ?? 0);
     if (length !== null && length > maxBytes) throw tooLarge(answer.where, `${length} bytes`, maxBytes);
 
     const part = await openPart(task, encodings.length > 0, options.signal);
@@ -145,7 +145,10 @@ export class Fetcher {
     const watch = resumed ? null : new PageWatch(type, { name, accept: options.accept ?? '' }, answer.where);
     try {
       const total = decoders.length > 0 ? null : length;
-      await pump({ answer, decoders, part, watch, total }, { ...options, limits: this.policy, report: options.report });
+      await pump(
+        { answer, decoders, part, watch, total },
+        { ...options, limits: { ...this.policy, maxBytes }, report: options.report },
+      );
     } catch (error) {
       if (isFinal(error)) await part.discard();
       else await part.keep();
@@ -162,6 +165,7 @@ export class Fetcher {
       contentType: type,
       fileName,
       finalUrl: answer.url.href,
+      headers: answer.headers,
     };
   }
 }

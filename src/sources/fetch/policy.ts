@@ -1,5 +1,6 @@
 // Limits, options and results of fetches, and their errors. Query strings are never shown: they hold keys.
 
+import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
 import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
@@ -52,6 +53,8 @@ export interface FetchOptions {
   accept?: string;
   /** File name the content is meant for, before that of the server: says what it should be. */
   name?: string;
+  /** Bytes of earlier files that count towards the limit. */
+  spentBytes?: number;
   log?: Log;
   /** Gets a line for people now and then: that an interrupted fetch is resumed, and the progress of a long one. */
   report?: (line: string) => void;
@@ -73,6 +76,7 @@ export type Fetched =
       fileName: string | null;
       /** Where the redirects ended. */
       finalUrl: string;
+      headers: IncomingHttpHeaders;
     };
 
 /** An address as messages show it: without its query. */

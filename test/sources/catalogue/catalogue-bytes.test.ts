@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { afterAll, expect, it } from 'vitest';
-import { catalogueBytes } from '../../../src/sources/catalogue/catalogue-bytes.ts';
+import { webCatalogue } from '../../../src/sources/catalogue/catalogue-bytes.ts';
 import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';
@@ -16,7 +16,12 @@ afterAll(() => fetcher.close());
 
 const read = async (path: string, cacheDir: string): Promise<string> => {
   const tools = { fetcher, cacheDir, signal: new AbortController().signal, log: pino({ level: 'silent' }) };
-  return (await buffer(catalogueBytes(`${server.url}${path}`, tools))).toString();
+  const address = `${server.url}${path}`;
+  const source = webCatalogue(address, tools);
+  const document = await source.open(address, 0);
+  const text = document && (await buffer(document.bytes)).toString();
+  await source.done();
+  return text ?? '';
 };
 
 const filesIn = (dir: string): string[] =>

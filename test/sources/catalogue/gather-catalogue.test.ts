@@ -434,7 +434,7 @@ describe('a faulty distribution', () => {
   const good = { downloadURL: url, title: 'Good' };
 
   it.each([
-    ['no object', 'a.csv', null, 'it is not an object'],
+    ['no object', 7, null, 'it is not an object'],
     [
       'an address that is none',
       { accessURL: '//////a', title: 'Bad' },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readJsonLd } from '../../../src/sources/catalogue/json-ld.ts';
-import { catalogueManifest, chunksOf, gatherAll } from './support/catalogue.ts';
+import { catalogueManifest, chunksOf, collect, gatherAll } from './support/catalogue.ts';
 
 const gather = (document: unknown, size = 1000) =>
   gatherAll(catalogueManifest(), chunksOf(typeof document === 'string' ? document : JSON.stringify(document), size));
@@ -164,7 +164,7 @@ describe('a DCAT-AP catalogue in JSON-LD', () => {
     const { skipped } = await gather(bare);
     expect(skipped.map(({ reason }) => reason.message)).toEqual([
       'entry 1 "T" (a.json): it has no identifier',
-      'entry 2 "urn:x" (a.json): it has no title',
+      'entry 2 "urn:x" (a.json): it is named, but not described',
     ]);
   });
 
@@ -232,7 +232,7 @@ describe('a document made to fill the memory', () => {
   it('takes down its own thread only, when it takes too long', async () => {
     const nodes = Array.from({ length: 50_000 }, (_, at) => ({ ...node, '@id': `https://example.org/${at}` }));
     const bytes = chunksOf(JSON.stringify(nodes), 65_536);
-    await expect(readJsonLd(bytes, 'slow.jsonld', 20)).rejects.toMatchObject({
+    await expect(collect(readJsonLd(bytes, 'slow.jsonld', { longestMs: 20 }))).rejects.toMatchObject({
       code: 'catalogue-fault',
       message: 'slow.jsonld:1:1: reading it as JSON-LD takes too long',
     });

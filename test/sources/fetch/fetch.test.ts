@@ -50,6 +50,7 @@ describe('a fetch', () => {
     const into = place();
     const fetched = await fetcher.toFile(`${server.url}/a/spending.csv`, into, plain);
     expect(fetched).toEqual({
+      headers: expect.objectContaining({ etag: '"v1"' }),
       status: 'fetched',
       path: into,
       bytes: table.length,

@@ -1,6 +1,8 @@
 // Small catalogues for tests, made of what matters in each.
 import type { DatasetWish } from '../../../../src/model/wish.ts';
+import type { CatalogueSource } from '../../../../src/sources/catalogue/catalogue-bytes.ts';
 import { type GatheredCatalogue, gatherCatalogue } from '../../../../src/sources/catalogue/gather-catalogue.ts';
+import { noPaging } from '../../../../src/sources/catalogue/paging.ts';
 import type { CatalogueLimits } from '../../../../src/sources/catalogue/read-catalogue.ts';
 import type { CatalogueSpec } from '../../../../src/sources/manifest/list-schemas.ts';
 import { type CatalogueManifest, defaultRules } from '../../../../src/sources/manifest/schema.ts';
@@ -32,6 +34,13 @@ export const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
   return list;
 };
 
+/** A catalogue of one document. */
+const sourceOf = (bytes: AsyncIterable<Uint8Array>, from: string): CatalogueSource => ({
+  open: async (address) => (address === from ? { bytes, url: null, paging: noPaging } : null),
+  maxBytes: Number.POSITIVE_INFINITY,
+  done: async () => undefined,
+});
+
 /** Gathers a catalogue with all its wishes. */
 export const gatherAll = async (
   manifest: CatalogueManifest,
@@ -39,7 +48,8 @@ export const gatherAll = async (
   limits?: CatalogueLimits,
 ): Promise<GatheredCatalogue & { wishes: DatasetWish[] }> => {
   const wishes: DatasetWish[] = [];
-  const gathered = await gatherCatalogue(manifest, bytes, async (wish) => void wishes.push(wish), limits);
+  const source = sourceOf(bytes, manifest.catalogue.from);
+  const gathered = await gatherCatalogue(manifest, source, async (wish) => void wishes.push(wish), limits);
   return { ...gathered, wishes };
 };
 

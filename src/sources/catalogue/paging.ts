@@ -1,0 +1,143 @@
+// What a document, or the answer that brought it, says about the list that it is a page of.
+import type { IncomingHttpHeaders } from 'undici/types/header.js';
+import { z } from 'zod';
+import { isObject } from '../../util/json.ts';
+
+/** See {@link Paging}. */
+export const pagingSchema = z.object({
+  /** Address of the next page; '' where there is more, but no address of it. */
+  next: z.string().nullable(),
+  /** Entries of the whole list. */
+  total: z.number().nullable(),
+  /** Pages of the whole list. */
+  pages: z.number().nullable(),
+  /** Most entries of a page. */
+  limit: z.number().nullable(),
+  /** True where other pages come before this one. */
+  isLater: z.boolean(),
+});
+
+/** Statements of a page; null for what it does not say. */
+export type Paging = z.infer<typeof pagingSchema>;
+
+/** Says nothing. */
+export const noPaging: Paging = { next: null, total: null, pages: null, limit: null, isLater: false };
+
+/** True where nothing is said. */
+export const isUnpaged = ({ next, total, pages, limit, isLater }: Paging): boolean =>
+  next === null && total === null && pages === null && limit === null && !isLater;
+
+/** Both statements as one; an address counts before the mere fact that there is more. */
+export const joined = (one: Paging, other: Paging): Paging => ({
+  next: one.next || other.next || (one.next ?? other.next),
+  total: larger(one.total, other.total), // a page may state its own count as well
+  pages: larger(one.pages, other.pages),
+  limit: one.limit ?? other.limit,
+  isLater: one.isLater || other.isLater,
+});
+
+const larger = (one: number | null, other: number | null): number | null =>
+  one === null || other === null ? (one ?? other) : Math.max(one, other);
+
+type Says = (value: unknown, depth: number) => Partial<Paging>;
+
+const says = (names: string, says: Says): [string, Says][] => names.split(' ').map((name) => [name, says]);
+
+/** Hydra, JSON:API, HAL, OGC API, OData, OpenSearch, CKAN and the usual home-made ones; names without prefix, in lower case. */
+const statements: ReadonlyMap<string, Says> = new Map([
+  ...says('next nextpage nextlink nexturl nextpageurl', (value) => ({ next: addressIn(value) })),
+  ...says('nextpagetoken nextcursor nexttoken resumptiontoken continuationtoken', (value) => ({
+    next: addressIn(value) === null ? null : '',
+  })),
+  ...says('hasmore hasnext hasnextpage istruncated truncated incompleteresults', (value) => ({
+    next: value === true ? '' : null,
+  })),
+  ...says(
+    'total totalitems totalcount totalresults totalrecords totalelements totalhits numbermatched numberofitems nhits count',
+    (value) => ({ total: numberIn(value) }),
+  ),
+  ...says('pages totalpages pagecount numpages', (value) => ({ pages: numberIn(value) })),
+  ...says('itemsperpage perpage pagesize limit rows top', (value) => ({ limit: numberIn(value) })),
+  ...says('prev previous prevpage previouspage previouslink previousurl', (value) => ({
+    isLater: addressIn(value) !== null,
+  })),
+  // First and last differ where there are several pages.
+  ...says('first firstpage last lastpage', () => ({})),
+  ...says('view link links paging pagination pageinfo page meta', (value, depth) =>
+    depth > 3
+      ? {}
+      : [value]
+          .flat()
+          .filter(isObject)
+          .map((item) => inside(item, depth))
+          .reduce(joined, noPaging),
+  ),
+]);
+
+/** `hydra:nextPage`, `http://www.w3.org/ns/hydra/core#nextPage`, `next_page` as `nextpage`. */
+const plainName = (key: string): string =>
+  key
+    .replace(/^.*[:/#@.$]/, '')
+    .replaceAll(/[-_\s]/g, '')
+    .toLowerCase();
+
+/** True for a key under which something is said about pages. */
+export const isPagingKey = (key: unknown): boolean => typeof key === 'string' && statements.has(plainName(key));
+
+/** What an object says. */
+export const pagingOf = (value: Record<string, unknown>, depth = 0): Paging => {
+  const said = new Map(Object.entries(value).map(([key, item]) => [plainName(key), item]));
+  const all = [...said].map(([name, item]) => ({ ...noPaging, ...statements.get(name)?.(item, depth) }));
+  const [first, last] = ['first', 'last'].map((name) => addressIn(said.get(name) ?? said.get(`${name}page`)));
+  const areSeveral = !!first && !!last && first !== last;
+  return joined(all.reduce(joined, noPaging), { ...noPaging, pages: areSeveral ? 2 : null });
+};
+
+/** A link with `rel`, or an object with further statements. */
+const inside = (item: Record<string, unknown>, depth: number): Paging => {
+  if (item.rel === undefined) return pagingOf(item, depth + 1);
+  return pagingOf(Object.fromEntries(relations(String(item.rel)).map((rel) => [rel, item])), depth + 1);
+};
+
+const relations = (text: string): string[] => text.split(/[\s,]+/);
+
+/** The address in a value; '' where it says only that there is something, null where there is nothing. */
+const addressIn = (value: unknown): string | null => {
+  if (Array.isArray(value)) return value.length === 0 ? null : addressIn(value[0]);
+  if (typeof value === 'string') return value.trim() || null;
+  if (isObject(value)) return addressIn(value.href ?? value['@id'] ?? value['@value'] ?? value.url ?? null);
+  return value === true || (typeof value === 'number' && value > 0) ? '' : null;
+};
+
+const numberIn = (value: unknown): number | null => {
+  const plain = Array.isArray(value) ? value[0] : value;
+  const text = String(isObject(plain) ? plain['@value'] : plain);
+  return /^\d{1,15}$/.test(text) ? Number(text) : null;
+};
+
+/** What the headers of an answer say: `Link` (RFC 8288), and the usual counts. */
+export const pagingOfHeaders = (headers: IncomingHttpHeaders): Paging => {
+  const textOf = (name: string): string => [headers[name] ?? ''].flat().join(', ');
+  const links = textOf('link').matchAll(/<([^>]*)>([^,"]*(?:"[^"]*"[^,"]*)*)/g);
+  const byRelation = [...links].flatMap(([, address = '', parameters = '']) => {
+    const [, quoted, bare] = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;]+))/i.exec(parameters) ?? [];
+    return relations(quoted ?? bare ?? '').map((rel) => [rel, address]);
+  });
+  const range = /^(?!bytes\b)\S+ .*\/(\d+)$/.exec(textOf('content-range'))?.[1];
+  const total = [range, textOf('x-total-count'), textOf('x-total'), textOf('x-wp-total')].find((text) => text);
+  const pages = textOf('x-total-pages') || textOf('x-wp-totalpages');
+  return pagingOf({ ...Object.fromEntries(byRelation), total, pages });
+};
+
+/** The address of the next page where pages are only counted in their addresses (`?page=0`); null where they are not. */
+export const countedNext = (address: string): string | null => {
+  const url = new URL(address);
+  const page = url.searchParams.get('page') ?? '';
+  if (!/^\d{1,6}$/.test(page)) return null;
+  url.searchParams.set('page', String(Number(page) + 1));
+  return url.href;
+};
+
+/** What the query of an address asks for: `limit=10`. */
+export const limitIn = (address: string): number | null =>
+  pagingOf(Object.fromEntries(new URL(address).searchParams)).limit;

@@ -1,0 +1,263 @@
+// Reads a catalogue with all its pages and the parts that it refers to, as one list of entries, and says whether that is all.
+import { CatalogueFaultError, SluiceError } from '../../model/errors.ts';
+import { isObject } from '../../util/json.ts';
+import { countText } from '../../util/plural.ts';
+import { shown } from '../fetch/policy.ts';
+import type { CatalogueDocument, CatalogueSource } from './catalogue-bytes.ts';
+import { detectJsonLd, readJsonLd } from './json-ld.ts';
+import { countedNext, isUnpaged, joined, limitIn, noPaging, type Paging } from './paging.ts';
+import {
+  type CatalogueEntry,
+  type CatalogueLimits,
+  catalogueLimits,
+  readCatalogue,
+  type Said,
+} from './read-catalogue.ts';
+import { identifierOf, referenceOf } from './values.ts';
+
+/** Most documents of a catalogue. */
+const mostDocuments = 10_000;
+
+/** An entry with the document that it is in. */
+export interface WalkedEntry extends CatalogueEntry {
+  /** The document, as messages name it. */
+  name: string;
+  /** True where an earlier page of the list has it, too. */
+  isRepeated: boolean;
+}
+
+/** How catalogues are read. */
+export interface WalkOptions {
+  limits?: CatalogueLimits | undefined;
+  /** See {@link readCatalogue}. */
+  passedOver?: (key: string) => void;
+}
+
+/** A part that could not be read. */
+interface LostPart {
+  address: string;
+  error: SluiceError;
+}
+
+/** A list in one or more pages, as far as it was read. */
+interface List {
+  /** Identifiers of the entries of earlier pages. */
+  ids: Set<string>;
+  /** Entries that are named, but not described. */
+  named: Set<string>;
+  /** Described entries; those on several pages count once. */
+  count: number;
+  /** Entries that were on an earlier page. */
+  repeated: number;
+  /** Number of the present page, from 1. */
+  page: number;
+  /** What the list last said of its size. */
+  total: number | null;
+  pages: number | null;
+  /** How the present page was found: by a link, or by counting on in the address. */
+  by: 'link' | 'count' | null;
+}
+
+/** See the head of this file. */
+export class CatalogueWalk {
+  /** Why something may be missing. */
+  readonly doubts = new Set<string>();
+  readonly lost: LostPart[] = [];
+  documents = 0;
+  readonly #source: CatalogueSource;
+  readonly #limits: CatalogueLimits;
+  readonly #passedOver: (key: string) => void;
+  readonly #ids = new Set<string>();
+  readonly #visited = new Set<string>();
+  /** Addresses of parts, in the order in which they are met. */
+  readonly #parts = new Set<string>();
+  #entries = 0;
+  #bytes = 0;
+
+  constructor(source: CatalogueSource, { limits = catalogueLimits, passedOver = () => undefined }: WalkOptions) {
+    this.#source = source;
+    this.#limits = limits;
+    this.#passedOver = passedOver;
+  }
+
+  /**
+   * All entries of the catalogue at a path or address.
+   * @throws CatalogueFaultError also where it says that there is more, and that cannot be had; see {@link readCatalogue}
+   */
+  async *entries(from: string): AsyncGenerator<WalkedEntry> {
+    yield* this.#list(from, from);
+    for (const part of this.#parts) {
+      if (this.#visited.has(part)) continue;
+      try {
+        yield* this.#list(part, shown(new URL(part)));
+      } catch (error) {
+        if (!isOfSource(error)) throw error;
+        this.lost.push({ address: shown(new URL(part)), error });
+      }
+    }
+    await this.#source.done();
+  }
+
+  /** True where both found the same entries. */
+  isLike(other: CatalogueWalk): boolean {
+    const [mine, others] = [this.#ids, other.#ids];
+    return this.#entries === other.#entries && mine.size === others.size && mine.values().every((id) => others.has(id));
+  }
+
+  async *#list(from: string, listName: string): AsyncGenerator<WalkedEntry> {
+    const sizes = { count: 0, repeated: 0, page: 1, total: null, pages: null };
+    const list: List = { ids: new Set(), named: new Set(), by: null, ...sizes };
+    for (let address: string | null = from; address !== null; list.page += 1) {
+      const name = list.page === 1 ? listName : `page ${list.page} of ${listName}`;
+      const opened = await this.#open(address, list, name);
+      if (opened === null) return;
+      const before = { ...list, size: sizeOf(list), entries: this.#entries };
+      const said = yield* this.#document(opened, list, name);
+      for (const part of said.parts) this.#addPart(part, opened.url);
+      const paging = joined(opened.paging, said.paging);
+      list.total = paging.total ?? list.total;
+      list.pages = paging.pages ?? list.pages;
+      const isNew = sizeOf(list) > before.size;
+      if (isNew && list.repeated > before.repeated)
+        this.doubts.add(`entries of ${listName} moved between its pages while they were read`);
+      const isEmpty = this.#entries === before.entries;
+      address = this.#nextOf(list, { paging, url: opened.url, name, isNew: isNew || isEmpty });
+      if (list.by === 'count' && !isNew && list.page > 1) return;
+    }
+  }
+
+  /** The address of the next page; null after the last one, which is compared with what the list says of itself. */
+  #nextOf(
+    list: List,
+    { paging, url, name, isNew }: { paging: Paging; url: string | null; name: string; isNew: boolean },
+  ): string | null {
+    const { page, total, pages } = list;
+    if (page === 1 && paging.isLater) this.doubts.add(`${name} is not the first page of its list`);
+    if (paging.next) {
+      if (!isNew) throw fault(name, 'it only repeats entries of earlier pages, and links to more');
+      list.by = 'link';
+      return this.#resolved(paging.next, url, name);
+    }
+    const mayHaveMore = isUnpaged(paging) || list.by === 'count';
+    const isShort = total === null ? (pages === null ? mayHaveMore : page < pages) : sizeOf(list) < total;
+    const next = url !== null && list.by !== 'link' && (isShort || paging.next === '') ? countedNext(url) : null;
+    if (next !== null) {
+      list.by = 'count';
+      return next;
+    }
+    if (paging.next === '') throw fault(name, 'it says that there is more, but not where');
+    if (isShort) this.#checkSize(list, name);
+    const limit = paging.limit ?? (url && limitIn(url));
+    if (page === 1 && total === null && pages === null && limit && list.count >= limit)
+      this.doubts.add(`${name} has as many entries as a page of it may have (${limit})`);
+    return null;
+  }
+
+  #checkSize(list: List, name: string): void {
+    const [total, size] = [list.total, sizeOf(list)];
+    if (total !== null)
+      throw fault(name, `it is incomplete: its list has ${countText(total)} entries, ${countText(size)} were read`);
+    if (list.pages !== null) throw fault(name, 'it is incomplete: its list has more pages, but no link to them');
+  }
+
+  /** Opens a page; null where the list has ended, or, with a doubt, for one that is not fetched here or may not exist. */
+  async #open(address: string, { page, by }: List, name: string): Promise<CatalogueDocument | null> {
+    this.documents += 1;
+    if (this.documents > mostDocuments)
+      throw fault(name, `the catalogue has more than ${countText(mostDocuments)} pages and parts`);
+    const document = await this.#source.open(address, this.#bytes).catch((cause: unknown) => {
+      if (page === 1 || !isOfSource(cause)) throw cause;
+      if (by === 'link' || cause.retryable)
+        throw fault(name, `it cannot be had: ${cause.message}`, { cause, hint: cause.hint });
+      this.doubts.add(`whether there is a ${name} is not known: ${cause.message}`);
+      return 'missing' as const;
+    });
+    if (document === 'missing') return null;
+    if (document === null) {
+      this.doubts.add(`it continues at ${address}, which is not fetched here`);
+      return null;
+    }
+    const at = document.url ?? address;
+    const isKnown = page > 1 && this.#visited.has(at);
+    if (isKnown && by === 'link') throw fault(name, 'it leads back to a page that was read already');
+    this.#visited.add(address).add(at);
+    return isKnown ? null : document;
+  }
+
+  /** The entries of a page; returns what it says besides. */
+  async *#document({ bytes, url }: CatalogueDocument, list: List, name: string): AsyncGenerator<WalkedEntry, Said> {
+    const { isJsonLd, all } = await detectJsonLd(url === null ? bytes : this.#counted(bytes, name));
+    const reading = isJsonLd
+      ? readJsonLd(all, name, { isLater: list.page > 1 })
+      : readCatalogue(all, name, { limits: this.#limits, passedOver: this.#passedOver });
+    const fresh = new Set<string>();
+    const first = this.#entries;
+    try {
+      let step = await reading.next();
+      for (; !step.done; step = await reading.next()) {
+        this.#entries = first + step.value.index;
+        yield { ...step.value, index: this.#entries, name, isRepeated: this.#note(step.value, list, { name, fresh }) };
+      }
+      for (const id of fresh) list.ids.add(id);
+      return step.value;
+    } finally {
+      await reading.return({ paging: noPaging, parts: [] });
+    }
+  }
+
+  /** Counts an entry; returns true for one that an earlier page of its list has. */
+  #note({ value }: CatalogueEntry, list: List, { name, fresh }: { name: string; fresh: Set<string> }): boolean {
+    if (this.#entries > this.#limits.entries)
+      throw fault(name, `the catalogue has more than ${countText(this.#limits.entries)} entries`);
+    const reference = referenceOf(value);
+    const id = reference ?? (isObject(value) ? identifierOf(value) : null);
+    if (id !== null) this.#ids.add(id);
+    if (reference !== null) list.named.add(reference);
+    else if (id !== null) fresh.add(id);
+    const isRepeated = reference === null && id !== null && list.ids.has(id);
+    if (isRepeated) list.repeated += 1;
+    else if (reference === null) list.count += 1;
+    return isRepeated;
+  }
+
+  async *#counted(bytes: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Uint8Array> {
+    for await (const chunk of bytes) {
+      this.#bytes += chunk.length;
+      if (this.#bytes > this.#source.maxBytes)
+        throw fault(name, `the catalogue has more than ${countText(this.#source.maxBytes)} bytes`, {
+          hint: 'raise sources.maxSize in the configuration; nothing was published or removed',
+        });
+      yield chunk;
+    }
+  }
+
+  #addPart(part: string, base: string | null): void {
+    const url = part === '' ? null : URL.parse(part, base ?? undefined);
+    if (url !== null && /^https?:$/.test(url.protocol)) this.#parts.add(url.href);
+    else this.doubts.add(part === '' ? 'a catalogue in it has no list of datasets' : `its part ${part} has no address`);
+  }
+
+  #resolved(next: string, base: string | null, name: string): string {
+    const url = URL.parse(next, base ?? undefined);
+    if (url !== null && /^https?:$/.test(url.protocol)) {
+      url.hash = '';
+      if (!this.#visited.has(url.href)) return url.href;
+      throw fault(name, `it continues at ${shown(url)}, which was read already`);
+    }
+    throw fault(name, `it continues at ${JSON.stringify(next.slice(0, 200))}, which is no address`);
+  }
+}
+
+/** Entries that were read, also those that are only named. */
+const sizeOf = ({ count, named, ids }: List): number =>
+  count + named.values().reduce((sum, name) => sum + (ids.has(name) ? 0 : 1), 0);
+
+/** True for an error of a source, not of the run. */
+const isOfSource = (error: unknown): error is SluiceError =>
+  error instanceof SluiceError && /^(?:source|catalogue)-/.test(error.code);
+
+const fault = (
+  name: string,
+  what: string,
+  { hint = 'nothing was published or removed', cause }: { hint?: string | undefined; cause?: unknown } = {},
+): CatalogueFaultError => new CatalogueFaultError(what, { name, line: 1, column: 1 }, { hint, cause });

@@ -1,0 +1,331 @@
+// Catalogues in pages and parts: what is read of them, and what they say about being complete.
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import type { DatasetWish } from '../../../src/model/wish.ts';
+import { sparing } from '../../../src/pipeline/plan/missing.ts';
+import { webCatalogue } from '../../../src/sources/catalogue/catalogue-bytes.ts';
+import { gatherCatalogue } from '../../../src/sources/catalogue/gather-catalogue.ts';
+import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
+import { fetchPolicy } from '../../support/fetch-policy.ts';
+import { fileAnswer, startSources } from '../../support/source-server.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { catalogueManifest, entry } from './support/catalogue.ts';
+
+const server = await startSources();
+const fetcher = new Fetcher(fetchPolicy);
+afterAll(() => fetcher.close());
+
+/** A document by the path and query it is served at: JSON, or a status or address to redirect to. */
+type Served = Record<string, unknown> | number | string;
+
+interface Facts {
+  headers?: Record<string, string>;
+}
+
+/** Serves documents, each with an ETag of its content. */
+const serve = (documents: Record<string, Served>, { headers = {} }: Facts = {}): void => {
+  for (const path of new Set(Object.keys(documents).map((key) => key.replace(/\?.*$/, '')))) {
+    server.on(path, (request, response) => {
+      asked.push(request.url ?? '');
+      const served = documents[request.url ?? ''] ?? 404;
+      const header = headers[request.url ?? ''];
+      if (header !== undefined) response.setHeader(header.replace(/:.*/, ''), header.replace(/^[^:]*: /, ''));
+      if (typeof served === 'number') response.writeHead(served).end('no');
+      else if (typeof served === 'string') response.writeHead(302, { location: served }).end();
+      else {
+        const text = JSON.stringify(served);
+        fileAnswer(text, {
+          etag: JSON.stringify(text.length + text.replace(/\W/g, '').slice(0, 99)),
+          type: 'application/json',
+        })(request, response);
+      }
+    });
+  }
+};
+const asked: string[] = [];
+beforeEach(() => {
+  asked.length = 0;
+});
+
+const gather = async (path: string, { dir = tempDir(), policy = fetcher } = {}) => {
+  const from = path.startsWith('/c') ? `${server.url}${path}` : path;
+  const tools = {
+    fetcher: policy,
+    cacheDir: join(dir, 'c'),
+    signal: new AbortController().signal,
+    log: pino({ level: 'silent' }),
+  };
+  const wishes: DatasetWish[] = [];
+  const gathered = await gatherCatalogue(catalogueManifest({ from }), webCatalogue(from, tools), async (wish) => {
+    wishes.push(wish);
+  });
+  return { ...gathered, keys: wishes.map(({ key }) => key.slice(2)) };
+};
+const faultOf = (path: string): Promise<string> =>
+  gather(path).then(
+    ({ keys }) => `read ${keys}`,
+    (error) => `${error.code}: ${error.message.replaceAll(server.url, '')}`,
+  );
+
+const page = (ids: string, more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  dataset: ids === '' ? [] : ids.split(' ').map((id) => entry(id)),
+  ...more,
+});
+/** A page in JSON-LD as CKAN and udata write it. */
+const linked = (ids: string, paging: Record<string, unknown> = {}): Record<string, unknown> => ({
+  '@context': {
+    dcat: 'http://www.w3.org/ns/dcat#',
+    dct: 'http://purl.org/dc/terms/',
+    hydra: 'http://www.w3.org/ns/hydra/core#',
+  },
+  '@graph': [
+    { '@id': 'urn:c', '@type': 'dcat:Catalog', 'dcat:dataset': ids.split(' ').map((id) => ({ '@id': `urn:${id}` })) },
+    { '@id': 'urn:page', '@type': 'hydra:PartialCollectionView', ...paging },
+    ...ids
+      .split(' ')
+      .map((id) => ({ '@id': `urn:${id}`, '@type': 'dcat:Dataset', 'dct:identifier': id, 'dct:title': id })),
+  ],
+});
+
+describe('a catalogue in pages', () => {
+  it.each([
+    ['Link', {}, { headers: { '/c.json': 'link: </x>; rel="up, first"; title="a,b", <c2.json>; rel="next"' } }],
+    ['`next`', { next: 'c2.json' }, {}],
+    ['`hydra:nextPage`', { 'hydra:nextPage': '/c2.json' }, {}],
+    ['a view', { 'hydra:view': { '@type': 'hydra:PartialCollectionView', 'hydra:next': { '@id': '/c2.json' } } }, {}],
+    ['JSON:API', { links: { self: '/c.json', next: { href: '/c2.json' } } }, {}],
+    [
+      'OGC API',
+      {
+        links: [
+          { rel: 'self', href: '/c.json' },
+          { rel: 'next', href: '/c2.json#x' },
+        ],
+      },
+      {},
+    ],
+    ['OData', { '@odata.nextLink': '/c2.json', '@odata.count': 3 }, {}],
+    ['a paging object', { paging: { page: 1, next_page_url: '/c2.json', total_pages: 2 } }, {}],
+  ])('is read whole: %s', async (_what, more, facts: Facts) => {
+    serve({ '/c.json': page('a b', more), '/c2.json': page('c', { next: null }) }, facts);
+    const first = await gather('/c.json');
+    expect([first.keys, first.complete, first.skipped]).toEqual([['a', 'b', 'c'], true, []]);
+  });
+
+  it('is read whole in JSON-LD, each page by one conditional request from then on', async () => {
+    serve({
+      '/c.jsonld': linked('a b', { 'hydra:totalItems': 5, 'hydra:next': { '@id': 'c.jsonld?page=2' } }),
+      '/c.jsonld?page=2': linked('c d', { 'hydra:totalItems': 5, 'hydra:nextPage': '/c.jsonld?page=3' }),
+      '/c.jsonld?page=3': linked('e', { 'hydra:totalItems': 5 }),
+    });
+    const dir = tempDir();
+    expect(await gather('/c.jsonld', { dir })).toMatchObject({ keys: ['a', 'b', 'c', 'd', 'e'], complete: true });
+    server.asked.length = 0;
+    expect(await gather('/c.jsonld', { dir })).toMatchObject({ keys: ['a', 'b', 'c', 'd', 'e'], complete: true });
+    expect(server.asked.map(({ headers }) => typeof headers['if-none-match'])).toEqual(['string', 'string', 'string']);
+  });
+
+  it('is read whole where its pages are only counted, up to the last one', async () => {
+    const slices = { '/c.json': '/c.json?page=0', '/c.json?page=0': page('a b'), '/c.json?page=1': page('c d') };
+    for (const [end, last] of [
+      ['a redirect to the last page', '/c.json?page=1'],
+      ['an empty page', page('')],
+      ['the same page again', page('c d')],
+    ] as const) {
+      serve({ ...slices, '/c.json?page=2': last });
+      expect(await gather('/c.json'), end).toMatchObject({ keys: ['a', 'b', 'c', 'd'], complete: true, skipped: [] });
+    }
+    serve({ '/c.json': '/c.json?page=0', '/c.json?page=0': page('a b'), '/c.json?page=1': page('a b') });
+    expect(await gather('/c.json')).toMatchObject({ keys: ['a', 'b'], complete: true, skipped: [] });
+    serve(slices);
+    const { keys, complete } = await gather('/c.json');
+    expect([keys, complete]).toEqual([['a', 'b', 'c', 'd'], expect.stringMatching(/^whether there is a page 3 of/)]);
+    serve({ ...slices, '/c.json?page=2': 503 });
+    expect(await faultOf('/c.json')).toMatch(
+      /^catalogue-fault: page 3 of \/c\.json:1:1: it cannot be had: .* answered 503/,
+    );
+  });
+
+  it.each([
+    [
+      'a page that is gone',
+      { next: '/c2.json' },
+      404,
+      'page 2 of /c.json:1:1: it cannot be had: /c2.json answered 404',
+    ],
+    ['a page that is no catalogue', { next: '/c2.json' }, {}, 'page 2 of /c.json:1:2: it has no list `dataset`'],
+    ['a loop', { next: '/c2.json' }, page('c', { next: '/c.json' }), 'page 2 of /c.json:1:1: it continues at /c.json'],
+    ['a loop by redirect', { next: '/c2.json' }, '/c.json', 'page 2 of /c.json:1:1: it leads back to a page'],
+    [
+      'pages without end',
+      { next: '/c2.json' },
+      page('a b', { next: '/c3.json' }),
+      'page 2 of /c.json:1:1: it only repeats',
+    ],
+    ['no address', { next: 'urn:next' }, 404, '/c.json:1:1: it continues at "urn:next", which is no address'],
+    [
+      'a private address',
+      { next: 'http://169.254.169.254/x' },
+      404,
+      'page 2 of /c.json:1:1: it cannot be had: http://169.',
+    ],
+    ['a count', { 'hydra:totalItems': 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries, 2 were read'],
+    [
+      'a count as text',
+      { meta: { total: '30', count: 2 } },
+      404,
+      '/c.json:1:1: it is incomplete: its list has 30 entries',
+    ],
+    [
+      'a last page',
+      { firstPage: '/c.json?p=1', lastPage: '/c.json?p=2' },
+      404,
+      '/c.json:1:1: it is incomplete: its list has more',
+    ],
+    [
+      'more',
+      { pageInfo: { hasNextPage: true, endCursor: 'x' } },
+      404,
+      '/c.json:1:1: it says that there is more, but not where',
+    ],
+    ['a token', { nextPageToken: 'abc' }, 404, '/c.json:1:1: it says that there is more, but not where'],
+  ] as [string, Record<string, unknown>, Served, string][])(
+    'that cannot be read whole is a fault: %s',
+    async (_what, more, second, fault) => {
+      serve({ '/c.json': page('a b', more), '/c2.json': second });
+      expect(await faultOf('/c.json')).toContain(`catalogue-fault: ${fault}`);
+    },
+  );
+
+  it('is counted by its headers, too', async () => {
+    for (const header of ['X-Total-Count: 3', 'Content-Range: items 0-1/3']) {
+      serve({ '/c.json': page('a b') }, { headers: { '/c.json': header } });
+      expect(await faultOf('/c.json')).toContain('its list has 3 entries, 2 were read');
+    }
+  });
+
+  it('has one limit of bytes for all pages', async () => {
+    const pages = Object.fromEntries(
+      Array.from({ length: 5 }, (_, at) => [
+        `/c.json${at === 0 ? '' : `?p=${at}`}`,
+        page(`a${at}`, { next: `/c.json?p=${at + 1}`, x: 'x'.repeat(300) }),
+      ]),
+    );
+    serve({ ...pages, '/c.json?p=5': page('end') });
+    const policy = new Fetcher({ ...fetchPolicy, maxBytes: 1500 });
+    await expect(gather('/c.json', { policy })).rejects.toThrow(/page 4 of .*limit/);
+    await policy.close();
+    expect((await gather('/c.json')).keys).toHaveLength(6);
+  });
+
+  it('may be incomplete where pages overlap, come before it, or its address limits it', async () => {
+    serve({ '/c.json': page('a b', { next: '/c2.json' }), '/c2.json': page('b c') });
+    const moved = await gather('/c.json');
+    expect([moved.keys, moved.skipped]).toEqual([['a', 'b', 'c'], []]);
+    expect(moved.complete).toMatch(/^entries of .* moved between its pages while they were read$/);
+    serve({
+      '/c.json?limit=2': page('a b'),
+      '/c.json?limit=3': page('a b'),
+      '/c.json': page('a b', { prev: '/c0.json' }),
+    });
+    expect((await gather('/c.json?limit=2')).complete).toMatch(/has as many entries as a page of it may have \(2\)$/);
+    expect((await gather('/c.json?limit=3')).complete).toBe(true);
+    expect((await gather('/c.json')).complete).toMatch(/is not the first page of its list$/);
+  });
+
+  it('is read again before an absence is believed: it may have moved', async () => {
+    serve({ '/c.json': page('a b', { next: '/c2.json' }), '/c2.json': page('d') });
+    const { complete, confirm } = await gather('/c.json');
+    expect([complete, await confirm?.()]).toEqual([true, true]);
+    serve({ '/c.json': page('b c', { next: '/c2.json' }), '/c2.json': page('d') });
+    expect(await confirm?.()).toBe('the catalogue changed while its pages were read');
+    serve({ '/c.json': page('a') });
+    expect((await gather('/c.json')).confirm).toBeUndefined();
+  });
+});
+
+describe('a part of a catalogue', () => {
+  it.each([
+    ['text', { catalog: ['/part.json'] }],
+    ['an object', { catalog: [{ '@id': '/part.json', '@type': 'dcat:Catalog', title: 'Part' }] }],
+    ['one alone', { hasPart: { '@id': '/part.json' } }],
+    ['a page of it', { catalog: [{ dataset: [], 'hydra:next': '/part.json' }] }],
+  ])('is fetched where it is elsewhere: %s', async (_what, more) => {
+    serve({
+      '/c.json': page('a', more),
+      '/part.json': page('b', { next: '/part2.json', hasPart: ['/c.json'] }),
+      '/part2.json': page('c'),
+    });
+    expect(await gather('/c.json')).toMatchObject({ keys: ['a', 'b', 'c'], complete: true, skipped: [] });
+  });
+
+  it('is fetched in JSON-LD', async () => {
+    const graph = linked('a');
+    const catalogue = (graph['@graph'] as Record<string, unknown>[])[0] ?? {};
+    catalogue['dcat:catalog'] = [{ '@id': `${server.url}/part.jsonld` }];
+    serve({ '/c.jsonld': graph, '/part.jsonld': linked('b') });
+    expect(await gather('/c.jsonld')).toMatchObject({ keys: ['a', 'b'], complete: true, skipped: [] });
+  });
+
+  it('that cannot be read is reported, and nothing counts as missing', async () => {
+    serve({ '/c.json': page('a', { catalog: ['/part.json'] }), '/part.json': 404 });
+    const gathered = await gather('/c.json');
+    expect(gathered.keys).toEqual(['a']);
+    expect(gathered.skipped).toMatchObject([{ key: 'm/part#1', isKnown: false, reason: { code: 'source-missing' } }]);
+    expect(sparing(gathered, () => true)('m/b')).toBe('possible');
+    for (const part of ['urn:part', { title: 'Part' }, { '@id': 'file:///etc/passwd' }]) {
+      serve({ '/c.json': page('a', { catalog: [part] }) });
+      expect(typeof (await gather('/c.json')).complete, JSON.stringify(part)).toBe('string');
+    }
+    serve({ '/c.json': page('a', { catalog: [{ dataset: [entry('b')], total: 2 }] }) });
+    expect((await gather('/c.json')).complete).toBe('a catalogue in it has no list of datasets');
+  });
+});
+
+describe('a dataset that is named, but not described', () => {
+  const named = [entry('g1'), 'g2', { '@id': 'g3', '@type': 'dcat:Dataset' }, entry('g4')];
+
+  it('is faulty with its identity, which counts where it is published', async () => {
+    serve({ '/c.json': { dataset: named } });
+    const gathered = await gather('/c.json');
+    expect(gathered.keys).toEqual(['g1', 'g4']);
+    expect(gathered.skipped.map(({ key, reason }) => [key, reason.code])).toEqual([
+      ['m/g2', 'entry-fault'],
+      ['m/g3', 'entry-fault'],
+    ]);
+    const known = sparing(gathered, () => true);
+    expect(['m/g2', 'm/g3/r', 'm/g9'].map((key) => known(key))).toEqual(['certain', 'certain', 'none']);
+    expect(sparing(gathered, (key) => key === 'm/g2')('m/g9')).toBe('possible');
+  });
+
+  it('is found on another page, or in another part', async () => {
+    serve({ '/c.json': { dataset: named, next: '/c2.json' }, '/c2.json': page('g2', { catalog: [page('g3')] }) });
+    expect(await gather('/c.json')).toMatchObject({ keys: ['g1', 'g4', 'g2', 'g3'], skipped: [], complete: true });
+  });
+
+  it('is faulty in JSON-LD, whatever names it; one that is described needs no type', async () => {
+    const graph = linked('g1');
+    const nodes = graph['@graph'] as Record<string, unknown>[];
+    (nodes[0] ?? {})['dcat:dataset'] = [{ '@id': 'urn:g1' }, { '@id': 'urn:g2' }, 'urn:g3', { '@id': 'urn:g4' }];
+    nodes.push({ '@id': 'urn:g4', 'dct:title': 'Untyped' }, { '@id': 'urn:g5', '@type': 'dcat:Dataset' });
+    serve({ '/c.jsonld': graph });
+    const { keys, skipped } = await gather('/c.jsonld');
+    expect(keys).toHaveLength(2);
+    expect(skipped.map(({ title }) => title).sort()).toEqual(['urn:g2', 'urn:g3', 'urn:g5']);
+  });
+
+  it('is spared as a distribution, too', async () => {
+    serve({ '/c.json': { dataset: [entry('x', { distribution: ['r1', { '@id': 'r2' }] })] } });
+    const gathered = await gather('/c.json');
+    expect(gathered.skipped.map(({ key }) => key)).toEqual(['m/x/r1', 'm/x/r2']);
+    const known = sparing(gathered, () => true);
+    expect(['m/x/r1', 'm/x/r2', 'm/x/r3', 'm/y/r1'].map((key) => known(key))).toEqual([
+      'certain',
+      'certain',
+      'none',
+      'none',
+    ]);
+    expect(sparing(gathered, () => false)('m/x/r3')).toBe('possible');
+  });
+});
