@@ -1,5 +1,6 @@
-// A tag that does not exist yet is created once, although the write that creates it fails while other jobs wait for it.
+// A tag is created once: not where the portal has it, nor where the write that creates it fails while other jobs wait for it.
 import { expect, it } from 'vitest';
+import { openGatedPortal } from './support/gated-portal.ts';
 import { isWrite, type Moment, openGateway } from './support/gateway.ts';
 import { openReader } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
@@ -33,4 +34,61 @@ it.each(['not sent on', 'done, and its reply is lost'])('when the write is %s', 
   const tids = new Set(nodes.map((node) => JSON.stringify(node.field_tags)));
   expect(nodes).toHaveLength(20);
   expect([...tids]).toEqual([expect.stringContaining('tid')]);
+});
+
+const tag = (name: string) => ({ tid: 'autocreate', name, vid: '2', vocabulary_machine_name: 'tags' });
+const tidsOf = (node: Record<string, unknown>): string[] =>
+  (node.field_tags as { und: { tid: string | number }[] }).und.map(({ tid }) => String(tid));
+
+it('that the portal has is used, by one request, whatever was published from here before', async () => {
+  const { reader, gateway } = await openGatedPortal(['--profile', 'dkan-7.18']);
+  const odd = `O'Neil & "Sons"/roads, <ponds>`;
+  const nid = await reader.create({
+    type: 'dataset',
+    title: 'Theirs',
+    field_tags: { und: [tag('economy'), tag(odd)] },
+  });
+  const wanted = tidsOf(await reader.read(nid));
+  await reader.remove(nid);
+  const publish = async (id: string) => {
+    // Nobody else has published from this folder.
+    const place = makeRemotePlace(gateway.url);
+    const { code, report } = await place.publish(
+      place.manifest({ name: id, datasets: [{ id, title: id, tags: ['economy', odd, 'harbour'], resources: [] }] }),
+    );
+    expect(code).toBe(0);
+    return tidsOf(await reader.read(report.items[0]?.nid ?? ''));
+  };
+  const first = await publish('one');
+  expect(first.slice(0, 2)).toEqual(wanted);
+  const asked = gateway.requests.filter(({ path }) => path.startsWith('/ctools/autocomplete/taxonomy_term/'));
+  expect(asked).toHaveLength(3);
+  expect(await publish('two')).toEqual(first);
+  expect(gateway.requests.flatMap(({ body }) => body.match(/"tid":"autocreate","name":"[^"]*"/g) ?? [])).toEqual([
+    '"tid":"autocreate","name":"harbour"',
+  ]);
+});
+
+it('that the portal has twice is the same tag, and no edit', async () => {
+  const { reader, gateway } = await openGatedPortal(['--profile', 'dkan-7.18']);
+  const make = async () =>
+    tidsOf(
+      await reader.read(await reader.create({ type: 'dataset', title: 'T', field_tags: { und: [tag('parks')] } })),
+    )[0];
+  const [one, other] = [await make(), await make()];
+  const place = makeRemotePlace(gateway.url);
+  const manifest = (description: string) =>
+    place.manifest({ name: 'twice', datasets: [{ id: 'd', title: 'D', description, tags: ['parks'], resources: [] }] });
+  const first = await place.publish(manifest('Old'));
+  const nid = first.report.items[0]?.nid ?? '';
+  expect(tidsOf(await reader.read(nid))).toEqual([one]);
+  await reader.change(nid, { field_tags: { und: [{ tid: other }] } });
+  expect((await place.run(['verify', manifest('Old')])).code).toBe(0);
+  const second = await place.publish(manifest('New'));
+  expect([second.code, second.report.items[0]?.outcome]).toEqual([0, 'done']);
+  expect(tidsOf(await reader.read(nid))).toEqual([other]);
+  // Another tag is an edit, as ever.
+  await reader.change(nid, { field_tags: { und: [tag('ponds')] } });
+  const third = await place.publish(manifest('Newer'));
+  expect([third.code, third.report.items[0]?.outcome]).toEqual([4, 'held']);
 });

@@ -104,6 +104,15 @@ export const resolveAt = async (
 export const nidsIn = (value: unknown): string[] =>
   (itemsOfField(value) ?? []).flatMap(({ target_id }) => (target_id === undefined ? [] : [String(target_id)]));
 
+/** True for a list of so many resources that portals add the groups of the dataset to them by cron only. */
+export const areGroupsLate = (links: readonly string[]): boolean => links.length > 20;
+
+/** True where a node has all groups of a wish. */
+export const hasGroups = (node: NodeFields, { fields }: Pick<NodeWish, 'fields'>): boolean => {
+  const held = nidsIn(node.og_group_ref);
+  return nidsIn(fields.og_group_ref).every((group) => held.includes(group));
+};
+
 /** Node ids that the list of a dataset holds, in order. */
 export const linkedNids = (node: NodeFields): string[] => nidsIn(node.field_resources);
 

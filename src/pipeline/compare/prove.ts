@@ -8,7 +8,9 @@ import { type FileItem, fileOf } from '../../portal-client/replies.ts';
 import { wantsImport } from '../plan/known-wish.ts';
 import type { LocalFile, TableShape } from './local-file.ts';
 import {
+  areGroupsLate,
   asRead,
+  hasGroups,
   holdsLinks,
   isOurs,
   linkedNids,
@@ -26,6 +28,8 @@ export interface Proof {
   faults: string[];
   /** What the node holds exactly as sent; null when it differs. */
   sent: SentNode | null;
+  /** The node as it was read; null where it was not found. */
+  node: PortalNode | null;
   /** What the ledger must forget, so that the next publish restores it; edits of fields are left to `onDrift`. */
   broken: Partial<Pick<LedgerEntry, 'links' | 'file' | 'datastore'>>;
 }
@@ -50,7 +54,7 @@ export const proveNodeOnly = async (
   { portal, signal }: ProofParts,
   wish: NodeWish,
   { nid, known }: ProvenNid,
-): Promise<Proof & { node: PortalNode | null }> => {
+): Promise<Proof> => {
   const { key, uuid, title, identifier } = wish;
   const entry = newEntry({ key, uuid, title, identifier, kind: wish.type });
   const missing = (fault: string) => ({ entry, faults: [fault], sent: null, node: null, broken: {} });
@@ -88,7 +92,7 @@ const provesTerms = (wish: NodeWish, node: PortalNode): boolean =>
   node.log === markerOf(wish) || !JSON.stringify(wish.fields).includes('"autocreate"');
 
 /** Adds to the proof of a dataset that its list holds its resources, in order; `links` are their node ids. */
-export const proveLinks = (proof: Proof & { node: PortalNode | null }, links: readonly string[]): Proof => {
+export const proveLinks = (proof: Proof, links: readonly string[]): Proof => {
   if (!proof.node) return proof;
   const held = linkedNids(proof.node);
   if (holdsLinks(held, links)) return { ...proof, entry: { ...proof.entry, links: [...links] } };
@@ -98,6 +102,14 @@ export const proveLinks = (proof: Proof & { node: PortalNode | null }, links: re
       ? `node ${proof.node.nid}: resource nodes are missing from its list:  ${missing.join(', ')}`
       : `node ${proof.node.nid}: its list has the resources in another order`;
   return { ...proof, faults: [...proof.faults, fault], broken: { ...proof.broken, links: null } };
+};
+
+/** Adds to the proof of a dataset with many resources that its groups are on them; portals put them there later. */
+export const proveGroups = (proof: Proof, wish: NodeWish, resources: readonly PortalNode[]): Proof => {
+  const late = resources.filter((node) => !hasGroups(node, wish));
+  if (!proof.node || late.length === 0 || !areGroupsLate(resources.map(({ nid }) => nid))) return proof;
+  const fault = `node ${proof.node.nid}: ${late.length} of its ${resources.length} resources do not have its groups yet: the portal adds them with its next cron run`;
+  return { ...proof, faults: [...proof.faults, fault] };
 };
 
 /** Proves node, file and datastore of a resource. */

@@ -13,7 +13,7 @@ import { type FindOptions, type Found, findDataset, findRenamed, findResource } 
 import { type KnownFile, withLocalFile } from './local-file.ts';
 import { type NodeWish, nodeOf } from './node.ts';
 import { observe } from './observe.ts';
-import { type Proof, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
+import { type Proof, proveGroups, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
 
 /** What was found for one wish. */
 export interface Reconciled {
@@ -100,7 +100,13 @@ const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, kn
   if (options.find?.byContent && proof?.node)
     await findByContent(options, { wish, proof: proof.node, known }, resources);
   const links = resources.flatMap(({ proof: resource }) => resource?.entry.nid ?? []);
-  return [{ key: wish.key, found, proof: proof && proveLinks(proof, links) }, ...resources];
+  const nodes = resources.flatMap((resource) => resource.proof?.node ?? []);
+  const linked = proof && proveGroups(proveLinks(proof, links), node, nodes);
+  // Nodes are not kept until all datasets are done.
+  return [{ key: wish.key, found, proof: linked }, ...resources].map((result) => ({
+    ...result,
+    proof: result.proof && { ...result.proof, node: null },
+  }));
 };
 
 /** Replaces resources that were not found by those of our nodes below the dataset that hold the same bytes. */
@@ -152,10 +158,7 @@ const proveFound = async (
 };
 
 /** A request that fails on the portal is a fault of that item; the others are still checked. */
-const orFault = async <T extends Proof>(
-  { key, uuid, title, type }: NodeWish,
-  prove: () => Promise<T>,
-): Promise<T | (Proof & { node: null })> => {
+const orFault = async ({ key, uuid, title, type }: NodeWish, prove: () => Promise<Proof>): Promise<Proof> => {
   try {
     return await prove();
   } catch (error) {

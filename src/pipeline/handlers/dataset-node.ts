@@ -5,7 +5,17 @@ import { PortalGoneError, PortalRefusedError, VerifyFailedError } from '../../mo
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/runs.ts';
-import { holdsLinks, linkedNids, linksField, markerOf, type NodeWish, nodeOf } from '../compare/node.ts';
+import {
+  areGroupsLate,
+  hasGroups,
+  holdsLinks,
+  linkedNids,
+  linksField,
+  markerOf,
+  type NodeWish,
+  nidsIn,
+  nodeOf,
+} from '../compare/node.ts';
 import { isProven } from '../plan/plan.ts';
 import type { HandlerDeps } from './deps.ts';
 import { type Item, noteFound } from './item.ts';
@@ -51,10 +61,24 @@ export const publishDataset = async (
       });
   if (!mode.isFinal) return;
   const { refused } = work;
-  await item.end(entry, {
+  await item.end(await withLateGroups(target, wish, entry), {
     outcome: refused ? 'held' : item.actions.length > 0 ? 'done' : 'unchanged',
     reason: refused,
   });
+};
+
+/** Says in the report that the portal adds groups to many resources only later. */
+const withLateGroups = async (
+  { item, portal }: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+): Promise<LedgerEntry> => {
+  const links = entry.links ?? [];
+  if (item.actions.length === 0 || nidsIn(wish.fields.og_group_ref).length === 0 || !areGroupsLate(links)) return entry;
+  const last = await portal.nodes.read(links.at(-1) ?? '', item.signal);
+  if (hasGroups(last, wish)) return entry;
+  const got = `them; its ${links.length} resources get them with the next cron run of the portal, which \`sluice verify\` shows`;
+  return { ...entry, notHeld: { ...entry.notHeld, og_group_ref: got } };
 };
 
 /** The refusal of a node with groups names them: portals do not say which field is at fault. */
