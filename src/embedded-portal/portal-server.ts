@@ -96,9 +96,9 @@ const unixNow = (): number => Math.floor(Date.now() / 1000);
 const openDatastore = (
   { db, tablesDir, write }: Store,
   { recordedDatastore: release }: Profile,
-  { log, attachWaitMs, races }: { log: Log; attachWaitMs: number | undefined; races: Races | null },
+  { log, attachWaitMs, races, site }: { log: Log; attachWaitMs: number | undefined; races: Races | null; site: Site },
 ): PortalDatastore => {
-  if (release !== null) return new RecordedDatastore({ db, write, release, races });
+  if (release !== null) return new RecordedDatastore({ db, write, release, races, site });
   return new Datastore({ db, dir: tablesDir, log, write, ...(attachWaitMs === undefined ? {} : { attachWaitMs }) });
 };
 
@@ -142,7 +142,8 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   const profile = profiles[options.profile ?? 'spec'];
   const { races: wanted = profile.races } = options;
   const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);
-  const datastore = openDatastore(store, profile, { log, attachWaitMs, races });
+  const site = siteWith(options.site);
+  const datastore = openDatastore(store, profile, { log, attachWaitMs, races, site });
   const texts = new LongTexts();
   const inProgress = new Set<Promise<void>>();
   let app: FastifyInstance | null = null;
@@ -164,7 +165,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       datastore,
       races,
       profile,
-      site: siteWith(options.site),
+      site,
       limits: limitsOf(options),
       log,
       publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
@@ -195,7 +196,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       url,
       dataDir,
       newAdminPassword,
-      site: portal.site,
+      site,
       endSessions: () => store.write(() => store.sessions.endAll()),
       requests: () => ({ ...portal.counts }),
       close: () => {

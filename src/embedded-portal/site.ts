@@ -1,6 +1,6 @@
 // What the operator of a deployed site decides outside of the service.
 import { z } from 'zod';
-import { sizeBytes, sizeText } from '../util/quantity.ts';
+import { durationMs, durationText, sizeBytes, sizeText } from '../util/quantity.ts';
 
 const size = sizeText.transform(sizeBytes).nullable().default(null);
 
@@ -15,6 +15,13 @@ export const siteSchema = z
     postMaxSize: size,
     /** `upload_max_filesize`: a file above it is not taken; bytes, null for none. */
     uploadMaxFilesize: size,
+    /**
+     * `max_execution_time` of an import, as the rows that it may read and store; each counts as one, and reading begins with
+     * the first row each time. Null for none.
+     */
+    maxExecutionRows: z.int().min(0).nullable().default(null),
+    /** How long an import works before it stores a batch of up to 1,000 rows; milliseconds. */
+    batchDelay: durationText.transform(durationMs).default(0),
   })
   .prefault({});
 

@@ -20,7 +20,7 @@ export interface PortalChild {
 /** Starts a portal on a folder and waits for its address; throws when it ends before. */
 export const startPortalChild = async (
   dataDir: string,
-  options: Pick<PortalServerOptions, 'users' | 'profile' | 'races' | 'roles'>,
+  options: Pick<PortalServerOptions, 'users' | 'profile' | 'races' | 'roles' | 'site'>,
 ): Promise<PortalChild> => {
   const child = spawn(process.execPath, [...imports, program, dataDir, JSON.stringify(options)], {
     stdio: ['ignore', 'pipe', 'inherit'],

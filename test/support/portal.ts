@@ -145,6 +145,13 @@ const callerWith = (url: string, cookie: string, token: string): Caller => {
   };
 };
 
+/** Logs in (password `pass`) at a portal with {@link testUsers} and returns the caller. */
+export const logIn = async (url: string, name: string): Promise<Caller> => {
+  const reply = await sendRaw(url, 'POST', '/api/dataset/user/login', { body: { username: name, password: 'pass' } });
+  const { session_name, sessid, token } = reply.json<Record<string, string>>();
+  return callerWith(url, `${session_name}=${sessid}`, token ?? '');
+};
+
 /** A running portal with callers for its users. */
 export interface TestPortal {
   server: PortalServer;
@@ -168,12 +175,6 @@ export const startTestPortal = async (options: Partial<PortalServerOptions> = {}
     server,
     url,
     anonymous: callerWith(url, '', ''),
-    async as(name) {
-      const reply = await sendRaw(url, 'POST', '/api/dataset/user/login', {
-        body: { username: name, password: 'pass' },
-      });
-      const { session_name, sessid, token } = reply.json<Record<string, string>>();
-      return callerWith(url, `${session_name}=${sessid}`, token ?? '');
-    },
+    as: (name) => logIn(url, name),
   };
 };

@@ -1,14 +1,16 @@
 // The datastore of release B as recorded: nothing is imported on attach, a failed import still answers true, rows get lost.
 import { open } from 'node:fs/promises';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { PortalDatastore } from '../call.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
 import { type AttachedFile, type DatastoreStatus, importManager, isImportable } from '../datastore/records.ts';
 import type { Races } from '../races.ts';
 import { Refusal } from '../refusal.ts';
+import type { Site } from '../site.ts';
 import { prepareAll, type Statements } from '../store/statements.ts';
 import type { RecordedRelease } from './profile.ts';
-import { exceptionFault } from './recorded-faults.ts';
+import { exceptionFault, timeLimitFault } from './recorded-faults.ts';
 import { type RecordedTable, recordedSearch, searchFault } from './recorded-search.ts';
 import { blocksOf, headerOf, type SimpleCell, SimpleParser, simpleText } from './simple-import.ts';
 
@@ -133,6 +135,7 @@ interface Parts {
   release: RecordedRelease;
   /** Null: requests do not get in each other's way. */
   races: Races | null;
+  site: Site;
 }
 
 /** The datastore of the `dkan-7.x` profiles; for rehearsals, not for large tables. */
@@ -337,23 +340,32 @@ export class RecordedDatastore implements PortalDatastore {
   /**
    * Adds the rows after those that are there already, in batches; false at the first row or batch that the portal does not
    * take, and then the batch in progress is lost. Rows behind a full batch in its block are checked and lost, as recorded;
-   * what is wrong with the last row when it has no line end is passed over.
+   * what is wrong with the last row when it has no line end is passed over. Throws what PHP answers at its time limit.
    */
   async #load(record: Row, columns: string[]): Promise<boolean> {
     const { nid } = record;
+    const { races, site } = this.#parts;
     const parser = this.#parser(nid);
     const first = this.#count(nid) + 1;
     let counter = 0;
+    let left = site.maxExecutionRows ?? Number.POSITIVE_INFINITY;
+    const spend = (rows: number): void => {
+      if (rows > left) throw timeLimitFault();
+      left -= rows;
+    };
     let batch: SimpleCell[][] = [];
-    const flush = (): Promise<boolean> => {
+    const flush = async (): Promise<boolean> => {
       const rows = batch;
       batch = [];
-      return rows.length === 0 ? Promise.resolve(true) : this.#addRows(nid, columns, rows);
+      if (site.batchDelay > 0) await sleep(site.batchDelay);
+      spend(rows.length);
+      return rows.length === 0 || (await this.#addRows(nid, columns, rows));
     };
     const take = async (records: SimpleCell[][]): Promise<boolean> => {
       let isLost = false;
       for (const cells of records) {
         const at = counter++;
+        if (at > 0) spend(1);
         if (at < first) continue;
         if (cells.length !== columns.length) return false;
         if (!isLost) batch.push(cells);
@@ -365,6 +377,7 @@ export class RecordedDatastore implements PortalDatastore {
     };
     const file = await open(record.path); // what is attached meanwhile does not change it
     try {
+      await races?.pause(); // others may count the same rows
       for await (const block of blocksOf(file)) {
         const records = parser.feed(block);
         if (records.length > 0 && !(await take(records))) return false;
@@ -373,7 +386,9 @@ export class RecordedDatastore implements PortalDatastore {
       await file.close();
     }
     await take(parser.finish());
-    return flush();
+    const isStored = await flush();
+    if (left === 0) throw timeLimitFault(); // before the state is written
+    return isStored;
   }
 
   /** Adds rows to the table as it is now; false where it has gone, or lacks a column, or refuses a cell: then none is added. */

@@ -27,6 +27,10 @@ export const exceptionFault = (code: string, message: string): Refusal =>
 /** A node whose type is unknown when it is saved. */
 export const untyped = (): Refusal => exceptionFault('0', 'Missing bundle property on entity of type node.');
 
+/** A request that PHP ends at its time limit. */
+export const timeLimitFault = (): Refusal =>
+  new Refusal(500, 'Time limit', { reason: 'Internal Server Error', raw: '' });
+
 /** A value that names no node. */
 export const unknownNode = (value: string): Refusal =>
   exceptionFault(

@@ -239,6 +239,46 @@ const checks: Record<string, () => Promise<void>> = {
     expect(results.map(({ reply }) => reply.status)).toEqual([406, 200]);
     expect(results.map(({ status }) => status.data_import)).toEqual([7, 7]);
   },
+  'resumed-import': async () => {
+    const totals = await both(async (one) => {
+      const { nid } = await withFile(one, 'a\n1\n2\n');
+      const { uuid } = await one.admin.read(nid);
+      await one.admin.send('POST', `/api/dataset/datastore/${nid}/import`);
+      await one.admin.attach(nid, { name: 'b.csv', content: 'a\n7\n8\n9\n' });
+      await one.admin.send('POST', `/api/dataset/datastore/${nid}/import`);
+      const rows = await one.admin.send('GET', `/api/action/datastore/search.json?resource_id=${uuid}`);
+      return rows.json<{ result: { records: { a: string }[] } }>().result.records.map(({ a }) => a);
+    });
+    expect(totals).toEqual([
+      ['7', '8', '9'],
+      ['1', '2', '9'],
+    ]);
+  },
+  'wide-tables': async () => {
+    const header = (columns: number) => `${Array.from({ length: columns }, (_, index) => `c${index}`).join(',')}\n`;
+    const statuses = async (columns: number) =>
+      (await both((one) => imported(one, `${header(columns)}${header(columns)}`))).map(({ reply }) => reply.status);
+    expect([await statuses(383), await statuses(384)]).toEqual([
+      [200, 200],
+      [200, 500],
+    ]);
+  },
+  'search-limits': async () => {
+    const lengths = await both(async (one) => {
+      const { nid } = await withFile(one, `a\n${'1\n'.repeat(300)}`);
+      const { uuid } = await one.admin.read(nid);
+      await one.admin.send('POST', `/api/dataset/datastore/${nid}/import`);
+      const lengthOf = async (caller: Caller, limit: number) => {
+        const rows = await caller.send('GET', `/api/action/datastore/search.json?resource_id=${uuid}&limit=${limit}`);
+        return rows.json<{ result: { records: unknown[] } }>().result.records.length;
+      };
+      return [await lengthOf(one.creator, 0), await lengthOf(one.creator, 200), await lengthOf(one.admin, 200)];
+    });
+    expect(lengths).toEqual([
+      [300, 200, 200],
+      [100, 100, 200],
+    ]);
+  },
   'delete-answer': async () => {
     expect(
       await both(async ({ admin }) => {

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { dkan718Profile } from '../../../src/embedded-portal/profiles/profiles.ts';
 import { RecordedDatastore } from '../../../src/embedded-portal/profiles/recorded-datastore.ts';
+import { siteWith } from '../../../src/embedded-portal/site.ts';
 import { type Caller, type Reply, startTestPortal, type TestPortal } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -102,6 +103,7 @@ describe('cron of 7.14', () => {
       write: async (work) => work(),
       release: { ...dkan718Profile.recordedDatastore, cronMs: 10 },
       races: null,
+      site: siteWith(),
     });
     datastore.note({ nid: '1', fid: '1', path: join(dir, 'a.csv'), filename: 'a.csv', mime: 'text/csv' });
     expect(datastore.fieldStatus('1')).toBe('2');
