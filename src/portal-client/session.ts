@@ -23,8 +23,11 @@ export interface Call extends HttpRequest {
 /** How long an unused session is kept, milliseconds. */
 const idleMs = 60_000;
 
-/** How often one request is sent again because its session was over. */
-const mostRenewals = 3;
+/**
+ * How often one request is sent again because its session was over: on portals whose sessions end early, and where no session
+ * has carried out a write yet, so that something in between may take its cookies away.
+ */
+const [mostRenewals, mostUnproven] = [10, 3];
 
 /** How long a log-out may take, milliseconds. */
 const logoutMs = 2000;
@@ -41,6 +44,7 @@ export class Session {
   private readonly hooks: PortalHooks;
   private readonly closing = new AbortController();
   private readonly worked = new Set<string>();
+  private hasWritten = false;
   private live: Live | null = null;
   private pending: Promise<Live> | null = null;
   private refused: PortalLoginError | null = null;
@@ -85,7 +89,7 @@ export class Session {
 
   /**
    * Sends a request in the session and resolves with its successful reply. A session that is over is renewed by one login for
-   * all waiting calls, and the request sent again, up to three times: as often as it takes on a portal whose sessions end early.
+   * all waiting calls, and the request sent again: as often as it takes on a portal whose sessions end early.
    * @throws PortalSessionError when the session is over each time; PortalError as `failureOf`.
    */
   async call(call: Call, signal: AbortSignal): Promise<Reply> {
@@ -98,7 +102,8 @@ export class Session {
       // What is forbidden to a fresh session as well is no fault of the session.
       const known = { ...portal, worked: renewals === 0 && this.worked.has(call.action) };
       const isLost = !live.isAnonymous && answers[situationOf(reply, known)].logsIn === true;
-      if (!isLost || renewals === mostRenewals) return this.accept(reply, call, known);
+      if (!isLost || renewals === (this.hasWritten ? mostRenewals : mostUnproven))
+        return this.accept(reply, call, known);
       await this.drop(live, reply, call);
     }
   }
@@ -186,6 +191,7 @@ export class Session {
   private accept(reply: Reply, call: Call, portal: PortalFacts): Reply {
     if (reply.status < 200 || reply.status >= 300) throw failureOf(reply, portal);
     this.worked.add(call.action);
+    this.hasWritten ||= call.method !== 'GET' && !call.isRead;
     return reply;
   }
 

@@ -66,7 +66,7 @@ const open = async <S extends Started>(
       portal.command = await start(new URL(portal.url).port);
     },
   };
-  portal.url = /http:\/\/[\d.:]+/.exec(portal.command.out())?.[0] ?? '';
+  portal.url = /portal ready at (http:\/\/[\d.:]+)/.exec(portal.command.out())?.[1] ?? '';
   return portal;
 };
 
