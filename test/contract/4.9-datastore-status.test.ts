@@ -109,6 +109,19 @@ describe('Datastore search', () => {
     });
   });
 
+  it('groups rows and computes, and refuses what it does not know', async () => {
+    const { uuid } = await createTable(creator);
+    expect(await search(`resource_id=${uuid}&filters[name][]=Ann&filters[name][]=Bob&sum=age`)).toMatchObject({
+      result: { total: 2, records: [{ sum_age: 71 }] },
+    });
+    expect(await search(`resource_id=${uuid}&group_by=name&limit=1&_=17`)).toMatchObject({
+      result: { total: 3, records: [{ name: 'Ann' }] },
+    });
+    expect(await search(`resource_id=${uuid}&distinct=true`)).toMatchObject({
+      error: { message: 'Caught exception: There is no parameter distinct.' },
+    });
+  });
+
   it('shows nothing of a resource that the caller may not read', async () => {
     const { nid, uuid } = await createTable(creator);
     await creator.send('PUT', `/api/dataset/node/${nid}`, { body: { status: 0 } });

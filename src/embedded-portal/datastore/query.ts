@@ -73,6 +73,27 @@ const listOf = (name: string, value: unknown): string[] => {
   });
 };
 
+/** What a search may be given beside a resource; the last two are of clients that expect a script. */
+const parameters = new Set([
+  'limit',
+  'offset',
+  'filters',
+  'q',
+  'query',
+  'sort',
+  'fields',
+  'group_by',
+  ...aggregates,
+  'callback',
+  '_',
+]);
+
+/** Throws 400 for a parameter that no search understands. */
+export const demandKnown = (names: readonly string[]): void => {
+  const unknown = names.find((name) => !parameters.has(name));
+  if (unknown !== undefined) throw searchRefused(400, `There is no parameter ${escapeHtml(unknown.slice(0, 64))}.`);
+};
+
 const checkColumn = (columns: ReadonlySet<string>, name: string, where: string): string => {
   if (columns.has(name)) return name;
   throw searchRefused(400, `${where}: there is no column ${escapeHtml(name.slice(0, 64))}.`);
@@ -135,14 +156,46 @@ const orderOf = (sort: unknown, columns: ReadonlySet<string>): string[] =>
     return `${identifier(checkColumn(columns, name, 'sort'))} ${direction.toUpperCase()}`;
   });
 
-const fieldsOf = (fields: unknown, columns: ReadonlySet<string>): string[] => {
-  if (isAbsent(fields)) return [...columns];
-  const names = (
-    Array.isArray(fields) ? listOf('fields', fields) : listOf('fields', fields).flatMap((f) => f.split(','))
-  )
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-  return names.length === 0 ? [...columns] : [...new Set(names.map((name) => checkColumn(columns, name, 'fields')))];
+/** The columns that a list, or names joined by commas, name; each once. */
+const columnsOf = (where: string, value: unknown, columns: ReadonlySet<string>): string[] => {
+  if (isAbsent(value)) return [];
+  const names = Array.isArray(value) ? listOf(where, value) : listOf(where, value).flatMap((text) => text.split(','));
+  const named = names.map((name) => name.trim()).filter((name) => name !== '');
+  return [...new Set(named.map((name) => checkColumn(columns, name, where)))];
+};
+
+const whereOf = (conditions: Statement[]): string =>
+  conditions.length === 0 ? '' : ` WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`;
+
+const computedOf = (wish: SearchWish, columns: ReadonlySet<string>): { as: string; sql: string }[] =>
+  aggregates.flatMap((method) =>
+    columnsOf(method, wish[method], columns).map((name) => ({
+      as: `${method}_${name}`,
+      sql: `${method}(${identifier(name)}) AS ${identifier(`${method}_${name}`)}`,
+    })),
+  );
+
+/** Groups of rows instead of rows: the grouped columns, or those of them that `fields` names, and what is computed. */
+const planGroups = (
+  wish: SearchWish,
+  columns: ReadonlySet<string>,
+  conditions: Statement[],
+): { fields: string[]; select: string[]; from: string; order: string[]; countFrom: string } | null => {
+  const groups = columnsOf('group_by', wish.group_by, columns);
+  const computed = computedOf(wish, columns);
+  if (groups.length + computed.length === 0) return null;
+  const named = columnsOf('fields', wish.fields, new Set(groups));
+  const fields = named.length === 0 ? groups : named;
+  const order = orderOf(wish.sort, new Set([...groups, ...computed.map(({ as }) => as)]));
+  const by = groups.map(identifier).join(', ');
+  const from = `data${whereOf(conditions)}${by === '' ? '' : ` GROUP BY ${by}`}`;
+  return {
+    fields,
+    select: [...fields.map(identifier), ...computed.map(({ sql }) => sql)],
+    from,
+    order: [...order, ...groups.map(identifier)],
+    countFrom: by === '' ? from : `(SELECT 1 FROM ${from})`,
+  };
 };
 
 /** Turns a wish into SQL over the table `data`. Throws a {@link Refusal} (400) that names what is wrong. */
@@ -150,26 +203,34 @@ export const planSearch = (table: TablePointer, wish: SearchWish): SearchPlan =>
   const columns = new Set([...table.columns, serialColumn]);
   const limit = wholeNumber('limit', wish.limit, defaultLimit);
   const offset = wholeNumber('offset', wish.offset, 0);
-  const conditions = [...filterConditions(wish.filters, columns), ...wordConditions(wish.q, table.columns)];
-  const order = orderOf(wish.sort, columns);
-  const fields = fieldsOf(wish.fields, columns);
+  const conditions = [
+    ...filterConditions(wish.filters, columns),
+    ...wordConditions(wish.query ?? wish.q, table.columns),
+  ];
   const taken = limit === 0 ? mostRecords : Math.min(limit, mostRecords);
+  const grouped = planGroups(wish, columns, conditions);
+  const order = grouped?.order ?? orderOf(wish.sort, columns);
+  const named = grouped?.fields ?? columnsOf('fields', wish.fields, columns);
+  const fields = grouped === null && named.length === 0 ? [...columns] : named;
   const serial = identifier(serialColumn);
-  const scans = conditions.length > 0 || order.length > 0;
+  const scans = grouped !== null || conditions.length > 0 || order.length > 0;
   // The serial column counts the rows from 1 without gaps: where all rows are in that order, an offset is a key.
   const where = scans ? conditions : [{ sql: `${serial} > ?`, parameters: [offset] }];
-  const matching = where.length === 0 ? '' : ` WHERE ${where.map(({ sql }) => sql).join(' AND ')}`;
   const values = where.flatMap(({ parameters }) => parameters);
-  const selected = fields.map((f) => (f === serialColumn ? `CAST(${serial} AS TEXT) AS ${serial}` : identifier(f)));
+  const shown = fields.map((f) => (f === serialColumn ? `CAST(${serial} AS TEXT) AS ${serial}` : identifier(f)));
+  const { select, from } = grouped ?? { select: shown, from: `data${whereOf(where)}` };
+  const ordered = grouped === null ? [...order, `data.${serial}`] : order;
   return {
     fields,
     limit: limit === 0 ? 0 : taken,
     rows: {
-      sql: `SELECT ${selected.join(', ')} FROM data${matching} ORDER BY ${[...order, `data.${serial}`].join(', ')} LIMIT ? OFFSET ?`,
+      sql: `SELECT ${select.join(', ')} FROM ${from}${ordered.length === 0 ? '' : ` ORDER BY ${ordered.join(', ')}`} LIMIT ? OFFSET ?`,
       parameters: [...values, taken, scans ? offset : 0],
     },
     count:
-      conditions.length === 0 ? null : { sql: `SELECT count(*) AS total FROM data${matching}`, parameters: values },
+      conditions.length === 0 && (grouped === null || grouped.countFrom === from)
+        ? null
+        : { sql: `SELECT count(*) AS total FROM ${grouped?.countFrom ?? from}`, parameters: values },
     isByKey: !scans,
   };
 };

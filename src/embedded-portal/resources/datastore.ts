@@ -5,7 +5,7 @@ import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
-import { type AnswerBudget, searchRefused } from '../datastore/query.ts';
+import { type AnswerBudget, demandKnown, searchRefused } from '../datastore/query.ts';
 import { accessDenied, Refusal } from '../refusal.ts';
 import { needNode } from './node.ts';
 
@@ -84,6 +84,7 @@ export const searchAnswer = async (
   const { resource_id: given, ...wish } = query;
   const uuid = textOf(given) ?? '';
   call.warned ||= uuid === '' || typeof wish.fields === 'string';
+  if (call.portal.profile.recordedDatastore === null) demandKnown(Object.keys(wish));
   if (uuid === '') throw searchRefused(400, 'The resource_id is a required parameter.');
   const { nodes } = call.portal.store;
   const found = nodes.byUuid(uuid);

@@ -53,6 +53,61 @@ describe('a search answers as recorded', () => {
     expect(await search('1', wish)).toMatchObject({ limit, total });
   });
 
+  it('of words as query, too', async () => {
+    expect(await names({ query: 'bo 41' })).toEqual(['Bob']);
+  });
+
+  it('for groups of rows, with what is computed of each, and counts the groups', async () => {
+    await d.attach('3', 'city,kind,amount\nOslo,tree,3\nBergen,tree,4.5\nOslo,bench,1\n');
+    const all = { group_by: 'city', sum: 'amount', avg: ['amount'], min: 'kind', max: 'kind', count: 'kind,amount' };
+    expect(await search('3', all)).toMatchObject({
+      fields: [{ id: 'city', type: 'text' }],
+      total: 2,
+      records: [
+        {
+          city: 'Bergen',
+          sum_amount: 4.5,
+          avg_amount: 4.5,
+          min_kind: 'tree',
+          max_kind: 'tree',
+          count_kind: 1,
+          count_amount: 1,
+        },
+        {
+          city: 'Oslo',
+          sum_amount: 4,
+          avg_amount: 2,
+          min_kind: 'bench',
+          max_kind: 'tree',
+          count_kind: 2,
+          count_amount: 2,
+        },
+      ],
+    });
+    const first = { ...all, sort: { sum_amount: 'asc' }, limit: '1', filters: { kind: 'tree' } };
+    expect(await search('3', first)).toMatchObject({ total: 2, records: [{ city: 'Oslo', sum_amount: 3 }] });
+    const both = { group_by: ['city', 'kind'], fields: 'kind', limit: '1', offset: '1' };
+    expect(await search('3', both)).toMatchObject({ total: 3, records: [{ kind: 'bench' }] });
+    expect((await search('3', both)).records).toEqual([{ kind: 'bench' }]);
+  });
+
+  it('for all rows at once where nothing is grouped, and counts the rows', async () => {
+    const { total, records } = await search('1', { sum: 'age', count: 'name', filters: { name: 'Ann,Bob' } });
+    expect([total, records]).toEqual([2, [{ sum_age: 71, count_name: 2 }]]);
+    expect(await search('1', { max: 'name' })).toMatchObject({ total: 3, records: [{ max_name: 'Cid' }] });
+  });
+
+  it.each<[SearchWish, string]>([
+    [{ group_by: 'bogus' }, 'group_by: there is no column bogus.'],
+    [{ sum: 'bogus' }, 'sum: there is no column bogus.'],
+    [{ group_by: 'name', fields: 'age' }, 'fields: there is no column age.'],
+    [{ group_by: 'name', sort: { age: 'asc' } }, 'sort: there is no column age.'],
+    [{ limit: '-1' }, 'limit must be a whole number.'],
+    [{ filters: { bogus: '1' } }, 'filters: there is no column bogus.'],
+  ])('%j is refused', async (wish, words) => {
+    expect(await refusal(wish)).toMatchObject({ status: 400, message: words });
+  });
+
   it.each([[['name']], ['name'], ['name,']])('fields=%j names the columns of the answer', async (fields) => {
     const { fields: shown, records } = await search('1', { fields });
     expect(shown).toEqual([{ id: 'name', type: 'text' }]);
