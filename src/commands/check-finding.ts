@@ -8,6 +8,7 @@ import type { FixReport } from '../tables/fix/row-fixer.ts';
 import type { NumberNotation } from '../tables/inspect/columns.ts';
 import type { Finding, FindingPlace } from '../tables/inspect/finding.ts';
 import type { Inspection as WholeInspection } from '../tables/inspect/inspect-file.ts';
+import { delimiterName } from '../tables/scan/dialect.ts';
 import { html, type Part, trusted } from '../util/html.ts';
 import { countText, plural } from '../util/plural.ts';
 import type { Io } from './io.ts';
@@ -81,7 +82,7 @@ export const faultsOfTable = ({ findings }: Inspection, file: string): Fault[] =
     });
   });
 
-const separators = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' } as const;
+const separators: Record<string, string> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' };
 
 /** A verdict in the words of `--fix`. */
 export const verdictText = (verdict: Inspection['verdict']): string => (verdict === 'mendable' ? 'fixable' : verdict);
@@ -93,7 +94,7 @@ export const summaryOfTable = ({ verdict, rows, columns, delimiter, encoding, fi
     verdictText(verdict),
     plural(rows, 'row'),
     plural(columns.length, 'column'),
-    `separated by ${separators[delimiter]}`,
+    `separated by ${separators[delimiter] ?? delimiterName(delimiter)}`,
     ...(encoding === 'UTF-8' ? [] : [`encoding ${encoding}`]),
     ...(remarks === 0 ? [] : [plural(remarks, 'remark')]),
   ];

@@ -6,7 +6,6 @@ import { encodings } from '../model/recipe/encodings.ts';
 import { isTabular } from '../model/recipe/recipe.ts';
 import { fixTable } from '../tables/check.ts';
 import type { FixReport } from '../tables/fix/row-fixer.ts';
-import type { Delimiter } from '../tables/scan/dialect.ts';
 import { encodingNamed } from '../tables/scan/encodings.ts';
 import { plural } from '../util/plural.ts';
 import { htmlOfFix, type Reading } from './check-finding.ts';
@@ -14,7 +13,7 @@ import { exitCodes } from './exit.ts';
 import { type Io, say } from './io.ts';
 
 /** Separators by their names on the command line. */
-export const separatorNames: Record<string, Delimiter> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
+export const separatorNames: Record<string, string> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
 
 /** Options of a fix. */
 export interface FixOptions {

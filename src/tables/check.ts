@@ -8,14 +8,14 @@ import type { FixReport } from './fix/row-fixer.ts';
 import type { Finding } from './inspect/finding.ts';
 import { type ImporterRemarks, importerRemarks } from './inspect/importer.ts';
 import { type CheckAnswer, type CheckTask, checkFile, type Inspection } from './inspect/inspect-file.ts';
-import { type Delimiter, defaultRowBytes, delimiters } from './scan/dialect.ts';
+import { defaultRowBytes, portalDelimiter } from './scan/dialect.ts';
 
 /** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
 export interface TableReport {
   rows: number;
   /** Header cells as they are in the file. */
   columns: string[];
-  delimiter: Delimiter;
+  delimiter: string;
   bom: boolean;
   bytes: number;
   sha256: string;
@@ -53,12 +53,6 @@ const pool = new WorkerPool<CheckTask, CheckAnswer>({
   threads: 2,
 });
 
-const knownDelimiter = (delimiter: string): Delimiter => {
-  const known = delimiters.find((d) => d === delimiter);
-  if (known === undefined) throw new TypeError(`unknown delimiter ${JSON.stringify(delimiter)}: use one of , ; tab |`);
-  return known;
-};
-
 /** The content of a small file; null when its size is another by now, or when it cannot be read. */
 const contentOf = (path: string, bytes: number): Buffer | null => {
   try {
@@ -92,8 +86,7 @@ const inspect = async (
   task: Pick<CheckTask, 'path' | 'rowBytes' | 'content'>,
   { delimiter, encoding, skipRows, signal }: CheckOptions,
 ): Promise<Inspection> => {
-  const known = delimiter === undefined ? undefined : knownDelimiter(delimiter);
-  const answer = await answerOf({ ...task, delimiter: known, encoding, skipRows }, signal);
+  const answer = await answerOf({ ...task, delimiter, encoding, skipRows }, signal);
   if (answer.kind === 'inspected') return answer.inspection;
   throw missingSource(task.path, answer);
 };
@@ -141,7 +134,7 @@ const firstFault = (findings: Finding[]): TableFaultError | null => {
 /** Options of {@link fixTable}. */
 interface FixTableOptions extends CheckOptions {
   /** The separator of the fixed table; unchanged when absent. */
-  separator?: Delimiter | undefined;
+  separator?: string | undefined;
 }
 
 /**
@@ -153,7 +146,7 @@ export const fixTable = async (path: string, target: string, options: FixTableOp
   const inspection = await inspectTable(path, options);
   const unfixable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
   if (unfixable !== null) throw unfixable;
-  const { rowBytes = defaultRowBytes, separator = inspection.delimiter, encoding, skipRows } = options;
+  const { rowBytes = defaultRowBytes, separator = portalDelimiter(inspection.delimiter), encoding, skipRows } = options;
   const task = { path, target, rowBytes, separator, inspection, encoding, skipRows };
   const answer = await fixPool.run(task, options.signal);
   if (answer.kind === 'fixed') return answer.report;

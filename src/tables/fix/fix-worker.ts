@@ -5,7 +5,7 @@ import type { Cancellable } from '../../util/worker-pool.ts';
 import { type Finding, type FindingKind, verdictOf } from '../inspect/finding.ts';
 import { type CheckTask, type Inspection, inspectFile } from '../inspect/inspect-file.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
-import { type Delimiter, delimiterName } from '../scan/dialect.ts';
+import { delimiterName, portalDelimiter } from '../scan/dialect.ts';
 import { encoderOf } from '../scan/encodings.ts';
 import { openTable } from '../scan/open-table.ts';
 import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
@@ -16,7 +16,7 @@ export interface FixTask {
   /** The file to create; it must not exist. */
   target: string;
   rowBytes: number;
-  separator: Delimiter;
+  separator: string;
   /** Given by the user; see `openTable`. */
   encoding?: string | undefined;
   skipRows?: number | undefined;
@@ -141,7 +141,7 @@ export const fixFile = (task: Cancellable<FixTask>): FixAnswer => {
   }
 };
 
-/** Faults that are fixed automatically: no value changes, and no row with a value goes. */
+/** Faults that are fixed automatically: no value changes, and no row with a value of its own goes. */
 const safeKinds: ReadonlySet<FindingKind> = new Set<FindingKind>([
   'wide-encoding',
   'other-encoding',
@@ -157,6 +157,8 @@ const safeKinds: ReadonlySet<FindingKind> = new Set<FindingKind>([
   'empty-rows',
   'line-ends-mixed',
   'line-ends-old',
+  'delimiter-foreign',
+  'repeated-header',
 ]);
 
 /** A text that was fixed. */
@@ -180,7 +182,7 @@ export const fixSafely = (task: Cancellable<CheckTask>, target: string): FixedTe
   );
   const findings = inspection.findings.filter(({ kind, mend }) => mend !== null && safeKinds.has(kind));
   if (!isSafe || findings.length === 0) return null;
-  const separator = inspection.delimiter;
+  const separator = portalDelimiter(inspection.delimiter);
   const answer = fixFile({ ...task, target, separator, inspection: { ...inspection, findings } });
   if (answer.kind === 'unwritable')
     throw Object.assign(new Error(answer.message), { code: answer.code, syscall: 'write' });

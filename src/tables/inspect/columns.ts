@@ -97,6 +97,11 @@ export class ColumnKinds {
     this.#counts[at] = count + 1;
   }
 
+  /** True when a column has this one value of a kind so far. */
+  isFirst(column: number, kind: number): boolean {
+    return this.#counts[column * kindsCount + kind] === 1;
+  }
+
   /** What was counted of a column. */
   facts(column: number): ColumnFacts {
     const from = column * kindsCount;

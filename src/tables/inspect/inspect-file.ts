@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { isSystemError } from '../../util/file-calls.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
-import type { Delimiter } from '../scan/dialect.ts';
 import { encodingNamed } from '../scan/encodings.ts';
 import { wideEncoding } from '../scan/faults.ts';
 import { type OpenTable, openTable } from '../scan/open-table.ts';
@@ -14,7 +13,7 @@ export interface CheckTask {
   path: string;
   /** The bytes of the file where it has been read already; never empty. */
   content?: Buffer;
-  delimiter?: Delimiter | undefined;
+  delimiter?: string | undefined;
   /** Given by the user; see `openTable`. */
   encoding?: string | undefined;
   /** Given by the user; see `openTable`. */

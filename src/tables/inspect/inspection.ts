@@ -3,7 +3,7 @@ import { isAscii } from 'node:buffer';
 import type { ColumnKind } from '../../model/table-history.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
-import type { Delimiter, TableDialect } from '../scan/dialect.ts';
+import type { TableDialect } from '../scan/dialect.ts';
 import { cutCharacter, emptyFile, oversizeFault } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
 import {
@@ -45,7 +45,7 @@ export interface TableFacts {
   /** By its title, such as `Windows-1250`; `mixed` or `unknown` where the file cannot be read. */
   encoding: string;
   bom: boolean;
-  delimiter: Delimiter;
+  delimiter: string;
   quote: string;
   escape: string;
   lineEnds: 'LF' | 'CRLF' | 'CR' | 'mixed' | 'none';
@@ -104,7 +104,7 @@ interface Mark {
 export class TableInspection {
   readonly findings = new Findings();
   readonly #settings: InspectionSettings;
-  readonly #dialect: TableDialect & { delimiter: Delimiter };
+  readonly #dialect: TableDialect;
   readonly #scanner: CellScanner;
   readonly #watch = new EncodingWatch();
   readonly #kinds = new ColumnKinds();
@@ -144,7 +144,7 @@ export class TableInspection {
     const cut = this.#watch.end();
     this.#scanner.finish();
     this.#takeRows();
-    this.#rows?.end();
+    this.#rows?.end(this.#settings.skipped !== undefined);
     if (cut > 0) this.#reportCut(place, base + end - cut);
     const encoding = this.#reportDecoding();
     const columns = this.#reportColumns();
@@ -305,7 +305,8 @@ export class TableInspection {
       const others = kinds.reduce((sum, { kind, count }) => (kind === 'text' ? sum : sum + count), 0);
       return text === repeats.count && others >= Math.max(2, text);
     });
-    if (!isHeader) repeats.mend = null;
+    if (isHeader) repeats.code = 'table-header';
+    else repeats.mend = null;
   }
 
   #reportLines(): void {
@@ -313,7 +314,7 @@ export class TableInspection {
     tableRemarks(this.findings, {
       lines,
       layout: this.#settings.layout,
-      header: this.#header && { line: this.#header.line, width: this.#header.cells.length },
+      header: this.#header,
       last: this.#rows?.last ?? null,
       rows: this.#rows?.rows ?? 0,
       firstRowLine: this.#firstRowLine,

@@ -7,6 +7,7 @@ import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import type { ColumnKinds } from './columns.ts';
 import { detailsOf, type FindingDetails, type FindingKind, type Findings } from './finding.ts';
 import { noteStart, PaddedNotes, RaggedRows, type RowSettings } from './ragged-rows.ts';
+import { SecondHeaders } from './second-header.ts';
 
 const empty = kindNumber('empty');
 const text = kindNumber('text');
@@ -46,12 +47,16 @@ export class RowInspector {
   readonly #settings: RowSettings;
   readonly #ragged: RaggedRows;
   readonly #tail = new PaddedNotes();
+  readonly #names: SecondHeaders;
+  /** Columns that have their first text in the row at hand. */
+  #firstTexts: number[] = [];
 
   constructor(scanner: CellScanner, parts: { findings: Findings; kinds: ColumnKinds; settings: RowSettings }) {
     this.#scanner = scanner;
     this.#findings = parts.findings;
     this.#kinds = parts.kinds;
     this.#settings = parts.settings;
+    this.#names = new SecondHeaders(scanner, parts.settings.header);
     this.#ragged = new RaggedRows(scanner, parts.findings, parts.settings);
   }
 
@@ -61,6 +66,7 @@ export class RowInspector {
     const { bytes, rowCells, rowOver, rowStarts, rows } = this.#scanner;
     const headerFirst = header[0];
     for (let row = from; row < rows; row++) {
+      if (bytes[rowStarts[row] ?? 0] === 0xef) this.#maybeMark(row);
       if ((rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0) !== width || rowOver[row] === 1) this.#odd(row);
       else {
         this.#cells(row);
@@ -79,7 +85,7 @@ export class RowInspector {
     const kinds = this.#kinds;
     const line = rowLines[row] ?? 1;
     const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-    let [all, filled] = [0, 0];
+    let [all, filled, texts] = [0, 0, 0];
     for (let cell = first; cell < end; cell++) {
       const mark = marks[cell] ?? 0;
       const [start, stop] = [starts[cell] ?? 0, ends[cell] ?? 0];
@@ -87,9 +93,12 @@ export class RowInspector {
       kinds.add(cell - first, kind, line);
       all |= mark;
       if (kind !== empty) filled += 1;
-      if (kind === text && isOdd(bytes[start], bytes[stop - 1])) this.#oddText(row, cell);
+      if (kind !== text) continue;
+      texts += 1;
+      this.#text(row, cell - first, isOdd(bytes[start], bytes[stop - 1]));
     }
     if ((all & badMarks) !== 0) this.#faultyCells(row);
+    if (this.#firstTexts.length > 0) this.#noteNames(row, texts === filled ? texts : 0);
     if (filled < 2 && end - first > 1) this.#tail.add(this.#scanner, row, filled);
     else this.#tail.reset();
     if (filled === 0) this.#emptyRow(row);
@@ -100,15 +109,29 @@ export class RowInspector {
     }
   }
 
+  #text(row: number, column: number, isOddText: boolean): void {
+    if (this.#kinds.isFirst(column, text)) this.#firstTexts.push(column);
+    if (isOddText) this.#oddText(row, (this.#scanner.rowCells[row] ?? 0) + column);
+  }
+
+  /** Remembers a row that has the first text of some columns, and so many names and no value. */
+  #noteNames(row: number, names: number): void {
+    const isFirst = this.#lastRow < 0 && this.last.line === 0;
+    if (names > (isFirst ? 0 : 1)) this.#names.add(row, this.#firstTexts, { isFirst, isApart: this.#isApart(row) });
+    this.#firstTexts = [];
+  }
+
   /** Inspects the cells of the header for faults of quoting and stray bytes. */
   inspectHeader(row: number): void {
     this.#faultyCells(row);
   }
 
-  /** The table has ended. */
-  end(): void {
+  /** The table has ended; its first row is certainly the header when that `isGiven`, and then all others are records. */
+  end(isGiven: boolean): void {
     this.#ragged.end(this.rows);
     this.#tail.report(this.#findings);
+    const facts = Array.from({ length: this.#settings.width }, (_, column) => this.#kinds.facts(column));
+    if (!isGiven) this.#names.report(this.#findings, facts, this.#settings.offsets);
   }
 
   /** Line of the first row of a footer that a fix leaves out; null when there is none. */
@@ -160,11 +183,24 @@ export class RowInspector {
       return;
     }
     this.#faultyCells(row);
+    this.#countOdd(row);
     if ((this.#scanner.rowCells[row + 1] ?? 0) - (this.#scanner.rowCells[row] ?? 0) > 1) this.#tail.reset();
     this.#ragged.add(row);
     this.#lastRow = row;
     this.last.line = this.#scanner.rowLines[row] ?? 1;
     this.last.filled = this.#settings.width;
+  }
+
+  /** Counts the values below the header of a row that has cells behind it. */
+  #countOdd(row: number): void {
+    const { bytes, starts, ends, marks, rowCells, rowLines } = this.#scanner;
+    const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
+    const { width } = this.#settings;
+    for (let column = 0; column < width && end - first > width; column++) {
+      const cell = first + column;
+      const kind = kindOf(bytes, starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0);
+      this.#kinds.add(column, kind, rowLines[row] ?? 1);
+    }
   }
 
   #faultyCells(row: number): void {
@@ -247,6 +283,18 @@ export class RowInspector {
     const line = this.#scanner.rowLines[row] ?? 1;
     const details = { line, message: 'every cell of the row is empty', mend: 'empty rows are left out' };
     this.#add('empty-rows', this.#scanner.rowStarts[row] ?? 0, details);
+  }
+
+  #maybeMark(row: number): void {
+    const { bytes, rowStarts, rowLines } = this.#scanner;
+    const start = rowStarts[row] ?? 0;
+    if (bytes[start + 1] !== 0xbb || bytes[start + 2] !== 0xbf || this.#findings.tally('joined-files', false)) return;
+    this.#add('joined-files', start, {
+      code: 'table-encoding',
+      line: rowLines[row] ?? 1,
+      message: 'the row begins with a byte order mark: several files were joined into one here',
+      hint: 'remove the mark, and the header behind it, or publish the files one by one',
+    });
   }
 
   #maybeHeader(row: number): void {

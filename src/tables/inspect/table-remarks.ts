@@ -1,5 +1,6 @@
 // Findings about the table as a whole: lines above, between and below its rows, line ends, quoting.
 import { delimiterName } from '../scan/dialect.ts';
+import { foreignLineEnds, isSentence } from '../scan/division.ts';
 import { blankHeader, keyOf, titlesAbove, unclearLayout } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
 import { detailsOf, type Findings } from './finding.ts';
@@ -9,7 +10,7 @@ interface TableRead {
   lines: { lf: number; crlf: number; cr: number; blank: number; firstBlank: number };
   layout: Layout;
   /** The header's line; null where there is none. */
-  header: { line: number; width: number } | null;
+  header: { line: number; cells: string[] } | null;
   /** The last row. */
   last: { line: number; filled: number; note: boolean; cutNote: boolean; total: boolean } | null;
   rows: number;
@@ -22,13 +23,13 @@ interface TableRead {
 /** Adds the findings about the table as a whole. */
 export const tableRemarks = (findings: Findings, read: TableRead): void => {
   unclear(findings, read);
+  division(findings, read);
   aboveHeader(findings, read);
   blankLines(findings, read);
   lineEnds(findings, read);
   quoteStyle(findings, read);
   if (read.header === null) return;
-  if (read.rows === 0)
-    findings.add('no-rows', { line: read.header.line, message: 'the table has a header and no rows' });
+  if (read.rows === 0) noRows(findings, read.header);
   lastRow(findings, read);
 };
 
@@ -39,6 +40,64 @@ const unclear = (findings: Findings, { layout: { candidates = [] } }: TableRead)
     return { key: keyOf(one, candidates), reads };
   });
   findings.add('layout-unclear', { ...detailsOf(unclearLayout(candidates)), candidates: described });
+};
+
+const division = (findings: Findings, { layout, header }: TableRead): void => {
+  const { kind, by, isRead } = layout.division ?? {};
+  if (kind === undefined || by === undefined) return;
+  const name = delimiterName(by);
+  const key = `\`delimiter: ${JSON.stringify(by)}\``;
+  const line = header?.line ?? 1;
+  if (isRead) {
+    const message = `the cells are separated by ${name}, which portals do not understand`;
+    const hint = 'save the table as CSV with commas or semicolons, or set `mend: safe`';
+    findings.add('delimiter-foreign', {
+      code: 'table-header',
+      line,
+      message,
+      hint,
+      mend: 'the cells are separated by commas',
+    });
+    return;
+  }
+  const asIs = 'if the file is a list of single values, set `skipRows: 0`';
+  const [message, hint] = {
+    character: [
+      `the lines look divided by ${name}, which is no delimiter of tables`,
+      `if it separates the cells, set ${key} as the first step of \`table\`; ${asIs}`,
+    ],
+    blanks: [
+      'the lines look divided by spaces',
+      `if they separate the cells, set ${key} as the first step of \`table\`; ${asIs}`,
+    ],
+    'fixed width': [
+      'the columns look aligned by spaces (fixed width)',
+      `export the table as CSV, with a delimiter between the cells; ${asIs}`,
+    ],
+    'quoted lines': [
+      `every line is one quoted cell that holds cells separated by ${name}`,
+      `export the table again without quotes around whole lines; ${asIs}`,
+    ],
+  }[kind] as [string, string];
+  findings.add('undivided', { code: 'table-header', line, message, hint });
+};
+
+const noRows = (findings: Findings, { line, cells }: NonNullable<TableRead['header']>): void => {
+  const ends = foreignLineEnds(cells.join(','));
+  if (ends !== null) {
+    const message = `the file is one line, in which ${ends} seem to end the lines`;
+    findings.add('no-table', {
+      code: 'table-header',
+      line,
+      message,
+      hint: 'export the table again with usual line ends (LF or CRLF)',
+    });
+  } else if (isSentence(cells)) {
+    const message = 'the file is one line of text, not a header and rows';
+    const hint =
+      'look at what the program or address that made the file returned; a table without rows has a line of column names';
+    findings.add('no-table', { code: 'table-header', line, message, hint });
+  } else findings.add('no-rows', { line, message: 'the table has a header and no rows' });
 };
 
 const leftOut = 'the lines above the header are left out';
@@ -55,10 +114,16 @@ const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine, 
     findings.add('blank-first', { ...detailsOf(blankHeader()), offset: 0, mend: leftOut, count: header.line - 1 });
 };
 
-const blankLines = (findings: Findings, { lines, header, skipped }: TableRead): void => {
+const blankLines = (findings: Findings, { lines, header, skipped, last }: TableRead): void => {
   const above = header === null ? 0 : header.line - 1 - skipped;
   if (lines.blank === 0 || (lines.firstBlank <= above + skipped && lines.blank <= above)) return;
   const line = lines.firstBlank;
+  if (header?.cells.length === 1 && line < (last?.line ?? 0)) {
+    const message = 'the line is blank: in a table of one column that may be an empty value or nothing';
+    const hint = 'write "" for an empty value, or remove the blank lines';
+    findings.add('blank-lines', { code: 'table-ragged', line, message, hint, count: lines.blank });
+    return;
+  }
   findings.add('blank-lines', {
     line,
     message: 'the line is blank and does not count as a row',
@@ -67,7 +132,7 @@ const blankLines = (findings: Findings, { lines, header, skipped }: TableRead): 
   });
 };
 
-const lineEnds = (findings: Findings, { lines: { lf, crlf, cr, blank, firstBlank } }: TableRead): void => {
+const lineEnds = (findings: Findings, { header, lines: { lf, crlf, cr, blank, firstBlank } }: TableRead): void => {
   const kinds = [
     { name: 'CRLF', count: crlf },
     { name: 'LF', count: lf },
@@ -75,11 +140,13 @@ const lineEnds = (findings: Findings, { lines: { lf, crlf, cr, blank, firstBlank
   ].filter(({ count }) => count > 0);
   if (kinds.length > 1) {
     const shares = kinds.map(({ name, count }) => `${name} ${count.toLocaleString('en')}`).join(', ');
-    findings.add('line-ends-mixed', {
-      line: 1,
-      message: `the file mixes line endings: ${shares}`,
-      mend: 'all lines end with LF',
-    });
+    const message = `the file mixes line endings: ${shares}`;
+    // Without a second column nothing tells a line end from a line break in a cell.
+    const details =
+      cr > 0 && header?.cells.length === 1
+        ? { code: 'table-ragged' as const, hint: 'put cells with line breaks in quotes, and end all lines alike' }
+        : { mend: 'all lines end with LF' };
+    findings.add('line-ends-mixed', { line: 1, message, ...details });
   } else if (cr > 0 && (cr > 1 || blank > 0 || firstBlank > 0)) {
     findings.add('line-ends-old', {
       line: 1,
@@ -108,7 +175,7 @@ const quoteStyle = (findings: Findings, { layout: { dialect } }: TableRead): voi
 
 const lastRow = (findings: Findings, { last, header, rows }: TableRead): void => {
   if (last === null || header === null || rows < 2) return;
-  if (header.width > 2 && last.filled === 1 && last.note && findings.of('footer') === undefined) {
+  if (header.cells.length > 2 && last.filled === 1 && last.note && findings.of('footer') === undefined) {
     findings.add('footer-padded', {
       line: last.line,
       column: 1,

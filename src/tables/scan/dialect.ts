@@ -1,10 +1,7 @@
 // The dialect of a tabular file: delimiter and quoting.
 
-/** Delimiters that are detected and that portals understand. */
-export const delimiters = ['\t', ',', ';', '|'] as const;
-
-/** See {@link delimiters}. */
-export type Delimiter = (typeof delimiters)[number];
+/** Delimiters that portals understand. */
+export const delimiters: readonly string[] = ['\t', ',', ';', '|'];
 
 /** The conventions of one file. Each string is one ASCII character; an empty `quote` means that nothing is quoted. */
 export interface TableDialect {
@@ -18,12 +15,15 @@ export interface TableDialect {
 
 /** A way to read a table that may be the right one. */
 export interface LayoutCandidate {
-  delimiter: Delimiter;
+  delimiter: string;
   /** Lines above the header. */
   skipRows: number;
   /** The cells of the header, one byte a character. */
   header: string[];
 }
+
+/** The delimiter of a table that is rewritten: its own where portals understand it, else a comma. */
+export const portalDelimiter = (delimiter: string): string => (delimiters.includes(delimiter) ? delimiter : ',');
 
 /** RFC 4180: comma, double quotes, doubled to stand for one. */
 export const rfc4180: TableDialect = { delimiter: ',', quote: '"', escape: '"', trailingDelimiter: false };
@@ -37,5 +37,10 @@ export const isDialectCharacter = (text: string): boolean => /^[\t\x20-\x7e]$/.t
 /** The name of a delimiter in a sentence. */
 export const delimiterName = (delimiter: string): string => {
   const names: Record<string, string> = { ',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar' };
-  return names[delimiter] ?? `"${delimiter}"`;
+  return (
+    names[delimiter] ??
+    (delimiter < ' '
+      ? `the control character 0x${delimiter.charCodeAt(0).toString(16).padStart(2, '0')}`
+      : `"${delimiter}"`)
+  );
 };

@@ -1,23 +1,26 @@
 // Detects the layout of a table from the first bytes of its file: delimiter, quotes, and the line of the header.
 import { has, quoteFaults } from './byte-class.ts';
 import { CellScanner } from './cell-scanner.ts';
-import { type Delimiter, delimiters, type LayoutCandidate, rfc4180, type TableDialect } from './dialect.ts';
+import { delimiters, type LayoutCandidate, rfc4180, type TableDialect } from './dialect.ts';
+import { type Division, divisionOf } from './division.ts';
 import { kindNumber, kindOf } from './value-kind.ts';
 
 /** The layout of a table. */
 export interface Layout {
-  dialect: TableDialect & { delimiter: Delimiter };
+  dialect: TableDialect;
   /** Rows above the header, blank lines not counted. */
   titleRows: number;
   /** Where the bytes are ambiguous: the ways to read the table, this one included. */
   candidates?: LayoutCandidate[];
   /** True when the first row is a record like all others: there is no header. */
   headerless?: boolean;
+  /** Of a file that no delimiter divides into cells: what its lines look divided by all the same. */
+  division?: Division;
 }
 
 /** What the caller knows of a layout. */
 interface KnownLayout {
-  delimiter?: Delimiter | undefined;
+  delimiter?: string | undefined;
   /** True where the first row is the header. */
   isHeader?: boolean;
 }
@@ -26,6 +29,8 @@ interface KnownLayout {
 interface HeadRow {
   line: number;
   cells: number;
+  /** Empty cells at its end. */
+  tail: number;
   filled: number;
   /** True when a quote stands where none may. */
   faulty: boolean;
@@ -47,6 +52,13 @@ const sharp = 0x23;
 /** How many rows keep kinds and spans, unless they have more cells than the second number. */
 const [closeRows, closeCells] = [60, 300];
 
+/** How many cells before number `end` are empty and not in quotes. */
+const tailOf = ({ starts, ends, marks }: CellScanner, first: number, end: number): number => {
+  let cell = end;
+  while (cell > first && starts[cell - 1] === ends[cell - 1] && ((marks[cell - 1] ?? 0) & has.quotes) === 0) cell--;
+  return end - cell;
+};
+
 const headRow = (head: Buffer, scanner: CellScanner, row: number, isClose: boolean): HeadRow => {
   const { base, bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
   const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
@@ -54,6 +66,7 @@ const headRow = (head: Buffer, scanner: CellScanner, row: number, isClose: boole
   const facts: HeadRow = {
     line: rowLines[row] ?? 1,
     cells: end - first,
+    tail: tailOf(scanner, first, end),
     filled: 0,
     faulty: false,
     quoted: 0,
@@ -105,7 +118,7 @@ const textOf = ({ head, spans }: HeadRow, column: number): string => {
 
 /** What the rows below a header say about it. */
 interface HeaderEvidence {
-  /** Columns that hold numbers, dates or the like in every row below, and a name in the header. */
+  /** Columns that hold numbers, dates or the like in every row below, and a name in the header; half for a year as name. */
   named: number;
   /** Header cells of those columns that have a value of the same kind there. */
   values: string[];
@@ -121,8 +134,8 @@ const headerEvidence = (rows: HeadRow[], at: number): HeaderEvidence => {
     const values = below.filter(({ kinds }) => kinds[column] !== empty);
     if (values.length === 0 || values.some(({ kinds }) => kinds[column] === text)) continue;
     const [own, kind] = [textOf(header, column), header.kinds[column]];
-    if (kind === text || (year.test(own) && !values.every((row) => year.test(textOf(row, column)))))
-      evidence.named += 1;
+    if (kind === text) evidence.named += 1;
+    else if (year.test(own) && !values.every((row) => year.test(textOf(row, column)))) evidence.named += 0.5;
     else if (values.some(({ kinds }) => kinds[column] === kind)) evidence.values.push(own);
   }
   return evidence;
@@ -149,28 +162,42 @@ const mostTitleRows = 20;
 
 /** One way to read the head of a table. */
 interface Reading {
-  dialect: TableDialect & { delimiter: Delimiter };
+  dialect: TableDialect;
   rows: HeadRow[];
 }
 
-/** How well a reading explains the rows from `skip` on: the share with as many cells as the first of them, 0 for one cell. */
+/** How well a reading explains the rows from `skip` on: the share that has as many cells as the first of them, 0 for one cell. */
 interface Fit extends Reading {
   skip: number;
   share: number;
   width: number;
+  /** True where the rows below agree among themselves on another number of cells than the header has. */
+  isApart: boolean;
 }
 
-/** What a single row, and a row with faults of quoting, count for a reading. */
-const [oneRowShare, faultyShare] = [0.5, 0.8];
+/** What a single row, a row with faults of quoting, and a header that is at odds with all rows below count for a reading. */
+const [oneRowShare, faultyShare, apartShare] = [0.5, 0.8, 0.6];
+
+/** True for a row with as many cells as the header, surplus delimiters at the end of either not counted. */
+const isWhole = ({ cells, tail }: HeadRow, header: HeadRow): boolean =>
+  cells > header.cells ? cells - tail <= header.cells : cells >= header.cells - (header.filled < 2 ? 0 : header.tail);
 
 const fitOf = ({ dialect, rows }: Reading, skip: number): Fit => {
-  const width = rows[skip]?.cells ?? 0;
-  const below = rows.length - skip;
-  const whole = rows.slice(skip).filter(({ cells }) => cells === width);
-  const equal = whole.reduce((sum, { faulty }) => sum + (faulty ? faultyShare : 1), 0);
+  const [header, ...below] = rows.slice(skip);
+  if (header === undefined || header.cells < 2)
+    return { dialect, rows, skip, share: 0, width: header?.cells ?? 0, isApart: false };
+  const worth = ({ faulty }: HeadRow): number => (faulty ? faultyShare : 1);
+  const equal = [header, ...below.filter((row) => isWhole(row, header))].reduce((sum, row) => sum + worth(row), 0);
   // One row agrees with itself, which says nothing.
-  const share = below === 1 ? Math.min(oneRowShare, equal) : equal / below;
-  return { dialect, rows, skip, share: width < 2 ? 0 : share, width };
+  const share = below.length === 0 ? Math.min(oneRowShare, equal) : equal / (below.length + 1);
+  const isApart = header.filled > 1 && agree(below) && !below.every((row) => isWhole(row, header));
+  return { dialect, rows, skip, share: isApart ? Math.max(share, apartShare) : share, width: header.cells, isApart };
+};
+
+/** True for rows that have several cells, and nearly all of them the same number. */
+const agree = (rows: HeadRow[]): boolean => {
+  const cells = rows[0]?.cells ?? 0;
+  return rows.length > 1 && cells > 1 && rows.filter((row) => row.cells === cells).length > rows.length * clearShare;
 };
 
 const better = (best: Fit, fit: Fit): Fit => {
@@ -220,17 +247,20 @@ const mayBeTitles = ({ rows, width, skip }: Fit): boolean => {
 
 /** True when such rows are certainly titles, and no table of one column begins above. */
 const areTitles = (fit: Fit): boolean => {
-  const { rows, width, skip, dialect } = fit;
+  const { rows, skip } = fit;
   const above = rows.slice(0, skip);
-  if (width > 2 || dialect.delimiter === '\t' || above.every(({ sharp }) => sharp)) return true;
-  const isApart = (rows[skip]?.line ?? 0) > (above.at(-1)?.line ?? 0) + 1;
-  return isApart || isNamed(rows, skip) || (skip > 1 && above.every(({ prose }) => prose));
+  if ((rows[skip]?.filled ?? 0) > 2 || above.every(({ sharp }) => sharp)) return true;
+  return isBelowBlank(rows, skip) || isNamed(rows, skip);
 };
+
+/** True when a blank line is above a row, and another row above that. */
+const isBelowBlank = (rows: HeadRow[], at: number): boolean =>
+  (rows[at]?.line ?? 0) > (rows[at - 1]?.line ?? Infinity) + 1;
 
 /** True when the rows below prove that a row is their header. */
 const isNamed = (rows: HeadRow[], at: number): boolean => {
   const header = rows[at];
-  return header !== undefined && mayBeHeader(header) && headerEvidence(rows, at).named > 0;
+  return header !== undefined && mayBeHeader(header) && headerEvidence(rows, at).named >= 1;
 };
 
 /** Rows above the header that have as many cells as the table: how many, and whether that is certain. */
@@ -253,7 +283,7 @@ const commentRows = ({ rows }: Fit): { titleRows: number; isSure: boolean } => {
   return { titleRows: at - 1, isSure: isRecord(rows, at) };
 };
 
-const withTitles = (byQuoting: Reading[][]): { fit: Fit; isSure: boolean } | null => {
+const withTitles = (byQuoting: Reading[][]): { fit: Fit; isSure: boolean; rival: Fit | undefined } | null => {
   for (let skip = 1; skip <= mostTitleRows; skip++) {
     const best = byQuoting.flatMap((readings) => {
       const fits = readings.map((reading) => fitOf(reading, skip));
@@ -263,12 +293,20 @@ const withTitles = (byQuoting: Reading[][]): { fit: Fit; isSure: boolean } | nul
     const [usual, ...others] = best;
     if (usual === undefined) continue;
     const fit = others.reduce(betterQuoting, usual);
-    return { fit, isSure: areTitles(fit) };
+    const usualFits = (byQuoting[0] ?? []).map((reading) => fitOf(reading, skip));
+    return { fit, isSure: areTitles(fit), rival: rivalOf(fit, usualFits) ?? laterRival(fit, byQuoting[0] ?? []) };
   }
   return null;
 };
 
-const nothing = (): Fit => ({ dialect: { ...rfc4180, delimiter: ',' }, rows: [], skip: 0, share: 0, width: 0 });
+const nothing = (): Fit => ({
+  dialect: { ...rfc4180, delimiter: ',' },
+  rows: [],
+  skip: 0,
+  share: 0,
+  width: 0,
+  isApart: false,
+});
 
 /** The ways of quoting to try: the usual one, and others of which the bytes hold a sign. */
 const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
@@ -288,22 +326,58 @@ const candidateOf = ({ dialect, rows }: Reading, at: number): LayoutCandidate =>
   return { delimiter: dialect.delimiter, skipRows: (row?.line ?? 1) - 1, header };
 };
 
-/** A reading by another delimiter that explains the rows as well; none rivals a tab, which no text contains. */
+/**
+ * A reading by another delimiter that explains the rows as well, or all of them but the header; none rivals a tab, which no
+ * text contains.
+ */
 const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
   if (best.dialect.delimiter === '\t' || best.rows.length < 2) return undefined;
-  return fits.find(({ dialect, share }) => dialect.delimiter !== best.dialect.delimiter && share > clearShare);
+  return fits.find(
+    ({ dialect, share, isApart }) => dialect.delimiter !== best.dialect.delimiter && (share > clearShare || isApart),
+  );
 };
 
 const clearShare = 0.95;
 
+/**
+ * A reading by another delimiter that divides all rows but the first ones, although `best` reads those as the table too: by a
+ * tab, or where the header of `best` is written like a text; or below a blank line or with a proven header, unless that of
+ * `best` is proven.
+ */
+const laterRival = (best: Fit, readings: Reading[]): Fit | undefined => {
+  if (best.dialect.delimiter === '\t') return undefined;
+  const header = best.rows[best.skip];
+  const isText = header?.kinds.slice(1).every((_, at) => textOf(header, at + 1).startsWith(' ')) ?? false;
+  const isProven = isNamed(best.rows, best.skip);
+  return readings.map(titledFit).find((fit): fit is Fit => {
+    if (fit === undefined || fit.skip <= best.skip) return false;
+    if (fit.dialect.delimiter === best.dialect.delimiter || fit.share <= clearShare) return false;
+    if (fit.dialect.delimiter === '\t' || isText) return true;
+    if (isProven) return false;
+    return isBelowBlank(fit.rows, fit.skip) || isNamed(fit.rows, fit.skip);
+  });
+};
+
+/** How well a reading explains the rows from the first one on that it divides; undefined where that is the first of all. */
+const titledFit = (reading: Reading): Fit | undefined => {
+  const skip = reading.rows.findIndex(({ cells }) => cells > 1);
+  return skip < 1 || skip > mostTitleRows || reading.rows.length < skip + 2 ? undefined : fitOf(reading, skip);
+};
+
 /** The layout of a table whose first row is known to be its header. */
-const chosenLayout = (best: Fit, fits: Fit[], given: Delimiter = ','): Layout => {
+const chosenLayout = (best: Fit, fits: Fit[], given = ','): Layout => {
   if (best.share === 0) return { dialect: { ...rfc4180, delimiter: given }, titleRows: 0 };
   const rival = rivalOf(best, fits);
   const layout: Layout = { dialect: best.dialect, titleRows: 0 };
   if (rival !== undefined) layout.candidates = [best, rival].map((fit) => ({ ...candidateOf(fit, 0), skipRows: 0 }));
   if (isRecord(best.rows, 0)) layout.headerless = true;
   return layout;
+};
+
+/** True for a row above a blank line and another row of names, unless values prove that it is the header. */
+const mayBeTitle = (rows: HeadRow[], at: number): boolean => {
+  const next = rows[at + 1];
+  return next !== undefined && isBelowBlank(rows, at + 1) && mayBeHeader(next) && !isNamed(rows, at);
 };
 
 /** The layout of a reading whose first row belongs to the table, or is a title with as many cells. */
@@ -315,6 +389,8 @@ const layoutOf = (best: Fit, fits: Fit[]): Layout => {
   const layout: Layout = { dialect, titleRows };
   if (rival !== undefined) layout.candidates = [candidateOf(best, titleRows), candidateOf(rival, 0)];
   else if (!isSure) layout.candidates = [titleRows, isCommented ? titleRows + 1 : 0].map((at) => candidateOf(best, at));
+  else if (mayBeTitle(rows, titleRows))
+    layout.candidates = [titleRows, titleRows + 1].map((at) => candidateOf(best, at));
   if (isRecord(rows, titleRows)) layout.headerless = true;
   return layout;
 };
@@ -334,11 +410,12 @@ export const findLayout = (
 ): Layout => {
   const separator = separatorLine.exec(head.toString('latin1', 0, 8))?.[1];
   if (separator !== undefined && given === undefined && !isHeader) {
-    const below = findLayout(head.subarray(head.indexOf(0x0a) + 1), whole, { delimiter: separator as Delimiter }); // one of the pattern's
+    const below = findLayout(head.subarray(head.indexOf(0x0a) + 1), whole, { delimiter: separator });
     return { ...below, titleRows: below.titleRows + 1 };
   }
   // A delimiter that does not occur explains nothing.
-  const candidates = given === undefined ? delimiters.filter((delimiter) => head.includes(delimiter)) : [given];
+  const candidates: string[] =
+    given === undefined ? delimiters.filter((delimiter) => head.includes(delimiter)) : [given];
   const read = ({ quote, escape: by }: Pick<TableDialect, 'quote' | 'escape'>): Reading[] =>
     candidates
       .filter((delimiter) => quote !== '' || delimiter === '\t')
@@ -350,15 +427,30 @@ export const findLayout = (
   const fits = [plain, ...others].map((readings) => readings.map((reading) => fitOf(reading, 0)));
   const best = fits.map((some) => some.reduce(better, nothing())).reduce(betterQuoting);
   if (isHeader) return chosenLayout(best, fits[0] ?? [], given);
-  if (best.share >= goodShare) return layoutOf(best, fits[0] ?? []);
+  if (best.share >= goodShare) {
+    const layout = layoutOf(best, fits[0] ?? []);
+    const later = layout.candidates === undefined ? laterRival(best, plain) : undefined;
+    if (later !== undefined) layout.candidates = [candidateOf(best, layout.titleRows), candidateOf(later, later.skip)];
+    return layout;
+  }
   const titled = withTitles([plain, ...others]);
-  const single = { ...rfc4180, delimiter: given ?? (',' as const) };
-  if (titled === null) return { dialect: best.share > 0 ? best.dialect : single, titleRows: 0 };
-  const { fit, isSure } = titled;
+  const single = { ...rfc4180, delimiter: given ?? ',' };
+  if (titled === null) return best.share > 0 ? { dialect: best.dialect, titleRows: 0 } : undivided(head, whole, given);
+  const { fit, isSure, rival } = titled;
   if (fit.rows[0]?.sharp === true) return layoutOf(fit, []);
   const layout: Layout = { dialect: fit.dialect, titleRows: fit.skip };
   if (isRecord(fit.rows, fit.skip)) layout.headerless = true;
-  if (isSure || best.share > 0) return layout;
-  const alone = { delimiter: ',' as const, skipRows: 0, header: [head.toString('latin1', 0, head.indexOf(0x0a))] };
+  if (rival !== undefined) layout.candidates = [fit, rival].map((one) => candidateOf(one, one.skip));
+  if (isSure) return layout;
+  if (best.share > 0) return { ...layout, candidates: [candidateOf(fit, fit.skip), candidateOf(best, 0)] };
+  const alone = { delimiter: ',', skipRows: 0, header: [head.toString('latin1', 0, head.indexOf(0x0a))] };
   return { dialect: single, titleRows: 0, candidates: [candidateOf(fit, fit.skip), alone] };
+};
+
+/** The layout of a file that none of the usual delimiters divides. */
+const undivided = (head: Buffer, whole: boolean, given: string | undefined): Layout => {
+  const dialect = { ...rfc4180, delimiter: given ?? ',' };
+  const division = given === undefined ? divisionOf(head, whole) : null;
+  if (division === null) return { dialect, titleRows: 0 };
+  return { dialect: division.isRead ? { ...dialect, delimiter: division.by } : dialect, titleRows: 0, division };
 };

@@ -2,7 +2,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { readFlags } from '../../util/file-calls.ts';
 import { type CancelFlag, throwIfCancelled } from '../../util/worker-pool.ts';
-import type { Delimiter } from './dialect.ts';
 import { decoderOf, hasBom, sniffBytes, wideOf } from './encodings.ts';
 import { findLayout, type Layout } from './layout.ts';
 
@@ -48,6 +47,7 @@ const magics: [string, string][] = [
 ];
 
 const texts: [string, RegExp][] = [
+  ['a Git LFS pointer, which only names a file', /^version https:\/\/git-lfs\.github\.com\/spec\//],
   ['a web page', /^\s*<(?:!doctype html|html|head|body)[\s>]/i],
   ['an XML document', /^\s*<\?xml\s/i],
   ['JSON', /^\s*(?:\{\s*"[^"\n]{0,200}"\s*:|\[\s*[{[])/],
@@ -81,7 +81,7 @@ interface OpenOptions {
   path: string;
   /** The bytes of the file where it has been read already; never empty. */
   content?: Buffer | undefined;
-  delimiter?: Delimiter | undefined;
+  delimiter?: string | undefined;
   /** The encoding, a name that `encodingNamed` knows, where it was given; UTF-8 and UTF-16 are seen. */
   encoding?: string | undefined;
   /** Lines above the header, where given; 0: the first line is the header. */

@@ -6,6 +6,7 @@ import { isSystemError } from '../../util/file-calls.ts';
 import { beat, type CancelFlag, type Cancellable } from '../../util/worker-pool.ts';
 import type { CheckOptions } from '../check.ts';
 import { fixSafely } from '../fix/fix-worker.ts';
+import { portalDelimiter } from '../scan/dialect.ts';
 import { BadRows, CsvFile, csvLine } from './bad-rows.ts';
 import { fixedPath, openSource } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
@@ -118,7 +119,7 @@ const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): Pre
     rejected: { rows: 0, examples: [] },
     notes: [],
     mended: fixes,
-    reading: { delimiter, skipRows: 0 },
+    reading: { delimiter: portalDelimiter(delimiter), skipRows: 0 },
   };
 };
 

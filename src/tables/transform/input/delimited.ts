@@ -2,7 +2,7 @@
 import { TableFaultError } from '../../../model/errors.ts';
 import { CellScanner } from '../../scan/cell-scanner.ts';
 import { cellsReader } from '../../scan/cell-text.ts';
-import type { Delimiter, TableDialect } from '../../scan/dialect.ts';
+import type { TableDialect } from '../../scan/dialect.ts';
 import { refuseWide, sniffBytes } from '../../scan/encodings.ts';
 import { faultOfRow, titlesAbove, unclearLayout } from '../../scan/faults.ts';
 import { findLayout, type Layout } from '../../scan/layout.ts';
@@ -13,7 +13,7 @@ import { type Bytes, utf8Bytes } from './bytes.ts';
 /** How a source is read; null: not given. */
 export interface ReadingOptions {
   encoding: string | null;
-  delimiter: Delimiter | null;
+  delimiter: string | null;
   /** Lines above the header that are left out; null where not given. */
   skip: number | null;
   limits: Limits;

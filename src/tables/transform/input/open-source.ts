@@ -6,6 +6,7 @@ import type { TableRecipe } from '../../../model/recipe/recipe.ts';
 import { inputSteps, type Step } from '../../../model/recipe/steps.ts';
 import type { CancelFlag } from '../../../util/worker-pool.ts';
 import { fixSafely } from '../../fix/fix-worker.ts';
+import { portalDelimiter } from '../../scan/dialect.ts';
 import { fileChunks } from '../../scan/open-table.ts';
 import { type Limits, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
 import { headerOf } from '../step/cells.ts';
@@ -163,7 +164,7 @@ const fixedText = async (
   if (isPacked) await rm(path);
   if (fixed === null) return null;
   onFixed(fixed.fixes);
-  const reading = { encoding: null, delimiter: fixed.inspection.delimiter, skip: 0 };
+  const reading = { encoding: null, delimiter: portalDelimiter(fixed.inspection.delimiter), skip: 0 };
   return { bytes: () => Readable.from(fileChunks(target, cancelled)), reading };
 };
 

@@ -1,0 +1,94 @@
+// Rows of names among rows of values: a second header, a row of units, or another table in the same file.
+import { has } from '../scan/byte-class.ts';
+import type { CellScanner } from '../scan/cell-scanner.ts';
+import { contextAt } from '../scan/cell-text.ts';
+import { cellEnd } from '../scan/faults.ts';
+import type { ColumnFacts } from './columns.ts';
+import type { Findings } from './finding.ts';
+
+/** A row without any value that brings the first text into some columns. */
+interface RowOfNames {
+  line: number;
+  offset: number;
+  context: string;
+  columns: number[];
+  /** A blank line is above it. */
+  isApart: boolean;
+  /** It is the first row below the header. */
+  isFirst: boolean;
+  /** It looks unlike a record: its first cell is empty, or it is in quotes and the header is not. */
+  isMarked: boolean;
+}
+
+/** What stands for a missing value, and is no name. */
+const missing =
+  /^(?:n\.?\/?a\.?|n\.?d\.?|nan|null|none|nil|unknown|missing|no data|nv|tba|tbd|k\.? ?a\.?|[x.…*/?:-]+|#.*|[<>≤≥~+-].*)$/i;
+
+const mostRows = 50;
+const longestName = 80;
+
+/** Collects such rows; {@link report} judges them once the columns are known. */
+export class SecondHeaders {
+  readonly #scanner: CellScanner;
+  readonly #header: Buffer;
+  readonly #rows: RowOfNames[] = [];
+
+  /** `header`: the bytes of the header row. */
+  constructor(scanner: CellScanner, header: Buffer) {
+    this.#scanner = scanner;
+    this.#header = header;
+  }
+
+  /** Takes a row without values; `columns` are those of which it has the first text. */
+  add(row: number, columns: number[], place: { isApart: boolean; isFirst: boolean }): void {
+    if (this.#rows.length === mostRows) return;
+    const { base, bytes, starts, ends, marks, rowCells, rowLines, rowStarts, end } = this.#scanner;
+    const [first, behind] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
+    const textOf = (column: number): string => {
+      const [start, stop] = [starts[first + column] ?? 0, ends[first + column] ?? 0];
+      return bytes.toString('utf8', start, Math.min(stop, start + longestName)).trim();
+    };
+    const names = columns.map(textOf);
+    const isEmpty = starts[first] === ends[first];
+    if (names.some((name) => missing.test(name)) || (!isEmpty && new Set(names).size < names.length)) return;
+    const isQuoted =
+      marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0) && !this.#header.includes('"');
+    const start = rowStarts[row] ?? 0;
+    if (this.#header.equals(bytes.subarray(start, cellEnd(this.#scanner, behind - 1)))) return;
+    const found = { line: rowLines[row] ?? 1, offset: base + start, context: contextAt(bytes, start, end) };
+    this.#rows.push({ ...found, columns, ...place, isMarked: isEmpty || isQuoted || isTitle(this.#header) });
+  }
+
+  /** The table has ended; `facts` are those of its columns. */
+  report(findings: Findings, facts: ColumnFacts[], offsets: boolean): void {
+    for (const { line, offset, context, columns, isApart, isFirst, isMarked } of this.#rows) {
+      const broken = columns.filter((column) => isBroken(facts[column], isApart ? mostTables : 1)).length;
+      if (broken === 0 || (!isApart && broken < 2 && !(isFirst && isMarked))) continue;
+      findings.add('second-header', {
+        code: 'table-header',
+        line,
+        offset: offsets ? offset : null,
+        context,
+        message: isApart
+          ? 'a row of names follows a blank line, among rows of values: another table begins here'
+          : isFirst
+            ? 'the row below the header is of names or units, not of values: the table seems to have two header rows'
+            : 'the row is of names among rows of values: another header, or another table',
+        hint: 'keep one header row and one table in a file; if the row is a record like the others, set `skipRows` to the number of lines above the header (0 for none)',
+      });
+    }
+  }
+}
+
+/** A single name of several words. */
+const isTitle = (header: Buffer): boolean => /^"?[^,;\t|]*\S \S+ \S[^,;\t|]*"?$/.test(header.toString('latin1'));
+
+/** How many tables one file holds at most, for a text to be the name of a column of values. */
+const mostTables = 4;
+
+/** True for a column of values but for so few texts. */
+const isBroken = (facts: ColumnFacts | undefined, most: number): boolean => {
+  const texts = facts?.kinds.find(({ kind }) => kind === 'text')?.count ?? 0;
+  const values = (facts?.kinds ?? []).reduce((sum, { kind, count }) => (kind === 'text' ? sum : sum + count), 0);
+  return texts > 0 && texts <= most && values >= texts;
+};

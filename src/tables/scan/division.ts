@@ -1,0 +1,120 @@
+// What the lines of a file look divided by that no usual delimiter divides into cells: one column has to be earned.
+import { delimiters } from './dialect.ts';
+
+/** See the head of this file. */
+export interface Division {
+  kind: 'character' | 'blanks' | 'fixed width' | 'quoted lines';
+  /** The character that divides; of quoted lines the delimiter in them. */
+  by: string;
+  /** True where all evidence agrees, so that the file is read so. */
+  isRead: boolean;
+}
+
+/** Characters that are hardly in a text, so that the same number of them in each line divides it. */
+const isRare = (character: string): boolean =>
+  '^~'.includes(character) || (character < ' ' && !'\0\t\r\n'.includes(character));
+
+/** Rare characters that programs are known to write between cells. */
+const written = '^~\u001f';
+
+/** Characters that times, ratios and the like hold as well. */
+const common = [':', '!', '#', '*', '=', '&', '$', '/', '\\', '_', '@', '+', '>', '<', '%', '?', '-'];
+
+const mostLines = 500;
+
+/** What the lines of the head look divided by, `whole` when they are all of the file; null for a list of single values. */
+export const divisionOf = (head: Buffer, whole: boolean): Division | null => {
+  const all = head.toString('latin1').split(/\r\n|\n|\r/);
+  if (!whole) all.pop();
+  const lines = all.filter((line) => line.trim() !== '').slice(0, mostLines);
+  if (lines.length < 2) return null;
+  return quotedLines(lines) ?? character(lines) ?? fixedWidth(lines) ?? blanks(lines);
+};
+
+const partsOf = (lines: string[], by: string | RegExp): string[][] => lines.map((line) => line.split(by));
+
+/** True where every line has as many parts, at least two. */
+const areEven = ([header = [], ...rows]: string[][]): boolean =>
+  header.length > 1 && rows.every((row) => row.length === header.length);
+
+/** True where the first line has different names, none of them empty. */
+const isNamed = ([header = []]: string[][]): boolean => {
+  const names = header.map((name) => name.trim());
+  return names.every((name) => name !== '') && new Set(names).size === names.length;
+};
+
+const value = /^\s*[+-]?\d[\d.,:/-]*\s*$/;
+
+/** True where a part has a name in the first line and values in all others. */
+const hasValues = ([header = [], ...rows]: string[][]): boolean =>
+  header.some((name, at) => !value.test(name) && rows.every((row) => value.test(row[at] ?? '')));
+
+const quotedLines = (lines: string[]): Division | null => {
+  const inner = lines.map((line) => /^"((?:[^"]|"")*)"\s*$/.exec(line)?.[1]);
+  if (!inner.every((text) => text !== undefined)) return null;
+  const by = delimiters.find((delimiter) => areEven(partsOf(inner, delimiter)) && isNamed(partsOf(inner, delimiter)));
+  return by === undefined ? null : { kind: 'quoted lines', by, isRead: false };
+};
+
+const character = (lines: string[]): Division | null => {
+  const found = new Set([...(lines[0] ?? '')].filter(isRare));
+  for (const by of [...found, ...common]) {
+    const parts = partsOf(lines, by);
+    if (!areEven(parts)) continue;
+    if (isRare(by)) return { kind: 'character', by, isRead: written.includes(by) && isNamed(parts) };
+    if (isNamed(parts) && (hasValues(parts) || (parts[0]?.length ?? 0) > 2))
+      return { kind: 'character', by, isRead: false };
+  }
+  return null;
+};
+
+/** Columns that runs of blanks divide, or that begin at the same place in every line. */
+const fixedWidth = (lines: string[]): Division | null => {
+  const wide = lines.filter((line) => /\S {2,}\S/.test(line)).length;
+  if (wide < lines.length * 0.6) return null;
+  const width = Math.max(...lines.map((line) => line.length));
+  const isGap = (at: number): boolean => lines.every((line) => (line[at] ?? ' ') === ' ');
+  const gaps = Array.from({ length: width }, (_, at) => at).filter(
+    (at) =>
+      isGap(at) &&
+      lines.every((line) => line.slice(0, at).trim() !== '') &&
+      lines.filter((line) => line.slice(at).trim() !== '').length > lines.length / 2,
+  );
+  return gaps.length > 0 ||
+    areEven(
+      partsOf(
+        lines.map((line) => line.trim()),
+        / {2,}/,
+      ),
+    )
+    ? { kind: 'fixed width', by: ' ', isRead: false }
+    : null;
+};
+
+/** Single blanks divide where that gives columns of values. */
+const blanks = (lines: string[]): Division | null => {
+  const parts = partsOf(
+    lines.map((line) => line.trim()),
+    ' ',
+  );
+  return areEven(parts) && isNamed(parts) && hasValues(parts) ? { kind: 'blanks', by: ' ', isRead: false } : null;
+};
+
+/** Line ends that no table has: of other systems, written out, or of other formats. */
+const lineEnds: [string, string][] = [
+  ['NEL (U+0085)', '\u0085'],
+  ['the line separator U+2028', '\u2028'],
+  ['the characters \\n', '\\n'],
+  ['the record separator 0x1E', '\u001e'],
+  ['vertical tabs', '\u000b'],
+  ['form feeds', '\u000c'],
+];
+
+/** What divides the only line of a file into lines; null where nothing does. */
+export const foreignLineEnds = (line: string): string | null =>
+  lineEnds.find(([, end]) => line.split(end).length > 2)?.[0] ?? null;
+
+/** True for a text such as an error message instead of names: a sentence, or one cell of several words. */
+export const isSentence = (cells: string[]): boolean =>
+  cells.some((cell) => cell.trim().split(/\s+/).length > 3 || /\w[.!?]\s*$|[a-z]{3}: \w/i.test(cell)) ||
+  (cells.length === 1 && /\S\s+\S/.test(cells[0] ?? ''));
