@@ -23,7 +23,7 @@ export interface FixOptions {
   encoding?: string;
   /** Lines above the header. */
   skipRows?: string;
-  /** Of the table as it is, one of {@link separatorNames}. */
+  /** Of the table as it is, one of {@link separatorNames} or a character. */
   delimiter?: string;
   /** One of {@link separatorNames}; the table keeps its own when absent. */
   separator?: string;
@@ -70,8 +70,16 @@ export const readingOf = ({ encoding, skipRows, delimiter }: FixOptions): Readin
   return {
     encoding: knownEncoding(encoding),
     skipRows: skipRows === undefined ? undefined : Number(skipRows),
-    delimiter: delimiter === undefined ? undefined : separatorNames[delimiter],
+    delimiter: delimiter === undefined ? undefined : knownDelimiter(delimiter),
   };
+};
+
+const knownDelimiter = (name: string): string => {
+  const delimiter = separatorNames[name] ?? name;
+  if (/^[^A-Za-z0-9_"'\r\n]$/.test(delimiter)) return delimiter;
+  throw new UsageError(`--delimiter: ${JSON.stringify(name)} separates no cells`, {
+    hint: `use ${Object.keys(separatorNames).join(', ')}, or one character`,
+  });
 };
 
 /** The name of an encoding; undefined for UTF-8, which is detected. Throws a UsageError for an unknown one. */

@@ -254,10 +254,7 @@ export const commands = {
       ...commonOptions,
       '--encoding <name>': 'encoding of the tables, if it cannot be detected, such as windows-1251',
       '--skip-rows <count>': 'number of lines above the header of the tables, if it cannot be detected; 0 for none',
-      '--delimiter <name>': {
-        text: 'delimiter of the tables, if it cannot be detected',
-        choices: Object.keys(separatorNames),
-      },
+      '--delimiter <name>': `delimiter of the tables, if it cannot be detected: ${Object.keys(separatorNames).join(', ')} or one character`,
       '--fix': 'write a fixed copy of one table',
       '-o, --output <file>': 'file for --fix; must not exist',
       '--separator <name>': {

@@ -49,6 +49,13 @@ const unclear: [content: string, readings: [Details & CheckOptions, string | nul
   ],
 ];
 
+/** Tables by a delimiter that portals do not understand. */
+const foreign: [content: string, delimiter: string, text: string][] = [
+  ['id:name:at\n1:Ann:Ulm\n2:Bob:Bonn\n', ':', 'id,name,at\n1,Ann,Ulm\n2,Bob,Bonn\n'],
+  ['id name n\n1 Ann 5\n2 Bob 6\n', ' ', 'id,name,n\n1,Ann,5\n2,Bob,6\n'],
+  ['a#b\n1#x, y\n', '#', 'a,b\n1,"x, y"\n'],
+];
+
 const readings = unclear.flatMap(([content, each]) => each.map(([given, text]) => ({ content, given, text })));
 
 /** Steps that ask for a table and change nothing. */
@@ -79,6 +86,20 @@ describe('a table that can be read in several ways', () => {
         expect(await textOf('t.zip', await zipOf({ 't.csv': content }), keys)).toBe(text);
     },
   );
+});
+
+describe('a table by a delimiter that portals do not understand', () => {
+  it.each(foreign)('%j is made with commas where `delimiter` names it', async (content, delimiter, text) => {
+    expect(await textOf('t.csv', content, { table: [{ delimiter }] })).toBe(text);
+    expect(await textOf('t.csv', content, { table: [{ delimiter }], mend: 'safe' })).toBe(text);
+  });
+
+  it('is made with commas without being told where programs write the delimiter, and `mend` is safe', async () => {
+    for (const by of ['^', '~', '\u001f', '\u0001'])
+      expect(await textOf('t.csv', `id${by}name\n1${by}Ann, B.\n2${by}Bob\n`, { mend: 'safe' })).toBe(
+        'id,name\n1,"Ann, B."\n2,Bob\n',
+      );
+  });
 });
 
 describe('titles above the header', () => {

@@ -96,9 +96,9 @@ const stepShape = {
     description: 'Encoding of a text file that is not UTF-8. Must come first.',
     examples: ['windows-1252'],
   }),
-  delimiter: optional(z.enum([',', ';', '|', 'tab']), {
-    description: 'Delimiter of the cells; detected by default. Must come first.',
-    examples: [';'],
+  delimiter: optional(z.string().regex(/^(?:tab|[^A-Za-z0-9_"'\r\n])$/, 'must be `tab` or one character'), {
+    description: 'Delimiter of the cells, `tab` or one character; detected by default. Must come first.',
+    examples: [';', '^'],
   }),
   skipRows: optional(z.int().nonnegative(), {
     description: 'Number of lines to skip at the top; 0: the first line is the header. Must come first.',

@@ -15,10 +15,10 @@ const isRare = (character: string): boolean =>
   '^~'.includes(character) || (character < ' ' && !'\0\t\r\n'.includes(character));
 
 /** Rare characters that programs are known to write between cells. */
-const written = '^~\u001f';
+const written = '^~\u0001\u001f';
 
 /** Characters that times, ratios and the like hold as well. */
-const common = [':', '!', '#', '*', '=', '&', '$', '/', '\\', '_', '@', '+', '>', '<', '%', '?', '-'];
+const common = [':', '!', '#', '*', '=', '&', '$', '/', '\\', '@', '+', '>', '<', '%', '?', '-'];
 
 const mostLines = 500;
 
