@@ -186,8 +186,6 @@ export interface PortalRequestFacts {
   retryAfterMs?: number;
   /** True when the request may have taken effect although no proper reply came. */
   mayHaveHappened?: boolean;
-  /** True when an HTML page came instead of an answer of the API. */
-  isPage?: boolean;
   /** Names of the fields that the portal's editing form refused; nothing was stored then. */
   formErrors?: string[];
   /** The node that a conflict names. */

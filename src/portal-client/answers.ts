@@ -96,6 +96,10 @@ interface Row {
 export const conditions = {
   page: { words: 'an HTML page', holds: ({ text }) => isHtmlPage(text) },
   'no message': { words: 'no message', holds: ({ text }, _portal, words) => isHtmlPage(text) || bareWords.test(words) },
+  'no route': {
+    words: 'an HTML page or `Could not find …`',
+    holds: ({ text }, _portal, words) => isHtmlPage(text) || /could not find (?:resource|the controller)/.test(words),
+  },
   'form errors': { words: '`form_errors`', holds: ({ text }) => formErrorFields(text).length > 0 },
   read: { words: 'to a read', holds: ({ method }) => method === 'GET' },
   'in session': { words: 'in a session', holds: (_reply, { user }) => user !== null },
@@ -467,6 +471,7 @@ const table = {
     outcome: 'stop',
   },
   'page-missing': {
+    on: ['node', 'attach', 'import', 'datastore'],
     status: [404],
     when: ['page'],
     means: 'an address that worked before is gone',
@@ -484,10 +489,17 @@ const table = {
   },
   'not-offered': {
     status: [404],
+    when: ['no route'],
     means: 'the portal does not offer that part of the API',
     fault: 'portal',
     outcome: 'without',
     hint: 'this portal does not offer that part of the API; ask its administrator, or publish without it',
+  },
+  'not-found': {
+    status: [404],
+    means: 'there is nothing with that name',
+    fault: 'item',
+    outcome: 'without',
   },
   redirected: {
     status: [3],
@@ -601,6 +613,13 @@ export const situationOfFault = (code: string): Situation =>
 export const hintFor = (situation: Situation): string => {
   const { hint, outcome } = answers[situation];
   return hint ?? usualHints[outcome] ?? 'nothing to do';
+};
+
+/** What the error in an answer of the search says; null for anything else, such as a lock that was not available. */
+export const searchFault = (error: unknown): Situation | null => {
+  const words = JSON.stringify(error).toLowerCase();
+  const known = ['table-missing', 'search-failed'] as const;
+  return known.find((each) => table[each].says.some((text) => words.includes(text))) ?? null;
 };
 
 /** True for the error of a request that was answered in one of these situations. */

@@ -85,7 +85,6 @@ const factsOf = (reply: Reply, situation: Situation): PortalRequestFacts => {
     ...(askedMs === undefined ? {} : { retryAfterMs: askedMs }),
     ...(formErrors.length === 0 ? {} : { formErrors }),
     ...(nid === undefined || situation !== 'uuid-taken' ? {} : { nid }),
-    ...(isHtmlPage(reply.text) ? { isPage: true } : {}),
     mayHaveHappened: reply.method !== 'GET' && !isUndone && !isRefusal(reply.status),
   };
 };

@@ -6,7 +6,7 @@ import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
 import { ImportFailedError, PortalBusyError, PortalRefusedError } from '../model/errors.ts';
 import { isObject, parsedJson } from '../util/json.ts';
-import { isAnswer, type Reply } from './answers.ts';
+import { isAnswer, type Reply, searchFault } from './answers.ts';
 import { wrongShape } from './classify.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './traits.ts';
@@ -83,7 +83,7 @@ export class Datastore {
       if (numbers === null) throw wrongShape(reply, this.session.portal, 'a datastore status');
       return numbers;
     } catch (error) {
-      if (isNoRoute(error) && !(await this.isOffered(signal))) return null;
+      if (isAnswer(error, 'not-offered') && !(await this.isOffered(signal))) return null;
       throw error;
     }
   }
@@ -254,7 +254,7 @@ export class Datastore {
     try {
       return await pending;
     } catch (error) {
-      if (error instanceof PortalRefusedError || isAnswer(error, 'page-missing')) return null;
+      if (error instanceof PortalRefusedError) return null;
       // Releases without a datastore answer every search with the page of a crash; others only while something is wrong.
       if (isAnswer(error, 'search-broken') && !(await this.isOffered(this.session.signal))) return null;
       throw error;
@@ -287,7 +287,7 @@ export class Datastore {
       return true;
     } catch (error) {
       if (isAnswer(error, 'node-gone', 'datastore-denied', 'forbidden')) return true;
-      if (isNoRoute(error)) return false;
+      if (isAnswer(error, 'not-offered')) return false;
       throw error;
     }
   }
@@ -308,20 +308,9 @@ const numberAfter = (key: string, text: string): number | null => {
   return found === undefined ? null : Number(found);
 };
 
-/** True for the answer of a portal that does not have an endpoint at all; other answers of status 404 prove nothing. */
-const isNoRoute = (error: unknown): boolean => isAnswer(error, 'not-offered') && noRoute.test(error.message);
-
-const noRoute = /Could not find (?:resource|the controller)/;
-
-/** What searches say of a table that is not there. */
-const noTable = /doesn't exist|does not exist|not found/i;
-
-/** What the last release says of everything that goes wrong. */
-const anyFault = /Exception Caught/i;
-
 /** True for a search that failed without saying that the table is not there. */
 const isUnclear = (value: unknown): boolean =>
-  isObject(value) && 'error' in value && !noTable.test(JSON.stringify(value.error));
+  isObject(value) && 'error' in value && searchFault(value.error) !== 'table-missing';
 
 /** Rows and columns of a search result; of an answer that is none see {@link ReadAnswer}. */
 const sizeOf: ReadAnswer<TableSize> = (value) => {
@@ -331,8 +320,7 @@ const sizeOf: ReadAnswer<TableSize> = (value) => {
 
 const tableOf: ReadAnswer<PortalTable> = (value) => {
   if (isObject(value) && 'error' in value) {
-    const error = JSON.stringify(value.error);
-    return noTable.test(error) || anyFault.test(error) ? null : undefined;
+    return searchFault(value.error) === null ? undefined : null;
   }
   const result = isObject(value) ? value.result : undefined;
   if (!isObject(result)) return undefined;

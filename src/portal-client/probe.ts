@@ -3,7 +3,7 @@ import { paths } from '../dataset-api/paths.ts';
 import { type ErrorCode, PortalError, SluiceError } from '../model/errors.ts';
 import { isTabular } from '../model/recipe/recipe.ts';
 import { parsedJson } from '../util/json.ts';
-import { hintFor } from './answers.ts';
+import { hintFor, isAnswer } from './answers.ts';
 import { wrongShape } from './classify.ts';
 import type { Datastore } from './datastore.ts';
 import type { DialectChoice } from './dialect.ts';
@@ -182,7 +182,7 @@ const probeSearch = async ({ session }: Parts, probe: PortalProbe, signal: Abort
     probe.search = ['result', 'error', 'success', 'sql'].some((key) => keys.includes(key));
   } catch (error) {
     // Releases with a broken search module answer this to every search.
-    if (!(error instanceof PortalError) || error.request.isPage !== true) throw error;
+    if (!isAnswer(error, 'search-broken')) throw error;
     probe.search = false;
   }
   probe.findings.push(

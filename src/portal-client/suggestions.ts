@@ -1,9 +1,10 @@
 // What a portal suggests while somebody types a name into its forms: terms, vocabularies and nodes by name, also drafts of the account.
 import { z } from 'zod';
 import type { Vocabulary } from '../dataset-api/fields.ts';
-import { PortalError } from '../model/errors.ts';
+import { PortalRefusedError } from '../model/errors.ts';
 import { unescapeHtml } from '../util/html.ts';
 import { parsedJson } from '../util/json.ts';
+import { isAnswer } from './answers.ts';
 import { ReadCache } from './lookup.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './traits.ts';
@@ -141,9 +142,13 @@ export class Suggestions {
       const retries = path.startsWith('/search') ? { retries: 0 } : {};
       return (await this.#caller.call({ action: 'suggest', method: 'GET', path, ...retries }, signal)).text;
     } catch (error) {
-      const status = error instanceof PortalError ? error.request.status : undefined;
-      if (status === undefined || (status >= 500 && !path.startsWith('/search'))) throw error;
-      if (status === 404 && path.startsWith('/ctools') && this.#traits.get('suggestions') === undefined)
+      const isBroken = path.startsWith('/search') && isAnswer(error, 'server-error');
+      if (!isBroken && !(error instanceof PortalRefusedError)) throw error;
+      if (
+        isAnswer(error, 'not-offered', 'not-found') &&
+        path.startsWith('/ctools') &&
+        this.#traits.get('suggestions') === undefined
+      )
         this.#traits.learn({ suggestions: false });
       return null;
     }

@@ -1,9 +1,10 @@
 // What the portal publishes outside the service: datasets as readers see them, with the names of their terms.
 import { z } from 'zod';
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
-import { PortalError, PortalReplyError } from '../model/errors.ts';
+import { PortalRefusedError, PortalReplyError } from '../model/errors.ts';
 import { unescapeHtml } from '../util/html.ts';
 import { parsedJson } from '../util/json.ts';
+import { isAnswer } from './answers.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './traits.ts';
 
@@ -58,8 +59,7 @@ export class TermNames {
 
 /** Null where the portal does not offer it, or more than is read at once. Rethrows any other fault. */
 const orNone = (error: unknown): null => {
-  if (error instanceof PortalReplyError) return null;
-  if (error instanceof PortalError && error.request.status !== undefined && error.request.status < 500) return null;
+  if (error instanceof PortalReplyError || error instanceof PortalRefusedError) return null;
   throw error;
 };
 
@@ -110,9 +110,8 @@ export const publicDataset = async (
       resources: resources.map((resource) => ({ uuid: resource.id, format: resource.format })),
     };
   } catch (error) {
-    if (!(error instanceof PortalError) || error.request.status !== 404) throw error;
-    // A portal with the route says in JSON that there is no such dataset.
-    if (error.request.isPage && traits.get('packages') === undefined) traits.learn({ packages: false });
+    if (!isAnswer(error, 'not-offered', 'not-found')) throw error;
+    if (error.situation === 'not-offered' && traits.get('packages') === undefined) traits.learn({ packages: false });
     return null;
   }
 };

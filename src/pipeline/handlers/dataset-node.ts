@@ -3,7 +3,7 @@
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { PortalGoneError, PortalRefusedError, VerifyFailedError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
-import type { PortalNode } from '../../portal-client/client.ts';
+import { isAnswer, type PortalNode } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/runs.ts';
 import {
   areGroupsLate,
@@ -84,7 +84,7 @@ const withLateGroups = async (
 /** The refusal of a node with groups names them: portals do not say which field is at fault. */
 const withGroups = (error: unknown, { wish }: DatasetWork): unknown => {
   const groups = itemsOfField(wish.fields.og_group_ref) ?? [];
-  if (!(error instanceof PortalRefusedError) || error.request.status !== 500 || groups.length === 0) return error;
+  if (!isAnswer(error, 'fields-refused') || groups.length === 0) return error;
   const names = groups.map(({ title, target_id }) => (title === undefined ? `${target_id}` : `"${title}"`)).join(', ');
   const hint = `make the account a member of the group ${names} on the portal, or leave the group out; if it is one, correct license, frequency and other fields`;
   return new PortalRefusedError(error.message, error.request, { hint, cause: error });

@@ -254,6 +254,8 @@ export const exchanges: Exchange[] = [
   exchange('node-gone', 'ABC', told(update, '404 Not found', 'Der Node 7 konnte nicht gefunden werden.')),
   exchange('not-offered', 'C', [status, '404 Not found : Could not find resource datastore.']),
   exchange('not-offered', 'ABC', [attach, '404 Not found : Could not find the controller.']),
+  exchange('not-offered', 'P', ['GET /ctools/autocomplete/taxonomy_term/a', '404 Not Found', page('Page not found')]),
+  exchange('not-found', 'ABC', told('GET /api/dataset/user/9', '404 Not found', 'There is no user with ID 9.')),
   exchange('redirected', 'P', [update, '301 Moved Permanently'], { headers: { location: 'https://data.city.test/' } }),
 
   exchange('maintenance', 'ABC', [read, '503 Service unavailable', page('Site under maintenance')]),
