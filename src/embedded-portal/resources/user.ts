@@ -113,14 +113,23 @@ interface Verified {
   giveBack: () => void;
 }
 
+/** Refuses an account that may not log in; such attempts count by their address only. */
+const refuseInactive = async (call: Call, name: string, attempt: Attempt | null): Promise<never> => {
+  const { store } = call.portal;
+  const counted = attempt === null ? null : { ...attempt, user: null };
+  if (counted !== null) {
+    refuseBlocked(call, counted);
+    await store.write(() => store.flood.reserve(counted));
+  }
+  throw new Refusal(403, `The username ${em(name)} has not been activated or is blocked.`);
+};
+
 const verify = async (call: Call, name: string, password: string): Promise<Verified> => {
   const { store, logins, profile } = call.portal;
   const { flood } = store;
   const user = store.users.byName(name);
-  if (name === '' || (user?.status === 0 && profile.tellsAccounts)) {
-    throw new Refusal(403, `The username ${em(name)} has not been activated or is blocked.`);
-  }
   const attempt = attemptOf(call, name, user);
+  if (name === '' || (user?.status === 0 && profile.tellsAccounts)) return refuseInactive(call, name, attempt);
   if (attempt !== null) refuseBlocked(call, attempt);
   return logins.run(async () => {
     const reserved = await store.write(() => {

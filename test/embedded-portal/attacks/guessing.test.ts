@@ -51,6 +51,19 @@ describe('Guesses that come at once', () => {
 });
 
 describe('The limit of an address', () => {
+  it('counts logins to blocked accounts of deployed portals, and then holds for sound ones', async () => {
+    const portal = await startTestPortal({ profile: 'dkan-7.18' });
+    const words = 'The username <em class="placeholder">blocked</em> has not been activated or is blocked.';
+    for (let time = 0; time < 50; time += 1) {
+      const reply = await login(portal, 'blocked', 'x');
+      expect([reply.status, reply.json()]).toEqual([403, [words]]);
+    }
+    for (const name of ['blocked', 'creator']) {
+      const reply = await login(portal, name, 'pass');
+      expect([reply.status, reply.json()]).toEqual([406, ['This IP address is temporarily blocked.']]);
+    }
+  });
+
   it('is that of the client behind a trusted proxy: others get in through the same one', async () => {
     const portal = await startTestPortal({ trustedProxies: ['127.0.0.1'] });
     blockAddress(portal, '203.0.113.7');
