@@ -192,6 +192,10 @@ const mergeSlashes = ({ profile }: Portal, path: string): string => {
     : path.replace(/^\/+(?:(api|services|sites)\/+)?/i, (_, first) => (first === undefined ? '/' : `/${first}/`));
 };
 
+/** True for what a page cache may answer: a GET without any session cookie. */
+const isForVisitors = ({ request, user, hasDeadCookie }: Call): boolean =>
+  request.method === 'GET' && user.uid === 0 && !hasDeadCookie;
+
 /** The answer to a request; never throws. */
 const answer = async (
   portal: Portal,
@@ -205,8 +209,13 @@ const answer = async (
     const path = mergeSlashes(portal, mark === -1 ? url : url.slice(0, mark));
     const queryText = mark === -1 ? '' : url.slice(mark + 1);
     call = openCall(portal, request, { query: readQuery(queryText), queryText });
-    const held = path.startsWith(filesPath) ? null : await maintenanceAnswer(call);
-    return withSessionHeaders(call, held ?? (await routedAnswer(call, { resources, request, path })));
+    const open = call;
+    const make = async (): Promise<Answer> => {
+      const held = path.startsWith(filesPath) ? null : await maintenanceAnswer(open);
+      return withSessionHeaders(open, held ?? (await routedAnswer(open, { resources, request, path })));
+    };
+    const age = isForVisitors(open) ? portal.site.pageCacheMaximumAge : null;
+    return age === null ? await make() : await portal.pages.serve(`${open.baseUrl}${url}`, age, make);
   } catch (error) {
     const result = formatError(refusalOf(error, portal.log));
     return call === null ? result : withSessionHeaders(call, result);

@@ -11,6 +11,7 @@ import type { Datastore, SearchQuery } from './datastore/datastore.ts';
 import type { FormTree } from './media/form.ts';
 import type { UploadedFile } from './media/multipart.ts';
 import type { ResultShape } from './media/value.ts';
+import type { PageCache } from './page-cache.ts';
 import type { LoginQueue } from './password.ts';
 import type { Profile } from './profiles/profile.ts';
 import type { Races } from './races.ts';
@@ -63,6 +64,7 @@ export interface Portal {
   /** Requests in progress, including those whose client has gone. */
   inProgress: Set<Promise<void>>;
   responses: ResponseCache;
+  pages: PageCache;
   /** Level of the access log. */
   accessLevel: 'info' | 'debug';
 }

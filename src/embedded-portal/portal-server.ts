@@ -11,6 +11,7 @@ import { defaultLimits, type OwnAccount, type Portal, type PortalDatastore, type
 import { listenOn } from './connections.ts';
 import { LongTexts } from './content/long-texts.ts';
 import { Datastore } from './datastore/datastore.ts';
+import { PageCache } from './page-cache.ts';
 import { LoginQueue } from './password.ts';
 import type { Profile, ProfileName } from './profiles/profile.ts';
 import { profiles } from './profiles/profiles.ts';
@@ -180,6 +181,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       counts: { reads: 0, writes: 0 },
       inProgress,
       responses: new ResponseCache(store.changes),
+      pages: new PageCache(),
       accessLevel: options.accessLevel ?? 'debug',
     };
     const opened = createApp(portal);

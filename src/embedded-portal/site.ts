@@ -22,6 +22,10 @@ export const siteSchema = z
     maxExecutionRows: z.int().min(0).nullable().default(null),
     /** How long an import works before it stores a batch of up to 1,000 rows; milliseconds. */
     batchDelay: durationText.transform(durationMs).default(0),
+    /** `datasets_per_page` of the catalogue, where the profile has pages; null: one page with all. */
+    datasetsPerPage: z.int().min(1).nullable().default(null),
+    /** How long pages for visitors without a session stay as they are, milliseconds; null: no page cache. */
+    pageCacheMaximumAge: durationText.transform(durationMs).nullable().default(null),
   })
   .prefault({});
 

@@ -172,10 +172,10 @@ const entryOf = (call: Call, node: StoredNode): Record<string, unknown> => {
 const longestCatalogue = 100_000_000;
 
 /** The entries of all datasets; a catalogue is whole or none, because whoever harvests it takes down what it lacks. */
-const entriesOf = (call: Call): string => {
+const entriesOf = (call: Call, page: Page): string => {
   const entries: string[] = [];
   let length = 0;
-  for (const node of published(call, 'dataset')) {
+  for (const node of published(call, 'dataset', page)) {
     const entry = encode(entryOf(call, node));
     length += entry.length + 1;
     if (length > longestCatalogue) throw new Refusal(413, 'The catalogue is too large for one answer.');
@@ -184,7 +184,7 @@ const entriesOf = (call: Call): string => {
   return entries.join(',');
 };
 
-const catalogueText = (call: Call): string => {
+const catalogueText = (call: Call, page: Page): string => {
   const head = encode({
     '@context': 'https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld',
     '@id': `${call.baseUrl}/data.json`,
@@ -192,18 +192,38 @@ const catalogueText = (call: Call): string => {
     conformsTo: 'https://project-open-data.cio.gov/v1.1/schema',
     describedBy: 'https://project-open-data.cio.gov/v1.1/schema/catalog.json',
   });
-  return `${head.slice(0, -1)},"dataset":[${entriesOf(call)}]}`;
+  return `${head.slice(0, -1)},"dataset":[${entriesOf(call, page)}]}`;
 };
 
 /** It is the same for everybody, so it is made once for each state of the store. */
-const catalogue = (call: Call): Answer => ({
+const catalogue = (call: Call, page: Page): Answer => ({
   status: 200,
   contentType: 'application/json',
-  body: call.portal.responses.get(`data.json ${call.baseUrl}`, () => catalogueText(call)),
+  body: call.portal.responses.get(`data.json ${page.limit} ${page.offset} ${call.baseUrl}`, () =>
+    catalogueText(call, page),
+  ),
 });
 
-function* published({ portal: { store } }: Call, type: string): Generator<StoredNode> {
-  for (const { nid } of store.nodes.list('SELECT nid FROM node WHERE type = ? AND status = 1 ORDER BY nid', [type])) {
+/** A part of the list of all datasets. */
+interface Page {
+  limit: number;
+  offset: number;
+}
+
+const allOfThem: Page = { limit: -1, offset: 0 };
+
+/** The requested page, or where the profile and the site have no pages, all; the number of the last one where it is beyond that. */
+const pageOf = ({ portal: { profile, site, store }, query }: Call): Page | number => {
+  const limit = site.datasetsPerPage;
+  if (!profile.pagesCatalogue || limit === null) return allOfThem;
+  const page = Number(/^\d{1,9}/.exec(textOf(query.page) ?? '')?.[0] ?? 0);
+  const last = Math.floor(store.nodes.countDatasets() / limit);
+  return page > last ? last : { limit, offset: page * limit };
+};
+
+function* published({ portal: { store } }: Call, type: string, page: Page = allOfThem): Generator<StoredNode> {
+  const sql = 'SELECT nid FROM node WHERE type = ? AND status = 1 ORDER BY nid LIMIT ? OFFSET ?';
+  for (const { nid } of store.nodes.list(sql, [type, page.limit, page.offset])) {
     const node = store.nodes.byNid(Number(nid));
     if (node !== null) yield node;
   }
@@ -229,11 +249,23 @@ const shownPackage = (call: Call): Answer => {
 const names = (call: Call, type: 'dataset' | 'group'): Answer =>
   answerOf(success(`The names of the ${type}s of this site.`, Array.from(published(call, type), nameOf)));
 
-const pages: Readonly<Record<string, (call: Call) => Answer>> = {
+const packages = (call: Call, page: Page): Answer =>
+  answerOf(
+    success('The datasets of this site with their resources.', [
+      Array.from(published(call, 'dataset', page), (node) => packageOf(call, node)),
+    ]),
+  );
+
+/** What is split into pages, by path. */
+const paged: Readonly<Record<string, (call: Call, page: Page) => Answer>> = {
+  '/api/3/action/current_package_list_with_resources': packages,
+  '/data.json': catalogue,
+};
+
+const whole: Readonly<Record<string, (call: Call) => Answer>> = {
   '/api/3/action/package_show': shownPackage,
   '/api/3/action/package_list': (call) => names(call, 'dataset'),
   '/api/3/action/group_list': (call) => names(call, 'group'),
-  '/data.json': catalogue,
 };
 
 const searchFields: Readonly<Record<string, string>> = { tags: 'field_tags', dkan_topics: 'field_topic' };
@@ -253,11 +285,16 @@ const termAnswer = (call: Call, path: string): Answer | null => {
 export const catalogueAnswer = (call: Call, path: string): Answer | null => {
   const term = termAnswer(call, path);
   if (term) return term;
-  const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
-  if (page === undefined) return null;
-  if (call.portal.profile.pagesCatalogue && call.query.page === undefined) {
-    const query = call.queryText === '' ? '' : `${call.queryText}&`;
-    return redirectTo(`${call.baseUrl}${path}?${query}page=0`, 302);
-  }
-  return page(call);
+  const ofAll = Object.hasOwn(whole, path) ? whole[path] : undefined;
+  const ofPage = Object.hasOwn(paged, path) ? paged[path] : undefined;
+  if (ofAll === undefined && ofPage === undefined) return null;
+  if (call.portal.profile.pagesCatalogue && call.query.page === undefined) return toPage(call, path, 0);
+  if (ofPage === undefined) return ofAll?.(call) ?? null;
+  const page = pageOf(call);
+  return typeof page === 'number' ? toPage(call, path, page) : ofPage(call, page);
+};
+
+const toPage = ({ baseUrl, queryText }: Call, path: string, page: number): Answer => {
+  const others = queryText.split('&').filter((part) => part !== '' && !part.startsWith('page='));
+  return redirectTo(`${baseUrl}${path}?${[...others, `page=${page}`].join('&')}`, 302);
 };
