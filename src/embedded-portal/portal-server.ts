@@ -10,6 +10,7 @@ import { createApp } from './app.ts';
 import { defaultLimits, type OwnAccount, type Portal, type PortalDatastore, type PortalLimits } from './call.ts';
 import { listenOn } from './connections.ts';
 import { LongTexts } from './content/long-texts.ts';
+import { giveAwaitedGroups } from './content/save.ts';
 import { Datastore } from './datastore/datastore.ts';
 import { PageCache } from './page-cache.ts';
 import { LoginQueue } from './password.ts';
@@ -81,6 +82,8 @@ export interface PortalServer {
   newAdminPassword: string | null;
   /** Switches of the site, which may be changed at any time. */
   site: Site;
+  /** Does what cron does: groups that wait, tables that wait on 7.14; pages kept for visitors are forgotten. */
+  runCron(): Promise<void>;
   /** Ends every session, as cleaning up the table of sessions does. */
   endSessions(): Promise<void>;
   /** Requests to the service since the start; `writes` are those that change nodes or datastores. */
@@ -119,6 +122,12 @@ const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Pr
   const admin = { name: 'admin', password, roles: ['administrator'], uid: 1 };
   await saveUsers(store, [admin], { now: unixNow() });
   return given === undefined ? password : null;
+};
+
+const runCron = async ({ store, datastore, pages, profile, now }: Portal): Promise<void> => {
+  await store.write(() => giveAwaitedGroups(store, { uid: 0, now: now(), copies: new Map() }));
+  if (datastore instanceof RecordedDatastore && profile.recordedDatastore?.cronMs) await datastore.importWaiting();
+  pages.clear();
 };
 
 /**
@@ -199,6 +208,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       dataDir,
       newAdminPassword,
       site,
+      runCron: () => runCron(portal),
       endSessions: () => store.write(() => store.sessions.endAll()),
       requests: () => ({ ...portal.counts }),
       close: () => {

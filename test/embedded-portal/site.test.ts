@@ -2,7 +2,8 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { openSwitchboard } from '../../src/embedded-portal/faults/switchboard.ts';
-import { type Reply, sendRaw, startTestPortal } from '../support/portal.ts';
+import type { ProfileName } from '../../src/embedded-portal/profiles/profile.ts';
+import { type Caller, type Reply, sendRaw, startTestPortal } from '../support/portal.ts';
 
 const profiles = ['dkan-7.18.16', 'dkan-7.18', 'dkan-7.14'] as const;
 
@@ -151,6 +152,114 @@ describe('a site that closes connections', () => {
     const portal = await startTestPortal({ site: { closesConnections: true } });
     const reply = await overConnection(portal.url, 'POST /api/dataset/nothing HTTP/1.1', 'x'.repeat(20_000_000));
     expect(reply).toMatch(/^HTTP\/1\.1 404 /);
+  });
+});
+
+describe('the pages of a catalogue', () => {
+  const fill = async (profile: ProfileName, count: number) => {
+    const portal = await startTestPortal({ profile, races: false });
+    const admin = await portal.as('admin');
+    for (let at = 0; at < count; at += 1) await admin.create({ type: 'dataset', title: `D${at}`, uid: '1' });
+    const read = async (path: string) => {
+      const reply = await portal.anonymous.send('GET', path);
+      if (reply.status === 302) return String(reply.headers.location).replace(portal.url, '');
+      const { dataset, result } = reply.json<{ dataset?: { title: string }[]; result?: { title: string }[][] }>();
+      return (dataset ?? result?.[0] ?? []).map(({ title }) => title);
+    };
+    return { portal, read };
+  };
+
+  it('of 7.18.16 are as long as the site says, and the last one stands for those beyond it', async () => {
+    const { portal, read } = await fill('dkan-7.18.16', 5);
+    const all = ['D0', 'D1', 'D2', 'D3', 'D4'];
+    const list = '/api/3/action/current_package_list_with_resources';
+    expect(await read('/data.json')).toBe('/data.json?page=0');
+    expect(await read('/data.json?page=7')).toEqual(all);
+    portal.server.site.datasetsPerPage = 2;
+    for (const path of ['/data.json', list]) {
+      expect(await read(`${path}?page=0`)).toEqual(['D0', 'D1']);
+      expect(await read(`${path}?page=2`)).toEqual(['D4']);
+      expect(await read(`${path}?a=b&page=3`)).toBe(`${path}?a=b&page=2`);
+    }
+    const names = await portal.anonymous.send('GET', '/api/3/action/package_list?page=1');
+    expect(names.json<{ result: string[] }>().result).toHaveLength(5);
+    portal.server.site.datasetsPerPage = 5;
+    expect(await read('/data.json?page=1')).toEqual([]);
+    expect(await read('/data.json?page=2')).toBe('/data.json?page=1');
+  });
+
+  it('of 7.18 are one', async () => {
+    const { portal, read } = await fill('dkan-7.18', 3);
+    portal.server.site.datasetsPerPage = 2;
+    for (const query of ['', '?page=1']) expect(await read(`/data.json${query}`)).toEqual(['D0', 'D1', 'D2']);
+  });
+});
+
+describe('the page cache', () => {
+  const paths = [
+    '/api/dataset/node',
+    '/data.json?page=0',
+    '/ctools/autocomplete/taxonomy_term/city',
+    '/api/action/datastore/search.json?resource_id=x',
+  ];
+
+  it.each(profiles)('of %s keeps what visitors see, whatever is written, until cron runs', async (profile) => {
+    const portal = await startTestPortal({ profile, races: false, site: { pageCacheMaximumAge: 300_000 } });
+    const read = async (caller: Caller, path: string) => {
+      const { headers, text } = await caller.send('GET', path);
+      return [headers['x-drupal-cache'], headers['cache-control'], text];
+    };
+    const admin = await portal.as('admin');
+    const list = '/api/dataset/node';
+    const [miss, control, before] = await read(portal.anonymous, list);
+    expect([miss, control, before]).toEqual(['MISS', 'public, max-age=300', '[]']);
+    await admin.create({ type: 'dataset', title: 'City', uid: '1' });
+    expect(await read(portal.anonymous, list)).toEqual(['HIT', control, before]);
+    const [none, uncached, now] = await read(admin, list);
+    expect([none, uncached]).toEqual([undefined, 'no-cache, must-revalidate']);
+    expect(now).toContain('City');
+    await portal.server.runCron();
+    expect(await read(portal.anonymous, list)).toEqual(['MISS', control, now]);
+  });
+
+  it('holds for every kind of address, not for posts, and ends with its age', async () => {
+    const portal = await startTestPortal({ profile: 'dkan-7.18', site: { pageCacheMaximumAge: 300_000 } });
+    const hits = async (method: string) => {
+      const seen = [];
+      for (const path of paths) seen.push((await portal.anonymous.send(method, path)).headers['x-drupal-cache']);
+      return seen;
+    };
+    expect(await hits('GET')).toEqual(paths.map(() => 'MISS'));
+    expect(await hits('GET')).toEqual(paths.map(() => 'HIT'));
+    expect(await hits('POST')).toEqual(paths.map(() => undefined));
+    portal.server.site.pageCacheMaximumAge = 1;
+    await expect.poll(async () => (await hits('GET')).includes('MISS')).toBe(true);
+  });
+});
+
+describe.each(['dkan-7.18.16', 'dkan-7.18'] as const)('the groups of many resources on %s', (profile) => {
+  it.each([20, 21])('%i: more than twenty get them by cron only', async (count) => {
+    const portal = await startTestPortal({ profile, races: false });
+    const admin = await portal.as('admin');
+    const group = await admin.create({ type: 'group', title: 'Harbour', uid: '1' });
+    const nids: string[] = [];
+    for (let at = 0; at < count; at += 1)
+      nids.push(await admin.create({ type: 'resource', title: `R${at}`, uid: '1' }));
+    const field_resources = { und: nids.map((target_id) => ({ target_id })) };
+    const dataset = await admin.create({ type: 'dataset', title: 'City', uid: '1', field_resources });
+    const og_group_ref = { und: [{ target_id: group }] };
+    const reply = await admin.send('PUT', `/api/dataset/node/${dataset}`, { body: { og_group_ref } });
+    expect(reply.status).toBe(200);
+    const grouped = async () =>
+      (await Promise.all(nids.map((nid) => admin.read(nid)))).filter((node) => !Array.isArray(node.og_group_ref))
+        .length;
+    expect(await grouped()).toBe(count > 20 ? 0 : count);
+    await portal.server.runCron();
+    expect(await grouped()).toBe(count);
+    // One that is created below the dataset does not wait.
+    const field_dataset_ref = { und: [{ target_id: dataset }] };
+    const late = await admin.create({ type: 'resource', title: 'Late', uid: '1', field_dataset_ref });
+    expect((await admin.read(late)).og_group_ref).toEqual(og_group_ref);
   });
 });
 

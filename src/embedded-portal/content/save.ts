@@ -16,6 +16,8 @@ interface Change {
   uid: number;
   now: number;
   copies: Copies;
+  /** Of the resources that get other groups in one request, more than so many wait for cron; all get them at once when absent. */
+  mostGroupedAtOnce?: number;
 }
 
 /** Reads nodes with their references, for a save that does not write at once. */
@@ -97,7 +99,7 @@ const groupsOf = (node: StoredNode | null): string[] =>
 
 /**
  * Gives resources the groups of all their datasets: where the groups of a dataset have changed, all that it lists,
- * otherwise those that joined or left it. Only the update of a dataset does so, not its creation.
+ * otherwise those that joined or left it; many of them by cron. Only the update of a dataset does so, not its creation.
  */
 const shareGroups = (
   store: Store,
@@ -106,17 +108,33 @@ const shareGroups = (
 ): void => {
   const listed = store.nodes.targets(now.nid);
   const isSame = groupsOf(now).join() === groupsOf(before.node).join();
-  for (const nid of new Set([...listed, ...before.targets])) {
-    const resource = store.nodes.byNid(nid);
-    if (resource?.type !== 'resource' || (isSame && listed.includes(nid) === before.targets.includes(nid))) continue;
-    refuseLost(store, nid);
-    const datasets = store.nodes.targets(nid).map((one) => (one === now.nid ? now : store.nodes.byNid(one)));
-    const groups = [...new Set(datasets.flatMap(groupsOf))];
-    if (groups.join() === groupsOf(resource).join()) continue;
-    const og_group_ref = groups.map((target_id) => ({ target_id }));
-    store.nodes.update({ ...resource, fields: { ...resource.fields, og_group_ref } }, { newRevision: false });
-    touch(store, nid, change);
+  const due = [...new Set([...listed, ...before.targets])].filter(
+    (nid) =>
+      store.nodes.byNid(nid)?.type === 'resource' && !(isSame && listed.includes(nid) === before.targets.includes(nid)),
+  );
+  const waits = due.length > (change.mostGroupedAtOnce ?? Number.POSITIVE_INFINITY);
+  for (const nid of due) {
+    if (waits) store.nodes.awaitGroups(nid);
+    else giveGroups(store, nid, { now, change });
   }
+};
+
+/** Gives a resource the groups of all its datasets; `now` is one of them that is about to be written. */
+const giveGroups = (store: Store, nid: number, { now, change }: { now?: StoredNode; change: Change }): void => {
+  const resource = store.nodes.byNid(nid);
+  if (resource === null) return;
+  refuseLost(store, nid);
+  const datasets = store.nodes.targets(nid).map((one) => (one === now?.nid ? now : store.nodes.byNid(one)));
+  const groups = [...new Set(datasets.flatMap(groupsOf))];
+  if (groups.join() === groupsOf(resource).join()) return;
+  const og_group_ref = groups.map((target_id) => ({ target_id }));
+  store.nodes.update({ ...resource, fields: { ...resource.fields, og_group_ref } }, { newRevision: false });
+  touch(store, nid, change);
+};
+
+/** Gives the resources that wait for cron the groups of their datasets. */
+export const giveAwaitedGroups = (store: Store, change: Change): void => {
+  for (const nid of store.nodes.takeAwaitingGroups()) giveGroups(store, nid, { change });
 };
 
 /** Seconds that a dataset may be older than a resource before an update of the resource saves it too. */

@@ -33,6 +33,8 @@ const rule = <F extends string, S extends z.core.$ZodLooseShape>(fault: F, more:
 const siteRules = [
   /** Every session ends. */
   rule('end-sessions', {}),
+  /** Cron runs. */
+  rule('cron', {}),
   /** Maintenance mode begins; for good when `lasts` is absent. */
   rule('maintenance', { lasts: durationText.exactOptional() }),
 ] as const;

@@ -23,7 +23,7 @@ interface SwitchboardOptions {
   /** Address of the portal behind it. */
   target: string;
   /** The portal itself, for rules that act on the site; without it they do nothing. */
-  server?: Pick<PortalServer, 'site' | 'endSessions'>;
+  server?: Pick<PortalServer, 'site' | 'endSessions' | 'runCron'>;
   /** 127.0.0.1 when absent. */
   host?: string;
   /** 0 (default) takes a free one. */
@@ -93,6 +93,7 @@ export const openSwitchboard = async (options: SwitchboardOptions): Promise<Swit
 const actOn = async (server: SwitchboardOptions['server'], rule: SiteRule): Promise<void> => {
   if (server === undefined) return;
   if (rule.fault === 'end-sessions') return server.endSessions();
+  if (rule.fault === 'cron') return server.runCron();
   server.site.maintenance = true;
   if (rule.lasts === undefined) return;
   setTimeout(() => {

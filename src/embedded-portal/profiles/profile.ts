@@ -104,6 +104,8 @@ export interface Profile {
   guardsOtherSides: boolean;
   /** True: an update of a resource saves its datasets too where they changed long before it. */
   renewsDatasets: boolean;
+  /** Of the resources that get other groups in one request, more than so many wait for cron. */
+  mostGroupedAtOnce: number;
   /** True: overlapping requests interfere unless that is switched off. */
   races: boolean;
   /** True: a request header selects version 1.1 of login. */

@@ -98,6 +98,13 @@ const checkOtherSides = (
   );
 };
 
+const changeOf = ({ portal, user }: Call, copies: Copies) => ({
+  uid: user.uid,
+  now: portal.now(),
+  copies,
+  mostGroupedAtOnce: portal.profile.mostGroupedAtOnce,
+});
+
 const create = async (call: Call): Promise<Result> => {
   const { portal, user } = call;
   const { store, profile } = portal;
@@ -112,7 +119,7 @@ const create = async (call: Call): Promise<Result> => {
       checkUuid(call, core.uuid);
       const changes = profile.readFields(body, context);
       checkOtherSides(call, { nid: null, type }, changes.targets);
-      const change = { uid: user.uid, now: portal.now(), copies };
+      const change = changeOf(call, copies);
       const made = createNode(store, { type, fields }, { core, changes, change });
       const hasList = store.nodes.targets(made.nid).length > 0;
       const takeBack = () => store.nodes.remove(made.nid);
@@ -149,7 +156,7 @@ const update = async (call: Call): Promise<Result> => {
       const changes = profile.readFields(body, context);
       checkOtherSides(call, node, changes.targets);
       const before = changes.fids === undefined ? [] : store.files.ofNode(node.nid);
-      const change = { uid: user.uid, now: portal.now(), copies };
+      const change = changeOf(call, copies);
       const made = updateNode(store, node, { core, changes, change });
       renewDatasetsOf(call, node.nid, copies);
       const fileChange = changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, before);
@@ -163,14 +170,13 @@ const update = async (call: Call): Promise<Result> => {
 };
 
 const remove = async (call: Call): Promise<Result> => {
-  const { portal, user } = call;
+  const { portal } = call;
   const { nid } = needNode(call);
   await portal.datastore.nodeRemoved(String(nid));
   const dropped = await inRace(
     call,
     () => portal.store.nodes.sources(nid),
-    (copies) =>
-      portal.store.write(() => deleteNode(portal.store, needNode(call), { uid: user.uid, now: portal.now(), copies })),
+    (copies) => portal.store.write(() => deleteNode(portal.store, needNode(call), changeOf(call, copies))),
   );
   removeBytes(portal, dropped);
   const { deleteAnswer } = portal.profile;

@@ -143,6 +143,8 @@ const statements = {
   appendTarget:
     'INSERT INTO reference (nid, delta, target) SELECT ?1, coalesce(max(delta) + 1, 0), ?2 FROM reference WHERE nid = ?1',
   removeTarget: 'DELETE FROM reference WHERE nid = ? AND target = ?',
+  awaitGroups: "INSERT OR IGNORE INTO setting (name, value) VALUES ('groups ' || ?1, ?1)",
+  awaitingGroups: "DELETE FROM setting WHERE name LIKE 'groups %' RETURNING value",
   hasType: 'SELECT 1 FROM node WHERE type = ? LIMIT 1',
   count: 'SELECT count(*) AS n FROM node',
   countDatasets: "SELECT count(*) AS n FROM node WHERE type = 'dataset' AND status = 1",
@@ -282,6 +284,16 @@ export class Nodes {
   /** Removes every reference of a node to a target. */
   removeTarget(nid: number, target: number): void {
     this.#sql.removeTarget.run(nid, target);
+  }
+
+  /** Notes a resource that gets the groups of its datasets by cron. */
+  awaitGroups(nid: number): void {
+    this.#sql.awaitGroups.run(String(nid));
+  }
+
+  /** Takes the nids that {@link Nodes.awaitGroups} noted. */
+  takeAwaitingGroups(): number[] {
+    return this.#sql.awaitingGroups.all().map((row) => Number(row.value));
   }
 
   /** True where there is a node of that type. */
