@@ -91,6 +91,8 @@ const sent = 'sent';
 /** What a run has done to an item so far. */
 const itemRecordSchema = z.object({
   actions: z.array(z.enum(itemActions)),
+  /** What its report says once, beside what is known of it at all times. */
+  told: z.array(z.string()).exactOptional(),
   /** Its table, while that is not proven to be whole; the item ends with the proof. */
   unproven: unprovenSchema.nullable().default(null),
   /** Attempts that it took until its table was to be proven. */

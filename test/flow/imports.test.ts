@@ -1,7 +1,8 @@
 // Imports that an account may not order, that the portal's importer refuses, and columns that portals treat as their own.
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/model/report.ts';
-import { startTestPortal, withoutDatastores } from '../support/portal.ts';
+import { startTestPortal, type TestPortal, withoutDatastores } from '../support/portal.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
 import { makePlace, type Place } from './support/place.ts';
@@ -112,4 +113,111 @@ describe('a table that the importer of the portal does not take', () => {
     expect(imports(itemOf(report, 'own/d/t').nid)).toBe(1);
     expect((await place.run(['verify', manifest])).code).toBe(0);
   });
+
+  it('has what the importer changes told once, and not as a difference', async () => {
+    const manifest = write(place, 'changed', { t: 'a,b\n1, x\n2,""\n' });
+    const first = await place.publish(manifest);
+    expect(first.code).toBe(0);
+    const { uuid, warnings } = itemOf(first.report, 'changed/d/t');
+    expect(warnings).toEqual([
+      expect.stringMatching(/^line 2, column 2: .* removes spaces/),
+      expect.stringMatching(/^line 3, column 2: .* NULL/),
+    ]);
+    expect((await reader.records(uuid)).map(({ b }) => b)).toEqual(['x', null]);
+    const again = await place.publish(manifest);
+    expect([again.code, itemOf(again.report, 'changed/d/t').warnings]).toEqual([0, []]);
+    expect((await place.run(['verify', manifest])).code).toBe(0);
+  });
 });
+
+describe('an import that does not end by itself', () => {
+  /** Rows wider than the blocks of the importer, so that none is lost. */
+  const wide = (rows: number): string =>
+    `a,b\n${Array.from({ length: rows }, (_, index) => `${index + 1},${'x'.repeat(40)}\n`).join('')}`;
+
+  const open = async (
+    site: object,
+  ): Promise<{ place: Place; gateway: Gateway; reader: Reader; portal: TestPortal }> => {
+    const portal = await startTestPortal({ profile: 'dkan-7.18', races: false, site });
+    const gateway = await openGateway(portal.url);
+    return { portal, gateway, reader: await openReader(portal.url, 'admin', 'pass'), place: placeAt(gateway.url) };
+  };
+  const ordered = (gateway: Gateway): number => gateway.takeWrites().filter((line) => line.endsWith('/import')).length;
+
+  it('goes on behind its rows where the portal limits its time, and says so', async () => {
+    const { place, gateway, reader } = await open({ maxExecutionRows: 9000 });
+    const { code, report } = await place.publish(write(place, 'long', { t: wide(7000) }));
+    expect(code, JSON.stringify(report.items)).toBe(0);
+    expect(await reader.count(itemOf(report, 'long/d/t').uuid)).toBe(7000);
+    expect(ordered(gateway)).toBeGreaterThan(1);
+    expect((await place.run(['log', 'long/d/t'])).out).toContain('of 7000 rows are in; going on behind them');
+  });
+
+  it('fails where it gains no more rows, with what to do, while its siblings are live', async () => {
+    const { place, gateway } = await open({ maxExecutionRows: 6000 });
+    const { code, report } = await place.publish(write(place, 'never', { t: wide(9000), u: wide(10) }));
+    expect(code).toBe(3);
+    expect(itemOf(report, 'never/d/t').reason).toMatchObject({
+      code: 'import-failed',
+      hint: expect.stringContaining('split the file into parts of less than 5000 rows'),
+    });
+    expect(itemOf(report, 'never/d/u')).toMatchObject({ live: true, rows: 10 });
+    expect(ordered(gateway)).toBeLessThan(10);
+  });
+
+  it('begins from zero where rows before the cut were dropped, which would be added twice', async () => {
+    const { place, portal } = await open({ maxExecutionRows: 6000 });
+    const narrow = Array.from({ length: 5500 }, (_, index) => `${String(index + 1).padStart(8, '0')},xy\n`);
+    const manifest = write(place, 'lossy', { t: `a,b\n${narrow.join('')}` });
+    const first = await place.publish(manifest);
+    expect(itemOf(first.report, 'lossy/d/t').reason?.code).toBe('import-failed');
+    portal.server.site.maxExecutionRows = null;
+    const { code, report } = await place.publish(manifest);
+    expect(code, JSON.stringify(report.items)).toBe(0);
+    const { uuid, rows, warnings } = itemOf(report, 'lossy/d/t');
+    expect(warnings).toEqual([expect.stringContaining(`${rows} of 5500 rows`)]);
+    const admin = await portal.as('admin');
+    const found = await admin.send('GET', `/api/action/datastore/search.json?resource_id=${uuid}&limit=9999`);
+    const keys = found.json<{ result: { records: { a: string }[] } }>().result.records.map(({ a }) => a);
+    expect([keys.length, new Set(keys).size]).toEqual([rows, rows]);
+  });
+
+  it('of another publisher is waited for while its table grows, and not ordered a second time', async () => {
+    const { place, gateway, reader, portal } = await open({});
+    const manifest = write(place, 'theirs', { t: wide(2500) });
+    const { nid, uuid } = itemOf((await place.publish(manifest)).report, 'theirs/d/t');
+    const admin = await portal.as('admin');
+    const path = `/api/dataset/datastore/${nid}`;
+    await admin.send('DELETE', path);
+    portal.server.site.batchDelay = 1000;
+    const theirs = admin.send('POST', `${path}/import`);
+    await waitUntil('their import', async () => (await admin.send('GET', path)).json().data_import === 4);
+    gateway.takeWrites();
+    const { code, out } = await place.run(['publish', manifest, '--refresh']);
+    expect(code, out).toBe(0);
+    expect(gateway.takeWrites()).toEqual([]);
+    expect((await theirs).json()).toEqual([true]);
+    expect(await reader.count(uuid)).toBe(2500);
+  });
+
+  it('is left at a stop, and the next start waits for it and continues', async () => {
+    const { place, reader } = await open({ batchDelay: 2500 });
+    const manifest = write(place, 'slow', { t: wide(6000) });
+    const run = place.spawn(['publish', manifest]);
+    await waitUntil('the import to begin', async () =>
+      (await reader.list()).some(({ type }) => type === 'resource') ? await anyRows(reader) : undefined,
+    );
+    await run.end('SIGTERM');
+    expect(await anyRows(reader, 6000)).toBe(false); // the import is still running
+    const { code, report } = await place.publish(manifest);
+    expect(code, JSON.stringify(report.items)).toBe(0);
+    expect(await reader.count(itemOf(report, 'slow/d/t').uuid)).toBe(6000);
+  });
+});
+
+/** True once some table of the portal has so many rows. */
+const anyRows = async (reader: Reader, least = 1): Promise<boolean> => {
+  const resources = (await reader.list()).filter(({ type }) => type === 'resource');
+  const counts = await Promise.all(resources.map(({ uuid }) => reader.count(uuid)));
+  return counts.some((count) => (count ?? 0) >= least);
+};

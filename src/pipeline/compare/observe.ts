@@ -3,7 +3,7 @@ import { datastoreState } from '../../dataset-api/values.ts';
 import { SluiceError } from '../../model/errors.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { DatasetWish } from '../../model/wish.ts';
-import type { Portal } from '../../portal-client/client.ts';
+import { isAnswer, isForbidden, type Portal } from '../../portal-client/client.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import { acceptFor } from '../../sources/fetch/fetched-files.ts';
@@ -74,12 +74,24 @@ const observeTables = async (
     if (size !== undefined && rows !== null && (size?.rows ?? 0) !== rows) {
       wrong.set(key, `its datastore holds ${size?.rows ?? 'no'} rows, ${rows} were imported`);
     } else if (readsStates) {
-      const status = await portal.datastore.status(nid ?? '', signal);
-      const state = status === null ? 'imported' : datastoreState(status);
-      if (state !== 'imported') wrong.set(key, `its datastore is not imported (${state})`);
+      const fault = await stateFault(portal, nid ?? '', signal);
+      if (fault !== null) wrong.set(key, fault);
     }
   });
   return wrong;
+};
+
+/** Why the state of a table does not show that it is imported; null where it does, or its node is gone. */
+const stateFault = async (portal: Portal, nid: string, signal: AbortSignal): Promise<string | null> => {
+  try {
+    const status = await portal.datastore.status(nid, signal);
+    const state = status === null ? 'imported' : datastoreState(status);
+    return state === 'imported' ? null : `its datastore is not imported (${state})`;
+  } catch (error) {
+    if (isAnswer(error, 'node-gone')) return null;
+    if (isForbidden(error)) return `its datastore cannot be read: ${error.message}`;
+    throw error;
+  }
 };
 
 /** Every node the listing shows, by uuid in lower case; several pages at once until one comes back short. */

@@ -17,6 +17,7 @@ export const importFile = async (state: ResourceState): Promise<void> => {
   const { nid } = state.entry;
   if (state.entry.datastore === 'imported') return;
   if (!(await portal.datastore.isOffered(item.signal))) {
+    item.tell('the portal imports tables by itself and does not tell whether it has: only the file is verified');
     state.entry = { ...state.entry, datastore: 'none' };
     return;
   }
@@ -113,7 +114,8 @@ const importOnce = async (state: ResourceState, isStill: boolean, signal: AbortS
     portal.traits.learn({ importsOnAttach: isOfAttach(look.numbers) });
   const move = moveOf(state, look, isStill);
   if (move === 'wait') return 'busy';
-  const how = { replaces: move === 'replace', numbers: look.numbers };
+  const replaces = move === 'replace' || (move === 'add' && (await doubles(state, look, signal)));
+  const how = { replaces, numbers: look.numbers };
   if (move !== 'done') await (state.provesNow ? orderAndWait(state, how, signal) : order(state, how, signal));
   return settle(state, state.provesNow ? 'imported' : 'ordered');
 };
@@ -166,9 +168,9 @@ const orderAndWait = async (state: ResourceState, how: OrderOptions, signal: Abo
     await item.note(
       isForgotten
         ? 'the import failed because its table is missing: clearing its state on the portal, then retrying'
-        : `${portal.name} has all rows, but says ${described(look)}: importing again, which adds none`,
+        : `${portal.name} has all rows, but says ${described(look)}: importing again`,
     );
-    next = { ...how, replaces: isForgotten };
+    next = { ...how, replaces: isForgotten || (await doubles(state, look, signal)) };
   }
 };
 
@@ -248,6 +250,12 @@ const sendImport = async (state: ResourceState, signal: AbortSignal): Promise<vo
     if (isDropping) await portal.datastore.remove(nid, signal);
   }
 };
+
+/** True where an import would add rows again: it goes on behind the number of those that are there, and some were dropped. */
+const doubles = async (state: ResourceState, { size }: Look, signal: AbortSignal): Promise<boolean> =>
+  (size?.rows ?? 0) > 0 &&
+  state.target.portal.traits.get('importsOnAttach') !== true &&
+  (await dropsRows(state, signal));
 
 const dropsRows = async (state: ResourceState, signal: AbortSignal): Promise<boolean> =>
   state.table !== null && (await shapeOf(state, state.table, signal).dropped()) > 0;
@@ -340,7 +348,10 @@ const mayStandMs = ({ deps, target, entry }: ResourceState, { numbers, size, isW
 
 /** Leaves the table to the job that proves it (`ordered`), or to this attempt. */
 const settle = async (state: ResourceState, outcome: Exclude<Outcome, 'busy'>): Promise<Outcome> => {
-  const { item, ledger } = state.target;
+  const { item, ledger, portal } = state.target;
+  if (portal.traits.get('importsOnAttach') !== true)
+    for (const change of state.table?.importer.changes ?? []) item.tell(change);
+  if (!portal.datastore.counts) item.tell('its rows were not counted, which this portal does not offer');
   await item.did('imported');
   state.intent = null;
   state.entry = { ...state.entry, datastore: 'pending', rowsAreOwn: true };

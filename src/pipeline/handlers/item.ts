@@ -105,6 +105,11 @@ export class Item {
     await this.#keep(this.#record);
   }
 
+  /** Adds a warning to the report of this run only, once; it is written with what is recorded next. */
+  tell(warning: string): void {
+    this.#record = { ...this.#record, told: [...new Set([...(this.#record.told ?? []), warning])] };
+  }
+
   /** Adds the time of this attempt; for an attempt that does not end the item. */
   async pause(): Promise<void> {
     await this.#keep({ ...this.#record, ms: this.#ms });
@@ -112,10 +117,12 @@ export class Item {
 
   /** Records how the item ended. */
   async end(entry: LedgerEntry, end: ItemEnd): Promise<void> {
-    const { actions, attempts } = this.#record;
+    const { actions, told = [], attempts } = this.#record;
     const ms = this.#ms;
+    const item = itemOfEntry(entry, end);
     const ended = {
-      ...itemOfEntry(entry, end),
+      ...item,
+      warnings: [...item.warnings, ...told],
       actions,
       jobId: this.id,
       attempts: Math.max(this.attempt, attempts),

@@ -10,7 +10,7 @@ import type { Finding, FindingKind, Findings } from './finding.ts';
 /** The kind of portal that has these limits (recorded behaviour 13a). */
 const importer = 'the importer of DKAN 7.16 to 7.18';
 
-/** Longest cell, bytes (TEXT of MySQL), and most columns that are known to fit into a row of it. */
+/** Longest cell, bytes (TEXT of MySQL), and most columns that are known to fit into a row (real portals: 195 fit, 400 do not). */
 const [longestCell, mostColumns] = [65_535, 195];
 
 /** `refuses`: the import of the whole table may fail, or end early. `changes`: values are stored differently. */
@@ -38,7 +38,7 @@ const limits = {
   },
   'importer-columns': {
     does: 'refuses',
-    message: `a table of MySQL has room for about ${mostColumns} columns, so that ${importer} refuses more`,
+    message: `the table has more than ${mostColumns} columns: ${importer} takes no more than a row of its database has room for, and not 400`,
     hint: 'leave columns out, or publish with `import: never`',
   },
   'importer-name': {
