@@ -99,13 +99,15 @@ it('deployed portals keep the titles of groups apart', async () => {
   ]);
 });
 
-it('7.18 lets only the members of a group name it, and drops what is no item', async () => {
+it('7.18 lets only the members of a group and user 1 name it, and drops what is no item', async () => {
   const portal = await startTestPortal({ profile: 'dkan-7.18', races: false });
   const [manager, admin] = [await portal.as('manager'), await portal.as('admin')];
   const nid = await manager.create({ type: 'group', title: 'Parks' });
   const body = { type: 'dataset', title: 'x', og_group_ref: { und: [{ target_id: nid }] } };
   expect((await manager.send('POST', '/api/dataset/node', { body })).status).toBe(200);
-  const reply = await admin.send('POST', '/api/dataset/node', { body });
+  expect((await admin.send('POST', '/api/dataset/node', { body })).status).toBe(200);
+  const other = await portal.as('administrator');
+  const reply = await other.send('POST', '/api/dataset/node', { body });
   expect([reply.status, reply.json()]).toEqual([500, ['Field validation errors']]);
   const bare = await manager.create({ ...body, og_group_ref: { und: [nid] } });
   expect((await manager.read(bare)).og_group_ref).toEqual([]);
