@@ -6,7 +6,7 @@ import { PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import { abortable } from '../util/concurrency.ts';
 import type { Identity } from './login.ts';
-import { byNid, type ListQuery, type Nodes } from './nodes.ts';
+import type { ListQuery, Nodes } from './nodes.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import type { Session } from './session.ts';
 
@@ -159,13 +159,9 @@ export const noneHidden: HiddenNodes = { nodes: [], isComplete: true, unread: 0 
 /** See `Portal.hiddenNodes`. */
 export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortSignal): Promise<HiddenNodes> => {
   if (seesDrafts(await session.identity(signal))) return noneHidden;
-  const listed = new Set<number>();
-  for (let page = 0; page < mostPages; page++) {
-    const rows = await nodes.list({ fields: ['nid'], page, pageSize: 20, orderBy: byNid }, signal);
-    for (const row of rows) listed.add(Number(row.nid));
-    if (rows.length < 20) break;
-    if (page === mostPages - 1) return { nodes: [], isComplete: false, unread: Math.max(...listed) };
-  }
+  const { rows, complete } = await nodes.all({ fields: ['nid'] }, { signal, mostPages });
+  const listed = new Set([...rows.keys()].map(Number));
+  if (complete !== true) return { nodes: [], isComplete: false, unread: Math.max(...listed) };
   const highest = Math.max(0, ...listed) + beyond;
   // The newest first: they are the most likely to be looked up.
   const hidden = Array.from({ length: highest }, (_, index) => highest - index).filter((nid) => !listed.has(nid));

@@ -1,6 +1,6 @@
 // Nodes: create, update, delete, read and list.
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
-import { PortalError, PortalGoneError } from '../model/errors.ts';
+import { PortalError, PortalGoneError, PortalReplyError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import { isAnswer, type Reply } from './answers.ts';
 import { wrongShape } from './classify.ts';
@@ -45,6 +45,19 @@ export interface ListQuery {
   /** At most 20 (spec 8); 20 when absent. */
   pageSize?: number;
   orderBy?: { column: string; direction: 'ASC' | 'DESC' };
+}
+
+/** How a whole list is read. */
+interface AllOptions {
+  signal: AbortSignal;
+  atOnce?: number;
+  mostPages?: number;
+}
+
+/** Rows by nid; `complete` is true where no listed node is missing, otherwise why one may be. */
+interface WholeList {
+  rows: Map<string, NodeRow>;
+  complete: true | string;
 }
 
 /** The node calls of one portal. */
@@ -145,13 +158,28 @@ export class Nodes {
   async titled(type: string, title: string, signal: AbortSignal): Promise<NodeRow[]> {
     // A comma in the title would be read as a list of titles; then all nodes of the type are looked through.
     const parameters = title.includes(',') ? { type } : { type, title };
-    const rows: NodeRow[] = [];
-    for (let page = 0; ; page++) {
-      const query = { fields: ['nid', 'type', 'title'], parameters, page, pageSize: maxPageSize, orderBy: byNid };
-      const found = await this.list(query, signal);
-      rows.push(...found.filter((row) => row.title === title));
-      if (found.length < maxPageSize) return rows;
+    const { rows } = await this.all({ fields: ['nid', 'type', 'title'], parameters }, { signal });
+    return [...rows.values()].filter((row) => row.title === title);
+  }
+
+  /**
+   * A whole list by nid. Each page begins with a node that the one before has shown: so whatever is added or removed while
+   * it is read, no node is missed that is listed throughout. `atOnce` pages are requested together.
+   * @throws PortalReplyError when its pages do not end
+   */
+  async all(query: ListQuery, { signal, atOnce = 1, mostPages = 50_000 }: AllOptions): Promise<WholeList> {
+    const list: ReadList = { rows: new Map(), last: -1, highest: -1, gaps: 0, stale: 0, complete: true };
+    for (let read = 0; read < mostPages; read += atOnce) {
+      const pages = pagesAfter(list, atOnce);
+      const found = await Promise.all(pages.map((page) => this.list({ ...query, ...page, orderBy: byNid }, signal)));
+      for (const [at, page] of pages.entries()) {
+        const step = take(list, page, found[at] ?? []);
+        if (step === 'end') return list;
+        if (step === 'again') break;
+        if (list.stale === mostStale) throw endless(this.session.portal.name, page.page);
+      }
     }
+    return { ...list, complete: `its list has more than ${mostPages} pages` };
   }
 
   /** One read of one row, sent once: does the portal answer? Logs in when needed. */
@@ -184,6 +212,74 @@ export const isForbidden = (error: unknown): error is PortalError =>
 
 /** Without an order, nodes could move between pages. */
 export const byNid = { column: 'nid', direction: 'ASC' } as const;
+
+/** A list as far as it was read. */
+interface ReadList extends WholeList {
+  /** Place of the last row that was read, from 0; -1 before the first. */
+  last: number;
+  highest: number;
+  /** How often rows before the next page were removed. */
+  gaps: number;
+  /** Pages in a row that showed nothing new. */
+  stale: number;
+}
+
+interface Page {
+  page: number;
+  pageSize: number;
+}
+
+const mostGaps = 20;
+
+/** Several pages may show nothing new where many nodes are added before them. */
+const mostStale = 4;
+
+/** Adds the rows of a page, unless it does not continue the list; one that cannot be proven whole is read page by page. */
+const take = (list: ReadList, { page, pageSize }: Page, rows: NodeRow[]): 'next' | 'end' | 'again' => {
+  const nids = rows.map(({ nid }) => Number(nid));
+  const isInOrder = nids.every((nid, index) => nid > (nids[index - 1] ?? -1));
+  const isGap = page > 0 && !((nids[0] ?? Number.POSITIVE_INFINITY) <= list.highest);
+  if (list.complete === true && (isGap || !isInOrder)) {
+    list.gaps += 1;
+    list.last = Math.max(-1, page * pageSize - maxPageSize);
+    if (isInOrder && list.gaps < mostGaps) return 'again';
+    list.complete = isInOrder ? 'its list changed all the time' : 'it does not list nodes in the order of their ids';
+    list.rows.clear();
+    list.last = -1;
+    return 'again';
+  }
+  const before = list.rows.size;
+  for (const row of rows) list.rows.set(row.nid, row);
+  list.stale = list.rows.size > before ? 0 : list.stale + 1;
+  list.highest = Math.max(list.highest, ...nids);
+  list.last = (page + 1) * pageSize - 1;
+  return rows.length < pageSize ? 'end' : 'next';
+};
+
+/**
+ * The next pages. Portals count pages in their size, so the size varies: each contains the last row of the one before, and
+ * as many after it as possible.
+ */
+const pagesAfter = ({ last, complete }: ReadList, count: number): Page[] => {
+  const pages: Page[] = [];
+  for (let end = last; pages.length < count; ) {
+    const first = complete === true ? Math.max(0, end) : end + 1;
+    const endOf = (size: number): number => (Math.floor(first / size) + 1) * size - 1;
+    const pageSize = sizes.reduce((best, size) => (endOf(size) > endOf(best) ? size : best));
+    pages.push({ page: Math.floor(first / pageSize), pageSize });
+    end = endOf(pageSize);
+  }
+  return pages;
+};
+
+const sizes = Array.from({ length: maxPageSize }, (_, index) => maxPageSize - index);
+
+const endless = (portal: string, page: number): PortalReplyError =>
+  new PortalReplyError(
+    `portal ${portal}: its list of nodes does not end: page ${page} shows nothing new`,
+    { method: 'GET', path: `node?page=${page}`, mayHaveHappened: false },
+    { hint: 'a cache in front of the portal may ignore the query of an address' },
+  );
 
 /** The query of a list request, encoded. */
 const queryString = ({ fields, parameters, page, pageSize, orderBy }: ListQuery): string => {

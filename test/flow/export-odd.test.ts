@@ -279,7 +279,7 @@ describe('export of an odd portal', () => {
         : [];
     const { code, out } = await placeFor(portal).run(['export', 'local', '-o', 'out']);
     expect(code).toBe(3);
-    expect(out).toContain('its list of datasets does not end: page 1 shows nothing new');
+    expect(out).toContain('its list of nodes does not end: page 3 shows nothing new');
   });
 
   it('follows no file to where sources may not come from, and not with the session', async () => {

@@ -14,7 +14,6 @@ import { type AddressLook, type KnownState, type ListedNode, type Observed, othe
 /** Files and list pages that are checked together. */
 const filesAtOnce = 8;
 const pagesAtOnce = 4;
-const pageSize = 20;
 
 /** How wishes are observed. */
 interface ObserveOptions {
@@ -94,20 +93,11 @@ const stateFault = async (portal: Portal, nid: string, signal: AbortSignal): Pro
   }
 };
 
-/** Every node the listing shows, by uuid in lower case; several pages at once until one comes back short. */
+/** Every node the listing shows, by uuid in lower case. */
 export const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
-  const listed = new Map<string, ListedNode>();
   const fields = ['nid', 'uuid', 'vid', 'changed', 'status', 'title'];
-  const orderBy = { column: 'nid', direction: 'ASC' } as const;
-  for (let first = 0; ; first += pagesAtOnce) {
-    const pages = await Promise.all(
-      Array.from({ length: pagesAtOnce }, (_, index) =>
-        portal.nodes.list({ fields, page: first + index, pageSize, orderBy }, signal),
-      ),
-    );
-    for (const row of pages.flat()) listed.set(row.uuid.toLowerCase(), row);
-    if (pages.some((page) => page.length < pageSize)) return listed;
-  }
+  const { rows } = await portal.nodes.all({ fields }, { signal, atOnce: pagesAtOnce });
+  return new Map(rows.values().map((row) => [row.uuid.toLowerCase(), row]));
 };
 
 /** The wishes without the resources that have no node. */

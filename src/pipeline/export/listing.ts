@@ -4,7 +4,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { maxPageSize } from '../../dataset-api/paths.ts';
-import { NotFoundError, PortalReplyError } from '../../model/errors.ts';
+import { NotFoundError } from '../../model/errors.ts';
 import type { ExportOrder } from '../../model/report.ts';
 import type { NodeRow, Portal } from '../../portal-client/client.ts';
 import { parsedJson } from '../../util/json.ts';
@@ -35,6 +35,8 @@ interface Listing {
   groups: Map<string, string>;
   /** Ids that are in no list and were not read one by one. */
   unread: number;
+  /** False where a dataset may be missing, with the reason: then none is gone. */
+  complete: true | string;
   /** What the next listing is compared with. */
   state: ListedState;
 }
@@ -50,23 +52,27 @@ export const listPortal = async (
   signal: AbortSignal,
 ): Promise<Listing> => {
   const user = portal.isAnonymous ? '' : hash('sha256', (await portal.identity(signal)).name).slice(0, 12);
-  const datasets = await listType(portal, 'dataset', signal);
+  const { rows: datasets, complete } = await listType(portal, 'dataset', signal);
   const known = before?.user === user ? await resourcesIn(root) : new Map<string, ListedNode>();
   const isSame = before !== null && (await areSame(portal, known, before.newest, signal));
   const areResourcesListed = isSame || (await datasetFolders(root)).length > 0;
-  const resources = isSame || !areResourcesListed ? known : await listType(portal, 'resource', signal);
+  const resources = isSame || !areResourcesListed ? known : (await listType(portal, 'resource', signal)).rows;
   // Taken before any node is read, so that what changes meanwhile counts as changed.
   const newest = areResourcesListed
     ? highest(resources.values().map(({ changed }) => changed))
     : Number((await newestResources(portal, { page: 0, pageSize: 1 }, signal))[0]?.changed ?? 0);
-  const groups = await listType(portal, 'group', signal);
+  const { rows: groups } = await listType(portal, 'group', signal);
   const hidden = portal.isAnonymous ? { nodes: [], unread: 0 } : await portal.hiddenNodes(signal);
   for (const node of hidden.nodes) {
     if (node.type === 'dataset') datasets.set(node.nid, node);
     if (node.type === 'resource') resources.set(node.nid, node);
   }
   const titles = new Map([...groups].map(([nid, { title }]) => [nid, title]));
-  return { datasets, resources, areResourcesListed, groups: titles, unread: hidden.unread, state: { user, newest } };
+  const { unread } = hidden;
+  const state = { user, newest };
+  const isEmptied = datasets.size === 0 && areResourcesListed;
+  const stated = isEmptied ? 'it lists no datasets' : complete;
+  return { datasets, resources, areResourcesListed, groups: titles, unread, complete: stated, state };
 };
 
 /**
@@ -83,8 +89,8 @@ export const unknownResources = async (
     return hasExactly(portal, { type: 'resource', status }, { count, signal });
   };
   if ((await areAll('1')) && (await areAll('0'))) return [];
-  const listed = await listType(portal, 'resource', signal);
-  return [...listed.keys()].filter((nid) => !known.has(nid));
+  const { rows } = await listType(portal, 'resource', signal);
+  return [...rows.keys()].filter((nid) => !known.has(nid));
 };
 
 /** True when a list has so many rows. */
@@ -156,27 +162,8 @@ const areSame = async (
 
 const fields = ['nid', 'vid', 'uuid', 'title', 'status', 'changed'];
 
-const listType = async (portal: Portal, type: string, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
-  const found = new Map<string, ListedNode>();
-  for (let page = 0; ; page++) {
-    const query = { fields, parameters: { type }, page, pageSize: maxPageSize, orderBy: byNid };
-    const rows = await portal.nodes.list(query, signal);
-    const before = found.size;
-    for (const { nid, uuid, title, status, vid, changed } of rows) {
-      found.set(nid, { nid, uuid, title, status, vid, changed });
-    }
-    if (rows.length < maxPageSize) return found;
-    // Each node of the page was listed already: the pages would never end.
-    if (found.size > before && page < mostPages) continue;
-    throw new PortalReplyError(
-      `portal ${portal.name}: its list of ${type}s does not end: page ${page} shows nothing new`,
-      { method: 'GET', path: `node?page=${page}`, mayHaveHappened: false },
-      { hint: 'a cache in front of the portal may ignore the query of an address' },
-    );
-  }
-};
-
-const mostPages = 50_000;
+const listType = (portal: Portal, type: string, signal: AbortSignal): ReturnType<Portal['nodes']['all']> =>
+  portal.nodes.all({ fields, parameters: { type } }, { signal });
 
 const listingName = '.listing.json';
 const listingSchema = z.object({
@@ -186,6 +173,7 @@ const listingSchema = z.object({
   areResourcesListed: z.boolean(),
   groups: z.record(z.string(), z.string()),
   unread: z.int(),
+  complete: z.union([z.literal(true), z.string()]),
   state: stateSchema,
 });
 
@@ -248,11 +236,12 @@ export const planFolders = async (order: ExportOrder, listing: Listing): Promise
 
 /** A dataset that is in the folder, with its present title on the portal. */
 const plannedAgain = async (order: ExportOrder, known: Known): Promise<PlannedFolder> => {
-  const { folder, record, row } = known;
+  const { folder, record, row, listing } = known;
   const { node } = record;
-  const isGone = node !== null && row === undefined;
+  const isMissing = node !== null && row === undefined;
+  const isGone = isMissing && listing.complete === true;
   const { title, uuid, status } = row ?? node ?? { title: folder, uuid: '', status: '1' };
-  const why = isGone ? 'gone' : (await isUnchanged(order, known)) ? null : 'changed';
+  const why = isGone ? 'gone' : isMissing || (await isUnchanged(order, known)) ? null : 'changed';
   return { folder, nid: node?.nid ?? null, title, uuid: String(uuid), published: String(status) === '1', why };
 };
 

@@ -17,6 +17,7 @@ export const findingCodes = [
   'file-unreachable',
   'group-unknown',
   'hidden-nodes',
+  'list-incomplete',
   'in-several-datasets',
   'manifest-lacks',
   'no-dataset',

@@ -164,6 +164,10 @@ const completeExport = async (
     const message = `${listing.unread} nodes are in no list, and were not looked for one by one; the user may see drafts among them`;
     totals.findings.unshift({ code: 'hidden-nodes', dataset: null, resource: null, nid: null, message });
   }
+  if (listing.complete !== true) {
+    const message = `datasets may be missing, and none was marked as removed: ${listing.complete}`;
+    totals.findings.unshift({ code: 'list-incomplete', dataset: null, resource: null, nid: null, message });
+  }
   const { findings } = totals;
   await writeSummary(root, { name: job.data.portal, about: tools.about, findings });
   return totals;
@@ -222,13 +226,14 @@ const faultOf = async (order: ExportOrder): Promise<Reason | null> => {
   );
 };
 
-const remarksOf = (order: ExportOrder, totals: ExportTotals, { unread }: KeptListing): string[] => {
+const remarksOf = (order: ExportOrder, totals: ExportTotals, { unread, complete }: KeptListing): string[] => {
   const { datasets, resources, files, bytes, removed, findings } = totals;
   const counts = `${plural(datasets, 'dataset')}, ${plural(resources, 'resource')}, ${plural(files, 'file')} of ${plural(bytes, 'byte')}`;
   return [
     `${order.folder} holds ${counts}`,
     ...(removed > 0 ? [`${removed} datasets and resources are marked as removed from the portal, and kept`] : []),
     ...(findings.length > 0 ? [`${plural(findings.length, 'finding')}: see findings.json`] : []),
+    ...(complete === true ? [] : [`datasets may be missing, and none was marked as removed: ${complete}`]),
     ...(unread > 0 ? [`${plural(unread, 'node')} that no list shows ${unread === 1 ? 'was' : 'were'} not read`] : []),
   ];
 };
