@@ -14,7 +14,6 @@ import type { NodeRow, PortalNode } from './replies.ts';
 import { Caller, Session, type WriteLease } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
 import { Suggestions } from './suggestions.ts';
-import { type PublicDataset, publicDataset, TermNames } from './term-names.ts';
 import { type TermStore, Terms } from './terms.ts';
 import type { Dialect } from './traits.ts';
 import { Traits } from './traits.ts';
@@ -110,8 +109,7 @@ export class Portal {
     const lookup = new UuidLookup((query, signal) => nodes.list(query, signal), session.signal);
     const stated = settings.terms ?? { vocabularies: {}, terms: {} };
     const suggestions = new Suggestions(caller, traits);
-    const find: Suggestions['termsNamed'] = (...term) => suggestions.termsNamed(...term);
-    const terms = new Terms(hooks.terms ?? memoryTerms(), stated, traits, find);
+    const terms = new Terms(hooks.terms ?? memoryTerms(), stated, traits, suggestions);
     const groups = new Groups(settings.name, nodes, session.signal);
     const hidden = new ReadCache<HiddenNodes>(session.signal);
     return new Portal({ session, settings, traits, dialect, lookup, terms, groups, suggestions, hidden }, null);
@@ -197,11 +195,6 @@ export class Portal {
     return hidden.get('', (until) => hiddenNodes(session, this.#nodes, until), signal);
   }
 
-  /** A dataset as readers of the portal see it; null where the portal does not offer that, or not for this one. */
-  publicDataset(uuid: string, signal: AbortSignal): Promise<PublicDataset | null> {
-    return publicDataset(new Caller(this.#shared.session, null), this.traits, uuid, signal);
-  }
-
   /** True where the list of a dataset's resources is written with the dataset, and the portal sets the other side. */
   async linksByList(signal: AbortSignal): Promise<boolean> {
     return (await this.dialectInUse(signal)) === 'entity' && this.traits.get('linksByList') !== false;
@@ -230,11 +223,6 @@ export class Portal {
   /** A file by its path below the portal's address, streamed, as this account is served it. See `Http.file`. */
   file<T>(path: string, take: (reply: FileReply) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#shared.session.file(path, take, signal);
-  }
-
-  /** Names of terms by their ids, asked for as {@link TermNames} says. */
-  termNames(): TermNames {
-    return new TermNames(new Caller(this.#shared.session, null));
   }
 
   /** Ends the session; the next call logs in again. Never rejects. */

@@ -174,30 +174,24 @@ export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortS
   return { nodes: found, isComplete: unread === 0, unread };
 };
 
+const validMs = 300_000;
+
 /** Caches reads by key; one that fails is repeated by the next call. */
 export class ReadCache<T> {
   readonly #shared: AbortSignal;
-  readonly #validMs: number;
   readonly #known = new Map<string, { value: Promise<T>; until: number }>();
 
   /** `shared`: the signal readings run under, because they belong to no single caller. */
-  constructor(shared: AbortSignal, validMs = 300_000) {
+  constructor(shared: AbortSignal) {
     this.#shared = shared;
-    this.#validMs = validMs;
   }
 
   /** The known value, else what `read` gives; rejects with the reason of `signal` when that is aborted first. */
   get(key: string, read: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const now = performance.now();
-    // All are valid for as long, so the first ones expire first.
-    for (const [old, { until }] of this.#known) {
-      if (now < until) break;
-      this.#known.delete(old);
-    }
     const known = this.#known.get(key);
-    if (known) return abortable(known.value, signal);
+    if (known && performance.now() < known.until) return abortable(known.value, signal);
     const value = read(this.#shared);
-    this.#known.set(key, { value, until: now + this.#validMs });
+    this.#known.set(key, { value, until: performance.now() + validMs });
     value.catch(() => this.#known.delete(key));
     return abortable(value, signal);
   }

@@ -1,6 +1,7 @@
 // What a portal suggests while somebody types a name into its forms: terms, vocabularies and nodes by name, also drafts of the account.
 import { z } from 'zod';
 import type { Vocabulary } from '../dataset-api/fields.ts';
+import { paths } from '../dataset-api/paths.ts';
 import { PortalRefusedError } from '../model/errors.ts';
 import { unescapeHtml } from '../util/html.ts';
 import { parsedJson } from '../util/json.ts';
@@ -22,9 +23,6 @@ type EntityType = 'taxonomy_term' | 'taxonomy_vocabulary' | 'node';
 /** Most entities in one answer. */
 const mostSuggested = 10;
 
-/** How long an answer is shared by jobs that look for the same name, milliseconds. */
-const sharedMs = 2000;
-
 /** Term ids that are read one by one at most, and unknown ones in a row after which there are no more. */
 const mostWalked = 2000;
 const enoughMisses = 50;
@@ -39,13 +37,11 @@ const fieldOf: Readonly<Record<Vocabulary, string>> = {
 export class Suggestions {
   readonly #caller: Caller;
   readonly #traits: Traits;
-  readonly #recent: ReadCache<Suggestion[] | null>;
   readonly #all: ReadCache<Suggestion[]>;
 
   constructor(caller: Caller, traits: Traits) {
     this.#caller = caller;
     this.#traits = traits;
-    this.#recent = new ReadCache(caller.signal, sharedMs);
     this.#all = new ReadCache(caller.signal);
   }
 
@@ -55,7 +51,7 @@ export class Suggestions {
    */
   async termsNamed(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null> {
     const seen = await this.#containing('taxonomy_term', name, signal);
-    if (seen === null) return null;
+    if (seen === null) return this.#listed(vocabulary, name, signal);
     const found = idsNamed(seen, vocabulary, name);
     if (found.length > 0 || seen.length < mostSuggested) return found;
     if (!(await this.#mayExist(vocabulary, name, signal))) return [];
@@ -66,7 +62,10 @@ export class Suggestions {
 
   /** Name of a term; null where there is none, or the portal does not say. */
   async termName(tid: string, signal: AbortSignal): Promise<string | null> {
-    return (await this.#term(tid, signal))?.name ?? null;
+    const term = await this.#term(tid, signal);
+    if (term || this.#traits.get('suggestions') !== false) return term?.name ?? null;
+    const text = await this.#text(`${paths.terms}/${tid}`, signal);
+    return termSchema.safeParse(parsedJson(text ?? '')).data?.name ?? null;
   }
 
   /** Id of a vocabulary; null where the portal does not say. */
@@ -90,7 +89,18 @@ export class Suggestions {
     // Ten of any name: more may be there.
     if (part === '') return Promise.resolve(null);
     const path = `/ctools/autocomplete/${type}/${encodeURIComponent(part)}`;
-    return this.#recent.get(path, (until) => this.#read(path, until), signal);
+    return this.#read(path, signal);
+  }
+
+  /** Where the service itself lists terms, as embedded portals do; null elsewhere. */
+  async #listed(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null> {
+    const query = new URLSearchParams({
+      'parameters[vocabulary_machine_name]': vocabulary,
+      'parameters[name]': name,
+    });
+    const text = await this.#text(`${paths.terms}?${query}`, signal);
+    const terms = z.array(termSchema).safeParse(parsedJson(text ?? '')).data;
+    return terms?.map(({ tid }) => tid) ?? null;
   }
 
   async #term(tid: string, signal: AbortSignal): Promise<Suggestion | null> {
@@ -154,6 +164,8 @@ export class Suggestions {
     }
   }
 }
+
+const termSchema = z.looseObject({ tid: z.coerce.string(), name: z.string() });
 
 /** `{"NAME [id: 12]": "… <span class=\"autocomplete_bundle\">(tags)</span>"}`; PHP sends an empty map as a list. */
 const suggestedSchema = z

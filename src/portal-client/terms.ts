@@ -7,10 +7,7 @@ import type { Traits } from './traits.ts';
 /** Ids of the vocabularies of a default installation, seen on three releases. */
 const usualVocabularies: Readonly<Record<Vocabulary, string>> = { format: '1', tags: '2', dkan_topics: '3' };
 
-/**
- * Where ids are remembered, by `<vocabulary> <name>`: those of all terms of that name, the oldest first, separated by commas;
- * or `new <uuid> <time> <field> <index> <count>` while a node that makes the term is being written.
- */
+/** Where ids are remembered, by `<vocabulary> <name>`: those of all terms of that name, the oldest first, separated by commas. */
 export interface TermStore {
   read(): Promise<Readonly<Record<string, string>>>;
   write(terms: Readonly<Record<string, string>>): Promise<void>;
@@ -41,44 +38,43 @@ export interface ResolvedTerms {
   fresh: NewTerm[];
 }
 
-/** Ids of the terms of a name on the portal, the oldest first; null where it does not say. */
-type TermFinder = (vocabulary: Vocabulary, name: string, signal: AbortSignal) => Promise<string[] | null>;
+/** What a portal says of names; null where it does not. */
+interface Lookups {
+  termsNamed(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null>;
+  vocabularyId(vocabulary: Vocabulary, signal: AbortSignal): Promise<string | null>;
+}
 
 /** A node as read, or its fields. */
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How long a node that makes a term may take before the name counts as unmade, milliseconds. */
-const makingMs = 60_000;
-
-/** How long a write may still take effect after it failed without a reply of the portal, milliseconds. */
-const failedMs = 5_000;
+/** How terms are resolved. */
+interface ResolveOptions {
+  /** The node as it is: of several terms of one name the one that it holds counts, else the oldest. */
+  node?: Fields | undefined;
+  /** True: what other workers have learned is read again. */
+  isAfresh?: boolean;
+}
 
 /** The terms of one portal. */
 export class Terms {
   readonly #store: TermStore;
   readonly #stated: StatedTerms;
   readonly #traits: Traits;
-  readonly #find: TermFinder;
+  readonly #lookups: Lookups;
   #known: Promise<Readonly<Record<string, string>>> | null = null;
 
-  constructor(store: TermStore, stated: StatedTerms, traits: Traits, find: TermFinder = async () => null) {
+  constructor(store: TermStore, stated: StatedTerms, traits: Traits, lookups: Lookups) {
     this.#store = store;
     this.#stated = stated;
     this.#traits = traits;
-    this.#find = find;
+    this.#lookups = lookups;
   }
 
-  /**
-   * Puts ids in the place of names, as far as they are known; of several terms of one name the one that `node` holds, else the
-   * oldest. `afresh`: reads again what other workers have learned.
-   */
-  async resolve(
-    fields: NodeFields,
-    { node = {}, afresh = false }: { node?: Fields; afresh?: boolean } = {},
-  ): Promise<ResolvedTerms> {
+  /** Puts ids in the place of names, as far as they are known. */
+  async resolve(fields: NodeFields, { node = {}, isAfresh = false }: ResolveOptions = {}): Promise<ResolvedTerms> {
     const named = namedIn(fields);
     if (named.length === 0) return { fields, fresh: [] };
-    if (afresh) this.#known = null;
+    if (isAfresh) this.#known = null;
     const known = await this.#read();
     const fresh: NewTerm[] = [];
     const resolved = { ...fields };
@@ -96,10 +92,16 @@ export class Terms {
 
   /**
    * Like {@link resolve}, and asks the portal for unknown names; where `node` holds a term that is none of those wanted, also for
-   * those that it does not hold: others may have created a name again.
+   * those that it does not hold: others may have created a name again. `isDoubted`: asks for all names.
    */
-  async find(fields: NodeFields, signal: AbortSignal, node: Fields = {}): Promise<ResolvedTerms> {
+  async find(
+    fields: NodeFields,
+    signal: AbortSignal,
+    { isDoubted = false, ...how }: ResolveOptions & { isDoubted?: boolean } = {},
+  ): Promise<ResolvedTerms> {
+    const { node = {} } = how;
     const named = namedIn(fields);
+    if (how.isAfresh) this.#known = null;
     const known = named.length === 0 ? {} : await this.#read();
     const isStrange = (field: string): boolean => {
       const ids = named.flatMap((term) => (term.field === field ? this.#idsOf(known, term) : []));
@@ -110,12 +112,21 @@ export class Terms {
     for (const term of named) {
       const ids = this.#idsOf(known, term);
       const isHeld = ids.some((id) => tidsIn(node[term.field]).includes(id));
-      if (ids.length > 0 && (isHeld || !isStrange(term.field))) continue;
-      const seen = await this.#find(term.vocabulary, term.name, signal);
-      if (seen !== null && (seen.length > 0 || ids.length > 0)) found[keyOf(term)] = seen.join() || 'unknown';
+      if (!isDoubted && ids.length > 0 && (isHeld || !isStrange(term.field))) continue;
+      const seen = await this.#lookups.termsNamed(term.vocabulary, term.name, signal);
+      if (seen !== null && (seen.length > 0 || ids.length > 0)) found[keyOf(term)] = seen.join() || unknown;
     }
     await this.#write(found);
     return this.resolve(fields, { node });
+  }
+
+  /** Learns the ids of the vocabularies of unknown names, where the portal tells them. */
+  async findVocabularies(fields: NodeFields, signal: AbortSignal): Promise<void> {
+    const { fresh } = await this.resolve(fields);
+    for (const vocabulary of new Set(fresh.map((term) => term.vocabulary))) {
+      const id = this.isProven(vocabulary) ? null : await this.#lookups.vocabularyId(vocabulary, signal);
+      if (id !== null) this.prove(vocabulary, id);
+    }
   }
 
   /** Id of a vocabulary: stated, seen to be right, or that of a default installation. */
@@ -135,73 +146,20 @@ export class Terms {
     this.#traits.learn({ vocabularies: { ...this.#traits.get('vocabularies'), [vocabulary]: id } });
   }
 
-  /**
-   * Notes, durably, that the node with this uuid is about to make these terms; `isFailed`: its write failed, and may have
-   * taken effect.
-   */
-  async announce(fresh: readonly NewTerm[], uuid: string, isFailed = false): Promise<void> {
-    const since = Date.now() - (isFailed ? makingMs - failedMs : 0);
-    const textOf = ({ field, index, count }: NewTerm): string => `new ${uuid} ${since} ${field} ${index} ${count}`;
-    await this.#write(Object.fromEntries(fresh.map((term) => [keyOf(term), textOf(term)])));
-  }
-
-  /** Another node that was just about to make one of these terms, with the place of the term in it; or null. */
-  async makerOf(fresh: readonly NewTerm[], uuid: string): Promise<{ uuid: string; term: NewTerm } | null> {
-    const known = await this.#read();
-    for (const { vocabulary, name } of fresh) {
-      const text = known[keyOf({ vocabulary, name })] ?? '';
-      const [state, maker = '', since = '0', field = '', index = '0', count = '0'] = text.split(' ');
-      if (state !== 'new' || maker === uuid || Date.now() - Number(since) > makingMs) continue;
-      return { uuid: maker, term: { field, index: Number(index), count: Number(count), vocabulary, name } };
-    }
-    return null;
-  }
-
-  /**
-   * Learns the ids of new terms from the node that was written with them: they are in the order in which they were sent.
-   * Returns those that could not be told apart, because the node holds another number of terms.
-   */
-  async learn(fresh: readonly NewTerm[], node: Fields): Promise<NewTerm[]> {
-    const learnt: Record<string, string> = {};
-    const unclear: NewTerm[] = [];
-    for (const term of fresh) {
-      const { field, index, count } = term;
-      const items = itemsOfField(node[field]) ?? [];
-      const tid = items.length === count ? items[index]?.tid : undefined;
-      if (tid === undefined) unclear.push(term);
-      else learnt[keyOf(term)] = String(tid);
-    }
-    await this.#write(learnt);
-    return unclear;
+  /** Learns the ids of new terms from the node that was written with them, where it has as many: they are in the order sent. */
+  async learn(fresh: readonly NewTerm[], node: Fields): Promise<void> {
+    const learnt = fresh.flatMap((term): [string, string][] => {
+      const tids = tidsIn(node[term.field]);
+      const tid = tids.length === term.count ? tids[term.index] : undefined;
+      return tid === undefined ? [] : [[keyOf(term), tid]];
+    });
+    await this.#write(Object.fromEntries(learnt));
   }
 
   /** Forgets every id that was learned, of terms and vocabularies. */
   async forgetAll(): Promise<void> {
-    await this.#forget(Object.keys(await this.#read()));
+    await this.#write(Object.fromEntries(Object.keys(await this.#read()).map((key) => [key, unknown])));
     this.#traits.learn({ vocabularies: {} });
-  }
-
-  /** Forgets the ids that were learned of the terms that fields name, and returns them by key for {@link restore}. */
-  async forget(fields: NodeFields): Promise<Record<string, string>> {
-    const known = await this.#read();
-    const forgotten = Object.fromEntries(
-      namedIn(fields).flatMap((term) => {
-        const ids = idsIn(known[keyOf(term)]);
-        return ids.length === 0 ? [] : [[keyOf(term), ids.join()]];
-      }),
-    );
-    await this.#forget(Object.keys(forgotten));
-    return forgotten;
-  }
-
-  /** Remembers again what {@link forget} forgot. */
-  restore(forgotten: Readonly<Record<string, string>>): Promise<void> {
-    return this.#write(forgotten);
-  }
-
-  /** Takes back that these terms are about to be made. */
-  async withdraw(fresh: readonly NewTerm[]): Promise<void> {
-    await this.#forget(fresh.map(keyOf));
   }
 
   #idsOf(known: Readonly<Record<string, string>>, term: NamedPlace): string[] {
@@ -218,10 +176,6 @@ export class Terms {
     return this.#known;
   }
 
-  #forget(keys: readonly string[]): Promise<void> {
-    return this.#write(Object.fromEntries(keys.map((key) => [key, 'unknown'])));
-  }
-
   async #write(terms: Readonly<Record<string, string>>): Promise<void> {
     if (Object.keys(terms).length === 0) return;
     await this.#store.write(terms);
@@ -229,7 +183,10 @@ export class Terms {
   }
 }
 
-/** Ids of terms; none in a note that a term is being made or no longer known. */
+/** Stands for ids that the portal no longer has: a store only adds. */
+const unknown = 'unknown';
+
+/** Ids of terms. */
 const idsIn = (state: string | undefined): string[] =>
   /^\d+(?:,\d+)*$/.test(state ?? '') ? (state ?? '').split(',') : [];
 
@@ -237,7 +194,8 @@ type NamedPlace = Pick<NewTerm, 'vocabulary' | 'name'>;
 
 const keyOf = ({ vocabulary, name }: NamedPlace): string => `${vocabulary} ${name}`;
 
-const tidsIn = (value: unknown): string[] => (itemsOfField(value) ?? []).map(({ tid }) => String(tid));
+const tidsIn = (value: unknown): string[] =>
+  (itemsOfField(value) ?? []).flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
 
 /** The terms that fields name, and where. */
 const namedIn = (fields: NodeFields): NewTerm[] =>

@@ -14,8 +14,6 @@ export const traitsSchema = z.object({
   counts: z.enum(['many', 'one', 'none']).exactOptional(),
   /** The list of a dataset's resources is stored as sent, and the portal sets the other side of the references. */
   linksByList: z.boolean().exactOptional(),
-  /** The public view of a dataset (`package_show`) is there; it names terms with their vocabularies. */
-  packages: z.boolean().exactOptional(),
   /** The autocomplete addresses of the portal's forms are there. */
   suggestions: z.boolean().exactOptional(),
   /** Ids of vocabularies in which terms were seen to be visible, by machine name. */

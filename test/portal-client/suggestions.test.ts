@@ -78,17 +78,13 @@ describe('a term by its name', () => {
     for (const [at, name] of names.entries()) expect(await tids(name), name).toEqual([String(at + 40)]);
   });
 
-  it('is asked for once by jobs that look for it at the same time', async () => {
-    const { tids, asked } = await start([{ tid: 12, name: 'economy' }]);
-    expect(await Promise.all([tids('economy'), tids('economy')])).toEqual([['12'], ['12']]);
-    expect(asked()).toHaveLength(1);
-  });
-
-  it('is unknown where the portal has no such address, which is remembered', async () => {
-    const { portal, tids, server } = await start([]);
-    server.seen.length = 0;
+  it.each([
+    unknownRoute('no page'),
+    { status: 404, body: '<!DOCTYPE html><html><title>Page not found</title></html>' },
+  ])('is unknown where the portal has no such address, which is remembered: %o', async (missing) => {
+    const { portal, tids } = await start([]);
     const none = await startSmallPortal({
-      intercept: ({ path }) => (path.startsWith('/ctools') ? unknownRoute('no page') : undefined),
+      intercept: ({ path }) => (path.startsWith('/ctools') ? missing : undefined),
     });
     onTestFinished(() => none.close());
     const other = openForTest(none.url);

@@ -1,8 +1,9 @@
 // Ids of terms by name: what is put in the place of names, what is learned, and who is making a term just now.
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type NewTerm, type StatedTerms, type TermStore, Terms } from '../../src/portal-client/terms.ts';
 import { Traits } from '../../src/portal-client/traits.ts';
 
+const calm = new AbortController().signal;
 const nothing: StatedTerms = { vocabularies: {}, terms: {} };
 
 /** A store as workers share it. */
@@ -20,16 +21,24 @@ const memory = (known: Record<string, string> = {}): TermStore & { known: Record
 };
 
 const termsWith = (store: TermStore, stated: Partial<StatedTerms> = {}, traits = new Traits({}, () => undefined)) =>
-  new Terms(store, { ...nothing, ...stated }, traits);
+  askedOf(store, null, stated, traits).terms;
 
-/** Terms of a portal that answers with these ids by name, and the names that it was asked for. */
-const askedOf = (store: TermStore, onPortal: Record<string, string[]> | null) => {
+/** Terms of a portal that answers with these ids by name, and the names that it was asked for; null: it does not answer. */
+const askedOf = (
+  store: TermStore,
+  onPortal: Record<string, string[]> | null,
+  stated: Partial<StatedTerms> = {},
+  traits = new Traits({}, () => undefined),
+) => {
   const asked: string[] = [];
-  const find = async (vocabulary: string, name: string) => {
-    asked.push(`${vocabulary} ${name}`);
-    return onPortal && (onPortal[name] ?? []);
+  const lookups = {
+    termsNamed: async (vocabulary: string, name: string) => {
+      asked.push(`${vocabulary} ${name}`);
+      return onPortal && (onPortal[name] ?? []);
+    },
+    vocabularyId: async (vocabulary: string) => onPortal?.[`id of ${vocabulary}`]?.[0] ?? null,
   };
-  return { asked, terms: new Terms(store, nothing, new Traits({}, () => undefined), find) };
+  return { asked, terms: new Terms(store, { ...nothing, ...stated }, traits, lookups) };
 };
 
 const named = (name: string, vocabulary = 'tags') => ({
@@ -94,7 +103,7 @@ describe('names in fields', () => {
     expect((await terms.resolve(tags('budget'))).fresh).toHaveLength(1);
     await store.write({ 'tags budget': '17' });
     expect((await terms.resolve(tags('budget'))).fresh).toHaveLength(1);
-    expect((await terms.resolve(tags('budget'), { afresh: true })).fresh).toEqual([]);
+    expect((await terms.resolve(tags('budget'), { isAfresh: true })).fresh).toEqual([]);
     expect(store.reads).toBe(2);
   });
 });
@@ -140,24 +149,22 @@ describe('ids of new terms', () => {
     const terms = termsWith(store);
     const { fresh } = await terms.resolve(tags('a', 'b', 'c'));
     const node = { field_tags: { und: [{ tid: '20' }, { tid: '17' }, { tid: 21 }] } };
-    expect(await terms.learn(fresh, node)).toEqual([]);
+    await terms.learn(fresh, node);
     expect(store.known).toEqual({ 'tags a': '20', 'tags b': '17', 'tags c': '21' });
     expect((await terms.resolve(tags('a', 'c'))).fresh).toEqual([]);
   });
 
-  it('cannot be reported where the node holds another number of terms, or none', async () => {
+  it('are not learned where the node holds another number of terms, or none', async () => {
     const store = memory();
     const terms = termsWith(store);
     const { fresh } = await terms.resolve(tags('a', 'b'));
-    expect(await terms.learn(fresh, { field_tags: { und: [{ tid: '20' }] } })).toEqual(fresh);
-    expect(await terms.learn(fresh, {})).toEqual(fresh);
+    await terms.learn(fresh, { field_tags: { und: [{ tid: '20' }] } });
+    await terms.learn(fresh, {});
     expect(store.known).toEqual({});
   });
 });
 
 describe('names that are not known', () => {
-  const calm = new AbortController().signal;
-
   it('are asked for once and remembered; a new one stays new', async () => {
     const store = memory({ 'tags budget': '17' });
     const { terms, asked } = askedOf(store, { trees: ['5'] });
@@ -171,13 +178,14 @@ describe('names that are not known', () => {
   it('stay unknown where the portal does not say, and what is known stays', async () => {
     const store = memory({ 'tags budget': '17' });
     const { terms } = askedOf(store, null);
-    const { fresh } = await terms.find(tags('budget', 'trees'), calm, { field_tags: { und: [{ tid: '3' }] } });
+    const { fresh } = await terms.find(tags('budget', 'trees'), calm, {
+      node: { field_tags: { und: [{ tid: '3' }] } },
+    });
     expect([fresh.map(({ name }) => name), store.known]).toEqual([['trees'], { 'tags budget': '17' }]);
   });
 });
 
 describe('several terms of one name', () => {
-  const calm = new AbortController().signal;
   const node = { field_tags: { und: [{ tid: 78 }] } };
 
   it('are equal: the one that the node holds counts, else the oldest', async () => {
@@ -193,49 +201,32 @@ describe('several terms of one name', () => {
   it('that others created meanwhile are found where a node holds a term that is not known', async () => {
     const { terms, asked } = askedOf(memory({ 'tags economy': '12', 'tags city': '4' }), { economy: ['12', '78'] });
     const both = { field_tags: { und: [{ tid: '4' }, { tid: '78' }] } };
-    const { fields } = await terms.find(tags('city', 'economy'), calm, both);
+    const { fields } = await terms.find(tags('city', 'economy'), calm, { node: both });
     expect(fields.field_tags).toMatchObject({ und: [{ tid: '4' }, { tid: '78' }] });
-    await terms.find(tags('city', 'economy'), calm, both);
+    await terms.find(tags('city', 'economy'), calm, { node: both });
     expect(asked).toEqual(['tags economy']);
   });
 
   it('that the portal no longer has are forgotten', async () => {
     const store = memory({ 'tags economy': '12' });
-    const { fresh } = await askedOf(store, {}).terms.find(tags('economy'), calm, node);
+    const { fresh } = await askedOf(store, {}).terms.find(tags('economy'), calm, { node });
     expect(fresh.map(({ name }) => name)).toEqual(['economy']);
   });
 });
 
-describe('a term that is being made', () => {
-  it('is announced, so that another worker finds its maker and the place in its node', async () => {
-    const store = memory();
-    await termsWith(store).announce([newTag('two words', 1, 3)], 'uuid-1');
-    const other = termsWith(store);
-    expect(await other.makerOf([newTag('new'), newTag('two words')], 'uuid-2')).toEqual({
-      uuid: 'uuid-1',
-      term: newTag('two words', 1, 3),
-    });
-    expect((await other.resolve(tags('two words'))).fresh).toHaveLength(1);
-  });
+it('ids of vocabularies are asked for before a name is created in them', async () => {
+  const { terms } = askedOf(memory({ 'format csv': '3' }), { 'id of tags': ['4'], 'id of format': ['9'] });
+  await terms.findVocabularies({ ...tags('new'), field_format: { und: [named('csv', 'format')] } }, calm);
+  expect([terms.vocabularyId('tags'), terms.isProven('tags'), terms.vocabularyId('format')]).toEqual(['4', true, '1']);
+});
 
-  it('has no other maker where it is our own, where nobody makes it, or where it is made', async () => {
-    const store = memory();
-    const terms = termsWith(store);
-    expect(await terms.makerOf([newTag('a')], 'uuid-1')).toBeNull();
-    await terms.announce([newTag('a')], 'uuid-1');
-    expect(await terms.makerOf([newTag('a')], 'uuid-1')).toBeNull();
-    await terms.learn([newTag('a')], { field_tags: { und: [{ tid: '4' }] } });
-    expect(await terms.makerOf([newTag('a')], 'uuid-2')).toBeNull();
-    expect(store.known).toEqual({ 'tags a': '4' });
-  });
-
-  it('counts as unmade after a minute', async () => {
-    const store = memory();
-    await termsWith(store).announce([newTag('a')], 'uuid-1');
-    vi.useFakeTimers({ now: Date.now() + 59_000 });
-    onTestFinished(() => void vi.useRealTimers());
-    expect(await termsWith(store).makerOf([newTag('a')], 'uuid-2')).not.toBeNull();
-    vi.setSystemTime(Date.now() + 2000);
-    expect(await termsWith(store).makerOf([newTag('a')], 'uuid-2')).toBeNull();
-  });
+it('all names are asked for where their ids are doubted', async () => {
+  const store = memory({ 'tags economy': '12', 'tags city': '4', 'tags gone': '5' });
+  const { terms } = askedOf(store, { economy: ['90'], city: ['4'] });
+  const { fresh } = await terms.find(tags('economy', 'city', 'gone'), calm, { isDoubted: true });
+  expect([store.known['tags economy'], store.known['tags city'], fresh.map(({ name }) => name)]).toEqual([
+    '90',
+    '4',
+    ['gone'],
+  ]);
 });

@@ -97,7 +97,7 @@ export const resolveAt = async (
 ): Promise<ResolvedTerms> => {
   const { fresh } = await portal.terms.resolve(wish.fields);
   if (node.log === markerOf(wish)) await portal.terms.learn(fresh, node);
-  return portal.terms.find(wish.fields, signal, node);
+  return portal.terms.find(wish.fields, signal, { node });
 };
 
 /** Ids of the nodes that a field refers to, in order. */

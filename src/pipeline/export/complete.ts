@@ -91,6 +91,9 @@ interface CompleteTools {
   signal: AbortSignal;
 }
 
+/** Names of terms that are asked for at once. */
+const namesAtOnce = 4;
+
 /** Tables that are requested together. */
 const tablesAtOnce = 20;
 
@@ -162,10 +165,7 @@ const addTables = async ({ portal, signal }: CompleteTools, waiting: readonly Wa
   }
 };
 
-/**
- * Names of all terms that are not known yet, from the cheapest source on: the list of the service, the catalogue of the
- * portal, the public view of datasets that have one, one request for each term.
- */
+/** Names of all terms; those that are not known yet are asked for. */
 const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<string, string>> => {
   const open = new Set<string>();
   const names = new Map<string, string>();
@@ -178,70 +178,9 @@ const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<s
       else if (name === undefined) open.add(tid);
     }
   }
-  for (const tid of names.keys()) open.delete(tid);
-  if (open.size === 0) return names;
-  const source = portal.termNames();
-  const add = (tid: string, name: string): void => {
-    if (name !== '' && open.delete(tid)) names.set(tid, name);
-  };
-  for (const [tid, name] of (await source.listed(signal)) ?? []) add(tid, name);
-  if (open.size > 0) await fromCatalogue(root, await source.ofDatasets(signal), add);
-  if (open.size > 0) await fromPackages({ portal, root, open, signal }, add);
-  for (const tid of open) {
-    const name = await portal.suggestions.termName(tid, signal);
+  await eachAtOnce(open, namesAtOnce, async (tid) => {
+    const name = names.has(tid) ? null : await portal.suggestions.termName(tid, signal);
     if (name !== null) names.set(tid, name);
-  }
+  });
   return names;
-};
-
-type AddName = (tid: string, name: string) => void;
-
-/**
- * The catalogue has the names of a dataset's terms, but not which is which: a term has the one name that all its datasets
- * share. A name is never ruled out once used, because portals have several terms of one name.
- */
-const fromCatalogue = async (
-  root: string,
-  named: ReadonlyMap<string, { tags: string[]; topics: string[] }>,
-  add: AddName,
-): Promise<void> => {
-  const possible = new Map<string, Set<string>>();
-  const narrow = (tids: readonly string[], names: readonly string[]): void => {
-    if (tids.length !== names.length) return;
-    for (const tid of tids) {
-      const before = possible.get(tid);
-      possible.set(tid, new Set(names.filter((name) => before?.has(name) ?? true)));
-    }
-  };
-  for await (const { record } of records(root)) {
-    const seen = record.node && named.get(String(record.node.uuid).toLowerCase());
-    if (!record.node || !seen) continue;
-    narrow(tidsOf(record.node, 'field_tags'), seen.tags);
-    narrow(tidsOf(record.node, 'field_topic'), seen.topics);
-  }
-  for (const [tid, [name, ...others]] of possible) if (name !== undefined && others.length === 0) add(tid, name);
-};
-
-/** The names are in the order of the field. */
-const fromPackages = async (
-  { portal, root, open, signal }: { portal: Portal; root: string; open: ReadonlySet<string>; signal: AbortSignal },
-  add: AddName,
-): Promise<void> => {
-  for await (const { record } of records(root)) {
-    if (open.size === 0) return;
-    const { node } = record;
-    if (node === null || String(node.status) !== '1' || !termsIn(record).some((tid) => open.has(tid))) continue;
-    const seen = await portal.publicDataset(String(node.uuid), signal);
-    if (seen === null) continue;
-    addAll(tidsOf(node, 'field_tags'), seen.tags, add);
-    const formats = new Map(seen.resources.map(({ uuid, format }) => [uuid, format]));
-    for (const resource of record.resources) {
-      const format = formats.get(String(resource.node.uuid));
-      if (format !== undefined) addAll(tidsOf(resource.node, 'field_format'), [format], add);
-    }
-  }
-};
-
-const addAll = (tids: readonly string[], names: readonly string[] | undefined, add: AddName): void => {
-  if (names?.length === tids.length) for (const [index, tid] of tids.entries()) add(tid, names[index] ?? '');
 };

@@ -103,7 +103,7 @@ export const refuseEarly = async (deps: HandlerDeps, item: Item, work: DatasetWo
   const located = await locateNode(target, wish, entry, null);
   if (located.entry.nid !== entry.nid) return;
   const node = located.node ?? (await target.portal.nodes.read(entry.nid, item.signal));
-  const { fields } = await target.portal.terms.find(wish.fields, item.signal, node);
+  const { fields } = await target.portal.terms.find(wish.fields, item.signal, { node });
   await editsOf(target, { ...wish, fields }, entry, node);
 };
 

@@ -202,7 +202,7 @@ export const editsOf = async (
   const sent = await ledger.sentFor(item.portal, wish.key);
   // A removed node differs by our own write.
   if (entry.removed !== null || sent === null) return { kept: new Set(), edited: [], sent };
-  const known = await portal.terms.find(sent.fields, item.signal, node);
+  const known = await portal.terms.find(sent.fields, item.signal, { node });
   const isKept = onDrift === 'keep';
   const compared = { entry, sent: { ...sent, fields: known.fields }, node };
   const fields = (isKept ? keptFields : editedFields)(wish, compared).filter(

@@ -99,7 +99,7 @@ const isOursUnchanged = async (
   const [entry, sent] = [known.entries.get(pin.key), known.sent.get(pin.key)];
   if (!entry || !sent || entry.nid !== pin.nid || entry.removed || entry.syncedAt > Date.parse(madeAt)) return false;
   const node = await portal.nodes.read(entry.nid ?? '', signal);
-  const { fields } = await portal.terms.find(sent.fields, signal, node);
+  const { fields } = await portal.terms.find(sent.fields, signal, { node });
   return unlikeProven(entry, { ...sent, fields }, node).length === 0;
 };
 
