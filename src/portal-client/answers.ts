@@ -333,8 +333,8 @@ const table = {
   'table-missing': {
     on: ['search'],
     status: [2],
-    says: ["doesn't exist", 'does not exist', 'not found'],
-    means: 'there is no such table',
+    says: ["doesn't exist", 'does not exist', 'not found', 'error parsing csv', 'unable to get headers from'],
+    means: 'there is no such table, or none can be made of the file',
     fault: 'item',
     outcome: 'without',
   },

@@ -117,6 +117,11 @@ export const exchanges: Exchange[] = [
     '200 OK',
     '{"help":"Search","success":false,"error":{"message":"Table city.dkan_datastore_7 doesn\'t exist"}}',
   ]),
+  exchange('table-missing', 'AB', [
+    search,
+    '200 OK',
+    '{"error":{"message":"Caught exception: Error parsing CSV: {\\n \\"Message\\": \\"Invalid Input OTHER\\"}"}}',
+  ]),
   exchange('search-failed', 'A', [
     search,
     '200 OK',
