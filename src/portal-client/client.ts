@@ -93,7 +93,7 @@ export class Portal {
     this.suggestions = shared.suggestions;
     this.#nodes = new Nodes(caller, dialect);
     this.nodes = this.#nodes;
-    this.files = new Files(caller, settings.timeouts);
+    this.files = new Files(caller, traits, settings.timeouts);
     this.datastore = new Datastore(caller, traits, settings.timeouts.importMs ?? settings.timeouts.uploadMs);
   }
 

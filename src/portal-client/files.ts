@@ -3,10 +3,12 @@ import { hash, randomBytes } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { paths } from '../dataset-api/paths.ts';
-import { errorMessage, SourceChangedError, SourceMissingError } from '../model/errors.ts';
+import { errorMessage, PortalRefusedError, SourceChangedError, SourceMissingError } from '../model/errors.ts';
+import { isAnswer } from './answers.ts';
 import type { HttpRequest } from './http.ts';
 import { attachResultSchema, bodyOf } from './replies.ts';
 import type { Caller } from './session.ts';
+import type { Traits } from './traits.ts';
 
 /** A local file to send. */
 export interface PortalFile {
@@ -40,16 +42,19 @@ const filePart = 'files[1]';
 /** The upload calls of one portal. */
 export class Files {
   private readonly session: Caller;
+  private readonly traits: Traits;
   private readonly timeouts: { headersMs: number; uploadMs: number };
 
-  constructor(session: Caller, timeouts: { headersMs: number; uploadMs: number }) {
+  constructor(session: Caller, traits: Traits, timeouts: { headersMs: number; uploadMs: number }) {
     this.session = session;
+    this.traits = traits;
     this.timeouts = timeouts;
   }
 
   /**
    * Sends a file as the resource's `field_upload`, replacing what is there (`attach` 0). `fid` is null where the portal
-   * does not report it. @throws SourceMissingError, SourceChangedError about the local file.
+   * does not report it. @throws SourceMissingError, SourceChangedError about the local file; PortalRefusedError with its size
+   *   for one that is too large, which is remembered.
    */
   async attach(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
     const { headersMs, uploadMs } = this.timeouts;
@@ -59,9 +64,24 @@ export class Files {
     // A long upload must not keep the others from saving.
     const isSave = file.bytes <= oneBufferBytes;
     const to = { action: 'attach file', method: 'POST', path: paths.attachFile(nid) } as const;
-    const call = { ...to, isSave, ...body, ...patience, upload: { name: file.name, bytes: file.bytes } };
-    const reply = await this.session.call(call, signal);
+    const call = { ...to, isSave, ...body, ...patience, upload: file.name };
+    const sending = this.session.call(call, signal);
+    const reply = await sending.catch((error: unknown) => {
+      throw this.sized(error, file);
+    });
+    const { tooLarge = null } = this.traits.all;
+    if (tooLarge !== null && file.bytes >= tooLarge) this.traits.learn({ tooLarge: null });
     return { ...bodyOf(reply, attachResultSchema, this.session.portal, 'the fid of the file'), sha256 };
+  }
+
+  /** The refusal of a file that is too large, with its size and the limit as far as it is known; any other error as it is. */
+  private sized(error: unknown, { name, bytes }: PortalFile): unknown {
+    if (!isAnswer(error, 'request-too-large', 'file-too-large', 'body-too-large')) return error;
+    const tooLarge = Math.min(bytes, this.traits.get('tooLarge') ?? bytes);
+    this.traits.learn({ tooLarge });
+    const limit = tooLarge < bytes ? `; it refused ${tooLarge} bytes before` : '';
+    const message = `${error.message}: ${name}, with ${bytes} bytes, is too large for the portal${limit}`;
+    return new PortalRefusedError(message, error.request, { hint: error.hint, cause: error });
   }
 }
 

@@ -12,8 +12,8 @@ import type { PortalHooks, PortalSettings } from './settings.ts';
 export interface Call extends HttpRequest {
   /** Names the kind of request, such as `create node`, to know whether it worked before. */
   action: string;
-  /** The file that is sent. */
-  upload?: { name: string; bytes: number };
+  /** Name of the file that is sent. */
+  upload?: string;
   /** True for what saves a node: overlapping saves deadlock on many portals, then fewer are sent at once. */
   isSave?: boolean;
   /** Runs between a renewed login and the repeat; a write checks there whether it must still be sent. */
@@ -185,7 +185,7 @@ export class Session {
     live.cookies.store(call.path, reply.headers['set-cookie']);
     const isLoggedOut = cookie !== '' && live.cookies.header(call.path) === '';
     const user = live.isAnonymous ? null : live.identity.name;
-    return { reply, portal: { ...this.facts, user, isLoggedOut, upload: call.upload?.name } };
+    return { reply, portal: { ...this.facts, user, isLoggedOut, upload: call.upload } };
   }
 
   private accept(reply: Reply, call: Call, portal: PortalFacts): Reply {

@@ -4,6 +4,8 @@ import { abortable } from '../util/concurrency.ts';
 
 /** Everything that is learned; unknown keys are absent. */
 export const traitsSchema = z.object({
+  /** Size in bytes of the smallest file that was refused as too large; null after one of that size was taken. */
+  tooLarge: z.number().int().nullable().exactOptional(),
   /** How node fields are written. */
   dialect: z.enum(['entity', 'form']).exactOptional(),
   /** The portal has datastore endpoints. */

@@ -1,4 +1,5 @@
 // Planned content that the portal cannot hold, reported before anything is sent.
+import { stat } from 'node:fs/promises';
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { PortalRefusedError } from '../../model/errors.ts';
 import type { DatasetWish, NodeFields, ResourceWish } from '../../model/wish.ts';
@@ -34,6 +35,7 @@ export class TargetLimits {
       if (dialect === 'form') this.#addForm(wish);
       await this.#addUnsendable(wish, dialect, signal);
       await this.#addGroups(wish, signal);
+      if ('source' in wish) await this.#addSize(wish);
     }
   }
 
@@ -72,6 +74,13 @@ export class TargetLimits {
     const { fields: resolved } = await this.#portal.terms.find(fields, signal);
     for (const [name, problems] of Object.entries(await this.#portal.nodes.unsendable(resolved, signal)))
       this.#add(`${name}: ${problems.join('; ')}`, key);
+  }
+
+  async #addSize({ key, source }: ResourceWish): Promise<void> {
+    const limit = this.#portal.traits.get('tooLarge') ?? null;
+    const file = limit !== null && source.kind === 'file' ? await stat(source.path).catch(() => null) : null;
+    if (file && limit !== null && file.size >= limit)
+      this.#add(`the portal refused a file of ${limit} bytes as too large`, key);
   }
 
   async #addGroups({ key, fields }: DatasetWish | ResourceWish, signal: AbortSignal): Promise<void> {

@@ -4,6 +4,7 @@ import {
   errorMessage,
   ImportFailedError,
   ImportTimeoutError,
+  PortalError,
   PortalRefusedError,
   reasonOf,
   VerifyFailedError,
@@ -34,21 +35,25 @@ const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
   error instanceof VerifyFailedError && entry.datastore === 'failed' && entry.good !== null;
 
 /**
- * Decides about a failed step: true when the attached file is at fault and the last good one is available. That is recorded,
+ * Decides about a failed step: true when the file is at fault and the last good one is available, or still there. That is recorded,
  * so that the next attempt, run or worker continues with the good file.
  */
 export const refuseFile = async (state: ResourceState, error: unknown): Promise<boolean> => {
   const { deps, wish, source, entry } = state;
   const { item } = state.target;
   const { good } = entry;
-  if (!source || !good || entry.file?.sha256 === good.sha256) return false;
-  if (!isFileAtFault(state, error)) return false;
-  await item.note(`the portal could not import the file: ${reasonOf(error).message}`);
-  if ((await goodPath(state, good)) === null) {
+  if (!source || !good) return false;
+  const isUntaken = error instanceof PortalError && error.fault === 'file' && item.lastStep === 'attach';
+  if (!isUntaken && (entry.file?.sha256 === good.sha256 || !isFileAtFault(state, error))) return false;
+  await item.note(`the portal ${isUntaken ? 'refused' : 'could not import'} the file: ${reasonOf(error).message}`);
+  if (!isUntaken && (await goodPath(state, good)) === null) {
     await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
     return false;
   }
-  const reason = standingReason(reasonOf(error), good);
+  const why = reasonOf(error);
+  const reason = isUntaken
+    ? { ...why, message: `${why.message}; the previous good file ${good.name} stays` }
+    : standingReason(why, good);
   const delimiter = state.table?.delimiter ?? null;
   state.entry = {
     ...entry,
@@ -56,7 +61,7 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
       sha256: source.sha256,
       importFingerprint: importFingerprint(wish),
       delimiter,
-      isReplaced: false,
+      isReplaced: isUntaken,
       reason,
     },
   };

@@ -1,0 +1,55 @@
+// Files that exceed an upload limit of the portal: said with their size, not sent at every run, sent again by retry.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
+import { openGateway } from './support/gateway.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+import { startPortal } from './support/server.ts';
+
+const rows = (count: number): string => `a,b\n${`1,${'x'.repeat(40)}\n`.repeat(count)}`;
+
+it.each([
+  ['postMaxSize', 'Missing required argument field_name'],
+  ['uploadMaxFilesize', 'Failed to upload file. 1'],
+])(
+  '%s: the former file stays, nothing is uploaded again, and `retry` brings the file once the limit is raised',
+  async (limit, words) => {
+    const site = join(tempDir(), 'site.yaml');
+    const setLimit = (size: string): void => writeFileSync(site, JSON.stringify({ site: { [limit]: size } }));
+    setLimit('4 KiB');
+    const portal = await startPortal(['--profile', 'dkan-7.18', '--faults', site]);
+    const gateway = await openGateway(portal.url);
+    const place = makeRemotePlace(gateway.url);
+    place.write('data/t.csv', rows(10));
+    place.write('data/u.csv', rows(200));
+    const resources = ['t', 'u'].map((id) => ({ id, title: id, file: `data/${id}.csv` }));
+    const manifest = place.manifest({ name: 'city', datasets: [{ id: 'd', title: 'D', resources }] });
+    const first = await place.publish(manifest);
+    expect(first.report.items.find(({ key }) => key === 'city/d/u')).toMatchObject({
+      outcome: 'failed',
+      nid: null,
+      reason: { code: 'portal-refused', hint: expect.stringContaining('raise the limit') },
+    });
+    place.write('data/t.csv', rows(300));
+    const { report } = await place.publish(manifest);
+    const item = report.items.find(({ key }) => key === 'city/d/t');
+    expect(item).toMatchObject({ live: false, stale: true, rows: 10 });
+    expect(item?.reason?.message).toContain(words);
+    expect(item?.reason?.message).toContain('t.csv, with 12904 bytes, is too large');
+    expect(item?.reason?.message).toContain('refused 8604 bytes before');
+    gateway.takeWrites();
+    await place.publish(manifest);
+    expect(gateway.takeWrites()).toEqual([]);
+    setLimit('1 MiB');
+    await portal.command.end('SIGTERM');
+    await portal.restart();
+    for (const key of ['city/d/t', 'city/d/u']) await place.run(['retry', key]);
+    const again = await place.publish(manifest);
+    expect(again.report.items.map(({ key, live, rows: found }) => [key, live, found])).toEqual([
+      ['city/d', true, null],
+      ['city/d/t', true, 300],
+      ['city/d/u', true, 200],
+    ]);
+  },
+);
