@@ -361,11 +361,15 @@ export const knownEntry = async (
   return newEntry({ key, kind, uuid, title });
 };
 
-/** The entry of an item that failed for good: what the portal still serves is stale. */
+/** True where some version was verified on the portal: of a table, with its rows. */
+const wasProven = ({ kind, datastore, good, metadataFingerprint }: LedgerEntry): boolean =>
+  kind === 'resource' && datastore !== 'none' ? good !== null : metadataFingerprint !== null;
+
+/** The entry of an item that failed for good: an older version that the portal still serves is stale. */
 export const failedEntry = (entry: LedgerEntry, reason: Reason, runId: string): LedgerEntry => ({
   ...entry,
   live: false,
-  stale: entry.nid !== null && (entry.kind === 'dataset' || entry.file !== null),
+  stale: entry.nid !== null && (entry.kind === 'dataset' || entry.file !== null) && wasProven(entry),
   reason,
   runId,
   syncedAt: Date.now(),
