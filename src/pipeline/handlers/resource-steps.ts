@@ -49,7 +49,11 @@ export const resourceSteps: readonly ResourceStep[] = [
   { name: 'guard', applies: isGuarded, run: (state) => guardTable(state) },
   { name: 'node', applies: () => true, run: (state) => node(state) },
   { name: 'attach', applies: needsAttach, run: (state) => attach(state) },
-  { name: 'import', applies: importsRows, run: (state) => importFile(state) },
+  {
+    name: 'import',
+    applies: (state) => state.entry.file !== null && importsRows(state),
+    run: (state) => importFile(state),
+  },
   { name: 'verify', applies: () => true, run: (state) => verifyResource(state, nodeWishOf(state)) },
   { name: 'ledger', applies: () => true, run: (state) => record(state) },
 ];
