@@ -142,7 +142,8 @@ const makePlan = async (
       rules: manifest,
       stated: gathered,
       now: Date.now(),
-      observe: (wishes, known) => observe(wishes, known, { fetcher: runtime.fetcher, listed, isDoubted }, signal),
+      observe: (wishes, known) =>
+        observe(wishes, known, { fetcher: runtime.fetcher, listed, portal, readsStates: isDoubted, isDoubted }, signal),
     });
     remarks.push(...plan.remarks);
     for await (const { wishes, datasets, removals, known } of plan.pages()) {

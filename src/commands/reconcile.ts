@@ -216,14 +216,7 @@ const doubt = async (runtime: Runtime, target: ReconcileOptions['target'], resul
   for (const { key, proof } of results) {
     const entry = entries.get(key);
     const [fault] = proof?.faults ?? [];
-    if (
-      !entry?.nid ||
-      entry.refused?.guard !== undefined ||
-      !proof ||
-      fault === undefined ||
-      Object.keys(proof.broken).length === 0
-    )
-      continue;
+    if (!entry?.nid || entry.refused?.guard !== undefined || !proof?.broken || fault === undefined) continue;
     const reason = reasonOf(new VerifyFailedError(fault, { hint: 'publish again' }));
     await runtime.ledger.put(target.portal, { ...entry, ...proof.broken, live: false, reason });
   }

@@ -3,13 +3,23 @@ import { datastoreState } from '../../dataset-api/values.ts';
 import { SluiceError } from '../../model/errors.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { DatasetWish } from '../../model/wish.ts';
-import { isAnswer, isForbidden, type Portal } from '../../portal-client/client.ts';
+import { isAnswer, isForbidden, type Portal, type TableSize } from '../../portal-client/client.ts';
+import { fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import { acceptFor } from '../../sources/fetch/fetched-files.ts';
 import { shown } from '../../sources/fetch/policy.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import { type AddressLook, type KnownState, type ListedNode, type Observed, otherAddress } from '../plan/plan.ts';
+import {
+  type AddressLook,
+  type FileDrift,
+  type KnownState,
+  type ListedNode,
+  type Observed,
+  otherAddress,
+} from '../plan/plan.ts';
+import { sameUuid } from './node.ts';
+import { brokenFile, brokenTable, fileFault } from './prove.ts';
 
 /** Files and list pages that are checked together. */
 const filesAtOnce = 8;
@@ -18,13 +28,13 @@ const pagesAtOnce = 4;
 /** How wishes are observed. */
 interface ObserveOptions {
   fetcher: Fetcher;
-  /** The portal's listing by uuid in lower case; null: it was not asked. */
-  listed?: ReadonlyMap<string, ListedNode> | null;
-  /** Asked for the sizes of imported tables; null: it is not asked. */
-  counted?: Portal | null;
+  /** The portal's listing by uuid in lower case, to which hidden nodes are added; null: it was not asked. */
+  listed?: Map<string, ListedNode> | null;
+  /** Asked for the sizes of imported tables, and for nodes that it does not list; null: it is not asked. */
+  portal?: Portal | null;
   /** True: the state of each datastore is requested as well, one request for each. */
   readsStates?: boolean;
-  /** Files that their servers call unchanged are fetched and compared all the same. */
+  /** The portal's files are looked at, one request for each; those that servers call unchanged are fetched and compared all the same. */
   isDoubted?: boolean;
   /** Skips files of resources without a node: their jobs read them anyway. */
   leavesNew?: boolean;
@@ -37,48 +47,72 @@ export const observe = async (
   options: ObserveOptions,
   signal: AbortSignal,
 ): Promise<Observed> => {
-  const { fetcher, listed = null, counted = null } = options;
+  const { fetcher, listed = null, portal = null } = options;
   const { isDoubted = false, leavesNew = false, readsStates = false } = options;
-  const [sources, addresses, tables] = await Promise.all([
+  const [sources, addresses, drift] = await Promise.all([
     observeFiles(leavesNew ? published(wishes, entries) : wishes, entries, signal),
     observeAddresses(wishes, entries, { fetcher, signal, isDoubted }),
-    counted ? observeTables(counted, importedOf(wishes, entries), { readsStates, signal }) : null,
+    portal ? observeResources(portal, publishedOf(wishes, entries), { readsStates, isDoubted, signal }) : undefined,
+    portal && listed ? addHidden(portal, listed, { wishes, entries }, signal) : null,
   ]);
   for (const [key, source] of addresses.unchanged) sources.set(key, source);
-  return { entries, sources, listed, addresses: addresses.others, tables: tables ?? new Map() };
+  return { entries, sources, listed, addresses: addresses.others, ...(drift ? { drift } : {}) };
 };
 
-const importedOf = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): LedgerEntry[] =>
+type Published = LedgerEntry & { nid: string };
+
+const publishedOf = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): Published[] =>
   wishes.flatMap(({ resources }) =>
     resources.flatMap(({ key }) => {
       const entry = entries.get(key);
-      return entry?.nid && entry.datastore === 'imported' && entry.removed === null ? [entry] : [];
+      return entry?.nid && entry.removed === null ? [{ ...entry, nid: entry.nid }] : [];
     }),
   );
 
-/** Faults of imported tables, by key: others may have changed them. */
-const observeTables = async (
+/** Adds live nodes that lists hide from this account, such as what was unpublished by hand. */
+const addHidden = async (
   portal: Portal,
-  entries: readonly LedgerEntry[],
-  { readsStates, signal }: { readsStates: boolean; signal: AbortSignal },
-): Promise<Map<string, string>> => {
-  const wrong = new Map<string, string>();
-  if (entries.length === 0) return wrong;
-  const sizes = await portal.datastore.tableSizes(
-    entries.map(({ uuid }) => uuid),
-    signal,
-  );
-  await eachAtOnce(entries, pagesAtOnce, async ({ key, uuid, nid, rows }) => {
-    const size = sizes.get(uuid);
-    if (size !== undefined && rows !== null && (size?.rows ?? 0) !== rows) {
-      wrong.set(key, `its datastore holds ${size?.rows ?? 'no'} rows, ${rows} were imported`);
-    } else if (readsStates) {
-      const fault = await stateFault(portal, nid ?? '', signal);
-      if (fault !== null) wrong.set(key, fault);
-    }
+  listed: Map<string, ListedNode>,
+  { wishes, entries }: { wishes: readonly DatasetWish[]; entries: ReadonlyMap<string, LedgerEntry> },
+  signal: AbortSignal,
+): Promise<void> => {
+  const all = wishes.flatMap((wish) => [wish, ...wish.resources]).flatMap(({ key }) => entries.get(key) ?? []);
+  const hidden = all.filter(({ uuid, live }) => live && !listed.has(uuid.toLowerCase()));
+  await eachAtOnce(hidden, pagesAtOnce, async ({ nid, uuid }) => {
+    const node = nid === null ? null : await portal.nodes.visible(nid, signal);
+    if (node && sameUuid(node.uuid, uuid)) listed.set(uuid.toLowerCase(), node);
   });
-  return wrong;
 };
+
+/** What others did to files and imported tables. */
+const observeResources = async (
+  portal: Portal,
+  entries: readonly Published[],
+  { readsStates, isDoubted, signal }: { readsStates: boolean; isDoubted: boolean; signal: AbortSignal },
+): Promise<Map<string, FileDrift>> => {
+  const drift = new Map<string, FileDrift>();
+  const uuids = entries.filter(({ datastore }) => datastore === 'imported').map(({ uuid }) => uuid);
+  const sizes = uuids.length === 0 ? new Map() : await portal.datastore.tableSizes(uuids, signal);
+  await eachAtOnce(entries, pagesAtOnce, async (entry) => {
+    const ofFile = isDoubted ? await faultOfFile(portal, entry, signal) : null;
+    if (ofFile !== null) drift.set(entry.key, { why: ofFile, broken: brokenFile });
+    if (ofFile !== null || entry.datastore !== 'imported') return;
+    const ofTable =
+      faultOfRows(entry, sizes.get(entry.uuid)) ?? (readsStates ? await stateFault(portal, entry.nid, signal) : null);
+    if (ofTable !== null) drift.set(entry.key, { why: ofTable, broken: brokenTable });
+  });
+  return drift;
+};
+
+const faultOfFile = async (portal: Portal, entry: Published, signal: AbortSignal): Promise<string | null> => {
+  const node = entry.file && (await portal.nodes.visible(entry.nid, signal));
+  return node && entry.file && sameUuid(node.uuid, entry.uuid) ? fileFault(fileOf(node), entry.file) : null;
+};
+
+const faultOfRows = ({ rows }: Published, size: TableSize | null | undefined): string | null =>
+  size === undefined || rows === null || (size?.rows ?? 0) === rows
+    ? null
+    : `its datastore holds ${size?.rows ?? 'no'} rows, ${rows} were imported`;
 
 /** Why the state of a table does not show that it is imported; null where it does, or its node is gone. */
 const stateFault = async (portal: Portal, nid: string, signal: AbortSignal): Promise<string | null> => {

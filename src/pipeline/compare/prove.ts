@@ -10,6 +10,7 @@ import type { LocalFile, TableShape } from './local-file.ts';
 import {
   areGroupsLate,
   asRead,
+  changedBaseline,
   hasGroups,
   holdsLinks,
   isOurs,
@@ -30,9 +31,18 @@ export interface Proof {
   sent: SentNode | null;
   /** The node as it was read; null where it was not found. */
   node: PortalNode | null;
-  /** What the ledger must forget, so that the next publish restores it; edits of fields are left to `onDrift`. */
-  broken: Partial<Pick<LedgerEntry, 'links' | 'file' | 'datastore'>>;
+  /** See {@link Broken}; null where the portal is not known to differ. */
+  broken: Broken | null;
 }
+
+/** What the ledger must forget of an item that differs, so that the next publish restores it; edits of fields are left to `onDrift`. */
+type Broken = Partial<Pick<LedgerEntry, 'links' | 'file' | 'datastore'>>;
+
+/** What is forgotten where a file, or its table, is not what was sent. */
+export const [brokenFile, brokenTable] = [
+  { file: null, datastore: 'pending' },
+  { datastore: 'failed' },
+] as const satisfies Broken[];
 
 /** What a proof is made with. */
 interface ProofParts {
@@ -66,11 +76,12 @@ export const proveNodeOnly = async (
     return missing(`node ${nid} ("${node.title}") is no longer ours`);
   const { fields } = await resolveAt(portal, wish, node, signal);
   const notHeld = known?.notHeld ?? {};
-  const wrong = unexpectedFields({ ...wish, fields }, { notHeld }, node);
+  const edited = known ? changedBaseline(known, fields, node) : [];
+  const wrong = [...new Set([...unexpectedFields({ ...wish, fields }, { notHeld }, node), ...edited])];
   const isAsIntended = wrong.length === 0;
   return {
     node,
-    broken: {},
+    broken: isAsIntended ? null : {},
     sent: isAsIntended ? { title: wish.title, published: wish.published, fields: wish.fields } : null,
     faults: wrong.map((field) => `node ${nid}: ${field} differs: it is ${shownField(node, field)}`),
     entry: {
@@ -127,16 +138,17 @@ export const proveResource = async (
     sourcePath: sourcePathOf(local.wish.source),
     fetched: local.fetched,
   };
-  const file = await proveFile(parts, proof.node, local);
+  const file = await proveFile(parts, proof.node, local, at.known?.file?.fid);
   faults.push(...file.faults);
   entry = { ...entry, file: file.file, source: local.source };
   let { broken } = proof;
-  if (file.isBroken) broken = { ...broken, file: null, datastore: 'pending' };
-  if (wantsImport(local.wish)) {
+  if (file.isBroken) broken = { ...broken, ...brokenFile };
+  // What was made of the source may be no table, and then has no datastore.
+  if (wantsImport(local.wish) && (local.table !== null || local.sent === null)) {
     const { fault, ...table } = await proveDatastore(parts, { nid: at.nid, uuid: entry.uuid, table: local.table });
     if (fault !== null) {
       faults.push(fault);
-      broken = { ...broken, datastore: 'failed' };
+      broken = { ...broken, ...brokenTable };
     }
     entry = { ...entry, ...table, rowsAreOwn: table.datastore === 'imported' };
   }
@@ -145,18 +157,18 @@ export const proveResource = async (
 
 const noFile = 'the node has no file';
 
-/** How the file of a node differs from one of so many bytes; null where it does not. */
-export const fileFault = (file: FileItem | null, bytes: number): string | null => {
+/** How the file of a node differs from the one that was sent; null where it does not, as far as that is known without reading it. */
+export const fileFault = (file: FileItem | null, { bytes, fid = '' }: { bytes: number; fid?: string | undefined }) => {
   if (!file) return noFile;
-  return file.filesize === bytes
-    ? null
-    : `file ${file.filename} has ${file.filesize} bytes on the portal, ${bytes} here`;
+  if (file.filesize !== bytes) return `file ${file.filename} has ${file.filesize} bytes on the portal, ${bytes} here`;
+  return fid === '' || fid === file.fid ? null : `file ${file.filename} was replaced on the portal`;
 };
 
 const proveFile = async (
   { portal, content, signal }: ProofParts,
   node: PortalNode,
   { source, sent }: LocalFile,
+  known: string | undefined,
 ): Promise<{ file: LedgerEntry['file']; faults: string[]; isBroken: boolean }> => {
   const unknown = (fault: string) => ({ file: null, faults: [fault], isBroken: false });
   const broken = (fault: string) => ({ file: null, faults: [fault], isBroken: true });
@@ -164,7 +176,7 @@ const proveFile = async (
   if (!item) return broken(noFile);
   if (!source) return unknown('the local file cannot be read, so nothing can be compared');
   if (!sent) return unknown('no table can be made of the local file, so nothing can be compared');
-  const fault = fileFault(item, sent.bytes);
+  const fault = fileFault(item, { bytes: sent.bytes, ...(content ? {} : { fid: known }) });
   if (fault !== null) return broken(fault);
   const { filename: name, fid, uri } = item;
   const file = { fid, name, url: null, ...sent };

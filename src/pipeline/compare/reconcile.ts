@@ -165,7 +165,7 @@ const orFault = async ({ key, uuid, title, type }: NodeWish, prove: () => Promis
     if (!(error instanceof PortalError) || error instanceof PortalLoginError || error.request.status === undefined)
       throw error;
     const entry = newEntry({ key, uuid, title, kind: type });
-    return { entry, faults: [`cannot be read: ${error.message}`], sent: null, broken: {}, node: null };
+    return { entry, faults: [`cannot be read: ${error.message}`], sent: null, broken: null, node: null };
   }
 };
 

@@ -19,7 +19,7 @@ import {
   resolveAt,
   unexpectedFields,
 } from '../compare/node.ts';
-import { fileFault, proveTable } from '../compare/prove.ts';
+import { brokenFile, fileFault, proveTable } from '../compare/prove.ts';
 import type { Item } from './item.ts';
 import type { NodeTarget, WrittenNode } from './node-locate.ts';
 import { editsOf, type WriteMore, writeNode } from './node-write.ts';
@@ -176,13 +176,13 @@ const verifyFile = async (state: ResourceState, node: PortalNode): Promise<void>
   if (!sent || !state.source) return;
   const { ledger, item, portal } = state.target;
   const file = fileOf(node);
-  const fault = fileFault(file, sent.bytes);
+  const fault = fileFault(file, sent);
   if (file && fault === null) {
     state.entry = { ...state.entry, file: { ...sent, fid: file.fid, name: file.filename } };
     return;
   }
   // The next publish attaches it again.
-  await ledger.put(item.portal, { ...state.entry, file: null, datastore: 'pending', rows: null });
+  await ledger.put(item.portal, { ...state.entry, ...brokenFile, rows: null });
   throw new VerifyFailedError(`${portal.name}: node ${node.nid} does not hold what was sent: ${fault}`, {
     hint: 'publish again; if it persists, look for an upload limit of the portal',
   });

@@ -143,7 +143,7 @@ const observer = async (
     const options = {
       fetcher: deps.fetcher,
       listed,
-      counted: portal,
+      portal,
       readsStates,
       isDoubted,
       leavesNew: leavesNew && !isPinned,
@@ -185,8 +185,9 @@ const learnOfTables = async (
   for (const wish of wishes.flatMap(({ resources }) => resources)) {
     const entry = entries.get(wish.key);
     if (!entry) continue;
-    // A table that changed since its import is imported again by the job of its resource.
-    const found = known.tables?.has(wish.key) ? { ...entry, datastore: 'pending' as const } : entry;
+    // A file or table that was changed on the portal is restored by the job of its resource.
+    const drift = known.drift?.get(wish.key);
+    const found = drift ? { ...entry, ...drift.broken } : entry;
     const learned = withDecision(
       isRetried(found, wish, request) ? { ...found, refused: null } : found,
       wish,

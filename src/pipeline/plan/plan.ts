@@ -38,6 +38,13 @@ export interface AddressLook {
   version: string | null;
 }
 
+/** How file or table of a resource differ on the portal. */
+export interface FileDrift {
+  why: string;
+  /** What the ledger forgets, so that it is restored. */
+  broken: Partial<Pick<LedgerEntry, 'file' | 'datastore'>>;
+}
+
 /** What is known apart from the wishes. */
 export interface KnownState {
   /** Addresses of published resources that may serve another version, by key. */
@@ -49,8 +56,8 @@ export interface KnownState {
   sent: ReadonlyMap<string, SentNode>;
   /** The portal's published nodes by uuid in lower case; null when it was not asked. */
   listed: ReadonlyMap<string, ListedNode> | null;
-  /** Faults of imported tables, by key, where the portal was asked. */
-  tables?: ReadonlyMap<string, string>;
+  /** Files and tables that the portal holds otherwise than they were sent, by key, where it was asked. */
+  drift?: ReadonlyMap<string, FileDrift>;
 }
 
 /** What a plan is made of. What was sent only explains its updates. */
@@ -149,6 +156,8 @@ const nodeNeed = (
   }
   if (row && row.nid !== entry.nid) return { actions: ['verify'], why: [`it is node ${row.nid} now`] };
   if (entry.metadataFingerprint !== fingerprint) return { actions: ['update'], why: ['its metadata changed'] };
+  if (row && row.status !== (wish.published ? '1' : '0'))
+    return { actions: ['verify'], why: [`it is ${wish.published ? 'unpublished' : 'published'} on the portal`] };
   if (row && entry.vid !== null && row.vid !== entry.vid) {
     return { actions: ['verify'], why: [`it was edited on the portal (revision ${row.vid}, ours was ${entry.vid})`] };
   }
@@ -175,9 +184,8 @@ const planResource = (wish: ResourceWish, known: Observed): PlannedItem => {
   const own: Need = isStanding
     ? { actions: [], why: [] }
     : fileNeed(wish, entry, { source: source ?? look ?? null, isNew, isUnreadable });
-  const table = known.tables?.get(wish.key);
-  const file: Need =
-    table === undefined || own.actions.includes('attach') ? own : { actions: ['import'], why: [table] };
+  const drift = known.drift?.get(wish.key);
+  const file = drift === undefined || own.actions.includes('attach') ? own : restored(wish, drift);
   if (file.actions.includes('attach') && wish.recipe?.mend) file.why.push('fixed while publishing (mend: safe)');
   const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
   const item = planned(wish, 'resource', entry, both, known);
@@ -188,6 +196,11 @@ const planResource = (wish: ResourceWish, known: Observed): PlannedItem => {
     sha256: source && plannedHash(source.sha256, wish),
   };
 };
+
+const restored = (wish: ResourceWish, { broken, why }: FileDrift): Need => ({
+  actions: broken.file === null ? ['attach', ...(wantsImport(wish) ? (['import'] as const) : [])] : ['import'],
+  why: [why],
+});
 
 /** What a plan is pinned to: the bytes of the source, and the recipe applied to them. */
 const plannedHash = (sha256: string, { recipe }: ResourceWish): string =>

@@ -142,17 +142,27 @@ it('a list of resources that is not proven is checked, one in another order is w
   expect(withLinks(['2', '99', '3'])).toMatchObject({ actions: [], why: null });
 });
 
-it('a table whose state was requested and that is wrong is imported again, unless its file is sent anyway', () => {
-  const known = { ...liveState([wish]), tables: new Map([['m/d/r', 'its table holds 1 of 2 rows']]) };
+it('a table that is wrong on the portal is imported again, unless its file is sent anyway', () => {
+  const why = 'its table holds 1 of 2 rows';
+  const known = {
+    ...liveState([wish]),
+    drift: new Map([['m/d/r', { why, broken: { datastore: 'failed' as const } }]]),
+  };
   expect(planDataset(wish, known).resources[0]).toMatchObject({
     actions: ['import'],
-    why: 'its table holds 1 of 2 rows',
+    why,
   });
   known.sources.set('m/d/r', source('a\n2\n'));
   expect(planDataset(wish, known).resources[0]).toMatchObject({
     actions: ['attach', 'import'],
     why: 'its file changed',
   });
+});
+
+it('a file that is another one on the portal is sent again', () => {
+  const why = 'file a.csv was replaced on the portal';
+  const known = { ...liveState([wish]), drift: new Map([['m/d/r', { why, broken: { file: null } }]]) };
+  expect(planDataset(wish, known).resources[0]).toMatchObject({ actions: ['attach', 'import'], why });
 });
 
 /** The second file `b` could not be imported; the good one, of the known state, is in its place or on its way there. */
