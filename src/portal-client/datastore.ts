@@ -132,8 +132,10 @@ export class Datastore {
     const value = (await this.repeated([uuid], (open) => this.search(open, signal), signal)).get(uuid);
     const size = sizeOf(value);
     if (size !== undefined || !isUnclear(value)) return size;
+    const { name, redact } = this.session.portal;
+    const words = redact(JSON.stringify(isObject(value) ? value.error : value)).slice(0, 300);
     throw new PortalBusyError(
-      `portal ${this.session.portal.name}: the rows of ${uuid} cannot be counted: ${this.session.portal.redact(JSON.stringify(value))}`,
+      `portal ${name}: the rows of ${uuid} cannot be counted: ${words}`,
       { method: 'GET', path: paths.datastoreSearch, mayHaveHappened: false },
       { hint: 'nothing to do: it is retried' },
     );

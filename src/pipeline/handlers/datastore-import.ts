@@ -1,7 +1,7 @@
 // Step `import`: the rows of the attached file into the portal's datastore.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.ts';
-import { ImportFailedError, ImportTimeoutError, PortalError } from '../../model/errors.ts';
+import { ImportFailedError, ImportTimeoutError, PortalBusyError, PortalError } from '../../model/errors.ts';
 import { GiveBack } from '../../model/job.ts';
 import type { TableSize } from '../../portal-client/datastore.ts';
 import { proveTable } from '../compare/prove.ts';
@@ -14,11 +14,13 @@ import { type ResourceState, shapeOf } from './resource-state.ts';
  */
 export const importFile = async (state: ResourceState): Promise<void> => {
   const { item, portal } = state.target;
-  const { nid } = state.entry;
-  if (state.entry.datastore === 'imported') return;
-  if (!(await portal.datastore.isOffered(item.signal))) {
-    item.tell('the portal imports tables by itself and does not tell whether it has: only the file is verified');
+  const { nid, file, datastore } = state.entry;
+  if (datastore === 'imported') return;
+  const isOffered = file !== null && (await portal.datastore.isOffered(item.signal));
+  if (!isOffered) {
     state.entry = { ...state.entry, datastore: 'none' };
+    if (file !== null)
+      item.tell('the portal imports tables by itself and does not tell whether it has: only the file is verified');
     return;
   }
   const once = (isStill: boolean): Promise<Outcome> =>
@@ -94,7 +96,11 @@ const lookAt = async (state: ResourceState, signal: AbortSignal): Promise<Look> 
   const { table, entry, target } = state;
   const { datastore } = target.portal;
   const numbers = (await datastore.status(entry.nid ?? '', signal)) ?? { storage: 0, data_import: 2 };
-  const size = await datastore.tableSize(entry.uuid, signal);
+  // Searches read the header of the attached file, too: where they cannot, the import says why.
+  const size = await datastore.tableSize(entry.uuid, signal).catch((error: unknown) => {
+    if (error instanceof PortalBusyError) return null;
+    throw error;
+  });
   const isWhole = !!table && !!size && (await proveTable(size, shapeOf(state, table, signal))).fault === null;
   return { numbers, size, isWhole };
 };

@@ -115,7 +115,13 @@ export class ImporterWatch {
     const from = rowStarts[0] ?? 0;
     const region = bytes.subarray(from, cellEnd(this.#scanner, last) + 1);
     this.#escapes(region, from);
-    for (const byte of wideStarts) this.#each(region, byte, (at) => this.#add('importer-wide', from + at));
+    for (const byte of wideStarts) {
+      this.#each(region, byte, (at) => {
+        // Other encodings have these bytes, too.
+        if (region.subarray(at + 1, at + 4).every((next) => (next & 0xc0) === 0x80))
+          this.#add('importer-wide', from + at);
+      });
+    }
     this.#each(region, '""', (at) => this.#maybeNull(from + at + 1));
     if (region.length > longestCell) this.#longCells();
   }
