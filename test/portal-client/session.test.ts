@@ -182,6 +182,41 @@ describe('a session that the portal forgot', () => {
   });
 });
 
+describe('a session that ends on the server', () => {
+  const deleted = 'SESSabc=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/; HttpOnly';
+  const isOld = (seen: Seen) => seen.headers.cookie === 'SESSabc=session-number-1';
+
+  it('is renewed although the read was answered, as an anonymous visitor is', async () => {
+    const server = await start({
+      intercept: (seen) => (isOld(seen) ? { body: [], headers: { 'set-cookie': [deleted] } } : undefined),
+    });
+    server.nodes.set('1', { nid: '1', uuid, status: '1', type: 'dataset', title: 'Budget', vid: '1' });
+    expect(await openForTest(server.url).nodes.list({}, calm)).toHaveLength(1);
+    expect(logins(server)).toBe(2);
+  });
+
+  it.each(['GET', 'PUT'])(
+    'with a redirect of a %s to the front page is waited for, and the page is not read',
+    async (method) => {
+      let isClosed = false;
+      const server = await start({
+        intercept: (seen) => {
+          if (seen.method === method) isClosed = true;
+          if (!isClosed) return undefined;
+          const headers = { location: `http://${seen.headers.host}/`, 'set-cookie': [deleted] };
+          return isOld(seen) ? { status: 302, headers, body: '' } : page(503, 'Site under maintenance');
+        },
+      });
+      const portal = openForTest(server.url, { dialect: 'entity', readRetries: 0 });
+      const call = method === 'GET' ? portal.nodes.list({}, calm) : portal.nodes.update('1', { log: 'x' }, calm);
+      const error = await failureFrom(call);
+      expect(error).toMatchObject({ situation: 'maintenance', fault: 'portal', retryable: true });
+      expect(String(error)).not.toContain('moved');
+      expect(server.seen.filter(({ path }) => path === '/')).toEqual([]);
+    },
+  );
+});
+
 describe('a 403', () => {
   it('that names the logged-in user is a refusal at once', async () => {
     let closed = false;
