@@ -141,6 +141,20 @@ const rights =
   'give the account a role that may do this (content creator or higher, and its own content), or use another account';
 const limits = 'ask its administrator to raise the limit, or split the file; then `sluice retry`';
 
+/** A login that nobody but a person can mend. */
+const onLogin = { on: ['login'], fault: 'account', outcome: 'pause' } as const;
+/** A file that the portal does not take. */
+const onAttach = { on: ['attach'], fault: 'file', outcome: 'file', hint: limits } as const;
+/** A session that is over. */
+const ofSession = { fault: 'session', logsIn: true, outcome: 'session' } as const;
+/** What the account may not do. */
+const ofRights = { status: [403], fault: 'account', outcome: 'fail', hint: rights } as const;
+/** An error in an answer of the search. */
+const onSearch = { on: ['search'], status: [2], fault: 'item', outcome: 'without' } as const;
+/** The portal as a whole. */
+const ofPortal = { fault: 'portal', outcome: 'wait' } as const;
+/** What the portal refuses of an item. */
+const ofItem = { fault: 'item', outcome: 'fail' } as const;
 /** Cells and columns that a table of the portal cannot take. */
 const ofImport = { on: ['import'], status: [500], fault: 'file', outcome: 'file' } as const;
 /** Values that a node cannot take. */
@@ -173,12 +187,10 @@ const table = {
     outcome: 'pause',
   },
   'account-blocked': {
-    on: ['login'],
+    ...onLogin,
     status: [4],
     says: ['blocked'],
     means: 'the account is blocked or not activated',
-    fault: 'account',
-    outcome: 'pause',
     hint: 'the portal has blocked this account; ask its administrator, then start again',
   },
   'no-login': {
@@ -197,13 +209,7 @@ const table = {
     outcome: 'pause',
     hint: 'the API returned an HTML page: check proxies in front of the portal, then start again',
   },
-  'wrong-password': {
-    on: ['login'],
-    status: [4],
-    means: 'user name or password are wrong',
-    fault: 'account',
-    outcome: 'pause',
-  },
+  'wrong-password': { ...onLogin, status: [4], means: 'user name or password are wrong' },
   'not-logged-in': {
     on: ['logout'],
     status: [406],
@@ -215,23 +221,17 @@ const table = {
 
   // Uploads (recorded behaviour 12; real portals 17).
   'request-too-large': {
-    on: ['attach'],
+    ...onAttach,
     status: [401],
     says: ['missing required argument field_name'],
     means: 'the request exceeds `post_max_size` of the portal, which dropped it',
-    fault: 'file',
-    outcome: 'file',
-    hint: limits,
   },
   'file-too-large': {
-    on: ['attach'],
+    ...onAttach,
     status: [406],
     says: ['failed to upload file'],
     when: ['usual name'],
     means: 'the file exceeds `upload_max_filesize` of the portal',
-    fault: 'file',
-    outcome: 'file',
-    hint: limits,
   },
   'file-kind': {
     on: ['attach'],
@@ -242,56 +242,41 @@ const table = {
     outcome: 'file',
     hint: 'publish it as a `link`, or in a format that the portal accepts; it is sent again once it changes, or by `sluice retry`',
   },
-  'body-too-large': {
-    on: ['attach'],
-    status: [413],
-    means: 'a web server or proxy limits the size of requests',
-    fault: 'file',
-    outcome: 'file',
-    hint: limits,
-  },
+  'body-too-large': { ...onAttach, status: [413], means: 'a web server or proxy limits the size of requests' },
 
   // Sessions (real portals 14, 16, 25).
   'session-ended': {
+    ...ofSession,
     status: [403],
     says: ['for user anonymous'],
     when: ['in session'],
     means: 'the session is over, and nothing was done',
-    fault: 'session',
-    logsIn: true,
-    outcome: 'session',
   },
   'session-ended-silently': {
+    ...ofSession,
     status: [2],
     when: ['read', 'in session', 'cookie deleted'],
     means: 'the session is over, and this is what anonymous visitors see',
-    fault: 'session',
-    logsIn: true,
-    outcome: 'session',
   },
   'sent-home': {
+    ...ofPortal,
     status: [3],
     when: ['to front page'],
     means: 'the session was ended before the request was carried out, as when maintenance begins',
-    fault: 'portal',
     logsIn: true,
-    outcome: 'wait',
     hint: 'nothing to do: sluice waits for the end of the maintenance',
     isUndone: true,
   },
   'argument-missing': {
+    ...ofItem,
     status: [401],
     says: ['missing required argument'],
     means: 'a part of the request did not arrive',
-    fault: 'item',
-    outcome: 'fail',
   },
   unauthorized: {
+    ...ofSession,
     status: [401],
     means: 'the session or its token is not accepted (`CSRF validation failed`)',
-    fault: 'session',
-    logsIn: true,
-    outcome: 'session',
   },
 
   // Rights (recorded behaviour 14; real portals 15).
@@ -304,14 +289,7 @@ const table = {
     outcome: 'fail',
     hint: 'give the account the permission *manage datastore*, or set `import: never`',
   },
-  denied: {
-    status: [403],
-    says: ['for user USER'],
-    means: 'the account may not do this',
-    fault: 'account',
-    outcome: 'fail',
-    hint: rights,
-  },
+  denied: { ...ofRights, says: ['for user USER'], means: 'the account may not do this' },
   'forbidden-suddenly': {
     status: [403],
     when: ['in session', 'worked before'],
@@ -321,38 +299,21 @@ const table = {
     outcome: 'fail',
     hint: rights,
   },
-  forbidden: {
-    status: [403],
-    means: 'the account, or everybody, is kept away',
-    fault: 'account',
-    outcome: 'fail',
-    hint: rights,
-  },
+  forbidden: { ...ofRights, means: 'the account, or everybody, is kept away' },
 
   // The search (real portals 4).
   'table-missing': {
-    on: ['search'],
-    status: [2],
+    ...onSearch,
     says: ["doesn't exist", 'does not exist', 'not found', 'error parsing csv', 'unable to get headers from'],
     means: 'there is no such table, or none can be made of the file',
-    fault: 'item',
-    outcome: 'without',
   },
-  'search-failed': {
-    on: ['search'],
-    status: [2],
-    says: ['exception caught'],
-    means: 'there is no such table, or the portal was busy',
-    fault: 'item',
-    outcome: 'without',
-  },
+  'search-failed': { ...onSearch, says: ['exception caught'], means: 'there is no such table, or the portal was busy' },
   'search-broken': {
+    ...ofPortal,
     on: ['search'],
     status: [500],
     when: ['page'],
     means: 'the search of this release is broken, so rows cannot be counted',
-    fault: 'portal',
-    outcome: 'wait',
   },
 
   // The database (real portals 2, 10).
@@ -365,11 +326,10 @@ const table = {
     hint: 'nothing to do: it is retried soon; if it happens often, lower `concurrency` of this portal, or avoid imports by others meanwhile',
   },
   'database-down': {
+    ...ofPortal,
     status: [500],
     says: ['sqlstate[hy000] [', 'sqlstate[08', '2006 mysql server has gone away'],
     means: 'the portal cannot reach its database',
-    fault: 'portal',
-    outcome: 'wait',
   },
 
   // Imports (recorded behaviour 13; real portals 18, 19).
@@ -446,13 +406,7 @@ const table = {
     means: 'a value does not fit: a text too long, characters that cannot be stored, none of a list',
     hint: 'the portal cannot store these values; correct the fields or the title named in its message',
   },
-  'form-refused': {
-    status: [406],
-    when: ['form errors'],
-    means: 'the editing form refuses fields',
-    fault: 'item',
-    outcome: 'fail',
-  },
+  'form-refused': { ...ofItem, status: [406], when: ['form errors'], means: 'the editing form refuses fields' },
   'uuid-taken': {
     on: ['node'],
     status: [409],
@@ -511,26 +465,19 @@ const table = {
 
   // The whole portal (real portals 16, 24).
   maintenance: {
+    ...ofPortal,
     status: [503],
     when: ['page'],
     means: 'the portal is in maintenance',
-    fault: 'portal',
-    outcome: 'wait',
     hint: 'nothing to do: sluice waits for its end',
   },
   'rate-limited': {
+    ...ofPortal,
     status: [429],
     means: 'too many requests',
-    fault: 'portal',
-    outcome: 'wait',
     hint: 'the portal is rate-limiting; lower requestsPerSecond or concurrency of this portal',
   },
-  'server-error': {
-    status: [5, 408, 425],
-    means: 'the portal, or what is in front of it, failed',
-    fault: 'portal',
-    outcome: 'wait',
-  },
+  'server-error': { ...ofPortal, status: [5, 408, 425], means: 'the portal, or what is in front of it, failed' },
   unknown: { status: [1, 4], means: 'a refusal that sluice does not know', fault: 'item', outcome: 'fail' },
   'odd-answer': {
     status: [2],
