@@ -26,6 +26,8 @@ export const siteSchema = z
     datasetsPerPage: z.int().min(1).nullable().default(null),
     /** How long pages for visitors without a session stay as they are, milliseconds; null: no page cache. */
     pageCacheMaximumAge: durationText.transform(durationMs).nullable().default(null),
+    /** False: look-ups by name show no unpublished nodes, as after the access rights to nodes were rebuilt. */
+    suggestsDrafts: z.boolean().default(true),
   })
   .prefault({});
 

@@ -36,6 +36,8 @@ const memoryTerms = (): TermStore => {
   return { read: async () => ({ ...known }), write: async (terms) => void Object.assign(known, terms) };
 };
 
+const isDraft = ({ status }: PortalNode): boolean => status === '0';
+
 /** What every view of one portal shares. */
 interface SharedParts {
   session: Session;
@@ -172,27 +174,44 @@ export class Portal {
   /** Ids of the nodes of a type with that title, also of drafts that lists hide from this account. */
   async nidsTitled(type: string, title: string, signal: AbortSignal): Promise<string[]> {
     const rows = await this.nodes.titled(type, title, signal);
-    const suggested = (await this.suggestions.nodesTitled(type, title, signal)) ?? [];
-    return [...new Set([...rows.map(({ nid }) => nid), ...suggested])];
+    const drafts = (await this.draftsTitled(type, title, signal)).nodes.filter(
+      (node) => node.type === type && node.title === title,
+    );
+    return [...new Set([...rows, ...drafts].map(({ nid }) => nid))];
   }
 
-  /** Those of {@link hiddenNodes} with a title, by one request; null where the portal cannot be asked for a title. */
-  async draftsTitled(type: string, title: string, signal: AbortSignal): Promise<HiddenNodes | null> {
+  /**
+   * Those of {@link hiddenNodes} with a title, and maybe others. One request finds them where the portal suggests drafts to
+   * their author. Many do not (access rights rebuilt), so without a draft in the answer, one must be known that is suggested.
+   */
+  async draftsTitled(type: string, title: string, signal: AbortSignal): Promise<HiddenNodes> {
     if (seesDrafts(await this.identity(signal))) return noneHidden;
     const nids = await this.suggestions.nodesTitled(type, title, signal);
-    if (nids === null) return null;
-    const nodes: PortalNode[] = [];
-    for (const nid of nids) {
-      const node = await this.nodes.visible(nid, signal);
-      if (node) nodes.push(node);
-    }
-    return { ...noneHidden, nodes };
+    if (nids === null) return this.hiddenNodes(signal);
+    const seen = await Promise.all(nids.map((nid) => this.nodes.visible(nid, signal)));
+    const nodes = seen.filter((node) => node !== null);
+    if (nodes.some(isDraft)) return { ...noneHidden, nodes };
+    return this.#hiddenUntil('suggested', (node, until) => this.#isSuggested(node, until), signal);
+  }
+
+  async #isSuggested(node: PortalNode, signal: AbortSignal): Promise<boolean> {
+    const nids = isDraft(node) ? await this.suggestions.nodesTitled(node.type, node.title, signal) : null;
+    return nids?.includes(node.nid) === true;
   }
 
   /** Nodes that this account may read but no list shows: its own drafts. Searched for at most every five minutes. */
   hiddenNodes(signal: AbortSignal): Promise<HiddenNodes> {
+    return this.#hiddenUntil('all', async () => false, signal);
+  }
+
+  #hiddenUntil(
+    name: string,
+    isEnough: (node: PortalNode, signal: AbortSignal) => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<HiddenNodes> {
     const { session, hidden } = this.#shared;
-    return hidden.get('', (until) => hiddenNodes(session, this.#nodes, until), signal);
+    const parts = { session, nodes: this.#nodes };
+    return hidden.get(name, (until) => hiddenNodes(parts, (node) => isEnough(node, until), until), signal);
   }
 
   /** True where the list of a dataset's resources is written with the dataset, and the portal sets the other side. */

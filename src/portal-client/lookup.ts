@@ -6,7 +6,7 @@ import { PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import { abortable } from '../util/concurrency.ts';
 import type { Identity } from './login.ts';
-import type { ListQuery, Nodes } from './nodes.ts';
+import { isForbidden, type ListQuery, type Nodes } from './nodes.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import type { Session } from './session.ts';
 
@@ -143,8 +143,8 @@ export interface HiddenNodes {
 const mostReads = 500;
 const mostPages = 500;
 
-/** How far beyond the highest listed id is looked. */
-const beyond = 50;
+/** Ids without a node in a row after the highest known one, after which there are no more. */
+const enoughMisses = 20;
 
 /** Roles whose accounts see unpublished nodes in lists (recorded behaviour 14). */
 const seesAll = new Set(['administrator', 'site manager']);
@@ -156,22 +156,41 @@ export const seesDrafts = ({ uid, roles }: Identity): boolean =>
 /** Nothing is hidden. */
 export const noneHidden: HiddenNodes = { nodes: [], isComplete: true, unread: 0 };
 
-/** See `Portal.hiddenNodes`. */
-export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortSignal): Promise<HiddenNodes> => {
+/** See `Portal.hiddenNodes`. It ends at a node that `isEnough`: the others can be found in another way. */
+export const hiddenNodes = async (
+  { session, nodes }: { session: Session; nodes: Nodes },
+  isEnough: (node: PortalNode) => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<HiddenNodes> => {
   if (seesDrafts(await session.identity(signal))) return noneHidden;
   const { rows, complete } = await nodes.all({ fields: ['nid'] }, { signal, mostPages });
   const listed = new Set([...rows.keys()].map(Number));
   if (complete !== true) return { nodes: [], isComplete: false, unread: Math.max(...listed) };
-  const highest = Math.max(0, ...listed) + beyond;
-  // The newest first: they are the most likely to be looked up.
+  const highest = Math.max(0, ...listed);
   const hidden = Array.from({ length: highest }, (_, index) => highest - index).filter((nid) => !listed.has(nid));
   const found: PortalNode[] = [];
-  for (const nid of hidden.slice(0, mostReads)) {
-    const node = await nodes.visible(String(nid), signal);
-    if (node) found.push(node);
+  // The newest first: they are the most likely to be looked up.
+  for (let reads = 0, misses = 0, beyond = highest; ; reads++) {
+    const nid = misses < enoughMisses ? ++beyond : hidden.shift();
+    if (nid === undefined) break;
+    if (reads === mostReads) return { nodes: found, isComplete: false, unread: hidden.length + 1 };
+    const node = await readable(nodes, String(nid), signal);
+    if (nid > highest) misses = node === null ? misses + 1 : 0;
+    if (!node) continue;
+    found.push(node);
+    if (await isEnough(node)) break;
   }
-  const unread = Math.max(0, hidden.length - mostReads);
-  return { nodes: found, isComplete: unread === 0, unread };
+  return { ...noneHidden, nodes: found };
+};
+
+/** A node; null where there is none, undefined for one that this account may not read. */
+const readable = async (nodes: Nodes, nid: string, signal: AbortSignal): Promise<PortalNode | null | undefined> => {
+  try {
+    return await nodes.find(nid, signal);
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
 };
 
 const validMs = 300_000;

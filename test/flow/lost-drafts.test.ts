@@ -1,5 +1,8 @@
 // Drafts of an ordinary account, which no list shows, are found again although everything that was known here is lost.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
 import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
 import { doubles } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
@@ -45,4 +48,19 @@ it('by publish, with a request for each instead of one for every number of a nod
   expect([code, report.counts.actions]).toEqual([0, { adopted: 6 }]);
   expect(doubles(await there.reader.list())).toEqual([]);
   expect(reads(there)).toBeLessThan(30);
+});
+
+it('also where the portal suggests no drafts to their author, which proves nothing', async () => {
+  const site = join(tempDir(), 'site.yaml');
+  writeFileSync(site, JSON.stringify({ site: { suggestsDrafts: false } }));
+  const there = await openGatedPortal(['--profile', 'dkan-7.18', '--faults', site]);
+  const before = fresh(there, false);
+  await before.place.publish(before.manifest);
+  const { place, manifest } = fresh(there, false);
+  const { code, out } = await place.run(['rebuild', manifest]);
+  expect([code, out]).toEqual([0, expect.stringContaining('6 items: 6 restored')]);
+  const other = fresh(there, false);
+  const { report } = await other.place.publish(other.manifest);
+  expect(report.counts.actions).toEqual({ adopted: 6 });
+  expect(doubles(await there.reader.list())).toEqual([]);
 });

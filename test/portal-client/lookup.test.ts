@@ -17,11 +17,12 @@ describe('hidden nodes', () => {
   it('are searched for above, between and below those that lists show', async () => {
     const { portal, node, reads } = await start();
     for (const nid of [2, 4]) node(nid, '1');
-    for (const nid of [1, 3, 30]) node(nid, '0');
+    for (const nid of [1, 3, 20]) node(nid, '0');
     const { nodes, ...rest } = await portal.hiddenNodes(calm);
-    expect(nodes.map(({ nid }) => nid)).toEqual(['30', '3', '1']);
+    expect(nodes.map(({ nid }) => nid)).toEqual(['20', '3', '1']);
     expect(rest).toEqual({ isComplete: true, unread: 0 });
-    expect(reads()).toHaveLength(52);
+    // 5 to 40, 3 and 1.
+    expect(reads()).toHaveLength(38);
     expect(reads()).not.toContain(2);
   });
 
@@ -31,7 +32,18 @@ describe('hidden nodes', () => {
     const both = await Promise.all([portal.hiddenNodes(calm), portal.inNameOf(null).hiddenNodes(calm)]);
     await portal.hiddenNodes(calm);
     expect(both.map(({ nodes }) => nodes.length)).toEqual([1, 1]);
-    expect(reads()).toHaveLength(50);
+    expect(reads()).toHaveLength(23);
+  });
+
+  it('are found above the listed ones as far as there are nodes, also of other accounts', async () => {
+    const { portal, node } = await start({
+      intercept: ({ path }) =>
+        /\/node\/(?:2\d|3\d|4\d)$/.test(path) ? refusal(403, 'Access denied for user creator') : undefined,
+    });
+    node(1, '1');
+    for (let nid = 2; nid < 110; nid++) node(nid, '0');
+    const { nodes, isComplete } = await portal.hiddenNodes(calm);
+    expect([nodes.length, isComplete]).toEqual([78, true]);
   });
 
   it('of other accounts are none that are found', async () => {
@@ -58,8 +70,8 @@ describe('hidden nodes', () => {
     node(599, '0');
     const { nodes, ...rest } = await portal.hiddenNodes(calm);
     expect(nodes.map(({ nid }) => nid)).toEqual(['599']);
-    // 650 ids, of which one is listed.
-    expect(rest).toEqual({ isComplete: false, unread: 149 });
+    // 599 ids below the listed one, of which 480 were read after 20 above it.
+    expect(rest).toEqual({ isComplete: false, unread: 119 });
     expect(reads()).toHaveLength(500);
   });
 

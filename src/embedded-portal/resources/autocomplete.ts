@@ -25,10 +25,13 @@ const kinds: Readonly<Record<string, (call: Call) => Entity[]>> = {
     }),
   taxonomy_vocabulary: () =>
     Object.entries(vocabularyIds).map(([name, id]) => ({ id: Number(id), label: labels[name] ?? name, bundle: null })),
-  node: ({ portal: { store }, user }) =>
+  node: ({ portal: { store, site }, user }) =>
     store.nodes
       .list('SELECT nid, type, title, uid, status FROM node ORDER BY nid', [])
-      .filter(({ uid, status }) => mayRead(user, { uid: Number(uid), status: Number(status) }))
+      .filter(({ uid, status }) => {
+        const seenBy = site.suggestsDrafts ? Number(uid) : Number.NaN;
+        return mayRead(user, { uid: seenBy, status: Number(status) });
+      })
       .map(({ nid, type, title }) => ({ id: Number(nid), label: String(title), bundle: String(type) })),
 };
 

@@ -122,13 +122,11 @@ const marked = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Pr
 
 /** Among the drafts that lists hide from this account; doubtful where there are too many to look at. */
 const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
-  const drafts = await portal.draftsTitled(wish.type, wish.title, signal);
-  if (drafts === null && wish.published) return { nid: null, doubt: null };
-  const hidden = drafts ?? (await portal.hiddenNodes(signal));
+  const hidden = await portal.draftsTitled(wish.type, wish.title, signal);
   const found =
     hidden.nodes.find((node) => sameUuid(node.uuid, wish.uuid)) ??
     hidden.nodes.find((node) => node.type === wish.type && bearsMark(node, wish.key));
-  if (found || hidden.isComplete) return { nid: found?.nid ?? null, doubt: null };
+  if (found || hidden.isComplete || wish.published) return { nid: found?.nid ?? null, doubt: null };
   return {
     nid: null,
     doubt: {
