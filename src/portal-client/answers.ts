@@ -367,7 +367,8 @@ const table = {
     on: ['import'],
     status: [500, 502, 504],
     when: ['no message'],
-    means: "the import was cut off: by the portal's time limit (`max_execution_time`), a crash, or a proxy",
+    means:
+      "the import was cut off: by the portal's time limit (`max_execution_time`), a crash, or a proxy; another one goes on behind its rows, and is sent at once while that adds some",
     fault: 'file',
     outcome: 'retry',
     hint: 'split the file, or ask the administrator of the portal to raise its time limit',

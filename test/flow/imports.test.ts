@@ -1,6 +1,9 @@
 // Imports that an account may not order, that the portal's importer refuses, and columns that portals treat as their own.
 import { beforeAll, describe, expect, it } from 'vitest';
+import { type FaultRule, faultPlanSchema } from '../../src/embedded-portal/faults/rules.ts';
+import { openSwitchboard } from '../../src/embedded-portal/faults/switchboard.ts';
 import type { Report } from '../../src/model/report.ts';
+import { atFileEnd } from '../support/file-end.ts';
 import { startTestPortal, type TestPortal, withoutDatastores } from '../support/portal.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
@@ -213,6 +216,32 @@ describe('an import that does not end by itself', () => {
     expect(code, JSON.stringify(report.items)).toBe(0);
     expect(await reader.count(itemOf(report, 'slow/d/t').uuid)).toBe(6000);
   });
+});
+
+it('tables that were sent are proven where the job of their live dataset fails, and others name the portal', async () => {
+  const portal = await startTestPortal({ profile: 'dkan-7.18', races: false });
+  const plan = (rules: FaultRule[]) => faultPlanSchema.parse({ rules });
+  const switchboard = await openSwitchboard({ target: portal.url, plan: null });
+  atFileEnd(() => switchboard.close());
+  const config = { ...remoteConfig(switchboard.url, { username: 'creator' }), retry: { attempts: 1 } };
+  const place = makePlace({ ...config, breaker: { failures: 50 } });
+  writePassword(place.dir, 'pass');
+  const tables = (row: string) => Object.fromEntries(['p', 'q', 'r', 's', 't'].map((id) => [id, `a\n${row}\n`]));
+  expect((await place.publish(write(place, 'half', tables('1')))).code).toBe(0);
+  const route = 'POST /api/dataset/node/*/attach_file';
+  switchboard.setPlan(
+    plan([
+      { route, fault: 'pass', times: 2 },
+      { route, fault: 'status', status: 503 },
+    ]),
+  );
+  const { report } = await place.publish(write(place, 'half', tables('2')));
+  const codes = ['half/d', ...Object.keys(tables('')).map((id) => `half/d/${id}`)].map((key) => {
+    const { live, reason } = itemOf(report, key);
+    return reason?.code ?? (live ? 'live' : 'not live');
+  });
+  expect(codes).toEqual(['live', 'live', 'live', ...Array.from({ length: 3 }, () => 'portal-unreachable')]);
+  expect(itemOf(report, 'half/d/t').reason?.message).toMatch(/^not tried: /);
 });
 
 /** True once some table of the portal has so many rows. */

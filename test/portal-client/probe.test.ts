@@ -53,6 +53,20 @@ describe('probing a portal', () => {
     expect(probe.findings.find((finding) => finding.ok !== true)?.hint).toMatch(/role|publish/);
   });
 
+  it.each([
+    ['does not know whether an account may import that has no table', false, null],
+    ['knows it from the datastore of a table of its own', true, true],
+  ])('%s', async (_, hasTable, ok) => {
+    const server = await start();
+    const file = { fid: '1', filename: 'a.csv', uri: 'public://a.csv', filesize: '3' };
+    if (hasTable) {
+      const node = { nid: '7', uuid: 'u', vid: '1', type: 'resource', title: 'T', status: '1', uid: '3' };
+      server.nodes.set('7', { ...node, path: 'http://site/node/7', field_upload: { und: [file] } });
+    }
+    const { findings } = await openForTest(server.url).probe(calm);
+    expect(findings.find(({ what }) => /import(?:ed)? into the datastore/.test(what))?.ok).toBe(ok);
+  });
+
   it('says what to do where nothing listens', async () => {
     const server = await startSmallPortal();
     await server.close();
