@@ -110,7 +110,7 @@ export class CatalogueWalk {
     for (let address: string | null = from; address !== null; list.page += 1) {
       const name = list.page === 1 ? listName : `page ${list.page} of ${listName}`;
       const opened = await this.#open(address, list, name);
-      if (opened === null) return;
+      if (opened === null) return this.#checkSize(list, listName, list.page - 1);
       const before = { ...list, size: sizeOf(list), entries: this.#entries };
       const said = yield* this.#document(opened, list, name);
       for (const part of said.parts) this.#addPart(part, opened.url);
@@ -122,7 +122,7 @@ export class CatalogueWalk {
         this.doubts.add(`entries of ${listName} moved between its pages while they were read`);
       const isEmpty = this.#entries === before.entries;
       address = this.#nextOf(list, { paging, url: opened.url, name, isNew: isNew || isEmpty });
-      if (list.by === 'count' && !isNew && list.page > 1) return;
+      if (list.by === 'count' && !isNew && list.page > 1) return this.#checkSize(list, listName, list.page - 1);
     }
   }
 
@@ -146,18 +146,23 @@ export class CatalogueWalk {
       return next;
     }
     if (paging.next === '') throw fault(name, 'it says that there is more, but not where');
-    if (isShort) this.#checkSize(list, name);
+    this.#checkSize(list, name, page);
     const limit = paging.limit ?? (url && limitIn(url));
     if (page === 1 && total === null && pages === null && limit && list.count >= limit)
       this.doubts.add(`${name} has as many entries as a page of it may have (${limit})`);
     return null;
   }
 
-  #checkSize(list: List, name: string): void {
-    const [total, size] = [list.total, sizeOf(list)];
-    if (total !== null)
-      throw fault(name, `it is incomplete: its list has ${countText(total)} entries, ${countText(size)} were read`);
-    if (list.pages !== null) throw fault(name, 'it is incomplete: its list has more pages, but no link to them');
+  /** Compares what the list says of its size with what was read; entries of parts may be counted with it. */
+  #checkSize(list: List, name: string, read: number): void {
+    const { total, pages } = list;
+    const size = sizeOf(list);
+    const missing =
+      total !== null && size < total
+        ? `its list has ${countText(total)} entries, ${countText(size)} were read`
+        : pages !== null && total === null && read < pages && 'its list has more pages, but no link to them';
+    if (missing && this.#parts.size === 0) throw fault(name, `it is incomplete: ${missing}`);
+    if (missing) this.doubts.add(`${name} may be incomplete: ${missing}`);
   }
 
   /** Opens a page; null where the list has ended, or, with a doubt, for one that is not fetched here or may not exist. */
@@ -178,7 +183,7 @@ export class CatalogueWalk {
       return null;
     }
     const at = document.url ?? address;
-    const isKnown = page > 1 && this.#visited.has(at);
+    const isKnown = this.documents > 1 && this.#visited.has(at);
     if (isKnown && by === 'link') throw fault(name, 'it leads back to a page that was read already');
     this.#visited.add(address).add(at);
     return isKnown ? null : document;

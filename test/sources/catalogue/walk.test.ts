@@ -138,6 +138,8 @@ describe('a catalogue in pages', () => {
     }
     serve({ '/c.json': '/c.json?page=0', '/c.json?page=0': page('a b'), '/c.json?page=1': page('a b') });
     expect(await gather('/c.json')).toMatchObject({ keys: ['a', 'b'], complete: true, skipped: [] });
+    serve({ ...slices, '/c.json?page=1': page('a b') }, { headers: { '/c.json?page=0': 'X-Total-Count: 3' } });
+    expect(await faultOf('/c.json')).toContain('its list has 3 entries, 2 were read');
     serve(slices);
     const { keys, complete } = await gather('/c.json');
     expect([keys, complete]).toEqual([['a', 'b', 'c', 'd'], expect.stringMatching(/^whether there is a page 3 of/)]);
