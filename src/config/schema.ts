@@ -172,7 +172,7 @@ export const configFileSchema = z
       z.strictObject({
         failures: optional(count.max(1000), {
           default: defaults.breaker.failures,
-          description: 'Temporary errors of a portal in a row after which it is paused.',
+          description: 'Temporary errors of a portal in a row after which it is probed, and paused if the probe fails.',
           examples: [10],
         }),
         probe: duration(defaults.breaker.probe, 'Delay before the first probe; it doubles each time.', '30s'),
