@@ -93,13 +93,6 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
     sources: resolveSources(file.sources),
     web: resolveWeb(file.web, context),
     notify: resolveNotify(file.notify, context),
-    /** Null: no events. */
-    lineage: file.lineage
-      ? redacting(
-          { ...defaults.lineage, ...file.lineage, token: context.secrets.get('lineage.token') ?? null },
-          'token',
-        )
-      : null,
     log: { ...defaults.log, ...file.log },
   };
 };

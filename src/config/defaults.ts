@@ -35,7 +35,6 @@ export const defaults = {
     proxy: 'none',
   },
   web: { host: '127.0.0.1', port: 4283, username: 'operator' },
-  lineage: { namespace: 'sluice' },
   log: { level: 'info' },
   email: { port: 587, secure: false },
 } as const;

@@ -106,19 +106,3 @@ export const notifyFileSchema = z
     }),
   })
   .meta({ description: 'Who is notified of problems and recoveries.' });
-
-/** Where events about runs go. */
-export const lineageFileSchema = z
-  .strictObject({
-    url: webAddress.meta({
-      description: 'Address that receives OpenLineage events.',
-      examples: ['https://marquez.example.org/api/v1/lineage'],
-    }),
-    token: optional(secret, { description: 'Bearer token, as a reference.', examples: ['${LINEAGE_TOKEN}'] }),
-    namespace: optional(text, {
-      default: defaults.lineage.namespace,
-      description: 'Namespace of the jobs.',
-      examples: ['city-data'],
-    }),
-  })
-  .meta({ description: 'OpenLineage events about runs; none by default.' });

@@ -37,7 +37,6 @@ const secretPaths: ReadonlySet<string> = new Set([
   'notify/webhook/url',
   'notify/webhook/secret',
   'notify/email/password',
-  'lineage/token',
 ]);
 
 const isSecretPath = (path: Path): boolean =>

@@ -4,7 +4,7 @@ import { idText, optional, text } from '../model/schema-parts.ts';
 import { durationText, sizeText } from '../util/quantity.ts';
 import { isNetwork } from './addresses.ts';
 import { defaults } from './defaults.ts';
-import { lineageFileSchema, notifyFileSchema } from './notify-schema.ts';
+import { notifyFileSchema } from './notify-schema.ts';
 import { portalFileSchema, portNumber, secret } from './portal-schema.ts';
 
 const count = z.int().min(1);
@@ -258,7 +258,6 @@ export const configFileSchema = z
     sources: sourcesFileSchema.exactOptional(),
     web: webFileSchema.exactOptional(),
     notify: notifyFileSchema.exactOptional(),
-    lineage: lineageFileSchema.exactOptional(),
     log: optional(
       z.strictObject({
         level: optional(z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']), {

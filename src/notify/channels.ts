@@ -53,7 +53,7 @@ export const deliver = async (
 const agent = new Agent();
 
 /** Posts without a guard: to addresses of the configuration. */
-export const postDirectly: Post = async (url, posting) => {
+const postDirectly: Post = async (url, posting) => {
   const { origin, pathname, search } = new URL(url);
   const reply = await agent.request({ method: 'POST', origin, path: pathname + search, ...posting });
   await reply.body.dump();

@@ -14,7 +14,6 @@ import { isSuccess, type StoredReport } from '../model/report.ts';
 import { firesBy } from '../model/schedule-times.ts';
 import type { Post } from '../notify/channels.ts';
 import { Heartbeats } from '../notify/heartbeats.ts';
-import { Lineage } from '../notify/lineage.ts';
 import { type ManifestFacts, Notifier } from '../notify/notifier.ts';
 import { datasetHandler } from '../pipeline/handlers/dataset.ts';
 import type { HandlerDeps } from '../pipeline/handlers/deps.ts';
@@ -97,7 +96,6 @@ export class Runtime {
   readonly silence: SilenceWatch;
   /** Called after every single request to a portal, for metrics. */
   onRequest: ((portal: string, kind: RequestKind, ms: number, status: number | null) => void) | null = null;
-  readonly #lineage: Lineage | null;
   readonly #heartbeats: Heartbeats;
   readonly #notices: NoticeQueue;
   readonly #notifier: Notifier;
@@ -141,7 +139,6 @@ export class Runtime {
       log: options.log,
     });
     this.#heartbeats = new Heartbeats(options.log);
-    this.#lineage = config.lineage && new Lineage(config.lineage, { ledger: this.ledger, log: options.log });
     this.deadlines = new Deadlines(redis, this.keys);
     this.silence = new SilenceWatch({
       config,
@@ -331,7 +328,7 @@ export class Runtime {
   async #close(force: boolean): Promise<void> {
     await this.silence.stop(force);
     await this.stopWorkers(force);
-    if (!force) await Promise.all([this.#heartbeats.close(), this.#lineage?.close()]);
+    if (!force) await this.#heartbeats.close();
     await this.fetcher.close();
     await this.portals.close();
     await this.queues.close();
@@ -374,7 +371,6 @@ export class Runtime {
       triggered: (data, record) => this.#triggered(data, record),
       started: (request) => {
         if (isOfWhole(request)) void this.#heartbeat('start', request, `run ${request.runId} begins`);
-        this.#lineage?.started(request);
       },
       notify: (report, request) => this.#notify(report, request),
       packLogs: (runId, keys) =>
@@ -437,7 +433,6 @@ export class Runtime {
     };
     try {
       this.#onRunClosed(report);
-      this.#lineage?.ended(report);
       await this.deadlines.happened(newsIn(report), Date.now());
       if (isOfWhole(request)) await this.#wholeRunClosed(report, request);
       await this.#notifier.runClosed(report, facts);

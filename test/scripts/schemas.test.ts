@@ -56,7 +56,7 @@ describe.each([
 ])('$page', ({ page, schema }) => {
   const entries = documented(page);
   const pageKeys = entries.flatMap(({ key, members }) => [key, ...members]);
-  const sections = 'redis retry breaker http jobs watch inbox kept sources limits web notify lineage log'.split(' ');
+  const sections = 'redis retry breaker http jobs watch inbox kept sources limits web notify log'.split(' ');
 
   it('documents every key', () => {
     const keys = written(schema).filter(
