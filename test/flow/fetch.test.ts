@@ -140,7 +140,7 @@ describe('resources with a url', () => {
     expect(await reader.count(stale.uuid)).toBe(1);
   });
 
-  it('are tried again while their server fails for a while, and go on where they broke', async () => {
+  it('are tried again while their server fails for a while', async () => {
     const place = openPlace();
     const table = `id\n${'1\n'.repeat(500)}`;
     let tries = 0;
@@ -151,20 +151,13 @@ describe('resources with a url', () => {
       else if (tries > 2) whole(request, response);
       else {
         response.writeHead(200, { etag: '"f1"', 'content-length': table.length });
-        response.write(table.slice(0, 600));
-        const part = join(place.stateDir, 'fetched/local');
-        const arrived = () =>
-          existsSync(part) && readdirSync(part, { recursive: true }).some((name) => isHalf(part, name));
-        void waitUntil('the half', arrived).then(() => response.destroy());
+        response.write(table.slice(0, 600), () => response.destroy());
       }
     });
-    const isHalf = (dir: string, name: string | Buffer): boolean =>
-      String(name).endsWith('.part') && statSync(join(dir, String(name))).size === 600;
     const manifest = manifestOf(place, 'flaky', [{ id: 'a', title: 'A', url: `${server.url}/flaky.csv` }]);
     const { code, report, err } = await place.publish(manifest);
     expect(code, err).toBe(0);
     expect(itemOf(report, 'a')).toMatchObject({ live: true, rows: 500, attempts: 3 });
-    expect(server.asked.at(-1)?.headers).toMatchObject({ range: 'bytes=600-', 'if-range': '"f1"' });
   });
 
   it('are done as a stored plan says, or held where the address gives yet another version', async () => {
@@ -235,7 +228,7 @@ describe('a download that is interrupted by kill -9', () => {
   const table = `id\n${`${'x'.repeat(99)}\n`.repeat(rows)}`;
   const half = 3_000_000;
 
-  it('is gone on with by the next publish, and the table arrives once and whole', async () => {
+  it('begins again at the next publish, and the table arrives once and whole', async () => {
     const place = openPlace({ sources: { ...sources, body: '30s' } });
     const whole = fileAnswer(table, { etag: '"big"' });
     let isSlow = true;
@@ -249,7 +242,7 @@ describe('a download that is interrupted by kill -9', () => {
     const folder = join(place.stateDir, 'fetched/local');
     const notes = () => (existsSync(folder) ? readdirSync(folder, { recursive: true }) : []).map(String);
     const part = await waitUntil('the half to lie here', () =>
-      notes().find((name) => name.endsWith('.part') && existsSync(join(folder, `${name}.json`))),
+      notes().find((name) => name.endsWith('.part') && statSync(join(folder, name)).size > 0),
     );
     expect(await process.end('SIGKILL')).toBe('SIGKILL');
     isSlow = false;
@@ -257,10 +250,6 @@ describe('a download that is interrupted by kill -9', () => {
     const { code, report, err } = await place.publish(manifest);
     expect(code, err).toBe(0);
     expect(itemOf(report, 'a')).toMatchObject({ live: true, rows, file: { bytes: table.length } });
-    const log = await place.run(['log', 'killed/d/a']);
-    const [, left] = /resuming after (\d+) bytes/.exec(log.out) ?? [];
-    expect(Number(left)).toBeGreaterThan(0);
-    expect(server.asked[0]?.headers.range).toBe(`bytes=${left}-`);
     expect(existsSync(join(folder, part))).toBe(false);
     expect(leftBehind(place)).toEqual([]);
   });

@@ -43,7 +43,7 @@ export const startSources = async (host = '127.0.0.1'): Promise<SourceServer> =>
   return { url: `http://${host}:${port}`, port, asked, on: (path, answer) => answers.set(path, answer) };
 };
 
-/** A file as a good server hands it out: conditional and in ranges, with a strong ETag. `modified` adds Last-Modified. */
+/** A file as a good server hands it out: conditional, with a strong ETag. `modified` adds Last-Modified. */
 export const fileAnswer = (
   content: string | Buffer,
   { etag, modified, type = 'text/csv' }: { etag?: string; modified?: string; type?: string },
@@ -60,16 +60,6 @@ export const fileAnswer = (
       response.writeHead(304, facts).end();
       return;
     }
-    const first = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? Number.NaN);
-    if (Number.isNaN(first) || headers['if-range'] !== (etag ?? modified)) {
-      response.writeHead(200, { ...facts, 'content-length': bytes.length }).end(bytes);
-    } else if (first >= bytes.length) {
-      response.writeHead(416, { 'content-range': `bytes */${bytes.length}` }).end();
-    } else {
-      const range = `bytes ${first}-${bytes.length - 1}/${bytes.length}`;
-      response
-        .writeHead(206, { ...facts, 'content-range': range, 'content-length': bytes.length - first })
-        .end(bytes.subarray(first));
-    }
+    response.writeHead(200, { ...facts, 'content-length': bytes.length }).end(bytes);
   };
 };

@@ -107,25 +107,24 @@ const pageTypes = new Set(['text/html', 'application/xhtml+xml']);
 const separatedName = /\.(?:csv|tsv)$/i;
 const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
 
-/** Bytes that are held back until it is clear what they are; a page is read until its title ends. */
-const startBytes = 1024;
-const titleBytes = 64 * 1024;
+/** Bytes that are held back until it is clear what they are. */
+const startBytes = 8192;
 
 /** Checks the beginning of a body for anything but the expected data. */
 export class PageWatch {
-  private readonly held: Uint8Array[] = [];
-  private heldBytes = 0;
-  private verdict: 'unknown' | 'page' | 'data';
-  private readonly type: string;
-  private readonly name: string;
-  private readonly where: string;
+  readonly #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  #isData: boolean;
+  readonly #refuse: (start: string) => void;
 
   /** `type` is the media type of the body; `where` begins the messages. */
   constructor(type: string | null, { name, accept }: Expectation, where: string) {
-    this.type = type ?? '';
-    this.name = name ?? '';
-    this.verdict = pageName.test(this.name) || accept.includes('html') ? 'data' : 'unknown';
-    this.where = where;
+    this.#isData = pageName.test(name ?? '') || accept.includes('html');
+    this.#refuse = (start) => {
+      if (/^[[{]/.test(start) && jsonType.test(type ?? '') && separatedName.test(name ?? ''))
+        throw jsonFault(where, name);
+      if (isPage(start, pageTypes.has(type ?? ''))) throw pageFault(where, start);
+    };
   }
 
   /**
@@ -133,78 +132,41 @@ export class PageWatch {
    * @throws SourceRefusedError naming what came instead, with the title of a page
    */
   take(chunk: Uint8Array): Uint8Array[] {
-    if (this.verdict === 'data') return [chunk];
-    this.held.push(chunk);
-    this.heldBytes += chunk.length;
-    if (this.verdict === 'unknown') this.judge(this.heldBytes >= startBytes);
-    return this.passed(this.heldBytes >= titleBytes);
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    return this.#isData || this.#heldBytes >= startBytes ? this.end() : [];
   }
 
   /** Ends the body; otherwise as {@link take}. */
   end(): Uint8Array[] {
-    if (this.verdict === 'unknown') this.judge(true);
-    return this.passed(true);
-  }
-
-  private passed(isAll: boolean): Uint8Array[] {
-    if (this.verdict === 'unknown') return [];
-    if (this.verdict === 'data') return this.held.splice(0);
-    const title = titleOf(this.text());
-    if (title === null && !isAll) return [];
-    const words = printable(title ?? '');
-    throw new SourceRefusedError(
-      `${this.where} is a web page${words === '' ? '' : ` titled "${words}"`}, not a data file`,
-      {
-        hint: 'open the address in a browser: it may require a login, or be a landing page; set `url` to the address of the file itself',
-      },
-    );
-  }
-
-  /** Most data is recognised by its first character; what begins with a tag, once `isEnough` of it is there. */
-  private judge(isEnough: boolean): void {
-    const start = this.text()
-      .replace(/^\uFEFF/, '')
-      .trimStart();
-    if (/^[[{]/.test(start) && jsonType.test(this.type) && separatedName.test(this.name)) {
-      throw new SourceRefusedError(`${this.where} is JSON, which does not match ${this.name}`, {
-        hint: 'it may be an error message: open the address in a browser; if JSON is intended, set `name: ….json`',
-      });
-    }
-    if (/^[^<\uFFFD]/.test(start)) this.verdict = 'data';
-    else if (isEnough) this.verdict = isPage(start, pageTypes.has(this.type)) ? 'page' : 'data';
-  }
-
-  private text(): string {
-    return Buffer.concat(this.held).subarray(0, titleBytes).toString('utf8');
+    if (!this.#isData)
+      this.#refuse(
+        Buffer.concat(this.#held)
+          .toString('utf8', 0, startBytes)
+          .replace(/^\uFEFF/, '')
+          .trimStart(),
+      );
+    this.#isData = true;
+    return this.#held.splice(0);
   }
 }
 
+const jsonFault = (where: string, name: string | null): SourceRefusedError =>
+  new SourceRefusedError(`${where} is JSON, which does not match ${name}`, {
+    hint: 'it may be an error message: open the address in a browser; if JSON is intended, set `name: ….json`',
+  });
+
+const pageFault = (where: string, page: string): SourceRefusedError => {
+  const words = printable(/<title\b[^<>]*>([^<]*)<\/title/i.exec(page)?.[1] ?? '');
+  return new SourceRefusedError(`${where} is a web page${words === '' ? '' : ` titled "${words}"`}, not a data file`, {
+    hint: 'open the address in a browser: it may require a login, or be a landing page; set `url` to the address of the file itself',
+  });
+};
+
 /** A media type alone is not trusted: some servers label everything as HTML. */
 const isPage = (start: string, isLabelled: boolean): boolean => {
-  const tag = firstTag(start);
-  return /^<(?:!doctype html|html|head|body|title)\b/i.test(tag) || (isLabelled && /^<(?!\?xml)/.test(start));
-};
-
-/** The text from its first tag that is neither a comment nor an XML declaration. */
-const firstTag = (text: string): string => {
-  let at = 0;
-  for (;;) {
-    const [begin, end] = text.startsWith('<!--', at) ? ['<!--', '-->'] : ['<?xml', '>'];
-    if (!text.startsWith(begin, at)) return text.slice(at, at + 64);
-    const closed = text.indexOf(end, at + begin.length);
-    if (closed === -1) return '';
-    at = closed + end.length;
-    while (/\s/.test(text.charAt(at))) at += 1;
-  }
-};
-
-/** Words of the first title; null before it has ended. */
-const titleOf = (text: string): string | null => {
-  const lower = text.toLowerCase();
-  const tag = lower.indexOf('<title');
-  const begin = tag === -1 ? -1 : lower.indexOf('>', tag);
-  const end = begin === -1 ? -1 : lower.indexOf('</title', begin);
-  return end === -1 ? null : text.slice(begin + 1, end);
+  const fromTag = start.replace(/^(?:<!--[\s\S]*?-->\s*|<\?xml[^>]*>\s*)+/, '');
+  return /^<(?:!doctype html|html|head|body|title)\b/i.test(fromTag) || (isLabelled && /^<(?!\?xml)/.test(start));
 };
 
 /** Where the bytes come from, what they pass, and where they go. */
@@ -212,8 +174,7 @@ interface Flow {
   answer: Answer;
   /** Decode the encodings, in their order. */
   decoders: Transform[];
-  /** Null where the beginning was checked by an earlier fetch. */
-  watch: PageWatch | null;
+  watch: PageWatch;
   part: Part;
   /** Bytes of the whole file; null where they are not known, as of encoded ones. */
   total: number | null;
@@ -255,8 +216,8 @@ export const pump = async (
   const progress = setInterval(() => report?.(`fetched ${part.bytes}${whole} bytes`), reportEveryMs);
   try {
     const sink = sinkOf(
-      (chunk) => write(watch?.take(chunk) ?? [chunk]),
-      () => write(watch?.end() ?? []),
+      (chunk) => write(watch.take(chunk)),
+      () => write(watch.end()),
     );
     await pipeline([answer.body, count, ...decoders, sink], { signal });
   } finally {

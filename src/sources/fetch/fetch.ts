@@ -1,9 +1,8 @@
-// Fetches web files: whole or not at all, resumed, only when changed, and only from allowed addresses.
+// Fetches web files: whole or not at all, only when changed, and only from allowed addresses.
 import type { LookupFunction } from 'node:net';
-import { SluiceError, SourceUnreachableError } from '../../model/errors.ts';
 import { acceptEncoding, decodersFor, encodingsOf, mediaType, PageWatch, pump, tooLarge, wrongType } from './body.ts';
 import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
-import { discardPart, type LeftPart, leftPart, Part } from './part.ts';
+import { Part } from './part.ts';
 import {
   type Fetched,
   type FetchOptions,
@@ -13,15 +12,7 @@ import {
   statusFailure,
   type Validators,
 } from './policy.ts';
-import {
-  conditions,
-  fileNameOf,
-  isSameVersion,
-  nameInPath,
-  oneOf,
-  rangeValidator,
-  validatorsOf,
-} from './response-headers.ts';
+import { conditions, fileNameOf, isSameVersion, nameInPath, oneOf, validatorsOf } from './response-headers.ts';
 
 /** What is found out about an address without fetching it. */
 type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | null; validators: Validators };
@@ -40,13 +31,12 @@ export class Fetcher {
   }
 
   /**
-   * Fetches `url` into the file `into` (absolute; folders are made). What an interrupted fetch left in `<into>.part` is
-   * resumed if the server offers ranges and still has the same version. `into` is replaced at once, by a whole file
-   * that is on the disk, or not at all. `unchanged` leaves everything as it was.
+   * Fetches `url` into the file `into` (absolute; folders are made), which is replaced at once, by a whole file that is
+   * on the disk, or not at all. `unchanged` leaves it as it was.
    *
    * @throws SourceMissingError when the address is gone (404, 410)
    * @throws SourceRefusedError when it must not be fetched: a private address, a limit, a web page instead of data
-   * @throws SourceUnreachableError when a later attempt may succeed; what came so far is kept
+   * @throws SourceUnreachableError when a later attempt may succeed; it begins anew
    */
   async toFile(url: string, into: string, options: FetchOptions): Promise<Fetched> {
     const before = this.busy.get(into) ?? Promise.resolve();
@@ -64,7 +54,7 @@ export class Fetcher {
 
   /** Asks whether `url` is still the known version; nothing is stored. Throws as {@link Fetcher.toFile}. */
   async look(url: string, options: FetchOptions): Promise<Looked> {
-    const answer = await this.ask(url, options, null);
+    const answer = await this.ask(url, options);
     release(answer.body);
     if (answer.status === 304) return { status: 'unchanged' };
     const validators = validatorsOf(answer.headers, answer.url, Date.now());
@@ -85,49 +75,36 @@ export class Fetcher {
 
   private async fetch(url: string, into: string, options: FetchOptions): Promise<Fetched> {
     options.signal.throwIfAborted();
-    const left = await leftPart(into, url);
-    const answer = await this.ask(url, options, left).catch(async (error: unknown) => {
-      if (isFinal(error)) await discardPart(into);
-      throw error;
-    });
+    const answer = await this.ask(url, options);
     try {
-      if (answer.status === 304) return await unchanged(into);
-      if (answer.status === 416 || (answer.status === 206 && !continues(answer, left))) {
-        // What is left belongs to another version, or is whole already.
-        await discardPart(into);
-        release(answer.body);
-        return await this.fetch(url, into, options);
-      }
+      if (answer.status === 304) return { status: 'unchanged' };
       const validators = validatorsOf(answer.headers, answer.url, Date.now());
-      if (isSameVersion(options.known, validators)) return await unchanged(into);
-      return await this.store({ url, into, answer, left, validators }, options);
+      if (isSameVersion(options.known, validators)) return { status: 'unchanged' };
+      return await this.store({ into, answer, validators }, options);
     } finally {
       release(answer.body);
     }
   }
 
-  /** The answer of status 200, 206, 304 or 416; the errors of other ones. */
-  private async ask(url: string, options: FetchOptions, left: LeftPart | null): Promise<Answer> {
+  /** The answer of status 200 or 304; the errors of other ones. */
+  private async ask(url: string, options: FetchOptions): Promise<Answer> {
     const { known, signal, log } = options;
     const answer = await this.client.ask(url, {
       headersFor: (at) => ({
         accept: options.accept ?? '*/*',
-        'accept-encoding': left === null ? acceptEncoding(options.name ?? nameInPath(at)) : 'identity',
+        'accept-encoding': acceptEncoding(options.name ?? nameInPath(at)),
         ...conditions(known, at),
-        ...(left?.validator ? { range: `bytes=${left.bytes}-`, 'if-range': left.validator } : {}),
       }),
       signal,
       log,
     });
     const { status } = answer;
-    const ranged = left?.validator ? status === 206 || status === 416 : false;
-    if (status === 200 || ranged || (status === 304 && known !== null)) return answer;
+    if (status === 200 || (status === 304 && known !== null)) return answer;
     release(answer.body);
     throw statusFailure(answer.where, status, this.client.heed(answer));
   }
 
-  private async store(task: Task, options: FetchOptions): Promise<Fetched> {
-    const { answer, into, left, validators } = task;
+  private async store({ answer, into, validators }: Task, options: FetchOptions): Promise<Fetched> {
     const type = mediaType(oneOf(answer.headers['content-type']));
     const fileName = fileNameOf(oneOf(answer.headers['content-disposition']), answer.url);
     const name = options.name ?? fileName;
@@ -135,14 +112,12 @@ export class Fetcher {
     if (refusal !== null) throw refusal;
     const encodings = encodingsOf(oneOf(answer.headers['content-encoding']), { name, type });
     const decoders = decodersFor(encodings, answer.where);
-    const length = wholeLength(answer, left);
+    const length = lengthOf(answer);
     const maxBytes = this.policy.maxBytes - (options.spentBytes ?? 0);
     if (length !== null && length > maxBytes) throw tooLarge(answer.where, `${length} bytes`, maxBytes);
 
-    const part = await openPart(task, encodings.length > 0, options.signal);
-    const resumed = part.bytes > 0;
-    if (resumed) options.report?.(`resuming after ${part.bytes} bytes`);
-    const watch = resumed ? null : new PageWatch(type, { name, accept: options.accept ?? '' }, answer.where);
+    const part = await Part.begin(into);
+    const watch = new PageWatch(type, { name, accept: options.accept ?? '' }, answer.where);
     try {
       const total = decoders.length > 0 ? null : length;
       await pump(
@@ -150,12 +125,11 @@ export class Fetcher {
         { ...options, limits: { ...this.policy, maxBytes }, report: options.report },
       );
     } catch (error) {
-      if (isFinal(error)) await part.discard();
-      else await part.keep();
+      await part.discard();
       throw networkFailure(answer.where, error);
     }
     const { bytes, sha256 } = await part.finish();
-    options.log?.debug({ url: answer.where, bytes, resumed }, 'fetched');
+    options.log?.debug({ url: answer.where, bytes }, 'fetched');
     return {
       status: 'fetched',
       path: into,
@@ -171,47 +145,15 @@ export class Fetcher {
 }
 
 interface Task {
-  url: string;
   into: string;
   answer: Answer;
-  left: LeftPart | null;
   validators: Validators;
 }
-
-/** True when what came so far is of no use. */
-const isFinal = (error: unknown): boolean => error instanceof SluiceError && !(error instanceof SourceUnreachableError);
 
 /** Faults that are not of the network: the state folder cannot be written. */
 const fetchFailure = (url: string, error: unknown): unknown => {
   const address = URL.parse(url);
   return networkFailure(address ? shown(address) : 'the file', error);
-};
-
-const unchanged = async (into: string): Promise<Fetched> => {
-  await discardPart(into);
-  return { status: 'unchanged' };
-};
-
-/** True when a partial reply continues exactly where what is left ends, to the end of the file, in the same version. */
-const continues = ({ headers }: Answer, left: LeftPart | null): boolean => {
-  const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(oneOf(headers['content-range']) ?? '') ?? [];
-  if (left === null || Number(first) !== left.bytes || Number(last) + 1 !== Number(total)) return false;
-  if (headers['content-encoding'] !== undefined) return false;
-  const etag = oneOf(headers.etag);
-  return etag === undefined || !left.validator?.startsWith('"') || etag === left.validator;
-};
-
-const openPart = async ({ url, into, answer, left }: Task, encoded: boolean, signal: AbortSignal): Promise<Part> => {
-  if (answer.status === 206 && left !== null) {
-    return await Part.resume(into, { url, validator: left.validator }, left.bytes, signal);
-  }
-  return await Part.begin(into, { url, validator: encoded ? null : rangeValidator(answer.headers, Date.now()) });
-};
-
-/** Bytes of the whole file as they are sent; null where they are not announced. */
-const wholeLength = (answer: Answer, left: LeftPart | null): number | null => {
-  const length = lengthOf(answer);
-  return length === null ? null : length + (answer.status === 206 ? (left?.bytes ?? 0) : 0);
 };
 
 const lengthOf = ({ headers }: Answer): number | null => {

@@ -59,8 +59,8 @@ export class FetchedFiles {
 
   /**
    * Fetches what is wanted, or resolves with `unchanged` where the published version is the present one. A whole file that
-   * is here already is used: at once by the job that fetched it, by others if its server confirms that it is current. What
-   * a killed attempt left is resumed. Throws as {@link Fetcher.toFile}.
+   * is here already is used: at once by the job that fetched it, by others if its server confirms that it is current.
+   * Throws as {@link Fetcher.toFile}.
    */
   async get(
     wanted: Wanted,

@@ -56,7 +56,7 @@ export interface FetchOptions {
   /** Bytes of earlier files that count towards the limit. */
   spentBytes?: number;
   log?: Log;
-  /** Gets a line for people now and then: that an interrupted fetch is resumed, and the progress of a long one. */
+  /** Gets a line for people now and then: the progress of a long fetch. */
   report?: (line: string) => void;
 }
 

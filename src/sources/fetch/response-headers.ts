@@ -15,13 +15,6 @@ export const validatorsOf = (headers: IncomingHttpHeaders, finalUrl: URL, now: n
   finalUrl: placeOf(finalUrl),
 });
 
-/** What If-Range takes: a strong ETag, else a date that can be trusted; null where the server offers no ranges. */
-export const rangeValidator = (headers: IncomingHttpHeaders, now: number): string | null => {
-  if (oneOf(headers['accept-ranges'])?.toLowerCase() === 'none') return null;
-  const etag = etagOf(headers);
-  return etag !== null && !etag.startsWith('W/') ? etag : trustedDate(headers, now);
-};
-
 /** Conditional headers for a request to `url`; none where the validators came from another place. */
 export const conditions = (known: Validators | null, url: URL): Record<string, string> => {
   if (known === null || (known.finalUrl !== undefined && known.finalUrl !== placeOf(url))) return {};
