@@ -11,7 +11,7 @@ import type { Caller } from './session.ts';
 import type { Traits } from './traits.ts';
 
 /** A term, vocabulary or node. */
-export interface Suggestion {
+interface Suggestion {
   id: string;
   name: string;
   /** Machine name of the vocabulary, type of the node; '' where the portal does not say. */

@@ -83,6 +83,7 @@ it('that the portal has twice is the same tag, and no edit', async () => {
   expect(tidsOf(await reader.read(nid))).toEqual([one]);
   await reader.change(nid, { field_tags: { und: [{ tid: other }] } });
   expect((await place.run(['verify', manifest('Old')])).code).toBe(0);
+  expect((await place.run(['plan', manifest('Old'), '--refresh'])).out).toContain('no managed field');
   const second = await place.publish(manifest('New'));
   expect([second.code, second.report.items[0]?.outcome]).toEqual([0, 'done']);
   expect(tidsOf(await reader.read(nid))).toEqual([other]);
