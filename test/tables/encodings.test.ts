@@ -167,6 +167,43 @@ describe('the encoding of a table', () => {
   });
 });
 
+/** Rows without a letter beyond ASCII, as English, German and other tables hold them. */
+const signTexts = [
+  'item,cost\nChair,£0.50\nTable,£12.50\nLamp,£3.25\n',
+  'station,temp °C,area m²\nS0,0.5,12\nS1,1.5,14\n',
+  'meeting,day\nTuesday Night Men’s Meeting,Tue\nNoon Group,Wed\n',
+  'title,n\nThe council’s plan – phase two,1\nPeople’s Park,2\n',
+  'title,n\n“Open data” for all,1\nWhat is it?,2\n',
+  'fee,n\n€5 entry fee,1\n€7 evening fee,2\n€12 a day,3\n',
+  'span,n\n1990–1995,1\n1996–2001,2\n',
+];
+
+/** Words that some encoding writes as such signs: `país` on an old Macintosh has the byte of an apostrophe. */
+const letterTexts = [
+  'Nombre,n\nMenor país de la zona,1\nOtro,2\n',
+  'País,n\nChile,1\nPerú,2\n',
+  'zona,n\nel país,1\nlos demás países,2\n',
+  'dato,n\ndías de lluvia,1\nmás días,2\n',
+  'Ort,n\nKöln,1\nUlm,2\n',
+  'Pays,n\nl’île,1\nQuébec,2\n',
+  'note,n\nTodavía,1\nsí,2\n',
+];
+
+describe('signs beyond ASCII without letters', () => {
+  it.each(signTexts)('are Windows-1252 where they stand as such: %j', async (text) => {
+    expect(await mended(encoderOf('windows-1252')(text))).toBe(text);
+  });
+
+  it('are never read wrongly, whatever the encoding', async () => {
+    for (const text of [...signTexts, ...letterTexts])
+      for (const encoding of written) {
+        const bytes = encoderOf(encoding)(text);
+        if (decoderOf(encoding).decode(bytes).split('?').length > text.split('?').length) continue;
+        expect([text, encoding, await judged(bytes, text)]).not.toContain('wrong');
+      }
+  });
+});
+
 describe('the report of a fix', () => {
   it('shows every row that another encoding changes, as it was and as it reads', async () => {
     const names = Array.from({ length: 300 }, (_, at) => `${at};Müller, Straße`);

@@ -264,6 +264,34 @@ const candidatesOf = (text: string): Language[] => {
   });
 };
 
+/** Where signs stand in texts without letters beyond ASCII. */
+const signs: [RegExp, string][] = [
+  // An apostrophe in English and French words, and around words as quotes.
+  ['’', String.raw`(?<=\w)’(?=(?:s|t|d|m|re|ve|ll)\b)|(?<=s)’(?=\s|$)|(?<=\b[OoDdLl])’(?=[A-Zaeiouh][a-z]{2})`],
+  ['‘“„‚«', String.raw`(?<=^|[\s("[-])[‘“„‚«](?=[\w£€$])`],
+  ['’”»', String.raw`(?<=[\w.,!?%)])[’”»](?=$|[\s.,;:!?)"\]-])`],
+  ['–—', String.raw`(?<=\s)[–—](?=\s)|(?<=\d)[–—](?=\d)|(?<=[A-Za-z])[–—](?=[A-Z\d])`],
+  ['…', String.raw`(?<=[\w.,] ?)…(?=$|\s)`],
+  ['£€¥', String.raw`(?<=^|[\s(+/-])[£€¥](?= ?[\d.])|(?<=\d ?)[£€¥](?=$|[\s)/])|(?<=[(\s])[£€](?=[)mk]|$)`],
+  ['°', String.raw`(?<=\d ?)°(?=$|[\s\dCFNSEW'])|(?<=[\s(/])°(?=[CF]\b)|(?<=\bN)°(?= ?\d)`],
+  ['²³', String.raw`(?<=\b(?:[kcdm]?m|ft|km|sq|in|R|µg/m|g/m))[²³](?=$|[\s)/,.;])`],
+  ['½¼¾', String.raw`(?<=\d|^|\s)[½¼¾](?=$|\s|["'])`],
+  ['±', String.raw`(?<=^|\s|\d)±(?= ?\d)`],
+  ['×', String.raw`(?<=\d ?)×(?= ?\d)`],
+  ['µ', String.raw`(?<=^|[\s\d(/])µ(?=[gmslMS]\b)`],
+  ['§', String.raw`(?<=^|[\s(§])§(?=[ §]?\d)`],
+  ['©®™', String.raw`(?<=\w)[®™](?=$|\W)|©(?= ?[\dA-Z])`],
+  ['•·', String.raw`(?<=^|\s)[•·](?=\s)`],
+  ['\u00a0', String.raw`(?<=[\w.,:;%)])\u00a0(?=[\w%(€£$-])`],
+].map(([some = '', where = '']) => [new RegExp(where, 'gmu'), some]);
+
+/** True for a text without letters beyond ASCII whose signs all stand where such signs do. */
+const isOfSigns = (text: string): boolean => {
+  const high = text.replaceAll(/[\0-\x7f]/g, '');
+  if (high === '' || /[\p{L}\p{M}]/u.test(high.replaceAll(/[ªºµ]/g, ''))) return false;
+  return signs.reduce((left, [where]) => left.replaceAll(where, ''), text).replaceAll(/[\0-\x7f]/g, '') === '';
+};
+
 /** How rare an encoding is among tables, as a cost. */
 const rarityOf = (encoding: string): number => {
   if (encoding.startsWith('x-mac')) return 5;
@@ -274,11 +302,14 @@ const rarityOf = (encoding: string): number => {
 const readingOf = (encoding: string, text: string): Reading | null => {
   if (/[\ufffd\u0080-\u009f\ue000-\uf8ff]/.test(text)) return null;
   let [best, of]: [Score | null, Language | null] = [null, null];
-  for (const language of candidatesOf(text)) {
+  const hasSigns = isOfSigns(text);
+  for (const language of hasSigns ? languagesOfSigns(text) : candidatesOf(text)) {
     const score = scoreOf(text, language);
     if (best === null || score.cost < best.cost) [best, of] = [score, language];
   }
   if (best === null || of === null) return null;
+  if (hasSigns)
+    return { encoding, text, cost: best.cost - signCredit(text) + rarityOf(encoding), natural: true, lead: 8 };
   const { pairs, familiar, letters, foreign, odd } = best;
   // DOS code pages differ from each other in a few letters only.
   const mostForeign = encoding.startsWith('ibm') ? 0 : letters * 0.03;
@@ -286,6 +317,16 @@ const readingOf = (encoding: string, text: string): Reading | null => {
   const natural = known && (of.byLetter ? pairs >= 12 && familiar >= pairs * 0.33 : familiar >= pairs * 0.75);
   return { encoding, text, cost: best.cost + rarityOf(encoding), natural, lead: of.byLetter ? 25 : 12 };
 };
+
+/** The languages that a text may be in by its apostrophes: `pa’s` is no word where `Men’s` is one. */
+const languagesOfSigns = (text: string): Language[] => {
+  if (/\w’(?:s|t|d|m|re|ve|ll)\b/.test(text)) return languages().filter(({ tag }) => tag === 'en');
+  const elides = /\b[DdLl]’/.test(text);
+  return languages().filter(({ tag, byLetter: is }) => !is && (!elides || ['fr', 'it', 'ca'].includes(tag)));
+};
+
+/** What signs cost less where they stand as signs do. */
+const signCredit = (text: string): number => text.replaceAll(/[\0-\x7f]/g, '').length * (cost.symbol - 1);
 
 /** The largest share that a letter beyond ASCII has in any language: Korean and Japanese bytes read as another set go beyond. */
 const mostOfOne = 0.3;
