@@ -58,7 +58,8 @@ export const runCases = async (folder: string): Promise<CaseResult[]> => {
     try {
       const results: CaseResult[] = [];
       for (const of of cases) {
-        const id = slugOf(basename(of.file, extname(of.file)))?.slice(0, 64);
+        const name = of.file.replace(/\.gz$/i, '');
+        const id = slugOf(basename(name, extname(name)))?.slice(0, 64);
         results.push({ of, ...(await judge(of, items.get(`cases/cases/${id}`), server.url)) });
       }
       return results;

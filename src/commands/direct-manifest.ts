@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import { slugOf, titleOfName } from '../dataset-api/names.ts';
 import { UsageError } from '../model/errors.ts';
+import { isConvertible } from '../model/recipe/recipe.ts';
 import { makeFolder } from '../util/make-folder.ts';
 
 /** A manifest made for a file or folder. */
@@ -15,6 +16,8 @@ export interface DirectManifest {
   isSaved: boolean;
   /** The file or folder as it was typed. */
   of: string;
+  /** Names in the folder that are not published: folders, and files of types that portals refuse. */
+  leftOut: string[];
 }
 
 /** Where a manifest is made, and for which portal. */
@@ -38,10 +41,11 @@ export const isData = async (path: string): Promise<boolean> => {
 export const directManifest = async (named: string, options: DirectOptions): Promise<DirectManifest> => {
   const { config, cwd, save } = options;
   const data = resolve(cwd, named);
-  const files = (await stat(data)).isDirectory() ? await filesOf(data, named) : [data];
-  const name = idOf(basename(data, (await stat(data)).isDirectory() ? '' : extname(data)));
+  const isFolder = (await stat(data)).isDirectory();
+  const { files, leftOut } = isFolder ? await filesOf(data, named) : { files: [data], leftOut: [] };
+  const name = idOf(isFolder ? basename(data) : stemOf(data));
   const path = save ? join(await manifestFolder(cwd), `${name}.yaml`) : directPath(config, name);
-  const resources = files.map((file) => ({ id: idOf(basename(file, extname(file))), file }));
+  const resources = files.map((file) => ({ id: idOf(stemOf(file)), file }));
   const twice = resources.find(({ id }, at) => resources.findIndex((other) => other.id === id) < at);
   if (twice) throw noManifest(named, `two of its files would get the id "${twice.id}"`);
   const pathOf = (file: string): string => (save ? relative(dirname(path), file) : file);
@@ -49,24 +53,29 @@ export const directManifest = async (named: string, options: DirectOptions): Pro
   await makeFolder(dirname(path));
   if (save) await writeNew(path, text);
   else await writeOwn(path, { data, named, text });
-  return { path, text, isSaved: save, of: named };
+  return { path, text, isSaved: save, of: named, leftOut };
 };
 
 /** Path of a manifest that was not saved. */
 export const directPath = ({ stateDir }: Pick<Config, 'stateDir'>, name: string): string =>
   join(stateDir, 'direct', `${name}.yaml`);
 
-const filesOf = async (folder: string, named: string): Promise<string[]> => {
-  const entries = await readdir(folder, { withFileTypes: true });
-  const files = entries
-    .filter(
-      (entry) => entry.isFile() && !entry.name.startsWith('.') && usualExtensions.includes(extensionOf(entry.name)),
-    )
-    .map((entry) => join(folder, entry.name))
-    .sort();
-  if (files.length > 0) return files;
+const filesOf = async (folder: string, named: string): Promise<{ files: string[]; leftOut: string[] }> => {
+  const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !name.startsWith('.'));
+  const [files, leftOut]: [string[], string[]] = [[], []];
+  for (const entry of entries) {
+    const { name } = entry;
+    if (entry.isFile() && (usualExtensions.includes(extensionOf(name)) || isConvertible(name)))
+      files.push(join(folder, name));
+    else leftOut.push(entry.isDirectory() ? `${name}/` : name);
+  }
+  if (files.length > 0) return { files: files.sort(), leftOut: leftOut.sort() };
   throw noManifest(named, 'it contains no file of a type that portals accept, such as CSV');
 };
+
+/** The name of a file without its extension, that of a packed file without both. */
+const stemOf = (path: string): string =>
+  basename(basename(path).replace(/\.gz$/i, ''), extname(path.replace(/\.gz$/i, '')));
 
 const idOf = (name: string): string => {
   const id = slugOf(name)?.slice(0, 64);
@@ -131,4 +140,4 @@ datasets:
   - id: ${name}
     title: ${quoted(titleOfName(basename(data, extname(data))))}
     resources:
-${resources.map(({ id, file }) => `      - { id: ${quoted(id)}, title: ${quoted(titleOfName(basename(file, extname(file))))}, file: ${quoted(pathOf(file))} }\n`).join('')}`;
+${resources.map(({ id, file }) => `      - { id: ${quoted(id)}, title: ${quoted(titleOfName(stemOf(file)))}, file: ${quoted(pathOf(file))} }\n`).join('')}`;

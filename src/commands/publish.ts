@@ -12,7 +12,7 @@ import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions, parseDuration, refreshOption } from './declaration.ts';
 import { type DirectManifest, directManifest, directPath, isData } from './direct-manifest.ts';
 import { exitCodeOfReports } from './exit.ts';
-import { type CommonOptions, type Io, say, sayAll } from './io.ts';
+import { type CommonOptions, type Io, say, sayAll, warn } from './io.ts';
 import { closingLines, reportLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 import { waitForRuns } from './wait.ts';
@@ -37,6 +37,14 @@ export const publishCommand = async (paths: string[], options: PublishOptions, i
   for (const path of paths) {
     if (await isData(resolve(io.cwd, path)))
       direct.push(await directManifest(path, { config, cwd: io.cwd, save: options.save === true }));
+  }
+  for (const { of, leftOut } of direct) {
+    const more = leftOut.length > 10 ? ` and ${leftOut.length - 10} more` : '';
+    if (leftOut.length > 0)
+      warn(
+        io,
+        `${of}: left out ${leftOut.slice(0, 10).join(', ')}${more}: folders are datasets of their own, and portals refuse other files`,
+      );
   }
   const pathOf = (path: string): string => direct.find(({ of }) => of === path)?.path ?? resolve(io.cwd, path);
   const manifests = await loadAll(paths.map(pathOf));

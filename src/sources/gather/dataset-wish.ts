@@ -32,7 +32,7 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: Im
   const own = /\.zip$/i.test(source.name) ? (details.table ?? []) : steps;
   const asked =
     own.length > 0 || sheet !== null || member !== null || details.schema !== undefined || badRows !== 'fail';
-  const isFixed = details.mend === 'safe' && textTable.test(source.name);
+  const isFixed = details.mend === 'safe' && (textTable.test(source.name) || isConvertible(source.name));
   const isWanted = isConvertible(source.name) || (isFixed && isTabular(source.name));
   if (!asked && (mode !== 'auto' || !isWanted)) return null;
   const faults: string[] = [];

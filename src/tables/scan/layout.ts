@@ -142,16 +142,16 @@ const headerEvidence = (rows: HeadRow[], at: number): HeaderEvidence => {
 };
 
 /** True when a row is a record and no header: it has values in the columns that hold nothing else. */
-const isRecord = (rows: HeadRow[], at: number): boolean => {
+const isRecord = (rows: HeadRow[], at: number, fewestCounted = 3): boolean => {
   const { named, values } = headerEvidence(rows, at);
-  return named === 0 && values.length > 0 && !isCounted(values);
+  return named === 0 && values.length > 0 && !(values.length >= fewestCounted && isCounted(values));
 };
 
 /** True for names such as 1, 2, 3 or 2020, 2021, 2022. */
 const isCounted = (values: string[]): boolean => {
   const numbers = values.map(Number);
   const [first = 0, second = 0] = numbers;
-  return values.length > 2 && second > first && numbers.every((number, at) => number === first + at * (second - first));
+  return second > first && numbers.every((number, at) => number === first + at * (second - first));
 };
 
 /** True when a row may be a header: it has names, or years, and no other values. */
@@ -370,7 +370,7 @@ const chosenLayout = (best: Fit, fits: Fit[], given = ','): Layout => {
   const rival = rivalOf(best, fits);
   const layout: Layout = { dialect: best.dialect, titleRows: 0 };
   if (rival !== undefined) layout.candidates = [best, rival].map((fit) => ({ ...candidateOf(fit, 0), skipRows: 0 }));
-  if (isRecord(best.rows, 0)) layout.headerless = true;
+  if (isRecord(best.rows, 0, 2)) layout.headerless = true;
   return layout;
 };
 

@@ -61,13 +61,19 @@ export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<Prepa
   try {
     return await prepare(task);
   } catch (error) {
-    // No table was requested, so the file can be published as it is.
-    if (error instanceof NotOneTable && !task.recipe.asked) return { kind: 'as-is', why: error.message };
+    if (error instanceof NotOneTable && isFineAsFile(error, task.recipe)) return { kind: 'as-is', why: error.message };
     const answer = answerOf(error);
     if (answer === null) throw error;
     return answer;
   }
 };
+
+/**
+ * True where a source that is no table is published as it is: no table was requested. Who has files fixed expects tables, so
+ * that one with rows is refused then.
+ */
+const isFineAsFile = ({ hasRows }: NotOneTable, { asked, mend }: TableRecipe): boolean =>
+  !asked && (mend === undefined || !hasRows);
 
 const answerOf = (error: unknown): PrepareAnswer | null => {
   if (error instanceof TableFaultError || error instanceof TableInputError) {
@@ -159,7 +165,7 @@ const make = async (
       rowsOut,
       rejected: { rows, examples },
       notes: [...notes, ...pipeline.summary()],
-      reading: { delimiter: ',', ...(setsHeader(recipe) ? { skipRows: 0 } : {}) },
+      reading: { delimiter: ',', ...(setsHeader(recipe) || table.isNamed ? { skipRows: 0 } : {}) },
     };
   } catch (error) {
     rmSync(into, { force: true });

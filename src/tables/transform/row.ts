@@ -15,6 +15,8 @@ export interface Row {
 /** A table as a stream: its columns are known, its rows come in batches. */
 export interface Table {
   columns: string[];
+  /** True where the columns have their names from the source itself, so that no row can be the header. */
+  isNamed?: boolean;
   batches: AsyncIterable<Row[]>;
   /** Closes what is open, also when no batch was requested. Idempotent. */
   close?(): Promise<unknown>;
@@ -83,8 +85,19 @@ export const noHeader = (line: number): TableFaultError =>
     { hint: 'the first line read must hold the column names; check skipRows and header.row' },
   );
 
-/** A sound source that is not one table: where no table was requested, it is published as it is. */
-export class NotOneTable extends TableInputError {}
+/** A sound source that is not one table. */
+export class NotOneTable extends TableInputError {
+  /** False where it holds nothing like a table: several tables, or rows that are no table yet, may be meant as one. */
+  readonly hasRows: boolean;
+
+  constructor(
+    message: string,
+    { hasRows = true, ...details }: ConstructorParameters<typeof TableInputError>[1] & { hasRows?: boolean },
+  ) {
+    super(message, details);
+    this.hasRows = hasRows;
+  }
+}
 
 /** A step names a column that is not there. */
 export const noColumn = (step: string, name: string, columns: string[]): TableStepError => {

@@ -1,6 +1,6 @@
 // Rows of JSON: an array of flat objects, or one object a line. Numbers keep the digits they have in the file.
 import { TableInputError } from '../../../model/errors.ts';
-import { isObject } from '../../../util/json.ts';
+import { isObject, parsedJson } from '../../../util/json.ts';
 import { type Limits, NotOneTable, oversizeRow, type Row, shown, type Table, tooManyColumns } from '../row.ts';
 import { type Bytes, decoded } from './bytes.ts';
 
@@ -16,7 +16,7 @@ export const openJson = async (bytes: Bytes, format: 'array' | 'lines', limits: 
     format === 'lines' ? lineItems(decoded(bytes, null), limits) : arrayItems(decoded(bytes, null), limits);
   const columns = new Map<string, number>();
   for await (const item of items()) {
-    for (const key of Object.keys(objectOf(item))) if (!columns.has(key)) columns.set(key, columns.size);
+    for (const [key] of entriesOf(item)) if (!columns.has(key)) columns.set(key, columns.size);
     if (columns.size > limits.columns) throw tooManyColumns(columns.size, limits);
   }
   if (columns.size === 0) {
@@ -24,17 +24,26 @@ export const openJson = async (bytes: Bytes, format: 'array' | 'lines', limits: 
       hint: 'it must be an array of objects, or one object in each line',
     });
   }
-  return { columns: [...columns.keys()], batches: batchesOf(items(), columns) };
+  return { columns: [...columns.keys()], isNamed: true, batches: batchesOf(items(), columns) };
 };
 
-/** True when the first character of the text opens an array. */
-export const isJsonArray = async (bytes: Bytes): Promise<boolean> => {
+/** How the rows of a `.json` file are written. @throws NotOneTable where it is neither an array nor an object a line */
+export const jsonFormat = async (bytes: Bytes, name: string): Promise<'array' | 'lines'> => {
+  let head = '';
   for await (const text of decoded(bytes, null)) {
-    const first = text.trimStart()[0];
-    if (first !== undefined) return first === '[';
+    head += text;
+    if (head.length > headLength) break;
   }
-  return false;
+  if (head.trimStart().startsWith('[')) return 'array';
+  const [first = '', ...others] = head.trimStart().split('\n');
+  if (isObject(parsedJson(first)) && others.some((line) => line.startsWith('{'))) return 'lines';
+  throw new NotOneTable(`${name} is not an array of rows`, {
+    hint: 'a table is an array of objects, or one object a line; to publish the file as it is: `import: never`',
+    hasRows: /:\s*\[\s*[{[]/.test(head),
+  });
 };
+
+const headLength = 64 * 1024;
 
 const batchRows = 500;
 
@@ -42,7 +51,7 @@ async function* batchesOf(items: AsyncGenerator<Item>, columns: ReadonlyMap<stri
   let batch: Row[] = [];
   for await (const item of items) {
     const cells = new Array<string>(columns.size).fill('');
-    for (const [key, value] of Object.entries(objectOf(item))) {
+    for (const [key, value] of entriesOf(item)) {
       const column = columns.get(key);
       if (column !== undefined) cells[column] = cellOf(value, item.row, key);
     }
@@ -78,13 +87,36 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
     });
   }
   if (!isObject(value) || value instanceof Digits) {
-    const Fault = row === 1 ? NotOneTable : TableInputError; // a list of anything else has no rows at all
-    throw new Fault(`row ${row} is not an object`, {
-      line: row,
-      hint: 'each row must be an object such as {"id": 1, "name": "Parks"}',
-    });
+    const details = { line: row, hint: 'each row must be an object such as {"id": 1, "name": "Parks"}' };
+    // A list of anything else has no rows at all.
+    if (row === 1) throw new NotOneTable('row 1 is not an object', { ...details, hasRows: Array.isArray(value) });
+    throw new TableInputError(`row ${row} is not an object`, details);
   }
   return value;
+};
+
+/** Keys and values in the order of the text: objects put keys such as `2021` first, and keep the last of two equal ones. */
+const entriesOf = (item: Item): [key: string, value: unknown][] => {
+  const value = objectOf(item);
+  const keys = keysOf(item.text);
+  if (new Set(keys).size === keys.length) return keys.map((key) => [key, value[key]]);
+  const twice = keys.find((key, at) => keys.indexOf(key) < at) ?? '';
+  throw new TableInputError(`row ${item.row} has the key ${shown(twice)} twice`, {
+    line: item.row,
+    hint: 'each key of a row is one column: rename or remove one of them',
+  });
+};
+
+/** The keys of a valid object, in order. */
+const keysOf = (text: string): string[] => {
+  const keys: string[] = [];
+  let depth = 0;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"(?:\s*:)?|[{}[\]]/gs)) {
+    if (token.startsWith('"')) {
+      if (depth === 1 && token.endsWith(':')) keys.push(JSON.parse(token.slice(0, -1)));
+    } else depth += token === '{' || token === '[' ? 1 : -1;
+  }
+  return keys;
 };
 
 const cellOf = (value: unknown, row: number, key: string): string => {

@@ -2,7 +2,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { TableInputError } from '../../../model/errors.ts';
-import type { TableRecipe } from '../../../model/recipe/recipe.ts';
+import { isConvertible, type TableRecipe } from '../../../model/recipe/recipe.ts';
 import { inputSteps, type Step } from '../../../model/recipe/steps.ts';
 import type { CancelFlag } from '../../../util/worker-pool.ts';
 import { fixSafely } from '../../fix/fix-worker.ts';
@@ -13,7 +13,7 @@ import { headerOf } from '../step/cells.ts';
 import { type Archive, openArchive } from './archive.ts';
 import { type Bytes, fileBytes } from './bytes.ts';
 import { openDelimited, type ReadingOptions } from './delimited.ts';
-import { isJsonArray, openJson } from './json-rows.ts';
+import { jsonFormat, openJson } from './json-rows.ts';
 import { openWorkbook } from './workbook.ts';
 
 /** A source that was opened. */
@@ -46,11 +46,6 @@ export const openSource = async (options: OpenOptions): Promise<Opened> => {
   if (recipe.member !== null) throw misplaced('member', name, '.zip');
   if (recipe.sheet !== null) throw misplaced('sheet', name, '.xlsx');
   const bytes = fileBytes(path, name, options);
-  if (/\.json(?:\.gz)?$/i.test(name) && !(await isJsonArray(bytes))) {
-    throw new NotOneTable(`${name} is not an array of rows`, {
-      hint: 'a table is an array of objects; to publish the file as it is: `import: never`',
-    });
-  }
   return { table: await textTable(bytes, name, options), close: () => undefined };
 };
 
@@ -98,7 +93,10 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
       tables.length === 0
         ? `${archive.name} holds no table (.csv, .tsv, .ndjson, .json)`
         : `${archive.name} holds ${tables.length} tables: ${listed(tables)}`,
-      { hint: `name one: \`member: ${tables[0] ?? 'data.csv'}\`, or publish the archive as it is: \`import: never\`` },
+      {
+        hint: `name one: \`member: ${tables[0] ?? 'data.csv'}\`, or publish the archive as it is: \`import: never\``,
+        hasRows: tables.length > 0 || names.some((inside) => isConvertible(inside)),
+      },
     );
   }
   const entry = archive.entries.get(name);
@@ -127,7 +125,7 @@ const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, note }: O
   if (recipe.asked) refuseTextSteps({ encoding, delimiter }, name);
   if (recipe.asked && (skipRows !== undefined || header.row !== undefined))
     throw misplaced(skipRows !== undefined ? 'skipRows' : 'header.row', name, 'text');
-  const format = /\.(?:ndjson|jsonl)(?:\.gz)?$/i.test(name) ? 'lines' : 'array';
+  const format = /\.(?:ndjson|jsonl)(?:\.gz)?$/i.test(name) ? 'lines' : await jsonFormat(bytes, name);
   note(format === 'lines' ? 'one JSON object a line' : 'a JSON array');
   return withHeader(await openJson(bytes, format, limits), header, { limits, note });
 };
