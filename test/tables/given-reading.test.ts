@@ -7,7 +7,7 @@ import { type CheckOptions, fixTable, inspectTable } from '../../src/tables/chec
 import { encoderOf } from '../../src/tables/scan/encodings.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { type Details, textOf } from './transform/support/made.ts';
+import { type Details, made, textOf } from './transform/support/made.ts';
 import { zipOf } from './transform/support/zip.ts';
 
 /** Files that can be read in two ways: the key for each, and the table it gives; null where it is refused all the same. */
@@ -160,4 +160,41 @@ describe('text in no known encoding', () => {
     const details = { encoding: 'windows-1250', skipRows: 2 } as const;
     expect(await textOf('t.zip', await zipOf({ 't.json': '[{"a":1}]' }), details)).toBe('a\n1\n');
   });
+});
+
+describe('a table whose header is given', () => {
+  it.each([
+    ['film,year,note\nAlien,1979,x\nSource: the studio,,\n', 0],
+    ['animal,count\ncat,5\n\ntown,people\nUlm,120000\n', 0],
+    ['station;temp;wind\n;°C;m/s\nA;1.5;3\n', 0],
+    ['Error: no rows were found, try again\n1,2,3\n', 1],
+    ['first last\nAnn 5\nBob 6\n', 0],
+    ['name\nAnn\n\nBob\n', 0],
+  ])('has records below it, whatever they look like: %j', async (content, skipRows) => {
+    expect((await inspectTable(fileOf(content))).verdict).not.toBe('sound');
+    const { findings } = await inspectTable(fileOf(content), { skipRows });
+    const kinds = findings.filter(({ code }) => code !== null).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => !['title-rows', 'header-values'].includes(kind))).toEqual([]);
+  });
+
+  it('is what every fault names that it answers', async () => {
+    for (const content of ['a,b\n1,x\nNote: all of it,\n', 'a,b\n1,x\n2,y\n\nc,d\n3,z\n', 'a b\n1 2\n3 4\n']) {
+      const { findings } = await inspectTable(fileOf(content));
+      const hints = findings.filter(({ code }) => code !== null).map(({ hint }) => hint);
+      expect(hints.join(' ')).toContain('skipRows');
+    }
+  });
+});
+
+it.each(['b', 'c'])('a row of one cell is left out where bad rows are', async (last) => {
+  const content = `film,year,note\nAlien,1979,x\nTerminator: Dark Fate\n${last === 'b' ? 'Heat,1995,y\n' : ''}`;
+  expect(await made('t.csv', content, { badRows: 'quarantine', maxBadRows: 5 })).toMatchObject({
+    text: content.replace('Terminator: Dark Fate\n', ''),
+    rejects: expect.stringContaining('Terminator: Dark Fate'),
+  });
+});
+
+it('a title with a colon in the last row is a record', async () => {
+  const content = 'film,year,note\nAlien,1979,x\nTerminator: Dark Fate,,\n';
+  expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
 });

@@ -318,7 +318,7 @@ export class TableInspection {
       last: this.#rows?.last ?? null,
       rows: this.#rows?.rows ?? 0,
       firstRowLine: this.#firstRowLine,
-      skipped: this.#settings.skipped?.lines ?? 0,
+      skipped: this.#settings.skipped?.lines ?? null,
     });
   }
 

@@ -19,8 +19,11 @@ export interface RowSettings {
 /** How many rows below the last full one may be notes. */
 const mostNotes = 20;
 
+/** What makes the rows below a header records, whatever they look like. */
+export const asRecord = 'if it is a record, set `skipRows` to the number of lines above the header (0 for none)';
+
 const note = {
-  hint: 'remove it, or publish it as description of the resource',
+  hint: `remove it, or publish it as description of the resource; ${asRecord}`,
   mend: 'the notes below the last row are left out',
 };
 
@@ -147,8 +150,9 @@ export class RaggedRows {
   }
 }
 
-/** How notes begin, but not rows: a word and a colon, an asterisk, a number in brackets. */
-export const noteStart = /^(?:[\p{L} ]{3,30}: |\*+ ?\p{L}|\(?\d\) |©)/u;
+/** How notes begin, but not rows: such a word and a colon, an asterisk, a number in brackets. */
+export const noteStart =
+  /^(?:(?:data )?(?:sources?|notes?|remarks?|footnotes?|legend|disclaimer|updated|last updated?|as of|quellen?|datenquelle|hinweise?|anmerkung(?:en)?|bemerkung|stand|fuentes?|notas?|fontes?|nota bene|bron(?:nen)?|opmerking|källa|kilde|lähde|zdroj|źródło|forrás|kaynak|remarques?|légende|fonte) ?: |\*+ ?\p{L}|\(?\d\) |©)/iu;
 
 /** From so many bytes and words on, a text that is alone in the last rows counts as a note. */
 const [longNote, noteWords] = [20, 3];
@@ -201,13 +205,13 @@ export class PaddedNotes {
   report(findings: Findings): void {
     if (this.#count === 0 || this.#count > mostNotes) return;
     const isSure = this.#areMarked || (this.#isApart && this.#areLong);
-    if (!isSure && (this.#isUsual || !(this.#isApart || this.#areLong))) return;
+    if (!isSure && (this.#isUsual || !this.#isApart)) return;
     if (isSure) this.footerLine = this.#notes[0]?.line ?? null;
     const details = isSure
       ? { message: 'a note stands below the last row of the table', ...note }
       : {
           message: 'the last row has only one cell: it may be a note below the table, or a row without values',
-          hint: 'remove it if it is a note; otherwise fill in its other cells',
+          hint: `remove it if it is a note; ${asRecord}`,
         };
     for (const place of this.#notes) findings.add('footer', { ...place, code: 'table-ragged', ...details });
   }

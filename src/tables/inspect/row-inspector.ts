@@ -129,9 +129,10 @@ export class RowInspector {
   /** The table has ended; its first row is certainly the header when that `isGiven`, and then all others are records. */
   end(isGiven: boolean): void {
     this.#ragged.end(this.rows);
+    if (isGiven) return;
     this.#tail.report(this.#findings);
     const facts = Array.from({ length: this.#settings.width }, (_, column) => this.#kinds.facts(column));
-    if (!isGiven) this.#names.report(this.#findings, facts, this.#settings.offsets);
+    this.#names.report(this.#findings, facts, this.#settings.offsets);
   }
 
   /** Line of the first row of a footer that a fix leaves out; null when there is none. */

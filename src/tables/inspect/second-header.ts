@@ -5,6 +5,7 @@ import { contextAt } from '../scan/cell-text.ts';
 import { cellEnd } from '../scan/faults.ts';
 import type { ColumnFacts } from './columns.ts';
 import type { Findings } from './finding.ts';
+import { asRecord } from './ragged-rows.ts';
 
 /** A row without any value that brings the first text into some columns. */
 interface RowOfNames {
@@ -74,7 +75,7 @@ export class SecondHeaders {
           : isFirst
             ? 'the row below the header is of names or units, not of values: the table seems to have two header rows'
             : 'the row is of names among rows of values: another header, or another table',
-        hint: 'keep one header row and one table in a file; if the row is a record like the others, set `skipRows` to the number of lines above the header (0 for none)',
+        hint: `keep one header row and one table in a file; ${asRecord}`,
       });
     }
   }

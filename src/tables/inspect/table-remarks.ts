@@ -4,6 +4,7 @@ import { foreignLineEnds, isSentence } from '../scan/division.ts';
 import { blankHeader, keyOf, titlesAbove, unclearLayout } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
 import { detailsOf, type Findings } from './finding.ts';
+import { asRecord } from './ragged-rows.ts';
 
 /** What is known when the whole table was read. */
 interface TableRead {
@@ -16,8 +17,8 @@ interface TableRead {
   rows: number;
   /** The line of the first row of all. */
   firstRowLine: number;
-  /** Lines above that, which were skipped on request. */
-  skipped: number;
+  /** Lines above that, which were skipped on request; null: not given. Where given, all rows below the header are records. */
+  skipped: number | null;
 }
 
 /** Adds the findings about the table as a whole. */
@@ -107,7 +108,7 @@ const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine, 
   if (layout.titleRows > 0) {
     const count = layout.titleRows;
     findings.add('title-rows', { ...detailsOf(titlesAbove(firstRowLine, header.line)), mend: leftOut, count });
-  } else if (skipped > 0) {
+  } else if (skipped !== null && skipped > 0) {
     const message = 'lines above the header are skipped, as specified';
     findings.add('title-rows', { code: 'table-header', line: 1, message, mend: leftOut, count: skipped });
   } else if (lines.firstBlank === 1)
@@ -115,12 +116,12 @@ const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine, 
 };
 
 const blankLines = (findings: Findings, { lines, header, skipped, last }: TableRead): void => {
-  const above = header === null ? 0 : header.line - 1 - skipped;
-  if (lines.blank === 0 || (lines.firstBlank <= above + skipped && lines.blank <= above)) return;
+  const above = header === null ? 0 : header.line - 1 - (skipped ?? 0);
+  if (lines.blank === 0 || (lines.firstBlank <= above + (skipped ?? 0) && lines.blank <= above)) return;
   const line = lines.firstBlank;
-  if (header?.cells.length === 1 && line < (last?.line ?? 0)) {
+  if (header?.cells.length === 1 && line < (last?.line ?? 0) && skipped === null) {
     const message = 'the line is blank: in a table of one column that may be an empty value or nothing';
-    const hint = 'write "" for an empty value, or remove the blank lines';
+    const hint = 'write "" for an empty value, or remove the blank lines; with `skipRows: 0` they are left out';
     findings.add('blank-lines', { code: 'table-ragged', line, message, hint, count: lines.blank });
     return;
   }
@@ -132,7 +133,10 @@ const blankLines = (findings: Findings, { lines, header, skipped, last }: TableR
   });
 };
 
-const lineEnds = (findings: Findings, { header, lines: { lf, crlf, cr, blank, firstBlank } }: TableRead): void => {
+const lineEnds = (
+  findings: Findings,
+  { header, skipped, lines: { lf, crlf, cr, blank, firstBlank } }: TableRead,
+): void => {
   const kinds = [
     { name: 'CRLF', count: crlf },
     { name: 'LF', count: lf },
@@ -143,7 +147,7 @@ const lineEnds = (findings: Findings, { header, lines: { lf, crlf, cr, blank, fi
     const message = `the file mixes line endings: ${shares}`;
     // Without a second column nothing tells a line end from a line break in a cell.
     const details =
-      cr > 0 && header?.cells.length === 1
+      cr > 0 && header?.cells.length === 1 && skipped === null
         ? { code: 'table-ragged' as const, hint: 'put cells with line breaks in quotes, and end all lines alike' }
         : { mend: 'all lines end with LF' };
     findings.add('line-ends-mixed', { line: 1, message, ...details });
@@ -173,7 +177,7 @@ const quoteStyle = (findings: Findings, { layout: { dialect } }: TableRead): voi
   });
 };
 
-const lastRow = (findings: Findings, { last, header, rows }: TableRead): void => {
+const lastRow = (findings: Findings, { last, header, rows, skipped }: TableRead): void => {
   if (last === null || header === null || rows < 2) return;
   if (header.cells.length > 2 && last.filled === 1 && last.note && findings.of('footer') === undefined) {
     findings.add('footer-padded', {
@@ -182,12 +186,12 @@ const lastRow = (findings: Findings, { last, header, rows }: TableRead): void =>
       message: 'the last row has only one cell and looks like a note',
     });
   }
-  if (last.cutNote) {
+  if (last.cutNote && skipped === null) {
     findings.add('footer', {
       code: 'table-ragged',
       line: last.line,
       message: 'the last row looks like a note that contains delimiters',
-      hint: 'remove it, or quote its cells if it is a row',
+      hint: `remove it, or quote its cells; ${asRecord}`,
     });
   }
   if (last.total) {

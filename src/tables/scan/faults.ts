@@ -145,7 +145,9 @@ export const raggedRow = (row: {
   return new TableFaultError(
     `the row has ${count(row.found, 'cell')}${spans}, the header has ${row.expected}`,
     { code: 'table-ragged', line: row.line },
-    { hint: `look in that line for ${unclosed}${cause}, or a line break inside a cell` },
+    {
+      hint: `look in that line for ${unclosed}${cause}, or a line break inside a cell; \`badRows: quarantine\` publishes the other rows`,
+    },
   );
 };
 
@@ -206,12 +208,14 @@ const oversizeRow = (line: number, open: CellPosition | null, limit: number): Ta
     ? new TableFaultError(
         `the row is larger than ${size}`,
         { code: 'table-oversize', line },
-        { hint: 'check that the rows of the file are separated by line breaks' },
+        {
+          hint: 'check that the rows of the file are separated by line breaks; else shorten the row, or raise `limits.row` in the configuration',
+        },
       )
     : new TableFaultError(
         `a quote opens here and is not closed within ${size}`,
         { code: 'table-oversize', ...open },
-        { hint: 'add the closing quote to that cell' },
+        { hint: 'add the closing quote to that cell; if it is that long, raise `limits.row` in the configuration' },
       );
 };
 

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { made, textOf } from './support/made.ts';
+import { zipOf } from './support/zip.ts';
+
+describe('keys of JSON', () => {
+  it.each([
+    [
+      '[{"country":"Aruba","2021":5,"2020":4},{"country":"Angola","2020":7}]',
+      'country,2021,2020\nAruba,5,4\nAngola,,7\n',
+    ],
+    ['[{"b":"x","0":1,"a\\"}":"{\\"c\\":1}"}]', 'b,0,"a""}"\nx,1,"{""c"":1}"\n'],
+    ['{"id":1,"n":"a"}\n{"id":2,"n":"b"}\n', 'id,n\n1,a\n2,b\n'],
+  ])('are columns in the order of the file: %s', async (content, text) => {
+    expect(await textOf('t.json', content)).toBe(text);
+  });
+
+  it('are refused where a row has one twice, of which a value would be lost', async () => {
+    await expect(textOf('t.json', '[{"id":1,"n":2,"id":3}]')).rejects.toThrow('row 1 has the key "id" twice');
+    expect(await textOf('t.json', '[{"id":1,"n":"{\\"n\\": 1}"}]')).toContain('id,n');
+  });
+});
+
+describe('rows that are not one table', () => {
+  it.each([
+    ['t.json', '{"meta":{"rows":2},"data":[{"id":1},{"id":2}]}'],
+    ['t.json', '[["id","n"],[1,"a"]]'],
+    ['t.json', '[{"id":1,"geo":{"lat":1}}]'],
+    ['t.geojson', '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"a":1}}]}'],
+  ])('are refused where files are fixed, and published as a file elsewhere: %s %s', async (name, content) => {
+    await expect(made(name, content, { mend: 'safe' })).rejects.toMatchObject({
+      hint: expect.stringMatching(/`import: never`|each row must be an object/),
+    });
+    expect((await made(name, content)).kind).toBe('as-is');
+  });
+
+  it('are refused in an archive of several tables, but not one without any', async () => {
+    const two = await zipOf({ 'a.csv': 'a\n1\n', 'b.csv': 'b\n1\n' });
+    await expect(made('t.zip', two, { mend: 'safe' })).rejects.toThrow('holds 2 tables');
+    await expect(made('t.zip', await zipOf({ 'a.xlsx': 'x' }), { mend: 'safe' })).rejects.toThrow('holds no table');
+    expect((await made('t.zip', await zipOf({ 'a.shp': 'x', 'a.dbf': 'x' }), { mend: 'safe' })).kind).toBe('as-is');
+    expect((await made('t.json', '{"name":"x","list":[1,2]}', { mend: 'safe' })).kind).toBe('as-is');
+  });
+});
