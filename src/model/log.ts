@@ -1,7 +1,7 @@
 // The root logger with its redaction list.
 import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
+import { printable } from './errors.ts';
 
 /** A pino logger; children carry `runId`, `jobId`, `kind`, `key` and `portal`. */
 export type Log = Logger;
@@ -31,16 +31,20 @@ export const createLog = ({ level, destination, pretty: forPeople }: LogOptions)
         censor: '[redacted]',
       },
     },
-    forPeople
-      ? pretty({
-          colorize: true,
-          translateTime: 'SYS:HH:MM:ss',
-          singleLine: true,
-          ...(destination ? { destination } : {}),
-          sync: true,
-        })
-      : destination,
+    forPeople ? { write: (line) => (destination ?? process.stdout).write(forTerminal(line)) } : destination,
   );
+
+const colours: Record<string, number> = { fatal: 35, error: 31, warn: 33, info: 32, debug: 34, trace: 90 };
+
+/** A line of JSON as `[12:00:00] WARN: what happened {"portal":"city"}`, the stack of an error below. */
+const forTerminal = (line: string): string => {
+  const { level, time, msg = '', err, ...facts } = JSON.parse(line);
+  const coloured = (text: string, colour: number): string => `\x1b[${colour}m${text}\x1b[39m`;
+  const more = Object.keys(facts).length === 0 ? '' : ` ${coloured(printable(JSON.stringify(facts)), 90)}`;
+  const stack = err === undefined ? '' : `\n    ${printable(String(err.stack ?? JSON.stringify(err)))}`;
+  const clock = new Date(time).toTimeString().slice(0, 8);
+  return `[${clock}] ${coloured(level.toUpperCase(), colours[level] ?? 39)}: ${printable(msg)}${more}${stack}\n`;
+};
 
 /** Lines about one job. */
 export interface JobLog {

@@ -19,7 +19,7 @@ const programs = [
 const weekMs = 7 * 86_400_000;
 
 /** These start threads from files beside their own. */
-const external = [/^node:/, 'piscina', 'pino', 'pino-pretty'];
+const external = [/^node:/, 'piscina', 'pino'];
 
 const build = async (folder: string): Promise<void> => {
   const bundle = await rolldown({
