@@ -2,17 +2,17 @@
 import { createHash, hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import { SourceMissingError, unreadable } from '../../model/errors.ts';
+import { SourceMissingError, SourceRefusedError, unreadable } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { isSystemError } from '../../util/file-calls.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
 import { validatorsSchema } from '../fetch/policy.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
-import { noPaging, type Paging, pagingOfHeaders, pagingSchema } from './paging.ts';
+import { isUnpaged, noPaging, type Paging, pagingOfHeaders, pagingSchema } from './paging.ts';
 
 /** One document of a catalogue. */
 export interface CatalogueDocument {
@@ -76,7 +76,13 @@ export const webCatalogue = (root: string, tools: CatalogueTools): CatalogueSour
     open: async (from, spentBytes) => {
       if (!isAddress(from)) return local.open(from, spentBytes);
       const name = from === root ? 'note.json' : `note-${hash('sha256', from).slice(0, 32)}.json`;
-      const { sha256, finalUrl, paging } = await fetched(from, { folder, name, spentBytes }, tools);
+      const note = await fetched(from, { folder, name, spentBytes }, tools).catch(async (error: unknown) => {
+        // Headers that led to what is gone are not sent again with an unchanged page: the next run fetches it anew.
+        const isGone = error instanceof SourceMissingError || error instanceof SourceRefusedError;
+        for (const path of isGone ? used : []) if (basename(path).startsWith('note')) await rm(path, { force: true });
+        throw error;
+      });
+      const { sha256, finalUrl, paging } = note;
       const path = fileOf(folder, sha256);
       used.add(join(folder, name)).add(path);
       return { bytes: fileBytes(path, from, tools.signal), url: finalUrl, paging };
@@ -116,11 +122,12 @@ const fetched = async (
     name: 'data.json',
     spentBytes,
   });
-  if (answer.status === 'unchanged' && known) return known;
+  const paging = pagingOfHeaders(answer.headers);
+  if (answer.status === 'unchanged' && known) return isUnpaged(paging) ? known : { ...known, paging };
   if (answer.status === 'unchanged') throw new Error(`${url} is reported unchanged, but no version of it is known`);
-  const { sha256, validators, finalUrl, headers } = answer;
+  const { sha256, validators, finalUrl } = answer;
   await rename(answer.path, fileOf(folder, sha256));
-  const note: Note = { url, sha256, validators, finalUrl, paging: pagingOfHeaders(headers) };
+  const note: Note = { url, sha256, validators, finalUrl, paging };
   await writeFile(`${into}.json`, JSON.stringify(note));
   await rename(`${into}.json`, join(folder, name));
   return note;

@@ -77,9 +77,10 @@ export class Fetcher {
     options.signal.throwIfAborted();
     const answer = await this.ask(url, options);
     try {
-      if (answer.status === 304) return { status: 'unchanged' };
-      const validators = validatorsOf(answer.headers, answer.url, Date.now());
-      if (isSameVersion(options.known, validators)) return { status: 'unchanged' };
+      const { headers } = answer;
+      if (answer.status === 304) return { status: 'unchanged', headers };
+      const validators = validatorsOf(headers, answer.url, Date.now());
+      if (isSameVersion(options.known, validators)) return { status: 'unchanged', headers };
       return await this.store({ into, answer, validators }, options);
     } finally {
       release(answer.body);

@@ -62,7 +62,7 @@ export interface FetchOptions {
 
 /** A whole file at `path`, or that the known version is still current. */
 export type Fetched =
-  | { status: 'unchanged' }
+  | { status: 'unchanged'; headers: IncomingHttpHeaders }
   | {
       status: 'fetched';
       path: string;

@@ -207,6 +207,20 @@ describe('a catalogue in pages', () => {
     }
   });
 
+  it('grows and shrinks by the headers of an unchanged page', async () => {
+    const dir = tempDir();
+    const next = { '/c.json': 'link: </c2.json>; rel=next' };
+    const pages = { '/c.json': page('a b'), '/c2.json': page('c') };
+    serve(pages);
+    expect((await gather('/c.json', { dir })).keys).toEqual(['a', 'b']);
+    serve(pages, { headers: next });
+    expect((await gather('/c.json', { dir })).keys).toEqual(['a', 'b', 'c']);
+    expect((await gather('/c.json', { dir })).keys).toEqual(['a', 'b', 'c']);
+    serve({ '/c.json': page('a b'), '/c2.json': 404 });
+    await gather('/c.json', { dir }).catch(() => undefined);
+    expect((await gather('/c.json', { dir })).keys).toEqual(['a', 'b']);
+  });
+
   it('has one limit of bytes for all pages', async () => {
     const pages = Object.fromEntries(
       Array.from({ length: 5 }, (_, at) => [

@@ -217,7 +217,7 @@ describe('a known version', () => {
     const into = place();
     const { validators } = whole(await fetcher.toFile(`${server.url}/k.csv`, into, plain));
     expect(validators).toMatchObject({ etag: '"k1"', lastModified: modified });
-    expect(await fetcher.toFile(`${server.url}/k.csv`, into, { ...plain, known: validators })).toEqual({
+    expect(await fetcher.toFile(`${server.url}/k.csv`, into, { ...plain, known: validators })).toMatchObject({
       status: 'unchanged',
     });
     expect(server.asked.at(-1)?.headers).toMatchObject({ 'if-none-match': '"k1"', 'if-modified-since': modified });
@@ -231,7 +231,7 @@ describe('a known version', () => {
   it('is seen where the server knows no conditions', async () => {
     server.on('/dull.csv', (_request, response) => response.writeHead(200, { etag: 'W/"7"' }).end(table));
     const url = `${server.url}/dull.csv`;
-    expect(await fetcher.toFile(url, place(), { ...plain, known: known({ etag: 'W/"7"' }) })).toEqual({
+    expect(await fetcher.toFile(url, place(), { ...plain, known: known({ etag: 'W/"7"' }) })).toMatchObject({
       status: 'unchanged',
     });
     expect(await fetcher.look(url, { ...plain, known: known({ etag: 'W/"6"' }) })).toMatchObject({ status: 'changed' });
