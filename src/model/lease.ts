@@ -7,14 +7,10 @@ export interface HashField {
   field: string;
 }
 
-/** A field to be set; null removes it. A function makes the value when it is sent. */
+/** A field to be set; null removes it. */
 export interface FieldWrite extends HashField {
-  value: string | (() => Buffer) | null;
+  value: string | Buffer | null;
 }
-
-/** What is sent for a field; null where it is removed. */
-export const sentValue = ({ value }: FieldWrite): string | Buffer | null =>
-  typeof value === 'function' ? value() : value;
 
 /** Writes to Redis in the name of a job; all of them are refused with JobLostError once another worker has the job. */
 export interface JobWriter {

@@ -74,16 +74,9 @@ export class JobLogs {
     this.#packed.set(id, known);
     const runId = id.slice(0, id.indexOf('.'));
     const key = this.#keys.itemLogs(runId);
-    const [marks, count] = await Promise.all([
-      this.#redis.lrangeBuffer(this.#keys.itemLogMarks(runId), known.chunks, -1),
-      this.#redis.llen(key),
-    ]);
+    const marks = await this.#redis.lrangeBuffer(this.#keys.itemLogMarks(runId), known.chunks, -1);
     const mark = markOf(id);
-    // An earlier version left no marks.
-    const isMarked = known.chunks + marks.length === count;
-    const chunks = Array.from({ length: Math.max(0, count - known.chunks) }, (_, at) => known.chunks + at).filter(
-      (_, at) => !isMarked || marks[at]?.includes(mark),
-    );
+    const chunks = marks.flatMap((chunk, at) => (chunk.includes(mark) ? [known.chunks + at] : []));
     for (let at = 0; at < chunks.length; at += chunksAtOnce) {
       const found = await Promise.all(
         chunks.slice(at, at + chunksAtOnce).map((place) => this.#redis.lindexBuffer(key, place)),
@@ -91,7 +84,7 @@ export class JobLogs {
       const texts = await Promise.all(found.flatMap((packed) => (packed ? [inflate(packed)] : [])));
       for (const text of texts) known.lines.push(...linesOf(id, text.toString()));
     }
-    known.chunks = Math.max(known.chunks, count);
+    known.chunks += marks.length;
     return known.lines;
   }
 

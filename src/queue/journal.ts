@@ -1,7 +1,7 @@
 // Buffers what a job writes to Redis (its data, log lines, fields of ledger and run record), in order and in few round
 // trips.
 import type { Job } from 'bullmq';
-import { clock, type FieldWrite, type HashField, type JobLease, type JobWriter, sentValue } from '../model/lease.ts';
+import { clock, type FieldWrite, type HashField, type JobLease, type JobWriter } from '../model/lease.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
@@ -184,7 +184,7 @@ export class JobJournal implements JobWriter {
         Math.ceil(keepMs / 1000),
         lines.length,
         ...lines.map(({ text }) => text),
-        ...fields.flatMap((write) => [write.field, sentValue(write) ?? '']),
+        ...fields.flatMap(({ field, value }) => [field, value ?? '']),
       ],
     );
     this.lease.renewed(askedAt, typeof left === 'number' ? left : null);

@@ -218,7 +218,7 @@ export interface RunBrief {
   state: 'running' | 'done';
   /** Unix milliseconds. */
   startedAt: number;
-  /** Null while it is open, and where an earlier version closed it. */
+  /** Null while it is open. */
   endedAt: number | null;
   fates: RunSummary['fates'];
   /** Code of the reason for which the run as a whole failed or was held. */

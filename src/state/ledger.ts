@@ -17,7 +17,6 @@ import {
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
-import { pack, unpack, unpackHead, withOwnUuid, withoutOwnUuid } from './packed.ts';
 import { fieldsOf, matching, readField, writeFields } from './redis/fields.ts';
 import { RedisScript } from './redis/script.ts';
 
@@ -83,7 +82,7 @@ export class Ledger {
   }
 
   /**
-   * What is known of each key of a target (that begins with `start`) in brief, as it is read; `whole` unpacks the rest. One
+   * What is known of each key of a target (that begins with `start`) in brief, as it is read; `whole` reads the rest. One
    * that is written meanwhile may come twice.
    */
   async *each(target: Target, start = ''): AsyncGenerator<{ brief: IndexedEntry; whole: () => LedgerEntry | null }> {
@@ -147,15 +146,15 @@ export class Ledger {
     await this.#writeLater([
       this.#entryField(portal, entry),
       { hash: this.#keys.intents(target), field: entry.key, value: null },
-      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: () => pack(sent) }] : []),
+      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
       ...(former === undefined
         ? []
-        : [{ hash: this.#keys.history(target), field: entry.key, value: former && (() => pack(former)) }]),
+        : [{ hash: this.#keys.history(target), field: entry.key, value: former && JSON.stringify(former) }]),
     ]);
   }
 
   #entryField(portal: string, entry: LedgerEntry): FieldWrite {
-    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: () => storedEntry(entry) };
+    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: storedEntry(entry) };
   }
 
   async #writeLater(writes: FieldWrite[]): Promise<void> {
@@ -170,7 +169,7 @@ export class Ledger {
   /** What was sent last for a key, or null. */
   async sentFor(portal: string, key: string): Promise<SentNode | null> {
     const value = await this.#field(this.#keys.sent(targetOf(portal, key)), key);
-    return (value && sentNodeSchema.safeParse(unpack(value)).data) ?? null;
+    return (value && sentNodeSchema.safeParse(JSON.parse(`${value}`)).data) ?? null;
   }
 
   /** What was sent last for several keys, in the order of the keys. */
@@ -181,7 +180,7 @@ export class Ledger {
   /** Versions of the table of a key before the one that its entry holds; null where there are none. */
   async formerVersions(portal: string, key: string): Promise<FormerVersions | null> {
     const value = await this.#field(this.#keys.history(targetOf(portal, key)), key);
-    return (value && formerVersionsSchema.safeParse(unpack(value)).data) ?? null;
+    return (value && formerVersionsSchema.safeParse(JSON.parse(`${value}`)).data) ?? null;
   }
 
   /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
@@ -190,9 +189,9 @@ export class Ledger {
     const [sent, former] = await Promise.all(
       [this.#keys.sent(target), this.#keys.history(target)].map((hash) => this.#redis.hgetBuffer(hash, from.key)),
     );
-    const moved = (hash: string, value: Buffer | null): FieldWrite[] => [
+    const moved = (hash: string, value: FieldWrite['value']): FieldWrite[] => [
       { hash, field: from.key, value: null },
-      ...(value ? [{ hash, field: to, value: () => value }] : []),
+      ...(value ? [{ hash, field: to, value }] : []),
     ];
     await writeFields(this.#redis, this.#writer, [
       ...moved(this.#keys.entries(target), storedEntry({ ...from, key: to, missingSince: null })),
@@ -246,8 +245,8 @@ export class Ledger {
 }
 
 /**
- * KEYS: the entries of a target. ARGV: cursor and count of HSCAN. What is stored in plain text tells those that are live with
- * nothing else to say of them, see {@link storedEntry}; whatever earlier versions stored otherwise is sent.
+ * KEYS: the entries of a target. ARGV: cursor and count of HSCAN. The first line of an entry tells those that are live with
+ * nothing else to say of them, see {@link storedEntry}.
  */
 const exceptionsScript = new RedisScript(`
 local reply = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
@@ -272,18 +271,17 @@ const targetOf = (portal: string, key: string): Target => ({ manifest: manifestO
 const intentOf = (value: Buffer | null): Intent | null =>
   (value && intentSchema.safeParse(JSON.parse(value.toString())).data) ?? null;
 
-/** The value of an entry in the hash of its target. One that is not live is soon written again: not worth packing. */
-export const storedEntry = (entry: LedgerEntry): Buffer => {
-  const empty: LedgerEntry & Stored = emptyEntry(entry.key);
+/** The value of an entry in the hash of its target: what {@link IndexedEntry} holds as JSON, and on the next line the rest; without what is empty. */
+export const storedEntry = (entry: LedgerEntry): string => {
+  const empty: Stored = { ...emptyEntry(entry.key) };
   const known = Object.entries(entry).filter(([name, value]) => name === 'title' || !isSame(value, empty[name]));
-  if (!entry.live) return Buffer.from(JSON.stringify(withoutOwnUuid(empty.uuid, Object.fromEntries(known))));
   const { head = [], rest = [] } = Object.groupBy(known, ([name]) =>
     name in indexedEntrySchema.shape ? 'head' : 'rest',
   );
-  return pack(withoutOwnUuid(empty.uuid, Object.fromEntries(rest)), Object.fromEntries(head));
+  return [head, rest].map((fields) => JSON.stringify(Object.fromEntries(fields))).join('\n');
 };
 
-/** Entries read recently, by key, each with the value it was read from: an unchanged value is not unpacked again. */
+/** Entries read recently, by key, each with the value it was read from: an unchanged value is not read again. */
 const recent = new BoundedMap<string, { stored: string; entry: Readonly<LedgerEntry> | null }>(5000);
 
 /** The entry of a stored value; null for one of an unknown shape. */
@@ -291,21 +289,24 @@ export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null =>
   const stored = value.toString('latin1');
   const known = recent.get(key);
   if (known?.stored === stored) return known.entry;
-  const entry = unpackEntry(key, value);
+  const entry = readEntry(key, value);
   recent.set(key, { stored, entry: entry && Object.freeze(entry) });
   return entry;
 };
 
-const unpackEntry = (key: string, value: Buffer): LedgerEntry | null => {
-  const stored = withNamesOfToday(unpack(value) as Stored);
-  if (!('title' in stored)) return null;
-  return parsed(ledgerEntrySchema, withOwnUuid(uuidOfKey(key), { ...emptyEntry(key), ...stored }));
+const readEntry = (key: string, value: Buffer): LedgerEntry | null => {
+  const [head, rest]: (Stored | undefined)[] = value
+    .toString()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  if (rest?.title === undefined) return null;
+  return parsed(ledgerEntrySchema, { ...emptyEntry(key), ...head, ...rest });
 };
 
 /** What {@link IndexedEntry} holds of a stored value; null for one of an unknown shape. */
 export const indexedOfStored = (key: string, value: Buffer): IndexedEntry | null => {
-  const head = unpackHead(value) as Stored;
-  return parsed(indexedEntrySchema, { ...emptyBrief, key, uuid: head.uuid ?? uuidOfKey(key), ...head });
+  const head: Stored = JSON.parse(value.toString().split('\n', 1)[0] ?? '');
+  return parsed(indexedEntrySchema, { ...emptyBrief, key, uuid: uuidOfKey(key), ...head });
 };
 
 const emptyBrief = indexedEntrySchema
@@ -320,18 +321,5 @@ const emptyEntry = (key: string): LedgerEntry =>
 /** Empty lists and objects are the same wherever they stand. */
 const isSame = (a: unknown, b: unknown): boolean =>
   a === b || (typeof a === 'object' && JSON.stringify(a) === JSON.stringify(b));
-
-/** Earlier versions had other names for two of them. */
-const withNamesOfToday = (stored: Stored): Stored => {
-  const refused = stored.refused as Stored | null | undefined;
-  if (!('beside' in stored) && !(refused && 'offer' in refused)) return stored;
-  const { beside, ...others } = stored;
-  const { offer, ...file } = refused ?? {};
-  return {
-    ...others,
-    ...(beside === undefined ? {} : { baseline: beside }),
-    ...(offer === undefined ? {} : { refused: { ...file, importFingerprint: offer } }),
-  };
-};
 
 const parsed = <T>(schema: ZodType<T>, stored: object): T | null => schema.safeParse(stored).data ?? null;

@@ -5,7 +5,6 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { createDeflate, createInflate } from 'node:zlib';
 import { z } from 'zod';
-import { uuidOfKey } from '../model/key.ts';
 import {
   type CountedItem,
   countItem,
@@ -17,7 +16,6 @@ import {
   reportSchema,
   type StoredReport,
 } from '../model/report.ts';
-import { withOwnUuid, withoutOwnUuid } from './packed.ts';
 
 /** Items as lines of JSON, a tenth of what the objects would take; each is parsed as it is read. */
 class ItemLines implements ReportItems {
@@ -32,7 +30,7 @@ class ItemLines implements ReportItems {
   }
 
   *[Symbol.iterator](): Iterator<ReportItem> {
-    for (const line of this.lines) yield parseItem(JSON.parse(line));
+    for (const line of this.lines) yield reportItemSchema.parse(JSON.parse(line));
   }
 
   map<T>(of: (item: ReportItem) => T): T[] {
@@ -56,10 +54,8 @@ class ItemLines implements ReportItems {
   }
 }
 
-const parseItem = (item: ReportItem): ReportItem => reportItemSchema.parse(withOwnUuid(uuidOfKey(item.key), item));
-
 /** An item as a line of a report. */
-export const lineOf = (item: ReportItem): string => JSON.stringify(withoutOwnUuid(uuidOfKey(item.key), item));
+export const lineOf = (item: ReportItem): string => JSON.stringify(item);
 
 /** Gathers the items of a report; of two of one key the later one counts. */
 export class ReportBuilder {
@@ -106,17 +102,12 @@ function* piecesOf(head: object, items: ReportItems): Generator<string> {
 
 const linesAtOnce = 1000;
 
-/** What was stored with {@link packReport}, or by an earlier version: as one text, which once was not deflated. */
+/** What was stored with {@link packReport}. */
 export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
-  const text = Readable.from([stored]);
-  const isDeflated = stored.toString('latin1', 0, 1) !== '{';
   const lines: string[] = [];
-  for await (const line of createInterface({ input: isDeflated ? text.pipe(createInflate()) : text })) lines.push(line);
-  const { items, ...head } = JSON.parse(lines.shift() ?? '');
-  return {
-    ...reportSchema.omit({ items: true }).parse(head),
-    items: items ? items.map(parseItem) : new ItemLines(lines),
-  };
+  for await (const line of createInterface({ input: Readable.from([stored]).pipe(createInflate()) })) lines.push(line);
+  const head = JSON.parse(lines.shift() ?? '');
+  return { ...reportSchema.omit({ items: true }).parse(head), items: new ItemLines(lines) };
 };
 
 /** What became of the items of a run. */

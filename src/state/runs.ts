@@ -20,7 +20,6 @@ import {
 } from '../model/report.ts';
 import { liveVersionSchema } from '../model/table-history.ts';
 import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
-import { pack, unpack } from './packed.ts';
 import { fieldsOf, readField, writeFields } from './redis/fields.ts';
 import { RedisScript } from './redis/script.ts';
 import {
@@ -171,8 +170,6 @@ const partSchema = z.object({
   datasets: z.array(z.string()),
   claims: z.array(settledClaimSchema),
   dropped: z.record(z.string(), z.string()),
-  /** Items that needed no job, as earlier versions wrote them. */
-  settled: z.array(reportItemSchema).exactOptional(),
 });
 
 const readPart = (text: string): z.infer<typeof partSchema> => partSchema.parse(JSON.parse(text));
@@ -248,12 +245,12 @@ export class PlanWriter {
     const hash = this.#keys.runWork(this.#runId);
     let [fields, length] = [[] as FieldWrite[], 0];
     for (const item of work) {
-      const value = pack(item);
+      const value = JSON.stringify(item);
       if (length + value.length > bytesAtOnce && fields.length > 0) {
         await writeFields(this.#redis, this.#writer, fields);
         [fields, length] = [[], 0];
       }
-      fields.push({ hash, field: item.wish.key, value: () => value });
+      fields.push({ hash, field: item.wish.key, value });
       length += value.length;
     }
     if (fields.length > 0) await writeFields(this.#redis, this.#writer, fields);
@@ -390,24 +387,23 @@ export class Runs {
   /** Work on one dataset, or null when the run has none on it. */
   async datasetWork(runId: string, key: string): Promise<DatasetWork | null> {
     const value = await readField(this.#redis, this.#keys.runWork(runId), key);
-    return value && datasetWorkSchema.parse(unpack(value));
+    return value && datasetWorkSchema.parse(JSON.parse(`${value}`));
   }
 
   /** Work on one resource, or null when the run has none on it. */
   async resourceWork(runId: string, key: string): Promise<ResourceWork | null> {
     const value = await readField(this.#redis, this.#keys.runWork(runId), key);
-    return value && resourceWorkSchema.parse(unpack(value));
+    return value && resourceWorkSchema.parse(JSON.parse(`${value}`));
   }
 
   /** What the run has done to an item so far. */
   async record(runId: string, key: string): Promise<ItemRecord> {
     const value = await readField(this.#redis, this.#keys.runItems(runId), key, this.#writer);
-    return value ? itemRecordSchema.parse(unpack(value)) : newRecord;
+    return value ? itemRecordSchema.parse(JSON.parse(`${value}`)) : newRecord;
   }
 
   /** Records what the run has done to an item, and how it ended if it has; in the name of a job with its next write. */
   async keep(runId: string, key: string, record: ItemRecord): Promise<void> {
-    // Not packed: it is removed when the run closes.
     const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value: JSON.stringify(record) }];
     const outcome = record.ended?.outcome ?? (record.unproven ? sent : null);
     if (outcome) {
@@ -449,13 +445,11 @@ export class Runs {
     const builder = new ReportBuilder();
     const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
     if (plan) {
-      for await (const part of this.#parts(this.#keys.runPlan(runId, plan)))
-        for (const item of readPart(part).settled ?? []) builder.add(item);
       for await (const lines of this.#parts(this.#keys.runSettled(runId, plan)))
         for (const line of lines.split('\n')) builder.addLine(line);
     }
     for await (const [, value] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
-      const { ended } = itemRecordSchema.parse(unpack(value));
+      const { ended } = itemRecordSchema.parse(JSON.parse(`${value}`));
       if (ended) builder.add(ended);
     }
     return builder;
@@ -486,7 +480,7 @@ export class Runs {
     const reason = report.reason === null ? {} : { reason: JSON.stringify(report.reason) };
     const causes = isSuccess(report) ? [] : causesOf(report.items).slice(0, mostCauses);
     const fields = {
-      report: () => packed,
+      report: packed,
       ...reason,
       summary: JSON.stringify(summaryOf(report)),
       causes: JSON.stringify(causes),
@@ -519,7 +513,7 @@ export class Runs {
     return packed && unpackReport(packed);
   }
 
-  /** What the report of a run comes to; null while it is open, and for one that an earlier version closed. */
+  /** What the report of a run comes to; null while it is open. */
   async summary(runId: string): Promise<RunSummary | null> {
     const text = await this.#redis.hget(this.#keys.run(runId), 'summary');
     return text === null ? null : (runSummarySchema.safeParse(JSON.parse(text)).data ?? null);

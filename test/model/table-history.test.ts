@@ -10,7 +10,6 @@ import {
   versionsOf,
   withFormer,
 } from '../../src/model/table-history.ts';
-import { pack, unpack } from '../../src/state/packed.ts';
 
 const day = 86_400_000;
 const begin = Date.UTC(2026, 0, 1);
@@ -63,9 +62,9 @@ describe('the versions of a table', () => {
     const versions = versionsOf(former, last);
     expect(versions).toHaveLength(100);
     expect(versions[0]?.at).toBe(begin + 50 * day + ((50 * 31) % 60) * 1000);
-    const packed = pack(former ?? {});
-    expect(formerVersionsSchema.parse(unpack(packed))).toEqual(former);
-    expect(packed.length).toBeLessThan(1200);
+    const text = JSON.stringify(former);
+    expect(formerVersionsSchema.parse(JSON.parse(text))).toEqual(former);
+    expect(text.length).toBeLessThan(5000);
   });
 
   it('keep a thousand columns', () => {

@@ -65,14 +65,4 @@ describe('the log of an item', () => {
     expect(await redis.pttl(keys.itemLogs('r'))).toBeGreaterThan(0);
     expect(await redis.pttl(keys.itemLogMarks('r'))).toBeGreaterThan(0);
   });
-
-  it('is found where an earlier version packed it, which left no marks', async () => {
-    await log(first, 'one');
-    await open().pack('r', ids);
-    await redis.del(keys.itemLogMarks('r'));
-    await log(second, 'two');
-    await open().pack('r', ids);
-    expect(await open().read(first)).toEqual(['one']);
-    expect(await open().read(second)).toEqual(['two']);
-  });
 });

@@ -102,17 +102,6 @@ it('items that need no job make no page of jobs, and are reported once', async (
   expect(await redis().keys('test.run-*still*')).toEqual([]);
 });
 
-it('a plan that an earlier version began to write is read as well', async () => {
-  const keys = redisKeys('test');
-  const settled = [item('city/two', 'unchanged')];
-  const part = { datasets: ['city/one'], settled, claims: [{ claim: 'c1', reason: null }], dropped: {} };
-  await redis().hset(keys.run('former'), { plan: 'p', remarks: '[]' });
-  await redis().rpush(keys.runPlan('former', 'p'), JSON.stringify(part));
-  expect(await runs().planned('former')).toMatchObject({ datasets: part.datasets, claims: part.claims });
-  expect(await runs().plannedPage('former', 0)).toEqual(part.datasets);
-  expect([...(await runs().reported('former')).end(report('former')).items]).toEqual(settled);
-});
-
 describe('a run', () => {
   it('is queued before it begins, running with a plan, done with a report', async () => {
     expect((await runs().progress('r1')).state).toBe('queued');

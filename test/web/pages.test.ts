@@ -149,15 +149,6 @@ describe('the page of a run', () => {
     expect(body).toContain('Retry these 2');
   });
 
-  it('of an earlier version of sluice is read from its report', async () => {
-    const runId = '20261101-000000-old01';
-    const [entry] = await writeItems(place.runtime, { manifest: 'old', titles: ['One'] });
-    if (!entry) throw new Error('no entry');
-    await writeRun(place.runtime, { runId, manifest: 'old' }, { items: [itemOf(entry)], at: Date.UTC(2026, 10, 1) });
-    await place.runtime.redis.hdel(place.runtime.keys.run(runId), 'summary', 'causes');
-    expect((await place.get(`/run/${runId}`)).body).toMatch(/<b>1<\/b> updated/);
-  });
-
   it('offers the report in three formats, and all items of a cause', async () => {
     const json = await place.get(`/run/${known.run}/report.json`);
     expect(reportSchema.parse(json.json()).items).toHaveLength(20);

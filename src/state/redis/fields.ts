@@ -1,6 +1,6 @@
 // Reading large Redis hashes, sets and lists in pieces, and writing fields outside of any job.
 import type { Redis } from 'ioredis';
-import { type FieldWrite, type JobWriter, sentValue } from '../../model/lease.ts';
+import type { FieldWrite, JobWriter } from '../../model/lease.ts';
 import { RedisScript } from './script.ts';
 
 /** Writes fields in one transaction; in the name of a job where there is one, which is refused with JobLostError once it is lost. */
@@ -11,9 +11,7 @@ export const writeFields = async (
 ): Promise<void> => {
   if (writer) return writer.write(writes);
   const multi = redis.multi();
-  for (const write of writes) {
-    const { hash, field } = write;
-    const value = sentValue(write);
+  for (const { hash, field, value } of writes) {
     if (value === null) multi.hdel(hash, field);
     else multi.hset(hash, field, value);
   }

@@ -9,7 +9,6 @@ import { causesOf, type ReportItem, type StoredReport } from '../../model/report
 import { itemViews } from '../../service/known-items.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import type { Runtime } from '../../service/runtime.ts';
-import { summaryOf } from '../../state/report-lines.ts';
 import { html, type Part } from '../../util/html.ts';
 import type { WebPart } from '../part.ts';
 import { type ActionTools, confirmPage, prepare } from './actions.ts';
@@ -245,8 +244,6 @@ const runView = async (runtime: Runtime, runId: string): Promise<RunView> => {
   ]);
   const view = { runId, ...target, progress, reason, isHeld: held.some((run) => run.runId === runId), remarks, log };
   if (progress.state !== 'done') return { ...view, summary: null, causes: causesOf(await runs.failures(runId, 20)) };
-  const summary = await runs.summary(runId);
-  if (summary) return { ...view, summary, causes: await runs.causes(runId) };
-  const report = await reportOf(runtime, runId); // closed by an earlier version
-  return { ...view, summary: summaryOf(report), causes: causesOf(report.items) };
+  const [summary, causes] = await Promise.all([runs.summary(runId), runs.causes(runId)]);
+  return { ...view, summary, causes };
 };
