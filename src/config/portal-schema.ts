@@ -224,5 +224,4 @@ const remote = z
 /** A portal as the file describes it. */
 export const portalFileSchema = z.discriminatedUnion('kind', [embedded, remote]);
 
-/** See {@link portalFileSchema}. */
 export type PortalFile = z.infer<typeof portalFileSchema>;

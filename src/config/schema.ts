@@ -271,5 +271,4 @@ export const configFileSchema = z
   })
   .meta({ title: 'sluice configuration' });
 
-/** See {@link configFileSchema}. */
 export type ConfigFile = z.infer<typeof configFileSchema>;

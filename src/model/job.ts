@@ -57,7 +57,6 @@ const traceSchema = z.object({
   stalls: z.number().int(),
 });
 
-/** See {@link traceSchema}. */
 export type Trace = z.infer<typeof traceSchema>;
 
 /** The trace of a job that was never worked on. */
@@ -130,7 +129,6 @@ export const plainRequest = {
   createMissing: false,
 } as const;
 
-/** See {@link runRequestSchema}. */
 export type RunRequest = z.infer<typeof runRequestSchema>;
 
 /** The schema of every job kind. */

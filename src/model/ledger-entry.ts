@@ -18,7 +18,6 @@ export const sourceFingerprintSchema = z.object({
   hashedAt: z.number().int(),
 });
 
-/** See {@link sourceFingerprintSchema}. */
 export type SourceFingerprint = z.infer<typeof sourceFingerprintSchema>;
 
 /** The file of a resource as the portal holds it. */
@@ -34,7 +33,6 @@ const portalFileSchema = z.object({
   from: z.object({ sha256: z.string(), recipe: z.string() }).exactOptional(),
 });
 
-/** See {@link portalFileSchema}. */
 export type PortalFile = z.infer<typeof portalFileSchema>;
 
 /** A file whose rows were proven in the datastore. */
@@ -44,7 +42,6 @@ export const goodFileSchema = portalFileSchema.extend({
   delimiter: z.string().nullable(),
 });
 
-/** See {@link goodFileSchema}. */
 export type GoodFile = z.infer<typeof goodFileSchema>;
 
 /** A file that a portal refused or could not import, or that the guard of its table held. */
@@ -72,7 +69,6 @@ const fetchedFromSchema = z.object({
   name: z.string(),
 });
 
-/** See {@link fetchedFromSchema}. */
 export type FetchedFrom = z.infer<typeof fetchedFromSchema>;
 
 /** What was published under a key. */
@@ -139,7 +135,6 @@ export const ledgerEntrySchema = z.object({
   syncedAt: z.number().int(),
 });
 
-/** See {@link ledgerEntrySchema}. */
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 
 /** What a plan needs to know of every entry, also of those that it does not touch. */
@@ -154,7 +149,6 @@ export const indexedEntrySchema = ledgerEntrySchema.pick({
   syncedAt: true,
 });
 
-/** See {@link indexedEntrySchema}. */
 export type IndexedEntry = z.infer<typeof indexedEntrySchema>;
 
 /** What we sent last for a node, to find changes field by field, and edits of others. */
@@ -166,7 +160,6 @@ export const sentNodeSchema = z.object({
   kept: z.array(z.string()).optional(),
 });
 
-/** See {@link sentNodeSchema}. */
 export type SentNode = z.infer<typeof sentNodeSchema>;
 
 /** A write that has started and whose effect is not known yet, with what was true before it. */
@@ -186,7 +179,6 @@ export const intentSchema = z.discriminatedUnion('action', [
   z.object({ action: z.literal('import'), nid: z.string(), at: z.number().int() }),
 ]);
 
-/** See {@link intentSchema}. */
 export type Intent = z.infer<typeof intentSchema>;
 
 /** An entry for a key of which nothing is known yet. */

@@ -7,7 +7,6 @@ import { reasonSchema } from './report.ts';
 /** What a plan can ask of an item. `fetch` fetches a file and sends it if it has changed; `verify` only reads. */
 const plannedActions = ['create', 'update', 'fetch', 'attach', 'import', 'verify', ...removalModes] as const;
 
-/** See {@link plannedActions}. */
 export type PlannedAction = (typeof plannedActions)[number];
 
 /** One item of a plan file. */
@@ -33,7 +32,6 @@ const planFileItemSchema = z.object({
   version: z.string().exactOptional(),
 });
 
-/** See {@link planFileItemSchema}. */
 export type PlanFileItem = z.infer<typeof planFileItemSchema>;
 
 /** A plan as `sluice plan -o` writes it and `sluice apply` takes it. */
@@ -62,5 +60,4 @@ export const planFileSchema = z.object({
   remarks: z.array(z.string()).exactOptional(),
 });
 
-/** See {@link planFileSchema}. */
 export type PlanFile = z.infer<typeof planFileSchema>;

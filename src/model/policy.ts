@@ -3,31 +3,26 @@
 /** What to do with a node that was edited on the portal. */
 export const driftPolicies = ['hold', 'overwrite', 'keep'] as const;
 
-/** See {@link driftPolicies}. */
 export type OnDrift = (typeof driftPolicies)[number];
 
 /** How a node is taken down; `orphan` marks it and unpublishes it. */
 export const removalModes = ['orphan', 'unpublish', 'delete'] as const;
 
-/** See {@link removalModes}. */
 export type RemovalMode = (typeof removalModes)[number];
 
 /** Whether the rows of a table go into the datastore; `unchecked` sends a faulty one as any other file. */
 export const importModes = ['auto', 'never', 'unchecked'] as const;
 
-/** See {@link importModes}. */
 export type ImportMode = (typeof importModes)[number];
 
 /** Whose jobs a portal gets first, of manifests that wait for it at the same time. */
 export const runPriorities = ['high', 'normal'] as const;
 
-/** See {@link runPriorities}. */
 export type RunPriority = (typeof runPriorities)[number];
 
 /** What to do with nodes that a manifest no longer names. */
 export const missingPolicies = ['keep', ...removalModes] as const;
 
-/** See {@link missingPolicies}. */
 export type OnMissing = (typeof missingPolicies)[number];
 
 /** Which files of resources an export takes: all anew, those that changed, or none. */

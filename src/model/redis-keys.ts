@@ -106,5 +106,4 @@ export const redisKeys = (prefix: string) => ({
   inboxes: `${prefix}.inboxes`,
 });
 
-/** See {@link redisKeys}. */
 export type RedisKeys = ReturnType<typeof redisKeys>;

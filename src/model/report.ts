@@ -19,13 +19,11 @@ export const itemActions = [
   'marked as removed',
 ] as const;
 
-/** See {@link itemActions}. */
 export type ItemAction = (typeof itemActions)[number];
 
 /** How an item ended. */
 const itemOutcomes = ['done', 'unchanged', 'failed', 'quarantined', 'held', 'cancelled'] as const;
 
-/** See {@link itemOutcomes}. */
 export type ItemOutcome = (typeof itemOutcomes)[number];
 
 /** Why an item is not live; lines and columns count from 1. */
@@ -73,7 +71,6 @@ export const reportItemSchema = z.object({
   ms: z.number().int(),
 });
 
-/** See {@link reportItemSchema}. */
 export type ReportItem = z.infer<typeof reportItemSchema>;
 
 /** How a portal is exported. */
@@ -87,7 +84,6 @@ export const exportSchema = z.object({
   isPublic: z.boolean(),
 });
 
-/** See {@link exportSchema}. */
 export type ExportOrder = z.infer<typeof exportSchema>;
 
 /** The report of one run. */
@@ -112,7 +108,6 @@ export const reportSchema = z.object({
   items: z.array(reportItemSchema),
 });
 
-/** See {@link reportSchema}. */
 export type Report = z.infer<typeof reportSchema>;
 
 /** Items of a report, by key; a list of them, or one that parses each as it is read. */
@@ -159,7 +154,6 @@ const causeSchema = z.object({
 /** Items that failed for the same cause. */
 export type Cause = z.infer<typeof causeSchema>;
 
-/** See {@link causesOf}. */
 export const causesSchema = z.array(causeSchema);
 
 /** Groups items with a reason by its code, the largest group first, each with its first `shown` items. */

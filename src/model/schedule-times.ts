@@ -20,7 +20,6 @@ export const scheduleSchema = z.object({
   catchUp: z.enum(catchUpPolicies),
 });
 
-/** See {@link scheduleSchema}. */
 export type Schedule = z.infer<typeof scheduleSchema>;
 
 /** A run that begins later than this after its time (milliseconds) was missed. */

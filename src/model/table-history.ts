@@ -29,7 +29,6 @@ export const tableGuardSchema = z.object({
   sameMs: z.number().exactOptional(),
 });
 
-/** See {@link tableGuardSchema}. */
 export type TableGuard = z.infer<typeof tableGuardSchema>;
 
 /** One column of a table as it was sent. */
@@ -72,7 +71,6 @@ export const liveVersionSchema = z.object({
   confirmed: z.number().int().exactOptional(),
 });
 
-/** See {@link liveVersionSchema}. */
 export type LiveVersion = z.infer<typeof liveVersionSchema>;
 
 /** Former versions, oldest first, as lists of what differs from the previous version. */
@@ -88,7 +86,6 @@ export const formerVersionsSchema = z.object({
   sets: z.array(z.object({ names: z.array(z.string()), kinds: z.string() })),
 });
 
-/** See {@link formerVersionsSchema}. */
 export type FormerVersions = z.infer<typeof formerVersionsSchema>;
 
 /** Versions that are kept of a table, with the one that is live. */

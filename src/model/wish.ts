@@ -27,7 +27,6 @@ const resourceSourceSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('api'), url: z.string() }),
 ]);
 
-/** See {@link resourceSourceSchema}. */
 export type ResourceSource = z.infer<typeof resourceSourceSchema>;
 
 /** How the ledger names a source of bytes: the path of a file, the address of a fetched one; null for others. */
@@ -70,7 +69,6 @@ export const resourceWishSchema = z.object({
   metadataFingerprint: z.string(),
 });
 
-/** See {@link resourceWishSchema}. */
 export type ResourceWish = z.infer<typeof resourceWishSchema>;
 
 /** Name of the file that is sent; empty where none is. A table that was made of another file, or by steps, has the name of a CSV. */
@@ -96,5 +94,4 @@ export const datasetWishSchema = z.object({
   resources: z.array(resourceWishSchema),
 });
 
-/** See {@link datasetWishSchema}. */
 export type DatasetWish = z.infer<typeof datasetWishSchema>;

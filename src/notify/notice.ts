@@ -35,7 +35,6 @@ const noticeItemSchema = z.object({
   column: z.number().int().optional(),
 });
 
-/** See {@link noticeItemSchema}. */
 export type NoticeItem = z.infer<typeof noticeItemSchema>;
 
 /** A notice as the webhook gets it. */
@@ -57,7 +56,6 @@ export const noticeSchema = z.object({
   more: z.number().int(),
 });
 
-/** See {@link noticeSchema}. */
 export type Notice = z.infer<typeof noticeSchema>;
 
 /** Items that a notice lists. */
@@ -109,7 +107,6 @@ export const incidentSchema = z.object({
   runId: z.string(),
 });
 
-/** See {@link incidentSchema}. */
 export type Incident = z.infer<typeof incidentSchema>;
 
 /** One notice to send: its event, and the reasons by key. */

@@ -78,7 +78,6 @@ export const loginResultSchema = z.looseObject({
   }),
 });
 
-/** See {@link loginResultSchema}. */
 export type LoginResult = z.infer<typeof loginResultSchema>;
 
 /**

@@ -266,12 +266,10 @@ export class Caller {
     return this.#session.signal;
   }
 
-  /** See {@link Session.identity}. */
   identity(signal: AbortSignal): Promise<Identity> {
     return this.#session.identity(signal);
   }
 
-  /** See {@link Session.call}. */
   call(call: Call, signal: AbortSignal): Promise<Reply> {
     const lease = this.#lease;
     const mayWrite = lease && call.method !== 'GET' && !call.isRead ? { mayWrite: () => lease.check() } : {};

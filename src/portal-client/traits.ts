@@ -22,7 +22,6 @@ export const traitsSchema = z.object({
   vocabularies: z.record(z.string(), z.string()).exactOptional(),
 });
 
-/** See {@link traitsSchema}. */
 export type PortalTraits = z.infer<typeof traitsSchema>;
 
 /**

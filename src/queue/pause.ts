@@ -29,7 +29,6 @@ const pauseSchema = z.object({
   probe: z.object({ failed: z.number().int(), nextAt: z.number().int() }).nullable().default(null),
 });
 
-/** See {@link pauseSchema}. */
 export type Pause = z.infer<typeof pauseSchema>;
 
 /** A pause that has ended. */
@@ -40,7 +39,6 @@ const endedPauseSchema = z.object({
   until: z.number().int(),
 });
 
-/** See {@link endedPauseSchema}. */
 export type EndedPause = z.infer<typeof endedPauseSchema>;
 
 // The first reason stays, but a refused login replaces an outage, and an operator's pause replaces both: nothing else may

@@ -26,7 +26,6 @@ const inboxViewSchema = z.object({
   at: z.number(),
 });
 
-/** See {@link inboxViewSchema}. */
 export type InboxViewOfService = z.infer<typeof inboxViewSchema>;
 
 /** Opens and closes watched folders as manifests come and go. */

@@ -23,7 +23,6 @@ export const itemStates = [
   'pending',
 ] as const;
 
-/** See {@link itemStates}. */
 export type ItemState = (typeof itemStates)[number];
 
 /** The state of an item. */

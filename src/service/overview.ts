@@ -228,7 +228,6 @@ export interface RunBrief {
 /** Outcome of a run as a whole. */
 type RunMark = 'fine' | 'failed' | 'held' | 'running';
 
-/** See {@link RunMark}. */
 export const markOf = ({ state, fates, code }: RunBrief): RunMark => {
   if (state === 'running') return 'running';
   const bad: ItemFate[] = ['failed', 'quarantined'];

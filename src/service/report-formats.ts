@@ -21,7 +21,6 @@ export const reportFormats = {
   html: (report: StoredReport): FormattedReport => ({ contentType: 'text/html; charset=utf-8', pieces: page(report) }),
 } as const;
 
-/** See {@link reportFormats}. */
 export type ReportFormat = keyof typeof reportFormats;
 
 function* json({ items, ...head }: StoredReport): Generator<string> {

@@ -122,10 +122,8 @@ export const itemFates = [
   'cancelled',
 ] as const;
 
-/** See {@link itemFates}. */
 export type ItemFate = (typeof itemFates)[number];
 
-/** See {@link summaryOf}. */
 export const runSummarySchema = z.object({
   /** ISO 8601, UTC. */
   startedAt: z.string(),
@@ -136,7 +134,6 @@ export const runSummarySchema = z.object({
   reason: reasonSchema.nullable(),
 });
 
-/** See {@link summaryOf}. */
 export type RunSummary = z.infer<typeof runSummarySchema>;
 
 const removals: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);

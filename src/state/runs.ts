@@ -81,7 +81,6 @@ const unprovenSchema = z.object({
   version: liveVersionSchema.nullable().default(null),
 });
 
-/** See {@link unprovenSchema}. */
 export type Unproven = z.infer<typeof unprovenSchema>;
 
 /** Stands among the outcomes for an item that was sent and is not proven yet. */
@@ -102,14 +101,11 @@ const itemRecordSchema = z.object({
   ended: reportItemSchema.nullable(),
 });
 
-/** See {@link itemRecordSchema}. */
 export type ItemRecord = z.infer<typeof itemRecordSchema>;
 
 const newRecord: ItemRecord = { actions: [], unproven: null, attempts: 0, ms: 0, ended: null };
 
-/** See {@link datasetWorkSchema}. */
 export type DatasetWork = z.infer<typeof datasetWorkSchema>;
-/** See {@link resourceWorkSchema}. */
 export type ResourceWork = z.infer<typeof resourceWorkSchema>;
 
 const settledClaimSchema = z.object({

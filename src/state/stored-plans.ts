@@ -22,7 +22,6 @@ const heldRunSchema = z.object({
   since: z.number().int(),
 });
 
-/** See {@link heldRunSchema}. */
 export type HeldRun = z.infer<typeof heldRunSchema>;
 
 /** Keeps plans and held runs in Redis. */

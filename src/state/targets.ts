@@ -18,7 +18,6 @@ const lastRunSchema = z.object({
   reason: z.string().nullable(),
 });
 
-/** See {@link lastRunSchema}. */
 export type LastRun = z.infer<typeof lastRunSchema>;
 
 /** The summary of a report. */

@@ -29,7 +29,6 @@ export const readFlags = constants.O_RDONLY | constants.O_NONBLOCK;
 /** Up to this size, reading a file at once is faster than having another thread open and read it. */
 export const smallBytes = 16 * 1024;
 
-/** See {@link smallBytes}. */
 export const isSmall = (bytes: number): boolean => bytes <= smallBytes;
 
 /** A small file as it was read, with what the system says of it afterwards. */

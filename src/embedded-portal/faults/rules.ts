@@ -39,7 +39,6 @@ const siteRules = [
   rule('maintenance', { lasts: durationText.exactOptional() }),
 ] as const;
 
-/** See {@link siteRules}. */
 export type SiteRule = z.infer<(typeof siteRules)[number]>;
 
 const siteFaults = new Set<string>(siteRules.map(({ shape }) => shape.fault.value));
@@ -79,7 +78,6 @@ const faultRuleSchema = z.discriminatedUnion('fault', [
   ...siteRules,
 ]);
 
-/** See {@link faultRuleSchema}. */
 export type FaultRule = z.infer<typeof faultRuleSchema>;
 
 /** A file of rules and switches. */
@@ -91,7 +89,6 @@ export const faultPlanSchema = z.strictObject({
   site: siteSchema,
 });
 
-/** See {@link faultPlanSchema}. */
 export type FaultFile = z.infer<typeof faultPlanSchema>;
 
 /** What a switchboard goes by. */

@@ -4,7 +4,6 @@ import { badRowPolicies } from '../policy.ts';
 import { stepsSchema } from './steps.ts';
 import { tableSchemaSchema } from './table-schema.ts';
 
-/** See the head of this file. */
 export const tableRecipeSchema = z.object({
   /** sha256 (hex) over everything below, and over the bytes of the modules it names. */
   fingerprint: z.string(),
@@ -26,7 +25,6 @@ export const tableRecipeSchema = z.object({
   fault: z.string().nullable(),
 });
 
-/** See {@link tableRecipeSchema}. */
 export type TableRecipe = z.infer<typeof tableRecipeSchema>;
 
 /** True for files that the datastore imports. */

@@ -171,7 +171,6 @@ export const stepsSchema = z.array(stepSchema).refine((steps) => misplacedInput(
   error: `${inputSteps.join(', ')} say how the file is read: they come before all other steps, each once at most`,
 });
 
-/** See {@link stepSchema}. */
 export type Step = z.infer<typeof stepSchema>;
 
 /** The first input step that comes after other steps or for the second time; null when there is none. */

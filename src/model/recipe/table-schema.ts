@@ -86,7 +86,6 @@ export const tableSchemaSchema = z.looseObject({
   }),
 });
 
-/** See {@link tableSchemaSchema}. */
 export type TableSchema = z.infer<typeof tableSchemaSchema>;
 
 /** One field of a Table Schema. */

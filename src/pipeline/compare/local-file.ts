@@ -91,7 +91,6 @@ interface FileHere {
   fetched: FetchedFrom;
 }
 
-/** See {@link FileHere}. */
 export const fetchedFileOf = async (
   from: Extract<ResourceSource, { kind: 'url' }>,
   got: FetchedFile,

@@ -11,7 +11,6 @@ import type { ResolvedTerms } from '../../portal-client/terms.ts';
 export interface NodeWish {
   key: string;
   type: 'dataset' | 'resource';
-  /** See {@link datasetWishSchema}. */
   identifier?: string;
   uuid: string;
   title: string;

@@ -183,7 +183,6 @@ interface AddressesSeen {
 interface AddressOptions {
   fetcher: Fetcher;
   signal: AbortSignal;
-  /** See {@link ObserveOptions.isDoubted}. */
   isDoubted: boolean;
 }
 

@@ -114,7 +114,6 @@ export const writeChanged = async (
 
 const markName = 'export.json';
 
-/** See {@link ListedState}. */
 export const stateSchema = z.object({ user: z.string(), newest: z.number() });
 
 /** What a whole export has seen: a digest of the user who saw it, and when the resource was changed that was changed last. */

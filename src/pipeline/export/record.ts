@@ -31,7 +31,6 @@ export const findingCodes = [
   'title-changed',
 ] as const;
 
-/** See {@link findingCodes}. */
 export type FindingCode = (typeof findingCodes)[number];
 
 const findingSchema = z.object({ code: z.enum(findingCodes), message: z.string() });
@@ -75,7 +74,6 @@ export const resourceSchema = z.object({
 /** A resource of an exported dataset. */
 export type ExportedResource = z.infer<typeof resourceSchema>;
 
-/** See the head of this file. */
 export const recordSchema = z.object({
   version: z.literal(1),
   /** Null for the package of a resource that is in no dataset. */
@@ -91,7 +89,6 @@ export const recordSchema = z.object({
   findings: z.array(findingSchema),
 });
 
-/** See {@link recordSchema}. */
 export type DatasetRecord = z.infer<typeof recordSchema>;
 
 /** Of a person or session, or the portal's own way to read the reply: nothing of it belongs into a folder. */

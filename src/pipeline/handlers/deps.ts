@@ -53,7 +53,6 @@ export interface Gathered extends Stated {
   >;
 }
 
-/** See the head of this file. */
 export interface HandlerDeps {
   ledger: Ledger;
   runs: Runs;

@@ -32,7 +32,6 @@ export class Item {
   /** True for the last attempt. */
   readonly isLast: boolean;
   readonly signal: AbortSignal;
-  /** See {@link JobContext.exclusive}. */
   readonly exclusive: JobContext['exclusive'];
   readonly #runs: Runs;
   readonly #log: ItemLog;

@@ -15,9 +15,7 @@ import { atCreation, nodeWishOf, resourceSteps } from './resource-steps.ts';
 
 /** How a resource is published. */
 interface ResourceMode {
-  /** See {@link ResourceState.datasetNid}. */
   datasetNid: string | null;
-  /** See {@link ResourceState.provesNow}. */
   provesNow: boolean;
   /** True where the dataset was created in this run. */
   isNewDataset: boolean;

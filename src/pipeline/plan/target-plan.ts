@@ -69,7 +69,6 @@ export interface PlannedPage {
 
 const nothingMissing = { renames: [], newlyMissing: [], returned: [], removals: [], staying: [], unproven: null };
 
-/** See the head of this file. */
 export class TargetPlan {
   /** What is known of every key of the target. */
   readonly index: ReadonlyMap<string, IndexedEntry>;

@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
 import { isObject } from '../../util/json.ts';
 
-/** See {@link Paging}. */
 export const pagingSchema = z.object({
   /** Address of the next page; '' where there is more, but no address of it. */
   next: z.string().nullable(),

@@ -29,7 +29,6 @@ export interface WalkedEntry extends CatalogueEntry {
 /** How catalogues are read. */
 export interface WalkOptions {
   limits?: CatalogueLimits | undefined;
-  /** See {@link readCatalogue}. */
   passedOver?: (key: string) => void;
 }
 
@@ -58,7 +57,6 @@ interface List {
   by: 'link' | 'count' | null;
 }
 
-/** See the head of this file. */
 export class CatalogueWalk {
   /** Why something may be missing. */
   readonly doubts = new Set<string>();

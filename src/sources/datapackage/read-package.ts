@@ -48,9 +48,7 @@ const packageSchema = z.looseObject({
   resources: z.array(packageResourceSchema).min(1),
 });
 
-/** See {@link packageSchema}. */
 export type PackageFile = z.infer<typeof packageSchema>;
-/** See {@link packageResourceSchema}. */
 export type PackageResource = z.infer<typeof packageResourceSchema>;
 
 /** A package that was read. */

@@ -45,7 +45,6 @@ export interface Wanted {
   published: Validators | null;
 }
 
-/** See the head of this file. */
 export class FetchedFiles {
   private readonly dir: string;
   private readonly fetcher: Fetcher;

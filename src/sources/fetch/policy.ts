@@ -41,7 +41,6 @@ export const validatorsSchema = z.object({
   finalUrl: z.string().exactOptional(),
 });
 
-/** See {@link validatorsSchema}. */
 export type Validators = z.infer<typeof validatorsSchema>;
 
 /** How one fetch is done. */

@@ -60,7 +60,6 @@ const longForm = z.strictObject({
   }),
 });
 
-/** See the head of this file. */
 export const scheduleFileSchema = z.union([text, longForm]);
 
 /** Resolves a checked `schedule`; `timezone` is the manifest's own key, which goes with a pattern alone. */

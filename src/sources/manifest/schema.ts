@@ -287,7 +287,6 @@ export const resourceDetailsFileSchema = z.strictObject({
   ...droppedTableShape,
 });
 
-/** See {@link manifestFileSchema}. */
 export type ManifestFile = z.infer<typeof manifestFileSchema>;
 
 /** What may be said of a dataset beside its id, title and resources. */

@@ -70,7 +70,6 @@ const unwanted = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
 /** Fixes the rows that a scanner completes. */
 export class RowFixer {
-  /** See `FixReport`. */
   changed = 0;
   unshown = 0;
   readonly shown: FixedPlace[] = [];

@@ -239,7 +239,6 @@ const letterIn = (language: Language, letter: number): number =>
 export interface Reading {
   encoding: string;
   text: string;
-  /** See {@link Score}. */
   cost: number;
   /** True when the text is plainly one of the language in which it makes most sense. */
   natural: boolean;

@@ -69,7 +69,6 @@ export const findingKinds = {
   'importer-null': 'cells that importers of portals store as NULL',
 } as const;
 
-/** See {@link findingKinds}. */
 export type FindingKind = keyof typeof findingKinds;
 
 /** One place where something was found. */

@@ -69,7 +69,6 @@ export interface ImporterRemarks {
   changes: string[];
 }
 
-/** See {@link ImporterRemarks}. */
 export const importerRemarks = (findings: readonly Finding[]): ImporterRemarks => {
   const remarks: ImporterRemarks = { refuses: [], changes: [] };
   for (const { kind, message, count, places } of findings) {

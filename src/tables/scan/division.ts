@@ -1,7 +1,6 @@
 // What the lines of a file look divided by that no usual delimiter divides into cells: one column has to be earned.
 import { delimiters } from './dialect.ts';
 
-/** See the head of this file. */
 export interface Division {
   kind: 'character' | 'blanks' | 'fixed width' | 'quoted lines';
   /** The character that divides; of quoted lines the delimiter in them. */

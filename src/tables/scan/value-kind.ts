@@ -28,7 +28,6 @@ export const valueKinds = [
   'text',
 ] as const;
 
-/** See {@link valueKinds}. */
 export type ValueKind = (typeof valueKinds)[number];
 
 /** The number of a kind in {@link valueKinds}. */

@@ -1,6 +1,5 @@
 // The stylesheet of the pages (one typeface, light and dark, narrow and wide) and their only script.
 
-/** See the head of this file. */
 export const stylesheet = `
 :root{color-scheme:light dark;--ink:#1f2430;--soft:#59626f;--line:#e2e5ea;--back:#fff;--band:#f5f6f8;--link:#1a5a9e;
 --good:#1a7040;--wait:#835400;--bad:#ab231c;--good-band:#e8f4ec;--wait-band:#fbf1dc;--bad-band:#fcebe9;--calm:#9fb5a8}
