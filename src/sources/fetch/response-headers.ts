@@ -67,12 +67,26 @@ export const nameOfFetched = (
   return showsType(name) ? name : `${fileName ?? name}${endingOf(contentType)}`;
 };
 
+/** As browsers read it: a parameter goes up to `;`, quoted or not, and one that is broken does not count. */
 const dispositionName = (header: string): string => {
-  const extended = /;\s*filename\*\s*=\s*(?:utf-8|iso-8859-1)'[^']*'([^;\s]+)/i.exec(header)?.[1];
-  if (extended !== undefined) return decodedPart(extended);
-  const quoted = /;\s*filename\s*=\s*"((?:[^"\\]|\\.)*)"/i.exec(header)?.[1];
-  if (quoted !== undefined) return quoted.replace(/\\(.)/g, '$1');
-  return /;\s*filename\s*=\s*([^;\s"]+)/i.exec(header)?.[1] ?? '';
+  const all = header.matchAll(/(?:^|;)\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"?|([^;]*))/g);
+  const parameters = new Map(
+    [...all].reverse().map(([, name = '', quoted, bare = '']) => [name.toLowerCase(), quoted ?? bare.trim()]),
+  );
+  const plain = (parameters.get('filename') ?? '').replace(/^'(.*)'$/, '$1').replace(/\\(.)/g, '$1');
+  return extendedName(parameters.get('filename*') ?? '') || plain;
+};
+
+/** `UTF-8''gr%C3%B6%C3%9Fe.csv` (RFC 8187); empty where it is broken. */
+const extendedName = (value: string): string => {
+  const [, charset, encoded = ''] = /^([\w-]+)'[^']*'((?:%[\da-f]{2}|[^%])+)$/i.exec(value) ?? [];
+  if (charset === undefined) return '';
+  const bytes = encoded.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(Buffer.from(bytes, 'latin1'));
+  } catch {
+    return '';
+  }
 };
 
 const maxNameBytes = 200;
