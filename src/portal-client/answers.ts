@@ -11,6 +11,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { paths } from '../dataset-api/paths.ts';
 import { type Fault, PortalError } from '../model/errors.ts';
+import { networkFaults } from '../util/http.ts';
 import { parsedJson } from '../util/json.ts';
 import { allWordsOf, formErrorFields, isHtmlPage, type Redact } from './words.ts';
 
@@ -134,7 +135,7 @@ const usualHints: Partial<Record<Outcome, string>> = {
   file: 'fix the file; `sluice check` on it names what portals cannot import',
   pause:
     'check username and password of this portal in the configuration, then start again; nothing more is sent until then',
-  stop: "check the portal's url: it must be the site's address (with its base path, if any) whose /api/dataset answers; `sluice check --portal` shows more",
+  stop: "check the portal's url: it must be the site's address (with its base path, if any) whose /api/dataset answers",
 };
 
 const rights =
@@ -488,7 +489,7 @@ const table = {
     hint: 'check for a proxy, cache or maintenance page between sluice and the portal',
   },
   'too-long': {
-    codes: ['UND_ERR_RES_EXCEEDED_MAX_SIZE'],
+    codes: networkFaults['too-long'],
     means: 'the answer is far longer than any of this API',
     fault: 'portal',
     outcome: 'look',
@@ -498,45 +499,53 @@ const table = {
   // No reply.
   'connection-refused': {
     ...ofNetwork,
-    codes: ['ECONNREFUSED'],
+    codes: networkFaults['connection-refused'],
     means: 'nothing listens there',
     hint: 'connection refused: check that the portal runs, and the port in its url',
     isUndone: true,
   },
   'unknown-host': {
     ...ofNetwork,
-    codes: ['ENOTFOUND', 'EAI_AGAIN'],
+    codes: networkFaults['unknown-host'],
     means: 'the name of the host has no address',
     hint: "unknown host: check the portal's url and DNS",
     isUndone: true,
   },
   unreachable: {
     ...ofNetwork,
-    codes: ['UND_ERR_CONNECT_TIMEOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],
+    codes: networkFaults.unreachable,
     means: 'there is no way to the host',
     hint: 'the connection timed out: check the url, the network and any firewall',
     isUndone: true,
   },
   certificate: {
     ...ofNetwork,
-    codes: ['certificate'],
+    codes: networkFaults.certificate,
     means: 'the certificate of the portal is not trusted',
     hint: 'the certificate of the portal is not trusted; set NODE_EXTRA_CA_CERTS to a file with its certificate authority',
     isUndone: true,
   },
   'handshake-failed': {
     ...ofNetwork,
-    codes: ['EPROTO', 'ERR_SSL'],
+    codes: networkFaults['handshake-failed'],
     means: 'the server speaks another protocol than the url says',
+    hint: 'the server does not speak https on that port: correct scheme and port of the url of this portal',
     isUndone: true,
   },
   'too-slow': {
     ...ofNetwork,
-    codes: ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
+    codes: networkFaults['too-slow'],
     means: 'the answer did not come in time',
     hint: 'the portal is too slow or hangs; sluice retries; the time-outs are set under http in the configuration',
   },
-  'no-reply': { ...ofNetwork, codes: [''], means: 'the connection broke, or what came is no HTTP' },
+  'bad-http': {
+    codes: networkFaults['bad-http'],
+    means: 'what came is no valid HTTP',
+    fault: 'network',
+    outcome: 'look',
+    hint: 'the portal, or something in front of it, sends broken headers: tell its operator; an http url must not name a port for https',
+  },
+  'no-reply': { ...ofNetwork, codes: networkFaults['no-reply'], means: 'the connection broke' },
 } as const satisfies Record<string, Row>;
 
 /** The name of a row. */
@@ -552,10 +561,6 @@ export const situationOf = (reply: Reply, portal: PortalFacts): Situation => {
   const words = allWordsOf(reply).toLowerCase();
   return rows.find(([, row]) => fits(row, reply, portal, words))?.[0] ?? 'unknown';
 };
-
-/** The situation that a network fault with this code shows. */
-export const situationOfFault = (code: string): Situation =>
-  rows.find(([, { codes }]) => codes?.some((known) => code.startsWith(known)))?.[0] ?? 'no-reply';
 
 /** What to do in a situation. */
 export const hintFor = (situation: Situation): string => {

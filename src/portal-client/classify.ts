@@ -12,7 +12,7 @@ import {
   PortalSessionError,
   PortalUnreachableError,
 } from '../model/errors.ts';
-import { certificateFault, innermostFault, retryAfterMs } from '../util/http.ts';
+import { networkFaultOf, retryAfterMs } from '../util/http.ts';
 import {
   answers,
   hintFor,
@@ -21,7 +21,6 @@ import {
   type Reply,
   type Situation,
   situationOf,
-  situationOfFault,
 } from './answers.ts';
 import { formErrorFields, isHtmlPage, wordsOf } from './words.ts';
 
@@ -47,10 +46,10 @@ const errorOf = (
   situation: Situation,
   message: string,
   facts: PortalRequestFacts,
-  details: { location?: string; cause?: unknown } = {},
+  details: { location?: string; hint?: string; cause?: unknown } = {},
 ): PortalError => {
   const { location = '', cause } = details;
-  const hint = hintFor(situation).replace('LOCATION', () => location);
+  const hint = (details.hint ?? hintFor(situation)).replace('LOCATION', () => location);
   return new classes[answers[situation].outcome](message, facts, { hint, cause });
 };
 
@@ -122,14 +121,13 @@ export const networkFailure = (
   cause: unknown,
   portal: PortalFacts,
 ): PortalError => {
-  const { code, message } = innermostFault(cause);
-  const known = situationOfFault(certificateFault.test(code) ? 'certificate' : code);
-  const isNoHttp = known === 'handshake-failed' || (cause instanceof Error && cause.name === 'HTTPParserError');
+  const { kind: known, message } = networkFaultOf(cause);
+  const isNoHttp = known === 'handshake-failed' || known === 'bad-http';
   const situation = isNoHttp && !portal.proven ? 'not-this-api' : known;
   const { fault, isUndone } = answers[known];
   const facts = { method, path, situation, fault, mayHaveHappened: method !== 'GET' && !isUndone };
   const text = `portal ${portal.name}: ${method} ${path} got no reply: ${portal.redact(message)}`;
-  return errorOf(situation, text, facts, { cause });
+  return errorOf(situation, text, facts, { cause, ...(known === 'handshake-failed' && { hint: hintFor(known) }) });
 };
 
 /** The error for a request that was cut off because it did not end within `ms` milliseconds. */

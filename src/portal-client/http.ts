@@ -4,7 +4,7 @@ import { Pool } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
 import { machineFault, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { pause, Semaphore } from '../util/concurrency.ts';
-import { retryAfterMs } from '../util/http.ts';
+import { headersAsText, retryAfterMs } from '../util/http.ts';
 import { inSpan } from '../util/tracing.ts';
 import { answers, isFrontPage, type PortalFacts, type Reply, situationOf } from './answers.ts';
 import { failureOf, isTransient, networkFailure, tooSlow } from './classify.ts';
@@ -139,7 +139,8 @@ export class Http {
         signal,
       });
       try {
-        const { statusCode: status, statusText: reason, headers, body } = reply;
+        const { statusCode: status, statusText: reason, body } = reply;
+        const headers = headersAsText(reply.headers);
         const answer = { method: 'GET', path, status, reason, headers, text: '' };
         if (status < 300) return await take({ status, headers, body });
         if (['wait', 'repeat'].includes(answers[situationOf(answer, this.facts)].outcome))

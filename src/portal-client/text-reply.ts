@@ -1,5 +1,6 @@
 // One exchange on a pool with its reply read as text: undici's `request` without a stream for each body.
 import { type Dispatcher, errors, type Pool } from 'undici';
+import { headersAsText } from '../util/http.ts';
 
 /** A reply, whatever its status. */
 export interface TextReply {
@@ -75,7 +76,7 @@ class TextHandler implements Dispatcher.DispatchHandler {
     reason = '',
   ): void {
     if (status < 200) return;
-    this.#head = { status, reason, headers };
+    this.#head = { status, reason, headers: headersAsText(headers) };
     const { bodyMs } = this.#patience;
     this.#bodyTimer = setTimeout(() => this.#giveUp(new Error(`the reply did not end within ${bodyMs} ms`)), bodyMs);
   }

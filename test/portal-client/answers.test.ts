@@ -1,13 +1,7 @@
 // The table of answers: a recorded exchange for every row.
 import { describe, expect, it } from 'vitest';
 import { isOutage } from '../../src/model/errors.ts';
-import {
-  answers,
-  type PortalFacts,
-  type Situation,
-  situationOf,
-  situationOfFault,
-} from '../../src/portal-client/answers.ts';
+import { answers, type PortalFacts, type Situation, situationOf } from '../../src/portal-client/answers.ts';
 import { failureOf, networkFailure } from '../../src/portal-client/classify.ts';
 import { exchanges } from './support/exchanges.ts';
 
@@ -39,7 +33,7 @@ describe('answers', () => {
     ['ECONNREFUSED', 'connection-refused'],
     ['EAI_AGAIN', 'unknown-host'],
     ['UND_ERR_CONNECT_TIMEOUT', 'unreachable'],
-    ['certificate', 'certificate'],
+    ['CERT_HAS_EXPIRED', 'certificate'],
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'handshake-failed'],
     ['UND_ERR_HEADERS_TIMEOUT', 'too-slow'],
     ['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'too-long'],
@@ -47,7 +41,8 @@ describe('answers', () => {
     ['ERR_ASSERTION', 'no-reply'],
     ['', 'no-reply'],
   ])('without a reply, code "%s" is %s', (code, situation) => {
-    expect(situationOfFault(code)).toBe(situation);
+    const fault = Object.assign(new Error('inside'), { code });
+    expect(networkFailure({ method: 'GET', path: '/a' }, fault, portal).situation).toBe(situation);
   });
 
   it('carry the situation and whose fault it is, and show the first words of what they do not know', () => {

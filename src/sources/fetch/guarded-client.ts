@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { pause } from '../../util/concurrency.ts';
-import { hasCredentials, retryAfterMs } from '../../util/http.ts';
+import { hasCredentials, headersAsText, retryAfterMs } from '../../util/http.ts';
 import {
   type AddressGuard,
   addressGuard,
@@ -116,7 +116,8 @@ export class GuardedClient {
     for (;;) {
       const where = placed(url, trail);
       const reply = await this.send(url, where, question);
-      const { statusCode: status, headers, body } = reply;
+      const { statusCode: status, body } = reply;
+      const headers = headersAsText(reply.headers);
       const location = oneOf(headers.location);
       if (!redirects.has(status) || location === undefined) return { status, headers, body, url, where };
       release(body);

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
 import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
-import { certificateFault, innermostFault } from '../../util/http.ts';
+import { type NetworkFault, networkFaultOf } from '../../util/http.ts';
 
 /** Limits of all fetches, from `sources` of the configuration. */
 export interface FetchPolicy {
@@ -118,34 +118,47 @@ const names: Record<number, string> = {
   504: '(gateway time-out)',
 };
 
-/** The error for a fetch that failed; our own errors and bugs unchanged. */
+/** The error for a fetch that failed; our own errors unchanged. A fault without a name is one of the server or the network. */
 export const networkFailure = (where: string, cause: unknown): unknown => {
-  if (cause instanceof SluiceError || !(cause instanceof Error)) return cause;
-  const { code, message } = innermostFault(cause);
-  if (code === '') return cause; // neither network nor disk: a bug
+  if (cause instanceof SluiceError || !(cause instanceof Error) || isBug(cause)) return cause;
+  const { kind, code, message } = networkFaultOf(cause);
   if (diskFaults.has(code)) {
     return new SourceUnreachableError(`${where} could not be stored: ${message}`, {
       hint: 'check that the state folder is writable and has free space; sluice retries',
       cause,
     });
   }
-  if (certificateFault.test(code)) {
-    return new SourceRefusedError(`the certificate of ${where} is not trusted: ${message}`, {
-      hint: 'set NODE_EXTRA_CA_CERTS to a file with its certificate authority',
-      cause,
-    });
-  }
-  return new SourceUnreachableError(`${where} could not be fetched: ${words[code] ?? message}`, {
-    hint: hints[code] ?? 'sluice retries by itself; if it persists, check the address and the network',
+  const hint = lasting[kind];
+  const text = `${where} could not be fetched: ${words[code] ?? words[kind] ?? message}`;
+  if (hint !== undefined)
+    return new SourceRefusedError(
+      text.replace('MESSAGE', () => message),
+      { hint, cause },
+    );
+  return new SourceUnreachableError(text, {
+    hint: `${kind === 'unknown-host' ? 'check the host in the address; ' : ''}sluice retries by itself; if it persists, check the address and the network`,
     cause,
   });
 };
+
+/** Our own mistakes; those of an HTTP client have a code. */
+const isBug = (error: Error): boolean =>
+  (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) && !('code' in error);
 
 const diskFaults = new Set([
   ...['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'ENFILE', 'ENAMETOOLONG'],
   ...['ENOENT', 'ENOTDIR', 'EEXIST', 'EISDIR'],
 ]);
 
+/** What to do about faults that stay until somebody changes something. */
+const lasting: Partial<Record<NetworkFault, string>> = {
+  certificate: 'set NODE_EXTRA_CA_CERTS to a file with its certificate authority',
+  'handshake-failed': 'correct scheme and port of the address: https:// needs a port that speaks TLS',
+  'bad-http':
+    "tell the server's operator; an http:// address must not name a port for https; meanwhile publish a copy with `file`",
+};
+
+/** By code or kind; MESSAGE stands for the client's own words. */
 const words: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
   ENOTFOUND: 'unknown host',
@@ -155,12 +168,11 @@ const words: Record<string, string> = {
   UND_ERR_CONNECT_TIMEOUT: 'connection timed out',
   UND_ERR_HEADERS_TIMEOUT: 'no response in time',
   UND_ERR_BODY_TIMEOUT: 'the response stalled',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'it ended before its stated length',
+  UND_ERR_HEADERS_OVERFLOW: 'the headers of its answer are too long',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'its answer states two lengths',
   Z_BUF_ERROR: 'its compressed content is truncated',
   Z_DATA_ERROR: 'its compressed content is corrupt',
   ERR_STREAM_PREMATURE_CLOSE: 'connection reset',
-};
-
-const hints: Record<string, string> = {
-  ENOTFOUND: 'check the host in the address; sluice retries by itself',
+  certificate: 'its certificate is not trusted: MESSAGE',
+  'handshake-failed': 'the server does not speak https there',
 };

@@ -36,7 +36,9 @@ describe('https', () => {
     const error = await get('data.example').catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(SourceRefusedError);
     expect(error).toMatchObject({
-      message: expect.stringContaining(`the certificate of https://data.example:${port}/x.csv is not trusted`),
+      message: expect.stringContaining(
+        `https://data.example:${port}/x.csv could not be fetched: its certificate is not trusted`,
+      ),
       hint: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
     });
   });
