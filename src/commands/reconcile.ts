@@ -216,7 +216,8 @@ const doubt = async (runtime: Runtime, target: ReconcileOptions['target'], resul
   for (const { key, proof } of results) {
     const entry = entries.get(key);
     const [fault] = proof?.faults ?? [];
-    if (!entry?.nid || entry.refused?.guard !== undefined || !proof?.broken || fault === undefined) continue;
+    const isHeld = !!entry?.refused && (entry.good === null || entry.refused.guard !== undefined);
+    if (!entry?.nid || isHeld || !proof?.broken || fault === undefined) continue;
     const reason = reasonOf(new VerifyFailedError(fault, { hint: 'publish again' }));
     await runtime.ledger.put(target.portal, { ...entry, ...proof.broken, live: false, reason });
   }

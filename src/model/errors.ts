@@ -328,6 +328,8 @@ export class TableRowsError extends errorOf('table-rows') {}
 
 /** The portal says that the import failed. */
 export class ImportFailedError extends errorOf('import-failed') {}
+/** The importer's verdict on a file: another import of it would end in the same way. */
+export class TableRefusedError extends ImportFailedError {}
 /** The import did not end in time; a later attempt checks again. */
 export class ImportTimeoutError extends errorOf('import-timeout', true) {}
 /** The portal does not hold what was sent. */

@@ -51,7 +51,7 @@ const refusedFileSchema = z.object({
   importFingerprint: z.string(),
   /** What separates its columns, as it may have been set on the portal. */
   delimiter: z.string().nullable(),
-  /** True once the good file is attached and imported in its place, or where there is none: its node is gone. */
+  /** True once the good file is attached and imported in its place, or where there is none: nothing else is to be done. */
   isReplaced: z.boolean(),
   reason: reasonSchema,
   /** Of a held table: what was decided. Absent where the portal could not import it. */

@@ -98,6 +98,24 @@ describe('a table that the importer of the portal does not take', () => {
     expect((await place.run(['status'])).out).not.toContain('paused');
   });
 
+  it('is not imported again before it or its manifest entry changes, or on request', async () => {
+    const manifest = write(place, 'once', { t: refused, u: sound });
+    const { nid, reason } = itemOf((await place.publish(manifest)).report, 'once/d/t');
+    expect(reason?.hint).toContain('sent again once it or its manifest entry changes');
+    expect((await place.run(['verify', manifest])).code).toBe(3);
+    gateway.takeWrites();
+    for (const more of [[], ['--refresh']]) {
+      const { code, out } = await place.run(['publish', manifest, ...more]);
+      expect([code, gateway.takeWrites()]).toEqual([3, []]);
+      expect(out).toContain('Error parsing CSV');
+    }
+    expect((await place.run(['status'])).out).toContain('Error parsing CSV');
+    expect((await place.run(['retry', 'once/d/t'])).code).toBe(3);
+    expect(imports(nid)).toBe(1);
+    const { report } = await place.publish(write(place, 'once', { t: sound, u: sound }));
+    expect(outcomes(report)).toEqual({ 'once/d': 'live', 'once/d/t': 'live', 'once/d/u': 'live' });
+  });
+
   it('gives way to the last good file', async () => {
     const first = await place.publish(write(place, 'back', { t: sound, u: sound }));
     expect(first.code).toBe(0);
@@ -169,12 +187,17 @@ describe('an import that does not end by itself', () => {
   });
 
   it('begins from zero where rows before the cut were dropped, which would be added twice', async () => {
-    const { place, portal } = await open({ maxExecutionRows: 6000 });
+    const { place, portal, gateway } = await open({ maxExecutionRows: 6000 });
     const narrow = Array.from({ length: 5500 }, (_, index) => `${String(index + 1).padStart(8, '0')},xy\n`);
     const manifest = write(place, 'lossy', { t: `a,b\n${narrow.join('')}` });
     const first = await place.publish(manifest);
-    expect(itemOf(first.report, 'lossy/d/t').reason?.code).toBe('import-failed');
+    const failed = itemOf(first.report, 'lossy/d/t');
+    expect(failed).toMatchObject({ live: false, stale: false, reason: { code: 'import-failed' } });
+    expect(failed.reason?.message).toMatch(/\d of 5500 rows were imported, which readers see/);
+    // A second one from zero gets no further, so a third one would not either.
+    expect(ordered(gateway)).toBe(2);
     portal.server.site.maxExecutionRows = null;
+    expect((await place.run(['retry', 'lossy/d/t'])).code).toBe(0);
     const { code, report } = await place.publish(manifest);
     expect(code, JSON.stringify(report.items)).toBe(0);
     const { uuid, rows, warnings } = itemOf(report, 'lossy/d/t');

@@ -1,10 +1,17 @@
 // Step `import`: the rows of the attached file into the portal's datastore.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.ts';
-import { ImportFailedError, ImportTimeoutError, PortalBusyError, PortalError } from '../../model/errors.ts';
+import {
+  ImportFailedError,
+  ImportTimeoutError,
+  PortalBusyError,
+  PortalError,
+  TableRefusedError,
+} from '../../model/errors.ts';
 import { GiveBack } from '../../model/job.ts';
 import type { TableSize } from '../../portal-client/datastore.ts';
 import { proveTable } from '../compare/prove.ts';
+import { sentAgain } from './fall-back.ts';
 import { type ResourceState, shapeOf } from './resource-state.ts';
 
 /**
@@ -135,9 +142,9 @@ const isResumed = ({ intent, entry }: ResourceState): boolean =>
  * missing, or one after the rows of another file were removed. `isStill`: no import is running.
  */
 const moveOf = (state: ResourceState, look: Look, isStill: boolean): 'done' | 'wait' | 'add' | 'replace' => {
-  // Miscounted rows are imported again.
+  // Miscounted rows are imported again, unless they were counted during an import that has ended since.
   const isDistrusted = state.entry.datastore === 'failed';
-  if (!isDistrusted && isImported(state, look)) return 'done';
+  if ((!isDistrusted || isStill) && isImported(state, look)) return 'done';
   if (!isStill && mayBeRunning(state, look)) return 'wait';
   // Where attaching imports, an import replaces the rows by itself, and until then old ones are better than none.
   if (state.target.portal.traits.get('importsOnAttach') === true) return isDistrusted ? 'replace' : 'add';
@@ -183,7 +190,7 @@ const orderAndWait = async (state: ResourceState, how: OrderOptions, signal: Abo
 const unfinished = (state: ResourceState, look: Look): Error => {
   const { name } = state.target.portal;
   if (datastoreState(look.numbers) === 'failed') {
-    return importFailed(
+    return tableRefused(
       state,
       `${name}: the portal could not import the file of node ${state.entry.nid} into its datastore`,
     );
@@ -195,13 +202,13 @@ const unfinished = (state: ResourceState, look: Look): Error => {
 };
 
 /** Importers say little: what is known of the file is named. */
-const importFailed = ({ table }: ResourceState, message: string): ImportFailedError =>
-  new ImportFailedError(message, {
-    hint:
-      table === null || table.importer.refuses.length === 0
-        ? 'nothing in the file is known to stop importers: look for the reason in the log of the portal'
-        : `the importer of the portal may not take the file: ${table.importer.refuses.join('; ')}`,
-  });
+const likelyCause = ({ table }: ResourceState): string =>
+  table === null || table.importer.refuses.length === 0
+    ? 'nothing in the file is known to stop importers: look for the reason in the log of the portal'
+    : `the importer of the portal may not take the file: ${table.importer.refuses.join('; ')}`;
+
+const tableRefused = (state: ResourceState, message: string): ImportFailedError =>
+  new TableRefusedError(message, { hint: `${likelyCause(state)}; ${sentAgain}` });
 
 /** True for a delimiter other than the portal's default comma, of this file or a previous one. */
 const needsDialect = ({ table, entry }: ResourceState): boolean =>
@@ -231,8 +238,9 @@ const order = async (state: ResourceState, { replaces, numbers }: OrderOptions, 
   await sendImport(state, signal);
 };
 
-/** Imports in a row that added no rows, after which the import is given up; the second where the portal did not end it itself. */
-const [mostIdle, mostIdleUnended] = [2, 1];
+/** How much further an import must get than the last one (from zero, less is chance), and how many in a row may not. */
+const goingOn = [1, 2, 'going on behind them'] as const;
+const fromZero = [1.1, 1, 'starting over'] as const;
 
 /**
  * Sends the import, again as long as it is cut off and every time adds rows: it goes on behind those that are there. After
@@ -247,11 +255,11 @@ const sendImport = async (state: ResourceState, signal: AbortSignal): Promise<vo
     if (cut === null) return;
     const rows = await rowsAfter(state, cut, signal);
     if (rows === 'all') return;
-    idle = rows > most ? 0 : idle + 1;
-    most = Math.max(most, rows);
-    if (idle === (hasEnded(cut) ? mostIdle : mostIdleUnended)) throw givenUp(state, cut, most);
     const isDropping = await dropsRows(state, signal);
-    const next = isDropping ? 'starting over' : 'going on behind them';
+    const [least, enough, next] = isDropping ? fromZero : goingOn;
+    idle = rows > most * least ? 0 : idle + 1;
+    most = Math.max(most, rows);
+    if (idle === (hasEnded(cut) ? enough : 1)) throw givenUp(state, cut, rows);
     await item.note(`${cut.message}: ${rows} of ${wanted} rows are in; ${next}`);
     if (isDropping) await portal.datastore.remove(nid, signal);
   }
@@ -284,7 +292,7 @@ const cutOff = async (state: ResourceState, pending: Promise<void>): Promise<Por
     return null;
   } catch (error) {
     if (!(error instanceof PortalError)) throw error;
-    if (error.fault === 'file' && !error.retryable) throw importFailed(state, error.message);
+    if (error.fault === 'file' && !error.retryable) throw tableRefused(state, error.message);
     if (error.request.mayHaveHappened !== true) throw error;
     return error;
   }
@@ -292,15 +300,17 @@ const cutOff = async (state: ResourceState, pending: Promise<void>): Promise<Por
 
 /** The portal answers, so it is not down. */
 const givenUp = (state: ResourceState, cut: PortalError, rows: number): Error => {
-  const message = `${cut.message} (${rows} of ${state.table?.rows ?? '?'} rows were imported)`;
+  const shown = rows > 0 && state.entry.good === null ? ', which readers see' : '';
+  const message = `${cut.message} (${rows} of ${state.table?.rows ?? '?'} rows were imported${shown})`;
   if (!hasEnded(cut)) {
     return new ImportTimeoutError(message, {
       hint: 'a later attempt goes on; look for a time limit before the portal',
     });
   }
-  if (rows === 0) return importFailed(state, message);
-  return new ImportFailedError(message, {
-    hint: `the portal limits how long an import may take: split the file into parts of less than ${rows} rows, or have its limit raised (max_execution_time of PHP)`,
+  // It may be the portal's own fault.
+  if (rows === 0) return new ImportFailedError(message, { hint: likelyCause(state) });
+  return new TableRefusedError(message, {
+    hint: `the portal limits how long an import may take: split the file into parts of less than ${rows} rows, or have its limit raised (max_execution_time of PHP); ${sentAgain}`,
   });
 };
 

@@ -7,10 +7,11 @@ import {
   PortalError,
   PortalRefusedError,
   reasonOf,
+  TableRefusedError,
   VerifyFailedError,
 } from '../../model/errors.ts';
 import { idsOfKey } from '../../model/key.ts';
-import { type GoodFile, type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
+import { type GoodFile, type LedgerEntry, type SourceFingerprint, warningsOf } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
@@ -18,6 +19,9 @@ import { findArchived } from '../../sources/drop/spool.ts';
 import { checkTable } from '../../tables/check.ts';
 import { importFingerprint, isRefusedFile, wantsImport } from '../plan/known-wish.ts';
 import { type ResourceState, type ResourceStep, sentFile } from './resource-state.ts';
+
+/** What is said of a file that was refused. */
+export const sentAgain = 'this file is sent again once it or its manifest entry changes, or by `sluice retry`';
 
 /** True when the file of the job is known to be one that the portal cannot import, or that is held. */
 export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
@@ -36,38 +40,43 @@ const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
 
 /**
  * Decides about a failed step: true when the file is at fault and the last good one is available, or still there. That is recorded,
- * so that the next attempt, run or worker continues with the good file.
+ * so that the next attempt, run or worker continues with the good file. Of a file without a good one the verdict is recorded.
  */
 export const refuseFile = async (state: ResourceState, error: unknown): Promise<boolean> => {
-  const { deps, wish, source, entry } = state;
+  const { source, entry } = state;
   const { item } = state.target;
   const { good } = entry;
+  const why = reasonOf(error);
+  if (source && !good && error instanceof TableRefusedError) {
+    state.entry = { ...entry, live: false, reason: why };
+    await remember(state, source, { isReplaced: true, reason: why });
+  }
   if (!source || !good) return false;
   const isUntaken = error instanceof PortalError && error.fault === 'file' && item.lastStep === 'attach';
   if (!isUntaken && (entry.file?.sha256 === good.sha256 || !isFileAtFault(state, error))) return false;
-  await item.note(`the portal ${isUntaken ? 'refused' : 'could not import'} the file: ${reasonOf(error).message}`);
+  await item.note(`the portal ${isUntaken ? 'refused' : 'could not import'} the file: ${why.message}`);
   if (!isUntaken && (await goodPath(state, good)) === null) {
     await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
     return false;
   }
-  const why = reasonOf(error);
   const reason = isUntaken
     ? { ...why, message: `${why.message}; the previous good file ${good.name} stays` }
     : standingReason(why, good);
-  const delimiter = state.table?.delimiter ?? null;
-  state.entry = {
-    ...entry,
-    refused: {
-      sha256: source.sha256,
-      importFingerprint: importFingerprint(wish),
-      delimiter,
-      isReplaced: isUntaken,
-      reason,
-    },
-  };
-  state.intent = null;
-  await deps.ledger.settle(item.portal, state.entry);
+  await remember(state, source, { isReplaced: isUntaken, reason });
   return true;
+};
+
+const remember = async (
+  state: ResourceState,
+  { sha256 }: SourceFingerprint,
+  verdict: { isReplaced: boolean; reason: Reason },
+): Promise<void> => {
+  const { deps, wish, table } = state;
+  const delimiter = table?.delimiter ?? null;
+  const refused = { sha256, importFingerprint: importFingerprint(wish), delimiter, ...verdict };
+  state.entry = { ...state.entry, refused };
+  state.intent = null;
+  await deps.ledger.settle(state.target.item.portal, state.entry);
 };
 
 /** The steps that restore a good file. */
@@ -139,7 +148,7 @@ const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
   // In the last attempt it counts as a failed import.
   code: reason.code === 'import-timeout' ? 'import-failed' : reason.code,
   message: `${reason.message}; the previous good file ${name} (${rows ?? '?'} rows) was restored`,
-  hint: 'fix the file; this one is sent again once it or its manifest entry changes, or by `sluice retry`',
+  hint: `fix the file; ${sentAgain}`,
 });
 
 /** Path of the good file on this host; null where it is not kept. */

@@ -35,15 +35,15 @@ export const guardFingerprint = ({ recipe, guard }: Pick<ResourceWish, 'recipe' 
 
 /**
  * True where the portal could not import exactly this file, or its guard holds it: the last good file is live, or is being
- * restored. Also where the portal did not accept it at all, so that there is no node.
+ * restored. Also of a first file that the portal did not accept or import.
  */
 export const isRefusedFile = (
-  { refused, good, nid }: Pick<LedgerEntry, 'refused' | 'good' | 'nid'>,
+  { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
   wish: ResourceWish,
   sha256: string,
 ): boolean => {
   if (refused?.sha256 !== sha256) return false;
-  const isKnown = good !== null || nid === null;
+  const isKnown = good !== null || refused.isReplaced;
   if (refused.guard === undefined) return isKnown && refused.importFingerprint === importFingerprint(wish);
   return refused.guard !== 'released' && refused.importFingerprint === guardFingerprint(wish);
 };

@@ -176,7 +176,7 @@ const planResource = (wish: ResourceWish, known: Observed): PlannedItem => {
   const isRefused = !!entry && !!source && isRefusedFile(entry, wish, source.sha256);
   const isStanding = isRefused && entry.refused?.isReplaced === true;
   const seen = entry && (isStanding || isLate(entry)) ? { ...entry, live: true } : entry;
-  const isUnfit = isStanding && entry.nid === null && entry.good === null;
+  const isUnfit = isStanding && entry.good === null && (entry.nid === null || entry.refused?.guard === undefined);
   const need: Need = isUnfit ? { actions: [], why: [] } : nodeNeed(wish, seen, wish.metadataFingerprint, known);
   const isNew = need.actions.includes('create');
   const look = known.addresses?.get(wish.key);
@@ -185,7 +185,7 @@ const planResource = (wish: ResourceWish, known: Observed): PlannedItem => {
     ? { actions: [], why: [] }
     : fileNeed(wish, entry, { source: source ?? look ?? null, isNew, isUnreadable });
   const drift = known.drift?.get(wish.key);
-  const file = drift === undefined || own.actions.includes('attach') ? own : restored(wish, drift);
+  const file = drift === undefined || isUnfit || own.actions.includes('attach') ? own : restored(wish, drift);
   if (file.actions.includes('attach') && wish.recipe?.mend) file.why.push('fixed while publishing (mend: safe)');
   const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
   const item = planned(wish, 'resource', entry, both, known);
