@@ -202,9 +202,10 @@ describe('verify', () => {
       `proof/title: node ${nid('title', false)}: title differs: it is "Edited"`,
       expect.stringMatching(/^proof\/size\/t: file .* has 21 bytes on the portal, 15 here$/),
       'proof/size/t: the datastore holds 2 rows, the file 1',
+      'proof/bytes/t: file v-bytes.csv was replaced on the portal',
       expect.stringMatching(/^proof\/rows\/t: the datastore is not imported/),
       `proof/node/t: node ${nid('node')} is not on the portal`,
-      '12 items checked, 5 faults',
+      '12 items checked, 6 faults',
     ]);
     const content = await place.run(['verify', manifest, '--content', '--json']);
     expect(content.code).toBe(3);

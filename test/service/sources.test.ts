@@ -158,7 +158,8 @@ it('a catalogue that breaks off leaves no file open', async () => {
     JSON.stringify({ identifier: `d${at}`, title: `Dataset ${at}`, description: 'One.' });
   writeText(dir, 'data.json', `{"dataset":[${Array.from({ length: 6000 }, (_, at) => entry(at)).join(',')}`);
   const manifest = await loadManifest(writeText(dir, 'm.yaml', 'name: m\ncatalogue: { from: data.json }\n'));
-  const tools = { stateDir: join(dir, 'state'), signal: new AbortController().signal } as SourceTools; // nothing is fetched
+  const fetcher = { policy: { maxBytes: 1e9 } } as SourceTools['fetcher']; // nothing is fetched
+  const tools = { fetcher, stateDir: join(dir, 'state'), signal: new AbortController().signal } as SourceTools;
   await expect(gatherManifestSources(manifest, tools)).rejects.toMatchObject({ code: 'catalogue-fault' });
   const open = readdirSync('/proc/self/fd').map((fd) => {
     try {

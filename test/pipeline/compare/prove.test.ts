@@ -31,7 +31,7 @@ it('a node as wanted is live, with the fingerprint of the wish', async () => {
   expect(entry).toMatchObject({ nid, uuid, live: true, metadataFingerprint: 'f'.repeat(64), baseline: {} });
 });
 
-it('tags sent by name are vouched for by our marker alone', async () => {
+it('tags sent by name are proven by the terms of these names', async () => {
   const tag = { tid: 'autocreate', name: 'green', vocabulary_machine_name: 'tags' };
   const fields = { field_tags: { und: [tag] } };
   const wish = datasetWish('', { fields });
@@ -39,7 +39,16 @@ it('tags sent by name are vouched for by our marker alone', async () => {
   const ours = await city.make({ type: 'dataset', title: 'Parks', fields, log: markerOf(wish) });
   const proofOf = (node: { nid: string; uuid: string }) =>
     proveNodeOnly(parts(), { ...wish, uuid: node.uuid }, found(node.nid));
-  expect((await proofOf(unknown)).entry).toMatchObject({ live: true, metadataFingerprint: null });
+  expect((await proofOf(unknown)).entry).toMatchObject({ live: true, metadataFingerprint: wish.fingerprint });
+  const other = await city.make({
+    type: 'dataset',
+    title: 'Parks',
+    fields: { field_tags: { und: [{ ...tag, name: 'red' }] } },
+  });
+  expect(await proofOf(other)).toMatchObject({
+    entry: { live: false },
+    faults: [expect.stringContaining('field_tags')],
+  });
   const { entry } = await proofOf(ours);
   expect(entry).toMatchObject({ live: true, metadataFingerprint: wish.fingerprint });
   expect(entry.baseline).toEqual({ field_tags: expect.stringMatching(/^\d+$/) });
