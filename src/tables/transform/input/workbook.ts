@@ -4,7 +4,8 @@ import { TableInputError } from '../../../model/errors.ts';
 import { type Limits, NotOneTable, noHeader, type Row, shown, type Table, tooLarge } from '../row.ts';
 import type { Archive } from './archive.ts';
 import { resumed } from './delimited.ts';
-import { dateStyles, readSheet, type SheetContent, unescaped } from './workbook-sheet.ts';
+import { stylesShow } from './number-format.ts';
+import { readSheet, type SheetContent, unescaped } from './workbook-sheet.ts';
 import { attributes, readXml, type XmlEvents } from './xml.ts';
 
 /** Most characters of shared texts that are held in memory; each text counts for a few more. */
@@ -222,7 +223,7 @@ const stylesOf = async (archive: Archive): Promise<SheetContent['styles']> => {
       },
     });
   }
-  return dateStyles(cells, formats);
+  return stylesShow(cells, formats);
 };
 
 /** Limits for parts that only describe the workbook. */
