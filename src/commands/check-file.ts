@@ -280,6 +280,7 @@ const checkConverted = async (
     finding.kind = 'table';
     finding.notes = [
       ...made.mended.map((line) => `fixed: ${line}`),
+      ...made.warnings.map((line) => `warning: ${line}`),
       ...made.notes,
       ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : []),
     ];

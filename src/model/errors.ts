@@ -67,6 +67,7 @@ export const errorCodes = {
   'table-header': 'The header row has an empty, a duplicate or an unusable cell.',
   'table-ragged': 'A row has more or fewer cells than the header.',
   'table-quote': 'A quote is never closed, or is in the wrong place.',
+  'table-formula': 'A formula of a workbook has no result in the file.',
   'table-oversize': 'A row exceeds the limit, usually because of an unclosed quote.',
   'table-input': 'An archive, workbook or JSON file cannot be read as a table.',
   'table-step': 'A step of `table`, or the schema, does not fit the table: a missing column, a module that failed.',
@@ -301,21 +302,36 @@ export type TableFaultCode = Exclude<
   'table-input' | 'table-step' | 'table-rows'
 >;
 
+/** The letters that spreadsheets name a column by; `column` counts from 1. */
+export const lettersOf = (column: number): string =>
+  (column > 26 ? lettersOf(Math.floor((column - 1) / 26)) : '') + String.fromCharCode(65 + ((column - 1) % 26));
+
+/** Where a table is faulty, from 1; of a workbook with the name of the sheet, and `line` is the row. */
+interface TablePlace {
+  line: number;
+  column?: number | undefined;
+  sheet?: string | undefined;
+}
+
+const placeText = ({ line, column, sheet }: TablePlace): string => {
+  if (sheet === undefined) return `line ${line}${column === undefined ? '' : `, column ${column}`}`;
+  return `sheet ${JSON.stringify(sheet)}, row ${line}${column === undefined ? '' : `, column ${lettersOf(column)}`}`;
+};
+
 /** A tabular file is faulty at a place; `column` is the number of the cell in its row, where the fault is in one. */
 export class TableFaultError extends SluiceError {
   readonly code: TableFaultCode;
   /** The message without the place that it begins with. */
   readonly what: string;
   declare readonly line: number;
+  readonly sheet: string | undefined;
 
-  constructor(
-    what: string,
-    { code, line, column }: { code: TableFaultCode; line: number; column?: number | undefined },
-    details: ErrorDetails = {},
-  ) {
-    super(`line ${line}${column === undefined ? '' : `, column ${column}`}: ${what}`, { ...details, line, column });
+  constructor(what: string, { code, ...place }: TablePlace & { code: TableFaultCode }, details: ErrorDetails = {}) {
+    const { line, column, sheet } = place;
+    super(`${placeText(place)}: ${what}`, { ...details, line, column });
     this.code = code;
     this.what = what;
+    this.sheet = sheet;
   }
 }
 

@@ -107,6 +107,8 @@ export const ledgerEntrySchema = z.object({
   rejected: rejectedRowsSchema.nullable().default(null),
   /** Fixes made in the file before it was sent, one line each. */
   mended: z.array(z.string()).default([]),
+  /** What of the source may be missing in what was sent, one line each. */
+  doubts: z.array(z.string()).default([]),
   /** `pending`: a file was attached whose import is not proven yet. */
   datastore: z.enum(['none', 'imported', 'pending', 'failed']),
   /** True where the datastore is known to hold no rows of another file than the attached one. */
@@ -205,6 +207,7 @@ export const newEntry = ({
   baseline: null,
   rejected: null,
   mended: [],
+  doubts: [],
   source: null,
   sourcePath: null,
   fetched: null,
@@ -231,7 +234,9 @@ export const warningsOf = ({
   rows,
   rowsDropped,
   refused,
-}: Pick<LedgerEntry, 'notHeld' | 'rows' | 'rowsDropped' | 'refused'>): string[] => [
+  doubts,
+}: Pick<LedgerEntry, 'notHeld' | 'rows' | 'rowsDropped' | 'refused' | 'doubts'>): string[] => [
+  ...doubts,
   ...Object.entries(notHeld).map(([field, got]) => `the portal does not hold ${field} as sent: it holds ${got}`),
   ...(rowsDropped > 0 && rows !== null
     ? [

@@ -8,6 +8,7 @@ import type { FixReport } from './fix/row-fixer.ts';
 import type { Finding } from './inspect/finding.ts';
 import { type ImporterRemarks, importerRemarks } from './inspect/importer.ts';
 import { type CheckAnswer, type CheckTask, checkFile, type Inspection } from './inspect/inspect-file.ts';
+import { inSheet, type SheetOrigin } from './inspect/sheet-places.ts';
 import { defaultRowBytes, portalDelimiter } from './scan/dialect.ts';
 
 /** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
@@ -44,6 +45,8 @@ export interface CheckOptions {
   skipRows?: number | undefined;
   /** Size of the file in bytes where that is known: {@link checkTable} checks a small one at once. */
   bytes?: number | undefined;
+  /** Of a table that was made of a workbook: where its lines come from; faults name these places. */
+  sheet?: SheetOrigin | undefined;
 }
 
 const pool = new WorkerPool<CheckTask, CheckAnswer>({
@@ -84,10 +87,10 @@ export const inspectTable = async (path: string, options: CheckOptions = {}): Pr
 
 const inspect = async (
   task: Pick<CheckTask, 'path' | 'rowBytes' | 'content'>,
-  { delimiter, encoding, skipRows, signal }: CheckOptions,
+  { delimiter, encoding, skipRows, sheet, signal }: CheckOptions,
 ): Promise<Inspection> => {
-  const answer = await answerOf({ ...task, delimiter, encoding, skipRows }, signal);
-  if (answer.kind === 'inspected') return answer.inspection;
+  const answer = await answerOf({ ...task, delimiter, encoding, skipRows, apart: sheet?.apart }, signal);
+  if (answer.kind === 'inspected') return sheet ? inSheet(answer.inspection, sheet) : answer.inspection;
   throw missingSource(task.path, answer);
 };
 
@@ -99,7 +102,7 @@ export const checkTable = async (path: string, options: CheckOptions = {}): Prom
   const { bytes, rowBytes = defaultRowBytes } = options;
   const content = bytes !== undefined && bytes > 0 && isSmall(bytes) ? contentOf(path, bytes) : null;
   const inspection = await inspect({ path, rowBytes, ...(content === null ? {} : { content }) }, options);
-  const fault = firstFault(inspection.findings);
+  const fault = firstFault(inspection.findings, options.sheet?.name);
   if (fault !== null) throw fault;
   const contents = inspection.columns.map(({ name, mostly: kind, empty }) => ({ name, kind, empty }));
   return {
@@ -116,7 +119,7 @@ export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Omit<
 };
 
 /** The fault that stands first in a table; null when there are remarks only. */
-const firstFault = (findings: Finding[]): TableFaultError | null => {
+const firstFault = (findings: Finding[], sheet?: string): TableFaultError | null => {
   const faults = findings.flatMap((finding) => (finding.code === null ? [] : [{ ...finding, code: finding.code }]));
   const [first] = faults;
   const place = first?.places[0];
@@ -128,7 +131,7 @@ const firstFault = (findings: Finding[]): TableFaultError | null => {
       ? ''
       : `; \`sluice check\` lists ${others === 1 ? '1 more fault' : `${others.toLocaleString('en')} more faults`}`;
   const hint = `${first.hint ?? ''}${more}`;
-  return new TableFaultError(place.message, { code: first.code, line, column: column ?? undefined }, { hint });
+  return new TableFaultError(place.message, { code: first.code, line, column: column ?? undefined, sheet }, { hint });
 };
 
 /** Options of {@link fixTable}. */

@@ -9,10 +9,11 @@ import { type ResourceSource, type ResourceWish, sentName } from '../../model/wi
 import { factsOf, fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { FetchedFile, FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import { nameOfFetched } from '../../sources/fetch/response-headers.ts';
-import { type CheckOptions, checkTable, type TableReport } from '../../tables/check.ts';
+import { checkTable, type TableReport } from '../../tables/check.ts';
 import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
 import {
   type Prepared,
+  type PreparedTable,
   type PrepareOptions,
   prepareTable,
   removePreparedFile,
@@ -34,10 +35,12 @@ export interface PreparedFile extends SentFile {
   /** False where the source holds no table and is sent unchanged. */
   isMade: boolean;
   /** How a made table is written. */
-  reading: Pick<CheckOptions, 'delimiter' | 'skipRows'>;
+  reading: PreparedTable['reading'];
   rejected: { rows: number; path: string | null } | null;
   /** What was fixed, a line each. */
   mended: string[];
+  /** What of the source may be missing, a line each. */
+  warnings: string[];
 }
 
 /** Where and within which limits a table is made. */
@@ -63,8 +66,8 @@ export const prepareFile = async (
   }
   const from = { sha256: facts.sha256, recipe: recipe.fingerprint };
   if (made.kind === 'as-is')
-    return { file: { ...raw, from, isMade: false, reading: {}, rejected: null, mended: [] }, made };
-  const { rejected, rejects, sha256, reading, mended } = made;
+    return { file: { ...raw, from, isMade: false, reading: {}, rejected: null, mended: [], warnings: [] }, made };
+  const { rejected, rejects, sha256, reading, mended, warnings } = made;
   const file = {
     path: made.path,
     name: sentName({ source, recipe }),
@@ -74,6 +77,7 @@ export const prepareFile = async (
     reading,
     rejected: rejected.rows > 0 ? { rows: rejected.rows, path: rejects } : null,
     mended,
+    warnings,
   };
   return { file, made };
 };

@@ -116,6 +116,7 @@ export const prepareSource = async (state: ResourceState, raw: { path: string; n
   state.prepared = file;
   if (made.kind === 'as-is') return;
   for (const line of made.mended) await item.note(`  fixed: ${line}`);
+  for (const line of made.warnings) await item.note(`  warning: ${line}`);
   for (const line of made.notes) await item.note(`  ${line}`);
   if (made.rejected.rows > 0) await noteRejected(state, made);
 };

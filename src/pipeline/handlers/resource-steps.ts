@@ -232,6 +232,7 @@ const record = async (state: ResourceState): Promise<void> => {
     // A file that was not fetched again was not prepared again either.
     rejected: sent ? (state.prepared?.rejected ?? null) : state.entry.rejected,
     mended: sent ? (state.prepared?.mended ?? []) : state.entry.mended,
+    doubts: sent ? (state.prepared?.warnings ?? []) : state.entry.doubts,
     sourcePath: sourcePathOf(state.wish.source),
     fetched: state.fetched ?? (isOfWeb(state.wish.source) ? state.entry.fetched : null),
     live: state.wish.published && !isOpen,

@@ -19,6 +19,8 @@ export interface CheckTask {
   /** Given by the user; see `openTable`. */
   skipRows?: number | undefined;
   rowBytes: number;
+  /** Lines of rows that blank rows are above in the workbook that the table was made of. */
+  apart?: number[] | undefined;
 }
 
 /** What an inspection finds of a file. `sha256` is hex and of the bytes as they are in the file. */
@@ -61,7 +63,7 @@ const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
 
 const inspectTable = (
   table: OpenTable,
-  { rowBytes, encoding }: Pick<CheckTask, 'rowBytes' | 'encoding'>,
+  { rowBytes, encoding, apart }: Pick<CheckTask, 'rowBytes' | 'encoding' | 'apart'>,
 ): Inspected => {
   const { signature, bom, decodedFrom, layout, skipped, chunks } = table;
   if (signature !== null || decodedFrom === 'UTF-32') {
@@ -74,6 +76,7 @@ const inspectTable = (
     bom: bom && decodedFrom === null,
     decodedFrom,
     isEncodingGiven: encoding !== undefined,
+    apart: new Set(apart),
     ...(skipped === null ? {} : { skipped: { lines: skipped.lines, bytes: skipped.skipper.bytes } }),
   });
   for (const chunk of chunks) inspection.feed(chunk);

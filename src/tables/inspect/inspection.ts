@@ -76,6 +76,8 @@ interface InspectionSettings {
   decodedFrom: string | null;
   /** True where the encoding was given. */
   isEncodingGiven?: boolean;
+  /** Lines of rows that are known to be below blank ones. */
+  apart?: ReadonlySet<number>;
   /** Lines above the first row that were skipped on request, and their bytes. */
   skipped?: { lines: number; bytes: number };
 }
@@ -260,8 +262,8 @@ export class TableInspection {
     this.#header = header;
     const width = header.cells.length;
     this.#kinds.reserve(Math.min(width, mostColumns + 1));
-    const { rowBytes, decodedFrom } = this.#settings;
-    const settings = { width, header: header.raw, rowBytes, offsets: decodedFrom === null };
+    const { rowBytes, decodedFrom, apart = new Set() } = this.#settings;
+    const settings = { width, header: header.raw, rowBytes, offsets: decodedFrom === null, apart };
     this.#rows = new RowInspector(scanner, { findings: this.findings, kinds: this.#kinds, settings });
     this.#rows.inspectHeader(row);
   }

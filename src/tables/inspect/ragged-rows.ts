@@ -14,6 +14,8 @@ export interface RowSettings {
   rowBytes: number;
   /** False where offsets in the scanned bytes are none of the file. */
   offsets: boolean;
+  /** Lines of rows that are known to be below blank ones. */
+  apart: ReadonlySet<number>;
 }
 
 /** How many rows below the last full one may be notes. */

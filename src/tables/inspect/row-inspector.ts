@@ -154,7 +154,8 @@ export class RowInspector {
 
   /** True when a blank line is above a row, or one of delimiters only. */
   #isApart(row: number): boolean {
-    const { bytes, rowStarts } = this.#scanner;
+    const { bytes, rowLines, rowStarts } = this.#scanner;
+    if (this.#settings.apart.has(rowLines[row] ?? 0)) return true;
     const start = rowStarts[row] ?? 0;
     const above = bytes.toString('latin1', Math.max(0, start - 64), start);
     return /(?:\n|\r(?!\n))[,;\t|]*(?:\r\n?|\n)$/.test(above);

@@ -64,15 +64,17 @@ export const blankHeader = (): TableFaultError =>
     { hint: 'remove the blank lines at the top of the file' },
   );
 
-/** Titles or notes are above the header. */
-export const titlesAbove = (line: number, header: number): TableFaultError =>
-  new TableFaultError(
-    `titles or notes precede the header in line ${header}`,
-    { code: 'table-header', line },
+/** Titles or notes are above the header, in a file or a sheet of a workbook. */
+export const titlesAbove = (line: number, header: number, sheet?: string): TableFaultError => {
+  const unit = sheet === undefined ? 'line' : 'row';
+  return new TableFaultError(
+    `titles or notes precede the header in ${unit} ${header}`,
+    { code: 'table-header', line, sheet },
     {
-      hint: `remove the lines above the header, or skip them with \`skipRows: ${header - 1}\`; a title belongs in the title of the resource`,
+      hint: `remove the ${unit}s above the header, or skip them with \`skipRows: ${header - 1}\`; a title belongs in the title of the resource`,
     },
   );
+};
 
 /** The key that decides for one of several ways to read a table. */
 export const keyOf = ({ skipRows, delimiter }: LayoutCandidate, others: LayoutCandidate[]): string => {

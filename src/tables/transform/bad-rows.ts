@@ -4,7 +4,7 @@ import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { TableRowsError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { plural } from '../../util/plural.ts';
-import { type Row, shown } from './row.ts';
+import { type Row, shown, type Table } from './row.ts';
 
 /** One thing that is wrong with a row. */
 export interface Violation {
@@ -35,6 +35,7 @@ export class BadRows {
   readonly #limit: TableRecipe['maxBadRows'];
   readonly #path: string;
   #columns: string[] = [];
+  #unit: 'line' | 'row' = 'line';
   #file: CsvFile | null = null;
   readonly #count: BadRowCount = { rows: 0, violations: 0, examples: [] };
 
@@ -59,9 +60,10 @@ export class BadRows {
     return this.#count;
   }
 
-  /** Columns of the rows as they are read, for the header of the rejects. */
-  readsColumns(columns: string[]): void {
+  /** The table whose rows are read: its columns are the header of the rejects. */
+  reads({ columns, sheet }: Pick<Table, 'columns' | 'sheet'>): void {
     this.#columns = columns;
+    if (sheet !== undefined) this.#unit = 'row';
   }
 
   /** Rejects a row; throws when no bad row is allowed and enough were found. */
@@ -69,7 +71,8 @@ export class BadRows {
     this.#count.rows++;
     this.#count.violations += violations.length;
     for (const violation of violations) {
-      if (this.#count.examples.length < mostReported) this.#count.examples.push(describe(row, violation));
+      if (this.#count.examples.length < mostReported)
+        this.#count.examples.push(`${this.#unit} ${describe(row, violation)}`);
     }
     if (this.#policy === 'fail' && this.#count.rows >= enough) throw this.#fault(null);
     if (this.#policy === 'quarantine') this.#write(row, violations);
@@ -105,7 +108,7 @@ export class BadRows {
     const allowed = this.#policy === 'fail' ? '' : `, more than ${this.#allowed()}`;
     const more =
       violations > examples.length ? [`and ${(violations - examples.length).toLocaleString('en')} more`] : [];
-    const line = /^line (\d+)/.exec(examples[0] ?? '')?.[1];
+    const line = /^(?:line|row) (\d+)/.exec(examples[0] ?? '')?.[1];
     return new TableRowsError(
       [`${of}${allowed}: nothing is published`, ...examples.slice(0, 10), ...moreOf(examples, more)].join('\n'),
       {
@@ -134,9 +137,7 @@ const moreOf = (examples: string[], more: string[]): string[] => {
 const reasonOf = ({ column, message }: Violation): string => (column === null ? message : `${column}: ${message}`);
 
 const describe = (row: Row, { column, at, message }: Violation): string =>
-  column === null
-    ? `line ${row.line}: ${message}`
-    : `line ${row.line}, column ${at ?? '?'} (${shown(column)}): ${message}`;
+  column === null ? `${row.line}: ${message}` : `${row.line}, column ${at ?? '?'} (${shown(column)}): ${message}`;
 
 const needsQuotes = /[",\r\n]/;
 

@@ -1,16 +1,18 @@
 // Worker-thread entry: converts a source to canonical CSV by its recipe.
-import { rmSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { TableFaultError, TableInputError, TableRowsError, TableStepError } from '../../model/errors.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
+import type { Step } from '../../model/recipe/steps.ts';
 import { isSystemError } from '../../util/file-calls.ts';
 import { beat, type CancelFlag, type Cancellable } from '../../util/worker-pool.ts';
 import type { CheckOptions } from '../check.ts';
 import { fixSafely } from '../fix/fix-worker.ts';
+import { SheetPlaces } from '../inspect/sheet-places.ts';
 import { portalDelimiter } from '../scan/dialect.ts';
 import { BadRows, CsvFile, csvLine } from './bad-rows.ts';
 import { fixedPath, openSource } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
-import { type Limits, NotOneTable, oversizeRow, type Row, type Table, tooLarge } from './row.ts';
+import { bomb, type Limits, NotOneTable, oversizeRow, type Row, type Table, tooLarge } from './row.ts';
 
 /** A task of `prepareTable`. */
 export interface PrepareTask {
@@ -38,9 +40,14 @@ export interface MadeTable {
   notes: string[];
   /** What was fixed, a line each; no row contents. */
   mended: string[];
+  /** What of the source may be missing in it, a line each. */
+  warnings: string[];
   /** How to read it when it is checked. */
-  reading: Pick<CheckOptions, 'delimiter' | 'skipRows'>;
+  reading: TableReading;
 }
+
+/** How a table that was made is checked. */
+export type TableReading = Pick<CheckOptions, 'delimiter' | 'skipRows' | 'sheet'>;
 
 /** The answer across the thread border, where errors would lose their class. */
 export type PrepareAnswer =
@@ -53,6 +60,7 @@ export type PrepareAnswer =
       hint: string | undefined;
       line: number | undefined;
       column: number | undefined;
+      sheet: string | undefined;
     }
   | { kind: 'unreadable'; code: string; message: string };
 
@@ -79,13 +87,13 @@ const answerOf = (error: unknown): PrepareAnswer | null => {
   if (error instanceof TableFaultError || error instanceof TableInputError) {
     const { code, hint, line, column } = error;
     // The constructor on the other side prepends the place to the message.
-    const message = error instanceof TableFaultError ? error.what : error.message;
-    return { kind: 'fault', code, message, hint, line, column };
+    const [message, sheet] = error instanceof TableFaultError ? [error.what, error.sheet] : [error.message];
+    return { kind: 'fault', code, message, hint, line, column, sheet };
   }
   if (error instanceof TableStepError || error instanceof TableRowsError) {
     const { code, message, hint } = error;
     const line = error instanceof TableRowsError ? error.line : undefined;
-    return { kind: 'fault', code, message, hint, line, column: undefined };
+    return { kind: 'fault', code, message, hint, line, column: undefined, sheet: undefined };
   }
   return isSystemError(error) ? { kind: 'unreadable', code: error.code, message: error.message } : null;
 };
@@ -94,15 +102,16 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> =
   beat(task.cancelled);
   const { recipe, name } = task;
   if (!recipe.asked && !isConvertible(name)) return isTabular(name) ? fixed(task) : { kind: 'as-is', why: 'no table' };
-  const [notes, mended]: [string[], string[]] = [[], []];
+  const [notes, mended, warnings]: [string[], string[], string[]] = [[], [], []];
   const opened = await openSource({
     ...task,
     note: (line) => notes.push(line),
     onFixed: (fixes) => mended.push(...fixes),
+    warn: (line) => warnings.push(line),
   });
   try {
     const made = await make(task, opened.table, notes);
-    return { kind: 'table', ...made, mended };
+    return { kind: 'table', ...made, mended, warnings };
   } finally {
     await opened.table.close?.();
     opened.close();
@@ -125,6 +134,7 @@ const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): Pre
     rejected: { rows: 0, examples: [] },
     notes: [],
     mended: fixes,
+    warnings: [],
     reading: { delimiter: portalDelimiter(delimiter), skipRows: 0 },
   };
 };
@@ -133,27 +143,34 @@ const make = async (
   task: Cancellable<PrepareTask>,
   table: Table,
   notes: string[],
-): Promise<Omit<MadeTable, 'kind' | 'mended'>> => {
+): Promise<Omit<MadeTable, 'kind' | 'mended' | 'warnings'>> => {
   const { recipe, into, rejects, limits } = task;
   const bad = new BadRows(recipe, rejects);
-  bad.readsColumns(table.columns);
+  bad.reads(table);
+  const sheet = recipe.steps.every(keepsPlaces) ? (table.sheet ?? null) : null;
+  const places = sheet === null ? null : new SheetPlaces(sheet);
+  const mostBytes = Math.max(limits.freeBytes, statSync(task.path).size * limits.ratio);
   let scratches = 0;
   const scratch = (name: string): string => `${into}.${name}-${++scratches}`;
   const file = new CsvFile(into);
   let pipeline: Pipeline | null = null;
   try {
-    const batches = beating(table.batches, task.cancelled);
+    const batches = beating(within(table.batches, mostBytes, limits), task.cancelled);
     pipeline = await pipelineOf({ ...table, batches }, recipe, { bad, scratch, alive: () => beat(task.cancelled) });
-    file.write(csvLine(pipeline.columns));
+    const header = csvLine(pipeline.columns);
+    file.write(header);
+    places?.add(sheet?.header ?? 1, header);
     let rowsOut = 0;
     for await (const batch of beating(pipeline.batches, task.cancelled)) {
       for (const { line, cells } of batch) {
         const text = csvLine(cells);
         if (text.length > limits.rowBytes) throw oversizeRow(line, limits);
         file.write(text);
+        places?.add(line, text);
       }
       rowsOut += batch.length;
       if (file.bytes > limits.bytes) throw tooLarge('the table', limits);
+      if (file.bytes > mostBytes) throw bomb('the table', limits);
     }
     const rowsIn = pipeline.rowsRead();
     bad.end(rowsIn);
@@ -165,7 +182,11 @@ const make = async (
       rowsOut,
       rejected: { rows, examples },
       notes: [...notes, ...pipeline.summary()],
-      reading: { delimiter: ',', ...(setsHeader(recipe) || table.isNamed ? { skipRows: 0 } : {}) },
+      reading: {
+        delimiter: ',',
+        ...(setsHeader(recipe) || table.isNamed ? { skipRows: 0 } : {}),
+        ...(places === null ? {} : { sheet: places.end(rows > 0) }),
+      },
     };
   } catch (error) {
     rmSync(into, { force: true });
@@ -180,6 +201,20 @@ const make = async (
 /** True when the steps determine which row is the header. */
 const setsHeader = ({ steps }: TableRecipe): boolean =>
   steps.some(({ skipRows, header }) => skipRows !== undefined || header?.row !== undefined);
+
+/** True for a step that leaves each cell at its place. */
+const keepsPlaces = (step: Step): boolean =>
+  Object.keys(step).every((key) => ['skipRows', 'header', 'cast', 'replace', 'fill'].includes(key));
+
+/** Throws where rows are larger together than any real source of their size: many empty cells, or one text many times. */
+async function* within(batches: AsyncIterable<Row[]>, most: number, limits: Limits): AsyncGenerator<Row[]> {
+  let bytes = 0;
+  for await (const batch of batches) {
+    for (const { cells } of batch) for (const cell of cells) bytes += cell.length + 1;
+    if (bytes > most) throw bomb('the table', limits);
+    yield batch;
+  }
+}
 
 /** Reports progress with each batch. */
 async function* beating(batches: AsyncIterable<Row[]>, flag: CancelFlag): AsyncGenerator<Row[]> {

@@ -175,7 +175,7 @@ const errorOf = (
   if (answer.kind === 'unreadable') {
     return missingSource(path, answer);
   }
-  const { code, message, line, column } = answer;
+  const { code, message, line, column, sheet } = answer;
   const hint = rejects === null ? answer.hint : `${answer.hint}; the bad rows are in ${rejects}`;
   const details = hint === undefined ? {} : { hint };
   const place = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
@@ -183,5 +183,5 @@ const errorOf = (
   if (code === 'table-step') return new TableStepError(message, details);
   if (code === 'table-rows')
     return new TableRowsError(message, { ...details, ...(line === undefined ? {} : { line }) });
-  return new TableFaultError(message, { code: code as TableFaultCode, line: line ?? 1, column }, details); // one of the worker's own
+  return new TableFaultError(message, { code: code as TableFaultCode, line: line ?? 1, column, sheet }, details); // one of the worker's own
 };

@@ -17,6 +17,8 @@ export interface Table {
   columns: string[];
   /** True where the columns have their names from the source itself, so that no row can be the header. */
   isNamed?: boolean;
+  /** Of a workbook: the sheet, the row of the header, and the empty columns before the table. */
+  sheet?: { name: string; header: number; indent: number };
   batches: AsyncIterable<Row[]>;
   /** Closes what is open, also when no batch was requested. Idempotent. */
   close?(): Promise<unknown>;
@@ -78,10 +80,10 @@ export const tooManyColumns = (count: number, limits: Limits): TableInputError =
   );
 
 /** There is no header row. */
-export const noHeader = (line: number): TableFaultError =>
+export const noHeader = (line: number, sheet?: string): TableFaultError =>
   new TableFaultError(
     `there is no header row`,
-    { code: 'table-empty', line },
+    { code: 'table-empty', line, sheet },
     { hint: 'the first line read must hold the column names; check skipRows and header.row' },
   );
 

@@ -1,5 +1,5 @@
 // Archives (.zip, and workbooks, which are zip files): checks the names of entries, guards contents against bombs.
-import { basename } from 'node:path';
+import { basename, posix } from 'node:path';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { TableInputError } from '../../../model/errors.ts';
 import { isSystemError } from '../../../util/file-calls.ts';
@@ -16,6 +16,8 @@ export interface Archive {
   name: string;
   /** Files by name, in the order of the archive; folders are left out. */
   entries: Map<string, Entry>;
+  /** A file by its path from the root, in whatever case. */
+  entry(path: string): Entry | undefined;
   /** The content of an entry, which may be read more than once. */
   read(entry: Entry): Bytes;
   close(): void;
@@ -37,15 +39,47 @@ export const openArchive = async (
   });
   try {
     const entries = await entriesOf(zip, name, cancelled);
+    const budget = new Budget(zip, new BombGuard(name, limits));
     const read = (entry: Entry): Bytes => {
-      return () => contentOf(zip, entry, { name, guard: new BombGuard(name, limits), cancelled });
+      return () => contentOf(zip, entry, { name, budget, cancelled });
     };
-    return { name, entries, read, close: () => zip.close() };
+    const byPath = new Map([...entries].map(([path, entry]) => [keyOf(path), entry]));
+    const entry = (path: string): Entry | undefined => entries.get(path.slice(1)) ?? byPath.get(keyOf(path));
+    return { name, entries, entry, read, close: () => zip.close() };
   } catch (error) {
     zip.close();
     throw error;
   }
 };
+
+/** The bytes that may be unpacked of an archive as a whole; what is read again counts once. */
+class Budget {
+  readonly #zip: ZipFile;
+  readonly #guard: BombGuard;
+  readonly #reached = new Map<Entry, number>();
+  #compressed = 0;
+
+  constructor(zip: ZipFile, guard: BombGuard) {
+    this.#zip = zip;
+    this.#guard = guard;
+  }
+
+  /** An entry was unpacked up to byte `at`. */
+  reach(entry: Entry, at: number): void {
+    const before = this.#reached.get(entry);
+    if (before === undefined) this.#compressed += entry.compressedSize;
+    if (at <= (before ?? 0)) return;
+    this.#reached.set(entry, at);
+    // Entries may share their bytes, so that together they seem to have more than the archive.
+    this.#guard.count(at - (before ?? 0), Math.min(this.#compressed, this.#zip.fileSize));
+  }
+}
+
+const keyOf = (path: string): string => posix.resolve('/', path).toLowerCase();
+
+/** Names for a message: the first ten of them. */
+export const listed = (names: string[]): string =>
+  names.length > 10 ? `${names.slice(0, 10).join(', ')} and ${names.length - 10} more` : names.join(', ');
 
 const entriesOf = async (zip: ZipFile, name: string, cancelled: CancelFlag): Promise<Map<string, Entry>> => {
   if (zip.entryCount > mostEntries) {
@@ -86,7 +120,7 @@ const isOurs = (error: Error): boolean => error instanceof CancelledError || err
 async function* contentOf(
   zip: ZipFile,
   entry: Entry,
-  { name, guard, cancelled }: { name: string; guard: BombGuard; cancelled: CancelFlag },
+  { name, budget, cancelled }: { name: string; budget: Budget; cancelled: CancelFlag },
 ): AsyncGenerator<Buffer> {
   const what = `${shown(entry.fileName)} in ${name}`;
   if (entry.isEncrypted()) {
@@ -100,10 +134,12 @@ async function* contentOf(
   const stream = await zip.openReadStreamPromise(entry).catch((cause) => {
     throw damaged(what, cause);
   });
+  let at = 0;
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       throwIfCancelled(cancelled);
-      guard.count(chunk.length, entry.compressedSize);
+      at += chunk.length;
+      budget.reach(entry, at);
       yield chunk;
     }
   } catch (error) {

@@ -10,7 +10,7 @@ import { portalDelimiter } from '../../scan/dialect.ts';
 import { fileChunks } from '../../scan/open-table.ts';
 import { type Limits, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
 import { headerOf } from '../step/cells.ts';
-import { type Archive, openArchive } from './archive.ts';
+import { type Archive, listed, openArchive } from './archive.ts';
 import { type Bytes, fileBytes } from './bytes.ts';
 import { openDelimited, type ReadingOptions } from './delimited.ts';
 import { jsonFormat, openJson } from './json-rows.ts';
@@ -36,6 +36,8 @@ interface OpenOptions {
   into: string;
   /** Receives a line about each fix. */
   onFixed: (fixes: string[]) => void;
+  /** Receives a line about what may be missing. */
+  warn: (line: string) => void;
 }
 
 /** Opens a source; throws a {@link NotOneTable} when it is sound but holds no table, or several. */
@@ -62,12 +64,13 @@ const openedArchive = async (options: OpenOptions, open: (archive: Archive) => P
   }
 };
 
-const workbookOf = async (archive: Archive, { recipe, limits, note }: OpenOptions): Promise<Table> => {
+const workbookOf = async (archive: Archive, { recipe, limits, note, onFixed, warn }: OpenOptions): Promise<Table> => {
   if (recipe.member !== null) throw misplaced('member', archive.name, '.zip');
   const { encoding, delimiter, skipRows = 0, header = {} } = readingOf(recipe.steps);
   refuseTextSteps({ encoding, delimiter }, archive.name);
   const skip = skipRows + (header.row ?? 1) - 1;
-  return withHeader(await openWorkbook(archive, recipe.sheet, { skip, limits, note }), header, { limits, note });
+  const report = { note, warn, fixed: (line: string) => onFixed([line]) };
+  return withHeader(await openWorkbook(archive, recipe.sheet, { skip, limits, report }), header, { limits, note });
 };
 
 /** Extensions of tables, the first match counts: a text or JSON file beside a CSV only describes it. */
@@ -92,7 +95,7 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
     throw new NotOneTable(
       tables.length === 0
         ? `${archive.name} holds no table (.csv, .tsv, .ndjson, .json)`
-        : `${archive.name} holds ${tables.length} tables: ${listed(tables)}`,
+        : `${archive.name} holds ${tables.length} tables: ${listed(tables.map(shown))}`,
       {
         hint: `name one: \`member: ${tables[0] ?? 'data.csv'}\`, or publish the archive as it is: \`import: never\``,
         hasRows: tables.length > 0 || names.some((inside) => isConvertible(inside)),
@@ -101,19 +104,14 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
   }
   const entry = archive.entries.get(name);
   if (entry === undefined) {
-    throw new TableInputError(`${archive.name} holds no ${shown(name)}; it holds ${listed(names)}`, {
+    throw new TableInputError(`${archive.name} holds no ${shown(name)}; it holds ${listed(names.map(shown))}`, {
       hint: 'correct `member`',
     });
   }
   const others = names.filter((other) => other !== name);
-  note(`${shown(name)} of the archive${others.length > 0 ? `; left out: ${listed(others)}` : ''}`);
+  note(`${shown(name)} of the archive${others.length > 0 ? `; left out: ${listed(others.map(shown))}` : ''}`);
   return textTable(archive.read(entry), name, options);
 };
-
-const listed = (names: string[]): string =>
-  names.length > 10
-    ? `${names.slice(0, 10).map(shown).join(', ')} and ${names.length - 10} more`
-    : names.map(shown).join(', ');
 
 const textTable = (bytes: Bytes, name: string, options: OpenOptions): Promise<Table> =>
   /\.(?:ndjson|jsonl|json|geojson)(?:\.gz)?$/i.test(name)

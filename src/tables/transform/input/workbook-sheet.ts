@@ -1,7 +1,7 @@
 // Rows of one sheet of a workbook from its XML: values of cells, dates among them, which are numbers that only their style
 // marks as dates.
 import type { Entry } from 'yauzl';
-import { TableInputError } from '../../../model/errors.ts';
+import { lettersOf, TableFaultError, TableInputError } from '../../../model/errors.ts';
 import { type Limits, oversizeRow, type Row, shown, tooManyColumns } from '../row.ts';
 import type { Archive } from './archive.ts';
 import { numberText, type Shows } from './number-format.ts';
@@ -17,8 +17,20 @@ export interface SheetContent {
   styles: (Shows | null)[];
   since1904: boolean;
   limits: Limits;
-  note: (line: string) => void;
+  /** Called behind the last row. */
+  onEnd: (facts: SheetFacts) => void;
 }
+
+/** What only the end of a sheet tells. */
+export interface SheetFacts {
+  /** Formulas without a result in rows that hold nothing else: how many, and where the first of them is. */
+  unresolved: { count: number; first: string };
+  /** Cells that were merged over several rows: number of the column, first and last row. */
+  merged: { column: number; top: number; bottom: number }[];
+}
+
+/** Most merged cells of a sheet. */
+const mostMerged = 100_000;
 
 /** Yields the rows of a sheet; empty rows are left out. */
 export async function* readSheet(archive: Archive, entry: Entry, content: SheetContent): AsyncGenerator<Row[]> {
@@ -34,20 +46,14 @@ export async function* readSheet(archive: Archive, entry: Entry, content: SheetC
     yield rows;
   }
   if (reader.rows.length > 0) yield reader.rows;
-  const { count, first } = reader.unresolved;
-  if (count === 0) return;
-  const where = first === '' ? '' : `, the first of them ${first}`;
-  content.note(
-    `${count === 1 ? '1 formula has' : `${count} formulas have`} no result in the file${where}: read as empty; open and save it in a spreadsheet program`,
-  );
+  content.onEnd(reader.facts);
 }
 
 /** Collects the rows of a sheet from its XML. */
 class SheetReader {
   readonly #content: SheetContent;
   rows: Row[] = [];
-  /** How many formulas have no result, and where the first of them is. */
-  readonly unresolved = { count: 0, first: '' };
+  readonly facts: SheetFacts = { unresolved: { count: 0, first: '' }, merged: [] };
   #place = '';
   #formula = false;
   #row: Row = { line: 0, cells: [] };
@@ -70,6 +76,7 @@ class SheetReader {
       else if (name === 'c') this.#beginCell(attributes(tag));
       else if (name === 'rPh') this.#phonetic++;
       else if (name === 'row') this.#beginRow(attributes(tag).r);
+      else if (name === 'mergeCell') this.#noteMerged(attributes(tag).ref ?? '');
     },
     text: (piece) => {
       if (!this.#inValue || this.#phonetic > 0) return;
@@ -80,23 +87,41 @@ class SheetReader {
       if (name === 'v' || name === 't') this.#inValue = false;
       else if (name === 'rPh') this.#phonetic--;
       else if (name === 'c') this.#endCell();
-      else if (name === 'row' && this.#row.cells.some((cell) => cell !== '')) this.rows.push(this.#row);
+      else if (name === 'row') this.#endRow();
     },
   };
 
   #beginRow(number: string | undefined): void {
-    this.#row = { line: number === undefined ? this.#row.line + 1 : Number(number), cells: [] };
+    this.#row = { line: Number(number ?? '') || this.#row.line + 1, cells: [] };
     this.#size = 0;
+  }
+
+  /** Empty cells are left out: only their style is there. */
+  #endRow(): void {
+    const { cells, fault } = this.#row;
+    if (cells.length > 0) {
+      this.rows.push(this.#row);
+      return;
+    }
+    if (fault === undefined) return;
+    const { unresolved } = this.facts;
+    if (unresolved.count++ === 0) unresolved.first = `${lettersOf(fault.column ?? 1)}${fault.line}`;
+  }
+
+  #noteMerged(ref: string): void {
+    const [, column = '', top, bottom] = /^\$?([A-Z]+)\$?(\d+):\$?[A-Z]+\$?(\d+)$/.exec(ref) ?? [];
+    const { merged } = this.facts;
+    if (top === bottom || merged.length === mostMerged) return;
+    merged.push({ column: columnOf(column) + 1, top: Number(top), bottom: Number(bottom) });
   }
 
   #beginValue(): void {
     this.#inValue = true;
-    this.#formula = false; // it has a result, if only an empty text
+    if (this.#kind === 'str') this.#formula = false; // it has a result, if only an empty text
   }
 
   #beginCell({ r, t, s }: Record<string, string | undefined>): void {
     this.#column = r === undefined ? this.#row.cells.length : columnOf(r);
-    if (this.#column >= this.#content.limits.columns) throw tooManyColumns(this.#column + 1, this.#content.limits);
     this.#kind = t ?? 'n';
     this.#style = Number(s ?? 0);
     this.#text = '';
@@ -106,12 +131,23 @@ class SheetReader {
 
   #endCell(): void {
     const { cells } = this.#row;
-    if (this.#formula && this.unresolved.count++ === 0) this.unresolved.first = this.#place;
-    while (cells.length < this.#column) cells.push('');
+    if (this.#formula && this.#text === '') this.#row.fault ??= this.#unresolved();
     const cell = this.#value();
+    if (cell === '') return;
+    if (this.#column >= this.#content.limits.columns) throw tooManyColumns(this.#column + 1, this.#content.limits);
+    while (cells.length < this.#column) cells.push('');
     this.#size += cell.length;
     if (this.#size > this.#content.limits.rowBytes) throw oversizeRow(this.#row.line, this.#content.limits);
     cells[this.#column] = cell;
+  }
+
+  /** Programs that do not compute write such formulas. */
+  #unresolved(): TableFaultError {
+    return new TableFaultError(
+      'the formula has no result in the file',
+      { code: 'table-formula', line: this.#row.line, column: this.#column + 1, sheet: this.#content.sheet },
+      { hint: 'open the workbook in a spreadsheet program and save it, which stores the results' },
+    );
   }
 
   /** Some programs write cells of this kind without an index where there is no text. */

@@ -1,19 +1,24 @@
 // Opens one sheet of a workbook (.xlsx) as a table, read as a stream; only the shared texts are held in memory.
+import { posix } from 'node:path';
 import type { Entry } from 'yauzl';
-import { TableInputError } from '../../../model/errors.ts';
+import { TableFaultError, TableInputError } from '../../../model/errors.ts';
+import { titlesAbove } from '../../scan/faults.ts';
 import { type Limits, NotOneTable, noHeader, type Row, shown, type Table, tooLarge } from '../row.ts';
-import type { Archive } from './archive.ts';
+import { type Archive, listed } from './archive.ts';
 import { resumed } from './delimited.ts';
 import { stylesShow } from './number-format.ts';
-import { readSheet, type SheetContent, unescaped } from './workbook-sheet.ts';
+import { readSheet, type SheetContent, type SheetFacts, unescaped } from './workbook-sheet.ts';
 import { attributes, readXml, type XmlEvents } from './xml.ts';
 
 /** Most characters of shared texts that are held in memory; each text counts for a few more. */
 const mostShared = 128 * 1024 * 1024;
 const eachShared = 8;
 
-/** Most sheets, relations and cell styles of a workbook; its usual programs stop at 64,000 styles. */
+/** Most relations and cell styles of a workbook; its usual programs stop at 64,000 styles. */
 const mostParts = 100_000;
+
+/** Most sheets of a workbook. */
+const mostSheets = 1000;
 
 interface Sheet {
   name: string;
@@ -21,76 +26,151 @@ interface Sheet {
   hidden: boolean;
 }
 
+/** Receives lines about what was read, about what is left out that is no part of the table, and about what may be missing. */
+export interface ReadingReport {
+  note: (line: string) => void;
+  fixed: (line: string) => void;
+  warn: (line: string) => void;
+}
+
 /**
- * Opens a sheet by name or number (from 1); null: the only one that is not hidden. Dates become ISO 8601, formulas their
- * last result, empty rows are left out. Formulas without a result, which programs write that do not compute, are reported
- * through `note` at the end of the sheet.
+ * Opens a sheet by name or number (from 1); null: the only one that is not hidden and has values. Cells are what people
+ * see of codes and dates (in ISO 8601), formulas their last result; blank rows, and columns without name and value, are
+ * left out. A row with a formula without a result is faulty.
  *
- * @throws TableInputError when it is no workbook, or the sheet is not there or not named although there are several
+ * @throws TableInputError when it is no workbook, or the sheet is not there or not named although there are several;
+ * NotOneTable when no sheet has values; TableFaultError when the header is not in the first row that is read
  */
 export const openWorkbook = async (
   archive: Archive,
   wanted: string | number | null,
-  { skip, limits, note }: { skip: number; limits: Limits; note: (line: string) => void },
+  { skip, limits, report }: { skip: number; limits: Limits; report: ReadingReport },
 ): Promise<Table> => {
-  const { sheets, since1904 } = await sheetsOf(archive);
-  const filled = wanted === null ? await filledSheets(archive, sheets, limits) : sheets;
-  const sheet = chosenSheet(archive, filled, wanted);
-  note(`sheet ${shown(sheet.name)} of a workbook`);
-  const content: SheetContent = {
+  const parts = await partsOf(archive);
+  const { sheets, since1904 } = await sheetsOf(archive, parts);
+  const sheet = await chosenSheet(archive, { sheets, wanted, limits });
+  report.note(`sheet ${shown(sheet.name)} of a workbook`);
+  const body: Body = { sheet: sheet.name, header: 1, width: 0, indent: 0, rows: 0, last: 0, blank: 0 };
+  const rows = readSheet(archive, part(archive, sheet.path), {
     sheet: sheet.name,
-    shared: await sharedTexts(archive, limits),
-    styles: await stylesOf(archive),
+    shared: await sharedTexts(archive, parts.shared, limits),
+    styles: await stylesOf(archive, parts.styles),
     since1904,
     limits,
-    note,
-  };
-  const rows = readSheet(archive, part(archive, sheet.path), content);
-  let first: Row[] = [];
+    onEnd: (facts) => endSheet(facts, body, report),
+  });
+  let below: Row[] = [];
   let header: Row | undefined;
-  let last = 0;
-  while (header === undefined) {
+  while (header === undefined || below.length === 0) {
     const next = await rows.next();
-    if (next.done) throw noHeader(last + 1);
-    first = next.value;
-    last = first.at(-1)?.line ?? last;
-    first = first.filter(({ line }) => line > skip);
-    header = first.shift();
+    if (next.done) break;
+    body.last = next.value.at(-1)?.line ?? 0;
+    below = next.value.filter(({ line }) => line > skip);
+    header ??= below.shift();
+    body.header = header?.line ?? 1;
   }
-  const indent =
-    header.cells[0] === ''
-      ? await emptyColumns(readSheet(archive, part(archive, sheet.path), { ...content, note: () => undefined }), skip)
-      : 0;
-  if (indent > 0) note(`left out: ${indent === 1 ? 'an empty column' : `${indent} empty columns`} before the table`);
+  if (header === undefined) throw noHeader(body.last + 1, sheet.name);
+  if (header.fault !== undefined) throw header.fault;
+  refuseTitles(header, below, sheet.name);
+  const indent = Math.min(...[header, ...below.slice(0, mostCompared)].map(({ cells }) => firstFilled(cells)));
+  if (indent > 0)
+    report.note(`left out: ${indent === 1 ? 'an empty column' : `${indent} empty columns`} before the table`);
   const columns = header.cells.slice(indent);
-  const batches = fitted(resumed(first, rows), { width: columns.length, indent });
-  return { columns, batches, close: () => rows.return(undefined) };
+  Object.assign(body, { width: columns.length, indent, last: header.line });
+  const places = { name: sheet.name, header: header.line, indent };
+  return { columns, sheet: places, batches: fitted(resumed(below, rows), body), close: () => rows.return(undefined) };
 };
 
-/** How many leading columns are empty in every row below `skip`. */
-const emptyColumns = async (batches: AsyncGenerator<Row[]>, skip: number): Promise<number> => {
-  let count = Number.POSITIVE_INFINITY;
+/** Rows that decide which empty columns are before the table. */
+const mostCompared = 1000;
+
+const firstFilled = (cells: string[]): number => cells.findIndex((cell) => cell !== '');
+
+/** A single cell above rows that go on behind it is a title. */
+const refuseTitles = (header: Row, below: Row[], sheet: string): void => {
+  const filled = ({ cells }: Row): number => cells.filter((cell) => cell !== '').length;
+  const isWider = (row: Row): boolean => row.cells.length > header.cells.length && filled(row) > 1;
+  const first = filled(header) > 1 ? undefined : below.find(isWider);
+  if (first !== undefined) throw titlesAbove(header.line, first.line, sheet);
+};
+
+/** The rows of a sheet that were read below its header. */
+interface Body {
+  sheet: string;
+  /** Its row. */
+  header: number;
+  width: number;
+  /** Empty columns before it. */
+  indent: number;
+  rows: number;
+  /** The last row that was read. */
+  last: number;
+  blank: number;
+}
+
+/** Takes rows from behind the indent, and pads them to the width of the header, as sheets hold no empty cells. */
+async function* fitted(batches: AsyncIterable<Row[]>, body: Body): AsyncGenerator<Row[]> {
+  const { width, indent, header, sheet } = body;
   for await (const batch of batches) {
-    for (const { line, cells } of batch) {
-      const at = line > skip ? cells.findIndex((cell) => cell !== '') : -1;
-      if (at >= 0 && at < count) count = at;
+    for (const { cells, line } of batch) {
+      const at = firstFilled(cells);
+      if (at < indent) {
+        throw new TableFaultError(
+          `the header cell is empty, although row ${line} has a value below it`,
+          { code: 'table-header', line: header, column: at + 1, sheet },
+          { hint: 'give the column a name, or clear it' },
+        );
+      }
+      cells.splice(0, indent);
+      while (cells.length < width) cells.push('');
+      body.blank += Math.max(0, line - body.last - 1);
+      body.last = line;
     }
-    if (count === 0) break;
+    body.rows += batch.length;
+    yield batch;
   }
-  return Number.isFinite(count) ? count : 0;
+}
+
+/** Reports what only the end of the sheet tells; throws where values of the table are missing. */
+const endSheet = ({ unresolved, merged }: SheetFacts, body: Body, report: ReadingReport): void => {
+  const { sheet, header, width, indent, rows, last, blank } = body;
+  const { count, first } = unresolved;
+  const what = `${count === 1 ? '1 formula has' : `${count} formulas have`} no result in the file, the first of them ${first}`;
+  const hint = 'open the workbook in a spreadsheet program and save it, which stores the results';
+  if (count > 0 && rows === 0) {
+    throw new TableFaultError(`no row has a value: ${what}`, { code: 'table-formula', line: header, sheet }, { hint });
+  }
+  if (count > 0) report.warn(`${what}: rows without any other value are left out; ${hint}`);
+  const inTable = merged.find(({ column, top }) => top > header && top <= last && column <= indent + width);
+  if (inTable !== undefined) {
+    const { column, top, bottom } = inTable;
+    throw new TableFaultError(
+      `rows ${top} to ${bottom} share one merged cell, so only the first of them has its value`,
+      { code: 'table-ragged', line: top, column, sheet },
+      { hint: 'unmerge the cells, and fill in the value in each row' },
+    );
+  }
+  if (blank > 0)
+    report.fixed(`blank rows are left out${blank === 1 ? '' : ` (${blank.toLocaleString('en')} of them)`}`);
 };
 
-/** The candidates where no sheet is named: of several visible ones those with a value. */
+/** The candidates where no sheet is named: of several visible ones those with a value, the first two of them. */
 const filledSheets = async (archive: Archive, sheets: Sheet[], limits: Limits): Promise<Sheet[]> => {
   const seen = sheets.filter(({ hidden }) => !hidden);
-  if (seen.length < 2) return sheets;
-  const empty = new Set<Sheet>();
-  for (const sheet of seen) if (!(await hasValues(archive, sheet, limits))) empty.add(sheet);
-  return empty.size === seen.length ? sheets : sheets.filter((sheet) => !empty.has(sheet));
+  if (seen.length < 2) return seen;
+  const filled: Sheet[] = [];
+  const known = new Map<string, boolean>(); // each part is read once, however many sheets refer to it
+  for (const sheet of seen) {
+    const isFilled = known.get(sheet.path) ?? (await hasValues(archive, sheet, limits));
+    known.set(sheet.path, isFilled);
+    if (isFilled) filled.push(sheet);
+    if (filled.length === 2) break;
+  }
+  return filled;
 };
 
 const hasValues = async (archive: Archive, { path }: Sheet, limits: Limits): Promise<boolean> => {
-  const entry = archive.entries.get(path);
+  const entry = archive.entry(path);
   if (entry === undefined) return true; // reported once it is read
   let isFilled = false;
   const events: XmlEvents = {
@@ -102,29 +182,19 @@ const hasValues = async (archive: Archive, { path }: Sheet, limits: Limits): Pro
   return isFilled;
 };
 
-/** Pads or cuts rows to the width of the header, because workbooks omit empty cells at the end of a row. */
-async function* fitted(
-  batches: AsyncIterable<Row[]>,
-  { width, indent }: { width: number; indent: number },
-): AsyncGenerator<Row[]> {
-  for await (const batch of batches) {
-    for (const { cells } of batch) {
-      cells.splice(0, indent);
-      while (cells.length < width) cells.push('');
-      while (cells.length > width && cells.at(-1) === '') cells.pop();
-    }
-    yield batch;
-  }
-}
-
-const chosenSheet = (archive: Archive, sheets: Sheet[], wanted: string | number | null): Sheet => {
-  const names = sheets.map(({ name, hidden }) => `${shown(name)}${hidden ? ' (hidden)' : ''}`).join(', ');
+/** The sheet that is asked for, or the only one with a table. */
+const chosenSheet = async (
+  archive: Archive,
+  { sheets, wanted, limits }: { sheets: Sheet[]; wanted: string | number | null; limits: Limits },
+): Promise<Sheet> => {
+  const names = listed(sheets.map(({ name, hidden }) => `${shown(name)}${hidden ? ' (hidden)' : ''}`));
   if (wanted === null) {
-    const seen = sheets.filter(({ hidden }) => !hidden);
-    const [only] = seen;
-    if (only !== undefined && seen.length === 1) return only;
-    throw new NotOneTable(`${archive.name} has ${seen.length} sheets: ${names}`, {
-      hint: `name one: \`sheet: ${JSON.stringify(seen[0]?.name ?? 'Sheet1')}\``,
+    const [first, second] = await filledSheets(archive, sheets, limits);
+    if (first === undefined)
+      throw new NotOneTable(`${archive.name} has no sheet with values: ${names}`, { hasRows: false });
+    if (second === undefined) return first;
+    throw new TableInputError(`${archive.name} has several sheets with values: ${names}`, {
+      hint: `name one: \`sheet: ${JSON.stringify(first.name)}\`, or publish the file as it is: \`import: never\``,
     });
   }
   const found = typeof wanted === 'number' ? sheets[wanted - 1] : sheets.find(({ name }) => name === wanted);
@@ -135,48 +205,94 @@ const chosenSheet = (archive: Archive, sheets: Sheet[], wanted: string | number 
 };
 
 const part = (archive: Archive, path: string): Entry => {
-  const entry = archive.entries.get(path);
+  const entry = archive.entry(path);
   if (entry !== undefined) return entry;
-  throw new TableInputError(`${archive.name} is not a workbook: it has no ${path}`, {
+  throw new TableInputError(`${archive.name} is not a workbook: it has no ${shown(path)}`, {
     hint: 'save it again as .xlsx; old .xls files and other formats are not supported',
   });
 };
 
-const sheetsOf = async (archive: Archive): Promise<{ sheets: Sheet[]; since1904: boolean }> => {
-  const targets = new Map<string, string>();
-  await read(archive, part(archive, 'xl/_rels/workbook.xml.rels'), {
+/** The parts of a workbook, found by its relationships; names are compared without case, as its programs do. */
+interface Parts {
+  book: string;
+  /** Paths by the id of the relationship. */
+  targets: Map<string, string>;
+  shared: Entry | undefined;
+  styles: Entry | undefined;
+}
+
+const partsOf = async (archive: Archive): Promise<Parts> => {
+  const roots = await relationships(archive, '/');
+  const book = roots.find(({ type }) => type === 'officedocument')?.path ?? '/xl/workbook.xml';
+  part(archive, book);
+  const related = await relationships(archive, book);
+  const one = (type: string, usual: string): Entry | undefined => {
+    const named = related.find((relation) => relation.type === type);
+    return named === undefined ? archive.entry(posix.join(posix.dirname(book), usual)) : part(archive, named.path);
+  };
+  return {
+    book,
+    targets: new Map(related.map(({ id, path }) => [id, path])),
+    shared: one('sharedstrings', 'sharedStrings.xml'),
+    styles: one('styles', 'styles.xml'),
+  };
+};
+
+interface Relationship {
+  id: string;
+  /** The last word of its type, in lower case, such as `worksheet`. */
+  type: string;
+  /** Of its target, from the root of the archive. */
+  path: string;
+}
+
+/** The relationships of a part to others, or of the archive as a whole (`/`). */
+const relationships = async (archive: Archive, path: string): Promise<Relationship[]> => {
+  const folder = posix.dirname(path);
+  const entry = archive.entry(posix.join(folder, '_rels', `${posix.basename(path)}.rels`));
+  const found: Relationship[] = [];
+  if (entry === undefined) return found;
+  await read(archive, entry, {
     open: (name, tag) => {
-      if (name !== 'Relationship') return;
-      targets.set(attributes(tag).Id ?? '', attributes(tag).Target ?? '');
-      refuseMore(archive, targets.size);
+      const { Id: id = '', Type: type = '', Target: target = '', TargetMode: mode } = attributes(tag);
+      if (name !== 'Relationship' || mode === 'External') return;
+      const to = posix.resolve(folder, target.replaceAll('\\', '/'));
+      found.push({ id, type: posix.basename(type).toLowerCase(), path: to });
+      refuseMore(archive, found.length, mostParts);
     },
   });
+  return found;
+};
+
+const sheetsOf = async (
+  archive: Archive,
+  { book, targets }: Parts,
+): Promise<{ sheets: Sheet[]; since1904: boolean }> => {
   const sheets: Sheet[] = [];
   let since1904 = false;
-  await read(archive, part(archive, 'xl/workbook.xml'), {
+  await read(archive, part(archive, book), {
     open: (name, tag) => {
       const found = attributes(tag);
       if (name === 'workbookPr') since1904 = found.date1904 === '1' || found.date1904 === 'true';
       if (name !== 'sheet') return;
-      const target = targets.get(found['r:id'] ?? found.id ?? '') ?? '';
-      const path = target.startsWith('/') ? target.slice(1) : `xl/${target}`;
-      sheets.push({ name: found.name ?? '', path, hidden: found.state !== undefined && found.state !== 'visible' });
-      refuseMore(archive, sheets.length);
+      const [, id = ''] = Object.entries(found).find(([key]) => /(?:^|:)id$/.test(key)) ?? [];
+      const isHidden = found.state !== undefined && found.state !== 'visible';
+      sheets.push({ name: found.name ?? '', path: targets.get(id) ?? `the sheet ${id}`, hidden: isHidden });
+      refuseMore(archive, sheets.length, mostSheets);
     },
   });
   return { sheets, since1904 };
 };
 
-const refuseMore = (archive: Archive, count: number): void => {
-  if (count <= mostParts) return;
-  throw new TableInputError(`${archive.name} lists more than ${mostParts.toLocaleString('en')} sheets or styles`, {
+const refuseMore = (archive: Archive, count: number, most: number): void => {
+  if (count <= most) return;
+  throw new TableInputError(`${archive.name} lists more than ${most.toLocaleString('en')} sheets or styles`, {
     hint: 'save it again with the program that made it, or export the sheet as CSV',
   });
 };
 
 /** Texts that cells refer to by index, without phonetic hints. */
-const sharedTexts = async (archive: Archive, limits: Limits): Promise<string[]> => {
-  const entry = archive.entries.get('xl/sharedStrings.xml');
+const sharedTexts = async (archive: Archive, entry: Entry | undefined, limits: Limits): Promise<string[]> => {
   const texts: string[] = [];
   if (entry === undefined) return texts;
   let text = '';
@@ -204,8 +320,7 @@ const sharedTexts = async (archive: Archive, limits: Limits): Promise<string[]> 
 };
 
 /** Which cell styles show dates, and how. */
-const stylesOf = async (archive: Archive): Promise<SheetContent['styles']> => {
-  const entry = archive.entries.get('xl/styles.xml');
+const stylesOf = async (archive: Archive, entry: Entry | undefined): Promise<SheetContent['styles']> => {
   const formats = new Map<number, string>();
   const cells: number[] = [];
   let inCells = false;
@@ -216,7 +331,7 @@ const stylesOf = async (archive: Archive): Promise<SheetContent['styles']> => {
         if (name === 'numFmt') formats.set(Number(found.numFmtId), found.formatCode ?? '');
         if (name === 'cellXfs') inCells = true;
         if (name === 'xf' && inCells) cells.push(Number(found.numFmtId ?? 0));
-        refuseMore(archive, cells.length + formats.size);
+        refuseMore(archive, cells.length + formats.size, mostParts);
       },
       close: (name) => {
         if (name === 'cellXfs') inCells = false;

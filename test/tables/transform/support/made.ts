@@ -5,7 +5,7 @@ import { tableRecipeSchema } from '../../../../src/model/recipe/recipe.ts';
 import { stepsSchema } from '../../../../src/model/recipe/steps.ts';
 import { recipeOf } from '../../../../src/sources/gather/dataset-wish.ts';
 import type { TableDetails } from '../../../../src/sources/manifest/resource-keys.ts';
-import { type PrepareOptions, prepareTable } from '../../../../src/tables/transform/prepare.ts';
+import { type Prepared, type PrepareOptions, prepareTable } from '../../../../src/tables/transform/prepare.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
 /** Details as a manifest states them; steps may be as people write them. */
@@ -19,19 +19,22 @@ export type MadeText =
       text: string;
       notes: string[];
       mended: string[];
+      warnings: string[];
       rowsIn: number;
       rowsOut: number;
       rejects: string | null;
       sha256: string;
     };
 
+type Limits = Partial<Pick<PrepareOptions, 'maxBytes' | 'rowBytes' | 'signal' | 'silenceMs'>>;
+
 /** Makes the table of a file with this content, by the recipe that these details give. */
-export const made = async (
+export const prepared = async (
   name: string,
   content: string | Buffer,
   { table, import: mode = 'auto', ...details }: Details = {},
-  limits: Partial<Pick<PrepareOptions, 'maxBytes' | 'rowBytes' | 'signal' | 'silenceMs'>> = {},
-): Promise<MadeText> => {
+  limits: Limits = {},
+): Promise<Prepared> => {
   const dir = tempDir();
   const path = join(dir, name);
   writeFileSync(path, content);
@@ -39,7 +42,7 @@ export const made = async (
   const found = recipeOf({ ...details, ...steps }, { kind: 'file', path, name }, mode);
   if (found === null) throw new Error(`${name} has no recipe`);
   const recipe = tableRecipeSchema.parse(JSON.parse(JSON.stringify(found))); // as it comes out of a queue
-  const result = await prepareTable({
+  return prepareTable({
     path,
     name,
     recipe,
@@ -50,14 +53,20 @@ export const made = async (
     rowBytes: 1024 * 1024,
     ...limits,
   });
+};
+
+/** As {@link prepared}, with the text. */
+export const made = async (...args: Parameters<typeof prepared>): Promise<MadeText> => {
+  const result = await prepared(...args);
   if (result.kind === 'as-is') return result;
-  const { notes, mended, rowsIn, rowsOut, rejects, sha256 } = result;
+  const { notes, mended, warnings, rowsIn, rowsOut, rejects, sha256 } = result;
   const text = readFileSync(result.path, 'utf8');
   return {
     kind: 'table',
     text,
     notes,
     mended,
+    warnings,
     rowsIn,
     rowsOut,
     rejects: rejects && readFileSync(rejects, 'utf8'),
