@@ -4,6 +4,7 @@ import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';
 import { catchUpPolicies } from './policy.ts';
 
+const dayMs = 24 * 60 * 60 * 1000;
 const minuteOfDay = z.int().min(0).max(1439);
 
 /** A schedule, resolved. */
@@ -52,11 +53,31 @@ export const decide = (schedule: Schedule | null, { target, due, now, waited }: 
   return { do: 'wait', until: start, why: isOpen(schedule, now) ? 'by its jitter' : 'for its window' };
 };
 
-/** The next time a checked pattern names after `after`, without window and jitter. */
-export const nextDue = ({ cron, timezone }: Pick<Schedule, 'cron' | 'timezone'>, after: number): number =>
-  CronExpressionParser.parse(cron, { tz: timezone, currentDate: new Date(after) })
-    .next()
-    .getTime();
+/**
+ * The next time after `after` that a checked pattern names, without window and jitter; the engine asks here, too. Patterns
+ * are about the clock on the wall: a time that a change of clocks skips comes as much later as it skips, and one that
+ * occurs twice counts once, unless the pattern names every hour.
+ */
+export const nextDue = ({ cron, timezone }: Pick<Schedule, 'cron' | 'timezone'>, after: number): number => {
+  const around = (at: number): [before: number, later: number] => [
+    offsetAt(timezone, at - dayMs),
+    offsetAt(timezone, at + dayMs),
+  ];
+  const here = offsetAt(timezone, after);
+  // Next to a change, what comes later may be earlier on the wall.
+  const from = after + Math.min(here, ...around(after));
+  const walls = CronExpressionParser.parse(cron, { tz: 'UTC', currentDate: new Date(from) });
+  const isHourly = walls.fields.hour.values.length === 24;
+  let next = Number.POSITIVE_INFINITY;
+  for (;;) {
+    const wall = walls.next().getTime();
+    const offsets = around(wall);
+    if (wall - Math.max(...offsets) >= next) return next;
+    const real = offsets.map((offset) => wall - offset).filter((at) => at + offsetAt(timezone, at) === wall);
+    const times = real.length === 0 ? [wall - offsets[0]] : isHourly ? real : real.slice(0, 1);
+    next = Math.min(next, ...times.filter((at) => at > after));
+  }
+};
 
 /** When a run begins that is due at `due`: in the window, then later by the jitter, which never leads out of the window. */
 export const startOf = (schedule: Schedule, due: number, target: string): number => {
@@ -123,15 +144,19 @@ const closesAt = ({ window, timezone }: Schedule, at: number): number | null =>
 
 const daily = (minute: number): string => `${minute % 60} ${Math.floor(minute / 60)} * * *`;
 
-const localMinute = (timezone: string, at: number): number => {
-  const parts = new Intl.DateTimeFormat('en', {
-    timeZone: timezone,
-    hourCycle: 'h23',
-    hour: 'numeric',
-    minute: 'numeric',
-  }).formatToParts(at);
-  const number = (type: string): number => Number(parts.find((part) => part.type === type)?.value ?? 0);
-  return number('hour') * 60 + number('minute');
+const localMinute = (timezone: string, at: number): number =>
+  Math.floor(((at + offsetAt(timezone, at)) % dayMs) / 60_000);
+
+const clocks = new Map<string, Intl.DateTimeFormat>();
+
+/** How far the clock of a zone is ahead of UTC, milliseconds. */
+const offsetAt = (timezone: string, at: number): number => {
+  // Swedish writes dates as ISO 8601 does.
+  const clock =
+    clocks.get(timezone) ??
+    new Intl.DateTimeFormat('sv', { timeZone: timezone, dateStyle: 'short', timeStyle: 'medium' });
+  clocks.set(timezone, clock);
+  return Date.parse(`${clock.format(at)}Z`) - Math.floor(at / 1000) * 1000;
 };
 
 /** 0 to 1, spread evenly over texts, always the same for the same text. */

@@ -1,7 +1,8 @@
 // The queues: `runs` for triggers and runs, one queue for each portal for datasets and resources; their depth.
-import { type JobsOptions, Queue } from 'bullmq';
+import { type AdvancedOptions, type JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { RunPriority } from '../model/policy.ts';
+import { nextDue } from '../model/schedule-times.ts';
 
 /** What every job of ours is added with. */
 interface QueueSettings {
@@ -28,6 +29,11 @@ export const noStackTraces = { stackTraceLimit: 0 } satisfies JobsOptions;
 
 /** Nobody reads the engine's events, but it always writes them. */
 const streams = { events: { maxLen: 100 } };
+
+/** The engine asks us when a schedule is due next: its own answer loses days on which clocks change. */
+export const ourTimes = {
+  repeatStrategy: (after, { pattern = '', tz = 'UTC' }) => nextDue({ cron: pattern, timezone: tz }, after),
+} satisfies AdvancedOptions;
 
 /** Opens queues on one shared connection, on first use. */
 export class Queues {
@@ -85,7 +91,8 @@ export class Queues {
   #queue(name: string): Queue {
     const known = this.#open.get(name);
     if (known) return known;
-    const queue = new Queue(name, { connection: this.connection, prefix: this.settings.prefix, streams });
+    const { connection, settings } = this;
+    const queue = new Queue(name, { connection, prefix: settings.prefix, streams, settings: ourTimes });
     // Connection errors are reported by the connection itself; without a listener they would end the process.
     queue.on('error', () => undefined);
     this.#open.set(name, queue);

@@ -21,7 +21,7 @@ import { createContext } from './context.ts';
 import type { Exclusive } from './exclusive.ts';
 import { JobJournal } from './journal.ts';
 import type { CircuitBreaker, PortalPauses } from './pause.ts';
-import { type Queues, runsQueue } from './queues.ts';
+import { ourTimes, type Queues, runsQueue } from './queues.ts';
 import { backoffMs, countKill, isRetryable, isSuspect, poisonOf, type RetrySettings, waitsAlone } from './retry.ts';
 import { isEngineSignal, JobIsolation, JobTrace } from './trace.ts';
 
@@ -88,7 +88,7 @@ export class QueueWorker {
         stalledInterval: parts.stalledCheckMs,
         // A kill or a loss is not the job's fault: our own poison rule judges by step, see `answerKills`.
         maxStalledCount: 1000,
-        settings: { backoffStrategy: (made, _type, error) => backoffMs(made, error, parts.retry) },
+        settings: { ...ourTimes, backoffStrategy: (made, _type, error) => backoffMs(made, error, parts.retry) },
       },
     );
     this.#worker.on('error', (error) =>

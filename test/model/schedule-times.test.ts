@@ -33,6 +33,41 @@ describe('the next time of a pattern', () => {
     expect(iso(nextDue(schedule({ cron: '30 2 * * *' }), due))).toBe('2026-10-26T01:30:00.000Z');
   });
 
+  it.each([
+    ['30 0 * * *', 'Africa/Cairo', '2026-04-23', ['2026-04-22T22:30Z', '2026-04-23T22:30Z', '2026-04-24T21:30Z']],
+    ['30 0 * * *', 'Asia/Beirut', '2026-03-28', ['2026-03-27T22:30Z', '2026-03-28T22:30Z', '2026-03-29T21:30Z']],
+    ['30 0 * * *', 'America/Sao_Paulo', '2018-11-03', ['2018-11-03T03:30Z', '2018-11-04T03:30Z', '2018-11-05T02:30Z']],
+    [
+      '10 2 * * *',
+      'Australia/Lord_Howe',
+      '2026-10-03',
+      ['2026-10-02T15:40Z', '2026-10-03T15:40Z', '2026-10-04T15:10Z'],
+    ],
+    [
+      '45 1 * * *',
+      'Australia/Lord_Howe',
+      '2026-04-04',
+      ['2026-04-03T14:45Z', '2026-04-04T14:45Z', '2026-04-05T15:15Z'],
+    ],
+    ['0 12 * * *', 'Pacific/Apia', '2011-12-30', ['2011-12-29T22:00Z', '2011-12-30T22:00Z', '2011-12-31T22:00Z']],
+  ])('comes on each day: %s in %s', (cron, timezone, day, times) => {
+    const found: number[] = [];
+    while (found.length < times.length)
+      found.push(nextDue({ cron, timezone }, found.at(-1) ?? at(`${day}T00:00Z`) - 43_200_000));
+    expect(found).toEqual(times.map(at));
+  });
+
+  it('tells of times that are put together where the clock is put forward over one of them', () => {
+    const twice = { cron: '10,30 2,3 * * *', timezone: 'Europe/Berlin' };
+    const times = [nextDue(twice, at('2026-03-28T12:00Z'))];
+    while (times.length < 3) times.push(nextDue(twice, times.at(-1) ?? 0));
+    expect(times.map(iso)).toEqual([
+      '2026-03-29T01:10:00.000Z',
+      '2026-03-29T01:30:00.000Z',
+      '2026-03-30T00:10:00.000Z',
+    ]);
+  });
+
   it('continues every quarter of an hour through both nights', () => {
     for (const day of ['2026-03-28', '2026-10-24']) {
       const times: number[] = [at(`${day}T22:00:00Z`)];
