@@ -9,7 +9,7 @@ import {
   SourceUnreachableError,
 } from '../../model/errors.ts';
 import { type FileReply, filePath, type Portal } from '../../portal-client/client.ts';
-import { boundedBody, decodersFor, encodingsOf, mediaType, tooLarge } from '../../sources/fetch/body.ts';
+import { boundedBody, decodersFor, mediaType, tooLarge } from '../../sources/fetch/body.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchPolicy } from '../../sources/fetch/policy.ts';
 import type { uploadOf } from './describe.ts';
@@ -121,8 +121,9 @@ const take = async (
   if (/^text\/html\b/i.test(type) && !/^x?html?$/.test(extensionOf(upload.name))) {
     return { code: 'file-is-page', message: `the portal answers with a web page instead of ${upload.name}` };
   }
-  const encodings = encodingsOf([headers['content-encoding']].flat()[0], { name: upload.name, type: mediaType(type) });
-  const decoders = decodersFor(encodings, upload.name);
+  const encoding = [headers['content-encoding']].flat()[0];
+  // What the portal sends as it is stays as it is.
+  const decoders = encoding ? decodersFor(encoding, { name: upload.name, type: mediaType(type) }, upload.name) : [];
   const announced = decoders.length > 0 ? Number.NaN : Number(headers['content-length'] ?? Number.NaN);
   if (announced > limits.maxBytes) throw tooLarge(upload.name, `${announced} bytes`, limits.maxBytes);
   const written = await writeWhole(into, boundedBody(body, { where: upload.name, decoders, limits }));

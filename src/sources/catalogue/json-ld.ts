@@ -1,5 +1,6 @@
 // DCAT-AP catalogues in JSON-LD, as entries with the keys of a data.json, so that one mapping serves both.
 import { CatalogueFaultError } from '../../model/errors.ts';
+import { peeked } from '../../util/peek.ts';
 import { countText } from '../../util/plural.ts';
 import { SilentError, WorkerPool } from '../../util/worker-pool.ts';
 import type { JsonLdAnswer, JsonLdTask } from './json-ld-worker.ts';
@@ -25,24 +26,10 @@ const pool = new WorkerPool<JsonLdTask, JsonLdAnswer>({
 export const detectJsonLd = async (
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<{ isJsonLd: boolean; all: AsyncIterable<Uint8Array> }> => {
-  const source = bytes[Symbol.asyncIterator]();
-  const first: Uint8Array[] = [];
-  let length = 0;
-  while (length < enoughToTell) {
-    const { value, done } = await source.next();
-    if (done) break;
-    first.push(value);
-    length += value.length;
-  }
-  const begin = Buffer.concat(first)
-    .toString('utf8')
-    .replace(/^\uFEFF?\s*/, '');
+  const { start, all } = await peeked(bytes, enoughToTell);
+  const begin = start.toString('utf8').replace(/^\uFEFF?\s*/, '');
   const isGraph = /"(?:@graph|dcat:dataset|http:\/\/www\.w3\.org\/ns\/dcat#dataset)"\s*:/.test(begin);
-  const all = async function* (): AsyncGenerator<Uint8Array> {
-    yield* first;
-    yield* { [Symbol.asyncIterator]: () => source };
-  };
-  return { isJsonLd: begin.startsWith('[') || (isGraph && !/"dataset"\s*:/.test(begin)), all: all() };
+  return { isJsonLd: begin.startsWith('[') || (isGraph && !/"dataset"\s*:/.test(begin)), all };
 };
 
 /** Bytes; contexts that are in the document are shorter. */

@@ -1,8 +1,9 @@
 // The body of an answer on its way into a file: decoded, within its limits, and not a web page in place of the file.
-import { pipeline as piped, type Readable, Transform, Writable } from 'node:stream';
+import { Duplex, pipeline as piped, Readable, Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { constants, createBrotliDecompress, createGunzip, createInflate, gunzipSync } from 'node:zlib';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
+import { peeked } from '../../util/peek.ts';
 import type { Answer } from './guarded-client.ts';
 import type { Part } from './part.ts';
 import type { FetchPolicy } from './policy.ts';
@@ -23,38 +24,69 @@ const gzipName = /\.(gz|tgz)$/i;
 export const acceptEncoding = (name: string | null): string =>
   gzipName.test(name ?? '') ? 'identity' : 'gzip, br, deflate';
 
-/**
- * The encodings to decode, outermost first. A gzip file that its server declares as an encoding of its content (as is
- * usual for `.csv.gz`) stays as it is.
- */
-export const encodingsOf = (
-  header: string | undefined,
-  file: { name: string | null; type: string | null },
-): string[] => {
-  const all = (header ?? '')
-    .toLowerCase()
-    .split(',')
-    .map((encoding) => encoding.trim().replace(/^x-/, ''))
-    .filter((encoding) => encoding !== '' && encoding !== 'identity');
-  const itself = gzipTypes.has(file.type ?? '') || gzipName.test(file.name ?? '');
-  return (itself && all[0] === 'gzip' ? all.slice(1) : all).reverse();
-};
-
 const maxEncodings = 2;
 
 /** Largest ratio of decoded to sent bytes, once a good deal was decoded: tables of one value reach 250 at most. */
 const maxRatio = 300;
 const ratioFromBytes = 64 * 1024 * 1024;
 
-/** Streams that decode the encodings. `where` begins the message of the error for unknown ones. */
-export const decodersFor = (encodings: readonly string[], where: string): Transform[] => {
+/**
+ * Streams that decode a body with that Content-Encoding. Which layers of gzip there are only the bytes tell: servers also
+ * declare a gzip file as an encoding of itself (as is usual for `.csv.gz`), or send it compressed once more.
+ * `where` begins the message of the error for unknown encodings.
+ */
+export const decodersFor = (
+  header: string | undefined,
+  file: { name: string | null; type: string | null },
+  where: string,
+): Duplex[] => {
+  const encodings = (header ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((encoding) => encoding.trim().replace(/^x-/, ''))
+    .filter((encoding) => encoding !== '' && encoding !== 'identity');
   if (encodings.length > maxEncodings) throw unknownEncoding(where, encodings.join(', '));
-  return encodings.map((encoding) => {
+  const [innermost, ...others] = encodings;
+  const declared = innermost === 'gzip' ? 1 : 0;
+  const outer = (declared === 1 ? others : encodings).reverse().map((encoding) => {
     if (encoding === 'gzip') return createGunzip();
     if (encoding === 'br') return createBrotliDecompress();
     if (encoding === 'deflate') return createInflate();
     throw unknownEncoding(where, encoding);
   });
+  const isItself = gzipTypes.has(file.type ?? '') || gzipName.test(file.name ?? '');
+  // A file of text is never gzip; of others the innermost layer is the file, unless it is the encoding.
+  const kept = (layers: number): number => {
+    if (isItself) return 1;
+    return textName.test(file.name ?? '') || layers <= declared ? 0 : 1;
+  };
+  return [...outer, unpacking(kept)];
+};
+
+const textName = /\.(?:csv|tsv|tab|txt|json|jsonl|ndjson|geojson|xml|kml)$/i;
+
+/** Bytes that show the layers of gzip, and the most layers that are looked for. */
+const peekBytes = 1024;
+const maxLayers = 4;
+
+/** Takes off the layers of gzip that the first bytes show, except as many as are kept. */
+const unpacking = (kept: (layers: number) => number): Duplex =>
+  Duplex.from(async function* (source: AsyncIterable<Uint8Array>) {
+    const { start, all } = await peeked(source, peekBytes);
+    const layers = gzipLayers(start.subarray(0, peekBytes));
+    const gunzips = Array.from({ length: Math.max(0, layers - kept(layers)) }, () => createGunzip());
+    if (gunzips.length === 0) yield* all;
+    else yield* piped([Readable.from(all), ...gunzips], () => undefined) as unknown as AsyncIterable<Uint8Array>; // the last of them
+  });
+
+const gzipLayers = (start: Uint8Array, found = 0): number => {
+  if (found === maxLayers || start[0] !== 0x1f || start[1] !== 0x8b || start[2] !== 8) return found;
+  try {
+    // Only the beginning is here.
+    return gzipLayers(gunzipSync(start, { finishFlush: constants.Z_SYNC_FLUSH }), found + 1);
+  } catch {
+    return found + 1;
+  }
 };
 
 /** True when the content grew as only a decompression bomb does. */
@@ -173,7 +205,7 @@ const isPage = (start: string, isLabelled: boolean): boolean => {
 interface Flow {
   answer: Answer;
   /** Decode the encodings, in their order. */
-  decoders: Transform[];
+  decoders: Duplex[];
   watch: PageWatch;
   part: Part;
   /** Bytes of the whole file; null where they are not known, as of encoded ones. */
@@ -229,7 +261,7 @@ export const pump = async (
 /** The bytes of a body that goes elsewhere than into a part, within the same limits. @throws as {@link pump} */
 export async function* boundedBody(
   body: Readable,
-  { where, decoders, limits }: { where: string; decoders: Transform[]; limits: PumpOptions['limits'] },
+  { where, decoders, limits }: { where: string; decoders: Duplex[]; limits: PumpOptions['limits'] },
 ): AsyncGenerator<Buffer> {
   let [sent, bytes] = [0, 0];
   const count = countBytes((more) => {

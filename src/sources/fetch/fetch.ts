@@ -1,6 +1,6 @@
 // Fetches web files: whole or not at all, only when changed, and only from allowed addresses.
 import type { LookupFunction } from 'node:net';
-import { acceptEncoding, decodersFor, encodingsOf, mediaType, PageWatch, pump, tooLarge, wrongType } from './body.ts';
+import { acceptEncoding, decodersFor, mediaType, PageWatch, pump, tooLarge, wrongType } from './body.ts';
 import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
 import { Part } from './part.ts';
 import {
@@ -111,8 +111,8 @@ export class Fetcher {
     const name = options.name ?? fileName;
     const refusal = wrongType(type, { name, accept: options.accept ?? '' }, answer.where);
     if (refusal !== null) throw refusal;
-    const encodings = encodingsOf(oneOf(answer.headers['content-encoding']), { name, type });
-    const decoders = decodersFor(encodings, answer.where);
+    const encoding = oneOf(answer.headers['content-encoding']);
+    const decoders = decodersFor(encoding, { name, type }, answer.where);
     const length = lengthOf(answer);
     const maxBytes = this.policy.maxBytes - (options.spentBytes ?? 0);
     if (length !== null && length > maxBytes) throw tooLarge(answer.where, `${length} bytes`, maxBytes);
@@ -120,7 +120,7 @@ export class Fetcher {
     const part = await Part.begin(into);
     const watch = new PageWatch(type, { name, accept: options.accept ?? '' }, answer.where);
     try {
-      const total = decoders.length > 0 ? null : length;
+      const total = encoding === undefined ? length : null;
       await pump(
         { answer, decoders, part, watch, total },
         { ...options, limits: { ...this.policy, maxBytes }, report: options.report },

@@ -321,6 +321,28 @@ describe('encoded content', () => {
     expect(readFileSync(into).equals(packed)).toBe(true);
   });
 
+  it.each([
+    ['gzip', '/d.csv.gz', 2, 1],
+    ['gzip', '/d.csv.gz', 3, 1],
+    ['gzip', '/d.csv', 2, 0],
+    ['gzip', '/d.csv', 0, 0],
+    ['gzip, gzip', '/d.csv', 3, 0],
+    ['gzip', '/download', 1, 0],
+    ['gzip', '/download', 2, 1],
+    ['identity', '/d.csv', 1, 0],
+    ['identity', '/d.csv.gz', 2, 1],
+    ['identity', '/download', 1, 1],
+  ])('declared as %s at %s and packed %i times is stored packed %i times', async (encoding, path, times, kept) => {
+    const packed = (layers: number): Buffer =>
+      Array.from({ length: layers }).reduce<Buffer>((bytes) => gzipSync(bytes), Buffer.from(table));
+    server.on(path, (_request, response) =>
+      response.writeHead(200, { 'content-encoding': encoding }).end(packed(times)),
+    );
+    const into = place();
+    await fetcher.toFile(`${server.url}${path}`, into, plain);
+    expect(readFileSync(into).equals(packed(kept))).toBe(true);
+  });
+
   it('of an unknown kind is refused', async () => {
     server.on('/u.csv', (_request, response) => response.writeHead(200, { 'content-encoding': 'zork' }).end('x'));
     const error = await failure(fetcher.toFile(`${server.url}/u.csv`, place(), plain));
