@@ -18,8 +18,9 @@ export const reportLines = (report: StoredReport, isWhole = false): string[] => 
       ? [...report.items]
       : report.items.filter((item) => item.reason !== null || item.warnings.length > 0);
   lines.push(...(isWhole || listed.length <= listedWhole ? itemLines(listed) : causeLines(listed, report.runId)));
+  const fine = countText(report.items.length - listed.length);
   if (listed.length < report.items.length)
-    lines.push(`  (${countText(report.items.length - listed.length)} more items are fine)`);
+    lines.push(listed.length === 0 ? `  (all ${fine} items are fine)` : `  (${fine} more items are fine)`);
   lines.push(...(report.remarks ?? []).map((remark) => `  note: ${remark}`));
   return lines;
 };

@@ -269,11 +269,14 @@ export class CircuitBreaker {
   }
 
   #reason(portal: string, error: SluiceError): Reason {
+    const todo = error.hint ?? 'see its own log';
     const times = this.settings.failures === 1 ? 'once' : `${this.settings.failures} times in a row`;
     return {
       code: 'portal-unreachable',
       message: `portal ${portal} failed ${times}, the last time with: ${error.message}`,
-      hint: `nothing to do unless it stays down: sluice probes it and resumes by itself; ${error.hint ?? 'see its own log'}`,
+      hint: todo.startsWith('nothing to do')
+        ? todo
+        : `nothing to do unless it stays down: sluice probes it and resumes by itself; ${todo}`,
     };
   }
 }

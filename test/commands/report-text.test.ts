@@ -50,6 +50,11 @@ describe('the report of a long run', () => {
     expect(lines.filter((line) => line.includes('city/d'))).toHaveLength(10);
   });
 
+  it('says that all items are fine where none is listed', () => {
+    const fine = report.items.map((item) => ({ ...item, outcome: 'done' as const, reason: null }));
+    expect(reportLines({ ...report, items: fine }).slice(1)).toEqual(['  (all 1,260 items are fine)']);
+  });
+
   it('lists everything that needs attention where it is asked for', () => {
     expect(reportLines(report, true).filter((line) => line.includes('city/d'))).toHaveLength(60);
   });

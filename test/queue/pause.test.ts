@@ -111,6 +111,17 @@ describe('faults of one file or item', () => {
     await breaker.failed('p', new PortalUnreachableError('a 500', { ...facts, fault: 'portal' }));
     expect(await breaker.unconfirmed('p')).toMatchObject({ code: 'portal-unreachable' });
   });
+
+  it('says once that nothing is to be done', async () => {
+    const settings = { failures: 1, probeMs: 1000, maxProbeMs: 1000, longestRequestedMs: 1000 };
+    const log = createLog({ level: 'silent' });
+    const breaker = new CircuitBreaker({ redis: toy.redis, keys: redisKeys('toy'), pauses, settings, log });
+    const facts = { method: 'GET', path: '/', status: 503, fault: 'portal' } as const;
+    for (const hint of ['nothing to do: sluice waits', 'look at its log']) {
+      await breaker.failed('p', new PortalUnreachableError('a 503', facts, { hint }));
+      expect((await breaker.unconfirmed('p'))?.hint?.match(/nothing to do/g)).toHaveLength(1);
+    }
+  });
 });
 
 describe('a refused login', () => {

@@ -77,8 +77,8 @@ const withLateGroups = async (
   if (item.actions.length === 0 || nidsIn(wish.fields.og_group_ref).length === 0 || !areGroupsLate(links)) return entry;
   const last = await portal.nodes.read(links.at(-1) ?? '', item.signal);
   if (hasGroups(last, wish)) return entry;
-  const got = `them; its ${links.length} resources get them with the next cron run of the portal, which \`sluice verify\` shows`;
-  return { ...entry, notHeld: { ...entry.notHeld, og_group_ref: got } };
+  const got = 'nothing yet: its next cron run adds them, which `sluice verify` shows';
+  return { ...entry, notHeld: { ...entry.notHeld, [`og_group_ref of its ${links.length} resources`]: got } };
 };
 
 /** The refusal of a node with groups names them: portals do not say which field is at fault. */
