@@ -83,7 +83,7 @@ const attempt = async (step: () => Promise<void>, probe: PortalProbe, signal: Ab
 const probeApi = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   const { url } = session.http;
   try {
-    const reply = await session.http.exchange({ method: 'GET', path: `${paths.nodes}?pagesize=1` }, signal);
+    const reply = await session.http.exchange({ method: 'GET', path: `${paths.nodes}?fields=nid&pagesize=1` }, signal);
     probe.reachable = true;
     probe.api = Array.isArray(parsedJson(reply.text));
     probe.findings.push({ ok: true, what: `${url} answers`, hint: null });
@@ -100,7 +100,7 @@ const probeLogin = async ({ session }: Parts, probe: PortalProbe, signal: AbortS
     const { uid, name, roles } = await session.login(signal);
     // A token is judged with the first request that bears it.
     if (uid === '')
-      await session.call({ action: 'list nodes', method: 'GET', path: `${paths.nodes}?pagesize=1` }, signal);
+      await session.call({ action: 'list nodes', method: 'GET', path: `${paths.nodes}?fields=nid&pagesize=1` }, signal);
     probe.api = true;
     probe.login = { uid, name, roles: Object.values(roles) };
     probe.mayCreate = mayCreate(probe.login);

@@ -34,20 +34,30 @@ const nids = async (query: string, caller?: Caller): Promise<string[]> =>
   (await list(query, caller)).map((row) => row.nid ?? '');
 
 describe('List nodes', () => {
-  it('shows the columns of the node table and the uri, all as strings', async () => {
-    const [row] = await list('parameters[nid]=1');
-    expect(Object.keys(row ?? {})).toEqual(
-      'nid,vid,type,language,title,uid,status,created,changed,comment,promote,sticky,tnid,translate,uuid,uri'.split(
-        ',',
-      ),
-    );
-    expect(row).toMatchObject({ nid: '1', type: 'dataset', status: '1', uri: `${portal.url}/api/dataset/node/1` });
+  it('is a list of node objects: rows hold what a read shows, and the uri', async () => {
+    for (const nid of ['1', '2']) {
+      const node = await portal.anonymous.read(nid);
+      expect(await list(`parameters[nid]=${nid}`)).toEqual([{ ...node, uri: `${portal.url}/api/dataset/node/${nid}` }]);
+    }
   });
 
-  it('returns only the fields that were requested', async () => {
+  it('returns only the fields that were requested, any that a read shows', async () => {
     expect(await list('fields=title,nid&parameters[nid]=2')).toEqual([{ title: 'Node 02', nid: '2' }]);
     const uri = `${portal.url}/api/dataset/node/2`;
     expect(await list('fields=title,uri&parameters[nid]=2')).toEqual([{ title: 'Node 02', uri }]);
+    for (const nid of ['1', '2']) {
+      const node = await portal.anonymous.read(nid);
+      for (const [name, value] of Object.entries(node)) {
+        expect(await list(`fields=nid,${name}&parameters[nid]=${nid}`)).toEqual([{ nid, [name]: value }]);
+      }
+    }
+  });
+
+  it('leaves a field out where the type of a node has none', async () => {
+    expect(await list('fields=nid,field_license,field_upload&parameters[nid]=1,2')).toEqual([
+      { nid: '2', field_upload: [] },
+      { nid: '1', field_license: { und: [expect.objectContaining({ value: 'notspecified' })] } },
+    ]);
   });
 
   it('orders by sticky, then the newest first', async () => {
@@ -108,7 +118,7 @@ describe('List nodes', () => {
 
   it.each([
     'fields=nid,bogus',
-    'fields=body',
+    'fields=field_bogus',
     'fields=',
     'fields[]=nid',
     'parameters[bogus]=1',

@@ -95,6 +95,14 @@ export const filesPath = '/sites/default/files/';
 export const fileUrl = ({ name }: { name: string }, baseUrl: string): string =>
   `${baseUrl}${filesPath}${encodeURIComponent(name)}`;
 
+const coreProperties =
+  `vid uid title log status comment promote sticky vuuid nid type language created changed tnid translate
+  uuid revision_timestamp revision_uid rdf_mapping name picture data path`.split(/\s+/);
+
+/** True for a property that nodes of any type have in the profile. */
+export const hasProperty = ({ fields }: Profile, name: string): boolean =>
+  coreProperties.includes(name) || Object.values(fields).some((own) => own.some((field) => field.name === name));
+
 /** The node object of spec 4.4: ids and times are strings, a field without a value is `[]`. */
 export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unknown> => {
   const view: Record<string, unknown> = {

@@ -154,8 +154,8 @@ export interface Profile {
   /** True: a dead session cookie is answered with its deletion, and a warning starts an anonymous session. */
   tendsCookies: boolean;
   /**
-   * True: a list shows the named fields only, 20 rows a page for everybody, and takes nothing that it would pass over;
-   * false: `uri` comes along whatever is named, as recorded.
+   * True: a list shows nodes as reads do, or the named fields only, finds former revisions by `vid`, has 20 rows a page for
+   * everybody, and takes nothing that it would pass over; false: columns of the node table and `uri`, as recorded.
    */
   strictLists: boolean;
   /** True: answers reveal which accounts exist and which are blocked, and show every account to everybody. */

@@ -15,7 +15,7 @@ import { readSpecCore, readSpecFields } from './spec-input.ts';
 const listFaultWords = (fault: ListFault): string => {
   switch (fault.kind) {
     case 'column':
-      return `there is no field ${fault.name.replace(/^t\./, '')} in a list; it has ${nodeColumns.join(', ')}, uri`;
+      return `there is no ${fault.clause === 'SELECT' ? 'field' : 'filter or order by'} ${fault.name.replace(/^t\./, '')}; there are ${nodeColumns.join(', ')}${fault.clause === 'SELECT' ? ', and the other fields that a read shows' : ''}`;
     case 'no-columns':
       return 'fields names no column';
     case 'not-text':

@@ -1,12 +1,13 @@
-// The node index: columns, filters, order, pages (spec 4.3; details as recorded, recorded behaviour 6).
+// The node index: filters, order, pages, and what rows show (spec 4.3; details as recorded, recorded behaviour 6).
 
 import type { SQLInputValue } from 'node:sqlite';
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { isObject } from '../../util/json.ts';
 import { may } from '../access.ts';
 import type { Call } from '../call.ts';
+import { hasProperty } from '../content/view.ts';
 import type { ListFault } from '../profiles/profile.ts';
-import { type NodeColumn, nodeColumns } from '../store/nodes.ts';
+import { type NodeColumn, nodeColumns, type StoredNode } from '../store/nodes.ts';
 
 const columns = new Map<string, NodeColumn>(nodeColumns.map((name) => [name, name]));
 
@@ -33,15 +34,17 @@ const seesAll = (call: Call): boolean => may(call.user, 'administer nodes');
 interface Shown {
   /** Key in the row. */
   key: string;
-  column: NodeColumn | 'uri';
+  /** Column of the node table, `uri`, or a property that only the whole node has. */
+  column: string;
 }
 
-const shownColumns = (call: Call): Shown[] => {
+/** What the rows show; null: whole nodes. */
+const shownColumns = (call: Call): Shown[] | null => {
   const { fields } = call.query;
   const { strictLists } = call.portal.profile;
   const uri: Shown[] = [{ key: 'uri', column: 'uri' }];
   if (fields === undefined || fields === '*') {
-    return [...nodeColumns.map((column) => ({ key: column, column })), ...uri];
+    return strictLists ? null : [...nodeColumns.map((column) => ({ key: column, column })), ...uri];
   }
   if (typeof fields !== 'string') refuse(call, { kind: 'not-text', parameter: 'fields', unlimited: false });
   const seen = new Set<string>();
@@ -51,7 +54,7 @@ const shownColumns = (call: Call): Shown[] => {
       const name = part.replace(/[^A-Za-z0-9_.]/g, '');
       if (name === '') refuse(call, { kind: 'no-columns' });
       if (name.includes('.')) refuse(call, { kind: 'column', name: `t.${name}`, clause: 'SELECT' });
-      if (strictLists && name === 'uri') return { key: name, column: 'uri' };
+      if (strictLists && (name === 'uri' || hasProperty(call.portal.profile, name))) return { key: name, column: name };
       const column = columnOf(call, name, 'SELECT');
       const key = seen.has(name) ? `t_${name}` : name;
       seen.add(name);
@@ -139,10 +142,18 @@ const parametersIn = (call: Call): Record<string, unknown> => {
   return { ...(isObject(parameter) ? parameter : {}), ...(isObject(parameters) ? parameters : {}) };
 };
 
+/** True where former revisions are found too (spec 9). */
+const isByRevision = (call: Call): boolean => call.portal.profile.strictLists && 'vid' in parametersIn(call);
+
+/** Every revision as a row of the node table; `listed`: the status that its node has now. */
+const revisions = `(SELECT ${nodeColumns.map((name) => `${['vid', 'title', 'status'].includes(name) ? 'r' : 'o'}.${name}`).join(', ')},
+  o.status AS listed FROM revision r JOIN node o ON o.nid = r.nid)`;
+
 const filtersOf = (call: Call): Clause[] => {
   const { options } = call.query;
   const parameters = parametersIn(call);
-  const clauses: Clause[] = seesAll(call) ? [] : [{ sql: 'n.status = 1', values: [] }];
+  const published = `n.status = 1${isByRevision(call) ? ' AND n.listed = 1' : ''}`;
+  const clauses: Clause[] = seesAll(call) ? [] : [{ sql: published, values: [] }];
   const given = isObject(options) ? options.parameters_op : undefined;
   const ops = isObject(given) ? given : {};
   for (const [name, value] of Object.entries(parameters)) {
@@ -202,23 +213,31 @@ export const warnsOfQuery = ({ query }: Call): boolean => {
 };
 
 /**
- * The rows of a list: columns of the node table and `uri`. Published nodes only, unless the caller administers nodes.
- * Throws 406 for columns that do not exist and numbers that make no sense.
+ * The rows of a list, as the profile has them: columns of the node table and `uri`, or node objects as `view` makes them,
+ * of which `fields` may choose any part. Published nodes only, unless the caller administers nodes.
+ * Throws 406 for fields that do not exist and numbers that make no sense.
  */
-export const listNodes = (call: Call): Record<string, unknown>[] => {
+export const listNodes = (
+  call: Call,
+  view: (node: StoredNode) => Record<string, unknown>,
+): Record<string, unknown>[] => {
+  const { store, profile } = call.portal;
   const shown = shownColumns(call);
   const filters = filtersOf(call);
   const order = orderOf(call);
   const { limit, offset } = windowOf(call);
   const where = filters.length === 0 ? '' : `WHERE ${filters.map((filter) => filter.sql).join(' AND ')}`;
-  const sql = `SELECT ${nodeColumns.map((name) => `n.${name}`).join(', ')} FROM node n ${where} ORDER BY ${order} LIMIT ? OFFSET ?`;
+  const from = isByRevision(call) ? revisions : 'node';
+  const sql = `SELECT ${nodeColumns.map((name) => `n.${name}`).join(', ')} FROM ${from} n ${where} ORDER BY ${order} LIMIT ? OFFSET ?`;
   const values = [...filters.flatMap((filter) => filter.values), limit, offset];
-  const showsNid = call.portal.profile.strictLists || shown.some(({ key }) => key === 'nid');
-  return call.portal.store.nodes.list(sql, values).map((row) => {
-    const out: Record<string, unknown> = {};
-    for (const { key, column } of shown) {
-      out[key] = column === 'uri' ? `${call.baseUrl}/api/dataset/node/${showsNid ? row.nid : ''}` : String(row[column]);
-    }
-    return out;
+  const showsNid = profile.strictLists || shown?.some(({ key }) => key === 'nid') === true;
+  const isWhole = shown?.every(({ column }) => column === 'uri' || columns.has(column)) !== true;
+  return store.nodes.list(sql, values).map((row) => {
+    const uri = `${call.baseUrl}/api/dataset/node/${showsNid ? row.nid : ''}`;
+    const node = isWhole ? store.nodes.atRevision(Number(row.vid)) : null;
+    const all: Record<string, unknown> = { ...(node === null ? row : view(node)), uri };
+    if (shown === null) return all;
+    const parts = shown.filter(({ column }) => column in all);
+    return Object.fromEntries(parts.map(({ key, column }) => [key, isWhole ? all[column] : String(all[column])]));
   });
 };

@@ -191,7 +191,11 @@ const demandRead = (call: Call): void => demand(call.user, mayRead(call.user, ne
 const list = (call: Call): Result => {
   call.warned ||= warnsOfQuery(call);
   const sees = [may(call.user, 'administer nodes'), may(call.user, 'unlimited lists')];
-  return { key: `list ${sees} ${call.queryText}`, read: () => listNodes(call), shape: 'rows' };
+  return {
+    key: `list ${sees} ${call.queryText}`,
+    read: () => listNodes(call, (node) => view(call, node)),
+    shape: 'rows',
+  };
 };
 
 /** The node resource. */

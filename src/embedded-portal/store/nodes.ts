@@ -97,9 +97,10 @@ const toNode = (row: Record<string, unknown>): StoredNode => {
   return { ...rest, fields: JSON.parse(String(fields)) } as unknown as StoredNode; // the columns of the SELECT below
 };
 
-const selectNode = `SELECT n.nid, n.vid, n.type, n.language, n.title, n.uid, n.status, n.created, n.changed, n.comment, n.promote,
+/** A node at a revision, its current one where `r` is joined by the node's vid. */
+const selectNode = `SELECT n.nid, r.vid, n.type, n.language, r.title, n.uid, r.status, n.created, n.changed, n.comment, n.promote,
   n.sticky, n.tnid, n.translate, n.uuid, n.alias, r.vuuid, r.log, r.timestamp AS revisionTimestamp, r.uid AS revisionUid, r.fields
-  FROM node n JOIN revision r ON r.vid = n.vid`;
+  FROM node n JOIN revision r`;
 
 /** Most text of nodes that is held in memory, in characters: reads and writes ask for the same few again and again. */
 const mostKnown = 16_000_000;
@@ -122,7 +123,8 @@ const described = `substr(coalesce(nullif(json_extract(r.fields, '$.body[0].safe
 const newest = 'sticky DESC, created DESC, nid DESC';
 
 const statements = {
-  byNid: `${selectNode} WHERE n.nid = ?`,
+  byNid: `${selectNode} ON r.vid = n.vid WHERE n.nid = ?`,
+  atRevision: `${selectNode} ON r.nid = n.nid WHERE r.vid = ?`,
   byUuid: 'SELECT nid, type FROM node WHERE uuid = ? ORDER BY nid',
   byTitle: 'SELECT nid FROM node WHERE type = ? AND title = ? ORDER BY nid LIMIT 20',
   aliasOwner: 'SELECT nid FROM node WHERE alias = ?',
@@ -198,6 +200,12 @@ export class Nodes {
     this.#knownLength += length;
     this.#known.set(nid, node);
     return node;
+  }
+
+  /** A node as that revision has it; its references, files and alias are the present ones. */
+  atRevision(vid: number): StoredNode | null {
+    const row = this.#sql.atRevision.get(vid);
+    return row === undefined ? null : toNode(row);
   }
 
   /** Forgets the nodes held in memory; to be called when writes were undone. */
