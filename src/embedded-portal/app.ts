@@ -19,7 +19,7 @@ import {
 import { answerClientError, limitConnections } from './connections.ts';
 import { filesPath } from './content/view.ts';
 import { parseQuery } from './media/form.ts';
-import { chooseFormat, type FormatName, splitSuffix } from './media/formats.ts';
+import { chooseFormat, type FormatName, openChoice, splitSuffix } from './media/formats.ts';
 import { discard } from './media/multipart.ts';
 import { MalformedBody } from './media/value.ts';
 import { Refusal } from './refusal.ts';
@@ -140,12 +140,12 @@ const serve = async (
   { call, route }: { call: Call; route: Route },
 ): Promise<Answer> => {
   const { profile } = portal;
-  const choice = chooseFormat({
-    suffix: route.suffix,
-    accept: request.headers.accept,
-    defaultFormat: route.name === 'datastore' ? profile.formats.datastore : profile.formats.other,
-  });
-  const headers: Record<string, string> = choice.vary ? { vary: 'Accept' } : {};
+  const { suffix } = route;
+  const asked = chooseFormat({ suffix, accept: request.headers.accept, defaultFormat: profile.formats });
+  const headers: Record<string, string> = asked.vary ? { vary: 'Accept' } : {};
+  const isYaml = profile.datastoresAreYaml && route.name === 'datastore' && suffix === null;
+  const yaml = isYaml ? openChoice('yaml') : null;
+  const choice = 'format' in asked ? asked : (yaml ?? asked);
   if (!('format' in choice)) {
     const refusal =
       'malformed' in choice
@@ -153,11 +153,12 @@ const serve = async (
         : new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
     return { ...formatError(refusal), headers };
   }
-  const { format, contentType } = choice;
+  const { format, contentType } = yaml ?? choice;
   call.headers = headers;
   try {
     return { contentType, headers, ...answerTo(call, await act(call, route.operation), format) };
   } catch (error) {
+    const { format, contentType } = choice;
     const style = { style: profile.writeStyle, callback: call.query.callback };
     return { ...formatError(refusalOf(error, portal.log), { format, ...style }), contentType, headers };
   }

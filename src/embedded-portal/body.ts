@@ -86,7 +86,7 @@ const malformed = (error: unknown, { status, words }: { status: number; words: s
 
 /** The content type without its parameters where case does not matter; as it was sent where it does. */
 const typeOf = ({ headers }: IncomingMessage, { formats }: Profile): string | undefined =>
-  formats.other.prefersJson ? headers['content-type']?.split(';')[0]?.toLowerCase() : headers['content-type'];
+  formats.prefersJson ? headers['content-type']?.split(';')[0]?.toLowerCase() : headers['content-type'];
 
 /** The reader for the request's content type. Throws 406 for what is not known (recorded behaviour 4). */
 const chosenParser = (

@@ -25,7 +25,7 @@ describe('States', () => {
   it('a valid CSV is imported as soon as it is attached: status 2, and its rows are found', async () => {
     const { nid, uuid } = await createTable(creator);
     expect((await creator.read(nid)).field_datastore_status).toEqual({ und: [{ value: '2' }] });
-    expect((await creator.send('GET', datastorePath(nid))).json()).toMatchObject({ data_import: 2 });
+    expect((await creator.send('GET', datastorePath(nid, '.json'))).json()).toMatchObject({ data_import: 2 });
     expect((await searchFor(portal.anonymous, uuid)).json()).toMatchObject({ result: { total: 3 } });
   });
 

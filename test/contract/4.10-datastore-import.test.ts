@@ -27,21 +27,24 @@ describe('Datastore import', () => {
       body: '',
       headers: { 'content-type': 'application/json', 'x-csrf-token': creator.token, cookie: creator.cookie },
     });
-    expect([reply.status, reply.json()]).toEqual([200, [true]]);
+    expect([reply.status, reply.text]).toEqual([200, '---\n- true\n']);
   });
 
   it('brings the rows back after a removal', async () => {
     const { nid, uuid } = await createTable(creator);
     await creator.send('DELETE', datastorePath(nid));
-    expect((await importOf(nid)).json()).toEqual([true]);
+    expect((await importOf(nid)).text).toBe('---\n- true\n');
     expect((await searchFor(portal.anonymous, uuid)).json()).toMatchObject({ result: { total: 3 } });
-    expect((await creator.send('GET', datastorePath(nid))).json()).toMatchObject({ storage: 1, data_import: 2 });
+    expect((await creator.send('GET', datastorePath(nid, '.json'))).json()).toMatchObject({
+      storage: 1,
+      data_import: 2,
+    });
   });
 
   it('of what is imported already adds no rows', async () => {
     const { nid, uuid } = await createTable(creator);
-    expect((await importOf(nid)).json()).toEqual([true]);
-    expect((await importOf(nid)).json()).toEqual([true]);
+    expect((await importOf(nid)).text).toBe('---\n- true\n');
+    expect((await importOf(nid)).text).toBe('---\n- true\n');
     expect((await searchFor(portal.anonymous, uuid)).json()).toMatchObject({ result: { total: 3 } });
   });
 
@@ -50,7 +53,10 @@ describe('Datastore import', () => {
     const reply = await importOf(nid);
     expect(reply.status).toBe(406);
     expect(reply.json<string[]>()[0]).toMatch(/^The import failed: .*3/);
-    expect((await creator.send('GET', datastorePath(nid))).json()).toMatchObject({ storage: 0, data_import: 7 });
+    expect((await creator.send('GET', datastorePath(nid, '.json'))).json()).toMatchObject({
+      storage: 0,
+      data_import: 7,
+    });
     expect((await creator.read(nid)).field_upload).toMatchObject({ und: [{ filename: 'faulty.csv' }] });
   });
 

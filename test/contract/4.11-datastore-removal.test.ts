@@ -16,7 +16,7 @@ describe('Datastore removal', () => {
     const { nid, uuid } = await createTable(creator);
     const reply = await creator.send('DELETE', datastorePath(nid), anyFormat);
     expect([reply.status, reply.text]).toEqual([200, '---\n- true\n']);
-    expect((await creator.send('GET', datastorePath(nid))).json()).toMatchObject({ storage: 0 });
+    expect((await creator.send('GET', datastorePath(nid, '.json'))).json()).toMatchObject({ storage: 0 });
     expect((await creator.read(nid)).field_datastore_status).toEqual({ und: [{ value: '0' }] });
     expect((await searchFor(portal.anonymous, uuid)).status).toBe(404);
   });
@@ -36,8 +36,8 @@ describe('Datastore removal', () => {
 
   it('drop removes the table too and answers an empty list', async () => {
     const { nid } = await createTable(creator);
-    expect((await creator.send('POST', datastorePath(nid, '/drop'))).json()).toEqual([]);
-    expect((await creator.send('GET', datastorePath(nid))).json()).toMatchObject({ storage: 0 });
+    expect((await creator.send('POST', datastorePath(nid, '/drop.json'))).json()).toEqual([]);
+    expect((await creator.send('GET', datastorePath(nid, '.json'))).json()).toMatchObject({ storage: 0 });
   });
 
   it('needs the token, and the right to edit the resource', async () => {

@@ -79,7 +79,7 @@ describe('Update a node', () => {
     const first = await creator.create({ type: 'resource', title: 'First' });
     const { fid } = (await creator.attach(first, { name: 'shared.csv', content: 'a\n1\n' })).json<{ fid: string }>();
     const second = await creator.create({ type: 'resource', title: 'Second', field_upload: { und: [{ fid }] } });
-    expect((await creator.send('GET', `/api/dataset/datastore/${second}`)).json()).toMatchObject({ storage: 1 });
+    expect((await creator.send('GET', `/api/dataset/datastore/${second}.json`)).json()).toMatchObject({ storage: 1 });
     await creator.send('DELETE', `/api/dataset/node/${first}`);
     expect((await portal.anonymous.send('GET', '/sites/default/files/shared.csv')).text).toBe('a\n1\n');
   });

@@ -21,10 +21,19 @@ describe('Datastore status', () => {
     );
   });
 
-  it('is YAML without an Accept header, and JSON when that is requested', async () => {
+  it.each(['', '*/*', 'application/json', 'application/xml', 'text/html', 'image/png', 'odd'])(
+    'is YAML for Accept "%s"',
+    async (accept) => {
+      const { nid } = await createTable(creator);
+      const reply = await creator.send('GET', path(nid), { headers: { accept } });
+      expect([reply.status, reply.headers['content-type']]).toEqual([200, 'text/yaml;charset=UTF-8']);
+      expect(reply.text).toMatch(/^---\nclass:/);
+    },
+  );
+
+  it('has the format of a suffix in the path', async () => {
     const { nid } = await createTable(creator);
-    expect((await creator.send('GET', path(nid), { headers: { accept: '' } })).text).toMatch(/^---\nclass:/);
-    expect((await creator.send('GET', path(nid))).json()).toEqual({
+    expect((await creator.send('GET', path(nid, '.json'))).json()).toEqual({
       class: expect.any(String),
       storage: 1,
       data_import: 2,
@@ -59,7 +68,7 @@ describe('Datastore configuration', () => {
     const { nid, uuid } = await createTable(creator, { name: 'semi.csv', content: 'a;b\n1;2\n' });
     const body = { manager: '', configuration: { delimiter: ';' } };
     expect((await creator.send('PUT', path(nid), { body })).status).toBe(200);
-    expect((await creator.send('GET', path(nid))).json()).toMatchObject({
+    expect((await creator.send('GET', path(nid, '.json'))).json()).toMatchObject({
       data_import: 3,
       configurable_properties: { delimiter: ';' },
     });

@@ -130,9 +130,6 @@ export interface DefaultFormats {
 /** `spec`: JSON wherever the request leaves it open (spec 1). */
 export const specDefaults: DefaultFormats = { none: 'json', any: 'json', prefersJson: true };
 
-/** `spec`, datastore endpoints: YAML wherever the request leaves it open (spec 4.9 to 4.11). */
-export const specDatastoreDefaults: DefaultFormats = { none: 'yaml', any: 'yaml', prefersJson: true };
-
 /** Deployed servers: JSON without Accept, YAML for `*\/*` (recorded behaviour 3). */
 export const recordedDefaults: DefaultFormats = { none: 'json', any: 'yaml', prefersJson: false };
 
@@ -144,11 +141,15 @@ interface FormatWish {
   defaultFormat: DefaultFormats;
 }
 
+interface ChosenFormat {
+  format: FormatName;
+  contentType: string;
+  /** True: send `Vary: Accept`. */
+  vary: boolean;
+}
+
 /** A format with its Content-Type, or why there is none: no such format (406), or a range that is no MIME type. */
-type FormatChoice =
-  | { format: FormatName; contentType: string /** send `Vary: Accept` */; vary: boolean }
-  | { unsupported: true; vary: boolean }
-  | { malformed: string; vary: boolean };
+type FormatChoice = ChosenFormat | { unsupported: true; vary: boolean } | { malformed: string; vary: boolean };
 
 const json = 'application/json';
 
@@ -170,7 +171,7 @@ const matchAsRecorded = memoized((accept) => matchMime(accept, [...byMime.keys()
 const byMime = new Map(Object.values(formats).flatMap((format) => format.mimeTypes.map((type) => [type, format.name])));
 
 /** An unasked-for format goes out under its alphabetically last name, as `*\/*` would choose it. */
-const openChoice = (format: FormatName): FormatChoice => {
+export const openChoice = (format: FormatName): ChosenFormat => {
   const name = formats[format].mimeTypes.toSorted().at(-1) ?? formats[format].mimeTypes[0];
   return { format, contentType: contentTypeOf(name), vary: true };
 };

@@ -134,8 +134,10 @@ export interface Profile {
   mimeTypes: Readonly<Record<string, string>>;
   /** True: the item of an image has its size, and has its texts as fields. */
   describesImages: boolean;
-  /** The format where a request leaves it open; on datastore endpoints and elsewhere. */
-  formats: { datastore: DefaultFormats; other: DefaultFormats };
+  /** The formats where a request leaves it open. */
+  formats: DefaultFormats;
+  /** True: results of datastores are YAML whatever Accept says (spec 4.9 to 4.11); their errors follow it. */
+  datastoresAreYaml: boolean;
   writeStyle: WriteStyle;
   /** Content types of the specification that are refused all the same. */
   refusedTypes: readonly string[];

@@ -3,7 +3,7 @@
 import { usualExtensions } from '../../dataset-api/file-types.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { datasetFields, otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
-import { recordedDefaults, specDatastoreDefaults, specDefaults } from '../media/formats.ts';
+import { recordedDefaults, specDefaults } from '../media/formats.ts';
 import { Refusal } from '../refusal.ts';
 import { nodeColumns } from '../store/nodes.ts';
 import { readEntityCore, readEntityFields } from './entity-input.ts';
@@ -66,7 +66,8 @@ const specProfile: Profile = {
   takesPrograms: false,
   mimeTypes: {},
   describesImages: false,
-  formats: { datastore: specDatastoreDefaults, other: specDefaults },
+  formats: specDefaults,
+  datastoresAreYaml: true,
   writeStyle: 'sound',
   refusedTypes: [],
   isUnread: () => false,
@@ -122,7 +123,8 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   takesPrograms: true,
   mimeTypes: { tab: 'application/octet-stream' },
   describesImages: true,
-  formats: { datastore: recordedDefaults, other: recordedDefaults },
+  formats: recordedDefaults,
+  datastoresAreYaml: false,
   writeStyle: 'recorded',
   refusedTypes: ['application/vnd.php.serialized'],
   isUnread: (type, method) => type === 'application/x-yaml' || (type === 'multipart/form-data' && method === 'PUT'),

@@ -5,7 +5,6 @@ import {
   chooseParser,
   type DefaultFormats,
   recordedDefaults,
-  specDatastoreDefaults,
   specDefaults,
   splitSuffix,
 } from '../../../src/embedded-portal/media/formats.ts';
@@ -121,13 +120,6 @@ describe('a request that leaves the format open', () => {
     for (const accept of open) expect(byAccept(accept)).toEqual(chosen('json', 'application/json'));
   });
 
-  test('gets YAML from the datastore under the specification', () => {
-    for (const accept of open) {
-      expect(byAccept(accept, specDatastoreDefaults)).toEqual(chosen('yaml', 'text/yaml;charset=UTF-8'));
-    }
-    expect(byAccept('application/json', specDatastoreDefaults)).toEqual(chosen('json', 'application/json'));
-  });
-
   test('gets JSON without Accept and YAML for */* from deployed servers', () => {
     const answers = open.map((accept) => byAccept(accept, recordedDefaults));
     const json = chosen('json', 'application/json');
@@ -153,13 +145,6 @@ describe('an Accept header under spec', () => {
     expect(asked('application/xml')).toEqual(chosen('xml', 'application/xml'));
     expect(asked('application/json;q=0.5, application/xml')).toEqual(chosen('xml', 'application/xml'));
     expect(asked('text/plain')).toEqual(chosen('yaml', 'text/plain;charset=UTF-8'));
-  });
-
-  test('of a browser chooses JSON for datastores too, that of curl what the specification shows', () => {
-    const ofDatastore = (accept: string): unknown =>
-      chooseFormat({ suffix: null, accept, defaultFormat: specDatastoreDefaults });
-    expect(ofDatastore(browser)).toEqual(chosen('json', 'application/json'));
-    expect(ofDatastore('*/*')).toEqual(chosen('yaml', 'text/yaml;charset=UTF-8'));
   });
 });
 

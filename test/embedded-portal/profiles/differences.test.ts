@@ -49,7 +49,7 @@ const withFile = async ({ admin }: Side, content = table, name = 'a.csv') => {
 const imported = async (one: Side, content?: string) => {
   const { nid } = await withFile(one, content);
   const reply = await one.admin.send('POST', `/api/dataset/datastore/${nid}/import`);
-  const status = (await one.admin.send('GET', `/api/dataset/datastore/${nid}`)).json();
+  const status = (await one.admin.send('GET', `/api/dataset/datastore/${nid}.json`)).json();
   return { reply, status };
 };
 
@@ -218,7 +218,7 @@ const checks: Record<string, () => Promise<void>> = {
     expect(
       await both(async (one) => {
         const { nid } = await withFile(one);
-        return (await one.admin.send('GET', `/api/dataset/datastore/${nid}`)).json().storage;
+        return (await one.admin.send('GET', `/api/dataset/datastore/${nid}.json`)).json().storage;
       }),
     ).toEqual([1, 0]);
   },
