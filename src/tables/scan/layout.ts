@@ -249,7 +249,8 @@ const mayBeTitles = ({ rows, width, skip }: Fit): boolean => {
 const areTitles = (fit: Fit): boolean => {
   const { rows, skip } = fit;
   const above = rows.slice(0, skip);
-  if ((rows[skip]?.filled ?? 0) > 2 || above.every(({ sharp }) => sharp)) return true;
+  const areSingle = above.every(({ filled }) => filled < 2);
+  if ((areSingle && (rows[skip]?.filled ?? 0) > 2) || above.every(({ sharp }) => sharp)) return true;
   return isBelowBlank(rows, skip) || isNamed(rows, skip);
 };
 
