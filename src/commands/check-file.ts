@@ -269,7 +269,18 @@ const checkConverted = async (
   const rowBytes = config?.limits.rowBytes ?? 1024 * 1024;
   const maxBytes = config?.limits.tableBytes ?? 10e9;
   try {
-    const how = { path, name, recipe, folder, label: 'check', rejects: null, maxBytes, rowBytes, signal: io.stop };
+    const how = {
+      path,
+      name,
+      recipe,
+      folder,
+      label: 'check',
+      manifest: '',
+      rejects: null,
+      maxBytes,
+      rowBytes,
+      signal: io.stop,
+    };
     const made = await prepareTable(how);
     if (made.kind === 'as-is' && isTabular(name)) return await checkTableFile(path, finding, context);
     if (made.kind === 'as-is') {

@@ -27,6 +27,12 @@ export const beat = (flag: CancelFlag): void => {
 /** A task reported no progress for `silenceMs`; its thread was terminated. */
 export class SilentError extends Error {}
 
+/** A task took longer than it may; its thread stops. */
+export class OverlongError extends Error {}
+
+/** How often the time of a task is looked at. */
+const looks = 10;
+
 /** Time (ms) that a cancelled thread has to answer; then it counts as stuck and is terminated. */
 const stopMs = 10_000;
 
@@ -75,12 +81,17 @@ export class WorkerPool<Task extends object, Answer> {
 
   /**
    * Runs one task; throws the reason of `signal` at once when it aborts, while the worker stops in the background. With
-   * `silenceMs`, a started task that does not {@link beat} for so long fails with a {@link SilentError}.
+   * `silenceMs`, a started task that does not {@link beat} for so long fails with a {@link SilentError}; with `mostMs`, one
+   * that has not ended so long after its first beat fails with an {@link OverlongError}.
    */
-  async run(task: Task, signal?: AbortSignal, { silenceMs }: { silenceMs?: number | undefined } = {}): Promise<Answer> {
+  async run(
+    task: Task,
+    signal?: AbortSignal,
+    { silenceMs, mostMs }: { silenceMs?: number | undefined; mostMs?: number | undefined } = {},
+  ): Promise<Answer> {
     signal?.throwIfAborted();
     const { answer, cancel, end, beats } = this.start(task);
-    if (signal === undefined && silenceMs === undefined) return answer;
+    if (signal === undefined && silenceMs === undefined && mostMs === undefined) return answer;
     const { promise, reject } = Promise.withResolvers<never>();
     const onAbort = (): void => {
       cancel();
@@ -95,9 +106,17 @@ export class WorkerPool<Task extends object, Answer> {
       }
       before = now;
     };
+    let looked = 0;
+    const onLook = (): void => {
+      if (beats() === 0 || looked++ < looks) return;
+      cancel();
+      reject(new OverlongError(`no result after ${mostMs} ms`));
+    };
+    const clock = mostMs === undefined ? undefined : setInterval(onLook, mostMs / looks);
     const watch = silenceMs === undefined ? undefined : setInterval(onSilence, silenceMs);
     signal?.addEventListener('abort', onAbort, { once: true });
     return Promise.race([answer, promise]).finally(() => {
+      clearInterval(clock);
       clearInterval(watch);
       signal?.removeEventListener('abort', onAbort);
     });

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { countedColumns } from '../../dataset-api/names.ts';
 import { SluiceError, SourceChangedError } from '../../model/errors.ts';
+import { manifestOfKey } from '../../model/key.ts';
 import type { FetchedFrom, LedgerEntry, PortalFile, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { type ResourceSource, type ResourceWish, sentName } from '../../model/wish.ts';
@@ -44,7 +45,7 @@ export interface PreparedFile extends SentFile {
 }
 
 /** Where and within which limits a table is made. */
-type PrepareHow = Pick<PrepareOptions, 'folder' | 'label' | 'rejects' | 'maxBytes' | 'rowBytes'> & {
+type PrepareHow = Pick<PrepareOptions, 'folder' | 'label' | 'manifest' | 'rejects' | 'maxBytes' | 'rowBytes'> & {
   signal: AbortSignal;
 };
 
@@ -216,7 +217,15 @@ const withSentFile = async <T>(local: LocalFile, tools: LocalTools, work: Work<T
   const { recipe } = wish;
   const raw: SentFile = { path: wish.source.path, name: wish.source.name, source };
   const { preparedDir: folder, maxFileBytes: maxBytes, maxRowBytes: rowBytes, signal } = tools;
-  const how = { folder, label: randomUUID(), rejects: null, maxBytes, rowBytes, signal };
+  const how = {
+    folder,
+    label: randomUUID(),
+    manifest: manifestOfKey(wish.key),
+    rejects: null,
+    maxBytes,
+    rowBytes,
+    signal,
+  };
   const made = recipe
     ? await orNull(prepareFile(raw, { ...wish, recipe }, how))
     : { file: { ...raw, isMade: false, reading: {} } };

@@ -2,6 +2,7 @@
 // are needed, then the table made of them.
 import { join } from 'node:path';
 import { SourceRefusedError } from '../../model/errors.ts';
+import { manifestOfKey } from '../../model/key.ts';
 import type { FetchedFrom, Intent, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { type ResourceSource, type ResourceWish, sentName, sourcePathOf } from '../../model/wish.ts';
@@ -108,7 +109,7 @@ export const prepareSource = async (state: ResourceState, raw: { path: string; n
     { name: 'prepare', on: raw.name },
     async (signal) => {
       await sweepPrepared(folder, item.id);
-      const how = { folder, label: item.id, rejects, maxBytes, rowBytes, signal };
+      const how = { folder, label: item.id, manifest: manifestOfKey(wish.key), rejects, maxBytes, rowBytes, signal };
       return prepareFile({ ...raw, source }, { ...wish, recipe }, how);
     },
     (prepared) => outcomeOf(prepared.made),

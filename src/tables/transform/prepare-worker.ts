@@ -12,7 +12,7 @@ import { portalDelimiter } from '../scan/dialect.ts';
 import { BadRows, CsvFile, csvLine } from './bad-rows.ts';
 import { fixedPath, openSource } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
-import { bomb, type Limits, NotOneTable, oversizeRow, type Row, type Table, tooLarge } from './row.ts';
+import { type Limits, NotOneTable, outgrown, oversizeRow, type Row, type Table, tooLarge } from './row.ts';
 
 /** A task of `prepareTable`. */
 export interface PrepareTask {
@@ -170,7 +170,7 @@ const make = async (
       }
       rowsOut += batch.length;
       if (file.bytes > limits.bytes) throw tooLarge('the table', limits);
-      if (file.bytes > mostBytes) throw bomb('the table', limits);
+      if (file.bytes > mostBytes) throw outgrown(limits);
     }
     const rowsIn = pipeline.rowsRead();
     bad.end(rowsIn);
@@ -211,7 +211,7 @@ async function* within(batches: AsyncIterable<Row[]>, most: number, limits: Limi
   let bytes = 0;
   for await (const batch of batches) {
     for (const { cells } of batch) for (const cell of cells) bytes += cell.length + 1;
-    if (bytes > most) throw bomb('the table', limits);
+    if (bytes > most) throw outgrown(limits);
     yield batch;
   }
 }

@@ -14,8 +14,9 @@ import {
   TableStepError,
 } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
+import { Semaphore } from '../../util/concurrency.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import { SilentError, WorkerPool } from '../../util/worker-pool.ts';
+import { OverlongError, SilentError, WorkerPool } from '../../util/worker-pool.ts';
 import type { MadeTable, PrepareAnswer, PrepareTask } from './prepare-worker.ts';
 import type { Limits } from './row.ts';
 
@@ -23,8 +24,18 @@ const pool = new WorkerPool<PrepareTask, PrepareAnswer>({
   file: 'prepare-worker',
   of: import.meta.url,
   name: 'prepareFile',
-  threads: 2,
+  threads: 3,
 });
+
+/** Places of a manifest: fewer than there are threads, so that its files cannot make those of others wait. */
+const placesEach = 2;
+const places = new Map<string, Semaphore>();
+
+const placeOf = (manifest: string): Semaphore => {
+  const place = places.get(manifest) ?? new Semaphore(placesEach);
+  places.set(manifest, place);
+  return place;
+};
 
 /** Options of {@link prepareTable}. */
 export interface PrepareOptions {
@@ -38,14 +49,23 @@ export interface PrepareOptions {
   label: string;
   /** Where rejected rows are written; null: nowhere. An older file there is replaced, or removed when no row is bad. */
   rejects: string | null;
+  /** The manifest that it is for. */
+  manifest: string;
   maxBytes: number;
   rowBytes: number;
   signal?: AbortSignal | undefined;
   /** Longest time that a `transform` module may neither read nor yield a row, milliseconds; 10 minutes by default. */
   silenceMs?: number;
+  /** Longest time for a table without such a module, milliseconds; by default far more than a table of its size takes. */
+  mostMs?: number;
 }
 
 const usualSilenceMs = 600_000;
+
+/** Two minutes, and a second for each 500 kB. */
+const usualMostMs = (bytes: number): number => 120_000 + bytes / 500;
+
+const never = new AbortController().signal;
 
 /** A table at `path`, which the caller removes. */
 export interface PreparedTable extends Omit<MadeTable, 'kind'> {
@@ -82,8 +102,7 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
   const task = { path, name, recipe, into, rejects: rejected, limits: limitsOf(options) };
   let answer: PrepareAnswer;
   try {
-    const silenceMs = moduleOf(recipe) === undefined ? undefined : (options.silenceMs ?? usualSilenceMs);
-    answer = await pool.run(task, signal, { silenceMs });
+    answer = await inPlace(task, options);
   } catch (error) {
     await removeBegun(into);
     throw signal?.aborted ? error : endOfThread(error, options);
@@ -93,6 +112,22 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
   await removeBegun(into);
   if (answer.kind === 'as-is') return answer;
   throw errorOf(answer, path, kept);
+};
+
+/** The time of a module is its own affair, as long as it moves on. */
+const inPlace = async (
+  task: PrepareTask,
+  { path, recipe, manifest, signal, silenceMs = usualSilenceMs, mostMs }: PrepareOptions,
+): Promise<PrepareAnswer> => {
+  const { size: bytes } = await stat(path).catch(() => ({ size: 0 })); // the thread reports why
+  const limits = moduleOf(recipe) === undefined ? { mostMs: mostMs ?? usualMostMs(bytes) } : { silenceMs };
+  const place = placeOf(manifest);
+  await place.acquire(signal ?? never);
+  try {
+    return await pool.run(task, signal, limits);
+  } finally {
+    place.release();
+  }
 };
 
 /** Removes what earlier attempts under a label left in a folder, and what is older than a day. */
@@ -136,6 +171,12 @@ const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown 
   if (module !== undefined) {
     return new TableStepError(`transform ${basename(module)} ended its thread: ${message}`, {
       hint: 'await all that the module begins, catch what it throws, keep only a few rows in memory, and never call process.exit',
+      cause: error,
+    });
+  }
+  if (error instanceof OverlongError) {
+    return new TableInputError(`${name} takes too long to become a table: ${message}`, {
+      hint: 'publish it as CSV, or split it',
       cause: error,
     });
   }

@@ -51,6 +51,12 @@ export const bomb = (what: string, limits: Limits): TableInputError =>
     hint: 'publish the table itself, not an archive of it',
   });
 
+/** A table that is out of all proportion to its source: many empty cells, or one text many times. */
+export const outgrown = (limits: Limits): TableInputError =>
+  new TableInputError(`the table would be more than ${limits.ratio} times as large as the file`, {
+    hint: 'look for rows that are empty but for a few cells, for one text in very many cells, and for steps that repeat text',
+  });
+
 /** More bytes than the limit. */
 export const tooLarge = (what: string, limits: Limits): TableInputError =>
   new TableInputError(`${what} holds more than the limit of ${megabytes(limits.bytes)}`, {

@@ -38,7 +38,15 @@ describe('compression bombs', () => {
     writeFileSync(path, await gzipped(300));
     const recipe = recipeOf({}, { kind: 'file', path, name: 'bomb.csv.gz' }, 'auto');
     if (recipe === null) throw new Error('no recipe');
-    const options = { path, name: 'bomb.csv.gz', recipe, folder: join(dir, 'prepared'), label: 'x', rejects: null };
+    const options = {
+      path,
+      name: 'bomb.csv.gz',
+      recipe,
+      folder: join(dir, 'prepared'),
+      label: 'x',
+      manifest: 'city',
+      rejects: null,
+    };
     await expect(prepareTable({ ...options, maxBytes: 1e12, rowBytes: mb })).rejects.toMatchObject({
       code: 'table-input',
       message: expect.stringContaining('compression bomb'),
@@ -70,6 +78,44 @@ describe('compression bombs', () => {
     await expect(made('t.zip', await zipOf({ 't.csv': text }), {}, { maxBytes: 100_000 })).rejects.toMatchObject(
       refused,
     );
+  });
+
+  it('of all parts of a workbook together are stopped', async () => {
+    const part = `<worksheet><sheetData>${'<row/>'.repeat(9_000_000)}</sheetData></worksheet>`;
+    const more = { Two: [], Three: [] };
+    const parts = { 'xl/worksheets/sheet1.xml': part, 'xl/worksheets/sheet2.xml': part };
+    await expect(made('t.xlsx', await workbookOf([], { more, parts }))).rejects.toMatchObject({
+      code: 'table-input',
+      message: expect.stringContaining('compression bomb'),
+    });
+  });
+
+  it.each<[string, () => Promise<Buffer> | string]>([
+    [
+      't.xlsx',
+      () => {
+        const names = Array.from({ length: 4000 }, (_, at) => `n${at}`);
+        const rows = '<row><c><v>1</v></c><c r="EWV1"><v>1</v></c></row>'.repeat(20_000);
+        const header = names.map((name) => `<c t="str"><v>${name}</v></c>`).join('');
+        return workbookOf([['a']], {
+          parts: {
+            'xl/worksheets/sheet1.xml': `<worksheet><sheetData><row>${header}</row>${rows}</sheetData></worksheet>`,
+          },
+        });
+      },
+    ],
+    [
+      't.ndjson',
+      () => {
+        const keys = Object.fromEntries(Array.from({ length: 4000 }, (_, at) => [`n${at}`, at]));
+        return `${JSON.stringify(keys)}\n${'{"n1":1}\n'.repeat(20_000)}`;
+      },
+    ],
+  ])('of few cells in rows of very many columns are stopped: %s', async (name, content) => {
+    await expect(made(name, await content())).rejects.toMatchObject({
+      code: 'table-input',
+      message: expect.stringContaining('250 times as large as the file'),
+    });
   });
 
   it('in shared texts of a workbook are stopped', async () => {
@@ -168,7 +214,7 @@ describe('tables without measure', () => {
       const book = await workbookOf([['a']], { parts: { [path]: xml } });
       await expect(made('t.xlsx', book)).rejects.toMatchObject({
         code: 'table-input',
-        message: expect.stringMatching(/texts of t\.xlsx holds more than|more than 100,000 sheets or styles/),
+        message: expect.stringMatching(/texts of t\.xlsx holds more than|more than 1(?:00)?,000 sheets or styles/),
       });
     }
   });
@@ -214,7 +260,15 @@ describe('rejected rows that nobody wants to see', () => {
     writeFileSync(path, 'a,b\n1\n1,2\n');
     const recipe = recipeOf({ badRows: 'quarantine', maxBadRows: 1 }, { kind: 'file', path, name: 't.csv' }, 'auto');
     if (recipe === null) throw new Error('no recipe');
-    const options = { path, name: 't.csv', recipe, folder: join(dir, 'prepared'), label: 'x', rejects: null };
+    const options = {
+      path,
+      name: 't.csv',
+      recipe,
+      folder: join(dir, 'prepared'),
+      label: 'x',
+      manifest: 'city',
+      rejects: null,
+    };
     const made = await prepareTable({ ...options, maxBytes: 1e9, rowBytes: mb });
     expect(made).toMatchObject({ rowsOut: 1, rejects: null });
     expect(readdirSync(join(dir, 'prepared'))).toHaveLength(1);
@@ -235,6 +289,7 @@ describe('an end before the end', () => {
       recipe,
       folder: join(dir, 'prepared'),
       label: 'x',
+      manifest: 'city',
       rejects: null,
       maxBytes: 1e9,
       rowBytes: mb,

@@ -114,7 +114,9 @@ describe('`mend: safe`', () => {
     const recipe = recipeOf(safe, { kind: 'file', path, name: 't.csv' }, 'auto');
     if (recipe === null) throw new Error('no recipe');
     const limits = { rejects: null, maxBytes: 1e6, rowBytes: 1e6 };
-    expect(await prepareTable({ path, name: 't.pdf', recipe, folder: dir, label: 'l', ...limits })).toMatchObject({
+    expect(
+      await prepareTable({ path, name: 't.pdf', recipe, folder: dir, label: 'l', manifest: 'city', ...limits }),
+    ).toMatchObject({
       kind: 'as-is',
     });
   });

@@ -1,6 +1,9 @@
 // Workbooks as many programs write them: what people see in the spreadsheet is what is made of it, or it is refused.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkTable } from '../../../src/tables/check.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import { made, prepared, textOf } from './support/made.ts';
 import { type Value, type WorkbookOptions, workbookOf } from './support/workbook.ts';
 import { zipOf } from './support/zip.ts';
@@ -255,5 +258,47 @@ describe('the layout of a sheet', () => {
   it('is no table where no sheet has values: such a file is published as it is', async () => {
     const options: WorkbookOptions = { more: { Two: [[null]] } };
     expect(await made('t.xlsx', await workbookOf([], options))).toMatchObject({ kind: 'as-is' });
+  });
+});
+
+describe('the limits of a workbook', () => {
+  it('keep its sheets few, and read a part once however many sheets share it', async () => {
+    const sheets = (count: number): string =>
+      `<workbook xmlns:r="r"><sheets>${Array.from({ length: count }, (_, at) => `<sheet name="S${at}" r:id="rId1"/>`).join('')}</sheets></workbook>`;
+    const empty = `<worksheet><sheetData>${'<row><c s="1"/></row>'.repeat(100_000)}</sheetData></worksheet>`;
+    const shared = await bookOf(empty, { 'xl/workbook.xml': sheets(900) });
+    expect(await made('t.xlsx', shared)).toMatchObject({
+      kind: 'as-is',
+      why: expect.stringContaining('"S9" and 890 more'),
+    });
+    await expect(made('t.xlsx', await bookOf(empty, { 'xl/workbook.xml': sheets(3000) }))).rejects.toMatchObject({
+      code: 'table-input',
+      message: expect.stringContaining('more than 1,000 sheets'),
+    });
+  });
+
+  it('bound the time of any table, and free its thread', async () => {
+    const rows = Array.from({ length: 400_000 }, (_, row) => `${row},x\n`);
+    await expect(
+      made('t.csv', `a,b\n${rows.join('')}`, { table: [{ sort: ['b'] }] }, { mostMs: 10 }),
+    ).rejects.toMatchObject({
+      code: 'table-input',
+      message: expect.stringContaining('takes too long'),
+    });
+    expect(await textOf('t.csv', 'b,a\n1,2\n', { table: [{ select: ['a'] }] })).toBe('a\n2\n');
+  });
+
+  it('let tables of one manifest wait for each other, not those of others', async () => {
+    const dir = tempDir();
+    const module = join(dir, 'step.mjs');
+    writeFileSync(module, 'export async function* transform() { await new Promise(() => {}); }');
+    const stop = new AbortController();
+    const bad = Array.from({ length: 4 }, () =>
+      made('t.csv', 'a\n1\n', { table: [{ transform: module }] }, { manifest: 'bad', signal: stop.signal }),
+    );
+    const ended = Promise.allSettled(bad);
+    expect(await textOf('t.csv', 'b,a\n1,2\n', { table: [{ select: ['a'] }] }, { manifest: 'good' })).toBe('a\n2\n');
+    stop.abort(new Error('stopped'));
+    expect((await ended).map(({ status }) => status)).toEqual(bad.map(() => 'rejected'));
   });
 });
