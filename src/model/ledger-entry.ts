@@ -54,6 +54,8 @@ const refusedFileSchema = z.object({
   /** True once the good file is attached and imported in its place, or where there is none: nothing else is to be done. */
   isReplaced: z.boolean(),
   reason: reasonSchema,
+  /** Size of a file that exceeded a limit of the portal: it is sent again where that limit is higher, or not known any more. */
+  bytes: z.number().int().exactOptional(),
   /** Of a held table: what was decided. Absent where the portal could not import it. */
   guard: z.enum(['held', 'released', 'discarded']).exactOptional(),
 });

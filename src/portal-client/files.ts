@@ -3,8 +3,14 @@ import { hash, randomBytes } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { paths } from '../dataset-api/paths.ts';
-import { errorMessage, PortalRefusedError, SourceChangedError, SourceMissingError } from '../model/errors.ts';
-import { isAnswer } from './answers.ts';
+import {
+  errorMessage,
+  PortalError,
+  PortalRefusedError,
+  SourceChangedError,
+  SourceMissingError,
+} from '../model/errors.ts';
+import { answers, isAnswer } from './answers.ts';
 import type { HttpRequest } from './http.ts';
 import { attachResultSchema, bodyOf } from './replies.ts';
 import type { Caller } from './session.ts';
@@ -36,6 +42,7 @@ const oneBufferBytes = 1024 * 1024;
 /** The slowest upload that is still waited for, besides the time the reply may take. */
 const slowestBytesPerMs = 256;
 
+const sizeLimits = ['request-too-large', 'file-too-large', 'body-too-large'] as const;
 const textParts = { attach: '0', field_name: 'field_upload' } as const;
 const filePart = 'files[1]';
 
@@ -76,14 +83,18 @@ export class Files {
 
   /** The refusal of a file that is too large, with its size and the limit as far as it is known; any other error as it is. */
   private sized(error: unknown, { name, bytes }: PortalFile): unknown {
-    if (!isAnswer(error, 'request-too-large', 'file-too-large', 'body-too-large')) return error;
+    const situation = sizeLimits.find((each) => isAnswer(error, each));
+    if (!situation || !(error instanceof PortalError)) return error;
     const tooLarge = Math.min(bytes, this.traits.get('tooLarge') ?? bytes);
     this.traits.learn({ tooLarge });
     const limit = tooLarge < bytes ? `; it refused ${tooLarge} bytes before` : '';
-    const message = `${error.message}: ${name}, with ${bytes} bytes, is too large for the portal${limit}`;
+    const message = `${error.message}: ${name} with ${bytes} bytes is too large: ${answers[situation].means}${limit}`;
     return new PortalRefusedError(message, error.request, { hint: error.hint, cause: error });
   }
 }
+
+/** True where a file, or the request that sends it, exceeds a limit of the portal. */
+export const isTooLarge = (error: unknown): boolean => isAnswer(error, ...sizeLimits);
 
 /** Where Drupal serves the schemes of files, below the portal's address. */
 const served: Record<string, string> = { public: '/sites/default/files/', private: '/system/files/' };

@@ -14,6 +14,7 @@ import { idsOfKey } from '../../model/key.ts';
 import { type GoodFile, type LedgerEntry, type SourceFingerprint, warningsOf } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
+import { isTooLarge } from '../../portal-client/files.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { findArchived } from '../../sources/drop/spool.ts';
 import { checkTable } from '../../tables/check.ts';
@@ -62,14 +63,18 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
   const reason = isUntaken
     ? { ...why, message: `${why.message}; the previous good file ${good.name} stays` }
     : standingReason(why, good);
-  await remember(state, source, { isReplaced: isUntaken, reason });
+  await remember(state, source, { isReplaced: isUntaken, reason, ...sizeRefused(state, error) });
   return true;
 };
+
+/** The size that is remembered of a file which was too large. */
+export const sizeRefused = (state: ResourceState, error: unknown): { bytes?: number } =>
+  isTooLarge(error) ? { bytes: sentFile(state)?.source.bytes ?? 0 } : {};
 
 const remember = async (
   state: ResourceState,
   { sha256 }: SourceFingerprint,
-  verdict: { isReplaced: boolean; reason: Reason },
+  verdict: { isReplaced: boolean; reason: Reason; bytes?: number },
 ): Promise<void> => {
   const { deps, wish, table } = state;
   const delimiter = table?.delimiter ?? null;

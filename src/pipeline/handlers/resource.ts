@@ -5,7 +5,7 @@ import type { RemovalMode } from '../../model/policy.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import { importFingerprint } from '../plan/known-wish.ts';
 import type { HandlerDeps } from './deps.ts';
-import { againBecause, isRefused, refuseFile, restoreLastGood } from './fall-back.ts';
+import { againBecause, isRefused, refuseFile, restoreLastGood, sizeRefused } from './fall-back.ts';
 import { versionsToReport } from './guard-table.ts';
 import { type Item, noteFound, outcomeOf, workLost } from './item.ts';
 import { recreateNode, takenBack } from './node-write.ts';
@@ -66,7 +66,7 @@ const removeUnfilled = async (state: ResourceState, error: unknown): Promise<boo
   const removed = await removeNode(deps, target, nodeWishOf(state), entry, 'delete');
   const reason = reasonOf(error);
   const wanted = { sha256: source.sha256, importFingerprint: importFingerprint(wish) };
-  const refused = { ...wanted, delimiter: null, isReplaced: true, reason };
+  const refused = { ...wanted, delimiter: null, isReplaced: true, reason, ...sizeRefused(state, error) };
   const from = { source, sourcePath: sourcePathOf(wish.source), fetched: state.fetched };
   state.entry = { ...removed, ...from, removed: null, reason, refused };
   await deps.ledger.settle(item.portal, state.entry, { former: null });

@@ -182,6 +182,7 @@ const learnOfTables = async (
   known: Observed,
 ): Promise<Observed> => {
   const entries = new Map(known.entries);
+  const tooLarge = deps.portal(request.portal).traits.get('tooLarge') ?? Number.POSITIVE_INFINITY;
   for (const wish of wishes.flatMap(({ resources }) => resources)) {
     const entry = entries.get(wish.key);
     if (!entry) continue;
@@ -189,7 +190,7 @@ const learnOfTables = async (
     const drift = known.drift?.get(wish.key);
     const found = drift ? { ...entry, ...drift.broken } : entry;
     const learned = withDecision(
-      isRetried(found, wish, request) ? { ...found, refused: null } : found,
+      isRetried(found, wish, request, tooLarge) ? { ...found, refused: null } : found,
       wish,
       request,
       Date.now(),
@@ -201,11 +202,14 @@ const learnOfTables = async (
   return { ...known, entries };
 };
 
-/** A file that could not be imported is retried on request, or when it is dropped again; a held table waits for a decision. */
-const isRetried = ({ refused }: LedgerEntry, { source }: ResourceWish, { why }: RunData): boolean =>
+/**
+ * A file that could not be imported is retried on request, when it is dropped again, or where it is no longer `tooLarge` (bytes);
+ * a held table waits for a decision.
+ */
+const isRetried = ({ refused }: LedgerEntry, { source }: ResourceWish, { why }: RunData, tooLarge: number): boolean =>
   refused !== null &&
   refused.guard === undefined &&
-  (why === 'retry' || (source.kind === 'file' && source.claim !== undefined));
+  (why === 'retry' || (refused.bytes ?? tooLarge) < tooLarge || (source.kind === 'file' && source.claim !== undefined));
 
 /** True on request, or when the last comparison with the portal's listing is too old. */
 const needsRefresh = async (deps: HandlerDeps, request: RunData): Promise<boolean> =>
