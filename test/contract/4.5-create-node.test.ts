@@ -215,19 +215,11 @@ describe('Field shapes on input', () => {
     });
   });
 
-  it('takes links and shows them whole', async () => {
-    const { field_landing_page } = await made({ field_landing_page: { und: [{ url: 'http://example.org/l' }] } });
-    expect(field_landing_page).toEqual({
-      und: [
-        {
-          url: 'http://example.org/l',
-          title: null,
-          attributes: [],
-          original_title: null,
-          original_url: 'http://example.org/l',
-        },
-      ],
-    });
+  it('takes links and shows their address, and a title where they have one', async () => {
+    const url = 'http://example.org/l';
+    expect((await made({ field_landing_page: { und: [{ url }] } })).field_landing_page).toEqual({ und: [{ url }] });
+    const titled = { und: [{ url, title: 'L' }] };
+    expect((await made({ field_landing_page: titled })).field_landing_page).toEqual(titled);
   });
 
   it.each([

@@ -15,7 +15,7 @@ const valuesAfter = async (body: Record<string, unknown>, name: string): Promise
   const nid = await user.create({ type: 'dataset', title: 'Shapes' });
   expect((await put(nid, body)).status).toBe(200);
   const value = (await user.read(nid))[name] as { und?: Record<string, unknown>[] };
-  return (value.und ?? []).map((item) => item.value ?? item.wkt ?? item.first ?? item.url);
+  return (value.und ?? []).map((item) => item.value ?? item.wkt ?? item.first ?? item.url ?? item.target_id);
 };
 
 describe('the obvious shapes of a field are taken', () => {
@@ -38,8 +38,10 @@ describe('the obvious shapes of a field are taken', () => {
     [{ field_license: { select: 'cc-by' } }, 'cc-by'],
     [{ field_license: { und: { select: { value: 'cc-by' } } } }, 'cc-by'],
     [{ field_frequency: 'R/P1Y' }, 'R/P1Y'],
-    [{ field_frequency: { und: { value: '3' } } }, 'R/P1Y'],
+    [{ field_frequency: { und: { value: '3' } } }, '3'],
+    [{ field_frequency: { und: [{ value: 5 }] } }, '5'],
     [{ field_public_access_level: ['restricted'] }, 'restricted'],
+    [{ field_harvest_source_ref: { und: [{ target_id: '7' }] } }, '7'],
     [{ field_harvest_source_ref: 'feed-7' }, 'feed-7'],
   ])('%j', async (sent, value) => {
     expect(await valuesAfter(sent, Object.keys(sent)[0] ?? '')).toEqual([value]);
@@ -76,6 +78,19 @@ describe('the obvious shapes of a field are taken', () => {
       const changing = ['vid', 'vuuid', 'changed', 'revision_timestamp'];
       for (const key of Object.keys(read)) if (!changing.includes(key)) expect(again[key]).toEqual(read[key]);
     }
+  });
+
+  it.each([
+    ['resource', { field_link_api: { und: [{ url: 'https://example.org/api' }] } }],
+    ['resource', { field_link_api: { und: [{ url: 'https://example.org/api', title: 'API' }] } }],
+    ['dataset', { field_landing_page: { und: [{ url: 'https://example.org' }] } }],
+    ['dataset', { field_harvest_source_ref: { und: [{ target_id: '7' }] } }],
+    ['dataset', { field_frequency: { und: [{ value: '5' }] } }],
+    ['dataset', { field_additional_info: { und: [{ first: 'k', second: 'v' }] } }],
+  ])('an item of a %s is read as it was sent: %j', async (type, sent) => {
+    const nid = await user.create({ type, title: 'Same', ...sent });
+    const [[name, value] = ['', null]] = Object.entries(sent);
+    expect((await user.read(nid))[name]).toEqual(value);
   });
 
   it('the settings of a file are kept', async () => {

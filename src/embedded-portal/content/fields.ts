@@ -129,10 +129,18 @@ export const resourceFields: readonly Field[] = [
   groups,
 ];
 
-/** The dataset fields with the one that the specification names and release B lacks. */
-export const specifiedDatasetFields: readonly Field[] = datasetFields.flatMap((one) =>
-  one.name === 'field_license' ? [one, modifiedSourceDate] : [one],
-);
+/** A frequency may also be the integer of the editing form (spec 4.6). */
+const specifiedFrequencies = [
+  ...frequencyCodes,
+  ...frequencies.flatMap(({ form }) => (form === null ? [] : String(form))),
+];
+
+/** The dataset fields as specified: with one that release B lacks. Harvest sources are not nodes of this portal. */
+export const specifiedDatasetFields: readonly Field[] = datasetFields.flatMap((one) => {
+  if (one.name === 'field_license') return [one, modifiedSourceDate];
+  if (one.name === 'field_frequency') return { ...one, options: specifiedFrequencies };
+  return one.name === 'field_harvest_source_ref' ? { ...one, kind: 'group' } : one;
+});
 
 /** Fields of the other types, which every profile has alike. */
 export const otherFields: Readonly<Record<'group' | 'page', readonly Field[]>> = {

@@ -26,10 +26,8 @@ import {
 /** Most resources on one page. */
 const mostResources = 500;
 
-const frequencyText = (code: string | null): string | null => {
-  if (code === null) return null;
-  return frequencies.find((frequency) => frequency.code === code)?.words[0] ?? code;
-};
+const frequencyText = (value: string | null): string | null =>
+  frequencies.find(({ code, form }) => code === value || (form !== null && String(form) === value))?.words[0] ?? value;
 
 const contactHtml = (node: StoredNode): Html | null => {
   const name = firstText(node, 'field_contact_name');

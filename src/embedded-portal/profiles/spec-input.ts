@@ -1,5 +1,4 @@
 // Reads the body of a node under the `spec` profile: both styles of spec 4.5 and 4.6, everything checked.
-import { frequencies } from '../../dataset-api/values.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { defined } from '../../util/json.ts';
 import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';
@@ -184,6 +183,12 @@ const withSafeText = (item: RawItem, rendered: RenderedTexts): RawItem => {
   };
 };
 
+/** An item as this profile shows it: links are an address (spec 2.3), and a title where they have one. */
+const shownItem = (field: Field, item: RawItem, rendered: RenderedTexts): RawItem => {
+  if (field.kind === 'link') return item.title === null ? { url: item.url } : { url: item.url, title: item.title };
+  return field.kind === 'body' ? withSafeText(item, rendered) : item;
+};
+
 /** The status of a datastore is the portal's: it may be sent back as it was read, and nothing else. */
 const checkOwned = (field: Field, raw: RawItem[], { node, shownStatus }: ReadContext): void => {
   const sent = textOf(raw[0]?.value) ?? '';
@@ -202,13 +207,6 @@ const readFiles = (field: Field, raw: RawItem[], { store, user, node }: ReadCont
   return { fids, items: { [field.name]: raw.map((one, index) => ({ fid: String(fids[index]), ...settingsOf(one) })) } };
 };
 
-/** The integers of the editing form stand for the codes of frequencies. */
-const withCode = (item: RawItem): RawItem => {
-  const text = textOf(item.value) ?? '';
-  const known = /^\d+$/.test(text) ? frequencies.find(({ form }) => form === Number(text)) : undefined;
-  return known === undefined ? item : { value: known.code };
-};
-
 /** A node that the caller sees, or that is in the node already; the existence of others is not revealed. */
 const mayReferTo = ({ store, user, node }: ReadContext, target: StoredNode): boolean =>
   mayRead(user, target) ||
@@ -225,18 +223,15 @@ const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChang
     return { items: {}, targets: [...new Set(raw.map((one) => readReference(store, field, { raw: one, isFor })))] };
   if (field.kind === 'file') return readFiles(field, raw, context);
   if (field.kind === 'group') {
-    return {
-      items: {
-        [field.name]: raw.map((one) => ({ target_id: String(readReference(store, field, { raw: one, isFor })) })),
-      },
-    };
+    const targetOf = (one: RawItem) =>
+      field.target === null ? textOf(one.target_id) : readReference(store, field, { raw: one, isFor });
+    return { items: { [field.name]: raw.map((one) => ({ target_id: String(targetOf(one)) })) } };
   }
   if (field.kind === 'term') {
     const tids = [...new Set(raw.map((one) => readTerm(store, field, one)))];
     return { items: { [field.name]: tids.map((tid) => ({ tid: String(tid) })) } };
   }
-  const items = raw.map((one) => readItem(field, field.name === 'field_frequency' ? withCode(one) : one, rendered));
-  return { items: { [field.name]: field.kind === 'body' ? items.map((item) => withSafeText(item, rendered)) : items } };
+  return { items: { [field.name]: raw.map((one) => shownItem(field, readItem(field, one, rendered), rendered)) } };
 };
 
 /** Fields under `spec`: every shape of `itemsIn`, every value checked, all faults reported at once. */
