@@ -1,5 +1,5 @@
-// Turns settled files into claims: takes them out of the inbox by rename, then hashes and records them once no program writes to them.
-import { lstat, readdir, readFile, readlink, stat } from 'node:fs/promises';
+// Turns settled files into claims: takes them out of the inbox by rename, then hashes and records them.
+import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { SourceChangedError, SourceMissingError } from '../../model/errors.ts';
@@ -51,19 +51,15 @@ export class Claimer {
     return this.#busy.has(id);
   }
 
-  /** Moves every file that has settled in the inbox, and that no process here still holds open for writing, into the spool. */
+  /** Moves every file that has settled in the inbox into the spool. */
   async takeDue(clock: () => number, signal: AbortSignal): Promise<void> {
     const { folders, placed, settling } = this.#options;
     const due = settling.due(clock()).filter(([, { folder }]) => folder === null);
     if (due.length === 0) return;
     const collides = collisionFinder(folders.inbox, { placed, listed: this.#options.listed });
-    const pathOf = (path: string): string => join(folders.inbox, path);
-    const unsure = due.filter(([, { marker }]) => marker !== 'now').map(([path]) => pathOf(path));
-    const held = await heldForWriting(unsure);
     for (const [path, settler] of due) {
       if (signal.aborted) return;
-      if (held.has(pathOf(path))) settling.restart(path, clock());
-      else if (await this.#mayTake(path, settler, collides, clock())) await this.#take(path, settler, clock());
+      if (await this.#mayTake(path, settler, collides, clock())) await this.#take(path, settler, clock());
     }
   }
 
@@ -139,44 +135,6 @@ export class Claimer {
   }
 }
 
-const accessMode = 0o3;
-
-const quiet = async <T>(pending: Promise<T>): Promise<T | null> => pending.catch(() => null);
-
-const opensForWriting = async (pid: string, fd: string): Promise<boolean> => {
-  const info = await quiet(readFile(`/proc/${pid}/fdinfo/${fd}`, 'utf8'));
-  const flags = /^flags:\s*([0-7]+)/m.exec(info ?? '')?.[1];
-  return flags !== undefined && (Number.parseInt(flags, 8) & accessMode) !== 0;
-};
-
-const identity = (stats: { dev: bigint; ino: bigint }): string => `${stats.dev}:${stats.ino}`;
-
-/**
- * The paths among `paths` that a process whose descriptors we may see (ours, our user's, all for root) holds open for writing.
- * Empty where there is no `/proc`, and blind to writers on other hosts: one sign among several, never the only one.
- */
-const heldForWriting = async (paths: string[]): Promise<Set<string>> => {
-  const wanted = new Map<string, string>();
-  for (const path of paths) {
-    const stats = await quiet(lstat(path, { bigint: true }));
-    if (stats !== null) wanted.set(identity(stats), path);
-  }
-  const held = new Set<string>();
-  if (wanted.size === 0) return held;
-  const names = new Set(paths.map((path) => basename(path)));
-  const pids = (await quiet(readdir('/proc')))?.filter((name) => /^\d+$/.test(name)) ?? [];
-  for (const pid of pids) {
-    for (const fd of (await quiet(readdir(`/proc/${pid}/fd`))) ?? []) {
-      const target = await quiet(readlink(`/proc/${pid}/fd/${fd}`));
-      if (target === null || !names.has(basename(target))) continue;
-      const stats = await quiet(stat(`/proc/${pid}/fd/${fd}`, { bigint: true }));
-      const path = stats === null ? undefined : wanted.get(identity(stats));
-      if (path !== undefined && (await opensForWriting(pid, fd))) held.add(path);
-    }
-  }
-  return held;
-};
-
 /** A file that a claim was made for and that has no record yet. */
 export interface Unrecorded {
   settler: Settler;
@@ -227,17 +185,15 @@ const claimOf = ({ settler, folder }: Unrecorded, fingerprint: SourceFingerprint
 
 /**
  * Hashes all files, looks at all of them again a moment later, and writes the records of those that stood still from
- * settling to then and that no process of this machine holds open for writing (a marker vouches for its file).
+ * settling to then.
  */
 export const completeClaims = async (files: Unrecorded[], signal: AbortSignal): Promise<Completed> => {
   const hashes = await mapInBatches(files, atOnce, (file) => hashOne(file, signal));
   const hashed = files.flatMap((file, at) => (hashes[at] ? [{ file, claim: claimOf(file, hashes[at]) }] : []));
   if (hashed.length > 0) await wait(secondLookMs, undefined, { signal });
-  const unsure = hashed.filter(({ file }) => file.settler.marker !== 'now').map(({ claim }) => claim.path);
-  const held = await heldForWriting(unsure);
   const recorded = await mapInBatches(hashed, atOnce, async ({ claim }) => {
     signal.throwIfAborted();
-    return !held.has(claim.path) && (await standsStill(claim)) && (await record(claim));
+    return (await standsStill(claim)) && (await record(claim));
   });
   const claims = hashed.flatMap(({ claim }, at) => (recorded[at] ? [claim] : []));
   const done = new Set(claims.map((claim) => claim.id));

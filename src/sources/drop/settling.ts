@@ -54,12 +54,6 @@ export class Settling {
     this.#settlers.set(id, { ...seen, since: still ? known.since : seen.since });
   }
 
-  /** Lets a file settle again from `since`, although it did not move. */
-  restart(id: string, since: number): void {
-    const known = this.#settlers.get(id);
-    if (known !== undefined) this.#settlers.set(id, { ...known, since });
-  }
-
   forget(id: string): void {
     this.#settlers.delete(id);
   }
