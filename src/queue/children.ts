@@ -1,5 +1,4 @@
 // The rule of every parent job: some pages of children at once, each settled when all of it has ended; then wait.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, type Queue, WaitingChildrenError } from 'bullmq';
 import { z } from 'zod';
 import type { ChildOutcome, ChildPages } from '../model/job.ts';
@@ -39,14 +38,7 @@ const mostOpen = 1000;
 /** With fewer open children than this, a parent that has more is woken before they have all ended. */
 export const fewestOpen = 500;
 
-/**
- * How many children are added at first: enough work for a while. A worker takes its first jobs one by one, which is quick
- * unless each is behind others that are just being added.
- */
-const firstPart = 32;
-/** How long workers get to take the first ones, milliseconds. */
-const headStartMs = 50;
-/** How many children one call adds after that, or reads. */
+/** How many children one call adds or reads. */
 const partSize = 100;
 
 /**
@@ -62,8 +54,7 @@ export const runPages = async (run: ParentJob, pages: JobPages): Promise<void> =
       const page = await pages.page(index);
       hasMore = page !== null && open >= mostOpen;
       if (!page || hasMore) break;
-      const isFirst = open === 0;
-      open += await addMissing(run, page, isFirst);
+      open += await addMissing(run, page);
       if (open > 0 || index > settled) continue;
       await pages.settle(index, await outcomes(run.queues, page));
       await forget(run, page);
@@ -78,16 +69,9 @@ export const runPages = async (run: ParentJob, pages: JobPages): Promise<void> =
 };
 
 /** Adds those that are neither open nor ended; returns how many have not ended. */
-const addMissing = async (run: ParentJob, page: ChildJob[], isFirst: boolean): Promise<number> => {
-  if (!isFirst || page.length <= firstPart) return addParts(run, partsOf(page));
-  const open = await addParts(run, [page.slice(0, firstPart)]);
-  if (open > 0) await sleep(headStartMs);
-  return open + (await addParts(run, partsOf(page.slice(firstPart))));
-};
-
-const addParts = async (run: ParentJob, parts: ChildJob[][]): Promise<number> => {
+const addMissing = async (run: ParentJob, page: ChildJob[]): Promise<number> => {
   let open = 0;
-  for (const part of parts) {
+  for (const part of partsOf(page)) {
     const before = await statesOf(run, part);
     const missing = part.filter((_, index) => before[index] === 'missing');
     if (missing.length > 0) await add(run, missing);
