@@ -16,7 +16,6 @@ import {
 } from '../model/ledger-entry.ts';
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
-import { BoundedMap } from '../util/bounded-map.ts';
 import { fieldsOf, matching, readField, writeFields } from './redis/fields.ts';
 import { RedisScript } from './redis/script.ts';
 
@@ -281,20 +280,8 @@ export const storedEntry = (entry: LedgerEntry): string => {
   return [head, rest].map((fields) => JSON.stringify(Object.fromEntries(fields))).join('\n');
 };
 
-/** Entries read recently, by key, each with the value it was read from: an unchanged value is not read again. */
-const recent = new BoundedMap<string, { stored: string; entry: Readonly<LedgerEntry> | null }>(5000);
-
 /** The entry of a stored value; null for one of an unknown shape. */
 export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null => {
-  const stored = value.toString('latin1');
-  const known = recent.get(key);
-  if (known?.stored === stored) return known.entry;
-  const entry = readEntry(key, value);
-  recent.set(key, { stored, entry: entry && Object.freeze(entry) });
-  return entry;
-};
-
-const readEntry = (key: string, value: Buffer): LedgerEntry | null => {
   const [head, rest]: (Stored | undefined)[] = value
     .toString()
     .split('\n')
