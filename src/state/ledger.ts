@@ -126,11 +126,15 @@ export class Ledger {
     const target = targetOf(portal, key);
     // Both are written together, so that neither is read before the other is sent.
     await this.#writer?.catchUp({ hash: this.#keys.entries(target), field: key });
-    const [entry, intent] = await Promise.all([
-      this.#field(this.#keys.entries(target), key),
-      this.#field(this.#keys.intents(target), key),
-    ]);
-    return { entry: entry && entryOfStored(key, entry), intent: intentOf(intent) };
+    const read = this.#redis
+      .multi()
+      .hgetBuffer(this.#keys.entries(target), key)
+      .hgetBuffer(this.#keys.intents(target), key);
+    const [entry, intent] = ((await read.exec()) ?? []).map(([error, value]) => {
+      if (error) throw error;
+      return value as Buffer | null; // what HGET gives
+    });
+    return { entry: entry ? entryOfStored(key, entry) : null, intent: intentOf(intent ?? null) };
   }
 
   /** Records that a write begins; must be awaited before the request is sent. */

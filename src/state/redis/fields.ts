@@ -1,7 +1,6 @@
 // Reading large Redis hashes, sets and lists in pieces, and writing fields outside of any job.
 import type { Redis } from 'ioredis';
 import type { FieldWrite, JobWriter } from '../../model/lease.ts';
-import { RedisScript } from './script.ts';
 
 /** Writes fields in one transaction; in the name of a job where there is one, which is refused with JobLostError once it is lost. */
 export const writeFields = async (
@@ -81,29 +80,7 @@ export async function* entriesOf(redis: Redis, key: string): AsyncGenerator<stri
   }
 }
 
-/** One field that is waited for. */
-interface Asked {
-  hash: string;
-  field: string;
-  resolve: (value: Buffer | null) => void;
-  reject: (error: unknown) => void;
-}
-
-const script = new RedisScript(`
-local values = {}
-for i = 1, #KEYS do values[i] = redis.call('HGET', KEYS[i], ARGV[i]) end
-return values
-`);
-
-/** Far less than what one call of Redis takes. */
-const most = 500;
-
-const waiting = new WeakMap<Redis, Asked[]>();
-
-/**
- * A field of a hash, or null where there is none; in the name of a job where there is one, as that job wrote it. Fields
- * asked for in one turn of the event loop are one command, and stand as of one moment.
- */
+/** A field of a hash, or null where there is none; in the name of a job where there is one, as that job wrote it. */
 export const readField = async (
   redis: Redis,
   hash: string,
@@ -111,41 +88,5 @@ export const readField = async (
   writer: JobWriter | null = null,
 ): Promise<Buffer | null> => {
   await writer?.catchUp({ hash, field });
-  return askFor(redis, hash, field);
-};
-
-const askFor = (redis: Redis, hash: string, field: string): Promise<Buffer | null> =>
-  new Promise((resolve, reject) => {
-    const asked = { hash, field, resolve, reject };
-    const others = waiting.get(redis);
-    if (others && others.length < most) {
-      others.push(asked);
-      return;
-    }
-    const all = [asked];
-    waiting.set(redis, all);
-    process.nextTick(() => {
-      if (waiting.get(redis) === all) waiting.delete(redis);
-      void answer(redis, all);
-    });
-  });
-
-const answer = async (redis: Redis, all: readonly Asked[]): Promise<void> => {
-  try {
-    const values = await valuesOf(redis, all);
-    for (const [at, { resolve }] of all.entries()) resolve(values[at] ?? null);
-  } catch (error) {
-    for (const { reject } of all) reject(error);
-  }
-};
-
-const valuesOf = async (redis: Redis, all: readonly Asked[]): Promise<(Buffer | null)[]> => {
-  const hash = all[0]?.hash ?? '';
-  if (all.every((asked) => asked.hash === hash)) return redis.hmgetBuffer(hash, ...all.map(({ field }) => field));
-  const values = await script.runBuffer(
-    redis,
-    all.map(({ hash }) => hash),
-    all.map(({ field }) => field),
-  );
-  return values as (Buffer | null)[]; // what the script gives
+  return redis.hgetBuffer(hash, field);
 };
