@@ -120,10 +120,6 @@ const writeRun = async (runtime: Runtime, keys: string[]): Promise<void> => {
       logs.rpush(runtime.keys.itemLog(itemId(runId, key)), ...lines);
     }
     await logs.exec();
-    await runtime.jobLogs.pack(
-      runId,
-      some.map((key) => itemId(runId, key)),
-    );
   }
 };
 

@@ -52,33 +52,3 @@ export interface JobLog {
   warn(facts: object, line: string): void;
   error(facts: object, line: string): void;
 }
-
-/** A child of a log, created with its first line: creating one costs as much as writing several lines. */
-export class LateLog implements JobLog {
-  readonly #parent: Log;
-  readonly #fields: object;
-  #child: Log | null = null;
-
-  constructor(parent: Log, fields: object) {
-    this.#parent = parent;
-    this.#fields = fields;
-  }
-
-  info(facts: object, line: string): void {
-    this.#write('info', facts, line);
-  }
-
-  warn(facts: object, line: string): void {
-    this.#write('warn', facts, line);
-  }
-
-  error(facts: object, line: string): void {
-    this.#write('error', facts, line);
-  }
-
-  #write(level: 'info' | 'warn' | 'error', facts: object, line: string): void {
-    if (!this.#parent.isLevelEnabled(level)) return;
-    this.#child ??= this.#parent.child(this.#fields);
-    this.#child[level](facts, line);
-  }
-}

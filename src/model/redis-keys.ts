@@ -27,7 +27,7 @@ export const redisKeys = (prefix: string) => ({
   addresses: `${prefix}.addresses`,
   /** Hash: key -> what we sent last for the node (packed). */
   sent: (target: Target) => `${prefix}.sent:${targetName(target)}`,
-  /** Hash: key -> former versions of its table (packed). */
+  /** Hash: key -> former versions of its table (JSON). */
   history: (target: Target) => `${prefix}.history:${targetName(target)}`,
   /** A stored plan (JSON) that a run is pinned to. */
   plan: (id: string) => `${prefix}.plan:${id}`,
@@ -39,7 +39,7 @@ export const redisKeys = (prefix: string) => ({
   targets: `${prefix}.targets`,
   /** Hash: the request of a run, its state and its report. */
   run: (runId: string) => `${prefix}.run:${runId}`,
-  /** Hash: key -> work item of the run (wish and plan, packed). */
+  /** Hash: key -> work item of the run (wish and plan, JSON). */
   runWork: (runId: string) => `${prefix}.work:${runId}`,
   /** List: parts of a plan of the run (JSON): keys of its datasets, and dropped files. */
   runPlan: (runId: string, plan: string) => `${prefix}.run-plan:${runId}:${plan}`,
@@ -69,10 +69,6 @@ export const redisKeys = (prefix: string) => ({
   gates: `${prefix}.gates`,
   /** List: log lines of the work of a run on an item, by `itemId`. */
   itemLog: (itemId: string) => `${prefix}.log:${itemId}`,
-  /** List: packed logs of items that have ended in a run. */
-  itemLogs: (runId: string) => `${prefix}.logs:${runId}`,
-  /** List: marks of the items in each of these, in the same order. */
-  itemLogMarks: (runId: string) => `${prefix}.log-marks:${runId}`,
   /** Held by the job that does work of which the portal takes one piece at a time. */
   exclusive: (name: string) => `${prefix}.exclusive:${name}`,
   /** Hash: facts about a portal shared by all workers (dialect, pause, circuit breaker). */

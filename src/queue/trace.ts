@@ -5,7 +5,7 @@ import { EventEmitter, once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { reasonOf } from '../model/errors.ts';
 import { GiveBack, type ItemLog, type StepLabel, type StepLog, type Trace } from '../model/job.ts';
-import { LateLog, type Log } from '../model/log.ts';
+import type { Log } from '../model/log.ts';
 import { inSpan } from '../util/tracing.ts';
 import type { JobJournal } from './journal.ts';
 
@@ -35,7 +35,7 @@ interface TraceParts {
 /** The steps in progress in one attempt of a job. */
 export class JobTrace {
   readonly #parts: TraceParts;
-  readonly #logs = new Map<string, LateLog>();
+  readonly #logs = new Map<string, Log>();
   #data: Trace;
 
   constructor(parts: TraceParts) {
@@ -99,10 +99,10 @@ export class JobTrace {
     this.save({ ...this.#data, steps: others });
   }
 
-  #log(key: string): LateLog {
+  #log(key: string): Log {
     const known = this.#logs.get(key);
     if (known) return known;
-    const log = new LateLog(this.#parts.log, { ...this.#parts.facts, ...(key === '' ? {} : { key }) });
+    const log = this.#parts.log.child({ ...this.#parts.facts, ...(key === '' ? {} : { key }) });
     this.#logs.set(key, log);
     return log;
   }

@@ -13,7 +13,7 @@ import {
   UnfinishedItemsError,
 } from '../model/job.ts';
 import { JobLease } from '../model/lease.ts';
-import { LateLog, type Log } from '../model/log.ts';
+import type { Log } from '../model/log.ts';
 import type { Reason } from '../model/report.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import { cancelledError, type StopWatch } from './cancel.ts';
@@ -178,7 +178,7 @@ export class QueueWorker {
     };
     const runId = 'runId' in data ? data.runId : undefined;
     const facts = { jobId: job.id, kind, portal: data.portal, ...(runId === undefined ? {} : { runId }) };
-    const log = new LateLog(this.#parts.log, { ...facts, ...('key' in data ? { key: data.key } : {}) });
+    const log = this.#parts.log.child({ ...facts, ...('key' in data ? { key: data.key } : {}) });
     const worked = (): void => void breaker.worked(data.portal);
     const trace = new JobTrace({
       data: data.trace ?? noTrace,

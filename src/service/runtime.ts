@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import type { Config } from '../config/config.ts';
 import type { Heartbeat } from '../config/notify-schema.ts';
 import { UsageError } from '../model/errors.ts';
-import { itemId, plainRequest, type RunRequest, type TriggerData } from '../model/job.ts';
+import { plainRequest, type RunRequest, type TriggerData } from '../model/job.ts';
 import { isBelow } from '../model/key.ts';
 import type { Log } from '../model/log.ts';
 import { type RedisKeys, redisKeys, type Target, targetName } from '../model/redis-keys.ts';
@@ -373,11 +373,6 @@ export class Runtime {
         if (isOfWhole(request)) void this.#heartbeat('start', request, `run ${request.runId} begins`);
       },
       notify: (report, request) => this.#notify(report, request),
-      packLogs: (runId, keys) =>
-        this.jobLogs.pack(
-          runId,
-          keys.map((key) => itemId(runId, key)),
-        ),
       isCancelled: (runId) => isCancelled(this.redis, this.keys, runId),
       closeJobs: (portal, ids) => this.jobLogs.closeRun(portal, ids),
       openGate: (target, runId) => this.gate.close(target, runId),

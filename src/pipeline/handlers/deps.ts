@@ -89,8 +89,6 @@ export interface HandlerDeps {
   started(request: RunData): void;
   /** Sends notices of faults and recoveries after a run; idempotent, never rejects. */
   notify(report: StoredReport, request: RunRequest): Promise<void>;
-  /** Packs the logs of items that have ended in a run. */
-  packLogs(runId: string, keys: string[]): Promise<void>;
   /** Removes jobs of a run; returns how many stay because a worker has them. */
   closeJobs(portal: string, ids: string[]): Promise<number>;
   /** True when somebody cancelled the run. */

@@ -153,22 +153,10 @@ const workThrough = async (
     page,
     settle: async (index, outcomes) => {
       await endLost(deps, job, outcomes);
-      await packSettled(deps, runId, kind, page);
       await runs.settlePages(runId, kind, index + 1);
     },
     waits: (hasMore) => runs.waits(runId, hasMore),
   });
-};
-
-/**
- * Packs the logs of the page that was settled last: when the next one is about to be settled, and when the run closes, so
- * that neither proofs nor the report wait for it.
- */
-const packSettled = async (deps: HandlerDeps, runId: string, kind: ChildKind, page: JobPages): Promise<void> => {
-  const settled = await deps.runs.settledPages(runId, kind);
-  if (settled === 0) return;
-  const items = await Promise.all(((await page(settled - 1)) ?? []).map((child) => itemsOf(deps, child)));
-  await deps.packLogs(runId, items.flat());
 };
 
 /** Removes the jobs of pages that are still in the queue; returns how many stay because a worker has them. */
@@ -266,13 +254,6 @@ const endItems = async (
   }
 };
 
-/** Keys of the items of a job. */
-const itemsOf = async ({ runs }: HandlerDeps, child: DatasetData | ProveData): Promise<string[]> => {
-  if (child.kind === 'prove') return child.keys;
-  const work = await runs.datasetWork(child.runId, child.key);
-  return [child.key, ...(work?.resources ?? [])];
-};
-
 /** Reports the outcome of dropped files to the inbox. */
 const settleDrops = async (
   deps: HandlerDeps,
@@ -294,17 +275,11 @@ const settleDrops = async (
   if (claims.length > 0) await deps.settleDrops(job.data, claims);
 };
 
-/**
- * Sends notices, packs the last logs, removes the jobs, drops the run's work, opens the gate; every part may be repeated
- * after a kill.
- */
+/** Sends notices, removes the jobs, drops the run's work, opens the gate; every part may be repeated after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: StoredReport): Promise<void> => {
   const { runId } = report;
   await deps.notify(report, job.data);
-  const proofs = await proveJobs(deps, job);
-  await packSettled(deps, runId, 'datasets', datasetJobs(deps, job));
-  await packSettled(deps, runId, 'proofs', proofs);
-  await removeJobs(deps, job, proofs);
+  await removeJobs(deps, job, await proveJobs(deps, job));
   await deps.runs.drop(runId);
   await deps.openGate(job.data, report.runId);
 };
