@@ -1,6 +1,5 @@
 // Public names: paths of nodes (recorded behaviour 7), and names and types of uploaded files (recorded behaviour 12).
 import { fileTypes } from '../../dataset-api/file-types.ts';
-import { FreeNumbers } from '../store/free-numbers.ts';
 
 /** As recorded, where portals differ from the usual types. */
 const mimeTypes: Readonly<Record<string, string>> = {
@@ -81,16 +80,12 @@ export const cleanFileName = (
   return isProgram ? `${harmless}.txt` : harmless;
 };
 
-/** A name that is not taken: `name.csv`, `name_0.csv`, `name_1.csv` … `numbers` remembers how far they are. */
-export const freeName = (
-  name: string,
-  isTaken: (name: string) => boolean,
-  numbers: FreeNumbers = new FreeNumbers(),
-): string => {
-  if (!isTaken(name)) return name;
+/** A name that is not taken: `name.csv`, `name_0.csv`, `name_1.csv` … */
+export const freeName = (name: string, isTaken: (name: string) => boolean): string => {
   const dot = name.lastIndexOf('.');
-  const numbered = (number: number): string => `${name.slice(0, dot)}_${number}${name.slice(dot)}`;
-  return numbered(numbers.take(name, (number) => !isTaken(numbered(number))));
+  let free = name;
+  for (let number = 0; isTaken(free); number++) free = `${name.slice(0, dot)}_${number}${name.slice(dot)}`;
+  return free;
 };
 
 /** Words that leave the slug, unless nothing else is left (the default list of such portals). */
@@ -126,12 +121,8 @@ export const slugOf = (title: string): string => {
  * a resource (`dataset/<slug of its dataset>/resource/<uuid>`); null where a title leaves no slug.
  */
 export const aliasOf = (
-  node: { type: string; title: string; uuid: string; alias?: string | null },
-  {
-    parentTitle,
-    isTaken,
-    numbers = new FreeNumbers(),
-  }: { parentTitle: string | null; isTaken: (alias: string) => boolean; numbers?: FreeNumbers },
+  node: { type: string; title: string; uuid: string },
+  { parentTitle, isTaken }: { parentTitle: string | null; isTaken: (alias: string) => boolean },
 ): string | null => {
   const slug = slugOf(node.type === 'resource' ? (parentTitle ?? '') : node.title);
   if (node.type === 'resource') {
@@ -140,19 +131,7 @@ export const aliasOf = (
   }
   if (slug === '') return null;
   const base = node.type === 'page' ? slug : `${node.type}/${slug}`;
-  if (!isTaken(base)) return base;
-  const own = numberOf(node.alias ?? null);
-  const ownNumber = own?.base === base ? own.number : null;
-  return `${base}-${numbers.take(base, (number) => !isTaken(`${base}-${number}`), ownNumber)}`;
-};
-
-/** Frees the number of an alias that is no longer used for the next dataset of that title. */
-export const releaseAlias = (alias: string | null, numbers: FreeNumbers): void => {
-  const own = numberOf(alias);
-  if (own) numbers.free(own.base, own.number);
-};
-
-const numberOf = (alias: string | null): { base: string; number: number } | null => {
-  const [, base, number] = /^(.*)-(0|[1-9]\d{0,8})$/s.exec(alias ?? '') ?? [];
-  return base === undefined ? null : { base, number: Number(number) };
+  let alias = base;
+  for (let number = 0; isTaken(alias); number++) alias = `${base}-${number}`;
+  return alias;
 };

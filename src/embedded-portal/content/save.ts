@@ -6,7 +6,7 @@ import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
 import type { Field, NodeType } from './fields.ts';
-import { aliasOf, releaseAlias } from './public-names.ts';
+import { aliasOf } from './public-names.ts';
 
 /** What a request read when it began, by nid; empty where it cannot have changed meanwhile. */
 export type Copies = ReadonlyMap<number, { node: StoredNode; targets: number[] }>;
@@ -44,11 +44,10 @@ const parentTitleOf = (store: Store, nid: number | null, type: string): string |
 
 const aliasFor = (
   store: Store,
-  node: { nid: number | null; type: string; title: string; uuid: string; alias?: string | null },
+  node: { nid: number | null; type: string; title: string; uuid: string },
 ): string | null =>
   aliasOf(node, {
     parentTitle: parentTitleOf(store, node.nid, node.type),
-    numbers: store.nodes.aliasNumbers,
     isTaken: (alias) => {
       const owner = store.nodes.aliasOwner(alias);
       return owner !== null && owner !== node.nid;
@@ -278,7 +277,6 @@ export const updateNode = (
   const droppedFiles = link(store, node, { changes, change });
   if (node.type === 'dataset') shareGroups(store, { node, targets }, { now: changed, change });
   changed.alias = aliasFor(store, changed);
-  if (changed.alias !== node.alias) releaseAlias(node.alias, store.nodes.aliasNumbers);
   store.nodes.update(changed, { newRevision });
   return { nid: node.nid, droppedFiles };
 };
@@ -291,6 +289,5 @@ export const deleteNode = (store: Store, node: StoredNode, change: Change): Stor
   }
   const dropped = store.files.assign(node.nid, []);
   store.nodes.remove(node.nid);
-  releaseAlias(node.alias, store.nodes.aliasNumbers);
   return dropped;
 };

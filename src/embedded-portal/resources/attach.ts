@@ -76,9 +76,7 @@ const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Name
     const row = {
       uid: user.uid,
       filename: name,
-      name:
-        replaced?.name ??
-        freeName(name, (candidate) => store.files.byName(candidate) !== null, store.files.nameNumbers),
+      name: replaced?.name ?? freeName(name, (candidate) => store.files.byName(candidate) !== null),
       filemime,
       filesize: upload.bytes,
       timestamp: now,

@@ -1,6 +1,5 @@
 // Uploaded files: a row each; the bytes lie under their uuid outside any web root.
 import type { DatabaseSync } from 'node:sqlite';
-import { FreeNumbers } from './free-numbers.ts';
 import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
 /** One uploaded file. */
@@ -45,9 +44,6 @@ const statements = {
 export class Files {
   readonly #sql: Statements<typeof statements>;
 
-  /** How far the numbers of public names go. */
-  readonly nameNumbers = new FreeNumbers();
-
   constructor(db: DatabaseSync) {
     this.#sql = prepareAll(db, statements);
   }
@@ -90,16 +86,7 @@ export class Files {
     this.#sql.release.run(nid);
     for (const fid of fids) this.#sql.use.run(fid, nid);
     const dropped = before.filter((file) => !fids.includes(file.fid) && this.#sql.isUsed.get(file.fid) === undefined);
-    for (const file of dropped) {
-      this.#sql.remove.run(file.fid);
-      releaseName(file.name, this.nameNumbers);
-    }
+    for (const file of dropped) this.#sql.remove.run(file.fid);
     return dropped;
   }
 }
-
-/** `table_3.csv` is the fourth of `table.csv`, see `content/public-names.ts`. */
-const releaseName = (name: string, numbers: FreeNumbers): void => {
-  const [, stem, number, ending] = /^(.*)_(0|[1-9]\d{0,8})(\.[^.]*)$/s.exec(name) ?? [];
-  if (number !== undefined) numbers.free(`${stem}${ending}`, Number(number));
-};

@@ -2,7 +2,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { memoize } from '../../util/bounded-map.ts';
 import type { NodeType } from '../content/fields.ts';
-import { FreeNumbers } from './free-numbers.ts';
 import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
 /** Field items by field name, as a read shows them; a field without a value has no key. References and files excepted. */
@@ -179,9 +178,6 @@ export class Nodes {
   readonly #prepared = memoize((sql: string): StatementSync => this.#db.prepare(sql), { max: 200 });
   readonly #known = new Map<number, StoredNode>();
   #knownLength = 0;
-
-  /** How far the numbers of aliases go. */
-  readonly aliasNumbers = new FreeNumbers();
 
   constructor(db: DatabaseSync) {
     this.#db = db;

@@ -110,13 +110,9 @@ export const openStore = (dir: string) => {
     const writer = new Writer(db, {
       onChange: () => {
         changes += 1;
-        nodes.aliasNumbers.kept();
-        files.nameNumbers.kept();
       },
       onUndo: () => {
         nodes.forget();
-        nodes.aliasNumbers.undone();
-        files.nameNumbers.undone();
       },
     });
     const users = new Users(db);
