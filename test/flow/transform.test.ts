@@ -276,6 +276,21 @@ describe('files of the web', () => {
   });
 });
 
+describe('a workbook with formulas that hold no result', () => {
+  it('is live with a warning in report and status, where only rows without any value are left out', async () => {
+    const place = makeRemotePlace(gateway.url);
+    const rows = '<row><c t="str"><v>id</v></c></row><row><c><v>1</v></c></row><row><c r="A3"><f>A2+1</f></c></row>';
+    const sheet = `<worksheet><sheetData>${rows}</sheetData></worksheet>`;
+    place.write('data/t.xlsx', await workbookOf([['id']], { parts: { 'xl/worksheets/sheet1.xml': sheet } }));
+    const resources = [{ id: 'r', file: 'data/t.xlsx' }];
+    const manifest = place.manifest({ name: 'formulas', datasets: [{ id: 'd', title: 'D', resources }] });
+    const { report } = await place.publish(manifest);
+    const warning = expect.stringContaining('1 formula has no result in the file, the first of them A3');
+    expect(itemOf(report, 'formulas/d/r')).toMatchObject({ live: true, rows: 1, warnings: [warning] });
+    expect((await place.run(['status', 'formulas/d/r'])).out).toContain('warning: 1 formula has no result');
+  });
+});
+
 describe('dropped files', () => {
   it('become tables by their kind and by the steps beside them; those with too many bad rows are set aside', async () => {
     const place = makeRemotePlace(gateway.url);
