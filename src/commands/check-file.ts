@@ -3,6 +3,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, extname, join, relative, resolve } from 'node:path';
 import { loadConfig } from '../config/load.ts';
+import { credentialsFor } from '../config/source-credentials.ts';
 import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import {
   CatalogueFaultError,
@@ -22,6 +23,7 @@ import type { ResourceWish } from '../model/wish.ts';
 import { readYaml } from '../model/yaml/document.ts';
 import { localCatalogue } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
+import { shown as shownAddress } from '../sources/fetch/policy.ts';
 import { gatherPackages } from '../sources/gather/datapackages.ts';
 import { type GatheredList, gatherManifest, recipeOf, unprovenRemark } from '../sources/gather/dataset-wish.ts';
 import { gatherIndex } from '../sources/index/gather-index.ts';
@@ -181,7 +183,9 @@ const checkYaml: FileCheck = async (path, finding, context) => {
   finding.kind = 'manifest';
   const manifest = await loadManifest(path);
   finding.summary = `sound, ${summaryOf(manifest, io.cwd)}`;
-  addInside(finding, await inspectManifest(manifest, io.stop), io.cwd);
+  const contents = await inspectManifest(manifest, io.stop);
+  addInside(finding, contents, io.cwd);
+  await addLogins(finding, contents.addresses, context);
   const place = document?.position([manifest.portals === undefined ? 'portal' : 'portals']);
   finding.faults.push(...portalFaults(manifest, finding.file, place, context));
 };
@@ -193,6 +197,35 @@ const summaryOf = (manifest: Manifest, cwd: string): string => {
   if ('index' in manifest) return `manifest ${manifest.name} of the index ${shown(manifest.index.file, cwd)}`;
   const resources = manifest.datasets.reduce((count, dataset) => count + dataset.resources.length, 0);
   return `manifest ${manifest.name}, ${plural(manifest.datasets.length, 'dataset')}, ${plural(resources, 'resource')}`;
+};
+
+/** Says which logins of the configuration go with addresses, and tries each of them with the first one. */
+const addLogins = async (finding: FileFinding, addresses: string[], { io, config }: CheckContext): Promise<void> => {
+  if (config === null) return;
+  const loginOf = (address: string) => {
+    const url = URL.parse(address);
+    return url && credentialsFor(url, config.sources.credentials);
+  };
+  const { configuredFetcher } = await import('../service/configured-fetcher.ts'); // a client, which most checks do without
+  const fetcher = configuredFetcher(config, io.env);
+  try {
+    for (const [login, all] of Map.groupBy(addresses, loginOf)) {
+      const [first = ''] = all;
+      if (login === null) continue;
+      const inClear = login.origin.startsWith('http:') ? ', unencrypted' : '';
+      const use = `login for ${login.name}: used by ${plural(all.length, 'source')}${inClear}`;
+      try {
+        await fetcher.probe(first, { known: null, signal: io.stop });
+        finding.notes = [...(finding.notes ?? []), `${use}; ${shownAddress(new URL(first))} answers with it`];
+      } catch (error) {
+        if (!(error instanceof SluiceError)) throw error;
+        finding.notes = [...(finding.notes ?? []), use];
+        finding.faults.push(...faultsOf(error, finding.file, io.cwd));
+      }
+    }
+  } finally {
+    await fetcher.close();
+  }
 };
 
 /** A manifest may name any portal; where a configuration file says which there are, it must be one of them. */
@@ -316,6 +349,8 @@ const rejectedText = ({ rows, examples }: { rows: number; examples: string[] }):
 interface Contents {
   /** Its files. */
   sources: PublishedFile[];
+  /** Its addresses: those of files, and that of a catalogue. */
+  addresses: string[];
   problems: FileProblem[];
   /** Remarks. */
   notes?: string[];
@@ -326,7 +361,7 @@ const inspectManifest = async (manifest: Manifest, signal: AbortSignal): Promise
   if ('datasets' in manifest)
     return contentsOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [], complete: true });
   if ('catalogue' in manifest) return inspectCatalogueManifest(manifest, signal);
-  if (!('index' in manifest) && !('datapackages' in manifest)) return { sources: [], problems: [] };
+  if (!('index' in manifest) && !('datapackages' in manifest)) return { sources: [], addresses: [], problems: [] };
   return contentsOf(await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest)));
 };
 
@@ -334,14 +369,22 @@ const inspectManifest = async (manifest: Manifest, signal: AbortSignal): Promise
 const inspectCatalogueManifest = async (manifest: CatalogueManifest, signal: AbortSignal): Promise<Contents> => {
   const { from } = manifest.catalogue;
   if (isAddress(from))
-    return { sources: [], problems: [], notes: ['the catalogue is not fetched here; `sluice plan` reads it'] };
+    return {
+      sources: [],
+      addresses: [from],
+      problems: [],
+      notes: ['the catalogue is not fetched here; `sluice plan` reads it'],
+    };
+  const addresses: string[] = [];
   let [datasets, resources] = [0, 0];
   const { problems, ...rest } = await gatherCatalogue(manifest, localCatalogue(signal), async (wish) => {
     datasets += 1;
     resources += wish.resources.length;
+    addresses.push(...addressesOf([wish]));
   });
   return {
     sources: [],
+    addresses,
     problems,
     notes: [`${plural(datasets, 'dataset')} with ${plural(resources, 'resource')}`, ...notesOf(rest)],
   };
@@ -366,8 +409,9 @@ const unwritten = (name: string, path: string): ManifestBase => ({
 
 const contentsOf = ({ wishes, problems, ...rest }: Omit<GatheredList, 'skipped'>): Contents => ({
   sources: filesOf(wishes),
+  addresses: addressesOf(wishes),
   problems,
-  notes: [...fetchedLater(wishes), ...notesOf(rest)],
+  notes: [...fetchedLater(addressesOf(wishes).length), ...notesOf(rest)],
 });
 
 const notesOf = ({ remarks, complete }: Pick<GatheredList, 'remarks' | 'complete'>): string[] =>
@@ -380,8 +424,10 @@ const filesOf = (datasets: { resources: ResourceWish[] }[]): PublishedFile[] =>
     ),
   );
 
-const fetchedLater = (datasets: { resources: ResourceWish[] }[]): string[] => {
-  const count = datasets.flatMap(({ resources }) => resources).filter(({ source }) => source.kind === 'url').length;
+const addressesOf = (datasets: { resources: ResourceWish[] }[]): string[] =>
+  datasets.flatMap(({ resources }) => resources.flatMap(({ source }) => (source.kind === 'url' ? [source.url] : [])));
+
+const fetchedLater = (count: number): string[] => {
   if (count === 0) return [];
   return [
     `${plural(count, 'file')} of the web ${count === 1 ? 'is' : 'are'} fetched and checked when published, not here`,

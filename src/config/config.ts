@@ -8,6 +8,7 @@ import { heartbeatUrls } from './notify-schema.ts';
 import type { PortalFile } from './portal-schema.ts';
 import { redacting } from './references.ts';
 import type { ConfigFile } from './schema.ts';
+import { resolveCredentials } from './source-credentials.ts';
 
 /** A portal that `start` runs itself; `password` null: the one that the portal generated. */
 export type EmbeddedPortalConfig = ReturnType<typeof embeddedPortal> & { password: string | null };
@@ -90,7 +91,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
     /** Copies of the last good file of each table: all together, and the largest single one; 0 keeps none. */
     kept: { totalBytes: sizeBytes(kept.total), fileBytes: sizeBytes(kept.file) },
     limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
-    sources: resolveSources(file.sources),
+    sources: resolveSources(file.sources, context),
     web: resolveWeb(file.web, context),
     notify: resolveNotify(file.notify, context),
     log: { ...defaults.log, ...file.log },
@@ -104,11 +105,12 @@ const resolveRedis = (file: ConfigFile['redis'], { env, secrets }: ResolveContex
   return redacting({ url, appendfsync, fetch, prefix }, 'url');
 };
 
-const resolveSources = (file: ConfigFile['sources'] = {}) => {
-  const { allow = [], ...rest } = file;
+const resolveSources = (file: ConfigFile['sources'] = {}, { secrets }: ResolveContext) => {
+  const { allow = [], credentials = {}, ...rest } = file;
   const { maxSize, maxRedirects, connect, headers, body, requestsPerSecond, proxy } = { ...defaults.sources, ...rest };
   return {
     allow,
+    credentials: resolveCredentials(credentials, secrets),
     maxBytes: sizeBytes(maxSize),
     maxRedirects,
     connectMs: durationMs(connect),

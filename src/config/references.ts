@@ -27,20 +27,21 @@ export const resolveReferences = async (
   return { value, secrets: resolver.secrets, problems: resolver.problems };
 };
 
-/** Values that are kept out of sight; `*` stands for the name of a portal. */
-const secretPaths: ReadonlySet<string> = new Set([
-  'portals/*/password',
-  'portals/*/token',
-  'redis/url',
-  'web/password',
-  'web/token',
-  'notify/webhook/url',
-  'notify/webhook/secret',
-  'notify/email/password',
-]);
+/** Secrets that go into a header as they are; `*` stands for any name. */
+const headerPaths = ['sources credentials * bearer', 'sources credentials * headers *'];
 
-const isSecretPath = (path: Path): boolean =>
-  secretPaths.has((path[0] === 'portals' && path.length > 1 ? path.with(1, '*') : path).map(String).join('/'));
+/** Values that are kept out of sight. */
+const secretPaths = [
+  ...['portals * password', 'portals * token', 'redis url', 'web password', 'web token'],
+  ...['notify webhook url', 'notify webhook secret', 'notify email password'],
+  ...['sources credentials * basic password', ...headerPaths],
+];
+
+const isOneOf = (patterns: readonly string[], path: Path): boolean =>
+  patterns.some((pattern) => {
+    const keys = pattern.split(' ');
+    return keys.length === path.length && keys.every((key, index) => key === '*' || key === path[index]);
+  });
 
 class Resolver {
   readonly secrets = new Map<string, string>();
@@ -56,7 +57,7 @@ class Resolver {
   }
 
   async walk(value: unknown, path: PropertyKey[]): Promise<unknown> {
-    if (isSecretPath(path)) {
+    if (isOneOf(secretPaths, path)) {
       await this.#secret(value, path);
       return value;
     }
@@ -70,11 +71,17 @@ class Resolver {
   async #secret(value: unknown, path: PropertyKey[]): Promise<void> {
     const name = path.map(String).join('.');
     if (typeof value === 'string') {
-      this.secrets.set(name, this.#expanded(value, path));
+      this.#keep(name, this.#expanded(value, path), path);
     } else if (value !== null && typeof value === 'object' && 'file' in value && typeof value.file === 'string') {
       const text = await this.#fileText(this.#expanded(value.file, [...path, 'file']), [...path, 'file']);
-      if (text !== null) this.secrets.set(name, text);
+      if (text !== null) this.#keep(name, text, path);
     }
+  }
+
+  #keep(name: string, secret: string, path: PropertyKey[]): void {
+    if (isOneOf(headerPaths, path) && !/^[ -~]+$/.test(secret))
+      this.#problem(path, 'holds something that no header may hold, such as a line break');
+    this.secrets.set(name, secret);
   }
 
   #expanded(text: string, path: PropertyKey[]): string {

@@ -6,6 +6,7 @@ import { isNetwork } from './addresses.ts';
 import { defaults } from './defaults.ts';
 import { notifyFileSchema } from './notify-schema.ts';
 import { portalFileSchema, portNumber, secret } from './portal-schema.ts';
+import { credentialsFileSchema } from './source-credentials.ts';
 
 const count = z.int().min(1);
 
@@ -46,6 +47,9 @@ const sourcesFileSchema = z
       default: [],
       description: 'Hosts and networks to allow although their addresses are not public.',
       examples: [['data.intern.example', '10.1.0.0/16']],
+    }),
+    credentials: optional(credentialsFileSchema, {
+      description: 'Logins by host or path of a host; https only, unless an address with `http://` is written.',
     }),
     maxSize: optional(sizeText, {
       default: defaults.sources.maxSize,

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: configurations refer to secrets
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { startPortalServer } from '../../src/embedded-portal/portal-server.ts';
 import { InterruptedError, UsageError } from '../../src/model/errors.ts';
 import { createLog } from '../../src/model/log.ts';
 import { commandIo } from '../support/command-io.ts';
+import { fileAnswer, startSources } from '../support/source-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { writeText } from '../support/yaml-file.ts';
 
@@ -469,5 +471,53 @@ describe('checking a portal', () => {
 
   it('refuses a name that is not configured', async () => {
     await expect(check(tempDir(), [], { portal: 'town' })).rejects.toThrow(/unknown portal `town`/);
+  });
+});
+
+describe('checking sources behind a login', () => {
+  const withLogins = async () => {
+    const server = await startSources();
+    const dir = tempDir();
+    const sources = { allow: ['127.0.0.1'], credentials: { [server.url]: { bearer: '${TOKEN}' } } };
+    writeText(dir, 'config/sluice.yaml', JSON.stringify({ sources }));
+    return { server, dir, env: { TOKEN: 'tok-3f9a' } };
+  };
+  const fileManifest = (url: string): string =>
+    JSON.stringify({
+      name: 'city',
+      datasets: [
+        {
+          id: 'd',
+          title: 'D',
+          resources: ['a', 'b'].map((id) => ({ id, title: id, url: `${url}/${id}.csv?key=1` })),
+        },
+      ],
+    });
+
+  it('says which login goes with how many files, and that the first answers with it', async () => {
+    const { server, dir, env } = await withLogins();
+    server.on('/a.csv', fileAnswer('a\n1\n', {}));
+    writeText(dir, 'm.yaml', fileManifest(server.url));
+    const { code, out } = await check(dir, ['m.yaml'], {}, env);
+    expect(out).toContain(
+      `  login for ${server.url}: used by 2 sources, unencrypted; ${server.url}/a.csv?… answers with it`,
+    );
+    expect(code).toBe(0);
+    expect(server.asked.map(({ headers }) => headers.authorization)).toEqual(['Bearer tok-3f9a']);
+    expect(out).not.toContain('tok-3f9a');
+  });
+
+  it.each([
+    ['refuses it', 403, 'check the login for'],
+    ['answers with a page', 200, 'is a web page titled "Log in"'],
+  ])('names the login of a catalogue whose server %s', async (_what, status, words) => {
+    const { server, dir, env } = await withLogins();
+    server.on('/data.json', (_request, response) =>
+      response.writeHead(status, { 'content-type': 'text/html' }).end('<html><title>Log in</title></html>'),
+    );
+    writeText(dir, 'm.yaml', JSON.stringify({ name: 'all', catalogue: `${server.url}/data.json` }));
+    const { code, out } = await check(dir, ['m.yaml'], {}, env);
+    expect([code, out]).toEqual([3, expect.stringContaining(words)]);
+    expect(out).toContain(`login for ${server.url}: used by 1 source`);
   });
 });

@@ -26,7 +26,12 @@ describe('config/default.yaml', () => {
   });
 
   const keys = schemaKeys(configFileSchema).map(({ key, value }) => ({
-    key: key.replace(/^portals\.<name>\|0/, 'portals.local').replace(/^portals\.<name>\|1/, 'portals.city'),
+    key: key
+      .replace(/^portals\.<name>\|0/, 'portals.local')
+      .replace(/^portals\.<name>\|1/, 'portals.city')
+      .replace('credentials.<name>.bearer', 'credentials.api.bearer')
+      .replace('credentials.<name>', 'credentials.files')
+      .replace('headers.<name>', 'headers.key'),
     value,
   }));
 

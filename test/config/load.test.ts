@@ -229,6 +229,40 @@ describe('secrets', () => {
     expect(problems.join()).not.toContain('12345');
   });
 
+  it('the login of a source is a reference, and shows nowhere', async () => {
+    const config = await load(
+      [
+        'sources:',
+        '  credentials:',
+        '    Data.Example.org: { basic: { username: ann, password: "${PW}" } }',
+        '    http://intern:8080/exports: { headers: { X-Api-Key: "key ${PW}" } }',
+      ].join('\n'),
+      { PW: 'hunter2' },
+    );
+    expect(config.sources.credentials.map((login) => ({ ...login }))).toMatchObject([
+      { origin: 'https://data.example.org', path: '/', headers: { authorization: 'Basic YW5uOmh1bnRlcjI=' } },
+      { origin: 'http://intern:8080', path: '/exports', headers: { 'x-api-key': 'key hunter2' } },
+    ]);
+    for (const shown of [JSON.stringify(config), inspect(config, { depth: 9 })])
+      expect(shown).not.toMatch(/hunter2|YW5uOmh1bnRlcjI=/);
+  });
+
+  it.each([
+    ['a.org: { bearer: hunter2 }', /bearer: must be a reference/],
+    ['a.org: { headers: { X-Key: hunter2 } }', /headers\.X-Key: must hold a reference/],
+    ['a.org: { headers: { Host: "${PW}" } }', /headers\.Host: is a header that sluice sets itself/],
+    ['a.org: { bearer: "${LINES}" }', /bearer: holds something that no header may hold/],
+    ['a.org: { bearer: "${PW}", basic: { username: a, password: "${PW}" } }', /one `Authorization` at most/],
+    ['a.org: {}', /needs `basic`, `bearer` or `headers`/],
+    ['ftp://a.org: { bearer: "${PW}" }', /must be a host/],
+    ['https://u:hunter2@a.org: { bearer: "${PW}" }', /must be a host/],
+    ['a.org: { bearer: "${NOT_SET}" }', /NOT_SET is not set/],
+  ])('of the login of a source, %s is a fault', async (login, fault) => {
+    const env = { PW: 'hunter2', LINES: 'a\nb' };
+    const problems = await problemsOf(load(`sources:\n  credentials:\n    ${login}\n`, env));
+    expect(problems).toEqual([expect.stringMatching(fault)]);
+  });
+
   it('what a reference stands for is not quoted when it is a wrong value', async () => {
     const problems = await problemsOf(load('log: { level: "${PW}" }', { PW: 'hunter2' }));
     expect(problems.join()).toContain('1:15 log.level: `${PW}` is not allowed');
@@ -345,6 +379,7 @@ describe('sources', () => {
   it('are fetched from public addresses only unless the configuration allows more', async () => {
     expect((await load('{}')).sources).toEqual({
       allow: [],
+      credentials: [],
       maxBytes: 10e9,
       maxRedirects: 5,
       connectMs: 10_000,

@@ -1,6 +1,6 @@
 // Fetches web files: whole or not at all, only when changed, and only from allowed addresses.
 import type { LookupFunction } from 'node:net';
-import { acceptEncoding, decodersFor, mediaType, PageWatch, pump, tooLarge, wrongType } from './body.ts';
+import { acceptEncoding, boundedBody, decodersFor, mediaType, PageWatch, pump, tooLarge, wrongType } from './body.ts';
 import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
 import { Part } from './part.ts';
 import {
@@ -63,6 +63,25 @@ export class Fetcher {
     return { status: 'changed', bytes: encoded ? null : lengthOf(answer), validators };
   }
 
+  /** Asks for `url` and looks at the beginning of the file; nothing is stored. Throws as {@link Fetcher.toFile}. */
+  async probe(url: string, options: FetchOptions): Promise<void> {
+    const answer = await this.ask(url, options);
+    const { headers, where, body } = answer;
+    try {
+      const type = mediaType(oneOf(headers['content-type']));
+      const name = options.name ?? fileNameOf(oneOf(headers['content-disposition']), answer.url);
+      const decoders = decodersFor(oneOf(headers['content-encoding']), { name, type }, where);
+      const watch = new PageWatch(type, { name, accept: options.accept ?? '' }, where);
+      const chunks = boundedBody(body, { where, decoders, limits: this.policy });
+      for await (const chunk of chunks) if (watch.take(chunk).length > 0) return;
+      watch.end();
+    } catch (error) {
+      throw networkFailure(where, error);
+    } finally {
+      release(body);
+    }
+  }
+
   /** Posts to where a fetch may go; see {@link GuardedClient.post}. */
   post(url: string, posting: Posting): Promise<number> {
     return this.client.post(url, posting);
@@ -99,10 +118,9 @@ export class Fetcher {
       signal,
       log,
     });
-    const { status } = answer;
-    if (status === 200 || (status === 304 && known !== null)) return answer;
+    if (answer.status === 200 || (answer.status === 304 && known !== null)) return answer;
     release(answer.body);
-    throw statusFailure(answer.where, status, this.client.heed(answer));
+    throw statusFailure(answer, this.client.heed(answer));
   }
 
   private async store({ answer, into, validators }: Task, options: FetchOptions): Promise<Fetched> {

@@ -1,6 +1,7 @@
 // An HTTP client with a rate limit per host, which pauses hosts that fail or ask for it.
 import type { LookupFunction } from 'node:net';
 import type { Dispatcher } from 'undici';
+import { credentialsFor } from '../../config/source-credentials.ts';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { pause } from '../../util/concurrency.ts';
@@ -65,6 +66,8 @@ export interface Answer {
   url: URL;
   /** The address as messages show it, with where it came from. */
   where: string;
+  /** The address of the login that was sent, as configured; null where none was. */
+  login: string | null;
 }
 
 /** One request for an address. */
@@ -115,11 +118,16 @@ export class GuardedClient {
     let url = this.admitted(URL.parse(address), trail);
     for (;;) {
       const where = placed(url, trail);
-      const reply = await this.send(url, where, question);
+      // Who redirects to another server, or back from there, does not get a login to it.
+      const isHome = trail.every(({ origin }) => origin === url.origin);
+      const credentials = isHome ? credentialsFor(url, this.policy.credentials ?? []) : null;
+      const headersFor = (): Record<string, string> => ({ ...credentials?.headers, ...question.headersFor(url) });
+      const reply = await this.send(url, where, { ...question, headersFor });
+      const login = credentials?.name ?? null;
       const { statusCode: status, body } = reply;
       const headers = headersAsText(reply.headers);
       const location = oneOf(headers.location);
-      if (!redirects.has(status) || location === undefined) return { status, headers, body, url, where };
+      if (!redirects.has(status) || location === undefined) return { status, headers, body, url, where, login };
       release(body);
       trail.push(url);
       if (trail.length > this.policy.maxRedirects) {
@@ -211,7 +219,7 @@ export class GuardedClient {
     }
     if (hasCredentials(url)) {
       throw new SourceRefusedError(`${after}${shown(url)} holds a user name or password: it is not fetched`, {
-        hint: 'addresses are published and logged; host the file where it can be read without a login',
+        hint: 'addresses are published and logged; write the login into `sources.credentials` of the configuration',
       });
     }
     const refusal = refusalOfHost(this.guard, url.hostname);

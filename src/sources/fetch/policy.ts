@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
+import type { SourceCredentials } from '../../config/source-credentials.ts';
 import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { type NetworkFault, networkFaultOf } from '../../util/http.ts';
@@ -20,6 +21,8 @@ export interface FetchPolicy {
   /** Per host; 0 is no limit. */
   requestsPerSecond: number;
   userAgent: string;
+  /** Logins of servers; none without them. */
+  credentials?: readonly SourceCredentials[];
   /** Proxies that requests go through; without them servers are reached directly. */
   proxy?: ProxyPolicy | null;
 }
@@ -83,8 +86,11 @@ export const shown = (url: URL): string => `${url.origin}${url.pathname}${url.se
 
 const transient = new Set([408, 425, 429]);
 
-/** The error for a status without a file. `where` is the address as it is shown. */
-export const statusFailure = (where: string, status: number, retryAfter: number | undefined): SluiceError => {
+/** The error for a status without a file. `retryAfter`: milliseconds that the server asked for. */
+export const statusFailure = (
+  { where, status, login }: { where: string; status: number; login: string | null },
+  retryAfter: number | undefined,
+): SluiceError => {
   const text = `${where} answered ${status}${names[status] === undefined ? '' : ` ${names[status]}`}`;
   if (transient.has(status) || status >= 500) {
     const pause = retryAfter === undefined ? '' : ` and requested a pause of ${Math.ceil(retryAfter / 1000)} s`;
@@ -99,9 +105,11 @@ export const statusFailure = (where: string, status: number, retryAfter: number 
     });
   }
   if (status === 401 || status === 403 || status === 407) {
-    return new SourceRefusedError(text, {
-      hint: 'only public files can be fetched; correct `url`, or use `file`',
-    });
+    const hint =
+      login === null
+        ? 'correct `url`, or add the login of the server to `sources.credentials` of the configuration; no login goes along a redirect to another server'
+        : `check the login for ${login} in \`sources.credentials\` of the configuration`;
+    return new SourceRefusedError(text, { hint });
   }
   return new SourceRefusedError(text, { hint: 'open the address in a browser and correct `url`' });
 };
