@@ -162,7 +162,10 @@ export const simpleText = (cell: SimpleCell): string | null | undefined => {
 
 /** The columns in the header of a file, which messages name `shownPath`. Throws the recorded 500 where there is none. */
 export const headerOf = async (path: string, shownPath: string, parser: SimpleParser): Promise<string[]> => {
-  const file = await open(path);
+  const none = exceptionFault('0', `Unable to get headers from ${shownPath}`);
+  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT' ? none : error;
+  });
   try {
     for await (const block of blocksOf(file)) {
       const [first] = parser.feed(block);
@@ -171,7 +174,7 @@ export const headerOf = async (path: string, shownPath: string, parser: SimplePa
   } finally {
     await file.close();
   }
-  throw exceptionFault('0', `Unable to get headers from ${shownPath}`);
+  throw none;
 };
 
 /** The blocks of a file as Latin-1 text. */
