@@ -106,7 +106,8 @@ export class Suggestions {
   async #term(tid: string, signal: AbortSignal): Promise<Suggestion | null> {
     const path = `/ctools/autocomplete/taxonomy_term/${encodeURIComponent(`id: ${tid}`)}`;
     const [term] = (await this.#read(path, signal)) ?? [];
-    return term === undefined || term.bundle === '' ? null : term;
+    // An unknown number is answered with itself; a term whose vocabulary is gone has its name, and no vocabulary.
+    return term === undefined || (term.bundle === '' && term.name === tid) ? null : term;
   }
 
   async #read(path: string, signal: AbortSignal): Promise<Suggestion[] | null> {
