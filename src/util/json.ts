@@ -13,6 +13,15 @@ export const parsedJson = (text: string): unknown => {
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
+/** The value with all its texts well-formed: half of a surrogate pair, as of a cut emoji, is stored by nobody as it is. */
+export const wellFormed = <T>(value: T): T => {
+  if (typeof value === 'string') return value.toWellFormed() as T & string;
+  if (Array.isArray(value)) return value.map(wellFormed) as T & unknown[];
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]);
+  return Object.fromEntries(entries) as T & object; // the same keys
+};
+
 /** The value itself where it is a mapping, else an empty one. */
 export const recordOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});
 

@@ -11,6 +11,7 @@ import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish, NodeFields, ResourceSource, ResourceWish } from '../../model/wish.ts';
+import { wellFormed } from '../../util/json.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { guardOf, shareOf, type TableDetails } from '../manifest/resource-keys.ts';
 import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts';
@@ -150,7 +151,8 @@ type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;
  * Makes the wish of a dataset with its resources. Keys follow the present names; the uuid is that of the key under the
  * former names where `renamedFrom` gives them, so that the portal's nodes are found again after a rename.
  */
-export const datasetWish = (owner: KeyOwner, spec: DatasetSpec): DatasetWish => {
+export const datasetWish = (owner: KeyOwner, described: DatasetSpec): DatasetWish => {
+  const spec = wellFormed(described);
   const key = datasetKey(owner.name, spec.id);
   const { published = true, expectEvery, fields, ...metadata } = spec.details;
   const node = { title: spec.title, published, fields: datasetFields(metadata, fields) };
