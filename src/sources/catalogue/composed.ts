@@ -2,7 +2,7 @@
 import { titleSchema } from '../../dataset-api/metadata.ts';
 import { frequencyCode } from '../../dataset-api/values.ts';
 import { isObject } from '../../util/json.ts';
-import { addressText, type Draft, listOf, textOf, webAddressOf } from './values.ts';
+import { addressText, type Draft, keptText, listOf, textOf, webAddressOf } from './values.ts';
 
 /**
  * `2016`, `2016-11`, `20161115`, `2016-11-15`, `2016-11-15T14:30:48.000Z`, `11/15/2016` as `2016-11-15` or
@@ -52,15 +52,15 @@ interface Span {
   to?: string;
 }
 
-/** `2014-01-01/2015-01-01`, `2014/P1Y`, `2014` or `{startDate, endDate}` as a span; null for anything else. */
-export const spanOf = (value: string | { startDate: string | null; endDate: string | null }): Span | null => {
-  const parts = typeof value === 'string' ? value.split('/') : [value.startDate ?? '', value.endDate ?? ''];
+/** `2014-01-01/2015-01-01`, `2014/P1Y` or `2014` as a span; null for anything else, such as a period without an end. */
+export const spanOf = (text: string): Span | null => {
+  const parts = text.split('/');
   const [begin = '', end = ''] = parts;
   if (parts.length > 2) return null;
   const from = dayOf(begin);
   if (from === null) return null;
-  if (end === '' || end === '..') {
-    const last = parts.length === 1 ? dayOf(begin, 'end') : null;
+  if (parts.length === 1) {
+    const last = dayOf(begin, 'end');
     return last === null || last === from ? { from } : { from, to: last };
   }
   const to = end.startsWith('P') ? after(from, end) : dayOf(end, 'end');
@@ -78,13 +78,15 @@ const after = (from: string, duration: string): string | null => {
   return Number.isNaN(date.getTime()) ? null : date.toISOString().slice(0, 10);
 };
 
+const onlyFirst = 'only the first of several is published';
+
 /** The first publisher, and the organizations above it. */
 export function takePublisher(value: unknown, draft: Draft): void {
   const [publisher, ...more] = listOf(value);
   const name = textOf(isObject(publisher) ? (publisher.name ?? publisher.prefLabel) : publisher);
   if (name !== null) draft.metadata.author = draft.short('publisher', name);
   else draft.remark('publisher', 'has no name');
-  if (more.length > 0) draft.remark('publisher', 'only the first of several is published');
+  if (more.length > 0) draft.keep('publisher', 'Further publishers', more.map(keptText), onlyFirst);
   const above: string[] = [];
   for (
     let next = isObject(publisher) ? publisher.subOrganizationOf : undefined;
@@ -106,7 +108,7 @@ export function takeContact(value: unknown, draft: Draft): void {
     ...(name === null ? {} : { name: draft.short('contactPoint.fn', name) }),
     ...(email === undefined ? {} : { email: draft.short('contactPoint.hasEmail', email) }),
   };
-  if (more.length > 0) draft.remark('contactPoint', 'only the first of several is published');
+  if (more.length > 0) draft.keep('contactPoint', 'Further contacts', more.map(keptText), onlyFirst);
 }
 
 /** A day or time into a field; any other text becomes a further fact of that name. */
@@ -118,7 +120,7 @@ export function takeDate(
   const text = textOf(value) ?? '';
   const day = dayOf(text);
   const [date, time = '00:00:00'] = day?.split('T') ?? [];
-  if (day === null) draft.addInfo(from, name, text);
+  if (day === null) draft.keep(from, name, [text || keptText(value)], 'is no date');
   else draft.fields[field] = { und: [{ value: `${date} ${time}` }] };
 }
 
@@ -128,25 +130,27 @@ export function takeModified(value: unknown, draft: Draft): void {
   const code = frequencyCode(text);
   const isRule = /^R\//.test(text);
   if (!isRule) takeDate(value, draft, { from: 'modified', field: 'field_harvest_source_modified', name: 'Modified' });
-  else if (code === undefined || draft.metadata.frequency !== undefined) draft.addInfo('modified', 'Modified', text);
+  else if (code === undefined || draft.metadata.frequency !== undefined)
+    draft.keep('modified', 'Modified', [text], 'is a repetition, not a date');
   else draft.metadata.frequency = code as NonNullable<typeof draft.metadata.frequency>; // its codes are these
 }
 
-/** The first period. */
+/** The first period that has both ends: portals store no other. */
 export function takeTemporal(value: unknown, draft: Draft): void {
-  const [first, ...more] = listOf(value);
-  const span = spanOf(
-    isObject(first)
-      ? {
-          startDate: textOf(first.startDate ?? first['dcat:startDate']),
-          endDate: textOf(first.endDate ?? first['dcat:endDate']),
-        }
-      : (textOf(first) ?? ''),
-  );
-  if (span !== null) draft.metadata.temporal = span;
-  else draft.addInfo('temporal', 'Temporal', textOf(first) ?? JSON.stringify(first));
-  if (more.length > 0) draft.remark('temporal', 'only the first of several is published');
+  const periods = listOf(value).map((each) => ({ text: periodText(each), span: spanOf(periodText(each)) }));
+  const first = periods.find(({ span }) => span !== null);
+  if (first?.span) draft.metadata.temporal = first.span;
+  const others = periods.filter((each) => each !== first).map(({ text }) => text);
+  if (others.length > 0)
+    draft.keep('temporal', 'Temporal', others, first ? onlyFirst : 'has no begin and end that portals can store');
 }
+
+/** A period in the form of ISO 8601, with `..` for an open end; what it is otherwise where it has neither date. */
+const periodText = (value: unknown): string => {
+  const { startDate, endDate, ...other } = isObject(value) ? value : {};
+  const [begin, end] = [textOf(startDate ?? other['dcat:startDate']), textOf(endDate ?? other['dcat:endDate'])];
+  return begin === null && end === null ? keptText(value) : `${begin ?? '..'}/${end ?? '..'}`;
+};
 
 /** Links to related pages. */
 export function takeReferences(value: unknown, draft: Draft): void {
@@ -155,7 +159,8 @@ export function takeReferences(value: unknown, draft: Draft): void {
     const url = webAddressOf(item);
     return url === null ? [] : [{ title: titleOf(item, url, draft), url }];
   });
-  if (links.length < texts.length) draft.remark('references', 'not an address');
+  const others = texts.filter((item) => webAddressOf(item) === null).map(keptText);
+  if (others.length > 0) draft.keep('references', 'References', others, 'not an address that portals link to');
   if (links.length > 0) draft.metadata.relatedContent = links;
 }
 

@@ -11,7 +11,17 @@ import {
   takeReferences,
   takeTemporal,
 } from './composed.ts';
-import { addressText, type Draft, identifierOf, listOf, oneLine, textOf, textsOf, webAddressOf } from './values.ts';
+import {
+  addressText,
+  type Draft,
+  identifierOf,
+  keptText,
+  listOf,
+  oneLine,
+  textOf,
+  textsOf,
+  webAddressOf,
+} from './values.ts';
 
 /** One row of the mapping. */
 interface Rule {
@@ -32,8 +42,7 @@ const fact = (from: string, name: string): Rule => ({
   how: 'Text.',
   take: (value, draft) => {
     const texts = textsOf(value);
-    if (texts.length > 0) draft.addInfo(from, name, texts.join(', '));
-    else draft.remark(from, 'not understood');
+    draft.addInfo(from, name, texts.length > 0 ? texts.join(', ') : keptText(value));
   },
 });
 
@@ -103,7 +112,7 @@ export const datasetRules: readonly Rule[] = [
       const text = oneLine(textOf(value) ?? '').toLowerCase();
       const level = accessLevels[text];
       if (level !== undefined) draft.metadata.access = level;
-      else draft.addInfo('accessLevel', 'Access level', text);
+      else draft.keep('accessLevel', 'Access level', [text || keptText(value)], noCode);
     },
   },
   {
@@ -123,7 +132,7 @@ export const datasetRules: readonly Rule[] = [
       const text = addressText(value) ?? '';
       const code = licenseCode(text);
       if (code !== null) draft.metadata.license = code;
-      else draft.addInfo('license', 'License', text);
+      else draft.keep('license', 'License', [text || keptText(value)], noCode);
     },
   },
   {
@@ -135,7 +144,7 @@ export const datasetRules: readonly Rule[] = [
       const code = frequencyCode(text.replace(/^.*\/(?=[A-Z_]+$)/, '').replaceAll('_', ' ')) ?? frequencyCode(text);
       if (code !== undefined)
         draft.metadata.frequency = code as NonNullable<typeof draft.metadata.frequency>; // its codes are these
-      else draft.addInfo('accrualPeriodicity', 'Frequency', text);
+      else draft.keep('accrualPeriodicity', 'Frequency', [text || keptText(value)], noCode);
     },
   },
   {
@@ -154,7 +163,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'temporal',
     to: 'field_temporal_coverage, field_additional_info',
-    how: '`2014-01-01/2015-12-31`, `2014/P1Y`, `2014`, or start and end dates.',
+    how: '`2014-01-01/2015-12-31`, `2014/P1Y`, `2014`, or start and end dates; one without an end is kept as text.',
     take: takeTemporal,
   },
   {
@@ -163,7 +172,8 @@ export const datasetRules: readonly Rule[] = [
     how: 'A box `west,south,east,north`, well-known text or GeoJSON as area; any other text as name.',
     take: (value, draft) => {
       const { wkt, label } = areaOf(value);
-      if (wkt === undefined && label === undefined) return draft.remark('spatial', 'not understood');
+      if (wkt === undefined && label === undefined)
+        return draft.keep('spatial', 'Spatial', [keptText(value)], 'not understood');
       draft.metadata.spatial = {
         ...(wkt === undefined ? {} : { wkt }),
         ...(label === undefined ? {} : { label: draft.short('spatial', label) }),
@@ -177,7 +187,7 @@ export const datasetRules: readonly Rule[] = [
     take: (value, draft) => {
       const url = webAddressOf(value);
       if (url !== null) draft.metadata.landingPage = url;
-      else draft.addInfo('landingPage', 'Landing page', textOf(value) ?? '');
+      else draft.keep('landingPage', 'Landing page', [keptText(value)], 'not an address that portals link to');
     },
   },
   {
@@ -185,9 +195,15 @@ export const datasetRules: readonly Rule[] = [
     to: 'field_language',
     how: 'The codes without their region: `en` of `en-US`.',
     take: (value, draft) => {
-      const codes = textsOf(value).map((text) => /^([a-z]{2,3})(?:[-_][a-z0-9]+)*$/i.exec(text)?.[1]?.toLowerCase());
-      const known = codes.filter((code) => code !== undefined);
-      if (known.length < codes.length) draft.remark('language', 'not understood');
+      const codeOf = (text: string): string[] =>
+        /^([a-z]{2,3})(?:[-_][a-z0-9]+)*$/i
+          .exec(text)
+          ?.slice(1)
+          .map((code) => code.toLowerCase()) ?? [];
+      const texts = textsOf(value);
+      const known = texts.flatMap(codeOf);
+      const others = texts.filter((text) => codeOf(text).length === 0);
+      if (others.length > 0) draft.keep('language', 'Language', others, noCode);
       if (known.length > 0) draft.metadata.language = [...new Set(known)];
     },
   },
@@ -202,7 +218,7 @@ export const datasetRules: readonly Rule[] = [
       const rest = [...(url === null ? [first] : []), ...more].flatMap(
         (item) => addressText(item) ?? textOf(item) ?? [],
       );
-      if (rest.length > 0) draft.addInfo('conformsTo', 'Conforms to', rest.join(', '));
+      if (rest.length > 0) draft.keep('conformsTo', 'Conforms to', rest, 'only the first address is published');
     },
   },
   {
@@ -221,8 +237,8 @@ export const datasetRules: readonly Rule[] = [
     take: (value, draft) => {
       const [series, ...more] = listOf(value);
       const text = isObject(series) ? (identifierOf(series) ?? textOf(series)) : textOf(series);
-      if (draft.metadata.isPartOf !== undefined || more.length > 0)
-        draft.remark('inSeries', 'only the first collection is published');
+      const others = [...(draft.metadata.isPartOf === undefined ? [] : [series]), ...more].map(keptText);
+      if (others.length > 0) draft.keep('inSeries', 'Series', others, 'only the first collection is published');
       if (text !== null) draft.metadata.isPartOf ??= draft.short('inSeries', text, 512);
     },
   },
@@ -269,6 +285,8 @@ export const datasetRules: readonly Rule[] = [
   fact('version', 'Version'),
   fact('servesDataset', 'Serves'),
 ];
+
+const noCode = 'portals have no code for it';
 
 /** The access levels of catalogues (DCAT-US 1.1) as those of portals. */
 const accessLevels: Record<string, 'public' | 'restricted' | 'private'> = {

@@ -102,10 +102,13 @@ const applyRules = (value: Record<string, unknown>, draft: Draft): void => {
   // Portals ask for a reason where access is limited.
   if (access !== undefined && access !== 'public')
     draft.metadata.rights ??= oneLine(textOf(value.accessLevel) ?? access);
-  if (Object.keys(draft.info).length > 0) draft.metadata.additionalInfo = draft.info;
   for (const [key, item] of Object.entries(value)) {
-    if (!ruled.has(key) && !isNothing(item)) draft.remark(key, 'has no field on the portal');
+    // Of things with properties only a person can say what readers need.
+    const texts = listOf(item).some(isObject) ? [] : textsOf(item);
+    if (!ruled.has(key) && !isNothing(item))
+      draft.keep(key, key.replace(/^.*[/#:](?=.)/, ''), texts, 'has no field on the portal');
   }
+  if (Object.keys(draft.info).length > 0) draft.metadata.additionalInfo = draft.info;
 };
 
 /** An entry, or a member that is written inside a series. */

@@ -34,6 +34,9 @@ const firstOf = (values: readonly unknown[]): string | null => {
   return null;
 };
 
+/** What is kept of a value that no field holds: its text, else its JSON. */
+export const keptText = (value: unknown): string => textOf(value) ?? JSON.stringify(value);
+
 /** A value as a list: lists as they are, nothing as an empty list. */
 export const listOf = (value: unknown): unknown[] => {
   const list = Array.isArray(value) ? value : [value];
@@ -54,7 +57,10 @@ export const shortLine = (text: string, longest: number, report: (what: string) 
   const line = oneLine(text);
   if (line.length <= longest) return line;
   report(`cut to ${longest} characters`);
-  return `${line.slice(0, longest - 1).trimEnd()}…`;
+  return `${line
+    .slice(0, longest - 1)
+    .replace(/[\ud800-\udbff]$/, '')
+    .trimEnd()}…`;
 };
 
 /** An address: its text, or the `@id` of an object. */
@@ -169,5 +175,11 @@ export class Draft {
     const isAddress = /^[a-z]+:\/\//i.test(text);
     if (isAddress && text.length > longestText) this.remark(part, 'left out: the address is too long for the portal');
     else this.info[name] = this.short(part, text);
+  }
+
+  /** Keeps what no field of the portal holds as a further fact, and reports it. */
+  keep(part: string, name: string, texts: readonly string[], why: string): void {
+    if (texts.length > 0) this.addInfo(part, name, [...listOf(this.info[name]), ...texts].join('; '));
+    this.remark(part, texts.length > 0 ? `${why}; kept in Additional info` : why);
   }
 }

@@ -87,11 +87,13 @@ describe('an entry', () => {
     expect(info?.und.map(({ first, second }) => [first, second])).toEqual([
       ['Identifier', 'https://example.org/id/budget'],
       ['Part of', 'City, County'],
+      ['References', 'nowhere'],
       ['Bureau code', '015:11'],
       ['Program code', '015:001, 015:002'],
       ['Data quality', 'true'],
       ['System of records', 'https://example.org/sorn'],
       ['Primary IT investment UII', '023-000000001'],
+      ['shoeSize', '43'],
     ]);
   });
 
@@ -115,14 +117,53 @@ describe('an entry', () => {
     ]);
   });
 
+  it.each([
+    ['temporal', '2009-01-01/..', 'Temporal', '2009-01-01/..'],
+    ['temporal', '2009-01-01/', 'Temporal', '2009-01-01/'],
+    ['temporal', { startDate: '2009-01-01' }, 'Temporal', '2009-01-01/..'],
+    ['temporal', { endDate: '2009-01-01' }, 'Temporal', '../2009-01-01'],
+    ['temporal', [{ startDate: '2009' }, '2010/2011'], 'Temporal', '2009/..'],
+    ['issued', 'last spring', 'Issued', 'last spring'],
+    ['modified', { when: 1 }, 'Modified', '{"when":1}'],
+    ['license', 'ours', 'License', 'ours'],
+    ['accessLevel', 'secret', 'Access level', 'secret'],
+    ['accrualPeriodicity', 'when needed', 'Frequency', 'when needed'],
+    ['landingPage', 'our intranet', 'Landing page', 'our intranet'],
+    ['language', ['en', 'Klingon'], 'Language', 'Klingon'],
+    ['spatial', { zone: 7 }, 'Spatial', '{"zone":7}'],
+    ['references', 'nowhere', 'References', 'nowhere'],
+    ['publisher', ['A', 'B', 'C'], 'Further publishers', 'B; C'],
+    ['contactPoint', [{ fn: 'A' }, { fn: 'B' }], 'Further contacts', 'B'],
+    ['inSeries', ['a', 'b'], 'Series', 'b'],
+    ['ext:grade', ['x', 'y'], 'grade', 'x; y'],
+  ])('keeps in Additional info what the portal cannot hold of `%s`: %j', async (key, value, name, text) => {
+    const { wishes, remarks } = await gatherEntries([entry('a', { [key]: value })]);
+    const { und } = wishes[0]?.fields.field_additional_info as { und: unknown[] }; // as the schema says
+    expect(und).toContainEqual({ first: name, second: text });
+    expect(remarks.join()).toMatch(new RegExp(`^\`${key}\` .*; kept in Additional info`));
+    expect(JSON.stringify(wishes[0]?.fields.field_temporal_coverage ?? '')).not.toContain('2009');
+  });
+
+  it('has well-formed text only, and is the same at the next run', async () => {
+    const half = '\ud83d';
+    const cut = entry('a', { title: `Cut ${half}`, description: half, keyword: [`tag ${half}`], [`x${half}`]: half });
+    const first = await gatherEntries([cut]);
+    const written = JSON.stringify(first.wishes);
+    expect(written.isWellFormed() && !/\\ud[89a-f]/.test(written)).toBe(true);
+    expect(first.wishes[0]).toMatchObject({ title: 'Cut \ufffd', fields: { body: { und: [{ value: '\ufffd' }] } } });
+    expect((await gatherEntries([JSON.parse(JSON.stringify(cut))])).wishes).toEqual(first.wishes);
+    const { wishes } = await gatherEntries([entry('b', { title: `${'x'.repeat(253)}🎉🎉` })]);
+    expect(wishes[0]?.title).toBe(`${'x'.repeat(253)}…`);
+  });
+
   it('loses nothing without a word: what has no field is counted', async () => {
     const { remarks } = await gatherEntries([whole, { ...whole, identifier: 'b' }]);
     expect(remarks).toEqual(
       [
         '`distribution.conformsTo` has no field on the portal (2 times, first in "https://example.org/id/budget")',
         '`distribution` left out: it has neither downloadURL nor accessURL (2 times, first in "https://example.org/id/budget")',
-        '`references` not an address (2 times, first in "https://example.org/id/budget")',
-        '`shoeSize` has no field on the portal (2 times, first in "https://example.org/id/budget")',
+        '`references` not an address that portals link to; kept in Additional info (2 times, first in "https://example.org/id/budget")',
+        '`shoeSize` has no field on the portal; kept in Additional info (2 times, first in "https://example.org/id/budget")',
       ].sort(),
     );
   });

@@ -93,7 +93,7 @@ describe('a DCAT-AP catalogue in JSON-LD', () => {
       ],
     });
     expect(remarks).toEqual([
-      '`http://www.w3.org/ns/adms#status` has no field on the portal (in "https://example.org/d/1")',
+      '`http://www.w3.org/ns/adms#status` has no field on the portal; kept in Additional info (in "https://example.org/d/1")',
     ]);
   });
 
