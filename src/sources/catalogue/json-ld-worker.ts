@@ -148,6 +148,8 @@ const languages: Readonly<Record<string, string>> = Object.fromEntries(
 /** A document to be read. */
 export interface JsonLdTask {
   bytes: Uint8Array;
+  /** Its address; null for one that has none. */
+  base: string | null;
 }
 
 /** Its entries and what else it says, or what is wrong with it, in words; `hint` where there is more to do than to fix it. */
@@ -157,13 +159,13 @@ export type JsonLdAnswer = { entries: CatalogueEntry[]; said: Said } | { fault: 
 class Unreadable extends Error {}
 
 /** Reads one document; never throws for what is wrong with it. */
-export const readDocument = async ({ bytes, cancelled }: Cancellable<JsonLdTask>): Promise<JsonLdAnswer> => {
+export const readDocument = async ({ bytes, base, cancelled }: Cancellable<JsonLdTask>): Promise<JsonLdAnswer> => {
   beat(cancelled);
   try {
     const document = documentOf(bytes);
     const refused = refusedContexts(document);
     if (refused !== null) return refused;
-    const nodes = await flattened(document);
+    const nodes = await flattened(document, base);
     return { entries: entriesOf(nodes), said: { paging: pagingIn(document, nodes), parts: partsIn(nodes) } };
   } catch (error) {
     if (error instanceof Unreadable) return { fault: error.message };
@@ -191,14 +193,15 @@ const documentOf = (bytes: Uint8Array): NodeObject => {
   return document;
 };
 
-const flattened = async (document: NodeObject): Promise<FlatNode[]> => {
+const flattened = async (document: NodeObject, base: string | null): Promise<FlatNode[]> => {
   const { default: jsonld } = await import('jsonld'); // large, and seldom needed
   const documentLoader = async (url: string): Promise<never> => {
     throw new Error(`its @context is at ${url}, which is not fetched; include the context in the document`);
   };
   try {
     // Without a context to write it in, a flattened document is the list of its nodes.
-    return (await jsonld.flatten(document, undefined, { documentLoader })) as unknown as FlatNode[];
+    const options = { documentLoader, ...(base === null ? {} : { base }) };
+    return (await jsonld.flatten(document, undefined, options)) as unknown as FlatNode[];
   } catch (cause) {
     throw new Unreadable(`it cannot be read as JSON-LD: ${messageOf(cause)}`);
   }

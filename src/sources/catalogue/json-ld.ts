@@ -36,7 +36,8 @@ export const detectJsonLd = async (
 const enoughToTell = 65_536;
 
 /**
- * The datasets of a JSON-LD document, in the order of their names. Its `@context` must be in it: none is fetched.
+ * The datasets of a JSON-LD document, in the order of their names. Its `@context` must be in it: none is fetched. Relative
+ * addresses are resolved against `base`, its own one.
  * References are followed from a dataset to what it names and no further, so a document cannot grow while it is read. It
  * is processed in a thread of its own: a document that needs too much memory or time ends only that thread.
  *
@@ -45,9 +46,9 @@ const enoughToTell = 65_536;
 export async function* readJsonLd(
   bytes: AsyncIterable<Uint8Array>,
   name: string,
-  { isLater = false, longestMs = usualLongestMs } = {},
+  { isLater = false, longestMs = usualLongestMs, base = null as string | null } = {},
 ): AsyncGenerator<CatalogueEntry, Said> {
-  const task = { bytes: await wholeOf(bytes, name) };
+  const task = { bytes: await wholeOf(bytes, name), base };
   let answer: JsonLdAnswer;
   try {
     answer = await pool.run(task, undefined, { silenceMs: longestMs });

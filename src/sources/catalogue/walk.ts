@@ -1,6 +1,7 @@
 // Reads a catalogue with all its pages and the parts that it refers to, as one list of entries, and says whether that is all.
 import { CatalogueFaultError, SluiceError } from '../../model/errors.ts';
 import { isObject } from '../../util/json.ts';
+import { peeked } from '../../util/peek.ts';
 import { countText } from '../../util/plural.ts';
 import { shown } from '../fetch/policy.ts';
 import type { CatalogueDocument, CatalogueSource } from './catalogue-bytes.ts';
@@ -189,9 +190,9 @@ export class CatalogueWalk {
 
   /** The entries of a page; returns what it says besides. */
   async *#document({ bytes, url }: CatalogueDocument, list: List, name: string): AsyncGenerator<WalkedEntry, Said> {
-    const { isJsonLd, all } = await detectJsonLd(url === null ? bytes : this.#counted(bytes, name));
+    const { isJsonLd, all } = await detectJsonLd(asUtf8(url === null ? bytes : this.#counted(bytes, name)));
     const reading = isJsonLd
-      ? readJsonLd(all, name, { isLater: list.page > 1 })
+      ? readJsonLd(all, name, { isLater: list.page > 1, base: url })
       : readCatalogue(all, name, { limits: this.#limits, passedOver: this.#passedOver });
     const fresh = new Set<string>();
     const first = this.#entries;
@@ -249,6 +250,21 @@ export class CatalogueWalk {
     }
     throw fault(name, `it continues at ${JSON.stringify(next.slice(0, 200))}, which is no address`);
   }
+}
+
+/** The bytes of JSON in UTF-16, which begins with its mark or an ASCII character, as UTF-8; any other as they are. */
+async function* asUtf8(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const { start, all } = await peeked(bytes, 2);
+  const begin = start.toString('hex', 0, 2);
+  const encoding = /^(?:fffe|(?!00)..00)/.test(begin)
+    ? 'utf-16le'
+    : /^(?:feff|00(?!00))/.test(begin)
+      ? 'utf-16be'
+      : null;
+  if (encoding === null) return yield* all;
+  const decoder = new TextDecoder(encoding);
+  for await (const chunk of all) yield Buffer.from(decoder.decode(chunk, { stream: true }));
+  yield Buffer.from(decoder.decode());
 }
 
 /** Entries that were read, also those that are only named. */

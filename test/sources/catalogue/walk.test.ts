@@ -60,7 +60,7 @@ const gather = async (path: string, { dir = tempDir(), policy = fetcher } = {}) 
   const gathered = await gatherCatalogue(catalogueManifest({ from }), webCatalogue(from, tools), async (wish) => {
     wishes.push(wish);
   });
-  return { ...gathered, keys: wishes.map(({ key }) => key.slice(2)) };
+  return { ...gathered, wishes, keys: wishes.map(({ key }) => key.slice(2)) };
 };
 const faultOf = (path: string): Promise<string> =>
   gather(path).then(
@@ -343,5 +343,41 @@ describe('a dataset that is named, but not described', () => {
       'none',
     ]);
     expect(sparing(gathered, () => false)('m/x/r3')).toBe('possible');
+  });
+});
+
+describe('a fetched document', () => {
+  it('in JSON-LD has its relative addresses resolved against its own one', async () => {
+    const document = {
+      '@context': { dcat: 'http://www.w3.org/ns/dcat#', dct: 'http://purl.org/dc/terms/' },
+      '@id': '',
+      '@type': 'dcat:Catalog',
+      'dcat:dataset': { '@id': '#d' },
+      '@included': {
+        '@id': '#d',
+        '@type': 'dcat:Dataset',
+        'dct:title': 'D',
+        'dcat:landingPage': { '@id': '../about' },
+        'dcat:distribution': { '@type': 'dcat:Distribution', 'dcat:downloadURL': { '@id': 'files/a.csv' } },
+      },
+    };
+    serve({ '/c/start': '/c/sub/cat.jsonld', '/c/sub/cat.jsonld': document });
+    const { wishes, complete } = await gather('/c/start');
+    expect(complete).toBe(true);
+    expect(wishes[0]?.resources[0]?.source).toEqual({ kind: 'link', url: `${server.url}/c/sub/files/a.csv` });
+    expect(wishes[0]?.fields.field_landing_page).toEqual({ und: [{ url: `${server.url}/c/about` }] });
+    expect(wishes[0]?.identifier).toBe(`${server.url}/c/sub/cat.jsonld#d`);
+  });
+
+  it.each([
+    ['UTF-16LE with its mark', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')],
+    ['UTF-16BE with its mark', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16()],
+    ['UTF-16LE', (text: string) => Buffer.from(text, 'utf16le')],
+    ['UTF-16BE', (text: string) => Buffer.from(text, 'utf16le').swap16()],
+    ['UTF-8 with its mark', (text: string) => Buffer.from(`\ufeff${text}`)],
+  ])('in %s is read', async (_, encoded) => {
+    const document = { dataset: [entry('a', { title: 'Bäume 🌳' })] };
+    server.on('/c/wide', fileAnswer(encoded(JSON.stringify(document)), { type: 'application/json' }));
+    expect((await gather('/c/wide')).wishes.map(({ title }) => title)).toEqual(['Bäume 🌳']);
   });
 });
