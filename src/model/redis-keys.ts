@@ -17,7 +17,7 @@ export const targetOfName = (name: string): Target => {
 
 /** Every Redis key that sluice itself writes, under a prefix. */
 export const redisKeys = (prefix: string) => ({
-  /** Hash: key -> ledger entry (packed; JSON while it is not live). */
+  /** Hash: key -> ledger entry (two lines of JSON). */
   entries: (target: Target) => `${prefix}.ledger:${targetName(target)}`,
   /** Hash: key -> intent (JSON). */
   intents: (target: Target) => `${prefix}.intents:${targetName(target)}`,
@@ -25,7 +25,7 @@ export const redisKeys = (prefix: string) => ({
   refreshed: `${prefix}.refreshed`,
   /** Hash: target name -> address of the portal that its ledger describes. */
   addresses: `${prefix}.addresses`,
-  /** Hash: key -> what we sent last for the node (packed). */
+  /** Hash: key -> what we sent last for the node (JSON). */
   sent: (target: Target) => `${prefix}.sent:${targetName(target)}`,
   /** Hash: key -> former versions of its table (JSON). */
   history: (target: Target) => `${prefix}.history:${targetName(target)}`,

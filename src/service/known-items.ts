@@ -83,7 +83,7 @@ const longestMs = 5 * 60_000;
 const nothing: Known = { items: new Map(), counts: {}, sign: '', readAt: 0, ms: 0 };
 
 /**
- * Reads the ledger of a target on demand once a run has changed it; only changed entries are unpacked. Takes some 400
+ * Reads the ledger of a target on demand once a run has changed it; only changed entries are read in full. Takes some 400
  * bytes of memory per item until {@link KnownItems.forget}.
  */
 export class KnownItems {

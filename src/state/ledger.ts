@@ -16,6 +16,7 @@ import {
 } from '../model/ledger-entry.ts';
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
+import { parsedJson } from '../util/json.ts';
 import { fieldsOf, matching, readField, writeFields } from './redis/fields.ts';
 import { RedisScript } from './redis/script.ts';
 
@@ -172,7 +173,7 @@ export class Ledger {
   /** What was sent last for a key, or null. */
   async sentFor(portal: string, key: string): Promise<SentNode | null> {
     const value = await this.#field(this.#keys.sent(targetOf(portal, key)), key);
-    return (value && sentNodeSchema.safeParse(JSON.parse(`${value}`)).data) ?? null;
+    return (value && sentNodeSchema.safeParse(parsedJson(`${value}`)).data) ?? null;
   }
 
   /** What was sent last for several keys, in the order of the keys. */
@@ -183,7 +184,7 @@ export class Ledger {
   /** Versions of the table of a key before the one that its entry holds; null where there are none. */
   async formerVersions(portal: string, key: string): Promise<FormerVersions | null> {
     const value = await this.#field(this.#keys.history(targetOf(portal, key)), key);
-    return (value && formerVersionsSchema.safeParse(JSON.parse(`${value}`)).data) ?? null;
+    return (value && formerVersionsSchema.safeParse(parsedJson(`${value}`)).data) ?? null;
   }
 
   /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
@@ -286,17 +287,15 @@ export const storedEntry = (entry: LedgerEntry): string => {
 
 /** The entry of a stored value; null for one of an unknown shape. */
 export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null => {
-  const [head, rest]: (Stored | undefined)[] = value
-    .toString()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  const lines = value.toString().split('\n');
+  const [head, rest] = lines.map((line) => parsedJson(line) as Stored | null | undefined);
   if (rest?.title === undefined) return null;
   return parsed(ledgerEntrySchema, { ...emptyEntry(key), ...head, ...rest });
 };
 
 /** What {@link IndexedEntry} holds of a stored value; null for one of an unknown shape. */
 export const indexedOfStored = (key: string, value: Buffer): IndexedEntry | null => {
-  const head: Stored = JSON.parse(value.toString().split('\n', 1)[0] ?? '');
+  const head = parsedJson(value.toString().split('\n', 1)[0] ?? '') as Stored | null | undefined;
   return parsed(indexedEntrySchema, { ...emptyBrief, key, uuid: uuidOfKey(key), ...head });
 };
 

@@ -63,5 +63,8 @@ describe('a stored entry', () => {
   it('of an unknown shape is none', () => {
     const unknown = Buffer.from(JSON.stringify({ key, shape: 'unknown' }));
     expect(entryOfStored(key, unknown)).toBeNull();
+    for (const text of ['', 'no JSON', '{"nid":"1"}\n\u0003', '[]\n[]', 'null\nnull']) {
+      expect(entryOfStored(key, Buffer.from(text))).toBeNull();
+    }
   });
 });
