@@ -111,7 +111,7 @@ export const openReader = async (url: string, username: string, password: string
       const { token } = login;
       await json(await fetch(path, { method: 'POST', headers: { ...headers, 'x-csrf-token': token }, body: form }));
     },
-    dropRows: (nid) => send('DELETE', `/api/dataset/datastore/${nid}`),
+    dropRows: (nid) => send('DELETE', `/api/dataset/datastore/${nid}.json`),
   };
 };
 
