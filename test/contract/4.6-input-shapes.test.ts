@@ -138,6 +138,9 @@ describe('everything else is refused with field, reason and what is allowed, and
     [{ language: 'en' }, 'language', /und/],
     [{ vid: '1' }, 'vid', /set by the portal/],
     [{ changed: 5 }, 'changed', /set by the portal/],
+    [{ path: 'https://example.org/mine' }, 'path', /set by the portal/],
+    [{ picture: '5' }, 'picture', /set by the portal/],
+    [{ data: 'x' }, 'data', /set by the portal/],
     [{ name: 'editor' }, 'name', /administer nodes/],
     [{ revision: 0 }, 'revision', /revision/],
   ])('%j', async (sent, field, reason) => {

@@ -16,6 +16,7 @@ import {
 import type { RenderedTexts } from '../content/long-texts.ts';
 import { isTextFormat, safeText } from '../content/safe-text.ts';
 import { fileSettings, itemsIn } from '../content/shapes.ts';
+import { publicPath } from '../content/view.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
@@ -98,10 +99,13 @@ const ownedByPortal: Readonly<Record<string, (node: StoredNode) => string | numb
   revision_uid: ({ revisionUid }) => revisionUid,
   tnid: ({ tnid }) => tnid,
   translate: ({ translate }) => translate,
+  picture: () => 0,
+  data: () => 'b:0;',
+  path: (node) => publicPath(node, ''),
 };
 
 /** Read-only properties that carry no information: accepted and ignored. */
-const idle = new Set(['rdf_mapping', 'picture', 'data', 'path', 'uri']);
+const idle = new Set(['rdf_mapping', 'uri']);
 
 const keyFault = (name: string, value: unknown, { node, fields, type }: ReadContext): string | null => {
   if (settable.includes(name)) {
@@ -113,7 +117,8 @@ const keyFault = (name: string, value: unknown, { node, fields, type }: ReadCont
   if (owned === undefined) {
     return `A ${type} has no field ${escapeHtml(name.slice(0, 64))}; it has ${[...settable, ...fields.map((field) => field.name)].join(', ')}.`;
   }
-  const isSame = text === '' || text === (node === null ? '0' : String(owned(node)));
+  const present = node === null ? '0' : String(owned(node));
+  const isSame = text === '' || text === present || (name === 'path' && text.endsWith(present));
   return isSame ? null : `The value of ${name} is set by the portal; leave it out.`;
 };
 
