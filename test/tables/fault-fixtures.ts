@@ -1,5 +1,6 @@
 // One small file for each kind of fault and remark, of our own making; docs/reference/table-faults.md is made of them.
-import type { FindingKind, Verdict } from '../../src/tables/inspect/finding.ts';
+import type { Verdict } from '../../src/tables/inspect/finding.ts';
+import type { FindingKind } from '../../src/tables/scan/fault-kinds.ts';
 
 /** A file, what is wrong with it, and where that must be found. */
 export interface FaultFixture {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inspectFixtures, madeFaultPage } from '../../scripts/table-faults.ts';
 import { checkTable, fixTable, inspectTable } from '../../src/tables/check.ts';
-import { findingKinds } from '../../src/tables/inspect/finding.ts';
+import { faultKinds } from '../../src/tables/scan/fault-kinds.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { faultFixtures } from './fault-fixtures.ts';
@@ -17,7 +17,7 @@ describe('faults of tables', () => {
   it('are of more than 40 kinds, each with a file of its own', () => {
     const kinds = new Set(faultFixtures.map(({ kind }) => kind));
     expect(kinds.size).toBeGreaterThan(40);
-    expect(Object.keys(findingKinds).filter((kind) => !kinds.has(kind as keyof typeof findingKinds))).toEqual([]);
+    expect(Object.keys(faultKinds).filter((kind) => !kinds.has(kind as keyof typeof faultKinds))).toEqual([]);
   });
 
   it('are listed in the reference page (else run `node scripts/table-faults.ts`)', async () => {

@@ -2,11 +2,12 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isSystemError } from '../../util/file-calls.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
-import { type Finding, type FindingKind, verdictOf } from '../inspect/finding.ts';
+import { type Finding, verdictOf } from '../inspect/finding.ts';
 import { type CheckTask, type Inspection, inspectFile } from '../inspect/inspect-file.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { delimiterName, portalDelimiter } from '../scan/dialect.ts';
 import { encoderOf } from '../scan/encodings.ts';
+import { type FindingKind, faultKinds } from '../scan/fault-kinds.ts';
 import { openTable } from '../scan/open-table.ts';
 import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
 
@@ -141,25 +142,8 @@ export const fixFile = (task: Cancellable<FixTask>): FixAnswer => {
   }
 };
 
-/** Faults that are fixed automatically: no value changes, and no row with a value of its own goes. */
-const safeKinds: ReadonlySet<FindingKind> = new Set<FindingKind>([
-  'wide-encoding',
-  'other-encoding',
-  'bom',
-  'title-rows',
-  'blank-first',
-  'trailing-delimiter',
-  'header-spaces',
-  'row-long-empty',
-  'quote-spaces',
-  'quote-style',
-  'blank-lines',
-  'empty-rows',
-  'line-ends-mixed',
-  'line-ends-old',
-  'delimiter-foreign',
-  'repeated-header',
-]);
+/** True where a finding has a fix that may be made without a request. */
+const isSafely = ({ kind, mend }: Finding): boolean => mend !== null && 'isSafe' in faultKinds[kind];
 
 /** A text that was fixed. */
 interface FixedText {
@@ -177,10 +161,8 @@ interface FixedText {
  */
 export const fixSafely = (task: Cancellable<CheckTask>, target: string): FixedText | null => {
   const inspection = inspectFile(task);
-  const isSafe = inspection.findings.every(
-    ({ code, kind, mend }) => code === null || (mend !== null && safeKinds.has(kind)),
-  );
-  const findings = inspection.findings.filter(({ kind, mend }) => mend !== null && safeKinds.has(kind));
+  const isSafe = inspection.findings.every((finding) => finding.code === null || isSafely(finding));
+  const findings = inspection.findings.filter(isSafely);
   if (!isSafe || findings.length === 0) return null;
   const separator = portalDelimiter(inspection.delimiter);
   const answer = fixFile({ ...task, target, separator, inspection: { ...inspection, findings } });

@@ -1,11 +1,12 @@
 // Rewrites the rows of a table and records what changed. The record holds row contents: for reports, never for logs.
 import { isAscii } from 'node:buffer';
-import type { Finding, FindingKind } from '../inspect/finding.ts';
+import type { Finding } from '../inspect/finding.ts';
 import { fixedHeader } from '../inspect/header.ts';
 import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { cellText, escapedText } from '../scan/cell-text.ts';
 import type { TableDialect } from '../scan/dialect.ts';
+import type { FindingKind } from '../scan/fault-kinds.ts';
 import { cellEnd } from '../scan/faults.ts';
 
 /** A row that was changed or left out; of a long one each cell that was changed. */

@@ -180,9 +180,8 @@ const listed = (kinds: KindCount[]): string =>
 /** Adds findings about columns. */
 export const columnRemarks = (findings: Findings, { names, facts, rows, line }: ColumnsRead): void => {
   facts.forEach((column, at) => {
-    const details = { column: at + 1 };
     if (rows > 0 && column.kinds.length === 0 && names[at]?.trim() !== '') {
-      findings.add('empty-column', { line, ...details, message: 'the column has no value in any row' });
+      findings.add('empty-column', { line, column: at + 1 });
     }
     numbers(findings, at + 1, column);
     dates(findings, at + 1, column);
@@ -195,20 +194,8 @@ const numbers = (findings: Findings, column: number, { kinds }: ColumnFacts): vo
   const [first = undefined, second] = found.filter(({ kind }) => kind !== 'decimal point' || found.length > 1);
   if (first === undefined) return;
   if (second !== undefined && notationsOf({ kinds: found }).length === 0) {
-    const message = `the column has numbers in several notations: ${listed(found)}`;
-    findings.add('numbers-mixed', {
-      line: second.line,
-      column,
-      message,
-      hint: 'write all numbers of a column in one notation, such as 1234.5',
-    });
-  } else {
-    const message = `portals keep the column as text, so that it cannot be added up or sorted by size: ${first.kind}`;
-    const hint = first.kind.startsWith('percent')
-      ? 'write numbers as 1234.5, with the unit in the name of the column'
-      : 'write numbers as 1234.5, or let the step `cast` do it';
-    findings.add('numbers-local', { line: first.line, column, message, hint });
-  }
+    findings.add('numbers-mixed', { line: second.line, column }, { listed: listed(found) });
+  } else findings.add('numbers-local', { line: first.line, column }, { notation: first.kind });
 };
 
 const dates = (findings: Findings, column: number, { kinds }: ColumnFacts): void => {
@@ -219,11 +206,9 @@ const dates = (findings: Findings, column: number, { kinds }: ColumnFacts): void
   const slashed = clear.some(({ kind }) => kind === 'date 31/01/2026' || kind === 'date 01/31/2026');
   if (second !== undefined || (unclear !== undefined && first !== undefined && !slashed)) {
     const line = second?.line ?? unclear?.line ?? 1;
-    const message = `the column has dates in several notations: ${listed(notations)}`;
-    findings.add('dates-mixed', { line, column, message, hint: 'write all dates as 2026-01-31' });
+    findings.add('dates-mixed', { line, column }, { listed: listed(notations) });
   } else if (unclear !== undefined && first === undefined) {
-    const message = 'day and month are ambiguous in every date of the column, as in 01/02/2026';
-    findings.add('dates-unclear', { line: unclear.line, column, message, hint: 'write dates as 2026-01-31' });
+    findings.add('dates-unclear', { line: unclear.line, column });
   }
 };
 
@@ -238,8 +223,8 @@ const typeNames: Partial<Record<ColumnType, string>> = {
   boolean: 'a boolean',
 };
 
-const brokenType = (findings: Findings, column: number, { type, kinds }: ColumnFacts): void => {
-  if (type !== 'text') return;
+const brokenType = (findings: Findings, column: number, { type: found, kinds }: ColumnFacts): void => {
+  if (found !== 'text') return;
   const total = kinds.reduce((sum, { count }) => sum + count, 0);
   const text = kinds.find(({ kind }) => kind === 'text');
   const [main] = kinds
@@ -253,12 +238,7 @@ const brokenType = (findings: Findings, column: number, { type, kinds }: ColumnF
     main.count + text.count < total * (1 - fewShare)
   )
     return;
-  const name = typeNames[numberKinds.test(main.kind) ? 'number' : typeOfKind(main.kind)] ?? main.kind;
-  const message = `all but ${plural(text.count, 'value')} of the column could be ${name}; the first that cannot is in line ${text.line}`;
-  findings.add('type-broken', {
-    line: text.line,
-    column,
-    message,
-    hint: 'leave cells without a value empty instead of writing n/a',
-  });
+  const type = typeNames[numberKinds.test(main.kind) ? 'number' : typeOfKind(main.kind)] ?? main.kind;
+  const { line } = text;
+  findings.add('type-broken', { line, column }, { values: plural(text.count, 'value'), type, line });
 };

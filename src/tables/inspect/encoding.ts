@@ -1,9 +1,8 @@
 // Collects evidence of the encoding of a table, and reports text that is not UTF-8.
 import { isAscii, isUtf8 } from 'node:buffer';
 import { encodingTitle, lengthOf, unfinished } from '../scan/encodings.ts';
-import { notUtf8, saveAsUtf8, wideEncoding } from '../scan/faults.ts';
 import { isPlainly, type Reading, readingsOf } from './encoding-evidence.ts';
-import { type Candidate, detailsOf, type Findings } from './finding.ts';
+import type { Candidate, Findings } from './finding.ts';
 
 /** An encoding by its title, such as `Windows-1250`; `mixed`: UTF-8 and another one; `unknown`: no evidence for one. */
 interface EncodingVerdict {
@@ -183,8 +182,6 @@ interface EncodingFacts extends EncodingVerdict {
   bom: boolean;
 }
 
-const decodedFix = (encoding: string): string => `the file is read as ${encoding} and written as UTF-8`;
-
 const unknownHint = ({ candidates }: EncodingVerdict): string => {
   const [first] = candidates;
   if (first === undefined) return 'unknown encoding; save the file again as UTF-8 in the program that created it';
@@ -195,68 +192,39 @@ const unknownHint = ({ candidates }: EncodingVerdict): string => {
 const listed = (names: string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 
-/** The hint about an encoding, and what a fix does. */
-const evidenceOf = (verdict: EncodingVerdict): { hint: string; mend: string | null; candidates?: Candidate[] } => {
-  const { encoding, candidates } = verdict;
-  if (encoding === 'mixed') {
-    const hint =
-      'the file has characters in UTF-8 and others in another encoding: parts of several files were joined; save each as UTF-8 first';
-    return { hint, mend: null };
-  }
-  if (encoding === 'unknown') return { hint: unknownHint(verdict), mend: null, candidates };
-  return {
-    hint: `judging by its words, the file is ${encoding}; save it as UTF-8, or run \`sluice check --fix\``,
-    mend: decodedFix(encoding),
-  };
+/** What to do about text that is not UTF-8; `read` says how a known encoding is read. */
+const hintOf = (verdict: EncodingVerdict, read: (encoding: string) => string): string => {
+  const { encoding } = verdict;
+  if (encoding === 'mixed')
+    return 'the file has characters in UTF-8 and others in another encoding: parts of several files were joined; save each as UTF-8 first';
+  return encoding === 'unknown'
+    ? unknownHint(verdict)
+    : `judging by its words, the file is ${encoding}${read(encoding)}`;
 };
 
 /** What to do about text that is not UTF-8 where steps read it. */
-export const encodingHint = (verdict: EncodingVerdict): string => {
-  const { encoding } = verdict;
-  if (encoding === 'mixed' || encoding === 'unknown') return evidenceOf(verdict).hint;
-  return `judging by its words, the file is ${encoding}: save it as UTF-8, or set \`encoding: ${encoding.toLowerCase()}\``;
-};
+export const encodingHint = (verdict: EncodingVerdict): string =>
+  hintOf(verdict, (encoding) => `: save it as UTF-8, or set \`encoding: ${encoding.toLowerCase()}\``);
 
 /** Adds the findings about the encoding. */
 export const encodingFinding = (findings: Findings, facts: EncodingFacts): void => {
   const { encoding, count, places, bom } = facts;
-  if (bom) {
-    const message = 'the file begins with a byte order mark, which some programs read as part of the first column name';
-    findings.add('bom', { line: 1, offset: 0, message, mend: 'the byte order mark is removed' });
-  }
-  if (encoding === 'UTF-16LE' || encoding === 'UTF-16BE') {
-    findings.add('wide-encoding', { ...detailsOf(wideEncoding(encoding)), mend: decodedFix(encoding) });
-  }
-  if (/^(?:ISO-2022|HZ)/.test(encoding)) shiftedEncoding(findings, encoding);
+  if (bom) findings.add('bom', { line: 1, offset: 0 });
+  if (encoding === 'UTF-16LE' || encoding === 'UTF-16BE')
+    findings.add('wide-encoding', { line: 1 }, { name: encoding, isReadable: true });
+  if (/^(?:ISO-2022|HZ)/.test(encoding)) findings.add('other-encoding', { line: 1 }, { encoding, isGiven: false });
   if (count === 0) return;
   const kind = encoding === 'mixed' ? 'mixed-encoding' : 'other-encoding';
-  const known = evidenceOf(facts);
-  places.forEach(({ line, column, byte, offset, context }, at) => {
-    const details = detailsOf(notUtf8({ line, column }, byte, offset));
+  const hint = hintOf(facts, () => '; save it as UTF-8, or run `sluice check --fix`');
+  const known = encoding === 'mixed' || encoding === 'unknown' ? null : encoding;
+  const candidates = encoding === 'unknown' ? { candidates: facts.candidates } : {};
+  places.forEach(({ byte, offset, ...place }, at) => {
     const rest = at === places.length - 1 ? count - at : 1;
-    findings.add(kind, { ...details, ...known, offset, context, count: rest });
-  });
-};
-
-/** Of the encodings that switch between character sets, only the Japanese one can be decoded. */
-const shiftedEncoding = (findings: Findings, encoding: string): void => {
-  const isReadable = encoding === 'ISO-2022-JP';
-  findings.add('other-encoding', {
-    code: 'table-encoding',
-    line: 1,
-    message: `the file is ${encoding}, not UTF-8`,
-    hint: isReadable ? saveAsUtf8 : 'save the file again as UTF-8 in the program that created it',
-    mend: isReadable ? decodedFix(encoding) : null,
+    findings.add(kind, { ...place, ...candidates, offset, count: rest }, { byte, offset, hint, encoding: known });
   });
 };
 
 /** Adds the finding about an encoding that was given. */
 export const reportEncoding = (findings: Findings, encoding: string): void => {
-  findings.add('other-encoding', {
-    code: 'table-encoding',
-    line: 1,
-    message: `the file is read as ${encoding}, as specified; portals read UTF-8`,
-    hint: 'check that its letters are right, then let `sluice check --fix` write it as UTF-8',
-    mend: decodedFix(encoding),
-  });
+  findings.add('other-encoding', { line: 1 }, { encoding, isGiven: true });
 };

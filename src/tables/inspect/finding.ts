@@ -1,75 +1,6 @@
-// Findings of an inspection: kinds, places, and whether they can be fixed.
-import type { TableFaultCode, TableFaultError } from '../../model/errors.ts';
-
-/** Every kind of finding. Those that block publication carry a code of `errors.ts`; the others are remarks. */
-export const findingKinds = {
-  'not-a-table': 'the file is something else: an archive, a spreadsheet, a web page, JSON',
-  'empty-file': 'no row at all',
-  'wide-encoding': 'UTF-16 or UTF-32',
-  'other-encoding': 'an encoding of one byte a character, by evidence or unknown',
-  'mixed-encoding': 'UTF-8 and another encoding in one file',
-  'cut-character': 'the file ends inside a character',
-  nul: 'NUL bytes',
-  bom: 'a byte order mark',
-  control: 'control characters',
-  replaced: 'characters that were lost in an earlier conversion (U+FFFD)',
-  'twice-encoded': 'UTF-8 that was taken for Latin-1 and encoded again',
-  'layout-unclear': 'separator or header that the file does not decide',
-  'delimiter-foreign': 'a delimiter that portals do not understand',
-  undivided: 'lines that look divided, by something that separates no cells',
-  'second-header': 'a row of names among rows of values: a second header, units, another table',
-  'joined-files': 'a byte order mark between rows: files were joined',
-  'title-rows': 'titles, notes or blank lines above the header',
-  'blank-first': 'blank lines above the header',
-  'header-empty': 'a header cell without a name',
-  'trailing-delimiter': 'every line ends with a delimiter',
-  'header-unusable': 'a name without any character that portals keep',
-  'header-duplicate': 'two names that portals cannot tell apart',
-  'header-long': 'a name that portals cut',
-  'header-cleaned': 'a name that loses characters on a portal',
-  'header-spaces': 'spaces around a name',
-  'header-line-break': 'a line break in a name',
-  'header-values': 'values where the names should be',
-  'many-columns': 'more columns than a datastore takes',
-  'row-short': 'a row with too few cells',
-  'row-long': 'a row with too many cells',
-  'row-long-empty': 'a row with empty cells behind the last column',
-  'row-split': 'two short rows that are one: a line break in a cell without quotes',
-  'row-oversize': 'a row over the limit',
-  'quote-unclosed': 'a quote that is opened and not closed',
-  'quote-text-after': 'text between a closing quote and the delimiter',
-  'quote-stray': 'a quote in a cell that does not begin with one',
-  'quote-spaces': 'spaces between the quotes of a cell and its delimiters',
-  'quote-style': 'another quote or escape than double quotes that are doubled',
-  'no-rows': 'a header and nothing else',
-  'no-table': 'one line that is no header',
-  'blank-lines': 'blank lines between rows',
-  'empty-rows': 'rows of empty cells',
-  'repeated-header': 'the header again between the rows',
-  footer: 'a note below the last row',
-  'footer-padded': 'a note below the last row, with delimiters',
-  'total-row': 'a sum below the last row',
-  'line-ends-mixed': 'several kinds of line ends',
-  'line-ends-old': 'line ends of old Macintosh systems (CR)',
-  'numbers-mixed': 'numbers in several notations in one column',
-  'numbers-local': 'numbers in a notation that portals keep as text',
-  'dates-mixed': 'dates in several notations in one column',
-  'dates-unclear': 'dates of which nobody can tell day and month',
-  'type-broken': 'a few values that keep a column from its type',
-  'empty-column': 'a column without any value',
-  spaces: 'spaces around values',
-  formula: 'cells that spreadsheets would run as a formula',
-  'sheet-error': 'errors of a spreadsheet instead of values',
-  'importer-escape': 'backslashes that importers of portals misread',
-  'importer-long': 'cells that are too long for importers of portals',
-  'importer-wide': 'characters that importers of portals do not store',
-  'importer-columns': 'more columns than importers of portals take',
-  'importer-name': 'names that importers of portals use themselves',
-  'importer-backslash': 'backslashes that importers of portals drop',
-  'importer-null': 'cells that importers of portals store as NULL',
-} as const;
-
-export type FindingKind = keyof typeof findingKinds;
+// Findings of an inspection: places, and whether they can be fixed.
+import type { TableFaultCode } from '../../model/errors.ts';
+import { described, type Facts, type FindingKind } from '../scan/fault-kinds.ts';
 
 /** One place where something was found. */
 export interface FindingPlace {
@@ -112,29 +43,16 @@ export interface Finding {
 /** How many places of each kind are reported. */
 export const mostPlaces = 10;
 
-/** How a finding is reported. */
-export interface FindingDetails {
-  code?: TableFaultCode;
+/** Where a finding is, and what is known beside its words. */
+export interface FoundAt {
   line: number;
   column?: number | null | undefined;
   offset?: number | null;
   context?: string | null;
-  message: string;
-  hint?: string | null | undefined;
-  mend?: string | null;
   candidates?: Candidate[];
   /** How many there are; 1 when absent. */
   count?: number;
 }
-
-/** A fault as it is in a finding: the place is beside the message. */
-export const detailsOf = (fault: TableFaultError): FindingDetails => ({
-  code: fault.code,
-  line: fault.line,
-  column: fault.column,
-  message: fault.what,
-  hint: fault.hint,
-});
 
 /** Collects findings in flat memory: the first places of each kind, and how many there are. */
 export class Findings {
@@ -153,23 +71,18 @@ export class Findings {
   }
 
   /** Adds one. A kind can be mended only when each of its kind can. */
-  add(kind: FindingKind, details: FindingDetails): void {
-    const { code, line, column, offset, context, message, hint, mend, candidates, count } = details;
+  add<K extends FindingKind>(kind: K, at: FoundAt, ...facts: Facts<K>): void {
+    const { code, message, hint, mend } = described(kind, ...facts);
+    const { line, column, offset, context, candidates, count } = at;
     const place = { line, column: column ?? null, offset: offset ?? null, context: context ?? null, message };
     const known = this.#byKind.get(kind);
     if (known === undefined) {
-      const facts = {
-        code: code ?? null,
-        message,
-        hint: hint ?? null,
-        mend: mend ?? null,
-        ...(candidates ? { candidates } : {}),
-      };
-      this.#byKind.set(kind, { kind, ...facts, count: count ?? 1, places: [place] });
+      const words = { code, message, hint, mend, ...(candidates ? { candidates } : {}) };
+      this.#byKind.set(kind, { kind, ...words, count: count ?? 1, places: [place] });
       return;
     }
     known.count += count ?? 1;
-    if (mend === undefined || mend === null) known.mend = null;
+    if (mend === null) known.mend = null;
     if (known.places.length < mostPlaces) known.places.push(place);
   }
 

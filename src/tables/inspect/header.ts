@@ -1,36 +1,36 @@
 // The header row: every column needs a name, and portals must be able to tell the names apart.
 import { longestColumnName, portalColumnName } from '../../dataset-api/names.ts';
-import type { TableFaultError } from '../../model/errors.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { cellText, contextAt } from '../scan/cell-text.ts';
-import { delimiterName, type TableDialect } from '../scan/dialect.ts';
-import { cellEnd, duplicateHeaderCell, emptyHeaderCell, unusableHeaderCell } from '../scan/faults.ts';
+import type { TableDialect } from '../scan/dialect.ts';
+import { type FactsOf, faultOf } from '../scan/fault-kinds.ts';
+import { cellEnd } from '../scan/faults.ts';
 import type { ColumnFacts } from './columns.ts';
-import { detailsOf, type FindingDetails, type Findings } from './finding.ts';
+import type { Findings, FoundAt } from './finding.ts';
 
 /** One column of a header: the name a portal makes of its cell, or what is wrong with it. */
 type HeaderColumn =
-  | { portalName: string; kind: null; fault: null }
-  | { portalName: string; kind: 'header-empty' | 'header-unusable' | 'header-duplicate'; fault: TableFaultError };
+  | { portalName: string; kind: null }
+  | { portalName: string; kind: 'header-empty'; facts: FactsOf<'header-empty'> }
+  | { portalName: string; kind: 'header-unusable'; facts: FactsOf<'header-unusable'> }
+  | { portalName: string; kind: 'header-duplicate'; facts: FactsOf<'header-duplicate'> };
 
-/** Checks every cell of the header row on `line`. */
-const headerColumns = (cells: string[], delimiter: string, line = 1): HeaderColumn[] => {
+/** Checks every cell of the header row. */
+const headerColumns = (cells: string[], delimiter: string): HeaderColumn[] => {
   const seen = new Map<string, { column: number; name: string }>();
   const lastNamed = cells.findLastIndex((cell) => cell.trim() !== '');
   return cells.map((name, index): HeaderColumn => {
-    const place = { line, column: index + 1 };
-    if (name.trim() === '') {
-      return { portalName: '', kind: 'header-empty', fault: emptyHeaderCell(place, index > lastNamed, delimiter) };
-    }
+    if (name.trim() === '')
+      return { portalName: '', kind: 'header-empty', facts: { delimiter, isTail: index > lastNamed } };
     const portalName = portalColumnName(name);
-    if (portalName === '') return { portalName, kind: 'header-unusable', fault: unusableHeaderCell(place, name) };
+    if (portalName === '') return { portalName, kind: 'header-unusable', facts: { name } };
     const first = seen.get(portalName);
     if (first !== undefined) {
-      const fault = duplicateHeaderCell(first, { ...place, name }, portalName);
-      return { portalName, kind: 'header-duplicate', fault };
+      const facts = { first, second: { column: index + 1, name }, portalName };
+      return { portalName, kind: 'header-duplicate', facts };
     }
-    seen.set(portalName, { column: place.column, name });
-    return { portalName, kind: null, fault: null };
+    seen.set(portalName, { column: index + 1, name });
+    return { portalName, kind: null };
   });
 };
 
@@ -40,9 +40,9 @@ const headerColumns = (cells: string[], delimiter: string, line = 1): HeaderColu
  * same name on a portal.
  */
 export const checkHeader = (cells: string[], delimiter: string): string[] =>
-  headerColumns(cells, delimiter).map(({ portalName, fault }) => {
-    if (fault !== null) throw fault;
-    return portalName;
+  headerColumns(cells, delimiter).map((column, index) => {
+    if (column.kind !== null) throw faultOf(column.kind, { line: 1, column: index + 1 }, column.facts);
+    return column.portalName;
   });
 
 /** Longest part of a name before a number, so that portals, which cut names to 64, keep the number. */
@@ -98,79 +98,44 @@ export const emptyTail = ({ cells, facts }: Pick<HeaderFacts, 'cells' | 'facts'>
 export const headerFindings = (findings: Findings, header: HeaderFacts): string[] => {
   const { cells, line, delimiter } = header;
   if (cells.length > mostColumns) {
-    findings.add('many-columns', {
-      code: 'table-header',
-      line,
-      column: mostColumns + 1,
-      message: `the header has ${cells.length.toLocaleString('en')} columns; a table can have ${mostColumns.toLocaleString('en')}`,
-      hint: 'check the delimiter, or split the table',
-    });
+    const facts = { count: cells.length, most: mostColumns, isTable: false };
+    findings.add('many-columns', { line, column: mostColumns + 1 }, facts);
     return [];
   }
   if (cells.length > mostStored) {
-    const message = `the table has ${cells.length.toLocaleString('en')} columns; datastores take ${mostStored.toLocaleString('en')} at most`;
-    findings.add('many-columns', {
-      line,
-      column: mostStored + 1,
-      message,
-      hint: 'publish it as a file without datastore',
-    });
+    const facts = { count: cells.length, most: mostStored, isTable: true };
+    findings.add('many-columns', { line, column: mostStored + 1 }, facts);
   }
-  const columns = headerColumns(cells, delimiter, line);
+  const columns = headerColumns(cells, delimiter);
   const mended = fixedHeader(cells, delimiter);
   const tail = cells.length - emptyTail(header);
   const named = columns.slice(0, tail).filter(({ kind }) => kind !== 'header-empty').length;
-  columns.forEach(({ kind, fault, portalName }, at) => {
-    const place = { offset: header.offsets[at] ?? null, context: header.contexts[at] ?? null };
-    if (kind === null) {
-      remarksOf(findings, { name: cells[at] ?? '', portalName, line, column: at + 1, place });
-      return;
-    }
-    const cut = kind === 'header-empty' && at >= tail;
-    if (!cut && kind === 'header-empty' && named <= tail / 2) {
-      findings.add(kind, { ...detailsOf(fault), ...place, hint: mostlyEmpty });
-      return;
-    }
-    const mend = cut
-      ? `the ${delimiterName(delimiter)} at the end of every line is removed`
-      : `columns without a usable name get one, such as ${JSON.stringify(mended[at] ?? '')}`;
-    findings.add(cut ? 'trailing-delimiter' : kind, { ...detailsOf(fault), ...place, mend });
+  columns.forEach((column, at) => {
+    const place = {
+      line,
+      column: at + 1,
+      offset: header.offsets[at] ?? null,
+      context: header.contexts[at] ?? null,
+    };
+    const fixed = mended[at] ?? '';
+    if (column.kind === null) remarksOf(findings, cells[at] ?? '', column.portalName, place);
+    else if (column.kind !== 'header-empty') findings.add(column.kind, place, { ...column.facts, fixed });
+    else if (at >= tail) findings.add('trailing-delimiter', place, column.facts);
+    else
+      findings.add('header-empty', place, { ...column.facts, ...(named <= tail / 2 ? { isMostly: true } : { fixed }) });
   });
   valuesInHeader(findings, header);
   return columns.map(({ portalName }) => portalName);
 };
 
-const mostlyEmpty =
-  'most columns have no name: if the header stands further down, set the number of rows above it, such as `skipRows: 2`; otherwise name the columns';
-
-interface NamedCell {
-  name: string;
-  portalName: string;
-  line: number;
-  column: number;
-  place: Pick<FindingDetails, 'offset' | 'context'>;
-}
-
 /** How a portal's name differs from the cell beyond capitals and spaces. */
-const remarksOf = (findings: Findings, { name, portalName, line, column, place }: NamedCell): void => {
-  const details = { line, column, ...place };
-  if (/[\r\n]/.test(name)) {
-    const message = `the name has a line break; portals make it ${portalName}`;
-    findings.add('header-line-break', { ...details, message });
-  } else if (name !== name.trim()) {
-    findings.add('header-spaces', {
-      ...details,
-      message: 'spaces surround the name',
-      mend: 'spaces around names are removed',
-    });
-  }
-  if (name.trim().length > longestColumnName) {
-    const message = `the name has ${name.trim().length} characters; portals cut it to ${longestColumnName}: ${portalName}`;
-    findings.add('header-long', { ...details, message });
-  } else if (/[^\w\s]/.test(name)) {
-    const message = `portals keep only A to Z, digits, spaces and underscores of a name; this one becomes ${portalName}`;
-    findings.add('header-cleaned', { ...details, message });
-  }
+const remarksOf = (findings: Findings, name: string, portalName: string, place: FoundAt): void => {
+  if (/[\r\n]/.test(name)) findings.add('header-line-break', place, { portalName });
+  else if (name !== name.trim()) findings.add('header-spaces', place);
+  const { length } = name.trim();
+  if (length > longestColumnName) {
+    findings.add('header-long', place, { length, longest: longestColumnName, portalName });
+  } else if (/[^\w\s]/.test(name)) findings.add('header-cleaned', place, { portalName });
 };
 
 const valueLike = /^[+-]?\d+[.,]\d+$|^\d{4}-\d{2}-\d{2}|^\d{1,2}[./]\d{1,2}[./]\d{2,4}$|^(?:true|false)$/i;
@@ -181,22 +146,8 @@ const valuesInHeader = (findings: Findings, { cells, line, offsets, contexts, is
   const at = cells.findIndex((cell) => valueLike.test(cell));
   if (!isRecord && at < 0 && numbers < cells.length / 2) return;
   const column = Math.max(at, 0);
-  findings.add('header-values', {
-    line,
-    column: column + 1,
-    offset: offsets[column] ?? null,
-    context: contexts[column] ?? null,
-    ...(isRecord
-      ? {
-          code: 'table-header' as const,
-          message: 'the file has no header: its first row holds values like all others',
-          hint: 'add a row with names at the top, or name the columns in `table: [{header: {names: […]}}]`',
-        }
-      : {
-          message: 'the first row has values where the names of the columns should be',
-          hint: 'add a row with names when the file has no header',
-        }),
-  });
+  const [offset, context] = [offsets[column] ?? null, contexts[column] ?? null];
+  findings.add('header-values', { line, column: column + 1, offset, context }, { isRecord });
 };
 
 /** A header row. */

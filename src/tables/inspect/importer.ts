@@ -1,64 +1,16 @@
-// What importers of portals refuse or change in tables that are sound otherwise: one table of limits, and the watch that
-// finds them. They are remarks: other portals read by RFC 4180, as does everybody who downloads the file.
+// What importers of portals refuse or change in tables that are sound otherwise: the watch that finds it. They are remarks: other portals read by RFC 4180, as does everybody who downloads the file.
 import { countedColumns, isUnstableColumn } from '../../dataset-api/names.ts';
 import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
+import { type FindingKind, importer, longestImported, mostImported } from '../scan/fault-kinds.ts';
 import { cellEnd, placeInRow } from '../scan/faults.ts';
-import type { Finding, FindingKind, Findings } from './finding.ts';
+import type { Finding, Findings } from './finding.ts';
 
-/** The kind of portal that has these limits (recorded behaviour 13a). */
-const importer = 'the importer of DKAN 7.16 to 7.18';
+type LimitKind = Extract<FindingKind, `importer-${string}`>;
 
-/** Longest cell, bytes (TEXT of MySQL), and most columns that are known to fit into a row (real portals: 195 fit, 400 do not). */
-const [longestCell, mostColumns] = [65_535, 195];
-
-/** `refuses`: the import of the whole table may fail, or end early. `changes`: values are stored differently. */
-interface Limit {
-  does: 'refuses' | 'changes';
-  message: string;
-  hint: string;
-}
-
-const limits = {
-  'importer-escape': {
-    does: 'refuses',
-    message: `a backslash stands before a quote or at the end of a cell: ${importer} takes what follows it for text and misreads the row`,
-    hint: 'remove the backslash or write two, or publish with `import: never`',
-  },
-  'importer-long': {
-    does: 'refuses',
-    message: `the cell has more than ${longestCell.toLocaleString('en')} bytes, which ${importer} does not store`,
-    hint: 'shorten it, or publish with `import: never`',
-  },
-  'importer-wide': {
-    does: 'refuses',
-    message: `the cell has a character of four bytes, such as an emoji, which ${importer} does not store in most databases`,
-    hint: 'remove such characters, or publish with `import: never`',
-  },
-  'importer-columns': {
-    does: 'refuses',
-    message: `the table has more than ${mostColumns} columns: ${importer} takes no more than a row of its database has room for, and not 400`,
-    hint: 'leave columns out, or publish with `import: never`',
-  },
-  'importer-name': {
-    does: 'changes',
-    message: `${importer} uses this name itself: \`entry_id\` becomes the key of the rows, \`timestamp\` is hidden`,
-    hint: 'rename the column',
-  },
-  'importer-backslash': {
-    does: 'changes',
-    message: `${importer} drops the backslash`,
-    hint: 'write slashes, or two backslashes',
-  },
-  'importer-null': {
-    does: 'changes',
-    message: `${importer} stores an empty cell in quotes as NULL`,
-    hint: 'write nothing between the delimiters',
-  },
-} as const satisfies Partial<Record<FindingKind, Limit>>;
-
-type LimitKind = keyof typeof limits;
+/** Kinds for which the import of the whole table may fail, or end early; with the others values are stored differently. */
+const refused: readonly FindingKind[] = ['importer-escape', 'importer-long', 'importer-wide', 'importer-columns'];
 
 /** A finding of tables in general that is a change by importers as well. */
 const trimmed = `${importer} removes spaces around values outside quotes`;
@@ -72,12 +24,12 @@ export interface ImporterRemarks {
 export const importerRemarks = (findings: readonly Finding[]): ImporterRemarks => {
   const remarks: ImporterRemarks = { refuses: [], changes: [] };
   for (const { kind, message, count, places } of findings) {
-    const limit = kind in limits ? limits[kind as LimitKind] : null; // just checked
-    if (!limit && kind !== 'spaces') continue;
+    if (!kind.startsWith('importer-') && kind !== 'spaces') continue;
     const { line, column } = places[0] ?? { line: 1, column: null };
     const more = count > 1 ? `, and ${(count - 1).toLocaleString('en')} more` : '';
     const place = `line ${line}${column === null ? '' : `, column ${column}`}${more}`;
-    remarks[limit?.does ?? 'changes'].push(`${place}: ${limit ? message : trimmed}`);
+    const does = refused.includes(kind) ? 'refuses' : 'changes';
+    remarks[does].push(`${place}: ${kind === 'spaces' ? trimmed : message}`);
   }
   return remarks;
 };
@@ -122,15 +74,16 @@ export class ImporterWatch {
       });
     }
     this.#each(region, '""', (at) => this.#maybeNull(from + at + 1));
-    if (region.length > longestCell) this.#longCells();
+    if (region.length > longestImported) this.#longCells();
   }
 
   /** The header, once it is known; `names` as they are in the file. */
   header(names: readonly string[], line: number): void {
     names.forEach((name, at) => {
-      if (isUnstableColumn(name)) this.#note('importer-name', { line, column: at + 1 });
+      if (isUnstableColumn(name)) this.#findings.add('importer-name', { line, column: at + 1 });
     });
-    if (countedColumns(names) > mostColumns) this.#note('importer-columns', { line, column: mostColumns + 1 });
+    if (countedColumns(names) > mostImported)
+      this.#findings.add('importer-columns', { line, column: mostImported + 1 });
   }
 
   #escapes(region: Buffer, from: number): void {
@@ -157,7 +110,7 @@ export class ImporterWatch {
     const { starts, ends, rowCells, rows } = this.#scanner;
     for (let cell = rowCells[0] ?? 0; cell < (rowCells[rows] ?? 0); cell++) {
       const start = starts[cell] ?? 0;
-      if ((ends[cell] ?? 0) - start > longestCell) this.#add('importer-long', start);
+      if ((ends[cell] ?? 0) - start > longestImported) this.#add('importer-long', start);
     }
   }
 
@@ -172,12 +125,11 @@ export class ImporterWatch {
     const { rowStarts, rows, bytes, base, end } = this.#scanner;
     const row = lastAtMost(rowStarts, 0, rows, at);
     const place = placeInRow(this.#scanner, row, this.#cellAt(at), at);
-    this.#note(kind, { ...place, offset: this.#isPlain ? base + at : null, context: contextAt(bytes, at, end) });
-  }
-
-  #note(kind: LimitKind, place: { line: number; column: number; offset?: number | null; context?: string }): void {
-    const { message, hint } = limits[kind];
-    this.#findings.add(kind, { ...place, message, hint });
+    this.#findings.add(kind, {
+      ...place,
+      offset: this.#isPlain ? base + at : null,
+      context: contextAt(bytes, at, end),
+    });
   }
 }
 

@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import { isSystemError } from '../../util/file-calls.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
 import { encodingNamed } from '../scan/encodings.ts';
-import { wideEncoding } from '../scan/faults.ts';
 import { type OpenTable, openTable } from '../scan/open-table.ts';
-import { byPlace, detailsOf, Findings, verdictOf } from './finding.ts';
+import { byPlace, Findings, verdictOf } from './finding.ts';
 import { type FixFacts, type TableFacts, TableInspection } from './inspection.ts';
 
 /** A check as it is requested across the thread border. */
@@ -35,16 +34,8 @@ type Inspected = Pick<Inspection, 'fix'> & TableFacts;
 /** The inspection of a file that cannot be read as a table. */
 const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
   const findings = new Findings();
-  if (signature === null) findings.add('wide-encoding', detailsOf(wideEncoding('UTF-32')));
-  else {
-    findings.add('not-a-table', {
-      code: 'table-encoding',
-      line: 1,
-      offset: 0,
-      message: `the file is ${signature}, not a table of text`,
-      hint: 'export the table as CSV in UTF-8, and check what the address or program actually returned',
-    });
-  }
+  if (signature === null) findings.add('wide-encoding', { line: 1 }, { name: 'UTF-32' });
+  else findings.add('not-a-table', { line: 1, offset: 0 }, { signature });
   return {
     verdict: 'faulty',
     encoding: 'unknown',

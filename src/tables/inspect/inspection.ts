@@ -4,7 +4,7 @@ import type { ColumnKind } from '../../model/table-history.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
 import type { TableDialect } from '../scan/dialect.ts';
-import { cutCharacter, emptyFile, oversizeFault } from '../scan/faults.ts';
+import { oversizeOf } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
 import {
   type ColumnFacts,
@@ -16,7 +16,7 @@ import {
   notationsOf,
 } from './columns.ts';
 import { EncodingWatch, encodingFinding, reportEncoding } from './encoding.ts';
-import { detailsOf, type Finding, type FindingKind, Findings, mostPlaces, type Verdict, verdictOf } from './finding.ts';
+import { type Finding, Findings, mostPlaces, type Verdict, verdictOf } from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
 import { ImporterWatch } from './importer.ts';
 import { RowInspector } from './row-inspector.ts';
@@ -84,17 +84,11 @@ interface InspectionSettings {
 
 /** Signs of text that an earlier conversion damaged. */
 const lostTexts = [
-  {
-    kind: 'replaced',
-    bytes: Buffer.from([0xef, 0xbf, 0xbd]),
-    message: 'a character was lost in an earlier conversion (U+FFFD stands in its place)',
-  },
-  {
-    kind: 'twice-encoded',
-    bytes: Buffer.from([0xc3, 0x83, 0xc2]),
-    message: 'the text looks like UTF-8 that was taken for Latin-1 and encoded again',
-  },
+  { kind: 'replaced', bytes: Buffer.from([0xef, 0xbf, 0xbd]) },
+  { kind: 'twice-encoded', bytes: Buffer.from([0xc3, 0x83, 0xc2]) },
 ] as const;
+
+type LostKind = (typeof lostTexts)[number]['kind'];
 
 /** A place in a chunk that is to be reported once the rows before it are scanned. */
 interface Mark {
@@ -147,7 +141,10 @@ export class TableInspection {
     this.#scanner.finish();
     this.#takeRows();
     this.#rows?.end(this.#settings.skipped !== undefined);
-    if (cut > 0) this.#reportCut(place, base + end - cut);
+    if (cut > 0) {
+      const offset = base + end - cut;
+      this.findings.add('cut-character', { ...place, offset }, { offset });
+    }
     const encoding = this.#reportDecoding();
     const columns = this.#reportColumns();
     this.#reportLines();
@@ -202,14 +199,14 @@ export class TableInspection {
     return marks.sort((a, b) => a.at - b.at);
   }
 
-  #lost(chunk: Buffer, { kind, bytes, message }: (typeof lostTexts)[number]): Mark[] {
+  #lost(chunk: Buffer, { kind, bytes }: (typeof lostTexts)[number]): Mark[] {
     const marks: Mark[] = [];
     let count = 1;
     for (let at = chunk.indexOf(bytes); at >= 0; at = chunk.indexOf(bytes, at + 1)) {
       const place = at;
       if (this.findings.tally(kind, false)) continue;
       if (marks.length === mostPlaces) count += 1;
-      else marks.push({ at, report: () => this.#reportText(kind, chunk, { at: place, message, count }) });
+      else marks.push({ at, report: () => this.#reportText(kind, chunk, { at: place, count }) });
     }
     return marks;
   }
@@ -225,16 +222,11 @@ export class TableInspection {
     });
   }
 
-  #reportText(kind: FindingKind, chunk: Buffer, text: { at: number; message: string; count: number }): void {
+  #reportText(kind: LostKind, chunk: Buffer, { at, count: all }: { at: number; count: number }): void {
     const { place, base, end } = this.#scanner;
     const offset = this.#settings.decodedFrom === null ? base + end : null;
-    const { message, at } = text;
-    const count = this.findings.of(kind) === undefined ? text.count : 1; // those without a place count with the first
-    this.findings.add(kind, { ...place, offset, context: contextAt(chunk, at, chunk.length), message, count });
-  }
-
-  #reportCut(place: { line: number; column: number }, offset: number): void {
-    this.findings.add('cut-character', { ...detailsOf(cutCharacter(place, offset)), offset });
+    const count = this.findings.of(kind) === undefined ? all : 1; // those without a place count with the first
+    this.findings.add(kind, { ...place, offset, context: contextAt(chunk, at, chunk.length), count });
   }
 
   /** Dispatches the rows of the scanner: titles, header, body. */
@@ -254,7 +246,8 @@ export class TableInspection {
   #takeHeader(row: number): void {
     const scanner = this.#scanner;
     if (scanner.rowOver[row] === 1) {
-      this.findings.add('row-oversize', detailsOf(oversizeFault(scanner, row, this.#settings.rowBytes)));
+      const { facts, ...place } = oversizeOf(scanner, row, this.#settings.rowBytes);
+      this.findings.add('row-oversize', place, facts);
       this.#titleRows = Number.POSITIVE_INFINITY; // nothing below can be judged without a header
       return;
     }
@@ -271,7 +264,7 @@ export class TableInspection {
   #reportColumns(): InspectedColumn[] {
     const header = this.#header;
     if (header === null) {
-      if (this.findings.of('row-oversize') === undefined) this.findings.add('empty-file', detailsOf(emptyFile()));
+      if (this.findings.of('row-oversize') === undefined) this.findings.add('empty-file', { line: 1 }, {});
       return [];
     }
     const offsets = this.#settings.decodedFrom === null ? header.offsets : [];

@@ -2,8 +2,9 @@
 import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
-import { lineBreaksIn, raggedRow } from '../scan/faults.ts';
-import { detailsOf, type FindingDetails, type FindingKind, type Findings } from './finding.ts';
+import type { FactsOf } from '../scan/fault-kinds.ts';
+import { lineBreaksIn } from '../scan/faults.ts';
+import type { Findings, FoundAt } from './finding.ts';
 
 /** What is known of the table when its rows are checked. */
 export interface RowSettings {
@@ -21,13 +22,11 @@ export interface RowSettings {
 /** How many rows below the last full one may be notes. */
 const mostNotes = 20;
 
-/** What makes the rows below a header records, whatever they look like. */
-export const asRecord = 'if it is a record, set `skipRows` to the number of lines above the header (0 for none)';
-
-const note = {
-  hint: `remove it, or publish it as description of the resource; ${asRecord}`,
-  mend: 'the notes below the last row are left out',
-};
+/** A row with too few or too many cells. */
+interface RaggedRow {
+  at: FoundAt;
+  facts: FactsOf<'row-long'>;
+}
 
 /** Collects ragged rows. */
 export class RaggedRows {
@@ -38,7 +37,7 @@ export class RaggedRows {
   readonly #scanner: CellScanner;
   readonly #findings: Findings;
   readonly #settings: RowSettings;
-  #notes: FindingDetails[] = [];
+  #notes: RaggedRow[] = [];
   /** True after so many notes that they cannot be notes, until a full row follows. */
   #tooMany = false;
   #long = 0;
@@ -75,17 +74,14 @@ export class RaggedRows {
   }
 
   #reportNotes(): void {
-    for (const details of this.#notes) this.#findings.add('row-short', details);
+    for (const { at, facts } of this.#notes) this.#findings.add('row-short', at, facts);
     this.#notes = [];
   }
 
   /** The table has ended after so many rows. */
   end(rows: number): void {
-    this.footerLine = this.#notes[0]?.line ?? null;
-    for (const details of this.#notes) {
-      const message = 'a note follows the last row of the table';
-      this.#findings.add('footer', { ...details, message, ...note });
-    }
+    this.footerLine = this.#notes[0]?.at.line ?? null;
+    for (const { at } of this.#notes) this.#findings.add('footer', at, { looks: 'behind' });
     const long = this.#findings.of('row-long');
     if (long !== undefined && this.#long === rows && rows > 1) {
       long.hint = 'every row has more cells than the header: give the header a name for each column';
@@ -98,15 +94,15 @@ export class RaggedRows {
     return (mark & (has.text | has.high)) !== 0 && (mark & has.space) !== 0;
   }
 
-  #details(row: number, found: number): FindingDetails {
+  #details(row: number, found: number): RaggedRow {
     const { base, bytes, ends, rowCells, rowLines, rowStarts, end } = this.#scanner;
     const line = rowLines[row] ?? 1;
     const start = rowStarts[row] ?? 0;
     const lastLine = line + lineBreaksIn(bytes, start, ends[(rowCells[row + 1] ?? 0) - 1] ?? 0);
+    const offset = this.#settings.offsets ? base + start : null;
     return {
-      ...detailsOf(raggedRow({ line, lastLine, found, expected: this.#settings.width })),
-      offset: this.#settings.offsets ? base + start : null,
-      context: contextAt(bytes, start, end),
+      at: { line, offset, context: contextAt(bytes, start, end) },
+      facts: { line, lastLine, found, expected: this.#settings.width },
     };
   }
 
@@ -115,40 +111,31 @@ export class RaggedRows {
     const line = this.#scanner.rowLines[row] ?? 1;
     const before = this.#short;
     this.#short = { line, cells: found, row, rows: 0 };
-    if (!this.#findings.tally('row-short', false)) this.#findings.add('row-short', this.#details(row, found));
+    if (!this.#findings.tally('row-short', false)) {
+      const { at, facts } = this.#details(row, found);
+      this.#findings.add('row-short', at, facts);
+    }
     if (before.line === line - 1 && before.cells + found === this.#settings.width + 1)
       this.#reportSplit(row, before.line, line);
   }
 
   #reportSplit(row: number, first: number, second: number): void {
     if (this.#findings.tally('row-split', false)) return;
-    const { offset, context } = this.#details(row, 0);
-    this.#findings.add('row-split', {
-      code: 'table-ragged',
-      line: second,
-      message: `lines ${first} and ${second} together have as many cells as one row: an unquoted cell contains a line break`,
-      hint: 'put the cell with the line break in quotes',
-      offset: offset ?? null,
-      context: context ?? null,
-    });
+    this.#findings.add('row-split', this.#details(row, 0).at, { first, second });
   }
 
   #takeLong(row: number, found: number): void {
     this.#reportNotes();
     const { starts, ends, rowCells } = this.#scanner;
     const first = rowCells[row] ?? 0;
-    let kind: FindingKind = 'row-long-empty';
+    let kind: 'row-long' | 'row-long-empty' = 'row-long-empty';
     for (let cell = first + this.#settings.width; cell < first + found; cell++) {
       if (starts[cell] !== ends[cell]) kind = 'row-long';
     }
     if (kind === 'row-long') this.#long += 1;
-    const mendable = kind === 'row-long-empty';
-    if (this.#findings.tally(kind, mendable)) return;
-    const details = this.#details(row, found);
-    this.#findings.add(
-      kind,
-      mendable ? { ...details, mend: 'the empty cells behind the last column are left out' } : details,
-    );
+    if (this.#findings.tally(kind, kind === 'row-long-empty')) return;
+    const { at, facts } = this.#details(row, found);
+    this.#findings.add(kind, at, facts);
   }
 }
 
@@ -163,7 +150,7 @@ const [longNote, noteWords] = [20, 3];
 export class PaddedNotes {
   /** Line of the first note; null when there is none. Known after {@link tell}. */
   footerLine: number | null = null;
-  #notes: FindingDetails[] = [];
+  #notes: FoundAt[] = [];
   #count = 0;
   /** True when an empty row is above the first note. */
   #isApart = false;
@@ -189,7 +176,7 @@ export class PaddedNotes {
     if (!noteStart.test(text)) this.#areMarked = false;
     if (stop - start < longNote || text.split(' ').length < noteWords) this.#areLong = false;
     const at = rowStarts[row] ?? 0;
-    this.#notes.push({ line: rowLines[row] ?? 1, offset: base + at, context: contextAt(bytes, at, end), message: '' });
+    this.#notes.push({ line: rowLines[row] ?? 1, offset: base + at, context: contextAt(bytes, at, end) });
   }
 
   /** Another row follows, so there were no notes. */
@@ -209,12 +196,6 @@ export class PaddedNotes {
     const isSure = this.#areMarked || (this.#isApart && this.#areLong);
     if (!isSure && (this.#isUsual || !this.#isApart)) return;
     if (isSure) this.footerLine = this.#notes[0]?.line ?? null;
-    const details = isSure
-      ? { message: 'a note stands below the last row of the table', ...note }
-      : {
-          message: 'the last row has only one cell: it may be a note below the table, or a row without values',
-          hint: `remove it if it is a note; ${asRecord}`,
-        };
-    for (const place of this.#notes) findings.add('footer', { ...place, code: 'table-ragged', ...details });
+    for (const at of this.#notes) findings.add('footer', at, { looks: isSure ? 'below' : 'maybe' });
   }
 }

@@ -2,10 +2,11 @@
 import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
-import { cellEnd, cellOffset, faultOfCell, hex, oversizeFault, placeInRow } from '../scan/faults.ts';
+import type { Facts, FindingKind } from '../scan/fault-kinds.ts';
+import { cellEnd, cellOffset, oversizeOf, placeInRow, quoteFaultOf } from '../scan/faults.ts';
 import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import type { ColumnKinds } from './columns.ts';
-import { detailsOf, type FindingDetails, type FindingKind, type Findings } from './finding.ts';
+import type { Findings, FoundAt } from './finding.ts';
 import { noteStart, PaddedNotes, RaggedRows, type RowSettings } from './ragged-rows.ts';
 import { SecondHeaders } from './second-header.ts';
 
@@ -16,23 +17,6 @@ const [equals, sharp, space] = [0x3d, 0x23, 0x20];
 const badMarks = quoteFaults | has.nul | has.control;
 
 const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!)$/;
-
-/** How the cells of one fault of quoting are reported. */
-const quoteKinds: [number, FindingKind][] = [
-  [has.unclosedInLimit, 'quote-unclosed'],
-  [has.unclosed, 'quote-unclosed'],
-  [has.textAfterQuote, 'quote-text-after'],
-  [has.strayQuote, 'quote-stray'],
-  [has.quoteSpaces, 'quote-spaces'],
-];
-
-/** What `--fix` does about faults of quoting. */
-const quoteFixes: Partial<Record<FindingKind, string>> = {
-  'quote-unclosed': 'the unclosed quote is removed',
-  'quote-text-after': 'the quotes inside the cell are doubled',
-  'quote-stray': 'the cell is put in quotes and its quotes are doubled',
-  'quote-spaces': 'the spaces around quotes are removed',
-};
 
 /** Inspects rows; the state of a table of any size is bounded. */
 export class RowInspector {
@@ -169,19 +153,17 @@ export class RowInspector {
     return contextAt(this.#scanner.bytes, at, this.#scanner.end);
   }
 
-  #add(kind: FindingKind, at: number, details: FindingDetails): void {
-    this.#findings.add(kind, { ...details, offset: this.#offset(at), context: this.#context(at) });
+  /** Adds a finding about the byte at offset `at` of the scanner. */
+  #add<K extends FindingKind>(kind: K, at: number, place: FoundAt, ...facts: Facts<K>): void {
+    this.#findings.add(kind, { ...place, offset: this.#offset(at), context: this.#context(at) }, ...facts);
   }
 
   #odd(row: number): void {
     const { rowOver, rowStarts } = this.#scanner;
     if (rowOver[row] === 1) {
       if (this.#findings.tally('row-oversize', false)) return;
-      this.#add(
-        'row-oversize',
-        rowStarts[row] ?? 0,
-        detailsOf(oversizeFault(this.#scanner, row, this.#settings.rowBytes)),
-      );
+      const { facts, ...place } = oversizeOf(this.#scanner, row, this.#settings.rowBytes);
+      this.#add('row-oversize', rowStarts[row] ?? 0, place, facts);
       return;
     }
     this.#faultyCells(row);
@@ -216,14 +198,12 @@ export class RowInspector {
   }
 
   #quoteFault(row: number, cell: number, mark: number): void {
-    const kind = quoteKinds.find(([bit]) => (mark & bit) !== 0)?.[1] ?? 'quote-stray';
-    const mendable = this.#canFix(row, mark);
-    if (this.#findings.tally(kind, mendable)) return;
-    const fault = faultOfCell(this.#scanner, row, cell, this.#settings.rowBytes);
-    this.#add(kind, cellOffset(this.#scanner, cell), {
-      ...detailsOf(fault),
-      mend: mendable ? (quoteFixes[kind] ?? null) : null,
-    });
+    const fault = quoteFaultOf(this.#scanner, cell, this.#settings.rowBytes);
+    const isFixable = this.#canFix(row, mark);
+    if (fault === null || this.#findings.tally(fault.kind, isFixable)) return;
+    const at = cellOffset(this.#scanner, cell);
+    const place = placeInRow(this.#scanner, row, cell, at);
+    this.#add(fault.kind, at, place, { ...('facts' in fault ? fault.facts : {}), isFixable });
   }
 
   /**
@@ -244,17 +224,8 @@ export class RowInspector {
     const end = ends[cell] ?? 0;
     while (at < end && !(kind === 'nul' ? bytes[at] === 0 : isControl(bytes[at] ?? 0))) at += 1;
     const place = placeInRow(this.#scanner, row, cell, at);
-    if (kind === 'control') {
-      this.#add(kind, at, {
-        ...place,
-        message: `a control character (${hex(bytes[at] ?? 0)}) is in the cell`,
-        mend: 'control characters are removed',
-      });
-      return;
-    }
-    const message = 'the file holds a NUL byte, which tables must not contain';
-    const hint = 'check that this is a text file and not a damaged copy; export it again as CSV';
-    this.#add(kind, at, { code: 'table-encoding', ...place, message, hint, mend: 'NUL bytes are removed' });
+    if (kind === 'control') this.#add(kind, at, place, { byte: bytes[at] ?? 0 });
+    else this.#add(kind, at, place, {});
   }
 
   #oddText(row: number, cell: number): void {
@@ -263,40 +234,34 @@ export class RowInspector {
     const first = bytes[start];
     if (first === sharp) {
       if (sheetErrors.test(bytes.toString('latin1', start, Math.min(end, start + 10)))) {
-        this.#remark('sheet-error', row, cell, 'the cell holds an error of a spreadsheet instead of a value');
+        this.#remark('sheet-error', row, cell);
       }
       return;
     }
     if (first === equals) {
-      if (end - start > 1) this.#remark('formula', row, cell, 'spreadsheets would run this cell as a formula');
+      if (end - start > 1) this.#remark('formula', row, cell);
       return;
     }
-    this.#remark('spaces', row, cell, 'spaces surround the value; they are part of it');
+    this.#remark('spaces', row, cell);
   }
 
-  #remark(kind: FindingKind, row: number, cell: number, message: string): void {
+  #remark(kind: 'sheet-error' | 'formula' | 'spaces', row: number, cell: number): void {
     if (this.#findings.tally(kind, false)) return;
     const at = this.#scanner.starts[cell] ?? 0;
-    this.#add(kind, at, { ...placeInRow(this.#scanner, row, cell, at), message });
+    this.#add(kind, at, placeInRow(this.#scanner, row, cell, at));
   }
 
   #emptyRow(row: number): void {
     if (this.#findings.tally('empty-rows', true)) return;
     const line = this.#scanner.rowLines[row] ?? 1;
-    const details = { line, message: 'every cell of the row is empty', mend: 'empty rows are left out' };
-    this.#add('empty-rows', this.#scanner.rowStarts[row] ?? 0, details);
+    this.#add('empty-rows', this.#scanner.rowStarts[row] ?? 0, { line });
   }
 
   #maybeMark(row: number): void {
     const { bytes, rowStarts, rowLines } = this.#scanner;
     const start = rowStarts[row] ?? 0;
     if (bytes[start + 1] !== 0xbb || bytes[start + 2] !== 0xbf || this.#findings.tally('joined-files', false)) return;
-    this.#add('joined-files', start, {
-      code: 'table-encoding',
-      line: rowLines[row] ?? 1,
-      message: 'the row begins with a byte order mark: several files were joined into one here',
-      hint: 'remove the mark, and the header behind it, or publish the files one by one',
-    });
+    this.#add('joined-files', start, { line: rowLines[row] ?? 1 });
   }
 
   #maybeHeader(row: number): void {
@@ -306,12 +271,7 @@ export class RowInspector {
     const end = cellEnd(this.#scanner, (rowCells[row + 1] ?? 0) - 1);
     if (end - start !== header.length || bytes.compare(header, 0, header.length, start, end) !== 0) return;
     if (this.#findings.tally('repeated-header', true)) return;
-    const details = {
-      line: rowLines[row] ?? 1,
-      message: 'the row is the same as the header',
-      mend: 'repeated headers are left out',
-    };
-    this.#add('repeated-header', start, details);
+    this.#add('repeated-header', start, { line: rowLines[row] ?? 1 });
   }
 }
 

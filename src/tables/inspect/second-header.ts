@@ -5,7 +5,6 @@ import { contextAt } from '../scan/cell-text.ts';
 import { cellEnd } from '../scan/faults.ts';
 import type { ColumnFacts } from './columns.ts';
 import type { Findings } from './finding.ts';
-import { asRecord } from './ragged-rows.ts';
 
 /** A row without any value that brings the first text into some columns. */
 interface RowOfNames {
@@ -65,18 +64,8 @@ export class SecondHeaders {
     for (const { line, offset, context, columns, isApart, isFirst, isMarked } of this.#rows) {
       const broken = columns.filter((column) => isBroken(facts[column], isApart ? mostTables : 1)).length;
       if (broken === 0 || (!isApart && broken < 2 && !(isFirst && isMarked))) continue;
-      findings.add('second-header', {
-        code: 'table-header',
-        line,
-        offset: offsets ? offset : null,
-        context,
-        message: isApart
-          ? 'a row of names follows a blank line, among rows of values: another table begins here'
-          : isFirst
-            ? 'the row below the header is of names or units, not of values: the table seems to have two header rows'
-            : 'the row is of names among rows of values: another header, or another table',
-        hint: `keep one header row and one table in a file; ${asRecord}`,
-      });
+      const at = { line, offset: offsets ? offset : null, context };
+      findings.add('second-header', at, { isApart, isFirst });
     }
   }
 }

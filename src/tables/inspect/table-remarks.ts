@@ -1,10 +1,8 @@
 // Findings about the table as a whole: lines above, between and below its rows, line ends, quoting.
-import { delimiterName } from '../scan/dialect.ts';
 import { foreignLineEnds, isSentence } from '../scan/division.ts';
-import { blankHeader, keyOf, titlesAbove, unclearLayout } from '../scan/faults.ts';
+import { keyOf } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
-import { detailsOf, type Findings } from './finding.ts';
-import { asRecord } from './ragged-rows.ts';
+import type { Findings } from './finding.ts';
 
 /** What is known when the whole table was read. */
 interface TableRead {
@@ -40,97 +38,40 @@ const unclear = (findings: Findings, { layout: { candidates = [] } }: TableRead)
     const reads = one.header.map((cell) => Buffer.from(cell, 'latin1').toString('utf8')).join(' | ');
     return { key: keyOf(one, candidates), reads };
   });
-  findings.add('layout-unclear', { ...detailsOf(unclearLayout(candidates)), candidates: described });
+  findings.add('layout-unclear', { line: 1, candidates: described }, { keys: described.map(({ key }) => key) });
 };
 
 const division = (findings: Findings, { layout, header }: TableRead): void => {
-  const { kind, by, isRead } = layout.division ?? {};
-  if (kind === undefined || by === undefined) return;
-  const name = delimiterName(by);
-  const key = `\`delimiter: ${JSON.stringify(by)}\``;
-  const line = header?.line ?? 1;
-  if (isRead) {
-    const message = `the cells are separated by ${name}, which portals do not understand`;
-    const hint = 'save the table as CSV with commas or semicolons, or set `mend: safe`';
-    findings.add('delimiter-foreign', {
-      code: 'table-header',
-      line,
-      message,
-      hint,
-      mend: 'the cells are separated by commas',
-    });
-    return;
-  }
-  const asIs = 'if the file is a list of single values, set `skipRows: 0`';
-  const [message, hint] = {
-    character: [
-      `the lines look divided by ${name}, which is no delimiter of tables`,
-      `if it separates the cells, set ${key} as the first step of \`table\`; ${asIs}`,
-    ],
-    blanks: [
-      'the lines look divided by spaces',
-      `if they separate the cells, set ${key} as the first step of \`table\`; ${asIs}`,
-    ],
-    'fixed width': [
-      'the columns look aligned by spaces (fixed width)',
-      `export the table as CSV, with a delimiter between the cells; ${asIs}`,
-    ],
-    'quoted lines': [
-      `every line is one quoted cell that holds cells separated by ${name}`,
-      `export the table again without quotes around whole lines; ${asIs}`,
-    ],
-  }[kind] as [string, string];
-  findings.add('undivided', { code: 'table-header', line, message, hint });
+  if (!layout.division) return;
+  findings.add(
+    layout.division.isRead ? 'delimiter-foreign' : 'undivided',
+    { line: header?.line ?? 1 },
+    layout.division,
+  );
 };
 
 const noRows = (findings: Findings, { line, cells }: NonNullable<TableRead['header']>): void => {
   const ends = foreignLineEnds(cells.join(','));
-  if (ends !== null) {
-    const message = `the file is one line, in which ${ends} seem to end the lines`;
-    findings.add('no-table', {
-      code: 'table-header',
-      line,
-      message,
-      hint: 'export the table again with usual line ends (LF or CRLF)',
-    });
-  } else if (isSentence(cells)) {
-    const message = 'the file is one line of text, not a header and rows';
-    const hint =
-      'look at what the program or address that made the file returned; a table without rows has a line of column names';
-    findings.add('no-table', { code: 'table-header', line, message, hint });
-  } else findings.add('no-rows', { line, message: 'the table has a header and no rows' });
+  if (ends !== null || isSentence(cells)) findings.add('no-table', { line }, { ends });
+  else findings.add('no-rows', { line });
 };
-
-const leftOut = 'the lines above the header are left out';
 
 const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine, skipped }: TableRead): void => {
   if (header === null) return;
   if (layout.titleRows > 0) {
-    const count = layout.titleRows;
-    findings.add('title-rows', { ...detailsOf(titlesAbove(firstRowLine, header.line)), mend: leftOut, count });
-  } else if (skipped !== null && skipped > 0) {
-    const message = 'lines above the header are skipped, as specified';
-    findings.add('title-rows', { code: 'table-header', line: 1, message, mend: leftOut, count: skipped });
-  } else if (lines.firstBlank === 1)
-    findings.add('blank-first', { ...detailsOf(blankHeader()), offset: 0, mend: leftOut, count: header.line - 1 });
+    const at = { line: firstRowLine, count: layout.titleRows };
+    findings.add('title-rows', at, { header: header.line });
+  } else if (skipped !== null && skipped > 0)
+    findings.add('title-rows', { line: 1, count: skipped }, { isSkipped: true });
+  else if (lines.firstBlank === 1) findings.add('blank-first', { line: 1, offset: 0, count: header.line - 1 });
 };
 
 const blankLines = (findings: Findings, { lines, header, skipped, last }: TableRead): void => {
   const above = header === null ? 0 : header.line - 1 - (skipped ?? 0);
   if (lines.blank === 0 || (lines.firstBlank <= above + (skipped ?? 0) && lines.blank <= above)) return;
   const line = lines.firstBlank;
-  if (header?.cells.length === 1 && line < (last?.line ?? 0) && skipped === null) {
-    const message = 'the line is blank: in a table of one column that may be an empty value or nothing';
-    const hint = 'write "" for an empty value, or remove the blank lines; with `skipRows: 0` they are left out';
-    findings.add('blank-lines', { code: 'table-ragged', line, message, hint, count: lines.blank });
-    return;
-  }
-  findings.add('blank-lines', {
-    line,
-    message: 'the line is blank and does not count as a row',
-    mend: 'blank lines are left out',
-    count: lines.blank,
-  });
+  const isUnclear = header?.cells.length === 1 && line < (last?.line ?? 0) && skipped === null;
+  findings.add('blank-lines', { line, count: lines.blank }, { isUnclear });
 };
 
 const lineEnds = (
@@ -144,61 +85,21 @@ const lineEnds = (
   ].filter(({ count }) => count > 0);
   if (kinds.length > 1) {
     const shares = kinds.map(({ name, count }) => `${name} ${count.toLocaleString('en')}`).join(', ');
-    const message = `the file mixes line endings: ${shares}`;
     // Without a second column nothing tells a line end from a line break in a cell.
-    const details =
-      cr > 0 && header?.cells.length === 1 && skipped === null
-        ? { code: 'table-ragged' as const, hint: 'put cells with line breaks in quotes, and end all lines alike' }
-        : { mend: 'all lines end with LF' };
-    findings.add('line-ends-mixed', { line: 1, message, ...details });
-  } else if (cr > 0 && (cr > 1 || blank > 0 || firstBlank > 0)) {
-    findings.add('line-ends-old', {
-      line: 1,
-      message: 'lines end with CR alone, as on old Macintosh systems',
-      mend: 'all lines end with LF',
-    });
-  }
+    const isUnclear = cr > 0 && header?.cells.length === 1 && skipped === null;
+    findings.add('line-ends-mixed', { line: 1 }, { shares, isUnclear });
+  } else if (cr > 0 && (cr > 1 || blank > 0 || firstBlank > 0)) findings.add('line-ends-old', { line: 1 });
 };
 
 const quoteStyle = (findings: Findings, { layout: { dialect } }: TableRead): void => {
-  if (dialect.quote === '"' && dialect.escape === '"') return;
-  const message =
-    dialect.quote === ''
-      ? 'quotes are a part of the cells here, not around them: every row has its tabs without them'
-      : dialect.quote === '"'
-        ? 'quotes inside cells are written with a backslash (\\") instead of twice ("")'
-        : `cells stand in single quotes (')${dialect.escape === '\\' ? ', with backslashes for quotes inside' : ''} instead of double quotes`;
-  findings.add('quote-style', {
-    code: 'table-quote',
-    line: 1,
-    message,
-    hint: `portals read tables by RFC 4180: a cell with a ${delimiterName(dialect.delimiter)} in double quotes, a quote inside written twice`,
-    mend: 'cells are quoted by RFC 4180',
-  });
+  if (dialect.quote !== '"' || dialect.escape !== '"') findings.add('quote-style', { line: 1 }, dialect);
 };
 
 const lastRow = (findings: Findings, { last, header, rows, skipped }: TableRead): void => {
   if (last === null || header === null || rows < 2) return;
-  if (header.cells.length > 2 && last.filled === 1 && last.note && findings.of('footer') === undefined) {
-    findings.add('footer-padded', {
-      line: last.line,
-      column: 1,
-      message: 'the last row has only one cell and looks like a note',
-    });
-  }
-  if (last.cutNote && skipped === null) {
-    findings.add('footer', {
-      code: 'table-ragged',
-      line: last.line,
-      message: 'the last row looks like a note that contains delimiters',
-      hint: `remove it, or quote its cells; ${asRecord}`,
-    });
-  }
-  if (last.total) {
-    findings.add('total-row', {
-      line: last.line,
-      column: 1,
-      message: 'the last row looks like a total; sums over the column would count it twice',
-    });
-  }
+  const at = { line: last.line, column: 1 };
+  if (header.cells.length > 2 && last.filled === 1 && last.note && findings.of('footer') === undefined)
+    findings.add('footer-padded', at);
+  if (last.cutNote && skipped === null) findings.add('footer', { line: last.line }, { looks: 'cut' });
+  if (last.total) findings.add('total-row', at);
 };

@@ -1,6 +1,6 @@
 // Encodings: by name, those of DOS and old Macintosh systems included; by the first bytes of a file; validation of UTF-8.
 import { isUtf8 } from 'node:buffer';
-import { wideEncoding } from './faults.ts';
+import { faultOf } from './fault-kinds.ts';
 
 /** The characters of the bytes from 0x80 on, of encodings that TextDecoder does not know. */
 const others: Record<string, string> = {
@@ -138,7 +138,7 @@ export const wideOf = (head: Uint8Array): { encoding: 'UTF-16LE' | 'UTF-16BE' | 
 /** Throws a TableFaultError (`table-encoding`) when a file that begins with `head` is UTF-16 or UTF-32. */
 export const refuseWide = (head: Uint8Array): void => {
   const wide = wideOf(head);
-  if (wide !== null) throw wideEncoding(wide.encoding === 'UTF-32' ? 'UTF-32' : 'UTF-16');
+  if (wide !== null) throw faultOf('wide-encoding', { line: 1 }, { name: wide.encoding.slice(0, 6) });
 };
 
 /** True when `head` begins with a UTF-8 byte order mark. */

@@ -4,15 +4,8 @@ import { CellScanner } from './cell-scanner.ts';
 import { cellsReader } from './cell-text.ts';
 import { defaultRowBytes, type TableDialect } from './dialect.ts';
 import { hasBom, refuseWide, Utf8Check } from './encodings.ts';
-import {
-  blankHeader,
-  cutCharacter,
-  emptyFile,
-  faultOfRow,
-  noTrailingDelimiter,
-  notUtf8,
-  oversizeFault,
-} from './faults.ts';
+import { faultOf } from './fault-kinds.ts';
+import { faultOfRow, oversizeFault } from './faults.ts';
 
 /** Options of {@link readTable}. */
 export interface ReadOptions {
@@ -65,17 +58,20 @@ class TableReading {
     scanner.feed(bad < 0 ? bytes : bytes.subarray(0, at));
     yield* this.#takeRows();
     if (scanner.rowOver[scanner.rows] === 1) throw oversizeFault(scanner, scanner.rows, this.#rowBytes);
-    if (bad >= 0) throw notUtf8(scanner.place, bytes[at] ?? 0, this.#markBytes + this.#offset + at);
+    if (bad >= 0) {
+      const offset = this.#markBytes + this.#offset + at;
+      throw faultOf('other-encoding', scanner.place, { byte: bytes[at] ?? 0, offset, encoding: null });
+    }
     this.#offset += bytes.length;
   }
 
   /** The source has ended: yields the last row. */
   *end(): Generator<string[][]> {
     const cut = this.#utf8.end();
-    if (cut >= 0) throw cutCharacter(this.#scanner.place, this.#markBytes + cut);
+    if (cut >= 0) throw faultOf('cut-character', this.#scanner.place, { offset: this.#markBytes + cut });
     this.#scanner.finish();
     yield* this.#takeRows();
-    if (this.#expected === 0) throw emptyFile();
+    if (this.#expected === 0) throw faultOf('empty-file', { line: 1 }, {});
   }
 
   #begin(chunk: Buffer): Buffer {
@@ -105,13 +101,14 @@ class TableReading {
 
   #acceptRow(row: number, cells: string[]): TableFaultError | null {
     if (this.#expected === 0) {
-      if (this.#scanner.lines.firstBlank === 1) return blankHeader();
+      if (this.#scanner.lines.firstBlank === 1) return faultOf('blank-first', { line: 1 });
       this.#expected = cells.length;
     }
     if (!this.#dialect.trailingDelimiter) return null;
     if (cells.pop() === '') return null;
     const place = { line: this.#scanner.rowLines[row] ?? 1, column: cells.length + 1 };
-    return noTrailingDelimiter(place, this.#dialect.delimiter);
+    const { delimiter } = this.#dialect;
+    return faultOf('row-short', place, { delimiter });
   }
 }
 

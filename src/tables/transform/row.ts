@@ -1,5 +1,6 @@
 // A row on its way through the steps, and the faults of rows and of steps.
-import { errorMessage, TableFaultError, TableInputError, TableStepError } from '../../model/errors.ts';
+import { errorMessage, type TableFaultError, TableInputError, TableStepError } from '../../model/errors.ts';
+import { faultOf } from '../scan/fault-kinds.ts';
 
 /** One row. */
 export interface Row {
@@ -72,11 +73,7 @@ export const damaged = (what: string, cause: unknown): TableInputError =>
 
 /** A row beyond the limit. */
 export const oversizeRow = (line: number, limits: Limits): TableFaultError =>
-  new TableFaultError(
-    `the row is larger than the limit of ${Math.round(limits.rowBytes / 1024).toLocaleString('en')} kB`,
-    { code: 'table-oversize', line },
-    { hint: 'look for a quote that is never closed; else shorten the cell, or raise limits.row in the configuration' },
-  );
+  faultOf('row-oversize', { line }, { limit: limits.rowBytes, isMade: true });
 
 /** More columns than any portal takes. */
 export const tooManyColumns = (count: number, limits: Limits): TableInputError =>
@@ -87,11 +84,7 @@ export const tooManyColumns = (count: number, limits: Limits): TableInputError =
 
 /** There is no header row. */
 export const noHeader = (line: number, sheet?: string): TableFaultError =>
-  new TableFaultError(
-    `there is no header row`,
-    { code: 'table-empty', line, sheet },
-    { hint: 'the first line read must hold the column names; check skipRows and header.row' },
-  );
+  faultOf('empty-file', { line, sheet }, { isBelow: true });
 
 /** A sound source that is not one table. */
 export class NotOneTable extends TableInputError {
