@@ -1,5 +1,4 @@
 // Stored reports: deflated JSON, the report on the first line, then one line an item; and summaries, so that lists need not read reports.
-import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
@@ -105,7 +104,13 @@ const linesAtOnce = 1000;
 /** What was stored with {@link packReport}. */
 export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
   const lines: string[] = [];
-  for await (const line of createInterface({ input: Readable.from([stored]).pipe(createInflate()) })) lines.push(line);
+  let begun = '';
+  // No readline: it also splits at U+2028, which JSON does not escape.
+  for await (const text of Readable.from([stored]).pipe(createInflate()).setEncoding('utf8')) {
+    const pieces = `${begun}${text}`.split('\n');
+    begun = pieces.pop() ?? '';
+    lines.push(...pieces);
+  }
   const head = JSON.parse(lines.shift() ?? '');
   return { ...reportSchema.omit({ items: true }).parse(head), items: new ItemLines(lines) };
 };
