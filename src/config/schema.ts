@@ -100,7 +100,8 @@ const webFileSchema = z
       examples: [{ file: 'web-password' }],
     }),
     token: optional(secret, {
-      description: 'Token for `POST /runs`, as a reference.',
+      description:
+        'Token of programs for `POST /runs` and, where there is a `password`, for `/metrics`, as a reference.',
       examples: [{ file: 'web-token' }],
     }),
     publicUrl: optional(text, {

@@ -4,22 +4,24 @@ import { errorMessage } from '../model/errors.ts';
 import { isUsable, readInboxViews } from '../service/inboxes.ts';
 import { Metrics } from '../service/metrics.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { isSameSecret, type WebPart } from './part.ts';
+import { tryToken, type WebPart } from './part.ts';
 
 const longestMs = 5000;
 
-/** Answers 503 when Redis is silent for five seconds. Where the pages have a password, `web.token` or that password is needed. */
-export const metricsPart: WebPart = (app, { runtime, overview }) => {
+/** Answers 503 when Redis is silent for five seconds. Where the pages have a password, `web.token` is needed. */
+export const metricsPart: WebPart = (app, context) => {
+  const { runtime, overview } = context;
   const metrics = new Metrics(runtime, overview);
-  const { username, password, token } = runtime.config.web;
-  const accepted = [
-    ...(password === null ? [] : [`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`]),
-    ...(token === null ? [] : [`Bearer ${token}`]),
-  ];
   app.get('/metrics', async (request, reply) => {
-    const given = request.headers.authorization ?? '';
-    if (password !== null && !accepted.some((each) => isSameSecret(each, given))) {
-      return reply.code(401).header('www-authenticate', 'Basic realm="sluice"').send();
+    const tried = runtime.config.web.password === null ? 'right' : tryToken(request, context);
+    if (typeof tried === 'number')
+      return reply
+        .code(429)
+        .header('retry-after', Math.ceil(tried / 1000))
+        .send();
+    if (tried === 'wrong') {
+      const text = 'Send `Authorization: Bearer TOKEN` with that of `web.token`.\n';
+      return reply.code(401).header('www-authenticate', 'Bearer').type('text/plain').send(text);
     }
     const text = await Promise.race([metrics.text(), sleep(longestMs, null)]).catch(() => null);
     if (text === null) return reply.code(503).type('text/plain').send('Redis does not answer.\n');

@@ -6,7 +6,7 @@ import { driftPolicies } from '../model/policy.ts';
 import type { RequestedRun } from '../service/actions.ts';
 import { manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { isSameSecret, type WebPart } from './part.ts';
+import { tryToken, type WebPart } from './part.ts';
 
 const requestSchema = z.strictObject({
   /** Name of a known manifest; a path would let a program read any file of this host. */
@@ -17,12 +17,13 @@ const requestSchema = z.strictObject({
   refresh: z.boolean().default(false),
 });
 
-/** Requests that are answered in a minute: of programs with the token, and of others, who may be guessing. */
-const [granted, refused] = [60, 10];
+/** Requests that are answered in a minute. */
+const mostRequests = 60;
 
 /** Answers 202 with the runs that were requested, as `sluice run-now --no-wait --json` prints them. */
-export const runsPart: WebPart = (app, { runtime }) => {
-  const limits = { granted: perMinute(granted), refused: perMinute(refused) };
+export const runsPart: WebPart = (app, context) => {
+  const { runtime } = context;
+  const limit = perMinute(mostRequests);
   app.setErrorHandler((thrown: Error & { statusCode?: number }, _request, reply) => {
     const error = machineFault(thrown);
     if (!(error instanceof SluiceError) && (thrown.statusCode ?? 500) >= 500)
@@ -34,12 +35,12 @@ export const runsPart: WebPart = (app, { runtime }) => {
   });
   app.post('/runs', {
     onRequest: async (request, reply) => {
-      const isKnown = isToken(request.headers.authorization, runtime.config.web.token);
-      const waitS = limits[isKnown ? 'granted' : 'refused']();
+      const tried = tryToken(request, context);
+      const waitS = tried === 'right' ? limit() : tried === 'wrong' ? 0 : Math.ceil(tried / 1000);
       const refuse = (status: number, message: string, hint: string | null = null) =>
         reply.code(status).send({ error: { code: 'usage', message, hint } });
       if (waitS > 0) return refuse(429, 'too many requests').header('retry-after', waitS);
-      if (isKnown) return;
+      if (tried === 'right') return;
       reply.header('www-authenticate', 'Bearer');
       return refuse(
         401,
@@ -79,11 +80,6 @@ const requestRuns = async (
 const statusOf = ({ code, retryable }: SluiceError): number => {
   if (code === 'not-found') return 404;
   return retryable ? 503 : 422;
-};
-
-const isToken = (header: string | undefined, token: string | null): boolean => {
-  const given = /^Bearer (.+)$/i.exec(header ?? '')?.[1] ?? '';
-  return isSameSecret(given, token ?? '') && token !== null;
 };
 
 /** Counts calls; returns 0, or in how many seconds the next one is allowed. */

@@ -8,6 +8,7 @@ import { Overview } from '../service/overview.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
 import { endConnectionsOnClose } from '../util/http.ts';
 import { makeFolder } from '../util/make-folder.ts';
+import { Guesses } from './guesses.ts';
 import { healthPart, metricsPart, readyPart } from './monitoring.ts';
 import { pagesPart } from './pages/pages.ts';
 import type { WebContext, WebPart } from './part.ts';
@@ -28,7 +29,7 @@ export const healthFile = (stateDir: string): string => join(stateDir, 'health.a
 
 /** The server with all its parts, not listening yet. `served`: what the service serves. */
 export const webApp = async (runtime: Runtime, served?: () => readonly KnownTarget[]): Promise<FastifyInstance> => {
-  const context: WebContext = { runtime, overview: new Overview(runtime, served) };
+  const context: WebContext = { runtime, overview: new Overview(runtime, served), guesses: new Guesses() };
   const { log, config } = runtime;
   const app = fastify({ logger: false, bodyLimit: 64 * 1024, requestTimeout: 30_000, forceCloseConnections: 'idle' });
   endConnectionsOnClose(app);

@@ -77,9 +77,9 @@ export const threats: Record<string, [file: string, title: string]> = {
     'test/web/pages.test.ts',
     'nothing is shown or done before the login, but health and the stylesheet',
   ],
-  'guess the password at speed': [
-    'test/web/pages.test.ts',
-    'guesses from one address have to wait, also with the right password; others do not',
+  'guess the password or the token at speed, by any way in': [
+    'test/web/guesses.test.ts',
+    'guesses by one way in close them all to that network, also for the right secret, and to nobody else',
   ],
   "have an operator's browser act": ['test/web/pages.test.ts', 'does nothing'],
   'run scripts through titles, messages, keys or addresses': [

@@ -45,13 +45,11 @@ it('refuses what is no JSON with an error in JSON', async () => {
   expect([reply.statusCode, typeof reply.json().error.message]).toEqual([400, 'string']);
 });
 
-it('refuses other tokens, and after some of them every other for a minute; the right one is still taken', async () => {
-  for (const authorization of ['', `Basic ${token}`, `Bearer ${token}x`]) {
+it('refuses other tokens; a request without any is no guess', async () => {
+  for (const authorization of ['', `Basic ${token}`, '', '', '', '', `Bearer ${token}x`]) {
     const reply = await post({ manifest: 'city' }, { authorization });
     expect([reply.statusCode, reply.headers['www-authenticate']]).toEqual([401, 'Bearer']);
   }
-  const codes = await Promise.all(Array.from({ length: 10 }, async () => (await post({}, {})).statusCode));
-  expect(codes).toContain(429);
   expect((await post({ manifest: 'county' })).statusCode).toBe(404);
 });
 

@@ -1,10 +1,10 @@
 // Access to the pages: logging in and out, sessions, guessed passwords, and proof that a form came from our own page.
 import { randomBytes } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Runtime } from '../../service/runtime.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { html } from '../../util/html.ts';
+import type { Guesses, Tried } from '../guesses.ts';
 import { isSameSecret } from '../part.ts';
 import { formOf, type Page, parameterOf, type Session, send } from './layout.ts';
 
@@ -18,21 +18,18 @@ interface KeptSession {
 }
 
 const sessionMs = 12 * 3600 * 1000;
-/** Wrong passwords of an address that cost nothing; each further one doubles the time to the next. */
-const freeGuesses = 5;
-const firstWaitMs = 10_000;
-const longestWaitMs = 15 * 60_000;
 
 /** Sessions of one process; they end with it. */
 export class Logins {
   readonly #username: string;
   readonly #password: string | null;
   readonly #sessions = new BoundedMap<string, KeptSession>(1000);
-  readonly #guesses = new BoundedMap<string, { count: number; until: number }>(10_000);
+  readonly #guesses: Guesses;
   readonly #open: Session = { token: secretText(), canLogOut: false };
 
   /** Without a password everybody who reaches the pages may use them. */
-  constructor({ username, password }: { username: string; password: string | null }) {
+  constructor({ username, password }: { username: string; password: string | null }, guesses: Guesses) {
+    this.#guesses = guesses;
     this.#username = username;
     this.#password = password;
   }
@@ -45,25 +42,20 @@ export class Logins {
     return session && session.until > now ? { token: session.token, canLogOut: true } : null;
   }
 
-  /** The id of a new session, null for a wrong name or password, or how long this address has to wait, milliseconds. */
+  /** The session that name and password begin; where they do not, why: see {@link Guesses.try}. */
   logIn(
     { username, password }: { username: string; password: string },
     address: string,
     now = Date.now(),
-  ): string | number | null {
-    const from = networkOf(address);
-    const { count, until } = this.#guesses.get(from) ?? { count: 0, until: 0 };
-    if (until > now) return until - now;
+  ): { id: string } | Exclude<Tried, 'right'> {
     const isUser = isSameSecret(username, this.#username);
-    if (isSameSecret(password, this.#password ?? '') && isUser && this.#password !== null) {
-      this.#guesses.delete(from);
-      const id = secretText();
-      this.#sessions.set(id, { token: secretText(), until: now + sessionMs });
-      return id;
-    }
-    const wait = count + 1 < freeGuesses ? 0 : Math.min(longestWaitMs, firstWaitMs * 2 ** (count + 1 - freeGuesses));
-    this.#guesses.set(from, { count: count + 1, until: now + wait });
-    return null;
+    const isRight = isSameSecret(password, this.#password ?? '') && isUser && this.#password !== null;
+    const tried = this.#guesses.try(isRight, address, now);
+    if (tried !== 'right') return tried;
+    this.#guesses.forget(address);
+    const id = secretText();
+    this.#sessions.set(id, { token: secretText(), until: now + sessionMs });
+    return { id };
   }
 
   /** Ends the session of a request. */
@@ -92,10 +84,6 @@ const secretText = (): string => randomBytes(32).toString('base64url');
 const cookieOf = ({ headers }: FastifyRequest): string | null =>
   new RegExp(`(?:^|; )${sessionCookie}=([\\w-]{43})(?:;|$)`).exec(headers.cookie ?? '')?.[1] ?? null;
 
-/** Who has one address of version 6 has 2^64 of them. */
-const networkOf = (address: string): string =>
-  isIPv6(address) && !address.startsWith('::ffff:') ? address.split(':').slice(0, 4).join(':') : address;
-
 /** Adds the form that logs in and what it and the button to log out are sent to; nothing without a password. */
 export const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: Logins): void => {
   const { password, publicUrl } = config.web;
@@ -119,8 +107,8 @@ export const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: L
       reply.header('retry-after', String(seconds));
       return send(reply, loginPage(`Too many attempts: try again in ${seconds} s.`, to), 429);
     }
-    if (found === null) return send(reply, loginPage('Name or password is wrong.', to), 403);
-    return reply.header('set-cookie', cookie(found, '')).redirect(to, 303);
+    if (found === 'wrong') return send(reply, loginPage('Name or password is wrong.', to), 403);
+    return reply.header('set-cookie', cookie(found.id, '')).redirect(to, 303);
   });
   app.post('/logout', (request, reply) => {
     const session = logins.sessionOf(request);

@@ -43,9 +43,9 @@ const assets = {
 } as const;
 
 /** Adds the pages. */
-export const pagesPart: WebPart = (app, { runtime, overview }) => {
+export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
   const events = new ChangeEvents(overview, runtime.log);
-  const logins = new Logins(runtime.config.web);
+  const logins = new Logins(runtime.config.web, guesses);
   app.addHook('preClose', (done) => {
     events.close();
     done();
