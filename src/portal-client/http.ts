@@ -1,6 +1,6 @@
 // HTTP connections of a portal: limits and time-outs; reads are retried, writes never.
 import type { Readable } from 'node:stream';
-import { Pool } from 'undici';
+import { errors, Pool } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
 import { machineFault, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { pause, Semaphore } from '../util/concurrency.ts';
@@ -23,7 +23,7 @@ export interface HttpRequest {
   headersMs?: number;
   /** How often a read is repeated, instead of the portal's `readRetries`. */
   retries?: number;
-  /** Milliseconds the whole exchange may take; for uploads and imports. */
+  /** Milliseconds the whole exchange may take, instead of the portal's time-outs together; for uploads and imports. */
   totalMs?: number;
   /** True for a POST that changes nothing: it is repeated as a GET is. */
   isRead?: boolean;
@@ -129,15 +129,21 @@ export class Http {
     await this.semaphore.acquire(signal);
     try {
       await this.hooks.takeToken?.(signal);
-      const { headersMs, bodyMs } = this.settings.timeouts;
-      const reply = await this.pool.request({
-        method: 'GET',
-        path: `${this.basePath}${path}`,
-        headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
-        headersTimeout: headersMs,
-        bodyTimeout: bodyMs,
-        signal,
-      });
+      refuseUnsendable(`${this.basePath}${path}`, headers);
+      const { connectMs, headersMs, bodyMs } = this.settings.timeouts;
+      const late = new AbortController();
+      const ms = connectMs + headersMs;
+      const timer = setTimeout(() => late.abort(tooSlow({ method: 'GET', path }, ms, this.facts)), ms);
+      const reply = await this.pool
+        .request({
+          method: 'GET',
+          path: `${this.basePath}${path}`,
+          headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
+          headersTimeout: headersMs,
+          bodyTimeout: bodyMs,
+          signal: AbortSignal.any([signal, late.signal]),
+        })
+        .finally(() => clearTimeout(timer));
       try {
         const { statusCode: status, statusText: reason, body } = reply;
         const headers = headersAsText(reply.headers);
@@ -216,8 +222,12 @@ export class Http {
   private async exchangeOnce(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
     const { log } = this.hooks;
     const began = performance.now();
-    const { method, path, totalMs } = request;
+    const { method, path } = request;
+    const { connectMs, headersMs, bodyMs } = this.settings.timeouts;
+    // The pool's own time-outs begin anew with each byte.
+    const totalMs = request.totalMs ?? connectMs + (request.headersMs ?? headersMs) + bodyMs;
     try {
+      refuseUnsendable(target, request.headers);
       const { status, reason, headers, text } = await exchangeText(
         this.pool,
         {
@@ -229,9 +239,8 @@ export class Http {
         },
         {
           signal,
-          bodyMs: this.settings.timeouts.bodyMs,
-          total:
-            totalMs === undefined ? undefined : { ms: totalMs, error: () => tooSlow(request, totalMs, this.facts) },
+          bodyMs,
+          total: { ms: totalMs, error: () => tooSlow(request, totalMs, this.facts) },
         },
       );
       if (log.isLevelEnabled('debug')) {
@@ -249,6 +258,15 @@ export class Http {
     }
   }
 }
+
+/** A pool never answers again after requests that it refused itself, so those with what a reply gave never get there. */
+const refuseUnsendable = (target: string, headers: Record<string, string> = {}): void => {
+  const name = Object.keys(headers).find((each) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(headers[each] ?? ''));
+  if (name !== undefined)
+    throw new errors.InvalidArgumentError(`not sent, because the header ${name} cannot hold its value`);
+  if (!/^[\x21-\xff]*$/.test(target))
+    throw new errors.InvalidArgumentError('not sent, because its address is not valid');
+};
 
 /** True for what the file system of this machine refuses while a file is stored. */
 const isSystemFault = (error: unknown): boolean =>

@@ -130,10 +130,11 @@ class Cookies {
     this.url = url;
   }
 
-  /** Stores the `Set-Cookie` headers of a reply to `path`; unreadable ones are ignored. */
+  /** Stores the `Set-Cookie` headers of a reply to `path`; those that are unreadable, or that no header takes, are ignored. */
   store(path: string, setCookie: string[] | string | undefined): void {
     if (setCookie === undefined) return;
-    for (const line of [setCookie].flat()) this.jar.setCookieSync(line, this.url + path, { ignoreError: true });
+    for (const line of [setCookie].flat().filter((each) => /^[\t\x20-\x7e]*$/.test(each)))
+      this.jar.setCookieSync(line, this.url + path, { ignoreError: true });
     this.headers.clear();
   }
 

@@ -67,7 +67,10 @@ export const attachResultSchema = z.union([
 export const loginResultSchema = z.looseObject({
   sessid: z.string().optional(),
   session_name: z.string().optional(),
-  token: z.string().nullish(),
+  token: z
+    .string()
+    .regex(/^[\x20-\x7e]*$/) // for a header
+    .nullish(),
   user: z.looseObject({
     uid: id,
     name: text,

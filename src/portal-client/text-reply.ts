@@ -23,7 +23,7 @@ export interface Patience {
   /** Milliseconds from the reply's head to the end of its body. */
   bodyMs: number;
   /** Milliseconds the whole exchange may take, and what it rejects with then. */
-  total?: { ms: number; error: () => Error } | undefined;
+  total: { ms: number; error: () => Error };
 }
 
 /** Sends a request and resolves with the reply; rejects with the fault of connection or body, or as `patience` says. */
@@ -45,7 +45,7 @@ interface Answer {
 class TextHandler implements Dispatcher.DispatchHandler {
   readonly #patience: Patience;
   readonly #answer: Answer;
-  readonly #totalTimer: NodeJS.Timeout | undefined;
+  readonly #totalTimer: NodeJS.Timeout;
   readonly #onAbort = (): void => this.#giveUp(this.#patience.signal.reason);
   #bodyTimer: NodeJS.Timeout | undefined;
   #controller: Dispatcher.DispatchController | null = null;
@@ -60,7 +60,7 @@ class TextHandler implements Dispatcher.DispatchHandler {
     this.#answer = answer;
     const { signal, total } = patience;
     signal.addEventListener('abort', this.#onAbort);
-    if (total) this.#totalTimer = setTimeout(() => this.#giveUp(total.error()), total.ms);
+    this.#totalTimer = setTimeout(() => this.#giveUp(total.error()), total.ms);
     if (signal.aborted) this.#onAbort();
   }
 

@@ -54,7 +54,12 @@ export const networkFaults = {
   'too-long': ['UND_ERR_RES_EXCEEDED_MAX_SIZE'],
   'too-slow': ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
   // Two lengths that differ, too: a body that ends early is a connection that broke.
-  'bad-http': ['HTTPParserError', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'],
+  'bad-http': [
+    'HTTPParserError',
+    'UND_ERR_HEADERS_OVERFLOW',
+    'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+    'UND_ERR_INVALID_ARG',
+  ],
   'no-reply': [''],
 } as const satisfies Record<string, readonly string[]>;
 

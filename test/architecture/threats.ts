@@ -64,6 +64,10 @@ export const threats: Record<string, [file: string, title: string]> = {
     'test/flow/portal-down.test.ts',
     'is waited for over a kill of the service, holds up nobody else',
   ],
+  'hang a run by a token, a cookie or a reply that never ends': [
+    'test/portal-client/http.test.ts',
+    'a portal that only ever promises a reply has no more time than any other, be it of the API or a file',
+  ],
   'reveal a password, or part of it, by echoing it': [
     'test/portal-client/session.test.ts',
     'never shows parts of a password that',

@@ -371,3 +371,25 @@ describe('a portal that closes every connection', () => {
     }
   });
 });
+
+it('a portal that only ever promises a reply has no more time than any other, be it of the API or a file', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20);
+    socket.on('close', () => clearInterval(timer));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  const portal = openForTest(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`, {
+    isAnonymous: true,
+    readRetries: 0,
+    timeouts: { connectMs: 300, headersMs: 300, bodyMs: 300, uploadMs: 300 },
+  });
+  expect(await failureFrom(portal.nodes.list({}, calm))).toHaveProperty(
+    'message',
+    expect.stringContaining('did not end within 900 ms'),
+  );
+  const file = portal.file('/f.csv', async () => 'taken', calm);
+  expect(await failureFrom(file)).toHaveProperty('message', expect.stringContaining('did not end within 600 ms'));
+});

@@ -408,3 +408,43 @@ describe('a signal', () => {
     expect(await patient).toEqual([]);
   });
 });
+
+describe('what a login gives and no header takes', () => {
+  const loginWith = (changed: object, headers: Record<string, string> = {}) =>
+    start({
+      intercept: (seen) =>
+        seen.path.endsWith('/user/login')
+          ? { headers, body: { sessid: 's', session_name: 'SESSabc', user: { uid: 3, name: 'creator' }, ...changed } }
+          : undefined,
+    });
+
+  it.each(['abc\r\nX: 1', 'ab\u0000c', '\u0100', '\u2028'])('as token %j is an error, each time', async (token) => {
+    const portal = openForTest((await loginWith({ token })).url);
+    for (let at = 0; at < 3; at++)
+      expect(await failureFrom(portal.createNode({ ...input, uuid }, calm))).toHaveProperty(
+        'message',
+        expect.stringContaining('instead of the result of a login'),
+      );
+  });
+
+  it.each([
+    [{ sessid: 'a\r\nX: 1' }, {}],
+    [{ sessid: '\u0100' }, {}],
+    [{ session_name: 'S\u0100' }, {}],
+    [{}, { 'set-cookie': Buffer.from('b=\u0100; path=/').toString('latin1') }],
+  ])('as cookie is not sent: %j', async (changed, headers) => {
+    const server = await loginWith({ token: 't', ...changed }, headers as Record<string, string>);
+    const portal = openForTest(server.url);
+    for (let at = 0; at < 3; at++) expect(await portal.nodes.list({}, calm)).toEqual([]);
+    expect(server.requests('GET', '/')[0]?.headers.cookie ?? '').toMatch(/^(SESSabc=s)?$/);
+  });
+});
+
+it('a configured token that no header takes is an error each time', async () => {
+  const portal = openForTest((await start()).url, { token: 'a\nb' });
+  for (let at = 0; at < 3; at++)
+    expect(await failureFrom(portal.nodes.list({}, calm))).toHaveProperty(
+      'message',
+      expect.stringContaining('the header authorization cannot hold its value'),
+    );
+});

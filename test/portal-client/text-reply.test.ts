@@ -28,7 +28,16 @@ const serve = async (listener: RequestListener): Promise<Pool> => {
 };
 
 const ask = (pool: Pool, patience: Partial<Patience> = {}): Promise<TextReply> =>
-  exchangeText(pool, { method: 'GET', path: '/' }, { signal: new AbortController().signal, bodyMs: 5000, ...patience });
+  exchangeText(
+    pool,
+    { method: 'GET', path: '/' },
+    {
+      signal: new AbortController().signal,
+      bodyMs: 5000,
+      total: { ms: 10_000, error: () => new Error('too slow') },
+      ...patience,
+    },
+  );
 
 it('joins the chunks before it reads them as UTF-8, and leaves a byte order mark out', async () => {
   const bytes = Buffer.from('\u{feff}{"städte":"Łódź 🏙"}');
