@@ -141,3 +141,22 @@ it('leaves alone what is not for it, and status says why', async () => {
   expect(out).toMatch(/ignored notes\.pdf: \S/);
   for (const path of ['a/b/deep.csv', 'notes.pdf', 'half.csv.part']) expect(existsSync(join(inbox, path))).toBe(true);
 });
+
+it('a file of another name that gives the same id replaces the table only if a column agrees', async () => {
+  const drop = (name: string, content: string): void => {
+    mkdirSync(join(inbox, 'shop'), { recursive: true });
+    writeFileSync(join(inbox, 'shop', name), content);
+  };
+  drop('Stock list.csv', table(5, 'stock'));
+  const key = 'shop/stock-list';
+  await live(key);
+  drop('stock-LIST.csv', 'street,lamp\nHigh St,1\n');
+  const held = await waitUntil('the other table to be held', async () => {
+    const entry = await entryOf(key);
+    return entry?.refused?.guard === 'held' ? entry : null;
+  });
+  expect(held.refused?.reason.message).toContain('another name than `Stock list.csv`, and no column is the same');
+  expect(await reader.count(held.uuid)).toBe(5);
+  drop('STOCK list.csv', `${table(7, 'more').replace('id,word', 'id,term')}`);
+  await waitUntil('the table with a known column to be live', async () => (await reader.count(held.uuid)) === 7);
+});

@@ -1,5 +1,6 @@
 // Step `guard`: compares a new version of a table with the live ones and holds it beyond the limits; decisions on held
 // tables.
+import { basename } from 'node:path';
 import { HeldError, reasonOf } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
@@ -16,15 +17,15 @@ import type { ResourceWish } from '../../model/wish.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { RunWork } from '../../state/runs.ts';
 import { guardFingerprint, isLate } from '../plan/known-wish.ts';
-import { tableGuardFaults } from '../plan/table-guard.ts';
+import { sharesNoColumn, tableGuardFaults } from '../plan/table-guard.ts';
 import type { HandlerDeps } from './deps.ts';
 import { goodPath } from './fall-back.ts';
 import { itemOfEntry } from './item.ts';
 import { type ResourceState, sentFile } from './resource-state.ts';
 
-/** True for a new version of a guarded table; the first one sets the mark. */
+/** True for a new version of a guarded table, or one that was dropped under another name; the first one sets the mark. */
 export const isGuarded = ({ wish, entry, table, source, fallsBack }: ResourceState): boolean =>
-  wish.guard !== undefined &&
+  (wish.guard !== undefined || formerName(wish, entry) !== null) &&
   entry.version !== null &&
   table !== null &&
   source !== null &&
@@ -36,7 +37,8 @@ export const guardTable = async (state: ResourceState): Promise<void> => {
   const { wish, entry, table, source, target, deps } = state;
   const { guard } = wish;
   const { version: live, refused } = entry;
-  if (guard === undefined || live === null || !table || !source) return;
+  if (live === null || !table || !source) return;
+  const former = formerName(wish, entry);
   const { item } = target;
   const isJudged = refused?.sha256 === source.sha256 && refused.importFingerprint === guardFingerprint(wish);
   if (isJudged && refused.guard === 'released') return item.note(`released, although ${refused.reason.message}`);
@@ -44,13 +46,22 @@ export const guardTable = async (state: ResourceState): Promise<void> => {
     { name: 'guard', on: item.key, light: true },
     async () => {
       const judge = (former: FormerVersions | null): string[] =>
-        tableGuardFaults(table, { guard, live, versions: versionsOf(former, live) });
+        guard ? tableGuardFaults(table, { guard, live, versions: versionsOf(former, live) }) : [];
+      if (former !== null && sharesNoColumn(table, live))
+        return [`it was dropped as another name than \`${former}\`, and no column is the same`];
       const found = judge(null);
       return found.length === 0 ? found : judge(await deps.ledger.formerVersions(item.portal, item.key));
     },
     (found) => (found.length === 0 ? 'within its limits' : `held: ${found.join('; ')}`),
   );
   if (faults.length > 0) await hold(state, faults);
+};
+
+/** Name of the file that was dropped before, where another name led to the same resource: `Stock list.csv`, then `stock-LIST.csv`. */
+const formerName = ({ source }: ResourceWish, { sourcePath }: LedgerEntry): string | null => {
+  if (source.kind !== 'file' || source.claim === undefined || sourcePath === null) return null;
+  const before = basename(sourcePath);
+  return before.normalize() === source.name.normalize() ? null : before;
 };
 
 const hold = async (state: ResourceState, faults: string[]): Promise<void> => {

@@ -25,6 +25,12 @@ export const tableGuardFaults = (table: CheckedTable, { guard, live, versions }:
   ...nullFaults(table, guard, live),
 ];
 
+/** True where no column of the live version is in the new one: it is another table. */
+export const sharesNoColumn = (table: CheckedTable, live: LiveVersion): boolean => {
+  const now = byName(table.contents.slice(0, keptColumns));
+  return !columnsOf(live).some((column) => now.has(nameOf(column)));
+};
+
 /** So many rows may always come or go: a share means little for a handful. */
 const handful = 2;
 
