@@ -95,17 +95,34 @@ export const failureOf = (reply: Reply, portal: PortalFacts): PortalError => {
   const situation = situationOf(reply, portal);
   const location = portal.redact(safeLocation(reply));
   const to = reply.status >= 300 && reply.status < 400 ? ` (to ${location})` : '';
-  return errorOf(situation, `${describe(reply, portal)}${to}`, factsOf(reply, situation), { location });
+  return errorOf(situation, `${describe(reply, portal)}${to}`, factsOf(reply, situation), {
+    location: siteOf(location, reply, portal),
+  });
+};
+
+/** The address of the site behind a redirect, as the configuration takes it: without the path of the request. */
+const siteOf = (location: string, { path }: Reply, { url }: PortalFacts): string => {
+  const target = /^(?:https?:|\/)/.test(location) ? URL.parse(location, url) : null;
+  const [bare = ''] = path.split('?');
+  return target === null ? location : `${target.origin}${target.pathname}`.replace(bare, '').replace(/\/+$/, '');
 };
 
 /** The error for a reply of status 2xx whose body is not what this API answers. */
 export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string): PortalError => {
   const words = wordsOf(reply, portal.redact);
-  const found = isHtmlPage(reply.text) ? `an HTML page${words === '' ? '' : ` ("${words}")`}` : 'something else';
+  const kind = isHtmlPage(reply.text)
+    ? 'an HTML page'
+    : isGzip(reply.text)
+      ? 'gzip without a header for it'
+      : 'something else';
+  const found = words === '' || isGzip(reply.text) ? kind : `${kind} ("${words}")`;
   const message = `portal ${portal.name}: ${reply.method} ${reply.path} answered ${reply.status} with ${found} instead of ${expected}`;
   const situation = portal.proven ? 'odd-answer' : 'not-this-api';
   return errorOf(situation, message, factsOf(reply, situation));
 };
+
+/** Its second byte is no UTF-8. */
+const isGzip = (text: string): boolean => text.startsWith('\u001f\ufffd');
 
 /** Without query and credentials: they may hold tokens. */
 const safeLocation = ({ headers: { location = '' } }: Reply): string => {

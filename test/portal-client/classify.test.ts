@@ -134,3 +134,25 @@ describe('a success of the wrong shape', () => {
     expect(wrongShape(reply(200, '{}'), proven, 'a node')).toMatchObject({ code: 'portal-reply', retryable: true });
   });
 });
+
+describe('messages that lead further', () => {
+  it('show the first words of what came instead of JSON', () => {
+    const notice = '<br />\n<b>Notice</b>: Undefined index: body in <b>/srv/a.php</b><br />\n[{"nid":"1"}]';
+    expect(wrongShape(reply(200, notice), proven, 'a node').message).toContain(
+      'something else ("Notice: Undefined index',
+    );
+    expect(wrongShape(reply(200, '\u001f\ufffd\b\u0000'), proven, 'a node').message).toContain(
+      'with gzip without a header for it instead of a node',
+    );
+  });
+
+  it.each([
+    ['https://new.test/api/dataset/node/12', 'https://new.test'],
+    ['https://new.test/open/api/dataset/node/12', 'https://new.test/open'],
+    ['nowhere else', 'nowhere else'],
+  ])('suggest of a redirect to %s what the configuration takes', (location, url) => {
+    const error = failureOf(reply(301, '', { headers: { location } }), proven);
+    if (url.startsWith('http')) expect(error.hint).toMatch(new RegExp(`: ${url}$`));
+    else expect(error.hint).toContain('set its url');
+  });
+});
