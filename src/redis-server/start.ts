@@ -25,7 +25,7 @@ const largestLog = 5 * 1024 * 1024;
 /** A server that has given no sign for so many milliseconds after its start has failed. */
 const silenceMs = 15_000;
 /** A server has so many milliseconds to write its data and end. */
-const stopMs = 10_000;
+const stopMs = 5_000;
 /** An append-only file of fewer bytes is never written anew, and a stop waits at most so many milliseconds for it. */
 const [smallFile, compactMs] = [16 * 1024 * 1024, 3_000];
 
