@@ -75,9 +75,11 @@ const publish = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Store
     await workThrough(deps, job, 'proofs', proofs);
   }
   const planned = await deps.runs.planned(runId);
-  if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });
+  if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: lostHint });
   return end(deps, job, { startedAt, planned, reason: null });
 };
+
+const lostHint = 'publish again; if it happens again, Redis evicts keys: set its `maxmemory-policy` to `noeviction`';
 
 /** Plans a run, in a step of its own. */
 const plan = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<PlannedCounts> => {
@@ -222,7 +224,7 @@ const endLost = async (
     const reason: Reason =
       outcome.state === 'failed'
         ? outcome.reason
-        : reasonOf(new JobLostError(`the job of ${key} vanished from the queue`, { hint: 'publish again' }));
+        : reasonOf(new JobLostError(`the job of ${key} vanished from the queue`, { hint: lostHint }));
     await endItems(deps, job, key, reason, { keepsUnproven: kindOfKey(key) === 'dataset' });
   }
 };

@@ -257,6 +257,8 @@ const pathOf = (draft: PackageDraft, { path, data }: PackageResource, origin: Pa
   }
   if (paths.length > 1) return fault('path', 'a resource of several files cannot be published: make each a resource');
   if (isAddress(first)) return first;
+  if (/^[^:\\]+\\/.test(first))
+    return fault('path', `\`${first}\`: write folders with \`/\`, as in \`${first.replaceAll('\\', '/')}\``);
   const isOutside = isAbsolute(first) || /^[A-Za-z]:|\\/.test(first) || first.split('/').includes('..');
   return isOutside ? fault('path', `\`${first}\` leads out of the folder of the package`) : first;
 };

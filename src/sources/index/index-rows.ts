@@ -94,7 +94,9 @@ const refuseOtherEncodings = (file: string, body: Buffer): void => {
 };
 
 const csvRows = async (file: string, body: Buffer): Promise<IndexRows> => {
-  const [head, ...records] = await parseCsv(file, body);
+  const all = await parseCsv(file, body);
+  // `sep=;` names the delimiter for Excel.
+  const [head, ...records] = /^sep=$/i.test(all[0]?.cells[0] ?? '') ? all.slice(1) : all;
   if (!head) throw wrong(file, 1, 'the index is empty: its first line names the columns');
   const headings = head.cells.map((cell) => cell.trim());
   const rows = records.map(({ line, cells }): IndexRow => {

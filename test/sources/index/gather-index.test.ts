@@ -65,6 +65,15 @@ describe('an index', () => {
     expect(JSON.stringify(wishes[0]?.fields)).toContain('finance');
   });
 
+  it.each([';', ',', '\t', '|'])('may begin with the line sep=%s of Excel', async (mark) => {
+    const rows = [
+      ['dataset', 'title', 'link'],
+      ['a', 'Trees', 'https://example.org/a'],
+    ].map((row) => row.join(mark));
+    const { wishes, problems } = await gather(`sep=${mark}\r\n${rows.join('\r\n')}\r\n`);
+    expect([problems, wishes.map(({ key }) => key)]).toEqual([[], ['m/a']]);
+  });
+
   it('asks for the same as the datasets written down in a manifest', async () => {
     const dir = tempDir();
     const path = writeText(
