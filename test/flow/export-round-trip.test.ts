@@ -35,9 +35,10 @@ const move = async (place: Place, from: string, to: string): Promise<string> => 
   expect(await place.run(['export', from, '-o', `${from}-export`])).toMatchObject({ code: 0 });
   const manifest = join(place.dir, `${from}-export`, 'manifest.yaml');
   const { items, reason } = (await published(place, manifest, to)).report;
-  const faults = items.flatMap(({ key, reason: why, warnings }) =>
-    why || warnings.length > 0 ? [{ key, why, warnings }] : [],
-  );
+  const faults = items.flatMap(({ key, reason: why, ...item }) => {
+    const warnings = item.warnings.filter((line) => !line.startsWith('the portal imports tables by itself'));
+    return why || warnings.length > 0 ? [{ key, why, warnings }] : [];
+  });
   expect({ reason, faults }).toEqual({ reason: null, faults: [] });
   return manifest;
 };

@@ -1,7 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { isMet, runCases, type TableCase } from '../../scripts/tables.ts';
+import { root } from '../support/pages.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const folderOf = (cases: (TableCase & { content: string })[]): string => {
@@ -33,4 +34,12 @@ it('publishes a folder of cases and compares what is live with what is right', a
     ['f.pdf', 'AS-IS', false],
   ]);
   expect(results[1]?.why).toBe('row 1: ["1","x"] instead of ["2","x"]');
+});
+
+const given = join(root, '../shared/data/tables');
+
+describe.skipIf(!existsSync(join(given, 'cases.json')))('the given tables (where ../shared is present)', () => {
+  it('are live as they should be, or refused', async () => {
+    expect((await runCases(given)).filter((result) => !isMet(result)).map(({ of }) => of.file)).toEqual([]);
+  });
 });

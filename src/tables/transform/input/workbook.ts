@@ -38,8 +38,8 @@ export interface ReadingReport {
  * see of codes and dates (in ISO 8601), formulas their last result; blank rows, and columns without name and value, are
  * left out. A row with a formula without a result is faulty.
  *
- * @throws TableInputError when it is no workbook, or the sheet is not there or not named although there are several;
- * NotOneTable when no sheet has values; TableFaultError when the header is not in the first row that is read
+ * @throws TableInputError when it is no workbook, or the sheet is not there; NotOneTable when no sheet has values, or
+ * several have and none is named; TableFaultError when the header is not in the first row that is read
  */
 export const openWorkbook = async (
   archive: Archive,
@@ -193,7 +193,7 @@ const chosenSheet = async (
     if (first === undefined)
       throw new NotOneTable(`${archive.name} has no sheet with values: ${names}`, { hasRows: false });
     if (second === undefined) return first;
-    throw new TableInputError(`${archive.name} has several sheets with values: ${names}`, {
+    throw new NotOneTable(`${archive.name} has several sheets with values: ${names}`, {
       hint: `name one: \`sheet: ${JSON.stringify(first.name)}\`, or publish the file as it is: \`import: never\``,
     });
   }
