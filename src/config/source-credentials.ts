@@ -74,7 +74,9 @@ export const resolveCredentials = (file: z.infer<typeof credentialsFileSchema>, 
       ...(bearer === undefined ? {} : { authorization: `Bearer ${secretAt('bearer')}` }),
       ...Object.fromEntries(Object.keys(headers).map((key) => [key.toLowerCase(), secretAt('headers', key)])),
     };
-    return redacting({ name, origin, path, headers: sent }, 'headers');
+    // As a server may echo them.
+    const parts = [pair ?? '', secretAt('basic', 'password'), secretAt('bearer'), ...Object.values(sent)];
+    return redacting({ name, origin, path, headers: sent, secrets: parts }, 'headers', 'secrets');
   });
 
 /** The login for an address, the one with the longest path that leads there; null where none is for it. */

@@ -2,6 +2,7 @@
 import { paths } from '../dataset-api/paths.ts';
 import { PortalBusyError, PortalLoginError, PortalRefusedError } from '../model/errors.ts';
 import { AdaptiveSlots, abortable } from '../util/concurrency.ts';
+import { withoutSecrets } from '../util/secrets.ts';
 import { answers, type PortalFacts, type Reply, situationOf } from './answers.ts';
 import { failureOf } from './classify.ts';
 import { type FileReply, Http, type HttpRequest } from './http.ts';
@@ -233,11 +234,7 @@ export class Session {
       this.live?.token ?? '',
       ...(this.live?.cookies.values() ?? []),
     ];
-    return secrets
-      .filter((secret) => secret.length > 2)
-      .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
-      .sort((one, other) => other.length - one.length) // one may be a part of another
-      .reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
+    return withoutSecrets(text, secrets);
   }
 }
 

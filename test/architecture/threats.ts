@@ -48,6 +48,14 @@ export const threats: Record<string, [file: string, title: string]> = {
     'test/sources/fetch/guarded-client.test.ts',
     'does not follow a redirect inside, and says where from',
   ],
+  'get the login of another server by a redirect': [
+    'test/sources/fetch/credentials.test.ts',
+    'of another server is not answered with a login, nor one that leads back',
+  ],
+  'reveal its own login by echoing it in messages and names': [
+    'test/sources/fetch/credentials.test.ts',
+    'does not repeat a login that a server echoes',
+  ],
   'exhaust memory with a catalogue': [
     'test/sources/catalogue/json-ld.test.ts',
     'by a list of contexts is refused before it is expanded, with the place of the list',

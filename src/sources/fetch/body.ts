@@ -116,10 +116,16 @@ interface Expectation {
   name: string | null;
   /** The Accept header that was sent. */
   accept: string;
+  /** Takes secrets out of a text. */
+  redact: (text: string) => string;
 }
 
 /** The error for a media type that cannot be data of that name; null for one that can. What only the body can show is left to {@link PageWatch}. */
-export const wrongType = (type: string | null, { name }: Expectation, where: string): SourceRefusedError | null => {
+export const wrongType = (
+  type: string | null,
+  { name }: Pick<Expectation, 'name'>,
+  where: string,
+): SourceRefusedError | null => {
   if (type === null || !neverData.test(type) || !tableName.test(name ?? '')) return null;
   return new SourceRefusedError(`${where} is of type ${printable(type)}, which does not match ${name}`, {
     hint: 'open the address in a browser and correct `url` or `name`',
@@ -150,12 +156,12 @@ export class PageWatch {
   readonly #refuse: (start: string) => void;
 
   /** `type` is the media type of the body; `where` begins the messages. */
-  constructor(type: string | null, { name, accept }: Expectation, where: string) {
+  constructor(type: string | null, { name, accept, redact }: Expectation, where: string) {
     this.#isData = pageName.test(name ?? '') || accept.includes('html');
     this.#refuse = (start) => {
       if (/^[[{]/.test(start) && jsonType.test(type ?? '') && separatedName.test(name ?? ''))
         throw jsonFault(where, name);
-      if (isPage(start, pageTypes.has(type ?? ''))) throw pageFault(where, start);
+      if (isPage(start, pageTypes.has(type ?? ''))) throw pageFault(where, redact(start));
     };
   }
 

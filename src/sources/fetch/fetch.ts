@@ -1,6 +1,7 @@
 // Fetches web files: whole or not at all, only when changed, and only from allowed addresses.
 import type { LookupFunction } from 'node:net';
 import { acceptEncoding, boundedBody, decodersFor, mediaType, PageWatch, pump, tooLarge, wrongType } from './body.ts';
+
 import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
 import { Part } from './part.ts';
 import {
@@ -46,7 +47,7 @@ export class Fetcher {
     try {
       return await own;
     } catch (error) {
-      throw options.signal.aborted ? options.signal.reason : fetchFailure(url, error);
+      throw options.signal.aborted ? options.signal.reason : this.told(fetchFailure(url, error));
     } finally {
       if (this.busy.get(into) === own) this.busy.delete(into);
     }
@@ -71,12 +72,12 @@ export class Fetcher {
       const type = mediaType(oneOf(headers['content-type']));
       const name = options.name ?? fileNameOf(oneOf(headers['content-disposition']), answer.url);
       const decoders = decodersFor(oneOf(headers['content-encoding']), { name, type }, where);
-      const watch = new PageWatch(type, { name, accept: options.accept ?? '' }, where);
+      const watch = new PageWatch(type, { name, accept: options.accept ?? '', redact: this.client.redact }, where);
       const chunks = boundedBody(body, { where, decoders, limits: this.policy });
       for await (const chunk of chunks) if (watch.take(chunk).length > 0) return;
       watch.end();
     } catch (error) {
-      throw networkFailure(where, error);
+      throw this.told(networkFailure(where, error));
     } finally {
       release(body);
     }
@@ -90,6 +91,11 @@ export class Fetcher {
   /** Ends all connections at once. Idempotent. */
   async close(): Promise<void> {
     await this.client.close();
+  }
+
+  private told(error: unknown): unknown {
+    if (error instanceof Error) error.message = this.client.redact(error.message);
+    return error;
   }
 
   private async fetch(url: string, into: string, options: FetchOptions): Promise<Fetched> {
@@ -109,25 +115,29 @@ export class Fetcher {
   /** The answer of status 200 or 304; the errors of other ones. */
   private async ask(url: string, options: FetchOptions): Promise<Answer> {
     const { known, signal, log } = options;
-    const answer = await this.client.ask(url, {
-      headersFor: (at) => ({
-        accept: options.accept ?? '*/*',
-        'accept-encoding': acceptEncoding(options.name ?? nameInPath(at)),
-        ...conditions(known, at),
-      }),
-      signal,
-      log,
-    });
+    const answer = await this.client
+      .ask(url, {
+        headersFor: (at) => ({
+          accept: options.accept ?? '*/*',
+          'accept-encoding': acceptEncoding(options.name ?? nameInPath(at)),
+          ...conditions(known, at),
+        }),
+        signal,
+        log,
+      })
+      .catch((error: unknown) => {
+        throw this.told(error);
+      });
     if (answer.status === 200 || (answer.status === 304 && known !== null)) return answer;
     release(answer.body);
-    throw statusFailure(answer, this.client.heed(answer));
+    throw this.told(statusFailure(answer, this.client.heed(answer)));
   }
 
   private async store({ answer, into, validators }: Task, options: FetchOptions): Promise<Fetched> {
     const type = mediaType(oneOf(answer.headers['content-type']));
-    const fileName = fileNameOf(oneOf(answer.headers['content-disposition']), answer.url);
+    const fileName = fileNameOf(this.client.redact(oneOf(answer.headers['content-disposition']) ?? ''), answer.url);
     const name = options.name ?? fileName;
-    const refusal = wrongType(type, { name, accept: options.accept ?? '' }, answer.where);
+    const refusal = wrongType(type, { name }, answer.where);
     if (refusal !== null) throw refusal;
     const encoding = oneOf(answer.headers['content-encoding']);
     const decoders = decodersFor(encoding, { name, type }, answer.where);
@@ -136,7 +146,7 @@ export class Fetcher {
     if (length !== null && length > maxBytes) throw tooLarge(answer.where, `${length} bytes`, maxBytes);
 
     const part = await Part.begin(into);
-    const watch = new PageWatch(type, { name, accept: options.accept ?? '' }, answer.where);
+    const watch = new PageWatch(type, { name, accept: options.accept ?? '', redact: this.client.redact }, answer.where);
     try {
       const total = encoding === undefined ? length : null;
       await pump(

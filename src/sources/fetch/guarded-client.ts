@@ -6,6 +6,7 @@ import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.t
 import type { Log } from '../../model/log.ts';
 import { pause } from '../../util/concurrency.ts';
 import { hasCredentials, headersAsText, retryAfterMs } from '../../util/http.ts';
+import { withoutSecrets } from '../../util/secrets.ts';
 import {
   type AddressGuard,
   addressGuard,
@@ -109,6 +110,10 @@ export class GuardedClient {
     });
   }
 
+  /** A server that echoes a login brings it into no message, log or name. */
+  readonly redact = (text: string): string =>
+    withoutSecrets(text, this.policy.credentials?.flatMap(({ secrets }) => secrets) ?? []);
+
   /**
    * Sends a GET and follows redirects.
    * @throws SourceRefusedError for an address that must not be fetched or too many redirects, SourceUnreachableError
@@ -117,7 +122,7 @@ export class GuardedClient {
     const trail: URL[] = [];
     let url = this.admitted(URL.parse(address), trail);
     for (;;) {
-      const where = placed(url, trail);
+      const where = this.redact(placed(url, trail));
       // Who redirects to another server, or back from there, does not get a login to it.
       const isHome = trail.every(({ origin }) => origin === url.origin);
       const credentials = isHome ? credentialsFor(url, this.policy.credentials ?? []) : null;

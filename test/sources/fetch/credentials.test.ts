@@ -205,6 +205,24 @@ const listening = async (server: Server): Promise<number> => {
 };
 
 describe('what people read', () => {
+  it('does not repeat a login that a server echoes', async () => {
+    const fetcher = await fetcherWith({ [home.url]: { basic: { username: 'ann', password: '${PW}' } } });
+    home.on('/page.csv', (_request, response) =>
+      response.end(`<title>${'no '.repeat(36)}${env.PW} ${secrets[3]}</title>`),
+    );
+    home.on('/file', (_request, response) =>
+      response.writeHead(200, { 'content-disposition': `attachment; filename="${secrets[3]}.csv"` }).end('a\n1\n'),
+    );
+    redirect(home, '/path.csv', `/${secrets[3]}/gone.csv`);
+    const found = await Promise.all(
+      ['/page.csv', '/file', '/path.csv'].map((path) => get(fetcher, home.url + path).catch(String)),
+    );
+    expect(found[0]).toMatch(/is a web page titled "[no ]+\[redac/);
+    expect(found[1]).toMatchObject({ fileName: '[redacted].csv' });
+    expect(found[2]).toContain('/[redacted]/gone.csv');
+    for (const part of ['päss', secrets[3]]) expect([found[0], found[2]].join()).not.toContain(part);
+  });
+
   it('says which login was refused, or that one is missing, and never what it is', async () => {
     for (const path of ['/closed.csv', '/exports/closed.csv'])
       home.on(path, (_request, response) => response.writeHead(401).end(bearer));

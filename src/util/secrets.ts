@@ -1,0 +1,9 @@
+// Takes secrets out of what others wrote, such as a server that echoes them.
+
+/** A text with `[redacted]` for each secret, also where it stands in JSON or in an address. */
+export const withoutSecrets = (text: string, secrets: readonly string[]): string =>
+  secrets
+    .filter((secret) => secret.length > 2)
+    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+    .sort((one, other) => other.length - one.length) // one may be a part of another
+    .reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
