@@ -41,16 +41,8 @@ class StateVariable {
       'UPDATE recorded_datastore SET storage = ?, data_import = ?, configuration = ? WHERE nid = ?',
     );
     const rows = db.prepare('SELECT nid, storage, data_import, configuration FROM recorded_datastore').all();
-    this.#states = new Map(
-      rows.map(({ nid, storage, data_import, configuration }) => [
-        String(nid),
-        {
-          storage: Number(storage),
-          data_import: Number(data_import),
-          configuration: configuration === null ? null : String(configuration),
-        },
-      ]),
-    );
+    const stateOf = (row: unknown): DatastoreState => ({ ...(row as DatastoreState) }); // the columns of the SELECT
+    this.#states = new Map(rows.map(({ nid, ...row }) => [String(nid), stateOf(row)]));
   }
 
   /** The states as they are. */
