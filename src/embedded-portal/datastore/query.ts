@@ -115,16 +115,13 @@ const wordConditions = (q: unknown, columns: string[]): Statement[] => {
     .split(/\s+/)
     .filter((word) => word !== '');
   if (words.length > 20) throw searchRefused(400, 'query has more than 20 words.');
+  const places = Math.ceil(columns.length / columnsPerConcat);
+  const parts = Array.from({ length: places }, (_, index) => {
+    const some = columns.slice(index * columnsPerConcat, (index + 1) * columnsPerConcat);
+    return `concat_ws(char(10), ${some.map(identifier).join(', ')}) LIKE ? ESCAPE '\\'`;
+  });
   return words.map((word) => {
     const pattern = `%${word.replace(/[\\%_]/g, '\\$&')}%`;
-    const parts: string[] = [];
-    for (let at = 0; at < columns.length; at += columnsPerConcat) {
-      const names = columns
-        .slice(at, at + columnsPerConcat)
-        .map(identifier)
-        .join(', ');
-      parts.push(`concat_ws(char(10), ${names}) LIKE ? ESCAPE '\\'`);
-    }
     return { sql: `(${parts.join(' OR ')})`, parameters: parts.map(() => pattern) };
   });
 };
@@ -254,9 +251,7 @@ export const searchAnswerOf = ({
   result: {
     fields: columns.map((id) => ({ id, type: id === serialColumn ? 'serial' : 'text' })),
     resource_id: [resourceUuid],
-    limit: result.limit,
-    total: result.total,
-    records: result.records,
+    ...result,
   },
 });
 
