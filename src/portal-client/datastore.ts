@@ -40,6 +40,9 @@ interface TableDialectSettings {
 /** What the answer of a search says; null: there is no such table, undefined: that is no answer of a search. */
 type ReadAnswer<T> = (value: unknown) => T | null | undefined;
 
+/** Largest reply with rows. */
+const maxRowBytes = 16 * 1024 * 1024;
+
 /** Rows of a table that are read by one request. */
 const rowsAtOnce = 1000;
 
@@ -150,7 +153,8 @@ export class Datastore {
   async *rows(uuid: string, signal: AbortSignal): AsyncGenerator<TableRows> {
     for (let offset = 0; ; ) {
       const query = `resource_id=${encodeURIComponent(uuid)}&limit=${rowsAtOnce}&offset=${offset}`;
-      const call = { action: 'read rows', method: 'GET', path: `${paths.datastoreSearch}?${query}` } as const;
+      const path = `${paths.datastoreSearch}?${query}`;
+      const call = { action: 'read rows', method: 'GET', path, maxBytes: maxRowBytes } as const;
       const search = async () => new Map([[uuid, await this.valueOf(this.session.call(call, signal))]]);
       const value = (await this.repeated([uuid], search, signal)).get(uuid);
       const table = tableOf(value);
@@ -210,7 +214,13 @@ export class Datastore {
     const nameOf = (index: number): string => `t${index}_${nonce}`;
     const queries = Object.fromEntries(uuids.map((uuid, index) => [nameOf(index), { resource_id: uuid, limit: 1 }]));
     const headers = { 'content-type': 'application/json' };
-    const call = { action: 'count rows', method: 'POST', path: paths.datastoreSearch, headers } as const;
+    const call = {
+      action: 'count rows',
+      method: 'POST',
+      path: paths.datastoreSearch,
+      headers,
+      maxBytes: maxRowBytes,
+    } as const;
     const reply = await this.orNull(
       this.session.call({ ...call, body: JSON.stringify(queries), isRead: true }, signal),
     );
@@ -237,7 +247,9 @@ export class Datastore {
   /** `takes`: how many queries the portal takes at once, as far as it was tried, where it answers this one. */
   private async searchOne(uuid: string, takes: 'one' | 'many', signal: AbortSignal): Promise<unknown> {
     const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
-    const reply = await this.orNull(this.session.call({ action: 'count rows', method: 'GET', path }, signal));
+    const reply = await this.orNull(
+      this.session.call({ action: 'count rows', method: 'GET', path, maxBytes: maxRowBytes }, signal),
+    );
     const value = reply === null ? undefined : parsedJson(reply.text);
     if (this.traits.get('counts') !== undefined) return value;
     const isOffered = reply !== null && !isHtmlPage(reply.text);

@@ -25,6 +25,8 @@ export interface HttpRequest {
   retries?: number;
   /** Milliseconds the whole exchange may take, instead of the portal's time-outs together; for uploads and imports. */
   totalMs?: number;
+  /** Largest reply body, where it may be larger than that of a node. */
+  maxBytes?: number;
   /** True for a POST that changes nothing: it is repeated as a GET is. */
   isRead?: boolean;
   /** Awaited right before the request leaves; rejects when it must no longer be sent. */
@@ -240,6 +242,7 @@ export class Http {
         {
           signal,
           bodyMs,
+          maxBytes: request.maxBytes,
           total: { ms: totalMs, error: () => tooSlow(request, totalMs, this.facts) },
         },
       );

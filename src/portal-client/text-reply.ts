@@ -13,8 +13,8 @@ export interface TextReply {
   text: string;
 }
 
-/** Largest reply body that is read; a node with thousands of references stays far below. */
-const maxBytes = 16 * 1024 * 1024;
+/** Largest body of most replies; a node with thousands of references stays far below. */
+const usualBytes = 2 * 1024 * 1024;
 
 /** When an exchange is given up. */
 export interface Patience {
@@ -22,6 +22,8 @@ export interface Patience {
   signal: AbortSignal;
   /** Milliseconds from the reply's head to the end of its body. */
   bodyMs: number;
+  /** Largest body that is read, where it may be larger than that of a node. */
+  maxBytes?: number | undefined;
   /** Milliseconds the whole exchange may take, and what it rejects with then. */
   total: { ms: number; error: () => Error };
 }
@@ -82,6 +84,7 @@ class TextHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const { maxBytes = usualBytes } = this.#patience;
     this.#bytes += chunk.length;
     if (this.#bytes <= maxBytes) this.#chunks.push(chunk);
     else this.#giveUp(new errors.ResponseExceededMaxSizeError(`the reply has more than ${maxBytes} bytes`));

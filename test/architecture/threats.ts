@@ -32,9 +32,9 @@ export const threats: Record<string, [file: string, title: string]> = {
     'test/sources/gather/drop.test.ts',
     'refuses sidecars that are links, for they could show any file of the machine',
   ],
-  'make sluice take files from another folder': [
+  'make sluice take files from another folder, also by swapping folders': [
     'test/sources/drop/take.test.ts',
-    'takes nothing out of a folder that has become a link out of the inbox',
+    'puts the file of another folder back that was swapped in for the one that had settled',
   ],
   'exhaust memory or disk by decompression': [
     'test/tables/transform/adversarial.long.test.ts',
@@ -75,6 +75,10 @@ export const threats: Record<string, [file: string, title: string]> = {
   'hang a run by a token, a cookie or a reply that never ends': [
     'test/portal-client/http.test.ts',
     'a portal that only ever promises a reply has no more time than any other, be it of the API or a file',
+  ],
+  'exhaust memory by replies: those about nodes have 2 MB at most, those with rows 16 MB': [
+    'test/portal-client/http.test.ts',
+    'stops at a body that is larger than any reply of this API',
   ],
   'reveal a password, or part of it, by echoing it': [
     'test/portal-client/session.test.ts',

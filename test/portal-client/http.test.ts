@@ -128,7 +128,7 @@ describe('a read', () => {
       return true;
     });
     const error = await failureFrom(openForTest(server.url).nodes.list({}, calm));
-    expect(error).toMatchObject({ code: 'portal-reply', message: expect.stringContaining('more than 16777216 bytes') });
+    expect(error).toMatchObject({ code: 'portal-reply', message: expect.stringContaining('more than 2097152 bytes') });
   });
 
   it('follows redirects on the same address, within a limit', async () => {
