@@ -35,6 +35,8 @@ interface TakeOptions {
   inbox: string;
   /** Path in the inbox, with `/`. */
   dropped: string;
+  /** Inode of the file that settled. */
+  ino: string;
   /** The claim's own folder, still to be made. */
   folder: string;
   /** Path of the marker in the inbox, null when none is taken along. */
@@ -45,7 +47,7 @@ interface TakeOptions {
  * Moves the marker, then the file, so that a marker never outlives its file. A kill between the two leaves the marker in the
  * spool, from where {@link adoptUnfinished} puts it back.
  */
-const moveIn = async ({ inbox, dropped, folder, marker }: TakeOptions): Promise<Taken> => {
+const moveIn = async ({ inbox, dropped, ino, folder, marker }: TakeOptions): Promise<Taken> => {
   const paths = claimPaths(folder, dropped);
   const file = join(inbox, dropped);
   await access(file, constants.R_OK);
@@ -56,9 +58,11 @@ const moveIn = async ({ inbox, dropped, folder, marker }: TakeOptions): Promise<
     await rename(join(inbox, marker), paths.marker);
   }
   await rename(file, paths.file);
-  if ((await lstat(paths.file)).isFile()) return { outcome: 'taken' };
-  await moveWithoutReplacing(paths.file, file); // a link or pipe had replaced it meanwhile
-  return { outcome: 'left', reason: linkReason };
+  const moved = await lstat(paths.file, { bigint: true });
+  if (moved.isFile() && String(moved.ino) === ino) return { outcome: 'taken' };
+  // It, or its folder, was replaced meanwhile; another file in its place settles first.
+  await moveWithoutReplacing(paths.file, file);
+  return moved.isFile() ? lost : { outcome: 'left', reason: linkReason };
 };
 
 /** Puts a marker back that was taken without its file. */

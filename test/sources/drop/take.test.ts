@@ -25,7 +25,8 @@ const setUp = (dropped: string) => {
   mkdirSync(join(inbox, dropped, '..'), { recursive: true });
   writeFileSync(join(inbox, dropped), 'x\n');
   const folder = join(inbox, '.sluice/spool/one');
-  return { inbox, dropped, folder, marker: null };
+  const { ino } = statSync(join(inbox, dropped));
+  return { inbox, dropped, ino: String(ino), folder, marker: null };
 };
 
 describe('takeFile', () => {
@@ -64,6 +65,16 @@ describe('takeFile', () => {
     symlinkSync(join(outside, 'budget'), join(options.inbox, 'budget'));
     expect(await takeFile(options)).toMatchObject({ outcome: 'left' });
     expect(existsSync(join(outside, 'budget/a.csv'))).toBe(true);
+  });
+
+  it('puts the file of another folder back that was swapped in for the one that had settled', async () => {
+    const options = setUp('budget/a.csv');
+    renameSync(join(options.inbox, 'budget'), join(options.inbox, 'former'));
+    mkdirSync(join(options.inbox, 'budget'));
+    writeFileSync(join(options.inbox, 'budget/a.csv'), 'secret\n');
+    expect(await takeFile(options)).toEqual({ outcome: 'lost' });
+    expect(readFileSync(join(options.inbox, 'budget/a.csv'), 'utf8')).toBe('secret\n');
+    expect(existsSync(options.folder)).toBe(false);
   });
 
   it('puts a link back that was swapped in for the file', async () => {
