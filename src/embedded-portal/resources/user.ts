@@ -1,6 +1,7 @@
 // The user resource: login, logout, token, retrieve (spec 4.1, 4.2; recorded behaviour 5).
 import { timingSafeEqual } from 'node:crypto';
 import { escapeHtml } from '../../util/html.ts';
+import { networkOf } from '../../util/http.ts';
 import { demand, may } from '../access.ts';
 import { type Call, idIn, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
@@ -101,7 +102,7 @@ const attemptOf = ({ portal, address, isLocal }: Call, name: string, user: User 
   const isOwn = user !== null && user.name === ownAccount?.name && isLocal();
   if (isOwn && !ownAccount.isGuessable) return null;
   const unknown = profile.tellsAccounts ? null : name.toLowerCase().slice(0, 60);
-  return { user: user?.uid ?? unknown, address: address(), countsByAddress: !isOwn, now: now() };
+  return { user: user?.uid ?? unknown, address: networkOf(address()), countsByAddress: !isOwn, now: now() };
 };
 
 /** A password that was right. */

@@ -73,6 +73,13 @@ describe('The limit of an address', () => {
     expect((await login(portal, 'creator', 'pass', '203.0.113.9, 203.0.113.7')).status).toBe(406);
   });
 
+  it('is that of the whole network of a client of IPv6', async () => {
+    const portal = await startTestPortal({ trustedProxies: ['127.0.0.1'] });
+    for (let time = 0; time < 50; time += 1) await login(portal, `nobody${time}`, 'x', `2001:db8::${time + 1}`);
+    expect((await login(portal, 'creator', 'pass', '2001:db8::ffff:1:2:3')).status).toBe(406);
+    expect((await login(portal, 'creator', 'pass', '2001:db8:0:1::1')).status).toBe(200);
+  });
+
   it('cannot be evaded by X-Forwarded-For where no proxy is trusted', async () => {
     const portal = await startTestPortal();
     blockAddress(portal);
