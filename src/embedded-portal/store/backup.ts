@@ -1,5 +1,5 @@
 // Copies a store while it is served: one state of the database with every file that it names.
-import { constants, existsSync, linkSync, readdirSync } from 'node:fs';
+import { constants, existsSync, linkSync, readdirSync, writeFileSync } from 'node:fs';
 import { copyFile, link, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -85,6 +85,7 @@ const collect = async (from: string, partial: string): Promise<BackupFacts> => {
 };
 
 const snapshot = (path: string, copy: string): void => {
+  writeFileSync(copy, '', { flag: 'wx', mode: 0o600 }); // SQLite fills an empty file, and makes others readable to all
   const db = new DatabaseSync(path, { timeout: 10_000 });
   try {
     db.prepare('VACUUM INTO ?').run(copy);

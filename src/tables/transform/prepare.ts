@@ -96,7 +96,7 @@ const limitsOf = ({ maxBytes, rowBytes }: PrepareOptions): Limits => ({
 export const prepareTable = async (options: PrepareOptions): Promise<Prepared> => {
   const { path, name, recipe, folder, label, rejects, signal } = options;
   if (recipe.fault !== null) throw new TableStepError(recipe.fault, { hint: 'fix the manifest or the file it names' });
-  await makeFolder(folder);
+  await makeFolder(folder, 0o700);
   const into = join(folder, `${label}.${randomUUID()}.csv`);
   const rejected = `${into}.rejects`;
   const task = { path, name, recipe, into, rejects: rejected, limits: limitsOf(options) };
@@ -192,7 +192,7 @@ const keepRejects = async (from: string, to: string | null): Promise<string | nu
     await rm(from, { force: true });
     return null;
   }
-  await makeFolder(dirname(to));
+  await makeFolder(dirname(to), 0o700);
   try {
     await rename(from, to);
     return to;

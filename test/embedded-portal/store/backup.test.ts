@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
@@ -25,6 +25,8 @@ it('a backup of a running portal can be served: nodes, files, rows and accounts 
   await creator.attach(nid, { name: 'kept.csv', content: 'a\nbefore\n' });
   const target = join(tempDir(), 'backup');
   expect(await backupStore(portal.server.dataDir, target)).toEqual({ nodes: 1, files: 1, tables: 1 });
+  const database = readdirSync(target).find((name) => name.endsWith('.db')) ?? '';
+  expect(statSync(join(target, database)).mode & 0o777).toBe(0o600);
   await creator.attach(nid, { name: 'other.csv', content: 'a\nafter\n' });
   await creator.create({ type: 'dataset', title: 'Later' });
 

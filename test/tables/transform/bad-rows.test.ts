@@ -1,6 +1,8 @@
 // Rows that do not fit: ragged ones, cells that cannot be cast, violations of a schema; and what the policies make of them.
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { made, textOf } from './support/made.ts';
+import { made, prepared, textOf } from './support/made.ts';
 
 const table = [{ cast: { n: 'integer' } }];
 
@@ -49,6 +51,13 @@ describe('bad rows', () => {
       rejects:
         'line,reason,n,d\n4,N: is not a valid whole number,x;y,"a\nb"\n6,"the row has 1 cell, the header has 2",7\n',
     });
+  });
+
+  it('lie with the table in folders for their owner alone', async () => {
+    const table = [{ cast: { n: 'integer' } }];
+    const result = await prepared('t.csv', 'n\n1\nx\n', { table, badRows: 'quarantine', maxBadRows: '100%' });
+    const [path, rejects] = result.kind === 'table' ? [result.path, result.rejects ?? ''] : ['', ''];
+    for (const folder of [dirname(path), dirname(rejects)]) expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
   it('may have quotes that do not fit', async () => {
