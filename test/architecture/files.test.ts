@@ -77,6 +77,10 @@ describe('packages', () => {
     expect(loose).toEqual([]);
   });
 
+  it('have one HTTP client among them, so that a fix of it is a fix everywhere', () => {
+    expect(textOf('package-lock.json').match(/^ {4}"\S*node_modules\/undici"/gm)).toHaveLength(1);
+  });
+
   it('come without addresses in the lock file, so that any registry serves', () => {
     expect(textOf('package-lock.json').match(/"resolved": "(?!file:)[^"]+"/g) ?? []).toEqual([]);
   });
