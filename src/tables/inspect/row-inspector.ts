@@ -180,11 +180,17 @@ export class RowInspector {
     const { bytes, starts, ends, marks, rowCells, rowLines } = this.#scanner;
     const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
     const { width } = this.#settings;
+    let [texts, filled] = [0, 0];
     for (let column = 0; column < width && end - first > width; column++) {
       const cell = first + column;
       const kind = kindOf(bytes, starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0);
       this.#kinds.add(column, kind, rowLines[row] ?? 1);
+      if (kind !== empty) filled += 1;
+      if (kind !== text) continue;
+      texts += 1;
+      this.#text(row, column, false);
     }
+    if (this.#firstTexts.length > 0) this.#noteNames(row, texts === filled ? texts : 0);
   }
 
   #faultyCells(row: number): void {

@@ -62,7 +62,8 @@ export class SecondHeaders {
   /** The table has ended; `facts` are those of its columns. */
   report(findings: Findings, facts: ColumnFacts[], offsets: boolean): void {
     for (const { line, offset, context, columns, isApart, isFirst, isMarked } of this.#rows) {
-      const broken = columns.filter((column) => isBroken(facts[column], isApart ? mostTables : 1)).length;
+      const [most, fewest] = [isApart ? mostTables : 1, isApart || isFirst ? 1 : fewestValues];
+      const broken = columns.filter((column) => isBroken(facts[column], most, fewest)).length;
       if (broken === 0 || (!isApart && broken < 2 && !(isFirst && isMarked))) continue;
       const at = { line, offset: offsets ? offset : null, context };
       findings.add('second-header', at, { isApart, isFirst });
@@ -76,9 +77,12 @@ const isTitle = (header: Buffer): boolean => /^"?[^,;\t|]*\S \S+ \S[^,;\t|]*"?$/
 /** How many tables one file holds at most, for a text to be the name of a column of values. */
 const mostTables = 4;
 
-/** True for a column of values but for so few texts. */
-const isBroken = (facts: ColumnFacts | undefined, most: number): boolean => {
+/** How many values a column has at least, for a text amid them to be a name. */
+const fewestValues = 3;
+
+/** True for a column of values, so many at least, but for so few texts. */
+const isBroken = (facts: ColumnFacts | undefined, most: number, fewest: number): boolean => {
   const texts = facts?.kinds.find(({ kind }) => kind === 'text')?.count ?? 0;
   const values = (facts?.kinds ?? []).reduce((sum, { kind, count }) => (kind === 'text' ? sum : sum + count), 0);
-  return texts > 0 && texts <= most && values >= texts;
+  return texts > 0 && texts <= most && values >= Math.max(texts, fewest);
 };
