@@ -58,6 +58,7 @@ export class Http {
   private readonly origin: string;
   private readonly basePath: string;
   private readonly pool: Pool;
+  private readonly unfinished = { bytes: 0 };
   private readonly semaphore: Semaphore;
   private readonly settings: PortalSettings;
   private readonly hooks: PortalHooks;
@@ -243,6 +244,7 @@ export class Http {
           signal,
           bodyMs,
           maxBytes: request.maxBytes,
+          unfinished: this.unfinished,
           total: { ms: totalMs, error: () => tooSlow(request, totalMs, this.facts) },
         },
       );

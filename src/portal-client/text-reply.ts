@@ -16,6 +16,9 @@ export interface TextReply {
 /** Largest body of most replies; a node with thousands of references stays far below. */
 const usualBytes = 2 * 1024 * 1024;
 
+/** Bytes of unfinished bodies of one portal: its share of the memory, whatever it answers. */
+const shareBytes = 64 * 1024 * 1024;
+
 /** When an exchange is given up. */
 export interface Patience {
   /** Its reason is what the exchange rejects with. */
@@ -24,6 +27,8 @@ export interface Patience {
   bodyMs: number;
   /** Largest body that is read, where it may be larger than that of a node. */
   maxBytes?: number | undefined;
+  /** What the unfinished bodies of the portal take together. */
+  unfinished: { bytes: number };
   /** Milliseconds the whole exchange may take, and what it rejects with then. */
   total: { ms: number; error: () => Error };
 }
@@ -84,10 +89,16 @@ class TextHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const { maxBytes = usualBytes } = this.#patience;
+    if (this.#ended) return;
+    const { maxBytes = usualBytes, unfinished } = this.#patience;
     this.#bytes += chunk.length;
-    if (this.#bytes <= maxBytes) this.#chunks.push(chunk);
-    else this.#giveUp(new errors.ResponseExceededMaxSizeError(`the reply has more than ${maxBytes} bytes`));
+    unfinished.bytes += chunk.length;
+    const isTooMuch = unfinished.bytes > shareBytes;
+    if (this.#bytes <= maxBytes && !isTooMuch) this.#chunks.push(chunk);
+    else {
+      const what = isTooMuch ? `all replies have more than ${shareBytes}` : `the reply has more than ${maxBytes}`;
+      this.#giveUp(new errors.ResponseExceededMaxSizeError(`${what} bytes`));
+    }
   }
 
   onResponseEnd(): void {
@@ -111,6 +122,8 @@ class TextHandler implements Dispatcher.DispatchHandler {
   #stopWaiting(): void {
     clearTimeout(this.#totalTimer);
     clearTimeout(this.#bodyTimer);
+    this.#patience.unfinished.bytes -= this.#bytes;
+    this.#bytes = 0;
     this.#patience.signal.removeEventListener('abort', this.#onAbort);
   }
 }

@@ -34,6 +34,7 @@ const ask = (pool: Pool, patience: Partial<Patience> = {}): Promise<TextReply> =
     {
       signal: new AbortController().signal,
       bodyMs: 5000,
+      unfinished: { bytes: 0 },
       total: { ms: 10_000, error: () => new Error('too slow') },
       ...patience,
     },
@@ -113,4 +114,13 @@ it('leaves nothing behind: no listener on the signal, no timer, and the connecti
   for (let n = 0; n < 5; n++) expect((await ask(pool, { signal, total })).text).toBe('ok');
   expect({ listeners, connections }).toEqual({ listeners: 0, connections: 1 });
   expect(timers() - before).toBeLessThan(5);
+});
+
+it('takes no more memory for all replies of a portal together, and gives back what a reply took', async () => {
+  const pool = await serve((_request, response) => void response.end('x'.repeat(1000)));
+  const unfinished = { bytes: 64 * 1024 * 1024 - 1001 };
+  for (let at = 0; at < 3; at++) expect((await ask(pool, { unfinished })).text).toHaveLength(1000);
+  unfinished.bytes += 2;
+  await expect(ask(pool, { unfinished })).rejects.toThrow('all replies have more than 67108864 bytes');
+  expect(unfinished.bytes).toBe(64 * 1024 * 1024 - 999);
 });
