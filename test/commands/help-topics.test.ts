@@ -18,7 +18,9 @@ const keysOf = (schema: z.ZodType): string[] => [
       .map(({ key }) => key.replace(/\|\d/, ''))
       .filter(
         (key) =>
-          !/^defaults\.(dataset|resource)\.|^drop\.folders\.<name>\.|\.(password|token|url|secret)\.file$/.test(key),
+          !/^defaults\.(dataset|resource)\.|^drop\.folders\.<name>\.|^sources\.credentials\.<name>\.|\.(password|token|url|secret)\.file$/.test(
+            key,
+          ),
       ),
   ),
 ];

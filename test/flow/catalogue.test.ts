@@ -146,10 +146,14 @@ describe('a catalogue', () => {
     const { out, code } = await place.run(['plan', manifest]);
     expect(code).toBe(0);
     expect(out).toMatch(/left out: entry 2 "x" \(line 1 of .*planned\.data\.json\): it has no title/);
-    expect(out).toContain('note: `shoeSize` has no field on the portal (in "https://example.org/id/0")');
+    expect(out).toContain(
+      'note: `shoeSize` has no field on the portal; kept in Additional info (in "https://example.org/id/0")',
+    );
     expect(gateway.takeWrites()).toEqual([]);
     const { report } = await place.publish(manifest);
-    expect(report.remarks).toEqual(['`shoeSize` has no field on the portal (in "https://example.org/id/0")']);
+    expect(report.remarks).toEqual([
+      '`shoeSize` has no field on the portal; kept in Additional info (in "https://example.org/id/0")',
+    ]);
     expect((await place.run(['log', report.runId])).out).toContain('differs from the source: `shoeSize`');
   });
 

@@ -43,7 +43,7 @@ const written = (schema: z.ZodType): string[] => [
       .map(({ key }) => key.replace(/\|\d/, ''))
       .filter(
         (key) =>
-          !/^defaults$|^defaults\.(dataset|resource)\..+|^drop\.folders\.<name>\..+|\.(password|token|url|secret)\.file$/.test(
+          !/^defaults$|^defaults\.(dataset|resource)\..+|^drop\.folders\.<name>\..+|^sources\.credentials\.<name>\..+|\.(password|token|url|secret)\.file$/.test(
             key,
           ),
       ),
