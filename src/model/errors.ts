@@ -1,4 +1,6 @@
 // Every error that sluice raises on purpose: a code, whether a retry can help, and what to do.
+import { readdirSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import type { Reason } from './report.ts';
 
 /** What an error carries beside its message. */
@@ -473,7 +475,19 @@ export const unreadable = (cause: unknown): { why: string; hint: string } => {
 /** The error for a resource whose file cannot be read. */
 export const missingSource = (path: string, cause: unknown): SourceMissingError => {
   const { why, hint } = unreadable(cause);
-  return new SourceMissingError(`${path}: ${why}`, { hint, cause });
+  const twin = (cause as NodeJS.ErrnoException | null)?.code === 'ENOENT' ? sameLetters(path) : undefined;
+  if (twin === undefined) return new SourceMissingError(`${path}: ${why}`, { hint, cause });
+  const form = `the folder has ${twin}, the same letters in another Unicode form: copy the name from there, or rename the file`;
+  return new SourceMissingError(`${path}: ${why}`, { hint: form, cause });
+};
+
+/** The name beside a missing file that differs from its own only in how letters with accents are composed. */
+const sameLetters = (path: string): string | undefined => {
+  try {
+    return readdirSync(dirname(path)).find((name) => name.normalize() === basename(path).normalize());
+  } catch {
+    return undefined; // the folder is missing as well
+  }
 };
 
 /** Turns anything thrown into a reason; what is not a {@link SluiceError} becomes code `bug`. */

@@ -1,6 +1,6 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,6 +9,7 @@ import { missingSource, reasonOf, SourceRefusedError } from '../../src/model/err
 import { isRetryable } from '../../src/queue/retry.ts';
 import { RedisScript } from '../../src/state/redis/script.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const steering = 'a\u001b[2Jb\u202ec\u2067d\u009be\nf\tg';
@@ -118,4 +119,13 @@ it.each([
   const cause = Object.assign(new Error(`${code}: i/o error, read`), { code });
   const { message, hint } = missingSource('/data/a.csv', cause);
   expect({ message, hint }).toEqual({ message: `/data/a.csv: ${why}`, hint: expect.stringMatching(/ (file|files) /) });
+});
+
+it('a missing file names the one of the same letters in another Unicode form', () => {
+  const dir = tempDir();
+  writeFileSync(join(dir, 'Bäume.csv'.normalize('NFD')), 'a\n1\n');
+  const cause = Object.assign(new Error('no such file'), { code: 'ENOENT' });
+  const { hint } = missingSource(join(dir, 'Bäume.csv'.normalize('NFC')), cause);
+  expect(hint).toContain('the same letters in another Unicode form');
+  expect(missingSource(join(dir, 'Baume.csv'), cause).hint).not.toContain('Unicode');
 });
