@@ -35,7 +35,7 @@ redis.call('HSET', KEYS[1], 'waited', now)
 return tostring(-tokens * 1000 / rate)
 `);
 
-// Additive increase, multiplicative decrease (RFC 5681): up to the first decrease the rate doubles within seconds, then it
+// Additive increase, multiplicative decrease (RFC 5681): up to the first decrease the rate doubles within a second, then it
 // rises by one per second; only while requests wait for it, because another rate was not tried. It is lowered at most once
 // a second, as answers that are under way are those of the former rate. The usual latency follows a lower one at once and a
 // higher one within a minute, so that a portal that slows down under our requests is recognized.
@@ -55,7 +55,7 @@ if recent > 2 * usual + 25 then
   if not mayEase then return end
   redis.call('HSET', KEYS[1], 'rate', math.min(rate, math.max(${firstRate}, rate * 0.8)), 'eased', now)
 elseif state.waited and now - state.waited < 1000 then
-  redis.call('HSET', KEYS[1], 'rate', math.min(most, rate + (state.eased and 1 / rate or 0.25)))
+  redis.call('HSET', KEYS[1], 'rate', math.min(most, rate + (state.eased and 1 / rate or 1)))
 end
 `);
 

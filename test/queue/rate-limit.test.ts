@@ -130,7 +130,7 @@ describe('the pace that a portal takes', () => {
 
   it('falls to where it began when reads slow down, and no further', async () => {
     const pace = paceOf(null);
-    await ask(pace, 6, { ms: 200 });
+    await ask(pace, 2, { ms: 200 });
     await ask(pace, 20, { ms: 900 });
     expect(await rateOf(pace)).toBeCloseTo(10, 0);
   });
