@@ -115,8 +115,7 @@ export class RowInspector {
     this.#ragged.end(this.rows);
     if (isGiven) return;
     this.#tail.report(this.#findings);
-    const facts = Array.from({ length: this.#settings.width }, (_, column) => this.#kinds.facts(column));
-    this.#names.report(this.#findings, facts, this.#settings.offsets);
+    this.#names.report(this.#findings, (column) => this.#kinds.facts(column), this.#settings.offsets);
   }
 
   /** Line of the first row of a footer that a fix leaves out; null when there is none. */

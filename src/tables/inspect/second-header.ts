@@ -59,11 +59,11 @@ export class SecondHeaders {
     this.#rows.push({ ...found, columns, ...place, isMarked: isEmpty || isQuoted || isTitle(this.#header) });
   }
 
-  /** The table has ended; `facts` are those of its columns. */
-  report(findings: Findings, facts: ColumnFacts[], offsets: boolean): void {
+  /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
+  report(findings: Findings, factsOf: (column: number) => ColumnFacts, offsets: boolean): void {
     for (const { line, offset, context, columns, isApart, isFirst, isMarked } of this.#rows) {
       const [most, fewest] = [isApart ? mostTables : 1, isApart || isFirst ? 1 : fewestValues];
-      const broken = columns.filter((column) => isBroken(facts[column], most, fewest)).length;
+      const broken = columns.filter((column) => isBroken(factsOf(column), most, fewest)).length;
       if (broken === 0 || (!isApart && broken < 2 && !(isFirst && isMarked))) continue;
       const at = { line, offset: offsets ? offset : null, context };
       findings.add('second-header', at, { isApart, isFirst });
@@ -81,8 +81,8 @@ const mostTables = 4;
 const fewestValues = 3;
 
 /** True for a column of values, so many at least, but for so few texts. */
-const isBroken = (facts: ColumnFacts | undefined, most: number, fewest: number): boolean => {
-  const texts = facts?.kinds.find(({ kind }) => kind === 'text')?.count ?? 0;
-  const values = (facts?.kinds ?? []).reduce((sum, { kind, count }) => (kind === 'text' ? sum : sum + count), 0);
+const isBroken = ({ kinds }: ColumnFacts, most: number, fewest: number): boolean => {
+  const texts = kinds.find(({ kind }) => kind === 'text')?.count ?? 0;
+  const values = kinds.reduce((sum, { kind, count }) => (kind === 'text' ? sum : sum + count), 0);
   return texts > 0 && texts <= most && values >= Math.max(texts, fewest);
 };
