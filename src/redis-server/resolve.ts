@@ -12,8 +12,8 @@ interface RedisBinary extends ServerVersion {
 
 /** Where to look. */
 export interface ResolveOptions {
-  /** Folders that may hold an unpacked server (`<folder>/server`); one that is fetched goes into the first. */
-  folders: readonly [string, ...string[]];
+  /** Folder that a server is fetched into (`<folder>/server`). */
+  folder: string;
   /** False forbids the download; what was unpacked earlier is still used. */
   allowFetch: boolean;
   env: NodeJS.ProcessEnv;
@@ -73,17 +73,15 @@ const fromPath = async (name: string, { env }: ResolveOptions, tried: string[]):
   return null;
 };
 
-const unpackedEarlier = async ({ folders, env }: ResolveOptions, tried: string[]): Promise<RedisBinary | null> => {
-  for (const folder of folders) {
-    const verdict = await judge(join(folder, 'server', 'redis-server'), env);
-    if (typeof verdict !== 'string') return verdict;
-    tried.push(`unpacked earlier in ${folder}: ${verdict}`);
-  }
+const unpackedEarlier = async ({ folder, env }: ResolveOptions, tried: string[]): Promise<RedisBinary | null> => {
+  const verdict = await judge(join(folder, 'server', 'redis-server'), env);
+  if (typeof verdict !== 'string') return verdict;
+  tried.push(`unpacked earlier in ${folder}: ${verdict}`);
   return null;
 };
 
 const fetched = async (
-  { folders: [folder], allowFetch, env, log, report }: ResolveOptions,
+  { folder, allowFetch, env, log, report }: ResolveOptions,
   tried: string[],
 ): Promise<RedisBinary | null> => {
   if (!allowFetch) {

@@ -1,5 +1,4 @@
-// `redis.pid` and the socket of the embedded Redis: which server uses a state folder, where, and which process
-// supervises it.
+// `redis.pid` and the socket of the embedded Redis: which server uses a state folder, and where.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -47,12 +46,11 @@ const bootId = (): string => {
 const pidFileSchema = z.object({
   /** Null from before the server is spawned until its number is known. */
   server: processMarkSchema.nullable(),
-  owner: processMarkSchema,
   /** Absolute path of the unix socket. */
   socket: z.string(),
   binary: z.string(),
 });
-/** What the file holds. Whether the owner lives is decided by the owner's lock, never by this file. */
+/** What the file holds. */
 export type PidFile = z.infer<typeof pidFileSchema>;
 
 const pathIn = (folder: string): string => join(folder, 'redis.pid');

@@ -37,7 +37,7 @@ export interface SupervisorOptions {
   report?: ((line: string) => void) | undefined;
 }
 
-/** How often the owner checks the server, and the others the owner, milliseconds. */
+/** How often each process checks the server, milliseconds. */
 const watchMs = 200;
 /** Pauses before restarts after so many failures; the last one repeats. */
 const backoffMs = [0, 250, 500, 1_000, 2_000, 5_000];
@@ -45,25 +45,25 @@ const backoffMs = [0, 250, 500, 1_000, 2_000, 5_000];
 const soundMs = 10_000;
 /** How long a server left to us may be silent: a running one, and one that may be about to answer. */
 const graceMs = { running: 15_000, unknown: 2_000 };
-/** How long another owner's server may be silent; while it is fetched or reads its data there is more time. */
-const patienceMs = { silent: 30_000, busy: 300_000 };
+/** How long another process may take to stop the server, and to fetch, start or restart it. */
+const patienceMs = { stop: 30_000, start: 300_000 };
 
 /**
- * One process's hold on the server of a folder. The owner starts, watches and restarts it; the others try to become the
- * owner all the time, so that one takes over when the owner ends. Whoever leaves last stops the server.
+ * One process's hold on the server of a folder. Whoever finds no server starts one, under a lock so that there are never
+ * two on the same data; whoever leaves last stops it.
  */
 export class RedisSupervisor {
   readonly #options: SupervisorOptions;
   readonly #closing = new AbortController();
-  /** Shared by all who use the server; the owner leads them. */
-  #lock: LockFile | null = null;
-  #owns = false;
+  /** Shared by all who use the server; whoever can have it alone is the last one. */
+  #users: LockFile | null = null;
+  /** Held while a server is started. */
+  #starts: LockFile | null = null;
   #server: ProcessMark | null = null;
   #socket = '';
   #binary: string | null = null;
   #failures = 0;
-  #startedAt = 0;
-  #nextTryAt = 0;
+  #since = 0;
   #watching: Promise<void> = Promise.resolve();
   #closed: Promise<void> | null = null;
 
@@ -82,20 +82,23 @@ export class RedisSupervisor {
   }
 
   /**
-   * Uses the server that runs for this folder, or starts one, and supervises it from then on. Throws
+   * Uses the server that runs for this folder, or starts one, and restarts it from then on when it ends. Throws
    * RedisMissingError and {@link RedisFailedError}; holds nothing then.
    */
   async open(): Promise<'adopted' | 'started'> {
+    const { folder } = this.#options;
     try {
-      await makeFolder(this.#options.folder, 0o700);
-      this.#lock = new LockFile(join(this.#options.folder, 'users.lock'));
-      const how = await this.#enter(this.#lock);
-      this.#watching = this.#watch(this.#lock);
+      await makeFolder(folder, 0o700);
+      const users = new LockFile(join(folder, 'users.lock'));
+      this.#users = users;
+      this.#starts = new LockFile(join(folder, 'start.lock'));
+      await this.#waitFor(() => users.tryShared(), patienceMs.stop, 'is stopping it');
+      const how = await this.#ensure(this.#starts);
+      this.#watching = this.#watch(this.#starts);
       return how;
     } catch (error) {
-      if (this.#owns) await this.#forgetDead();
-      this.#lock?.close();
-      throw error instanceof SluiceError ? error : unusable(this.#options.folder, error);
+      this.#closeLocks();
+      throw error instanceof SluiceError ? error : unusable(folder, error);
     }
   }
 
@@ -105,173 +108,160 @@ export class RedisSupervisor {
     return this.#closed;
   }
 
-  /** Becomes the owner, or waits for the owner's server to answer. */
-  async #enter(lock: LockFile): Promise<'adopted' | 'started'> {
-    const deadline = performance.now() + patienceMs.silent;
-    while (!lock.tryShared()) {
-      if (performance.now() > deadline) throw await this.#blocked('is stopping it');
-      await pause(20);
-    }
-    const begun = performance.now();
-    let lastSign = begun;
-    while (!this.#tryOwn(lock)) {
-      const record = await readPidFile(this.#options.folder);
-      const state = record === null ? 'loading' : await pingState(record.socket);
-      if (record !== null && state === 'ready') {
-        this.#server = record.server;
-        this.#socket = record.socket;
-        this.#binary = record.binary;
-        return 'adopted';
-      }
-      const now = performance.now();
-      if (state === 'loading') lastSign = now;
-      if (now - lastSign > patienceMs.silent || now - begun > patienceMs.busy) throw await this.#blocked('owns it');
-      await pause(25);
-    }
-    return await this.#takeOver();
+  /** Finds a server that answers, or starts one. */
+  async #ensure(starts: LockFile): Promise<'adopted' | 'started'> {
+    let how: 'adopted' | 'started' | null = null;
+    await this.#waitFor(
+      async () => {
+        const record = await readPidFile(this.#options.folder);
+        if (record !== null && (await pingState(record.socket)) === 'ready') how = await this.#adopt(record);
+        if (how !== null || !starts.tryExclusive()) return how !== null;
+        try {
+          how = await this.#startUnlessRunning();
+        } finally {
+          starts.release();
+        }
+        return true;
+      },
+      patienceMs.start,
+      'is starting it',
+    );
+    return how ?? 'adopted';
   }
 
-  /** Becomes the owner if there is none; true when this process is the owner afterwards. */
-  #tryOwn(lock: LockFile): boolean {
-    this.#owns ||= lock.tryLead();
-    return this.#owns;
+  /** Repeats an attempt until it succeeds. */
+  async #waitFor(attempt: () => boolean | Promise<boolean>, longestMs: number, what: string): Promise<void> {
+    const { folder } = this.#options;
+    for (const deadline = performance.now() + longestMs; !(await attempt()); await pause(25)) {
+      this.#closing.signal.throwIfAborted();
+      if (performance.now() < deadline) continue;
+      throw new RedisFailedError(`the embedded Redis of ${folder} does not answer; another process ${what}`, {
+        hint: `see ${join(folder, 'redis.log')} and the output of that process, or stop it and try again`,
+      });
+    }
   }
 
-  /** As the owner: adopts the server that runs, or starts one. Never leaves two on the same data. */
-  async #takeOver(): Promise<'adopted' | 'started'> {
+  /** Uses the server of a record. */
+  async #adopt({ server, socket, binary }: PidFile): Promise<'adopted'> {
+    const reach = { path: socket };
+    // A kill may come before the number of a server is recorded.
+    const pid = server !== null && isRunning(server) ? server.pid : (await queryServer(reach, graceMs.running)).pid;
+    this.#server = pid === null ? null : markProcess(pid);
+    [this.#socket, this.#binary, this.#since] = [socket, binary, performance.now()];
+    // The strictest of all who use it.
+    if (this.#options.appendfsync === 'always') {
+      await withConnection(reach, graceMs.running, (client) => client.config('SET', 'appendfsync', 'always'));
+    }
+    return 'adopted';
+  }
+
+  /** Under the lock: waits for a server that may be about to answer, stops one that does not, and starts another. */
+  async #startUnlessRunning(): Promise<'adopted' | 'started'> {
     const { folder, log } = this.#options;
     const record = await readPidFile(folder);
-    this.#socket = record?.socket ?? (await chooseSocket(folder));
-    if (await this.#answers(record)) {
-      await this.#adopt(record);
-      return 'adopted';
-    }
+    if (record !== null && (await this.#answers(record))) return this.#adopt(record);
     if (record?.server && isRunning(record.server)) {
       log.warn({ pid: record.server.pid }, 'stopping an embedded Redis that does not answer');
       await stopServer(record.server);
     }
-    await this.#start();
+    await this.#start(record?.socket ?? (await chooseSocket(folder)));
     return 'started';
   }
 
   /** Waits for a server that was left to us; one that is reading its data has all the time it needs. */
-  async #answers(record: PidFile | null): Promise<boolean> {
-    const patience = record === null ? 0 : record.server === null ? graceMs.unknown : graceMs.running;
-    const deadline = performance.now() + patience;
+  async #answers({ server, socket }: PidFile): Promise<boolean> {
+    const deadline = performance.now() + (server === null ? graceMs.unknown : graceMs.running);
     for (;;) {
       this.#closing.signal.throwIfAborted();
-      const state = await pingState(this.#socket);
+      const state = existsSync(socket) ? await pingState(socket) : 'silent';
       if (state === 'ready') return true;
-      if (record?.server && !isRunning(record.server)) return false;
+      if (server !== null && !(isRunning(server) && existsSync(socket))) return false;
       if (state === 'silent' && performance.now() >= deadline) return false;
       await pause(25);
     }
   }
 
-  async #adopt(record: PidFile | null): Promise<void> {
-    const { folder, appendfsync, log } = this.#options;
-    const reach = { path: this.#socket };
-    const { pid } = await queryServer(reach, graceMs.running);
-    const recorded = record?.server && isRunning(record.server) ? record.server : null;
-    this.#server = recorded ?? (pid === null ? null : markProcess(pid));
-    this.#binary = record?.binary ?? null;
-    this.#startedAt = performance.now();
-    await withConnection(reach, graceMs.running, (client) => client.config('SET', 'appendfsync', appendfsync));
-    await this.#record(this.#server);
-    log.info({ folder, pid: this.#server?.pid }, 'adopted a running embedded Redis');
-  }
-
-  async #start(): Promise<void> {
+  async #start(socket: string): Promise<void> {
     const { folder, allowFetch, appendfsync, env, log, report } = this.#options;
     const {
       path: binary,
       name,
       version,
-    } = await resolveBinary({ folders: programFolders(env, folder), allowFetch, env, log, report });
-    this.#binary = binary;
-    await makeSocketFolder(this.#socket, folder);
-    await this.#record(null); // a successor then knows that a server may be about to answer
+    } = await resolveBinary({ folder: programFolder(env, folder), allowFetch, env, log, report });
+    await makeSocketFolder(socket, folder);
+    const record = async (server: ProcessMark | null): Promise<void> => {
+      this.#server = server;
+      await writePidFile(folder, { server, socket, binary });
+    };
+    await record(null); // a successor then knows that a server may be about to answer
     const settings = {
       binary,
       dataDir: join(folder, 'data'),
-      socket: this.#socket,
+      socket,
       logFile: join(folder, 'redis.log'),
       appendfsync,
       env,
     };
-    this.#server = await startServer(settings, (server) => this.#record(server), this.#closing.signal);
-    await this.#record(this.#server);
-    this.#startedAt = performance.now();
-    log.info({ folder, pid: this.#server.pid, binary, version: `${name} ${version}` }, 'started the embedded Redis');
+    try {
+      await record(await startServer(settings, record, this.#closing.signal));
+    } catch (error) {
+      if (this.#server === null || !isRunning(this.#server)) await removePidFile(folder);
+      throw error;
+    }
+    [this.#socket, this.#binary, this.#since] = [socket, binary, performance.now()];
+    log.info({ folder, pid: this.#server?.pid, binary, version: `${name} ${version}` }, 'started the embedded Redis');
   }
 
-  async #record(server: ProcessMark | null): Promise<void> {
-    const owner = markProcess(process.pid) ?? { pid: process.pid, startedAt: '' };
-    const content = { server, owner, socket: this.#socket, binary: this.#binary ?? '' };
-    await writePidFile(this.#options.folder, content);
-  }
-
-  async #watch(lock: LockFile): Promise<void> {
+  async #watch(starts: LockFile): Promise<void> {
     const { signal } = this.#closing;
-    for (;;) {
-      await pause(watchMs, undefined, { ref: false, signal }).catch(() => undefined);
+    for (let waitMs = watchMs; ; ) {
+      await pause(waitMs, undefined, { ref: false, signal }).catch(() => undefined);
       if (signal.aborted) return;
+      waitMs = watchMs;
+      const gone = this.#whatIsGone();
+      if (gone === null) continue;
+      if (performance.now() - this.#since > soundMs) this.#failures = 0;
+      this.#options.log.error({ pid: this.#server?.pid }, `${gone}: restarting it`);
+      await pause(backoffMs[Math.min(this.#failures, backoffMs.length - 1)], undefined, { signal }).catch(
+        () => undefined,
+      );
+      this.#failures += 1; // taken back by a sound life; a server that dies at once is not restarted in a tight loop
       try {
-        await this.#check(lock);
+        await this.#ensure(starts);
       } catch (error) {
         if (signal.aborted) return;
-        this.#failures += 1;
-        this.#delay();
         this.#options.log.error({ err: error, attempt: this.#failures }, 'could not restart the embedded Redis');
       }
     }
   }
 
-  /** One round of the watch. */
-  async #check(lock: LockFile): Promise<void> {
-    const { log } = this.#options;
-    if (!this.#owns) {
-      if (!this.#tryOwn(lock)) return;
-      log.info('took over the embedded Redis: its former owner is gone');
-      await this.#takeOver();
-      return;
-    }
-    if (this.#server !== null && isRunning(this.#server)) {
-      if (existsSync(this.#socket)) return;
-      log.warn({ socket: this.#socket }, 'the socket of the embedded Redis was removed: restarting it');
-      await stopServer(this.#server);
-    }
-    if (this.#server !== null) {
-      log.error({ pid: this.#server.pid }, 'the embedded Redis ended: restarting it');
-      this.#server = null;
-      if (performance.now() - this.#startedAt > soundMs) this.#failures = 0;
-      this.#delay();
-      this.#failures += 1; // taken back by a sound life; a server that dies at once is not restarted in a tight loop
-    }
-    if (performance.now() >= this.#nextTryAt) await this.#takeOver();
-  }
-
-  #delay(): void {
-    this.#nextTryAt = performance.now() + (backoffMs[Math.min(this.#failures, backoffMs.length - 1)] ?? 0);
+  #whatIsGone(): string | null {
+    if (this.#server === null || !isRunning(this.#server)) return 'the embedded Redis ended';
+    return existsSync(this.#socket) ? null : 'the socket of the embedded Redis was removed';
   }
 
   async #leave(): Promise<void> {
     this.#closing.abort();
     await this.#watching;
-    const lock = this.#lock;
-    if (lock === null) return;
-    lock.release();
+    if (this.#users === null) return;
+    this.#users.release();
     try {
-      if (await isLast(lock)) await this.#stop();
-      else if (this.#owns) this.#options.log.info('left the embedded Redis running: another process uses it');
+      if (await isLast(this.#users)) await this.#stop();
+      else this.#options.log.info('left the embedded Redis running: another process uses it');
     } finally {
-      lock.close();
+      this.#closeLocks();
     }
+  }
+
+  #closeLocks(): void {
+    this.#users?.close();
+    this.#starts?.close();
   }
 
   async #stop(): Promise<void> {
     const { folder, log } = this.#options;
-    const server = (await readPidFile(folder))?.server ?? this.#server;
+    const recorded = (await readPidFile(folder))?.server ?? null;
+    const server = recorded !== null && isRunning(recorded) ? recorded : this.#server;
     if (server !== null) {
       await compactData(this.#socket).catch((error: unknown) => log.debug({ err: error }, 'Redis kept its file'));
       await stopServer(server);
@@ -279,22 +269,6 @@ export class RedisSupervisor {
     await rm(this.#socket, { force: true });
     await removePidFile(folder);
     log.info({ folder }, 'stopped the embedded Redis');
-  }
-
-  /** Removes `redis.pid` after a start that failed. */
-  async #forgetDead(): Promise<void> {
-    const { folder } = this.#options;
-    const server = (await readPidFile(folder))?.server ?? null;
-    if (server === null || !isRunning(server)) await removePidFile(folder);
-  }
-
-  async #blocked(what: string): Promise<RedisFailedError> {
-    const { folder } = this.#options;
-    const record = await readPidFile(folder);
-    const who = record === null ? 'another process' : `process ${record.owner.pid}`;
-    return new RedisFailedError(`the embedded Redis of ${folder} does not answer; ${who} ${what}`, {
-      hint: `see ${join(folder, 'redis.log')} and the output of that process, or stop it and try again`,
-    });
   }
 }
 
@@ -310,10 +284,10 @@ const isLast = async (lock: LockFile): Promise<boolean> => {
   return false;
 };
 
-/** A server is fetched once for each user; earlier releases fetched one for each state folder. */
-const programFolders = (env: NodeJS.ProcessEnv, folder: string): [string, ...string[]] => {
+/** A server is fetched once for each user, into the state folder where the user has no cache. */
+const programFolder = (env: NodeJS.ProcessEnv, stateFolder: string): string => {
   const cache = userCache(env);
-  return cache === null ? [folder] : [join(cache, 'redis'), folder];
+  return cache === null ? stateFolder : join(cache, 'redis');
 };
 
 const unusable = (folder: string, cause: unknown): RedisFailedError => {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 const busy = 5;
 
 /**
- * A lock on a file, held by one alone, or by many together of whom one may lead. It is the lock that SQLite takes on a
+ * A lock on a file, held by one alone or by many together. It is the lock that SQLite takes on a
  * database, which is the one way Node offers to the kernel's file locks: no stale lock can be left behind and no process
  * number can be mistaken. The file stays empty. Two locks of one process exclude each other like those of two processes.
  */
@@ -25,11 +25,6 @@ export class LockFile {
   /** Takes the lock together with others; false when it is held exclusively. */
   tryShared(): boolean {
     return this.#begin('BEGIN; SELECT count(*) FROM sqlite_schema');
-  }
-
-  /** Becomes the leader of those who share the lock, which this one must do; false when another one leads. */
-  tryLead(): boolean {
-    return this.#try('PRAGMA user_version = 1'); // a write that is never committed
   }
 
   /** Gives the lock back; does nothing when it is not held. */

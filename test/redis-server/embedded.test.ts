@@ -188,7 +188,7 @@ test('a redis.pid left by processes that are gone fools nobody, even when its nu
   const socket = join(folder, 'redis.sock');
   const stale = { pid: process.pid, startedAt: 'an-earlier-boot:1' };
   writeFileSync(socket, 'left behind');
-  writeFileSync(join(folder, 'redis.pid'), JSON.stringify({ server: stale, owner: stale, socket, binary: '' }));
+  writeFileSync(join(folder, 'redis.pid'), JSON.stringify({ server: stale, socket, binary: '' }));
   const handle = await openRedis(embedded(state));
   expect(handle.how).toBe('started');
   await handle.close();

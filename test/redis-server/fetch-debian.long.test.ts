@@ -58,7 +58,7 @@ test.skipIf(!isDebian)(
     mkdirSync(rest);
     const env = { PATH: `${programs}:${cleanPath(rest)}` };
     const folder = join(dir, 'redis');
-    const { path } = await resolveBinary({ folders: [folder], allowFetch: true, env, log: keptLog().log });
+    const { path } = await resolveBinary({ folder, allowFetch: true, env, log: keptLog().log });
     expect(path).toBe(join(folder, 'server', 'redis-server'));
     const libraries = join(folder, 'server', 'root', 'usr', 'lib');
     const triplets = readdirSync(libraries);

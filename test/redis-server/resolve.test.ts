@@ -26,7 +26,7 @@ const server = (path: string, version: string, name = 'Redis'): string =>
 
 const resolve = (env: NodeJS.ProcessEnv, more: Partial<ResolveOptions> = {}) => {
   const { log, lines } = keptLog();
-  const found = resolveBinary({ folders: [emptyFolder()], allowFetch: true, env, log, ...more });
+  const found = resolveBinary({ folder: emptyFolder(), allowFetch: true, env, log, ...more });
   return { found, lines };
 };
 const refusal = async (found: Promise<unknown>): Promise<RedisMissingError> => {
@@ -68,13 +68,9 @@ describe('the order', () => {
   test('what was unpacked earlier goes after PATH, and is used where fetching is forbidden', async () => {
     const [path, folder] = [emptyFolder(), emptyFolder()];
     const unpacked = server(join(folder, 'server', 'redis-server'), '7.0.15');
-    expect((await resolve({ PATH: path }, { folders: [emptyFolder(), folder], allowFetch: false }).found).path).toBe(
-      unpacked,
-    );
+    expect((await resolve({ PATH: path }, { folder, allowFetch: false }).found).path).toBe(unpacked);
     const onPath = server(join(path, 'redis-server'), '7.0.15');
-    expect((await resolve({ PATH: path }, { folders: [emptyFolder(), folder], allowFetch: false }).found).path).toBe(
-      onPath,
-    );
+    expect((await resolve({ PATH: path }, { folder, allowFetch: false }).found).path).toBe(onPath);
   });
 
   test('a REDIS_SERVER_BIN that cannot be used is passed over with a warning', async () => {
@@ -132,7 +128,7 @@ describe('nothing found', () => {
     script(join(path, 'dpkg'), 'exit 0');
     const told: string[] = [];
     const report = (line: string): void => void told.push(line);
-    const { found, lines } = resolve({ PATH: path }, { folders: [folder, emptyFolder()], report });
+    const { found, lines } = resolve({ PATH: path }, { folder, report });
     const error = await refusal(found);
     expect(told).toEqual([expect.stringContaining(`from the Debian archive into ${folder}`)]);
     expect(error.message).toContain('E: Unable to locate package redis-tools');

@@ -52,8 +52,7 @@ test.skipIf(process.platform !== 'linux')('a zombie does not run (Linux, where i
   await once(parent, 'exit');
 });
 
-const owner = { pid: 12, startedAt: 'boot:34' };
-const content = { server: null, owner, socket: '/tmp/s', binary: '/usr/bin/redis-server' };
+const content = { server: null, socket: '/tmp/s', binary: '/usr/bin/redis-server' };
 
 test('what was written is read back, is private, and leaves no draft', async () => {
   const dir = tempDir();
@@ -68,7 +67,7 @@ test('what was written is read back, is private, and leaves no draft', async () 
   expect(await readPidFile(dir)).toBeNull();
 });
 
-test.each(['', '123', '{"server":', '{"owner":{"pid":"1"}}'])('a file that holds %j counts as none', async (text) => {
+test.each(['', '123', '{"server":', '{"server":{"pid":"1"}}'])('a file that holds %j counts as none', async (text) => {
   const dir = tempDir();
   writeFileSync(join(dir, 'redis.pid'), text);
   expect(await readPidFile(dir)).toBeNull();

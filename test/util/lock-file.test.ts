@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -32,22 +31,6 @@ test('many share a lock, and nobody has it alone meanwhile', () => {
   expect(third.tryExclusive()).toBe(true);
   third.close();
   third.close();
-});
-
-test('one of those who share a lock leads them, and another one after it', () => {
-  const path = join(dir, 'led');
-  const [first, second, third] = [new LockFile(path), new LockFile(path), new LockFile(path)];
-  expect([first.tryShared(), second.tryShared()]).toEqual([true, true]);
-  expect([first.tryLead(), second.tryLead(), first.tryLead()]).toEqual([true, false, true]);
-  expect(third.tryShared()).toBe(true);
-  third.release();
-  first.release();
-  expect(third.tryExclusive()).toBe(false);
-  expect([second.tryLead(), third.tryShared(), third.tryLead()]).toEqual([true, true, false]);
-  second.close();
-  expect(third.tryLead()).toBe(true);
-  for (const lock of [first, third]) lock.close();
-  expect(statSync(path).size).toBe(0);
 });
 
 test('the lock of a process that was killed is free at once', async () => {
