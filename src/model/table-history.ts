@@ -2,7 +2,10 @@
 import { z } from 'zod';
 import { columnPolicies } from './policy.ts';
 
-/** What most values of a column are; `mixed` where no kind makes up three quarters of them. */
+/**
+ * What most values of a column are; `mixed` where no kind makes up three quarters of them. A code is a number with leading
+ * zeros, a local number or date one in another notation than 1234.5 or 2026-01-31.
+ */
 const columnKinds = [
   'number',
   'local number',
@@ -15,7 +18,6 @@ const columnKinds = [
   'empty',
 ] as const;
 
-/** See {@link columnKinds}: a code is a number with leading zeros, a local number or date one in another notation than 1234.5 or 2026-01-31. */
 export type ColumnKind = (typeof columnKinds)[number];
 
 /** Limits beyond which a new version of a table is held; what is absent has none. Shares are 0 to 1. */
@@ -31,60 +33,41 @@ export const tableGuardSchema = z.object({
 
 export type TableGuard = z.infer<typeof tableGuardSchema>;
 
-/** One column of a table as it was sent. */
-export interface TableColumn {
-  /** The header cell. */
-  name: string;
-  kind: ColumnKind;
-  /** Cells without a value. */
-  empty: number;
-}
+const columnSchema = z.object({ name: z.string(), kind: z.enum(columnKinds) });
 
-/** A version of a table. */
-export interface TableVersion {
+/** A column of a table that is live: its header cell, what its values are, and how many cells have none. */
+const liveColumnSchema = columnSchema.extend({ empty: z.number().int() });
+
+export type TableColumn = z.infer<typeof liveColumnSchema>;
+
+const versionSchema = z.object({
   /** When it was proven on the portal, Unix milliseconds. */
-  at: number;
-  rows: number;
-  bytes: number;
-  /** True where a guard on rows let it pass, or it was released by hand: its step from the previous version is a known one. */
-  isGuarded: boolean;
-  columns: Omit<TableColumn, 'empty'>[];
-}
-
-/** The version that is live, as the ledger entry holds it. */
-export const liveVersionSchema = z.object({
-  /** Unix seconds. */
   at: z.number().int(),
-  /** First 8 digits of the sha256 of the file. */
-  sum: z.string(),
   rows: z.number().int(),
   bytes: z.number().int(),
-  guarded: z.literal(1).exactOptional(),
-  names: z.array(z.string()),
-  /** Digits: the number of each column's kind in {@link columnKinds}. */
-  kinds: z.string(),
-  /** Cells without a value, by the column's place; absent for columns that have none. */
-  empty: z.record(z.string(), z.number()).exactOptional(),
+  /** True where a guard on rows let it pass, or it was released by hand: its step from the previous version is a known one. */
+  isGuarded: z.boolean(),
+  columns: z.array(columnSchema),
+});
+
+/** A version of a table. */
+export type TableVersion = z.infer<typeof versionSchema>;
+
+/** The version that is live, as the ledger entry holds it. */
+export const liveVersionSchema = versionSchema.extend({
+  /** First 8 digits of the sha256 of the file. */
+  sum: z.string(),
+  columns: z.array(liveColumnSchema),
   /** Least share of cells with a value that passed the guard, in percent, by name, where that is less than now. */
-  sparse: z.record(z.string(), z.number()).exactOptional(),
-  /** When it was confirmed to be still the newest, Unix seconds. */
+  sparse: z.record(z.string(), z.number()),
+  /** When it was confirmed to be still the newest, Unix milliseconds. */
   confirmed: z.number().int().exactOptional(),
 });
 
 export type LiveVersion = z.infer<typeof liveVersionSchema>;
 
-/** Former versions, oldest first, as lists of what differs from the previous version. */
-export const formerVersionsSchema = z.object({
-  /** Unix seconds. */
-  at: z.array(z.number().int()),
-  rows: z.array(z.number().int()),
-  bytes: z.array(z.number().int()),
-  /** `1` for each that is guarded, `0` for others. */
-  guarded: z.string(),
-  /** Number of its columns in `sets`. */
-  set: z.array(z.number().int()),
-  sets: z.array(z.object({ names: z.array(z.string()), kinds: z.string() })),
-});
+/** Former versions, oldest first; one without columns has those of the version before it. */
+export const formerVersionsSchema = z.array(versionSchema.partial({ columns: true }));
 
 export type FormerVersions = z.infer<typeof formerVersionsSchema>;
 
@@ -106,88 +89,43 @@ export interface CheckedTable {
 export const liveVersionOf = (
   table: CheckedTable,
   { at, before, guard = {} }: { at: number; before: LiveVersion | null; guard?: TableGuard | undefined },
-): LiveVersion => {
-  const { rows, bytes, sha256, contents } = table;
-  const columns = contents.slice(0, keptColumns);
-  const empty = columns.flatMap((column, place) => (column.empty > 0 ? [[String(place), column.empty] as const] : []));
-  const sparse = guard.nulls === undefined ? [] : sparseOf(table, before);
-  return {
-    at: Math.floor(at / 1000),
-    sum: sha256.slice(0, 8),
-    rows,
-    bytes,
-    ...(guard.rows === undefined ? {} : { guarded: 1 as const }),
-    names: columns.map(({ name }) => name),
-    kinds: columns.map(({ kind }) => columnKinds.indexOf(kind)).join(''),
-    ...(empty.length === 0 ? {} : { empty: Object.fromEntries(empty) }),
-    ...(sparse.length === 0 ? {} : { sparse: Object.fromEntries(sparse) }),
-  };
-};
+): LiveVersion => ({
+  at,
+  sum: table.sha256.slice(0, 8),
+  rows: table.rows,
+  bytes: table.bytes,
+  isGuarded: guard.rows !== undefined,
+  columns: table.contents.slice(0, keptColumns),
+  sparse: guard.nulls === undefined || before === null || table.rows === 0 ? {} : sparseOf(table, before),
+});
 
 /** Columns that were emptier before, with the share that they had. */
-const sparseOf = ({ rows, contents: columns }: CheckedTable, before: LiveVersion | null): [string, number][] => {
-  if (before === null || rows === 0) return [];
-  const filled = new Map(columns.map(({ name, empty }) => [name, Math.round((1 - empty / rows) * 100)]));
-  return columnsOf(before).flatMap(({ name, empty }): [string, number][] => {
-    const own = before.rows === 0 ? 100 : Math.round((1 - empty / before.rows) * 100);
-    const least = Math.min(own, before.sparse?.[name] ?? 100);
-    return least < (filled.get(name) ?? 0) ? [[name, least]] : [];
-  });
+const sparseOf = ({ rows, contents }: CheckedTable, before: LiveVersion): LiveVersion['sparse'] => {
+  const filled = new Map(contents.slice(0, keptColumns).map(({ name, empty }) => [name, percentFilled(rows, empty)]));
+  const least = before.columns.map(({ name, empty }): [string, number] => [
+    name,
+    Math.min(percentFilled(before.rows, empty), before.sparse[name] ?? 100),
+  ]);
+  return Object.fromEntries(least.filter(([name, percent]) => percent < (filled.get(name) ?? 0)));
 };
 
-/** The columns of a live version. */
-export const columnsOf = ({ names, kinds, empty = {} }: LiveVersion): TableColumn[] =>
-  names.map((name, place) => ({ name, kind: kindAt(kinds, place), empty: empty[String(place)] ?? 0 }));
-
-const kindAt = (kinds: string, place: number): ColumnKind => columnKinds[Number(kinds[place])] ?? 'mixed';
+const percentFilled = (rows: number, empty: number): number =>
+  rows === 0 ? 100 : Math.round((1 - empty / rows) * 100);
 
 /** All versions, the live one last. */
 export const versionsOf = (former: FormerVersions | null, live: LiveVersion | null): TableVersion[] => {
-  const versions: TableVersion[] = [];
-  const sum = { at: 0, rows: 0, bytes: 0 };
-  for (const [index, at] of (former?.at ?? []).entries()) {
-    sum.at += at;
-    sum.rows += former?.rows[index] ?? 0;
-    sum.bytes += former?.bytes[index] ?? 0;
-    const { names = [], kinds = '' } = former?.sets[former.set[index] ?? 0] ?? {};
-    versions.push({
-      at: sum.at * 1000,
-      rows: sum.rows,
-      bytes: sum.bytes,
-      isGuarded: former?.guarded[index] === '1',
-      columns: names.map((name, place) => ({ name, kind: kindAt(kinds, place) })),
-    });
-  }
-  if (live === null) return versions;
-  const { at, rows, bytes, guarded } = live;
-  const columns = columnsOf(live).map(({ name, kind }) => ({ name, kind }));
-  return [...versions, { at: at * 1000, rows, bytes, isGuarded: guarded === 1, columns }];
+  let columns: TableVersion['columns'] = [];
+  return [...(former ?? []), ...(live ? [live] : [])].map((version) => {
+    columns = version.columns?.map(({ name, kind }) => ({ name, kind })) ?? columns;
+    const { at, rows, bytes, isGuarded } = version;
+    return { at, rows, bytes, isGuarded, columns };
+  });
 };
 
 /** The former versions once `live` is one of them. */
-export const withFormer = (former: FormerVersions | null, live: LiveVersion): FormerVersions => {
-  const versions = versionsOf(former, live).slice(1 - keptVersions);
-  const sets: FormerVersions['sets'] = [];
-  const numbers = new Map<string, number>();
-  const set = versions.map(({ columns }) => {
-    const names = columns.map(({ name }) => name);
-    const kinds = columns.map(({ kind }) => columnKinds.indexOf(kind)).join('');
-    const text = JSON.stringify([names, kinds]);
-    const number = numbers.get(text) ?? sets.push({ names, kinds }) - 1;
-    numbers.set(text, number);
-    return number;
-  });
-  const steps = (of: (version: TableVersion) => number): number[] =>
-    versions.map((version, index) => {
-      const earlier = versions[index - 1];
-      return of(version) - (earlier === undefined ? 0 : of(earlier));
-    });
-  return {
-    at: steps(({ at }) => Math.floor(at / 1000)),
-    rows: steps(({ rows }) => rows),
-    bytes: steps(({ bytes }) => bytes),
-    guarded: versions.map(({ isGuarded }) => (isGuarded ? '1' : '0')).join(''),
-    set,
-    sets,
-  };
-};
+export const withFormer = (former: FormerVersions | null, live: LiveVersion): FormerVersions =>
+  versionsOf(former, live)
+    .slice(1 - keptVersions)
+    .map(({ columns, ...version }, index, all) =>
+      JSON.stringify(columns) === JSON.stringify(all[index - 1]?.columns) ? version : { ...version, columns },
+    );

@@ -1,8 +1,7 @@
-// What is kept of the versions of a table: small, the last hundred, and what each of them was.
+// What is kept of the versions of a table: the last hundred, and what each of them was.
 import { describe, expect, it } from 'vitest';
 import {
   type CheckedTable,
-  columnsOf,
   type FormerVersions,
   formerVersionsSchema,
   type LiveVersion,
@@ -48,11 +47,11 @@ describe('the versions of a table', () => {
         columns: [...narrow, { name: 'day', kind: 'date' }],
       },
     ]);
-    expect(columnsOf(three)).toEqual(wide.contents);
-    expect(former.sets).toHaveLength(1);
+    expect(three.columns).toEqual(wide.contents);
+    expect(former[1]).not.toHaveProperty('columns');
   });
 
-  it('are a hundred at most, of about ten bytes each', () => {
+  it('are a hundred at most', () => {
     let former: FormerVersions | null = null;
     let last = live(tableOf(31_000));
     for (let at = 1; at < 150; at++) {
@@ -64,12 +63,11 @@ describe('the versions of a table', () => {
     expect(versions[0]?.at).toBe(begin + 50 * day + ((50 * 31) % 60) * 1000);
     const text = JSON.stringify(former);
     expect(formerVersionsSchema.parse(JSON.parse(text))).toEqual(former);
-    expect(text.length).toBeLessThan(5000);
   });
 
   it('keep a thousand columns', () => {
     const contents = Array.from({ length: 1200 }, (_, at) => ({ name: `c${at}`, kind: 'number' as const, empty: 0 }));
-    expect(columnsOf(live(tableOf(10, { contents })))).toEqual(contents.slice(0, 1000));
+    expect(live(tableOf(10, { contents })).columns).toEqual(contents.slice(0, 1000));
   });
 
   it('remember how empty a column has been', () => {
@@ -78,6 +76,6 @@ describe('the versions of a table', () => {
     const again = live(full, begin, live(bare));
     expect(again.sparse).toEqual({ id: 10 });
     expect(live(full, begin, again).sparse).toEqual({ id: 10 });
-    expect(liveVersionOf(full, { at: begin, before: live(bare) }).sparse).toBeUndefined();
+    expect(liveVersionOf(full, { at: begin, before: live(bare) }).sparse).toEqual({});
   });
 });

@@ -65,7 +65,8 @@ describe('the ledger', () => {
   });
 
   it('keeps the former versions of a table with its entry, through a rename, until they are forgotten', async () => {
-    const former = { at: [1], rows: [2], bytes: [3], guarded: '1', set: [0], sets: [{ names: ['a'], kinds: '0' }] };
+    const columns = [{ name: 'a', kind: 'number' as const }];
+    const former = [{ at: 1, rows: 2, bytes: 3, isGuarded: true, columns }];
     const entry = entryOf('city/one/d', { nid: '10' });
     expect(await ledger().formerVersions('p', entry.key)).toBeNull();
     await ledger().settle('p', entry, { former });

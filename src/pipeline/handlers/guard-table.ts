@@ -150,7 +150,7 @@ const decided = (
   }
   // No new data came, and that was confirmed.
   if (!isLate(entry) || !version) return entry;
-  return { ...timely(entry, published), version: { ...version, confirmed: Math.floor(now / 1000) } };
+  return { ...timely(entry, published), version: { ...version, confirmed: now } };
 };
 
 const withLateness = (
@@ -160,7 +160,7 @@ const withLateness = (
 ): LedgerEntry => {
   const { version, live, reason, key } = entry;
   const { sameMs } = guard ?? {};
-  const newest = Math.max(version?.at ?? 0, version?.confirmed ?? 0) * 1000;
+  const newest = Math.max(version?.at ?? 0, version?.confirmed ?? 0);
   const isKnown = isLate(entry);
   if (version === null || sameMs === undefined || now - newest <= sameMs)
     return isKnown ? timely(entry, published) : entry;

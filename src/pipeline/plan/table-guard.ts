@@ -2,7 +2,6 @@
 import { portalColumnName } from '../../dataset-api/names.ts';
 import {
   type CheckedTable,
-  columnsOf,
   keptColumns,
   type LiveVersion,
   type TableColumn,
@@ -21,14 +20,14 @@ interface GuardedBy {
 /** Why a new version must be held, a phrase for each limit; empty where it passes. */
 export const tableGuardFaults = (table: CheckedTable, { guard, live, versions }: GuardedBy): string[] => [
   ...rowFaults(table.rows, guard, versions),
-  ...columnFaults(table.contents.slice(0, keptColumns), guard, columnsOf(live)),
+  ...columnFaults(table.contents.slice(0, keptColumns), guard, live.columns),
   ...nullFaults(table, guard, live),
 ];
 
 /** True where no column of the live version is in the new one: it is another table. */
 export const sharesNoColumn = (table: CheckedTable, live: LiveVersion): boolean => {
   const now = byName(table.contents.slice(0, keptColumns));
-  return !columnsOf(live).some((column) => now.has(nameOf(column)));
+  return !live.columns.some((column) => now.has(nameOf(column)));
 };
 
 /** So many rows may always come or go: a share means little for a handful. */
@@ -120,11 +119,11 @@ const beyondChance = 3;
 const nullFaults = ({ rows, contents: columns }: CheckedTable, { nulls }: TableGuard, live: LiveVersion): string[] => {
   if (nulls === undefined || rows === 0 || live.rows === 0) return [];
   const now = byName(columns);
-  return columnsOf(live).flatMap((column) => {
+  return live.columns.flatMap((column) => {
     const own = now.get(nameOf(column));
     const filled = 1 - column.empty / live.rows;
     // No emptier than a version that has passed.
-    const usual = Math.min(filled, (live.sparse?.[column.name] ?? 100) / 100);
+    const usual = Math.min(filled, (live.sparse[column.name] ?? 100) / 100);
     if (own === undefined) return [];
     const left = 1 - own.empty / rows;
     const isChance = (usual - left) * rows <= beyondChance * Math.sqrt(rows * usual * (1 - usual));

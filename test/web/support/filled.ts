@@ -253,12 +253,18 @@ const writeVersions = async (runtime: Runtime, key: string): Promise<void> => {
   const entry = await runtime.ledger.entry(portal, key);
   if (!entry) throw new Error(`no entry of ${key}`);
   const version = (at: number, rows: number): LiveVersion => ({
-    at: Math.floor(at / 1000),
+    at,
     sum: '00000000',
     rows,
     bytes: rows * 37,
-    names: ['station', 'day', 'pm10', 'pm25'],
-    kinds: '0311',
+    isGuarded: false,
+    columns: [
+      { name: 'station', kind: 'number', empty: 0 },
+      { name: 'day', kind: 'date', empty: 0 },
+      { name: 'pm10', kind: 'local number', empty: 0 },
+      { name: 'pm25', kind: 'local number', empty: 0 },
+    ],
+    sparse: {},
   });
   let former = null;
   for (let back = 18; back > 0; back--)
