@@ -1,38 +1,6 @@
-// Simple expressions over the cells of a row: `amount > 0 and department in ("Parks", "Roads")`. Parsed, never evaluated as code.
+// Simple expressions over the cells of a row: `amount > 0 and department in ("Parks", "Roads")`. Never evaluated as code.
 import { z } from 'zod';
-
-/** A parsed expression. */
-export type Expression =
-  | { kind: 'text'; value: string }
-  | { kind: 'number'; value: number }
-  | { kind: 'column'; name: string }
-  | { kind: 'call'; name: FunctionName; args: Expression[] }
-  | { kind: 'arithmetic'; op: '+' | '-' | '*' | '/'; left: Expression; right: Expression }
-  | { kind: 'join'; left: Expression; right: Expression }
-  | { kind: 'compare'; op: '==' | '!=' | '<' | '<=' | '>' | '>='; left: Expression; right: Expression }
-  | { kind: 'contains'; left: Expression; right: Expression }
-  | { kind: 'matches'; left: Expression; pattern: string }
-  | { kind: 'in'; left: Expression; list: Expression[] }
-  | { kind: 'empty'; of: Expression }
-  | { kind: 'not'; of: Expression }
-  | { kind: 'and' | 'or'; left: Expression; right: Expression };
-
-/** Functions with the number of arguments they take. */
-const functions = {
-  lower: [1, 1],
-  upper: [1, 1],
-  trim: [1, 1],
-  length: [1, 1],
-  round: [1, 2],
-  abs: [1, 1],
-  number: [1, 1],
-  slice: [2, 3],
-  if: [3, 3],
-  coalesce: [1, 20],
-} as const;
-
-/** A function of expressions. */
-export type FunctionName = keyof typeof functions;
+import { arithmetic, comparison, type Formula, functions, isTrue, textOf } from './expression-values.ts';
 
 /** An expression cannot be read; `at` counts characters from 1. */
 export class ExpressionFault extends Error {
@@ -88,14 +56,16 @@ const deepest = 50;
 /** Parses by precedence: or, and, not, comparison, `+ - &`, `* /`, values. */
 class Parser {
   readonly #lexemes: Lexeme[];
+  readonly #columnOf: (name: string) => number;
   #next = 0;
   #depth = 0;
 
-  constructor(text: string) {
+  constructor(text: string, columnOf: (name: string) => number) {
     this.#lexemes = lexemesOf(text);
+    this.#columnOf = columnOf;
   }
 
-  whole(): Expression {
+  whole(): Formula {
     const parsed = this.#or();
     if (this.#here.kind !== 'end') this.#fail('an operator or the end');
     return parsed;
@@ -123,145 +93,175 @@ class Parser {
     throw new ExpressionFault(`expected ${wanted} at character ${at}, but ${found}`, at);
   }
 
-  #or(): Expression {
+  /** Parses what stands deeper. */
+  #inside<T>(parse: () => T): T {
     if (++this.#depth > deepest) throw new ExpressionFault('is nested too deeply', this.#here.at);
-    let left = this.#and();
-    while (this.#take('or') !== null) left = { kind: 'or', left, right: this.#and() };
+    const parsed = parse();
     this.#depth--;
-    return left;
+    return parsed;
   }
 
-  #and(): Expression {
-    let left = this.#not();
-    while (this.#take('and') !== null) left = { kind: 'and', left, right: this.#not() };
-    return left;
+  #or(): Formula {
+    return this.#inside(() => {
+      let all = this.#and();
+      while (this.#take('or') !== null) {
+        const [left, right] = [all, this.#and()];
+        all = (cells) => isTrue(left(cells)) || isTrue(right(cells));
+      }
+      return all;
+    });
   }
 
-  #not(): Expression {
-    let negations = 0;
-    while (this.#take('not') !== null) negations++;
+  #and(): Formula {
+    let all = this.#not();
+    while (this.#take('and') !== null) {
+      const [left, right] = [all, this.#not()];
+      all = (cells) => isTrue(left(cells)) && isTrue(right(cells));
+    }
+    return all;
+  }
+
+  #not(): Formula {
+    let isNegated = false;
+    while (this.#take('not') !== null) isNegated = !isNegated;
     const of = this.#comparison();
-    return negations % 2 === 1 ? { kind: 'not', of } : of;
+    return isNegated ? negated(of) : of;
   }
 
-  #comparison(): Expression {
+  #comparison(): Formula {
     const left = this.#sum();
     const op = this.#take('==', '!=', '<=', '>=', '<', '>');
-    if (op !== null) return { kind: 'compare', op: op as '==', left, right: this.#sum() }; // one of those just named
+    if (op !== null) return comparison(op as '==', left, this.#sum()); // one of those just named
     if (this.#take('is') !== null) return this.#isEmpty(left);
-    const negated = this.#take('not') !== null;
+    const isNegated = this.#take('not') !== null;
     const tested = this.#membership(left);
     if (tested === null) {
-      if (negated) this.#fail('`in`, `contains` or `matches`');
+      if (isNegated) this.#fail('`in`, `contains` or `matches`');
       return left;
     }
-    return negated ? { kind: 'not', of: tested } : tested;
+    return isNegated ? negated(tested) : tested;
   }
 
-  #isEmpty(of: Expression): Expression {
-    const negated = this.#take('not') !== null;
+  #isEmpty(of: Formula): Formula {
+    const isNegated = this.#take('not') !== null;
     this.#expect('empty');
-    return negated ? { kind: 'not', of: { kind: 'empty', of } } : { kind: 'empty', of };
+    return isNegated ? negated(empty(of)) : empty(of);
   }
 
-  #membership(left: Expression): Expression | null {
-    if (this.#take('contains') !== null) return { kind: 'contains', left, right: this.#sum() };
-    if (this.#take('matches') !== null) return { kind: 'matches', left, pattern: this.#pattern() };
+  #membership(left: Formula): Formula | null {
+    if (this.#take('contains') !== null) {
+      const right = this.#sum();
+      return (cells) => textOf(left(cells)).includes(textOf(right(cells)));
+    }
+    if (this.#take('matches') !== null) {
+      const pattern = this.#pattern();
+      return (cells) => pattern.test(textOf(left(cells)));
+    }
     if (this.#take('in') === null) return null;
     this.#expect('(');
-    return { kind: 'in', left, list: this.#list() };
+    const list = this.#list().map((each) => comparison('==', left, each));
+    return (cells) => list.some((each) => each(cells));
   }
 
-  #pattern(): string {
+  #pattern(): RegExp {
     const { kind, value, at } = this.#here;
     if (kind !== 'text') this.#fail('a regular expression in quotes');
     this.#next++;
     try {
-      new RegExp(value, 'u');
+      return new RegExp(value, 'u');
     } catch {
       throw new ExpressionFault(`the text at character ${at} is not a valid regular expression`, at);
     }
-    return value;
   }
 
   /** Values up to the closing bracket; the opening one is taken. */
-  #list(): Expression[] {
+  #list(): Formula[] {
     const list = [this.#or()];
     while (this.#take(',') !== null) list.push(this.#or());
     this.#expect(')');
     return list;
   }
 
-  #sum(): Expression {
-    let left = this.#product();
+  #sum(): Formula {
+    let all = this.#product();
     for (;;) {
       const op = this.#take('+', '-', '&');
-      if (op === null) return left;
-      const right = this.#product();
-      left = op === '&' ? { kind: 'join', left, right } : { kind: 'arithmetic', op: op as '+', left, right }; // + or -
+      if (op === null) return all;
+      const [left, right] = [all, this.#product()];
+      // `+` or `-`, where it is not `&`
+      all = op === '&' ? (cells) => textOf(left(cells)) + textOf(right(cells)) : arithmetic(op as '+', left, right);
     }
   }
 
-  #product(): Expression {
-    let left = this.#value();
+  #product(): Formula {
+    let all = this.#value();
     for (;;) {
       const op = this.#take('*', '/');
-      if (op === null) return left;
-      left = { kind: 'arithmetic', op: op as '*', left, right: this.#value() }; // * or /
+      if (op === null) return all;
+      all = arithmetic(op as '*', all, this.#value()); // `*` or `/`
     }
   }
 
-  #value(): Expression {
+  #value(): Formula {
     if (this.#take('(') !== null) {
       const inner = this.#or();
       this.#expect(')');
       return inner;
     }
-    if (this.#take('-') !== null) {
-      if (++this.#depth > deepest) throw new ExpressionFault('is nested too deeply', this.#here.at);
-      const right = this.#value();
-      this.#depth--;
-      return { kind: 'arithmetic', op: '-', left: { kind: 'number', value: 0 }, right };
-    }
+    if (this.#take('-') !== null) return this.#inside(() => arithmetic('-', () => 0, this.#value()));
     const { kind, value } = this.#here;
     if (kind === 'end' || kind === 'sign') this.#fail('a column, a number or text in quotes');
     this.#next++;
-    if (kind === 'number') return { kind, value: Number(value) };
-    if (kind === 'text') return { kind, value };
-    return kind === 'word' ? this.#word(value) : { kind: 'column', name: value };
+    if (kind === 'word') return this.#word(value);
+    if (kind === 'column') return this.#column(value);
+    const constant = kind === 'number' ? Number(value) : value;
+    return () => constant;
   }
 
-  #word(word: string): Expression {
+  #column(name: string): Formula {
+    const at = this.#columnOf(name);
+    return (cells) => cells[at] ?? '';
+  }
+
+  #word(word: string): Formula {
     if (this.#here.value !== '(' || this.#here.kind !== 'sign') {
-      if (reserved.has(word.toLowerCase())) {
-        this.#next--;
-        this.#fail('a column (in `backticks` when it is called like that)');
-      }
-      return { kind: 'column', name: word };
+      if (!reserved.has(word.toLowerCase())) return this.#column(word);
+      this.#next--;
+      this.#fail('a column (in `backticks` when it is called like that)');
     }
     const { at } = this.#here;
     this.#next++;
     const name = word.toLowerCase();
     const args = this.#list();
-    if (name === 'empty' && args[0] !== undefined && args.length === 1) return { kind: 'empty', of: args[0] };
-    if (!isFunction(name)) {
-      throw new ExpressionFault(`unknown function \`${word}\`; available: ${Object.keys(functions).join(', ')}`, at);
+    if (name === 'empty' && args[0] !== undefined && args.length === 1) return empty(args[0]);
+    const known = functions.get(name);
+    if (known === undefined) {
+      throw new ExpressionFault(`unknown function \`${word}\`; available: ${[...functions.keys()].join(', ')}`, at);
     }
-    const [least, most] = functions[name];
+    const { least, most, of } = known;
     if (args.length < least || args.length > most) {
       const count = least === most ? `${least}` : `${least} to ${most}`;
       throw new ExpressionFault(`\`${name}\` takes ${count} values, not ${args.length}`, at);
     }
-    return { kind: 'call', name, args };
+    return (cells) => of((index) => args[index]?.(cells));
   }
 }
 
+const negated =
+  (of: Formula): Formula =>
+  (cells) =>
+    !isTrue(of(cells));
+
+const empty =
+  (of: Formula): Formula =>
+  (cells) =>
+    textOf(of(cells)).trim() === '';
+
 const reserved = new Set(['and', 'or', 'not', 'in', 'is', 'contains', 'matches', 'empty']);
 
-const isFunction = (name: string): name is FunctionName => Object.hasOwn(functions, name);
-
-/** Parses an expression; throws an {@link ExpressionFault}. */
-export const parseExpression = (text: string): Expression => new Parser(text).whole();
+/** Compiles an expression; `columnOf` gives the index of a column. Throws an {@link ExpressionFault}. */
+export const compileExpression = (text: string, columnOf: (name: string) => number): Formula =>
+  new Parser(text, columnOf).whole();
 
 /** Text that is a sound expression. */
 export const expressionText = z
@@ -269,7 +269,7 @@ export const expressionText = z
   .min(1)
   .superRefine((text, context) => {
     try {
-      parseExpression(text);
+      compileExpression(text, () => 0);
     } catch (error) {
       if (!(error instanceof ExpressionFault)) throw error;
       context.addIssue({ code: 'custom', message: `the expression ${error.message}` });

@@ -1,8 +1,8 @@
 // Expressions: how they are read, what they give, and what is said of wrong ones.
 
 import { describe, expect, it } from 'vitest';
-import { ExpressionFault, parseExpression } from '../../../src/model/recipe/expression.ts';
-import { compileExpression, NoValue, textOf } from '../../../src/tables/transform/evaluate.ts';
+import { compileExpression, ExpressionFault } from '../../../src/model/recipe/expression.ts';
+import { NoValue, textOf } from '../../../src/model/recipe/expression-values.ts';
 import { draws, fc } from '../../support/extent.ts';
 
 const columns = ['a', 'b', 'name', 'Größe', 'two words'];
@@ -14,7 +14,7 @@ const given = (text: string, cells: string[]): string => {
     if (at === -1) throw new Error(`no column ${name}`);
     return at;
   };
-  return textOf(compileExpression(parseExpression(text), columnOf)(cells));
+  return textOf(compileExpression(text, columnOf)(cells));
 };
 
 describe('an expression', () => {
@@ -76,8 +76,8 @@ describe('an expression', () => {
     ['"open', 'cannot be read from character 1'],
     ['('.repeat(100), 'nested too deeply'],
   ])('%s is refused', (text, message) => {
-    expect(() => parseExpression(text)).toThrow(ExpressionFault);
-    expect(() => parseExpression(text)).toThrow(message);
+    expect(() => compileExpression(text, () => 0)).toThrow(ExpressionFault);
+    expect(() => compileExpression(text, () => 0)).toThrow(message);
   });
 
   it('without a value makes the row a bad one', () => {

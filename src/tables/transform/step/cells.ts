@@ -1,10 +1,10 @@
 // Steps that change cells and columns.
 
 import { compileCast } from '../../../model/recipe/cast.ts';
-import { parseExpression } from '../../../model/recipe/expression.ts';
+import { compileExpression } from '../../../model/recipe/expression.ts';
+import { NoValue, textOf } from '../../../model/recipe/expression-values.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { plural } from '../../../util/plural.ts';
-import { compileExpression, NoValue, textOf } from '../evaluate.ts';
 import { noColumn, shown } from '../row.ts';
 import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
@@ -183,7 +183,7 @@ export const computedStep = (columns: string[], computed: Record<string, string>
   const { names, places } = withColumns(columns, wanted);
   const works = Object.values(computed).map((text, index) => {
     const known = [...columns, ...names.slice(columns.length).filter((name) => wanted.indexOf(name) < index)];
-    return compileExpression(parseExpression(text), (name) => placeOf('computed', known, name));
+    return compileExpression(text, (name) => placeOf('computed', known, name));
   });
   let rejected = 0;
   return {

@@ -3,10 +3,10 @@ import { hash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { TableStepError } from '../../../model/errors.ts';
-import { parseExpression } from '../../../model/recipe/expression.ts';
+import { compileExpression } from '../../../model/recipe/expression.ts';
+import { isTrue, NoValue } from '../../../model/recipe/expression-values.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { plural } from '../../../util/plural.ts';
-import { compileExpression, isTrue, NoValue } from '../evaluate.ts';
 import type { Row, Table } from '../row.ts';
 import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
@@ -128,7 +128,7 @@ const numberOrNull = (cell: string): number | null => {
 
 /** Keeps the rows for which an expression holds. */
 export const filterStep = (columns: string[], text: string, { bad }: StepTools): RowStep => {
-  const holds = compileExpression(parseExpression(text), (name) => placeOf('filter', columns, name));
+  const holds = compileExpression(text, (name) => placeOf('filter', columns, name));
   let dropped = 0;
   return {
     columns,
