@@ -32,7 +32,8 @@ const packages: Record<string, string[]> = {
   yauzl: ['tables'],
   chokidar: ['sources', 'service'],
   commander: ['cli.ts', 'commands'],
-  'js-yaml': ['model', 'embedded-portal', 'sources', 'portal-client'],
+  'js-yaml': ['embedded-portal'],
+  yaml: ['model', 'sources'],
 };
 
 const roomOf = (path: string): string => path.split('/')[1] ?? '';

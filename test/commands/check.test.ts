@@ -338,7 +338,7 @@ describe('checking manifests and configurations', () => {
     const dir = tempDir();
     writeText(dir, 'jobs/city.yaml', 'name: city\n  portal: [\n');
     expect((await check(dir, ['jobs/city.yaml'])).out).toMatch(
-      /^jobs\/city\.yaml:2:\d+: not valid YAML: .* \[manifest\]$/m,
+      /^jobs\/city\.yaml:1:\d+: not valid YAML: .* \[manifest\]$/m,
     );
     writeText(dir, 'other/sluice.yaml', 'portals:\n  - [\n');
     expect((await check(dir, ['other/sluice.yaml'])).out).toMatch(/ \[config\]$/m);

@@ -1,17 +1,16 @@
 // Reads YAML as a value that keeps the line and column of every key; writes values as YAML.
 import { readFile } from 'node:fs/promises';
-import { CORE_SCHEMA, constructFromEvents, dump, type Event, mergeTag, parseEvents, YAMLException } from 'js-yaml';
+import { LineCounter, parseDocument, stringify } from 'yaml';
 import { type FileProblem, fileProblem, unreadable } from '../errors.ts';
-import { buildPlaces, type Position } from './places.ts';
+import { type End, type Path, Places } from './places.ts';
+
+export type { End, Path };
 
 /** True when a value nests deeper than so many levels; looks no deeper itself. */
 export const isDeeperThan = (levels: number, value: unknown): boolean =>
   value !== null &&
   typeof value === 'object' &&
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)));
-
-/** Keys and list positions from the root of a document to a value. */
-export type Path = readonly PropertyKey[];
 
 /** Values by path. */
 export class PathMap<T> {
@@ -47,31 +46,24 @@ export const valueAt = (root: unknown, path: Path): unknown => {
   return value;
 };
 
-/** Which end of an entry a problem points at: its key (or the `-` item), or its value. */
-export type End = 'key' | 'value';
-
-const schema = CORE_SCHEMA.withTags(mergeTag);
-
 /** Largest YAML file that is read, in bytes (64 MiB). */
 const maxBytes = 64 * 1024 * 1024;
 
-/** Most separators of values: each value costs some hundred bytes of memory, however short it is. */
-const maxMarks = 3_000_000;
+/** Most separators of values: each value costs about a kilobyte of memory, however short it is. */
+const maxMarks = 1_000_000;
 
 /** A YAML file that was read: its value, and where each part of it stands. */
 export class YamlDocument {
   /** The path as it was given; shown in problems. */
   readonly file: string;
   readonly value: unknown;
-  readonly #text: string;
-  readonly #root: Position | null;
-  #lineStarts: number[] | null = null;
+  readonly #places: Places | null;
 
-  constructor(file: string, text: string, value: unknown, root: Position | null) {
+  /** Without `places` every problem is at the beginning of the file. */
+  constructor(file: string, value: unknown, places: Places | null) {
     this.file = file;
     this.value = value;
-    this.#text = text;
-    this.#root = root;
+    this.#places = places;
   }
 
   /** A problem at `path`; where that does not exist (a missing key) at the nearest part around it. */
@@ -81,34 +73,7 @@ export class YamlDocument {
 
   /** Line and column (from 1) of `path`, or of the nearest part around it. */
   position(path: Path, end: End = 'value'): { line: number; column: number } {
-    return this.lineColumn(this.#offset(path, end));
-  }
-
-  #offset(path: Path, end: End): number {
-    let place = this.#root;
-    let offset = place?.start ?? 0;
-    for (const [depth, step] of path.entries()) {
-      const found = place?.child(step);
-      if (found === undefined) break;
-      const last = depth === path.length - 1;
-      offset = last && end === 'value' ? found.value.start : found.key;
-      place = found.value;
-    }
-    return offset;
-  }
-
-  /** Line and column (from 1) of an offset into the text. */
-  lineColumn(offset: number): { line: number; column: number } {
-    this.#lineStarts ??= startsOfLines(this.#text);
-    let low = 0;
-    let high = this.#lineStarts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if ((this.#lineStarts[middle] ?? 0) <= offset) low = middle;
-      else high = middle - 1;
-    }
-    const start = this.#lineStarts[low] ?? 0;
-    return { line: low + 1, column: offset - start + 1 };
+    return this.#places?.position(path, end) ?? { line: 1, column: 1 };
   }
 }
 
@@ -154,51 +119,39 @@ export const parseYaml = (text: string, file: string): YamlReading => {
     const message = `the file may hold more than ${maxMarks.toLocaleString('en')} values; split it, or list the resources in an \`index\``;
     return { document: null, problems: [fileProblem(file, message)] };
   }
-  const parsed = orProblem(file, () => parseEvents(text, { filename: file }));
-  if ('problem' in parsed) return { document: null, problems: [parsed.problem] };
-  const { root, faults } = buildPlaces(parsed.value, text);
-  const finder = new YamlDocument(file, text, null, root);
-  const problems = faults.map(({ path, message, end, earlier }) => {
-    const line = earlier === undefined ? '' : ` on line ${finder.lineColumn(earlier).line}`;
-    return finder.problem(path, `${message}${line}`, end);
+  const lines = new LineCounter();
+  const { contents, errors, warnings } = parseDocument(text, {
+    lineCounter: lines,
+    schema: 'core',
+    resolveKnownTags: false,
+    stringKeys: true,
+    uniqueKeys: false, // here they are compared in one pass
+    prettyErrors: false,
+    logLevel: 'error',
   });
-  if (problems.length > 0) return { document: null, problems };
-  const constructed = orProblem(file, () => construct(parsed.value, text, file));
-  if ('problem' in constructed) return { document: null, problems: [constructed.problem] };
-  return { document: new YamlDocument(file, text, constructed.value, root), problems: [] };
+  const [fault] = [...errors, ...warnings];
+  if (fault !== undefined) {
+    const { line, col } = lines.linePos(fault.pos[0]);
+    return { document: null, problems: [{ file, line, column: col, key: '', message: wordsOf(fault) }] };
+  }
+  if (contents === null) return { document: null, problems: [fileProblem(file, 'the file is empty')] };
+  const places = new Places(contents, lines);
+  if (places.faults.length > 0) return { document: null, problems: places.faults.map((fault) => ({ file, ...fault })) };
+  return { document: new YamlDocument(file, places.value, places), problems: [] };
+};
+
+const wordsOf = ({ code, message }: { code: string; message: string }): string => {
+  if (code === 'MULTIPLE_DOCS') return 'the file holds more than one YAML document; keep one (`---` separates them)';
+  if (code === 'NON_STRING_KEY') return 'a key must be plain text, not a list, a mapping or an alias';
+  return `not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 };
 
 /** At least the number of values: each begins after one of these marks. */
 const marksIn = (text: string): number => {
   let count = 0;
-  for (let at = 0; at < text.length; at++) if (isMark[text.charCodeAt(at)] === 1) count += 1;
+  for (const mark of text.matchAll(/[,:?[{\n\r-]/g)) count += mark.length;
   return count;
 };
 
-const isMark = Uint8Array.from({ length: 128 }, (_, code) =>
-  ',:-?[{\n\r'.includes(String.fromCharCode(code)) ? 1 : 0,
-);
-
-const construct = (events: Event[], source: string, filename: string): unknown =>
-  // Aliases are bounded by what they expand to (`buildPlaces`), so the merge bound need only be out of the way.
-  constructFromEvents(events, { source, filename, schema, maxTotalMergeKeys: 10_000_000 })[0];
-
-/** What the YAML library throws, as a problem; by its documentation that may be other exceptions than its own. */
-const orProblem = <T>(file: string, step: () => T): { value: T } | { problem: FileProblem } => {
-  try {
-    return { value: step() };
-  } catch (error) {
-    const { line, column } = (error instanceof YAMLException ? error.mark : null) ?? { line: 0, column: 0 };
-    const reason = error instanceof YAMLException ? error.reason : String(error);
-    return { problem: { file, line: line + 1, column: column + 1, key: '', message: `not valid YAML: ${reason}` } };
-  }
-};
-
-const startsOfLines = (text: string): number[] => {
-  const starts = [0];
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
-  return starts;
-};
-
 /** One item of a list, as it appears below its key; texts are not folded. */
-export const yamlItem = (value: unknown): string => dump([value], { lineWidth: -1, noRefs: true });
+export const yamlItem = (value: unknown): string => stringify([value], { lineWidth: 0, aliasDuplicateObjects: false });

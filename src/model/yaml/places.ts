@@ -1,211 +1,151 @@
-// Positions of all keys and values of a YAML document, built from the parser's events.
-import {
-  type AliasEvent,
-  EVENT_ID,
-  type Event,
-  getScalarValue,
-  type MappingEvent,
-  SCALAR_STYLE,
-  type ScalarEvent,
-  type SequenceEvent,
-} from 'js-yaml';
+// The nodes of a YAML document: their values, where they stand, and what the parser accepts and we do not.
+import { type Alias, isAlias, isMap, isNode, isScalar, isSeq, type LineCounter, type Node, type Pair } from 'yaml';
+import { isObject } from '../../util/json.ts';
 
-/** A child of a place: where its key (or list item) starts, and the place of its value. */
-interface Child {
-  key: number;
-  value: Position;
-}
+/** Keys and list positions from the root of a document to a value. */
+export type Path = readonly PropertyKey[];
 
-/** The place of one node: an offset into the text, and its children. */
-export class Position {
-  readonly start: number;
-  /** Nodes of this part with every alias written out. */
-  size = 1;
-  entries: Map<string, Child> | null = null;
-  items: Position[] | null = null;
-  /** What an alias stands for. */
-  target: Position | null = null;
-  /** What `<<` brings in. */
-  merged: Position[] = [];
-
-  constructor(start: number) {
-    this.start = start;
-  }
-
-  /** The child under a key or list position; through aliases and merge keys, too. */
-  child(step: PropertyKey): Child | undefined {
-    if (this.target !== null) return this.target.child(step);
-    if (this.items !== null) {
-      const item = this.items[Number(step)];
-      return item && { key: item.start, value: item };
-    }
-    const own = this.entries?.get(String(step));
-    if (own !== undefined) return own;
-    for (const place of this.merged) {
-      const found = place.child(step);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-}
-
-/** A fault that the parser accepts and we do not. */
-interface Fault {
-  path: PropertyKey[];
-  message: string;
-  end: 'key' | 'value';
-  /** Offset of the earlier place that the message ends with, as a line. */
-  earlier?: number;
-}
+/** Which end of an entry a problem points at: its key (or the `-` item), or its value. */
+export type End = 'key' | 'value';
 
 /** Nodes that aliases may add to a document, so that a few lines cannot become gigabytes. */
 const maxAddedByAliases = 1_000_000;
 
-/** Builds the places of the only document of `events`; faults are an empty text, a second document, duplicate or odd keys, and runaway aliases. */
-export const buildPlaces = (events: readonly Event[], text: string): { root: Position | null; faults: Fault[] } => {
-  const builder = new Builder(events, text);
-  const root = builder.document();
-  return { root, faults: builder.faults };
-};
+/** Mappings and lists inside each other. */
+const maxDepth = 100;
 
-class Builder {
-  readonly faults: Fault[] = [];
-  readonly #events: readonly Event[];
-  readonly #text: string;
-  readonly #anchors = new Map<string, Position | 'open'>();
-  readonly #path: PropertyKey[] = [];
-  #at = 0;
+interface LineColumn {
+  line: number;
+  column: number;
+}
+
+/** An anchored node with its value and the nodes it stands for; null while it is read. */
+type Anchored = { node: Node; value: unknown; size: number } | null;
+
+export class Places {
+  readonly value: unknown;
+  readonly faults: (LineColumn & { key: string; message: string })[] = [];
+  readonly #root: Node;
+  readonly #lines: LineCounter;
+  readonly #anchors = new Map<string, Anchored>();
+  readonly #targets = new Map<Alias, Node>();
+  /** Nodes so far, with every alias written out. */
+  #size = 0;
   #added = 0;
 
-  constructor(events: readonly Event[], text: string) {
-    this.#events = events;
-    this.#text = text;
+  constructor(root: Node, lines: LineCounter) {
+    this.#root = root;
+    this.#lines = lines;
+    this.value = this.#valueOf(root, []);
   }
 
-  document(): Position | null {
-    const documents = this.#events.filter((event) => event.type === EVENT_ID.DOCUMENT).length;
-    if (documents > 1) this.#fault('the file holds more than one YAML document; keep one (`---` separates them)');
-    this.#at = 1;
-    const first = this.#events[1];
-    if (first === undefined || first.type === EVENT_ID.POP) {
-      this.#fault('the file is empty');
-      return null;
+  /** Line and column (from 1) of a path, or of the nearest part around it. */
+  position(path: Path, end: End): LineColumn {
+    let [value, place] = [this.#root, this.#root];
+    for (const [depth, step] of path.entries()) {
+      const child = this.#child(value, step);
+      if (child === undefined) break;
+      const isMeant = end === 'value' && depth === path.length - 1;
+      place = isMeant && !isAbsent(child.value) ? child.value : child.key;
+      value = child.value;
     }
-    const root = this.#node();
-    if (this.#added > maxAddedByAliases)
-      this.#fault(`aliases (\`*name\`) would add more than ${maxAddedByAliases} values; write them out or use fewer`);
-    return root;
+    return this.#positionOf(place);
   }
 
-  #fault(message: string, where: { end?: 'key' | 'value'; earlier?: number } = {}): void {
-    this.faults.push({ path: [...this.#path], message, end: 'value', ...where });
+  /** Key and value under a key or list position; through aliases and merge keys, too. */
+  #child(node: Node, step: PropertyKey): { key: Node; value: Node } | undefined {
+    const place = this.#target(node);
+    const item = isSeq<Node>(place) ? place.items[Number(step)] : undefined;
+    if (item !== undefined) return { key: item, value: item };
+    if (!isMap<Node, Node>(place)) return undefined;
+    const own = place.items.find(({ key }) => keyText(key) === step);
+    if (own !== undefined) return { key: own.key, value: own.value ?? own.key };
+    const merged = place.items.filter(isMerge).flatMap(({ value }) => {
+      const listed = value && this.#target(value);
+      return isSeq<Node>(listed) ? listed.items : (listed ?? []);
+    });
+    return merged
+      .values()
+      .map((each) => this.#child(each, step))
+      .find((found) => found !== undefined);
   }
 
-  /** Takes the next node; the cursor is behind it afterwards. `fallback` is where an absent value stands. */
-  #node(fallback = 0): Position {
-    const event = this.#events[this.#at++];
-    switch (event?.type) {
-      case EVENT_ID.SCALAR:
-        return this.#anchored(event, new Position(event.valueStart < 0 ? fallback : scalarStart(event, this.#text)));
-      case EVENT_ID.ALIAS:
-        return this.#alias(event);
-      case EVENT_ID.SEQUENCE:
-        return this.#sequence(event);
-      case EVENT_ID.MAPPING:
-        return this.#mapping(event);
-      default:
-        return new Position(fallback);
+  #target(node: Node): Node {
+    return (isAlias(node) && this.#targets.get(node)) || node;
+  }
+
+  #positionOf(node: Node): LineColumn {
+    const { line, col } = this.#lines.linePos(node.range?.[0] ?? 0);
+    return { line: Math.max(1, line), column: Math.max(1, col) };
+  }
+
+  #fault(place: Node, path: Path, message: string): null {
+    this.faults.push({ ...this.#positionOf(place), key: path.map(String).join('.'), message });
+    return null;
+  }
+
+  #valueOf(node: Node | null, path: Path): unknown {
+    this.#size += 1;
+    if (isAlias(node)) return this.#aliased(node, path);
+    if (!isNode(node) || !node.anchor) return this.#plain(node, path);
+    const before = this.#size - 1;
+    this.#anchors.set(node.anchor, null);
+    const value = this.#plain(node, path);
+    this.#anchors.set(node.anchor, { node, value, size: this.#size - before });
+    return value;
+  }
+
+  #aliased(alias: Alias, path: Path): unknown {
+    const { source } = alias;
+    const found = this.#anchors.get(source);
+    if (found === undefined)
+      return this.#fault(alias, path, `the alias \`*${source}\` has no anchor \`&${source}\` before it`);
+    if (found === null) return this.#fault(alias, path, `the alias \`*${source}\` is used inside its own value`);
+    this.#targets.set(alias, found.node);
+    this.#size += found.size;
+    this.#added += found.size;
+    if (this.#added <= maxAddedByAliases) return found.value;
+    const most = maxAddedByAliases.toLocaleString('en');
+    if (this.#added - found.size <= maxAddedByAliases)
+      this.#fault(alias, path, `aliases (\`*name\`) would add more than ${most} values; write them out or use fewer`);
+    return {};
+  }
+
+  #plain(node: Node | null, path: Path): unknown {
+    if (isScalar(node)) return node.value;
+    if (path.length > maxDepth && node)
+      return this.#fault(node, path.slice(0, 2), `values are nested more than ${maxDepth} levels deep`);
+    if (isSeq<Node>(node)) return node.items.map((item, at) => this.#valueOf(item, [...path, at]));
+    return isMap<Node, Node>(node) ? this.#mapping(node.items, path) : null;
+  }
+
+  #mapping(pairs: readonly Pair<Node, Node>[], path: Path): unknown {
+    const keys = new Map<string, Node>();
+    const entries = new Map<string, unknown>();
+    for (const { key, value } of pairs) {
+      const name = keyText(key);
+      const earlier = keys.get(name);
+      if (earlier !== undefined)
+        this.#fault(key, [...path, name], `duplicate key; the first is on line ${this.#positionOf(earlier).line}`);
+      keys.set(name, key);
+      this.#size += 1;
+      entries.set(name, this.#valueOf(value, [...path, name]));
     }
-  }
-
-  #child(step: PropertyKey, fallback: number): Position {
-    this.#path.push(step);
-    const place = this.#node(fallback);
-    this.#path.pop();
-    return place;
-  }
-
-  #anchored(event: ScalarEvent | SequenceEvent | MappingEvent, place: Position): Position {
-    if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), place);
-    return place;
-  }
-
-  /** An anchor whose node is not complete yet: an alias to it would be endless. */
-  #open(event: SequenceEvent | MappingEvent): void {
-    if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), 'open');
-  }
-
-  #alias(event: AliasEvent): Position {
-    const name = this.#text.slice(event.anchorStart, event.anchorEnd);
-    const place = new Position(Math.max(0, event.anchorStart - 1));
-    const target = this.#anchors.get(name);
-    if (target === 'open') this.#fault(`the alias \`*${name}\` is used inside its own value`);
-    else if (target !== undefined) {
-      place.target = target;
-      place.size = target.size;
-      this.#added += target.size;
+    for (const { key } of pairs.filter(isMerge)) {
+      const merged = [entries.get('<<')].flat();
+      entries.delete('<<');
+      if (!merged.every(isObject)) this.#fault(key, path, '`<<` takes a mapping, or a list of mappings');
+      else for (const [name, value] of merged.flatMap(Object.entries)) if (!keys.has(name)) entries.set(name, value);
     }
-    return place;
-  }
-
-  #sequence(event: SequenceEvent): Position {
-    const place = new Position(event.start);
-    const items: Position[] = [];
-    place.items = items;
-    this.#open(event);
-    while (!this.#closed()) {
-      const item = this.#child(items.length, event.start);
-      items.push(item);
-      place.size += item.size;
-    }
-    return this.#anchored(event, place);
-  }
-
-  #mapping(event: MappingEvent): Position {
-    const place = new Position(event.start);
-    const entries = new Map<string, Child>();
-    place.entries = entries;
-    this.#open(event);
-    while (!this.#closed()) {
-      const key = this.#key();
-      const value = this.#child(key.text, key.start);
-      place.size += 1 + value.size;
-      if (key.text === '<<' && key.plain)
-        place.merged = place.merged.concat(value.target?.items ?? value.items ?? [value]);
-      const earlier = entries.get(key.text);
-      entries.set(key.text, { key: key.start, value });
-      if (earlier !== undefined) this.#twice(key.text, earlier.key);
-    }
-    return this.#anchored(event, place);
-  }
-
-  #twice(key: string, earlier: number): void {
-    this.#path.push(key);
-    this.#fault('duplicate key; the first is', { end: 'key', earlier });
-    this.#path.pop();
-  }
-
-  #key(): { text: string; start: number; plain: boolean } {
-    const event = this.#events[this.#at];
-    const { start } = this.#node();
-    if (event?.type === EVENT_ID.SCALAR)
-      return { text: getScalarValue(this.#text, event), start, plain: event.style === SCALAR_STYLE.PLAIN };
-    this.#fault('a key must be plain text, not a list, a mapping or an alias');
-    return { text: `?${start}`, start, plain: false };
-  }
-
-  /** True (and past it) at the end of a collection. */
-  #closed(): boolean {
-    const event = this.#events[this.#at];
-    if (event !== undefined && event.type !== EVENT_ID.POP) return false;
-    this.#at += 1;
-    return true;
+    return Object.fromEntries(entries);
   }
 }
 
-/** Offset of a scalar with its quote; of a block scalar its first line. */
-const scalarStart = ({ style, valueStart }: ScalarEvent, text: string): number => {
-  const quoted = style === SCALAR_STYLE.SINGLE_QUOTED || style === SCALAR_STYLE.DOUBLE_QUOTED;
-  const quote = text[valueStart - 1];
-  return quoted && (quote === '"' || quote === "'") ? valueStart - 1 : valueStart;
-};
+/** The parser has refused other keys than text. */
+const keyText = (key: Node): string => (isScalar(key) ? String(key.value) : '');
+
+/** True for the key `<<`, which brings in the keys of other mappings. */
+const isMerge = ({ key }: Pair<Node, Node>): boolean => isScalar(key) && key.type === 'PLAIN' && key.value === '<<';
+
+/** True where nothing is written, as behind `key:`. */
+const isAbsent = ({ range }: Node): boolean => range?.[0] === range?.[1];

@@ -70,7 +70,7 @@ export const readPackage = async (file: string): Promise<ReadPackage> => {
   if (isDeeperThan(deepest, value)) throw refused([fileProblem(file, `the file nests deeper than ${deepest} levels`)]);
   // JSON is YAML, whose reader knows positions; where it refuses the file (a duplicate key), problems are at the beginning.
   const places =
-    (text.length <= placedBytes ? parseYaml(text, file).document : null) ?? new YamlDocument(file, text, value, null);
+    (text.length <= placedBytes ? parseYaml(text, file).document : null) ?? new YamlDocument(file, value, null);
   const checked = checkDocument(places, packageSchema, withoutNulls(value));
   if (checked.value === null) throw refused(checked.problems);
   return { value: checked.value, document: places };

@@ -2,7 +2,7 @@
 // killed at any line and called again.
 import { lstat, readdir, readFile, rename, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { dump } from 'js-yaml';
+import { stringify } from 'yaml';
 import { z } from 'zod';
 import { sourceFingerprintSchema } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
@@ -127,7 +127,7 @@ type WayOut = { outcome: 'archived' | 'quarantined'; path: string } | { outcome:
 
 /** YAML text of the reason file of a quarantined claim. `when` is an ISO time. */
 const reasonText = (claim: Claim, reason: Reason, when: string): string =>
-  dump({
+  stringify({
     file: claim.dropped,
     code: reason.code,
     message: reason.message,
@@ -199,7 +199,7 @@ export const archiveClaim = async (
   const target = archiveTarget(claim);
   await makeFolder(dirname(target));
   if (mended.length > 0 && state === 'whole') {
-    const note = dump({ file: claim.dropped, when: new Date().toISOString(), sha256: claim.sha256, mended });
+    const note = stringify({ file: claim.dropped, when: new Date().toISOString(), sha256: claim.sha256, mended });
     await writeDurably(`${target}${fixesEnding}`, note, folderOfClaim(claim));
   }
   const way = await moveOut(claim, target, 'archived');

@@ -22,7 +22,7 @@ describe('positions', () => {
     { path: ['b', 'd', 1], key: '2:20', value: '2:20' },
     { path: ['e', 0, 'f'], key: '4:5', value: '4:8' },
     { path: ['e', 0, 'g'], key: '5:5', value: '5:5' },
-    { path: ['h'], key: '7:1', value: '8:1' },
+    { path: ['h'], key: '7:1', value: '7:4' },
   ])('key and value of $path stand at $key and $value', ({ path, key, value }) => {
     const text = ({ line, column }: { line: number; column: number }): string => `${line}:${column}`;
     expect([text(document.position(path, 'key')), text(document.position(path))]).toEqual([key, value]);
@@ -66,14 +66,17 @@ describe('values', () => {
 
 describe('faults of the text', () => {
   it.each([
-    ['a: b: c', '1:5 : not valid YAML: bad indentation of a mapping entry'],
-    ['a: [1,\nb: 2', '2:1 : not valid YAML: deficient indentation'],
-    ['a: *nobody', '1:5 : not valid YAML: unidentified alias "nobody"'],
+    ['a: b: c', '1:4 : not valid YAML: nested mappings are not allowed in compact mappings'],
+    [
+      'a: [1,\nb: 2',
+      '2:1 : not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]',
+    ],
+    ['a: *nobody', '1:4 a: the alias `*nobody` has no anchor `&nobody` before it'],
     ['', '1:1 : the file is empty'],
     ['# only words\n', '1:1 : the file is empty'],
-    ['a: 1\n---\nb: 2', '1:1 : the file holds more than one YAML document; keep one (`---` separates them)'],
+    ['a: 1\n---\nb: 2', '2:1 : the file holds more than one YAML document; keep one (`---` separates them)'],
     ['a: &a [*a]', '1:8 a.0: the alias `*a` is used inside its own value'],
-    ['? [x]\n: 1', '1:1 : a key must be plain text, not a list, a mapping or an alias'],
+    ['? [x]\n: 1', '1:3 : a key must be plain text, not a list, a mapping or an alias'],
   ])('%j is refused', (text, fault) => {
     expect(faults(text)).toEqual([fault]);
   });
@@ -86,19 +89,36 @@ describe('faults of the text', () => {
   });
 
   it('a file of millions of tiny values is refused before it is parsed', () => {
-    expect(faults(`x: [${'1,'.repeat(3_000_001)}1]`)).toEqual([
-      expect.stringContaining('the file may hold more than 3,000,000 values; split it'),
+    expect(faults(`x: [${'1,'.repeat(1_000_001)}1]`)).toEqual([
+      expect.stringContaining('the file may hold more than 1,000,000 values; split it'),
     ]);
   });
 
   it('a merge key with a list without measure is a problem, not a crash', () => {
-    expect(faults(`a: &a {b: 1}\nx: {<<: [${Array(200_000).fill('*a').join(',')}]}`)[0]).toContain('not valid YAML');
+    expect(faults(`a: &a {b: 1}\nx: {<<: [${Array(400_000).fill('*a').join(',')}]}`)[0]).toContain('aliases');
+  });
+
+  it('merge keys whose aliases would fill the memory are refused', () => {
+    const keys = Array.from({ length: 1000 }, (_, at) => `k${at}: 1`).join(', ');
+    expect(faults(`a: &a {${keys}}\nx: {<<: [${Array(100_000).fill('*a').join(',')}]}`)).toEqual([
+      expect.stringContaining('aliases (`*name`) would add more than 1,000,000 values'),
+    ]);
+  });
+
+  it.each([[101], [50_000]])('%i levels of lists inside each other are too deep', (levels) => {
+    expect(faults(`a: ${'['.repeat(levels)}${']'.repeat(levels)}`)[0]).toMatch(
+      /nested more than 100 levels|call stack/,
+    );
+  });
+
+  it.each(['a: !!js/function x', 'a: !mine x', 'a: "x', 'a:\n\t- b'])('%j is refused', (text) => {
+    expect(faults(text)).toEqual([expect.stringContaining('not valid YAML')]);
   });
 
   it('aliases that would fill the memory are refused at once', () => {
     const ten = (name: string, of: string): string => `${name}: &${name} [${Array(10).fill(of).join(', ')}]`;
     const bomb = [ten('a', '1'), ...['ba', 'cb', 'dc', 'ed', 'fe', 'gf', 'hg'].map(([n = '', o]) => ten(n, `*${o}`))];
-    expect(faults(bomb.join('\n'))[0]).toContain('aliases (`*name`) would add more than 1000000 values');
+    expect(faults(bomb.join('\n'))[0]).toContain('aliases (`*name`) would add more than 1,000,000 values');
   });
 
   it('the same alias may be used by thousands of entries', () => {
