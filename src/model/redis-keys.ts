@@ -79,19 +79,14 @@ export const redisKeys = (prefix: string) => ({
   probeLock: (portal: string) => `${prefix}.probe:${portal}`,
   /** Hash: target name -> its open incident (JSON); portal name with `@` before it -> what was reported last. */
   incidents: `${prefix}.incidents`,
-  /** Hash: worker that was reported as silent -> since when, Unix milliseconds. */
-  silentWorkers: `${prefix}.silent-workers`,
   /** Sorted set: what is expected -> by when it must happen again, Unix milliseconds. */
   deadlines: `${prefix}.deadlines`,
-  /** Sorted set: what did not happen in time and was reported -> its deadline; and what has happened since. */
+  /** Hash: what was reported as overdue, and not yet as over -> the deadline that it missed, Unix milliseconds. */
   overdue: `${prefix}.overdue`,
-  overdueEnded: `${prefix}.overdue-ended`,
-  /** Hash: what is expected -> how often, and when it last happened, milliseconds. */
+  /** Hash: what is expected -> how often, milliseconds. */
   expected: `${prefix}.expected`,
   /** Hash: what the service promises to do -> in which form. */
   promised: `${prefix}.promised`,
-  /** Hash: notice id -> notice of silence that is not in the queue yet (JSON). */
-  outbox: `${prefix}.outbox`,
   /** Hash: token bucket of a portal. */
   bucket: (portal: string) => `${prefix}.bucket:${portal}`,
   /** Hash: worker id -> heartbeat (JSON). */

@@ -45,7 +45,7 @@ export class Inboxes {
     for (const [name, { manifest, inbox }] of this.#open) {
       const same = wanted.get(name);
       if (same && JSON.stringify(same) === JSON.stringify(manifest)) continue;
-      this.#runtime.silence.letGo(expectedOf.inbox(name));
+      this.#runtime.silence.endKeepAlive(expectedOf.inbox(name));
       await inbox.close();
       this.#open.delete(name);
       await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
@@ -65,7 +65,7 @@ export class Inboxes {
     this.#timer = null;
     await this.#turn;
     for (const [name, { inbox }] of this.#open) {
-      this.#runtime.silence.letGo(expectedOf.inbox(name));
+      this.#runtime.silence.endKeepAlive(expectedOf.inbox(name));
       await inbox.close();
       await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
     }

@@ -83,7 +83,7 @@ export class Metrics {
     const { redis, keys, deadlines } = this.#runtime;
     const [workers, overdue] = await Promise.all([
       this.#runtime.workerRoles(),
-      deadlines.countOverdue(Date.now()),
+      deadlines.countLate(Date.now()),
       this.#collectRuns(await lastRuns(redis, keys)),
       this.#collectQueues(),
     ]);

@@ -5,7 +5,7 @@ import { type RedisKeys, targetOfName } from '../model/redis-keys.ts';
 import { liveWorkers } from '../queue/heartbeat.ts';
 import type { Queues } from '../queue/queues.ts';
 import { whyNotFired } from '../queue/schedules.ts';
-import type { Deadline, Deadlines, ExpectedKind } from '../state/deadlines.ts';
+import { type Deadline, type Deadlines, type ExpectedKind, lastBefore } from '../state/deadlines.ts';
 import { type LastRun, lastRuns } from '../state/targets.ts';
 import { durationWords } from '../util/quantity.ts';
 
@@ -63,15 +63,7 @@ export const whatIsOverdue = async (
   now: number = Date.now(),
 ): Promise<{ overdue: Overdue[]; more: number }> => {
   const { deadlines } = parts;
-  const [count, ...lists] = await Promise.all([
-    deadlines.countOverdue(now),
-    deadlines.overdue(most),
-    deadlines.due(now, most),
-  ]);
-  const shown = lists
-    .flat()
-    .sort((a, b) => a.at - b.at)
-    .slice(0, most);
+  const [count, shown] = await Promise.all([deadlines.countLate(now), deadlines.late(now, most)]);
   return { overdue: await inWords(parts, shown), more: Math.max(0, count - shown.length) };
 };
 
@@ -79,21 +71,21 @@ export const whatIsOverdue = async (
 export const inWords = async (parts: OverdueParts, deadlines: readonly Deadline[]): Promise<Overdue[]> => {
   const { redis, keys } = parts;
   const members = deadlines.map(({ member }) => member);
-  const [last, runs, promised] = await Promise.all([
-    parts.deadlines.lastOf(members),
+  const [periods, runs, promised] = await Promise.all([
+    parts.deadlines.periodsOf(members),
     members.some((member) => member.startsWith('success ')) ? lastRuns(redis, keys) : new Map<string, LastRun>(),
     members.length === 0 ? [] : redis.hmget(keys.promised, ...members),
   ]);
   return Promise.all(
     deadlines.map(async ({ member, at }, index) => {
       const { name, ...expected } = expectedIn(member);
-      const period = last[index] ?? null;
+      const everyMs = periods[index] ?? null;
       const facts: Facts = {
         ...expected,
         name,
-        since: iso(period?.at ?? at - parts.config.watch.everyMs),
+        since: iso(everyMs === null ? at - parts.config.watch.everyMs : lastBefore(at, everyMs)),
         by: iso(at),
-        every: durationWords(period?.everyMs ?? parts.config.watch.everyMs),
+        every: durationWords(everyMs ?? parts.config.watch.everyMs),
         lastRun: runs.get(`${expected.manifest}@${expected.portal}`) ?? null,
         form: promised[index] ?? '',
       };

@@ -391,7 +391,7 @@ export class Runtime {
     const now = Date.now();
     const waits = record.did === 'wait' ? { until: record.until } : {};
     const at = firesBy(data.schedule, { now, ...waits, slackMs: this.config.watch.everyMs });
-    await this.deadlines.keepPromise({ member: expectedOf.schedule(data), at }, now);
+    await this.deadlines.keepPromise({ member: expectedOf.schedule(data), at });
   }
 
   /** Only for runs of everything: one of some items proves nothing about the others. */

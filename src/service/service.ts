@@ -71,21 +71,18 @@ export class Service {
     const now = Date.now();
     const slackMs = config.watch.everyMs;
     const schedules = manifests.flatMap((manifest) => this.#schedulesOf(manifest));
-    await deadlines.promise(
-      [
-        ...schedules.map(({ request, schedule }) => ({
-          member: expectedOf.schedule(request),
-          form: JSON.stringify(schedule),
-          at: firesBy(schedule, { now, slackMs }),
-        })),
-        ...manifests.filter(isDropManifest).map(({ name, drop }) => ({
-          member: expectedOf.inbox(name),
-          form: drop.folder,
-          at: now + slackMs,
-        })),
-      ],
-      now,
-    );
+    await deadlines.promise([
+      ...schedules.map(({ request, schedule }) => ({
+        member: expectedOf.schedule(request),
+        form: JSON.stringify(schedule),
+        at: firesBy(schedule, { now, slackMs }),
+      })),
+      ...manifests.filter(isDropManifest).map(({ name, drop }) => ({
+        member: expectedOf.inbox(name),
+        form: drop.folder,
+        at: now + slackMs,
+      })),
+    ]);
     await deadlines.expect(
       manifests.flatMap((manifest) =>
         portalsOf(manifest).flatMap((portal) => expectationsOf({ manifest: manifest.name, portal }, manifest.expectMs)),

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Log } from '../model/log.ts';
 import { targetName } from '../model/redis-keys.ts';
-import { listedItems, type Notice, type NoticeItem, noticeSchema } from '../notify/notice.ts';
+import { listedItems, type Notice, type NoticeItem } from '../notify/notice.ts';
 import type { Notifier } from '../notify/notifier.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import type { ManifestNotify } from '../sources/manifest/schema.ts';
@@ -56,7 +56,7 @@ export class SilenceWatch {
   }
 
   /** Ends {@link SilenceWatch.keepAlive}; what is still expected becomes overdue. */
-  letGo(member: string): void {
+  endKeepAlive(member: string): void {
     this.#alive.delete(member);
   }
 
@@ -75,7 +75,7 @@ export class SilenceWatch {
     this.#timer = null;
     if (force) return;
     await this.#turn;
-    await this.#parts.deadlines.forget([this.#self], this.#now());
+    await this.#parts.deadlines.forget([this.#self]);
   }
 
   #next(): void {
@@ -90,23 +90,24 @@ export class SilenceWatch {
   async look(): Promise<void> {
     await this.#signsOfLife();
     const { deadlines } = this.#parts;
-    await this.#endReplaced();
-    for (const group of groupsOf(await deadlines.ended(mostAtOnce))) await this.#reportEnded(group);
-    const due = await deadlines.due(this.#now(), mostAtOnce);
-    const silent = due.filter(({ member, at }) => this.#suspects.get(member) === at);
-    this.#suspects = new Map(due.map(({ member, at }) => [member, at]));
-    const paths = silent.length === 0 ? new Map<string, string>() : await this.#paths();
-    const expected = await this.#stillExpected(silent, paths);
-    for (const group of groupsOf(expected)) await this.#reportOverdue(group);
-    await this.#sendNotices();
+    const now = this.#now();
+    const reported = await deadlines.reported();
+    await this.#forgetReplaced(reported);
+    for (const group of groupsOf(await deadlines.notLate(reported, now))) await this.#reportEnded(group);
+    const late = await deadlines.late(now, mostAtOnce);
+    const known = new Set(reported.map(({ member }) => member));
+    const silent = late.filter(({ member, at }) => this.#suspects.get(member) === at && !known.has(member));
+    this.#suspects = new Map(late.map(({ member, at }) => [member, at]));
+    if (silent.length === 0) return;
+    const paths = await this.#paths();
+    for (const group of groupsOf(await this.#stillExpected(silent, paths))) await this.#reportOverdue(group, paths);
   }
 
   /** A check that hangs, as on a dead network drive, does not delay the others. */
   async #signsOfLife(): Promise<void> {
     const { deadlines, config, log } = this.#parts;
     const renew = async (member: string): Promise<void> => {
-      const now = this.#now();
-      await deadlines.renew([{ member, at: now + config.watch.everyMs }], now);
+      await deadlines.renew([{ member, at: this.#now() + config.watch.everyMs }]);
     };
     for (const [member, isAlive] of this.#alive) {
       if (member === this.#self || this.#checked.has(member)) continue;
@@ -131,15 +132,13 @@ export class SilenceWatch {
     };
     const verdicts = await Promise.all(silent.map(({ member }) => isGone(expectedIn(member))));
     const gone = silent.flatMap(({ member }, index) => (verdicts[index] ? [member] : []));
-    if (gone.length > 0) await deadlines.forget(gone, this.#now());
+    await deadlines.forget(gone);
     return silent.filter((_, index) => !verdicts[index]);
   }
 
-  async #reportOverdue(group: Deadline[]): Promise<void> {
-    const { deadlines, redis, keys, log } = this.#parts;
-    for (const { member, at } of group) {
-      if (expectedIn(member).kind === 'worker') await redis.hset(keys.silentWorkers, member, at);
-    }
+  /** The id of a notice follows from what it reports: after a kill, or from two processes, it is the same notice. */
+  async #reportOverdue(group: Deadline[], paths: ReadonlyMap<string, string>): Promise<void> {
+    const { deadlines, notifier, log } = this.#parts;
     const shown = await inWords(this.#parts, group.slice(0, listedItems));
     const items = shown.map(
       ({ kind, key, why, hint }): NoticeItem => ({
@@ -153,17 +152,19 @@ export class SilenceWatch {
     const summary =
       group.length === 1 ? `overdue: ${items[0]?.meaning}` : `${group.length} overdue: ${name} and others`;
     const notice = this.#notice('overdue', group, { manifest, portal, summary, items });
-    if (!(await deadlines.report('overdue', group, { id: notice.id, text: JSON.stringify(notice) }))) return;
+    await notifier.send(notice, await recipientsOf(notice, paths));
+    if (!(await deadlines.wasReported(group))) return;
     for (const { kind, why, hint } of shown) log.warn({ action: 'overdue', kind, hint }, why);
   }
 
   async #reportEnded(group: Deadline[]): Promise<void> {
+    const { deadlines, notifier, log } = this.#parts;
     const { name, manifest, portal, since } = this.#about(group);
     const what = group.length === 1 ? name : `${name} and ${group.length - 1} others`;
     const summary = `no longer overdue: ${what}, since ${since}`;
     const notice = this.#notice('overdue-ended', group, { manifest, portal, summary, items: [] });
-    if (!(await this.#parts.deadlines.report('ended', group, { id: notice.id, text: JSON.stringify(notice) }))) return;
-    this.#parts.log.info({ action: 'overdue-ended' }, summary);
+    await notifier.send(notice, await recipientsOf(notice, await this.#paths()));
+    if (await deadlines.wasEnded(group.map(({ member }) => member))) log.info({ action: 'overdue-ended' }, summary);
   }
 
   #about(group: Deadline[]): { name: string; manifest: string | null; portal: string | null; since: string } {
@@ -182,28 +183,13 @@ export class SilenceWatch {
     return { id: `${event}.${hash}`, event, at: new Date(this.#now()).toISOString(), runId: null, ...rest, more };
   }
 
-  /** A worker that died is replaced by one started later, such as this. */
-  async #endReplaced(): Promise<void> {
-    const { redis, keys, deadlines } = this.#parts;
-    for (const [member, at] of Object.entries(await redis.hgetall(keys.silentWorkers))) {
-      if (Number(at) - this.#parts.config.watch.everyMs >= this.#began) continue;
-      await deadlines.forget([member], this.#now());
-      await redis.hdel(keys.silentWorkers, member);
-    }
-  }
-
-  /** Queues notices that this or another process has reported; a kill in between loses none. */
-  async #sendNotices(): Promise<void> {
-    const { deadlines, notifier, log } = this.#parts;
-    const unsent = Object.entries(await deadlines.unsent());
-    if (unsent.length === 0) return;
-    const paths = await this.#paths();
-    for (const [id, text] of unsent) {
-      const notice = noticeSchema.safeParse(JSON.parse(text));
-      if (!notice.success) log.warn({ notice: id }, 'a notice was dropped: another version has written it');
-      else await notifier.send(notice.data, await recipientsOf(notice.data, paths));
-      await deadlines.sent(id);
-    }
+  /** A worker that died is replaced by one started later, such as this: it is not expected any more. */
+  async #forgetReplaced(reported: Deadline[]): Promise<void> {
+    const { deadlines, config } = this.#parts;
+    const replaced = reported.filter(
+      ({ member, at }) => expectedIn(member).kind === 'worker' && at - config.watch.everyMs < this.#began,
+    );
+    await deadlines.forget(replaced.map(({ member }) => member));
   }
 
   /** Paths of manifests, by the names of their targets. */

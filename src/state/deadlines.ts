@@ -3,7 +3,6 @@ import type { Redis } from 'ioredis';
 import { parentKey } from '../model/key.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import type { ItemAction, ReportItem, StoredReport } from '../model/report.ts';
-import { RedisScript } from './redis/script.ts';
 
 /** What is expected, as it is named in Redis: a kind, a space, and of what. */
 export const expectedOf = {
@@ -61,106 +60,19 @@ const isNew = ({ outcome, actions, kind, file }: ReportItem): boolean =>
 
 const newActions: readonly ItemAction[] = ['created', 'attached', 'imported', 'updated'];
 
-/** What is late by this share of its period is overdue: a nightly run does not end at the same second. */
+/** What has not happened for so many of its periods is overdue: a nightly run does not end at the same second. */
 const patience = 1.5;
 
-// What was reported as overdue is over as soon as its deadline lies ahead again.
-const place = `
-local deadlines, overdue, ended = KEYS[1], KEYS[2], KEYS[3]
-local function close(member)
-  local since = redis.call('ZSCORE', overdue, member)
-  if not since then return end
-  redis.call('ZREM', overdue, member)
-  redis.call('ZADD', ended, since, member)
-end
-local function place(member, at, now)
-  if tonumber(at) > tonumber(now) then close(member)
-  elseif redis.call('ZSCORE', overdue, member) then return end
-  redis.call('ZADD', deadlines, at, member)
-end
-local function forget(member)
-  close(member)
-  redis.call('ZREM', deadlines, member)
-end
-`;
+/** When something must happen that is expected every so often and happened `last`, Unix milliseconds. */
+const deadlineOf = (last: number, everyMs: number): number => Math.round(last + patience * everyMs);
 
-/** ARGV: now, then member and deadline of each; an empty deadline forgets it. */
-const renewScript = new RedisScript(`${place}
-for i = 2, #ARGV, 2 do
-  if ARGV[i + 1] == '' then forget(ARGV[i]) else place(ARGV[i], ARGV[i + 1], ARGV[1]) end
-end
-`);
+/** When something happened last, whose deadline that gave. */
+export const lastBefore = (deadline: number, everyMs: number): number => Math.round(deadline - patience * everyMs);
 
-/** KEYS[4]: what is expected. ARGV: now, patience, then member and period of each; without a period it is no longer expected. */
-const expectScript = new RedisScript(`${place}
-for i = 3, #ARGV, 2 do
-  local member, every = ARGV[i], ARGV[i + 1]
-  local known = redis.call('HGET', KEYS[4], member)
-  if every ~= '' then
-    local last = known and string.match(known, ' (%d+)$') or ARGV[1]
-    redis.call('HSET', KEYS[4], member, every .. ' ' .. last)
-    place(member, string.format('%d', last + ARGV[2] * every), ARGV[1])
-  elseif known then
-    redis.call('HDEL', KEYS[4], member)
-    forget(member)
-  end
-end
-`);
-
-/** KEYS[4]: what is expected. ARGV: now, patience, then members that have happened just now. */
-const happenedScript = new RedisScript(`${place}
-for i = 3, #ARGV do
-  local every = string.match(redis.call('HGET', KEYS[4], ARGV[i]) or '', '^(%d+) ')
-  if every then
-    redis.call('HSET', KEYS[4], ARGV[i], every .. ' ' .. ARGV[1])
-    place(ARGV[i], string.format('%d', ARGV[1] + ARGV[2] * every), ARGV[1])
-  end
-end
-`);
-
-/**
- * KEYS[4]: what the service promised before. ARGV: now, then member, form and deadline of each; one of the same form
- * keeps its deadline, and those that are no longer named are forgotten.
- */
-const promiseScript = new RedisScript(`${place}
-local named = {}
-for i = 2, #ARGV, 3 do
-  local member, form, at = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  named[member] = true
-  local isKnown = redis.call('ZSCORE', deadlines, member) or redis.call('ZSCORE', overdue, member)
-  if redis.call('HGET', KEYS[4], member) ~= form or not isKnown then
-    redis.call('HSET', KEYS[4], member, form)
-    place(member, at, ARGV[1])
-  end
-end
-for _, member in ipairs(redis.call('HKEYS', KEYS[4])) do
-  if not named[member] then
-    redis.call('HDEL', KEYS[4], member)
-    forget(member)
-  end
-end
-`);
-
-/**
- * Moves members from one set to the other and puts the notice about them down, unless one of them has moved meanwhile.
- * KEYS: from, to, the outbox. ARGV: id and notice, then member and score of each.
- */
-const reportScript = new RedisScript(`
-for i = 3, #ARGV, 2 do
-  if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[i]) or '-1') ~= tonumber(ARGV[i + 1]) then return 0 end
-end
-for i = 3, #ARGV, 2 do
-  redis.call('ZREM', KEYS[1], ARGV[i])
-  if KEYS[2] ~= KEYS[1] then redis.call('ZADD', KEYS[2], ARGV[i + 1], ARGV[i]) end
-end
-redis.call('HSET', KEYS[3], ARGV[1], ARGV[2])
-return 1
-`);
-
-/** Members that one call of a script takes: Redis answers nobody meanwhile. */
+/** Members in one command, which Redis answers nobody meanwhile. */
 const atOnce = 500;
 
-/** Keeps deadlines in Redis, so that all processes together report what is overdue once. Times are Unix milliseconds. */
+/** Keeps in Redis by when what is expected must happen: what is late is computed from that. Times are Unix milliseconds. */
 export class Deadlines {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
@@ -171,127 +83,132 @@ export class Deadlines {
   }
 
   /** Sets deadlines, whatever they were before. */
-  async renew(deadlines: Deadline[], now: number): Promise<void> {
-    const args = deadlines.flatMap(({ member, at }) => [member, String(at)]);
-    for (const some of inPieces(args, 2)) await renewScript.run(this.#redis, this.#sets, [now, ...some]);
+  async renew(deadlines: readonly Deadline[]): Promise<void> {
+    for (const some of inPieces(deadlines)) {
+      await this.#redis.zadd(this.#keys.deadlines, ...some.flatMap(({ member, at }) => [at, member]));
+    }
   }
 
   /** Forgets what is no longer expected. */
-  async forget(members: string[], now: number): Promise<void> {
-    if (members.length > 0) await this.#redis.hdel(this.#keys.expected, ...members);
-    const args = members.flatMap((member) => [member, '']);
-    for (const some of inPieces(args, 2)) await renewScript.run(this.#redis, this.#sets, [now, ...some]);
+  async forget(members: readonly string[]): Promise<void> {
+    const { deadlines, expected, promised } = this.#keys;
+    for (const some of inPieces(members)) {
+      await this.#redis
+        .multi()
+        .zrem(deadlines, ...some)
+        .hdel(expected, ...some)
+        .hdel(promised, ...some)
+        .exec();
+    }
   }
 
   /** Says how often something is expected; what is new counts as having happened now. */
-  async expect(expectations: Expectation[], now: number): Promise<void> {
-    // Most targets expect nothing, and then there is nothing to look up.
-    const isAny = expectations.some(({ everyMs }) => everyMs !== null);
-    if (!isAny && (await this.#redis.hlen(this.#keys.expected)) === 0) return;
-    const args = expectations.flatMap(({ member, everyMs }) => [
-      member,
-      everyMs === null ? '' : String(Math.round(everyMs)),
-    ]);
-    for (const some of inPieces(args, 2)) {
-      await expectScript.run(this.#redis, [...this.#sets, this.#keys.expected], [now, patience, ...some]);
+  async expect(expectations: readonly Expectation[], now: number): Promise<void> {
+    for (const some of inPieces(expectations)) {
+      const members = some.map(({ member }) => member);
+      const [periods, deadlines] = await Promise.all([this.periodsOf(members), this.#deadlinesOf(members)]);
+      const dropped = some.filter(({ everyMs }, index) => everyMs === null && periods[index] !== null);
+      await this.forget(dropped.map(({ member }) => member));
+      const changed = some.flatMap(({ member, everyMs }, index) => {
+        const [before, at] = [periods[index] ?? null, deadlines[index] ?? null];
+        if (everyMs === null || before === everyMs) return [];
+        const last = before === null || at === null ? now : lastBefore(at, before);
+        return [{ member, everyMs, at: deadlineOf(last, everyMs) }];
+      });
+      if (changed.length === 0) continue;
+      await this.#redis.hset(this.#keys.expected, ...changed.flatMap(({ member, everyMs }) => [member, everyMs]));
+      await this.renew(changed);
     }
   }
 
   /** Says that something has happened; what nobody expects is passed over. */
-  async happened(members: string[], now: number): Promise<void> {
-    for (const some of inPieces(members, 1)) {
-      await happenedScript.run(this.#redis, [...this.#sets, this.#keys.expected], [now, patience, ...some]);
+  async happened(members: readonly string[], now: number): Promise<void> {
+    for (const some of inPieces(members)) {
+      const periods = await this.periodsOf(some);
+      await this.renew(
+        some.flatMap((member, index) => {
+          const everyMs = periods[index] ?? null;
+          return everyMs === null ? [] : [{ member, at: deadlineOf(now, everyMs) }];
+        }),
+      );
     }
-  }
-
-  /** Replaces what the service promises; `form`: another one sets the deadline again. */
-  async promise(promises: (Deadline & { form: string })[], now: number): Promise<void> {
-    const args = promises.flatMap(({ member, form, at }) => [member, form, at]);
-    await promiseScript.run(this.#redis, [...this.#sets, this.#keys.promised], [now, ...args]);
-  }
-
-  /** Sets the deadline of what the service promises; nothing where it does not any more. */
-  async keepPromise(deadline: Deadline, now: number): Promise<void> {
-    if (await this.#redis.hexists(this.#keys.promised, deadline.member)) await this.renew([deadline], now);
-  }
-
-  /** What has passed its deadline and is not reported yet, the longest first. */
-  async due(now: number, most: number): Promise<Deadline[]> {
-    return this.#first(this.#keys.deadlines, now, most);
-  }
-
-  /** What was reported and has not happened since, the longest first. */
-  async overdue(most: number): Promise<Deadline[]> {
-    return this.#first(this.#keys.overdue, '+inf', most);
-  }
-
-  /** How much is overdue, reported or not. */
-  async countOverdue(now: number): Promise<number> {
-    const [reported, due] = await Promise.all([
-      this.#redis.zcard(this.#keys.overdue),
-      this.#redis.zcount(this.#keys.deadlines, 0, now),
-    ]);
-    return reported + due;
-  }
-
-  /** What was reported and has happened since, which is not reported yet. */
-  async ended(most: number): Promise<Deadline[]> {
-    return this.#first(this.#keys.overdueEnded, '+inf', most);
-  }
-
-  /** How often something is expected and when it last happened; null for what is not expected by a period. */
-  async lastOf(members: string[]): Promise<({ everyMs: number; at: number } | null)[]> {
-    if (members.length === 0) return [];
-    return (await this.#redis.hmget(this.#keys.expected, ...members)).map((text) => {
-      const [everyMs, at] = (text ?? '').split(' ').map(Number);
-      return everyMs && at ? { everyMs, at } : null;
-    });
   }
 
   /**
-   * Counts something as reported, as overdue or as over, and keeps the notice about it until {@link Deadlines.sent}. False
-   * when another process was faster. A kill may leave some of more than five hundred for another notice.
+   * Replaces what the service promises: one of the same form keeps its deadline, and those that are no longer named are
+   * forgotten.
    */
-  async report(
-    what: 'overdue' | 'ended',
-    deadlines: Deadline[],
-    notice: { id: string; text: string },
-  ): Promise<boolean> {
-    const { deadlines: waiting, overdue, overdueEnded, outbox } = this.#keys;
-    const keys = what === 'overdue' ? [waiting, overdue, outbox] : [overdueEnded, overdueEnded, outbox];
-    const args = deadlines.flatMap(({ member, at }) => [member, at]);
-    let isFirst = true;
-    for (const some of inPieces(args, 2)) {
-      const isDone = (await reportScript.run(this.#redis, keys, [notice.id, notice.text, ...some])) === 1;
-      if (isFirst && !isDone) return false;
-      isFirst = false;
-    }
-    return true;
+  async promise(promises: readonly (Deadline & { form: string })[]): Promise<void> {
+    const before = await this.#redis.hgetall(this.#keys.promised);
+    const named = new Set(promises.map(({ member }) => member));
+    await this.forget(Object.keys(before).filter((member) => !named.has(member)));
+    const changed = promises.filter(({ member, form }) => before[member] !== form);
+    if (changed.length === 0) return;
+    await this.#redis.hset(this.#keys.promised, ...changed.flatMap(({ member, form }) => [member, form]));
+    await this.renew(changed);
   }
 
-  /** Notices that were not sent yet, by id. */
-  unsent(): Promise<Record<string, string>> {
-    return this.#redis.hgetall(this.#keys.outbox);
+  /** Sets the deadline of what the service promises; nothing where it does not any more. */
+  async keepPromise(deadline: Deadline): Promise<void> {
+    if (await this.#redis.hexists(this.#keys.promised, deadline.member)) await this.renew([deadline]);
   }
 
-  /** Forgets a notice that was sent. */
-  async sent(id: string): Promise<void> {
-    await this.#redis.hdel(this.#keys.outbox, id);
-  }
-
-  async #first(set: string, until: number | '+inf', most: number): Promise<Deadline[]> {
-    const reply = await this.#redis.zrangebyscore(set, 0, until, 'WITHSCORES', 'LIMIT', 0, most);
+  /** What has passed its deadline, the longest first. */
+  async late(now: number, most: number): Promise<Deadline[]> {
+    const reply = await this.#redis.zrangebyscore(this.#keys.deadlines, 0, now, 'WITHSCORES', 'LIMIT', 0, most);
     return Array.from({ length: reply.length / 2 }, (_, index) => ({
       member: reply[2 * index] ?? '',
       at: Number(reply[2 * index + 1]),
     }));
   }
 
-  get #sets(): string[] {
-    return [this.#keys.deadlines, this.#keys.overdue, this.#keys.overdueEnded];
+  /** How much is late. */
+  countLate(now: number): Promise<number> {
+    return this.#redis.zcount(this.#keys.deadlines, 0, now);
+  }
+
+  /** How often each is expected, milliseconds; null for what is not expected by a period. */
+  async periodsOf(members: readonly string[]): Promise<(number | null)[]> {
+    if (members.length === 0) return [];
+    const periods = await this.#redis.hmget(this.#keys.expected, ...members);
+    return periods.map((text) => (text === null ? null : Number(text)));
+  }
+
+  /** What was reported as late and is not reported as over, each with the deadline that it missed. */
+  async reported(): Promise<Deadline[]> {
+    const all = await this.#redis.hgetall(this.#keys.overdue);
+    return Object.entries(all).map(([member, at]) => ({ member, at: Number(at) }));
+  }
+
+  /** Records that something was reported as late; false where another process was faster. */
+  async wasReported(deadlines: readonly Deadline[]): Promise<boolean> {
+    let added = 0;
+    for (const some of inPieces(deadlines)) {
+      added += await this.#redis.hset(this.#keys.overdue, ...some.flatMap(({ member, at }) => [member, at]));
+    }
+    return added > 0;
+  }
+
+  /** Records that something was reported as over; false where another process was faster. */
+  async wasEnded(members: readonly string[]): Promise<boolean> {
+    let removed = 0;
+    for (const some of inPieces(members)) removed += await this.#redis.hdel(this.#keys.overdue, ...some);
+    return removed > 0;
+  }
+
+  /** Those that are expected and not late, or not expected any more. */
+  async notLate(reported: readonly Deadline[], now: number): Promise<Deadline[]> {
+    const deadlines = await this.#deadlinesOf(reported.map(({ member }) => member));
+    return reported.filter((_, index) => (deadlines[index] ?? Number.POSITIVE_INFINITY) > now);
+  }
+
+  async #deadlinesOf(members: readonly string[]): Promise<(number | null)[]> {
+    if (members.length === 0) return [];
+    const scores = await this.#redis.zmscore(this.#keys.deadlines, ...members);
+    return scores.map((score) => (score === null ? null : Number(score)));
   }
 }
 
-function* inPieces<T>(args: T[], each: number): Generator<T[]> {
-  for (let at = 0; at < args.length; at += atOnce * each) yield args.slice(at, at + atOnce * each);
+function* inPieces<T>(all: readonly T[]): Generator<T[]> {
+  for (let at = 0; at < all.length; at += atOnce) yield all.slice(at, at + atOnce);
 }
