@@ -50,7 +50,7 @@ export const exportCommand = async (portal: string, options: ExportOptions, io: 
     const target = { path: folder, name: targetNameOf(name, folder), portal: name };
     const { runId } = await runtime.requestRun(target, 'command', { export: order });
     const run = { runId, manifest: target.name, portal: name };
-    return waitForRuns(runtime, [run], { progress: !options.json, pausedMs: options.wait ?? 60_000 }, io);
+    return waitForRuns(runtime, [run], { progress: !options.json, waitMs: options.wait }, io);
   });
   await showReports(reports, options, io);
   return exitCodeOfReports(reports);
@@ -76,7 +76,7 @@ export const commands = {
       },
       '--public': 'export public content only, even with a login',
       '--wait <duration>': {
-        text: 'total time to wait while the portal is paused (default: 60s)',
+        text: 'time to wait while the portal is paused or does not answer (default: 60s)',
         parse: parseDuration,
       },
     },

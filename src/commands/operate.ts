@@ -74,7 +74,7 @@ export const cancelCommand = async (runId: string, options: CommonOptions, io: I
   withRuntimeOf('cancel', options, io, async (runtime) => {
     const { run, state } = await cancelRun(runtime, runId);
     if (state === 'ending') {
-      const wait = { progress: !options.json, pausedMs: Number.POSITIVE_INFINITY };
+      const wait = { progress: !options.json, waitMs: Number.POSITIVE_INFINITY };
       await showReports(await waitForRuns(runtime, [run], wait, io), options, io);
       return exitCodes.ok;
     }

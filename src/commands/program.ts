@@ -102,7 +102,7 @@ export const runProgram = async (words: string[], io: Io, isReported: () => bool
     if (topic) io.stdout.write(topicText(topic));
     else await program.parseAsync(words, { from: 'user' });
   } catch (thrown) {
-    const error = machineFault(thrown);
+    const error = faultOf(thrown, io.stop);
     const isUsage = error instanceof CommanderError;
     exitCode = isUsage ? (error.exitCode === 0 ? exitCodes.ok : exitCodes.usage) : exitCodeOfError(error);
     if (!isUsage && !(error instanceof InterruptedError && isReported())) warn(io, errorText(error));
@@ -110,6 +110,12 @@ export const runProgram = async (words: string[], io: Io, isReported: () => bool
   }
   io.line?.clear();
   return exitCode;
+};
+
+/** Why a command failed: a stop also cuts off requests to portals, with its own reason. */
+const faultOf = (thrown: unknown, { aborted, reason }: AbortSignal): unknown => {
+  const isOfStop = aborted && (thrown === reason || (thrown instanceof Error && thrown.cause === reason));
+  return isOfStop ? new InterruptedError('interrupted', { hint: 'run the command again' }) : machineFault(thrown);
 };
 
 /** The program as the shell sees it. */

@@ -19,7 +19,7 @@ import { waitForRuns } from './wait.ts';
 
 /** Options of `sluice publish`. */
 export interface PublishOptions extends CommonOptions {
-  /** Milliseconds to wait for a paused portal. */
+  /** Milliseconds to wait for a portal that is paused or silent. */
   wait?: number;
   onDrift?: OnDrift;
   /** Compare with the portal's own listing first. */
@@ -108,7 +108,7 @@ export const publish = async (
       runs.push({ runId, manifest: target.name, portal: target.portal });
     }
   }
-  return waitForRuns(runtime, runs, { progress: !options.json, pausedMs: options.wait ?? 60_000 }, io);
+  return waitForRuns(runtime, runs, { progress: !options.json, waitMs: options.wait }, io);
 };
 
 /** Waits for runs and shows their reports; returns the exit code. */
@@ -118,7 +118,7 @@ export const awaitReports = async (
   options: CommonOptions,
   io: Io,
 ): Promise<number> => {
-  const reports = await waitForRuns(runtime, runs, { progress: !options.json, pausedMs: 60_000 }, io);
+  const reports = await waitForRuns(runtime, runs, { progress: !options.json }, io);
   await showReports(reports, options, io);
   return exitCodeOfReports(reports);
 };
@@ -163,7 +163,7 @@ export const commands = {
       ...commonOptions,
       '--save': 'save the manifest made for a table or folder in jobs/',
       '--wait <duration>': {
-        text: 'total time to wait for paused portals (default: 60s)',
+        text: 'time to wait for portals that are paused or do not answer (default: 60s)',
         parse: parseDuration,
       },
       ...refreshOption,

@@ -15,18 +15,24 @@ interface WaitOptions {
   /** Show progress on standard error. */
   progress: boolean;
   /**
-   * Longest wait in milliseconds, all together, for portals that are paused or ask for a pause; the runs stay queued.
-   * Infinity for runs that end whatever their portal does.
+   * Longest wait in milliseconds, all together, for portals that are paused or ask for a pause, and for any sign of life;
+   * the runs stay queued. Absent: a minute, but as long as the time-out of an upload or import in progress for that
+   * sign. Infinity for runs that end whatever their portal does.
    */
-  pausedMs: number;
+  waitMs?: number | undefined;
 }
 
 const pollMs = 50;
+const usualWaitMs = 60_000;
+/** No shorter silence counts: portals take some seconds for much of what they do. */
+const leastSilenceMs = 5000;
+/** Other writes in progress have so long to end once the wait is over. */
+const closingMs = 15_000;
 
 /**
  * Waits until every run has its report. Starts workers in this process when no other has any for the portals, also when
  * those vanish meanwhile. Throws {@link InterruptedError} when the command is stopped, {@link UnfinishedError} when a
- * portal stays paused or requests too long a pause, or Redis lost the run.
+ * portal stays paused, requests too long a pause or is silent, or Redis lost the run.
  */
 export const waitForRuns = async (
   runtime: Runtime,
@@ -35,30 +41,50 @@ export const waitForRuns = async (
   io: Io,
 ): Promise<StoredReport[]> => {
   const display = options.progress ? new Progress(io) : null;
-  const pauses = new PauseLimit(runtime, options.pausedMs);
-  let checkedAt = 0;
-  let open = runs;
   try {
-    for (;;) {
-      if (io.stop.aborted) throw interrupted(runs);
-      if (Date.now() - checkedAt > 1000) {
-        const portals = [...new Set(runs.map((run) => run.portal))];
-        if (!(await runtime.hasWorkers(portals))) await runtime.startWorkers(portals);
-        checkedAt = Date.now();
-        for (const run of open) await refuseLost(runtime, run);
-        await pauses.check(open);
-      }
-      const isClosed = await Promise.all(open.map(({ runId }) => runtime.runs.isClosed(runId)));
-      open = open.filter((_run, index) => !isClosed[index]);
-      await display?.show(runtime, runs);
-      if (open.length === 0) break;
-      await sleep(pollMs, undefined, { signal: io.stop }).catch(() => undefined);
-    }
+    await untilClosed(runtime, runs, { waitMs: options.waitMs, display }, io);
+  } catch (error) {
+    if (error instanceof UnfinishedError) await leave(runtime);
+    throw error;
   } finally {
     display?.clear();
   }
   const reports = await Promise.all(runs.map(({ runId }) => runtime.runs.report(runId)));
   return reports.filter((report) => report !== null);
+};
+
+const untilClosed = async (
+  runtime: Runtime,
+  runs: RequestedRun[],
+  { waitMs, display }: Pick<WaitOptions, 'waitMs'> & { display: Progress | null },
+  io: Io,
+): Promise<void> => {
+  const pauses = new PauseLimit(runtime, waitMs ?? usualWaitMs);
+  let checkedAt = 0;
+  for (let open = runs; ; ) {
+    if (io.stop.aborted) throw interrupted(runs);
+    if (Date.now() - checkedAt > 1000) {
+      const portals = [...new Set(runs.map((run) => run.portal))];
+      if (!(await runtime.hasWorkers(portals))) await runtime.startWorkers(portals);
+      checkedAt = Date.now();
+      for (const run of open) await refuseLost(runtime, run);
+      await pauses.check(open);
+      for (const { portal } of open) await refuseSilent(runtime, portal, waitMs);
+    }
+    const isClosed = await Promise.all(open.map(({ runId }) => runtime.runs.isClosed(runId)));
+    open = open.filter((_run, index) => !isClosed[index]);
+    await display?.show(runtime, runs);
+    if (open.length === 0) return;
+    await sleep(pollMs, undefined, { signal: io.stop }).catch(() => undefined);
+  }
+};
+
+/** Ends the workers of this process, whatever becomes of the writes that they wait for. */
+const leave = async (runtime: Runtime): Promise<void> => {
+  const stopping = runtime.stopWorkers(); // first: what is cut off must not be tried again here
+  await runtime.portals.hangUp(leastSilenceMs);
+  const timer = setTimeout(() => void runtime.portals.hangUp(0), closingMs);
+  await stopping.finally(() => clearTimeout(timer));
 };
 
 /** Who goes on with runs that a command leaves behind; the command itself may make a new request instead, as `release` does. */
@@ -75,6 +101,15 @@ const refuseLost = async (runtime: Runtime, run: RequestedRun): Promise<void> =>
   if (current === run.runId || again === run.runId || (await runtime.runs.isClosed(run.runId))) return;
   throw new UnfinishedError(`${targetName(run)}: Redis no longer has a record of run ${run.runId}`, {
     hint: 'it was emptied or restored meanwhile; run `sluice rebuild`, which finds what is on the portal, then publish again',
+  });
+};
+
+/** @throws UnfinishedError when all that was sent to a portal has been without an answer for too long */
+const refuseSilent = async (runtime: Runtime, portal: string, waitMs: number | undefined): Promise<void> => {
+  const { ms, grantedMs } = (await runtime.portalSilence(portal)) ?? { ms: 0, grantedMs: 0 };
+  if (ms < Math.max(leastSilenceMs, waitMs ?? Math.max(usualWaitMs, grantedMs))) return;
+  throw new UnfinishedError(`portal ${portal} has not answered for ${Math.round(ms / 1000)} s`, {
+    hint: `the run stays queued, and ${nextCommand} resumes it; \`--wait\` says how long to wait`,
   });
 };
 

@@ -13,6 +13,7 @@ import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import { Caller, Session, type WriteLease } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
+import type { Silence } from './silence.ts';
 import { Suggestions } from './suggestions.ts';
 import { type TermStore, Terms } from './terms.ts';
 import type { Dialect } from './traits.ts';
@@ -247,6 +248,11 @@ export class Portal {
   /** Ends the session; the next call logs in again. Never rejects. */
   logout(): Promise<void> {
     return this.#shared.session.logout();
+  }
+
+  /** How long it has owed every reply that this process waits for; null while it owes none. */
+  get silence(): Silence['state'] {
+    return this.#shared.session.http.silence.state;
   }
 
   /** Logs out and closes the connections; what is in flight is given two seconds. Idempotent. */

@@ -9,6 +9,7 @@ import { inSpan } from '../util/tracing.ts';
 import { answers, isFrontPage, type PortalFacts, type Reply, situationOf } from './answers.ts';
 import { failureOf, isTransient, networkFailure, tooSlow } from './classify.ts';
 import type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
+import { Silence } from './silence.ts';
 import { exchangeText } from './text-reply.ts';
 
 /** A request before session headers are added. */
@@ -55,6 +56,7 @@ export class Http {
   /** Address of the portal without credentials and trailing slash. */
   readonly url: string;
   readonly facts: PortalFacts;
+  readonly silence = new Silence();
   private readonly origin: string;
   private readonly basePath: string;
   private readonly pool: Pool;
@@ -137,16 +139,15 @@ export class Http {
       const late = new AbortController();
       const ms = connectMs + headersMs;
       const timer = setTimeout(() => late.abort(tooSlow({ method: 'GET', path }, ms, this.facts)), ms);
-      const reply = await this.pool
-        .request({
-          method: 'GET',
-          path: `${this.basePath}${path}`,
-          headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
-          headersTimeout: headersMs,
-          bodyTimeout: bodyMs,
-          signal: AbortSignal.any([signal, late.signal]),
-        })
-        .finally(() => clearTimeout(timer));
+      const asking = this.pool.request({
+        method: 'GET',
+        path: `${this.basePath}${path}`,
+        headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
+        headersTimeout: headersMs,
+        bodyTimeout: bodyMs,
+        signal: AbortSignal.any([signal, late.signal]),
+      });
+      const reply = await this.silence.until(asking).finally(() => clearTimeout(timer));
       try {
         const { statusCode: status, statusText: reason, body } = reply;
         const headers = headersAsText(reply.headers);
@@ -231,13 +232,13 @@ export class Http {
     const totalMs = request.totalMs ?? connectMs + (request.headersMs ?? headersMs) + bodyMs;
     try {
       refuseUnsendable(target, request.headers);
-      const { status, reason, headers, text } = await exchangeText(
+      const exchange = exchangeText(
         this.pool,
         {
           method,
           path: target,
           headers: { accept: 'application/json', 'user-agent': 'sluice', ...request.headers },
-          ...(request.body === undefined ? {} : { body: bodyFor(request.body) }),
+          ...(request.body === undefined ? {} : { body: bodyFor(request.body, () => this.silence.heard()) }),
           ...(request.headersMs === undefined ? {} : { headersTimeout: request.headersMs }),
         },
         {
@@ -248,6 +249,7 @@ export class Http {
           total: { ms: totalMs, error: () => tooSlow(request, totalMs, this.facts) },
         },
       );
+      const { status, reason, headers, text } = await this.silence.until(exchange, request.totalMs);
       if (log.isLevelEnabled('debug')) {
         log.debug(
           { portal: this.facts.name, method, path, status, ms: Math.round(performance.now() - began) },
@@ -290,9 +292,16 @@ const kindOf = ({ method, path, isRead, isProbe }: HttpRequest): RequestKind => 
 const isRepeatable = (error: unknown): boolean =>
   error instanceof PortalUnreachableError && error.request.status === undefined;
 
-/** undici takes any async iterable as body; its types name streams only. */
-const bodyFor = (body: NonNullable<HttpRequest['body']>): string | Buffer | Readable =>
-  typeof body === 'function' ? (body() as unknown as Readable) : body;
+/** undici takes any async iterable as body; its types name streams only. `onSent` is called as the portal takes it. */
+const bodyFor = (body: NonNullable<HttpRequest['body']>, onSent: () => void): string | Buffer | Readable =>
+  typeof body === 'function' ? (told(body(), onSent) as unknown as Readable) : body;
+
+async function* told(chunks: AsyncIterable<Buffer>, onSent: () => void): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    onSent();
+    yield chunk;
+  }
+}
 
 const firstBackoffMs = 250;
 /** A longer `Retry-After` is left to the job's own retry, which everybody can see; where there is no job, it ends the command. */

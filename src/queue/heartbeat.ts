@@ -34,7 +34,12 @@ const heartbeatSchema = z.object({
   role: z.string(),
   at: z.number(),
   limits: z.record(z.string(), z.object({ concurrency: z.number(), requestsPerSecond: z.number().nullable() })),
+  /** Portals that owe it replies. */
+  silences: z.record(z.string(), z.object({ ms: z.number(), grantedMs: z.number() })),
 });
+
+/** How long a portal has owed every reply that a process waits for, and how long an upload or import among them may take. */
+export type PortalSilence = Heartbeat['silences'][string];
 
 /** A live worker process. */
 type Heartbeat = z.infer<typeof heartbeatSchema>;
@@ -69,7 +74,8 @@ const diedHere = ({ host, pid }: Heartbeat): boolean => {
 export class WorkerHeartbeat {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
-  readonly #own: Omit<Heartbeat, 'at'>;
+  readonly #own: Omit<Heartbeat, 'at' | 'silences'>;
+  readonly #silence: (portal: string) => PortalSilence | null;
   readonly #log: Log;
   readonly id: string = randomUUID();
   readonly #warned = new Set<string>();
@@ -79,10 +85,16 @@ export class WorkerHeartbeat {
   /** Until when a portal counts as shared, Unix milliseconds. */
   readonly #sharedUntil: Record<string, number> = {};
 
-  constructor(redis: Redis, keys: RedisKeys, own: { role: string; limits: Record<string, PortalLimits> }, log: Log) {
+  constructor(
+    redis: Redis,
+    keys: RedisKeys,
+    own: { role: string; limits: Record<string, PortalLimits>; silence: (portal: string) => PortalSilence | null },
+    log: Log,
+  ) {
     this.#redis = redis;
     this.#keys = keys;
-    this.#own = { host: hostname(), pid: process.pid, ...own };
+    this.#own = { host: hostname(), pid: process.pid, role: own.role, limits: own.limits };
+    this.#silence = own.silence;
     this.#log = log;
   }
 
@@ -123,7 +135,9 @@ export class WorkerHeartbeat {
   }
 
   async #beat(): Promise<void> {
-    await this.#redis.hset(this.#keys.workers, this.id, JSON.stringify({ ...this.#own, at: Date.now() }));
+    const owing = Object.keys(this.#own.limits).map((portal) => [portal, this.#silence(portal)] as const);
+    const silences = Object.fromEntries(owing.filter(([, silence]) => silence !== null));
+    await this.#redis.hset(this.#keys.workers, this.id, JSON.stringify({ ...this.#own, silences, at: Date.now() }));
     await this.#agree();
   }
 

@@ -110,6 +110,12 @@ export class PortalAccess {
     });
   }
 
+  /** Closes the clients of portals that have owed every reply for so long. */
+  async hangUp(silentMs: number): Promise<void> {
+    const silent = [...this.#portals.values()].filter(({ silence }) => silence !== null && silence.ms >= silentMs);
+    await Promise.all(silent.map((portal) => portal.close()));
+  }
+
   /** Closes clients first, then the portals served here. */
   async close(): Promise<void> {
     await Promise.all([...this.#portals.values()].map((portal) => portal.close()));

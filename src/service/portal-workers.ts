@@ -7,7 +7,13 @@ import type { Notifier } from '../notify/notifier.ts';
 import { StopWatch } from '../queue/cancel.ts';
 import { Exclusive } from '../queue/exclusive.ts';
 import type { RunGate } from '../queue/gate.ts';
-import { type AgreedLimits, liveWorkers, type PortalLimits, WorkerHeartbeat } from '../queue/heartbeat.ts';
+import {
+  type AgreedLimits,
+  liveWorkers,
+  type PortalLimits,
+  type PortalSilence,
+  WorkerHeartbeat,
+} from '../queue/heartbeat.ts';
 import type { NoticeQueue } from '../queue/notices.ts';
 import { CircuitBreaker, type PortalPauses } from '../queue/pause.ts';
 import { PortalWatch } from '../queue/portal-watch.ts';
@@ -35,6 +41,8 @@ interface PortalWorkersParts {
   limits: Record<string, PortalLimits>;
   /** One cheap read of a portal, to see whether it answers again. */
   probe(portal: string, signal: AbortSignal): Promise<void>;
+  /** How long a portal has owed every reply to this process. */
+  silence(portal: string): PortalSilence | null;
   gate: RunGate;
   /** Whether a run has its report. */
   isClosed(runId: string): Promise<boolean>;
@@ -60,7 +68,7 @@ export class PortalWorkers {
       log,
     });
     this.#parts = parts;
-    this.#heartbeat = new WorkerHeartbeat(redis, keys, { role: parts.role, limits }, log);
+    this.#heartbeat = new WorkerHeartbeat(redis, keys, { role: parts.role, limits, silence: parts.silence }, log);
     this.#watch = new PortalWatch({
       redis,
       keys,

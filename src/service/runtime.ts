@@ -29,7 +29,7 @@ import {
 } from '../portal-client/client.ts';
 import { isCancelled } from '../queue/cancel.ts';
 import { RunGate } from '../queue/gate.ts';
-import { liveWorkers, type PortalLimits } from '../queue/heartbeat.ts';
+import { liveWorkers, type PortalLimits, type PortalSilence } from '../queue/heartbeat.ts';
 import { JobLogs } from '../queue/job-logs.ts';
 import { NoticeQueue } from '../queue/notices.ts';
 import { PortalPauses } from '../queue/pause.ts';
@@ -274,6 +274,13 @@ export class Runtime {
     return workers.length > 0 && portals.every((portal) => workers.some(({ limits }) => Object.hasOwn(limits, portal)));
   }
 
+  /** How long a portal has owed every reply to the processes that run jobs, or null. */
+  async portalSilence(portal: string): Promise<PortalSilence | null> {
+    const workers = [...(await liveWorkers(this.redis, this.keys, Date.now())).values()];
+    const silences = workers.flatMap(({ silences }) => silences[portal] ?? []);
+    return silences.sort((a, b) => a.ms - b.ms)[0] ?? null;
+  }
+
   /** Roles of the processes that run the jobs of this Redis: `start`, `worker`, `publish` … */
   async workerRoles(): Promise<string[]> {
     return [...(await liveWorkers(this.redis, this.keys, Date.now())).values()].map(({ role }) => role);
@@ -296,6 +303,7 @@ export class Runtime {
       handlers: this.#handlers(),
       role: this.#role,
       limits: Object.fromEntries(portals.map((name) => [name, this.limits(name)])),
+      silence: (name) => this.portals.opened(name)?.silence ?? null,
       probe: async (name, signal) => (await this.openPortal(name)).nodes.ping(signal),
       gate: this.gate,
       isClosed: (runId) => this.runs.isClosed(runId),

@@ -64,10 +64,7 @@ export const threats: Record<string, [file: string, title: string]> = {
     'test/sources/catalogue/json-ld.test.ts',
     'takes down its own thread only, when it takes too long',
   ],
-  'delay `publish` beyond `--wait`': [
-    'test/flow/portal-asks.test.ts',
-    'that is longer than --wait ends publish with 3',
-  ],
+  'delay `publish` beyond `--wait`': ['test/flow/portal-silent.test.ts', '%s ends publish once --wait is over'],
   'block work for other portals': [
     'test/flow/portal-down.test.ts',
     'is waited for over a kill of the service, holds up nobody else',

@@ -12,7 +12,12 @@ const log = createLog({ level: 'silent' });
 
 /** Limits that a worker put in force when it joined. */
 const join = async (limits: PortalLimits): Promise<{ heartbeat: WorkerHeartbeat; set: AgreedLimits[] }> => {
-  const heartbeat = new WorkerHeartbeat(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
+  const heartbeat = new WorkerHeartbeat(
+    redis,
+    redisKeys('t'),
+    { role: 'worker', limits: { city: limits }, silence: () => null },
+    log,
+  );
   const set: AgreedLimits[] = [];
   await heartbeat.start(async (_portal, agreed) => void set.push(agreed));
   return { heartbeat, set };
@@ -52,12 +57,22 @@ it('a worker learns whether it has a portal to itself, at once and when that cha
 
 it('a worker that joins while another raises its limits is not overlooked', async () => {
   const limits = { concurrency: 2, requestsPerSecond: 0 };
-  const first = new WorkerHeartbeat(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
+  const first = new WorkerHeartbeat(
+    redis,
+    redisKeys('t'),
+    { role: 'worker', limits: { city: limits }, silence: () => null },
+    log,
+  );
   const inForce: boolean[] = [];
   let second: WorkerHeartbeat | null = null;
   await first.start(async (_portal, { isShared }) => {
     if (!isShared && second === null) {
-      second = new WorkerHeartbeat(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
+      second = new WorkerHeartbeat(
+        redis,
+        redisKeys('t'),
+        { role: 'worker', limits: { city: limits }, silence: () => null },
+        log,
+      );
       await second.start(async (_city, agreed) => void inForce.push(agreed.isShared));
     }
     inForce.push(isShared); // later than the one that joined in between

@@ -37,13 +37,13 @@ describe('the heartbeat of workers', () => {
     const strict = new WorkerHeartbeat(
       redis,
       keys,
-      { role: 'a', limits: { p: { concurrency: 2, requestsPerSecond: 5 } } },
+      { role: 'a', limits: { p: { concurrency: 2, requestsPerSecond: 5 } }, silence: () => null },
       log,
     );
     const loose = new WorkerHeartbeat(
       redis,
       keys,
-      { role: 'b', limits: { p: { concurrency: 8, requestsPerSecond: 0 } } },
+      { role: 'b', limits: { p: { concurrency: 8, requestsPerSecond: 0 } }, silence: () => null },
       log,
     );
     await loose.start(async (_portal, limits) => void seen.push(limits.concurrency));
