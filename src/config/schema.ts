@@ -63,7 +63,11 @@ const sourcesFileSchema = z
     }),
     connect: duration(defaults.sources.connect, 'Time to reach a server.', '5s'),
     headers: duration(defaults.sources.headers, 'Time until a reply begins.', '2m'),
-    body: duration(defaults.sources.body, 'Longest pause within a reply, including replies that only trickle.', '2m'),
+    body: duration(
+      defaults.sources.body,
+      'Longest pause within a reply; a file may take ten times as long, and a second more for each 64 KB.',
+      '2m',
+    ),
     requestsPerSecond: optional(z.number().min(0).max(1000), {
       default: defaults.sources.requestsPerSecond,
       description: 'Requests per second to one host; 0 means no limit.',
@@ -189,7 +193,7 @@ export const configFileSchema = z
       z.strictObject({
         connect: duration(defaults.http.connect, 'Time to reach a portal.', '5s'),
         headers: duration(defaults.http.headers, 'Time until a reply begins.', '2m'),
-        body: duration(defaults.http.body, 'Longest pause within a reply.', '2m'),
+        body: duration(defaults.http.body, 'Time for a reply; for a file as in `sources.body`.', '2m'),
         upload: duration(defaults.http.upload, 'Time for one upload with its reply.', '2h'),
         readRetries: optional(z.int().min(0).max(20), {
           default: defaults.http.readRetries,

@@ -147,8 +147,8 @@ export const networkFailure = (
   return errorOf(situation, text, facts, { cause, ...(known === 'handshake-failed' && { hint: hintFor(known) }) });
 };
 
-/** The error for a request that was cut off because it did not end within `ms` milliseconds. */
-export const tooSlow = ({ method, path }: { method: string; path: string }, ms: number, portal: PortalFacts) => {
+/** The error for a request that was cut off because its reply takes too long; `how` is the end of the sentence. */
+export const tooSlow = ({ method, path }: { method: string; path: string }, how: string, portal: PortalFacts) => {
   const facts = { method, path, situation: 'too-slow', fault: 'network', mayHaveHappened: method !== 'GET' } as const;
-  return errorOf('too-slow', `portal ${portal.name}: ${method} ${path} did not end within ${ms} ms`, facts);
+  return errorOf('too-slow', `portal ${portal.name}: ${method} ${path} ${how}`, facts);
 };

@@ -1,10 +1,11 @@
 // HTTP connections of a portal: limits and time-outs; reads are retried, writes never.
-import type { Readable } from 'node:stream';
-import { errors, Pool } from 'undici';
+import { Readable } from 'node:stream';
+import { type Dispatcher, Pool } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
 import { machineFault, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { pause, Semaphore } from '../util/concurrency.ts';
 import { headersAsText, retryAfterMs } from '../util/http.ts';
+import { FreeClient, headWithin, steady } from '../util/patience.ts';
 import { inSpan } from '../util/tracing.ts';
 import { answers, isFrontPage, type PortalFacts, type Reply, situationOf } from './answers.ts';
 import { failureOf, isTransient, networkFailure, tooSlow } from './classify.ts';
@@ -60,6 +61,7 @@ export class Http {
   private readonly origin: string;
   private readonly basePath: string;
   private readonly pool: Pool;
+  private readonly filePool: Dispatcher;
   private readonly unfinished = { bytes: 0 };
   private readonly semaphore: Semaphore;
   private readonly settings: PortalSettings;
@@ -76,12 +78,14 @@ export class Http {
     this.semaphore = new Semaphore(settings.connections);
     this.pool = new Pool(this.origin, {
       connections: settings.connections + probeConnections,
+      factory: (origin, options) => new FreeClient(origin, options),
       connect: { timeout: connectMs },
       headersTimeout: headersMs,
       bodyTimeout: bodyMs,
       // HTTP/2 has no reason phrase, and these portals put their messages there.
       allowH2: false,
     });
+    this.filePool = this.pool.compose(headWithin(headersMs));
   }
 
   /**
@@ -134,22 +138,20 @@ export class Http {
     await this.semaphore.acquire(signal);
     try {
       await this.hooks.takeToken?.(signal);
-      refuseUnsendable(`${this.basePath}${path}`, headers);
-      const { connectMs, headersMs, bodyMs } = this.settings.timeouts;
-      const late = new AbortController();
-      const ms = connectMs + headersMs;
-      const timer = setTimeout(() => late.abort(tooSlow({ method: 'GET', path }, ms, this.facts)), ms);
-      const asking = this.pool.request({
+      const asking = this.filePool.request({
+        origin: this.origin,
         method: 'GET',
         path: `${this.basePath}${path}`,
         headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
-        headersTimeout: headersMs,
-        bodyTimeout: bodyMs,
-        signal: AbortSignal.any([signal, late.signal]),
+        signal,
       });
-      const reply = await this.silence.until(asking).finally(() => clearTimeout(timer));
+      const reply = await this.silence.until(asking);
       try {
-        const { statusCode: status, statusText: reason, body } = reply;
+        const { statusCode: status, statusText: reason } = reply;
+        const pauseMs = this.settings.timeouts.bodyMs;
+        const trickles = (bytes: number, ms: number) =>
+          tooSlow({ method: 'GET', path }, `sent only ${bytes} bytes within ${ms} ms`, this.facts);
+        const body = Readable.from(steady(reply.body, { pauseMs, error: trickles }), { objectMode: false });
         const headers = headersAsText(reply.headers);
         const answer = { method: 'GET', path, status, reason, headers, text: '' };
         if (status < 300) return await take({ status, headers, body });
@@ -231,7 +233,6 @@ export class Http {
     // The pool's own time-outs begin anew with each byte.
     const totalMs = request.totalMs ?? connectMs + (request.headersMs ?? headersMs) + bodyMs;
     try {
-      refuseUnsendable(target, request.headers);
       const exchange = exchangeText(
         this.pool,
         {
@@ -246,7 +247,7 @@ export class Http {
           bodyMs,
           maxBytes: request.maxBytes,
           unfinished: this.unfinished,
-          total: { ms: totalMs, error: () => tooSlow(request, totalMs, this.facts) },
+          total: { ms: totalMs, error: () => tooSlow(request, `did not end within ${totalMs} ms`, this.facts) },
         },
       );
       const { status, reason, headers, text } = await this.silence.until(exchange, request.totalMs);
@@ -265,15 +266,6 @@ export class Http {
     }
   }
 }
-
-/** A pool never answers again after requests that it refused itself, so those with what a reply gave never get there. */
-const refuseUnsendable = (target: string, headers: Record<string, string> = {}): void => {
-  const name = Object.keys(headers).find((each) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(headers[each] ?? ''));
-  if (name !== undefined)
-    throw new errors.InvalidArgumentError(`not sent, because the header ${name} cannot hold its value`);
-  if (!/^[\x21-\xff]*$/.test(target))
-    throw new errors.InvalidArgumentError('not sent, because its address is not valid');
-};
 
 /** True for what the file system of this machine refuses while a file is stored. */
 const isSystemFault = (error: unknown): boolean =>

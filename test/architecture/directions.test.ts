@@ -19,7 +19,7 @@ const packages: Record<string, string[]> = {
   'prom-client': ['service'],
   '@opentelemetry/api': ['util'],
   ioredis: ['redis-server', 'queue', 'state', 'notify', 'service'],
-  undici: ['portal-client', 'notify', 'pipeline', 'sources'],
+  undici: ['portal-client', 'notify', 'pipeline', 'sources', 'util'],
   nodemailer: ['notify'],
   'tough-cookie': ['portal-client'],
   fastify: ['embedded-portal', 'web', 'util'],

@@ -64,12 +64,16 @@ export const threats: Record<string, [file: string, title: string]> = {
     'test/sources/catalogue/json-ld.test.ts',
     'takes down its own thread only, when it takes too long',
   ],
+  'hold a job with a file that trickles: one has ten times `sources.body`, and a second for each 64 KB': [
+    'test/sources/fetch/fetch.test.ts',
+    'that only promises an answer, that goes silent, and that trickles',
+  ],
   'delay `publish` beyond `--wait`': ['test/flow/portal-silent.test.ts', '%s ends publish once --wait is over'],
   'block work for other portals': [
     'test/flow/portal-down.test.ts',
     'is waited for over a kill of the service, holds up nobody else',
   ],
-  'hang a run by a token, a cookie or a reply that never ends': [
+  'hang a run by a token, a cookie, or a reply or file that never ends': [
     'test/portal-client/http.test.ts',
     'a portal that only ever promises a reply has no more time than any other, be it of the API or a file',
   ],

@@ -192,6 +192,22 @@ describe('an upload', () => {
   });
 });
 
+it('an upload that the portal reads too slowly, or not at all, is given up', async () => {
+  const server = createServer((request) => void request.pause());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+  const { write } = await setup();
+  const file = await write(Buffer.alloc(32 * 1024 * 1024));
+  const timeouts = { connectMs: 5000, headersMs: 5000, bodyMs: 5000, uploadMs: 300 };
+  const error = await failureFrom(openForTest(url, { token: 't', timeouts }).files.attach('4', file, calm));
+  expect(error).toMatchObject({ code: 'portal-unreachable', message: expect.stringContaining('within 300 ms') });
+});
+
 describe('a local file', () => {
   it.each([10, 2 * 1024 * 1024])('of %i bytes that is missing or of another size is not sent', async (bytes) => {
     const { server, portal, write } = await setup();

@@ -391,5 +391,56 @@ it('a portal that only ever promises a reply has no more time than any other, be
     expect.stringContaining('did not end within 900 ms'),
   );
   const file = portal.file('/f.csv', async () => 'taken', calm);
-  expect(await failureFrom(file)).toHaveProperty('message', expect.stringContaining('did not end within 600 ms'));
+  expect(await failureFrom(file)).toMatchObject({ code: 'portal-unreachable', request: { situation: 'too-slow' } });
+});
+
+it('connections take part again after requests that the HTTP client refused itself', async () => {
+  const server = await startSmallPortal();
+  onTestFinished(() => server.close());
+  const portal = openForTest(server.url, { isAnonymous: true, connections: 1, readRetries: 0 });
+  for (let turn = 0; turn < 5; turn++)
+    expect(await failureFrom(portal.file('/a\u0100', async () => 'taken', calm))).toHaveProperty(
+      'message',
+      expect.stringContaining('invalid request path'),
+    );
+  expect(await portal.nodes.list({}, calm)).toEqual([]);
+});
+
+describe('a file that a portal serves slowly', () => {
+  const startSlow = async (bytes: number): Promise<ReturnType<typeof openForTest>> => {
+    const server = await startSmallPortal({
+      intercept: (seen, response) => {
+        if (seen.path !== '/f.csv') return undefined;
+        let left = bytes;
+        response.writeHead(200);
+        const timer = setInterval(() => {
+          left -= 1;
+          if (left === 0) response.end('a');
+          else response.write('a');
+        }, 20);
+        response.on('close', () => clearInterval(timer));
+        return true;
+      },
+    });
+    onTestFinished(() => server.close());
+    const timeouts = { connectMs: 500, headersMs: 500, bodyMs: 100, uploadMs: 1000 };
+    return openForTest(server.url, { isAnonymous: true, timeouts });
+  };
+  const lengthOf = async ({ body }: { body: AsyncIterable<Buffer> }): Promise<number> => {
+    let bytes = 0;
+    for await (const chunk of body) bytes += chunk.length;
+    return bytes;
+  };
+
+  it('is waited for longer than a reply is', async () => {
+    expect(await (await startSlow(10)).file('/f.csv', lengthOf, calm)).toBe(10);
+  });
+
+  it('is given up when it would never end', async () => {
+    const error = await failureFrom((await startSlow(1_000_000)).file('/f.csv', lengthOf, calm));
+    expect(error).toMatchObject({
+      code: 'portal-unreachable',
+      message: expect.stringMatching(/GET \/f\.csv sent only \d+ bytes within 1\d\d\d ms/),
+    });
+  });
 });

@@ -3,6 +3,7 @@ import { Duplex, pipeline as piped, Readable, Transform, Writable } from 'node:s
 import { pipeline } from 'node:stream/promises';
 import { constants, createBrotliDecompress, createGunzip, createInflate, gunzipSync } from 'node:zlib';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
+import { isTrickling } from '../../util/patience.ts';
 import { peeked } from '../../util/peek.ts';
 import type { Answer } from './guarded-client.ts';
 import type { Part } from './part.ts';
@@ -93,13 +94,23 @@ const gzipLayers = (start: Uint8Array, found = 0): number => {
 const isBomb = (sentBytes: number, decodedBytes: number): boolean =>
   decodedBytes > ratioFromBytes && decodedBytes > sentBytes * maxRatio;
 
-/** Counts the bytes that pass. */
-const countBytes = (count: (bytes: number) => void): Transform =>
-  new Transform({
+/** Passes on what a server sends and counts it; a server must not block a worker with a byte a second. */
+const counting = (where: string, pauseMs: number, count: (bytes: number) => void): Transform => {
+  const began = performance.now();
+  let sent = 0;
+  return new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
-      count(chunk.length);
-      done(null, chunk);
+      sent += chunk.length;
+      count(sent);
+      const ms = performance.now() - began;
+      done(isTrickling(sent, ms, pauseMs) ? tooSlow(where, sent, Math.round(ms)) : null, chunk);
     },
+  });
+};
+
+const tooSlow = (where: string, bytes: number, ms: number): SourceUnreachableError =>
+  new SourceUnreachableError(`${where} could not be fetched: only ${bytes} bytes arrived within ${ms} ms`, {
+    hint: 'the server is too slow; sluice retries; raise `sources.body` in the configuration if needed',
   });
 
 const unknownEncoding = (where: string, encoding: string): SourceRefusedError =>
@@ -238,8 +249,8 @@ export const pump = async (
   { limits, signal, report }: PumpOptions,
 ): Promise<void> => {
   let sent = 0;
-  const count = countBytes((bytes) => {
-    sent += bytes;
+  const count = counting(answer.where, limits.bodyMs, (bytes) => {
+    sent = bytes;
   });
   const write = async (chunks: Uint8Array[]): Promise<void> => {
     for (const chunk of chunks) {
@@ -249,7 +260,6 @@ export const pump = async (
     }
     if (decoders.length > 0 && isBomb(sent, part.bytes)) throw bomb(answer.where, sent, part.bytes);
   };
-  const silence = watchSilence(answer, limits.bodyMs, () => sent);
   const whole = total === null ? '' : ` of ${total}`;
   const progress = setInterval(() => report?.(`fetched ${part.bytes}${whole} bytes`), reportEveryMs);
   try {
@@ -259,7 +269,6 @@ export const pump = async (
     );
     await pipeline([answer.body, count, ...decoders, sink], { signal });
   } finally {
-    clearInterval(silence);
     clearInterval(progress);
   }
 };
@@ -270,20 +279,15 @@ export async function* boundedBody(
   { where, decoders, limits }: { where: string; decoders: Duplex[]; limits: PumpOptions['limits'] },
 ): AsyncGenerator<Buffer> {
   let [sent, bytes] = [0, 0];
-  const count = countBytes((more) => {
-    sent += more;
+  const count = counting(where, limits.bodyMs, (total) => {
+    sent = total;
   });
-  const silence = watchSilence({ body, where }, limits.bodyMs, () => sent);
-  try {
-    piped([body, count, ...decoders], () => undefined); // the loop below throws what went wrong
-    for await (const chunk of decoders.at(-1) ?? count) {
-      bytes += chunk.length;
-      if (bytes > limits.maxBytes) throw tooLarge(where, `at least ${bytes} bytes`, limits.maxBytes);
-      if (decoders.length > 0 && isBomb(sent, bytes)) throw bomb(where, sent, bytes);
-      yield chunk;
-    }
-  } finally {
-    clearInterval(silence);
+  piped([body, count, ...decoders], () => undefined); // the loop below throws what went wrong
+  for await (const chunk of decoders.at(-1) ?? count) {
+    bytes += chunk.length;
+    if (bytes > limits.maxBytes) throw tooLarge(where, `at least ${bytes} bytes`, limits.maxBytes);
+    if (decoders.length > 0 && isBomb(sent, bytes)) throw bomb(where, sent, bytes);
+    yield chunk;
   }
 }
 
@@ -312,29 +316,3 @@ const sinkOf = (write: (chunk: Uint8Array) => Promise<void>, end: () => Promise<
         .then(() => done(), done);
     },
   });
-
-/** Fewer bytes than this within the time count as silence. */
-const leastBytes = 512;
-
-/** Ends a body that trickles: a server must not block a worker with a byte a minute. */
-const watchSilence = (
-  { body, where }: { body: Readable; where: string },
-  ms: number,
-  sent: () => number,
-): NodeJS.Timeout => {
-  let before = 0;
-  return setInterval(() => {
-    const now = sent();
-    if (now - before < leastBytes) {
-      body.destroy(
-        new SourceUnreachableError(
-          `${where} could not be fetched: only ${now - before} bytes arrived within ${ms} ms`,
-          {
-            hint: 'the server is too slow; sluice retries; raise `sources.body` in the configuration if needed',
-          },
-        ),
-      );
-    }
-    before = now;
-  }, ms);
-};

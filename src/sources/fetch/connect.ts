@@ -4,6 +4,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isNetwork } from '../../config/addresses.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
+import { headWithin } from '../../util/patience.ts';
 import type { ProxyPolicy } from './policy.ts';
 
 /**
@@ -163,13 +164,16 @@ export const proxyOf = (env: NodeJS.ProcessEnv): ProxyPolicy | null => {
  * Makes the dispatcher. Its connector is for servers that are reached directly; the connection to a proxy itself is not
  * guarded, since proxies lie inside.
  */
-export const dispatcherFor = (proxy: ProxyPolicy | null, options: Agent.Options): Dispatcher => {
-  if (proxy === null) return new Agent(options);
+export const dispatcherFor = (
+  proxy: ProxyPolicy | null,
+  options: Agent.Options & { headersTimeout: number },
+): Dispatcher => {
+  if (proxy === null) return new Agent(options).compose(headWithin(options.headersTimeout));
   return new EnvHttpProxyAgent({
     ...options,
     // An empty text keeps undici from looking into the environment itself.
     httpProxy: proxy.http,
     httpsProxy: proxy.https || proxy.http,
     noProxy: proxy.no,
-  });
+  }).compose(headWithin(options.headersTimeout));
 };
