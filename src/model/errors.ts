@@ -46,6 +46,7 @@ export const errorCodes = {
   'redis-missing': 'No Redis server could be found or fetched for the embedded default.',
   'redis-failed': 'The embedded Redis server was found but did not start.',
   'state-mismatch': 'The spool folder or state folder belongs to another Redis.',
+  'machine-busy': 'The host or the process has too many files and connections open.',
   'state-full': 'A disk or Redis accepts no more data: full, at its memory limit, or read-only.',
   'portal-unreachable': 'The portal did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',
   'portal-busy': "The portal's database could not handle concurrent requests; nothing was stored.",
@@ -174,6 +175,8 @@ export class RedisFailedError extends errorOf('redis-failed') {}
 export class StateMismatchError extends errorOf('state-mismatch') {}
 /** A disk or Redis accepts no more data. Work in progress is retried: nothing is lost. */
 export class StateFullError extends errorOf('state-full', true) {}
+/** The host or the process has too many files open. */
+export class MachineBusyError extends errorOf('machine-busy', true) {}
 
 /** Whose fault a failure at a portal is: of what would have to change. */
 export type Fault = 'account' | 'session' | 'file' | 'item' | 'portal' | 'network';
@@ -390,6 +393,15 @@ export class NotFoundError extends errorOf('not-found') {}
 /** Codes of the operating system for a disk that accepts no more data. */
 const fullCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EROFS']);
 
+/** Codes of the operating system for too many open files, of the process or of the host. */
+const busyCodes: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE']);
+
+const busyError = ({ message }: { message: string }, cause: unknown): MachineBusyError =>
+  new MachineBusyError(message, {
+    hint: 'nothing to do once: it is retried; if it persists, raise the limit of open files (`ulimit -n`)',
+    cause,
+  });
+
 /** True for a code of the operating system that says that a disk accepts no more data. */
 export const isFullCode = (code: unknown): boolean => fullCodes.has(code);
 
@@ -418,9 +430,10 @@ const isCutOff = (error: Error): boolean =>
   error.message.startsWith('Command aborted due to connection close') ||
   (error.message.startsWith('EXECABORT') && 'previousErrors' in error && refusalsOf(error).length === 0);
 
-/** The error for a machine that accepts no more data or was replaced, if that was thrown; anything else unchanged. */
+/** The error for a machine that accepts no more data, has too many files open or was replaced, if that was thrown; anything else unchanged. */
 export const machineFault = (thrown: unknown): unknown => {
   if (!(thrown instanceof Error) || thrown instanceof SluiceError) return thrown;
+  if ('code' in thrown && busyCodes.has(thrown.code)) return busyError(thrown, thrown);
   if ('code' in thrown && isFullCode(thrown.code)) {
     const hint = `make room on that disk, or mount it for writing; ${fullHint}`;
     return new StateFullError(`a file could not be written: ${thrown.message}`, { hint, cause: thrown });
@@ -465,9 +478,13 @@ const unreadableWords: Record<string, readonly [why: string, hint: string]> = {
   EPERM: noPermission,
 };
 
-/** Why a file cannot be read, in words where the `code` of the system is known, and what to do. */
+/**
+ * Why a file cannot be read, in words where the `code` of the system is known, and what to do.
+ * @throws MachineBusyError where that says nothing about the file
+ */
 export const unreadable = (cause: unknown): { why: string; hint: string } => {
   const { code = '', message = errorMessage(cause) } = cause as { code?: unknown; message?: string };
+  if (busyCodes.has(code)) throw busyError({ message }, cause);
   const [why, hint] = unreadableWords[String(code)] ?? [message, 'check the file and its drive'];
   return { why, hint };
 };

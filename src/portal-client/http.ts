@@ -260,8 +260,9 @@ export class Http {
       return { method, path, status, reason, headers, text };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      // A fault of the body, such as a file that changed.
-      if (error instanceof SluiceError) throw error;
+      // A fault of the body, such as a file that changed, or of this machine.
+      const known = machineFault(error);
+      if (known instanceof SluiceError) throw known;
       throw networkFailure(request, error, this.facts);
     }
   }

@@ -26,6 +26,7 @@ import type { SettledClaim } from '../state/runs.ts';
 
 /** Transient reasons, not the fault of a dropped file: it stays in the spool and is retried. */
 const transientReasons: ReadonlySet<string> = new Set<ErrorCode>([
+  'machine-busy',
   'state-full',
   'portal-unreachable',
   'portal-session',

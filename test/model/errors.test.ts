@@ -5,7 +5,14 @@ import { PassThrough } from 'node:stream';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Io, say } from '../../src/commands/io.ts';
-import { missingSource, reasonOf, SourceRefusedError } from '../../src/model/errors.ts';
+import {
+  MachineBusyError,
+  machineFault,
+  missingSource,
+  reasonOf,
+  SourceRefusedError,
+  unreadable,
+} from '../../src/model/errors.ts';
 import { isRetryable } from '../../src/queue/retry.ts';
 import { RedisScript } from '../../src/state/redis/script.ts';
 import { startTestRedis } from '../support/redis.ts';
@@ -120,6 +127,22 @@ it.each([
   const { message, hint } = missingSource('/data/a.csv', cause);
   expect({ message, hint }).toEqual({ message: `/data/a.csv: ${why}`, hint: expect.stringMatching(/ (file|files) /) });
 });
+
+it.each(['EMFILE', 'ENFILE'])(
+  'too many open files (%s) are no fault of a file: what met them is tried again',
+  (code) => {
+    const cause = Object.assign(new Error(`${code}: too many open files, open '/data/a.csv'`), { code });
+    for (const read of [
+      () => missingSource('/data/a.csv', cause),
+      () => unreadable(cause),
+      () => unreadable({ ...cause }),
+    ])
+      expect(read).toThrow(MachineBusyError);
+    const fault = machineFault(cause);
+    expect(reasonOf(fault)).toMatchObject({ code: 'machine-busy', message: cause.message });
+    expect(isRetryable(fault)).toBe(true);
+  },
+);
 
 it('a missing file names the one of the same letters in another Unicode form', () => {
   const dir = tempDir();

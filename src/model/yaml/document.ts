@@ -83,13 +83,13 @@ export type PlacedValue = Pick<YamlDocument, 'value' | 'problem' | 'position'>;
 /** What reading a YAML file gave: a document when its text is sound, otherwise problems. */
 type YamlReading = { document: YamlDocument; problems: [] } | { document: null; problems: FileProblem[] };
 
-/** Reads a YAML file of at most `limit` bytes; a file that is missing or unreadable is a problem, too. Never throws. */
+/** Reads a YAML file of at most `limit` bytes; a file that is missing or unreadable is a problem, too. */
 export const readYaml = async (file: string, limit: number = maxBytes): Promise<YamlReading> => {
   const read = await readText(file, limit);
   return 'problem' in read ? { document: null, problems: [read.problem] } : parseYaml(read.text, file);
 };
 
-/** Reads a UTF-8 file of at most `limit` bytes: its text, or why there is none. Never throws. */
+/** Reads a UTF-8 file of at most `limit` bytes: its text, or why there is none. @throws MachineBusyError */
 export const readText = async (
   file: string,
   limit: number = maxBytes,
