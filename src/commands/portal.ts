@@ -130,8 +130,7 @@ const settingsOf = async (
   io: Io,
 ): Promise<Omit<PortalServerOptions, 'log'> & { host: string; port: number; profile: ProfileName }> => {
   const { host, port, profile, users, seed, races } = options;
-  const isShared = fromFile && seed === undefined;
-  const settings = isShared ? (await embeddedPortal(portal)).options : serverSettings(portal);
+  const settings = fromFile ? (await embeddedPortal(portal)).options : serverSettings(portal);
   return {
     ...settings,
     host: host ?? portal.host,
@@ -139,7 +138,7 @@ const settingsOf = async (
     profile: profile ?? portal.profile,
     ...(races === undefined ? {} : { races: races === 'on' }),
     ...(users === undefined ? {} : { usersFile: resolve(io.cwd, users) }),
-    ...(seed === undefined ? {} : { seedFile: resolve(io.cwd, seed) }),
+    ...(seed === undefined ? {} : { seedFile: resolve(io.cwd, seed), users: [] }),
   };
 };
 

@@ -30,8 +30,8 @@ export type PortalDatastore = Omit<Datastore, 'search' | 'sweep'> & {
 /** The account by which the workers of this installation log in. */
 export interface OwnAccount {
   name: string;
-  /** False for a password of random bytes: guesses at it need no limit. */
-  isGuessable: boolean;
+  /** Random bytes that let it in beside its password: guesses at them need no limit. */
+  secret: string;
 }
 
 /** The running portal, as every request sees it. */
@@ -81,8 +81,6 @@ export interface Call {
   cookieName: string;
   /** The client's IP address, as the first proxy that is not trusted gives it. */
   address: () => string;
-  /** True when the connection itself comes from this machine. */
-  isLocal: () => boolean;
   session: Session | null;
   user: User;
   query: FormTree;
@@ -218,8 +216,6 @@ const bracketed = (address: string): string => (isIPv6(address) ? `[${address}]`
 /** An IPv4 address without the prefix that sockets of both families give it. */
 const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
 
-const isLoopback = (address: string): boolean => /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/.test(address);
-
 /** The client's address: that of the connection, or what trusted proxies forward, where that is one. */
 const addressOf = ({ ip, raw }: FastifyRequest): string =>
   plainAddress(isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip);
@@ -280,7 +276,6 @@ export const openCall = (
     isSecure: baseUrl.startsWith('https:'),
     cookieName,
     address: () => addressOf(request),
-    isLocal: () => isLoopback(request.raw.socket.remoteAddress ?? ''),
     session,
     user: byToken ?? (session === null ? null : users.byUid(session.uid)) ?? users.anonymous,
     query,

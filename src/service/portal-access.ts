@@ -35,11 +35,11 @@ export const embeddedPortal = async (
   config: EmbeddedPortalConfig,
 ): Promise<{ login: { username: string; password: string }; options: Omit<PortalServerOptions, 'log'> }> => {
   const { serviceAccount, servicePassword } = await loadSupervisor();
-  const username = config.password === null ? serviceAccount : config.username;
-  const password = config.password ?? (await servicePassword(config.dataDir));
-  const users = [{ name: username, password, roles: ['administrator'] }];
-  const ownAccount = { name: username, isGuessable: config.password !== null };
-  return { login: { username, password }, options: { ...serverSettings(config), users, ownAccount } };
+  const name = config.password === null ? serviceAccount : config.username;
+  const secret = await servicePassword(config.dataDir);
+  const users = [{ name, password: config.password ?? secret, roles: ['administrator'] }];
+  const options = { ...serverSettings(config), users, ownAccount: { name, secret } };
+  return { login: { username: name, password: secret }, options };
 };
 
 /** Opens the portals of a configuration, each once; needs no queue. */

@@ -28,10 +28,14 @@ describe('Session authentication', () => {
     expect((await creator.send('POST', '/api/dataset/node', { body })).status).toBe(200);
   });
 
-  it('takes the token as parameter services_token too', async () => {
-    const headers = { cookie: creator.cookie };
-    const path = `/api/dataset/node?services_token=${creator.token}`;
-    expect((await sendRaw(portal.url, 'POST', path, { body, headers })).status).toBe(200);
+  it('takes the token in the address, which logs keep, on deployed portals only', async () => {
+    const send = async (of: TestPortal): Promise<number> => {
+      const { cookie, token } = await of.as('creator');
+      const path = `/api/dataset/node?services_token=${token}`;
+      return (await sendRaw(of.url, 'POST', path, { body, headers: { cookie } })).status;
+    };
+    expect(await send(portal)).toBe(401);
+    expect(await send(await startTestPortal({ profile: 'dkan-7.18' }))).toBe(200);
   });
 
   it('does not take the token of another session', async () => {

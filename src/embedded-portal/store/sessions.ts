@@ -207,8 +207,6 @@ export interface Attempt {
   /** Uid, or a name that no account has; null: counted by address only. */
   user: number | string | null;
   address: string;
-  /** False: the limit of the address is not for this one. */
-  countsByAddress: boolean;
   /** Unix seconds. */
   now: number;
 }
@@ -233,18 +231,17 @@ export class Flood {
   }
 
   /** Who may not try again for now: that user from that address, or anybody from it; null when the attempt may be made. */
-  blocked({ user, address, countsByAddress, now }: Attempt): 'user' | 'address' | null {
-    const ofAddress = countsByAddress ? this.#number('address', address, now - addressLimit.window) : 0;
-    if (ofAddress >= addressLimit.failures) return 'address';
+  blocked({ user, address, now }: Attempt): 'user' | 'address' | null {
+    if (this.#number('address', address, now - addressLimit.window) >= addressLimit.failures) return 'address';
     const ofUser = user === null ? 0 : this.#number('user', `${user}-${address}`, now - userLimit.window);
     return ofUser >= userLimit.failures ? 'user' : null;
   }
 
   /** Counts an attempt; returns what {@link Flood.giveBack} takes. To be called inside a write. */
-  reserve({ user, address, countsByAddress, now }: Attempt): number[] {
+  reserve({ user, address, now }: Attempt): number[] {
     this.#sql.expire.run(now - userLimit.window);
     const rows = [
-      ...(countsByAddress ? [this.#sql.insert.run('address', address, now)] : []),
+      this.#sql.insert.run('address', address, now),
       ...(user === null ? [] : [this.#sql.insert.run('user', `${user}-${address}`, now)]),
     ];
     return rows.map(({ lastInsertRowid }) => Number(lastInsertRowid));

@@ -4,8 +4,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Runtime } from '../../service/runtime.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { html } from '../../util/html.ts';
+import { isSameSecret } from '../../util/secrets.ts';
 import type { Guesses, Tried } from '../guesses.ts';
-import { isSameSecret } from '../part.ts';
 import { formOf, type Page, parameterOf, type Session, send } from './layout.ts';
 
 /** The name of the cookie. */

@@ -79,7 +79,6 @@ it('expired sessions leave the table when somebody logs in', () => {
 const attempt = (changes: Partial<Attempt> = {}): Attempt => ({
   user: 3,
   address: '::1',
-  countsByAddress: true,
   now: 1000,
   ...changes,
 });
@@ -102,7 +101,6 @@ it('an address is blocked after fifty failures of whomever, for an hour', () => 
     flood.reserve(attempt({ user: count % 2 === 0 ? null : count }));
   }
   expect(flood.blocked(attempt({ user: 99 }))).toBe('address');
-  expect(flood.blocked(attempt({ user: 99, countsByAddress: false }))).toBeNull();
   expect(flood.blocked(attempt({ user: 99, address: '::2' }))).toBeNull();
   expect(flood.blocked(attempt({ user: 99, now: 1000 + addressLimit.window }))).toBeNull();
 });
