@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, extname, join, relative, resolve } from 'node:path';
 import { loadConfig } from '../config/load.ts';
 import { credentialsFor } from '../config/source-credentials.ts';
+import { namedByBytes } from '../dataset-api/file-kinds.ts';
 import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import {
   CatalogueFaultError,
@@ -21,8 +22,10 @@ import {
 import { isTabular, type TableRecipe } from '../model/recipe/recipe.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import { readYaml } from '../model/yaml/document.ts';
+import { withBytes } from '../pipeline/plan/known-wish.ts';
 import { localCatalogue } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
+import { kindOfFile } from '../sources/drop/fingerprint.ts';
 import { shown as shownAddress } from '../sources/fetch/policy.ts';
 import { gatherPackages } from '../sources/gather/datapackages.ts';
 import { type GatheredList, gatherManifest, recipeOf, unprovenRemark } from '../sources/gather/dataset-wish.ts';
@@ -56,11 +59,16 @@ export const checkFile = (path: string, context: CheckContext): Promise<FileFind
  * Checks a file that a manifest publishes: a table, what a conversion makes of it, or that any other file exists. Never
  * throws for its faults.
  */
-export const checkSource = (source: PublishedFile, context: CheckContext): Promise<FileFinding> => {
-  const { path, name, recipe } = source;
-  if (recipe) return findingOf(path, context, (_, finding) => checkConverted({ ...source, recipe }, finding, context));
-  return findingOf(path, context, isTabular(name) ? checkTableFile : checkOther);
-};
+export const checkSource = ({ path, wish }: PublishedFile, context: CheckContext): Promise<FileFinding> =>
+  findingOf(path, context, async (_, finding) => {
+    const { source, recipe } = withBytes(wish, { kind: await kindOf(path) });
+    const name = 'name' in source ? source.name : '';
+    if (recipe) return checkConverted({ path, name, recipe }, finding, context);
+    return (isTabular(name) ? checkTableFile : checkOther)(path, finding, context);
+  });
+
+/** What the bytes are; null also where they cannot be read, which the check itself reports. */
+const kindOf = (path: string): Promise<string | null> => kindOfFile(path).catch(() => null);
 
 type FileCheck = (path: string, finding: FileFinding, context: CheckContext) => Promise<void>;
 
@@ -88,10 +96,11 @@ const findingOf = async (path: string, context: CheckContext, check: FileCheck):
 
 const checkByName: FileCheck = async (path, finding, context) => {
   if (/^\.ya?ml$/i.test(extname(path))) return checkYaml(path, finding, context);
-  if (isTabular(path)) return checkTableFile(path, finding, context);
-  if (basename(path) === 'datapackage.json') return checkPackage(path, finding, context);
+  const name = namedByBytes(basename(path), await kindOf(path));
+  if (isTabular(name)) return checkTableFile(path, finding, context);
+  if (name === 'datapackage.json') return checkPackage(path, finding, context);
   await checkOther(path, finding, context);
-  if (await checkConvertible(path, finding, context)) return;
+  if (await checkConvertible({ path, name }, finding, context)) return;
   if (/^\.json$/i.test(extname(path))) return checkJson(path, finding, context);
   finding.faults.push({
     code: 'usage',
@@ -121,8 +130,11 @@ const kindNotes = (name: string): string[] => {
 };
 
 /** Checks a file that is converted to CSV automatically; false for others, and for JSON that is no table. */
-const checkConvertible = async (path: string, finding: FileFinding, context: CheckContext): Promise<boolean> => {
-  const name = basename(path);
+const checkConvertible = async (
+  { path, name }: { path: string; name: string },
+  finding: FileFinding,
+  context: CheckContext,
+): Promise<boolean> => {
   const { encoding, skipRows } = context.reading;
   const reading = { ...(encoding === undefined ? {} : { encoding }), ...(skipRows === undefined ? {} : { skipRows }) };
   const recipe = recipeOf(reading, { kind: 'file', path, name }, 'auto');
@@ -293,7 +305,7 @@ const shown = (path: string, cwd: string): string => {
 
 /** Converts the table in a temporary folder and checks the result. Throws what the conversion throws. */
 const checkConverted = async (
-  { path, name, recipe }: PublishedFile & { recipe: TableRecipe },
+  { path, name, recipe }: { path: string; name: string; recipe: TableRecipe },
   finding: FileFinding,
   context: CheckContext,
 ): Promise<void> => {
@@ -419,9 +431,7 @@ const notesOf = ({ remarks, complete }: Pick<GatheredList, 'remarks' | 'complete
 
 const filesOf = (datasets: { resources: ResourceWish[] }[]): PublishedFile[] =>
   datasets.flatMap(({ resources }) =>
-    resources.flatMap(({ source, recipe = null }) =>
-      source.kind === 'file' ? [{ path: source.path, name: source.name, recipe }] : [],
-    ),
+    resources.flatMap((wish) => (wish.source.kind === 'file' ? [{ path: wish.source.path, wish }] : [])),
   );
 
 const addressesOf = (datasets: { resources: ResourceWish[] }[]): string[] =>

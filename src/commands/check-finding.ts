@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { encodings } from '../model/recipe/encodings.ts';
-import type { TableRecipe } from '../model/recipe/recipe.ts';
+import type { ResourceWish } from '../model/wish.ts';
 import type { CheckOptions, TableReport } from '../tables/check.ts';
 import type { FixReport } from '../tables/fix/row-fixer.ts';
 import type { NumberNotation } from '../tables/inspect/columns.ts';
@@ -64,10 +64,7 @@ export interface CheckContext {
 /** A file that a manifest publishes. */
 export interface PublishedFile {
   path: string;
-  /** Name of its kind in reports. */
-  name: string;
-  /** How it is converted before it is sent; null where it is sent unchanged. */
-  recipe: TableRecipe | null;
+  wish: ResourceWish;
 }
 
 type Inspection = Omit<WholeInspection, 'fix'>;

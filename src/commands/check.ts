@@ -172,7 +172,7 @@ const checkAll = async (
 };
 
 /** The same file may be published in several ways; each is checked once. */
-const nameOf = ({ path, recipe }: FileFinding['sources'][number]): string =>
+const nameOf = ({ path, wish: { recipe } }: FileFinding['sources'][number]): string =>
   recipe ? `${path} ${recipe.fingerprint}` : path;
 
 /** As many as the worker threads of the table check. */

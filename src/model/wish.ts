@@ -63,7 +63,7 @@ export const resourceWishSchema = z.object({
   recipe: tableRecipeSchema.exactOptional(),
   /** Limits for new versions of its table. */
   guard: tableGuardSchema.exactOptional(),
-  /** How a table of text is read, where the name of the file does not say yet whether it is one. */
+  /** How a table of text is read, where the bytes of the file may show that it is one. */
   reading: readingKeysSchema.exactOptional(),
   /** sha256 (hex) over everything above that the portal shall hold as metadata. */
   metadataFingerprint: z.string(),

@@ -1,15 +1,15 @@
 // The local side of a resource: its file here or fetched, or the table that is made of it. Nothing is sent.
 import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
+import { nameOfFetched } from '../../dataset-api/file-kinds.ts';
 import { countedColumns } from '../../dataset-api/names.ts';
 import { SluiceError, SourceChangedError } from '../../model/errors.ts';
 import { manifestOfKey } from '../../model/key.ts';
 import type { FetchedFrom, LedgerEntry, PortalFile, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { type ResourceSource, type ResourceWish, sentName } from '../../model/wish.ts';
-import { factsOf, fingerprintFile } from '../../sources/drop/fingerprint.ts';
+import { factsOf, fingerprintFile, kindOfFile } from '../../sources/drop/fingerprint.ts';
 import type { FetchedFile, FetchedFiles } from '../../sources/fetch/fetched-files.ts';
-import { nameOfFetched } from '../../sources/fetch/response-headers.ts';
 import { checkTable, type TableReport } from '../../tables/check.ts';
 import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
 import {
@@ -100,12 +100,13 @@ export const fetchedFileOf = async (
   from: Extract<ResourceSource, { kind: 'url' }>,
   got: FetchedFile,
 ): Promise<FileHere> => {
-  const name = nameOfFetched(from, got);
+  const kind = await kindOfFile(got.path);
+  const name = nameOfFetched(from, { ...got, kind });
   const { etag, lastModified, finalUrl = from.url } = got.validators;
   const facts = factsOf(await stat(got.path, { bigint: true }));
   return {
     file: { kind: 'file', path: got.path, name, url: from.url },
-    source: { ...facts, sha256: got.sha256, hashedAt: Date.now() },
+    source: { ...facts, sha256: got.sha256, hashedAt: Date.now(), ...(kind === null ? {} : { kind }) },
     fetched: { url: from.url, etag, lastModified, finalUrl, name },
   };
 };

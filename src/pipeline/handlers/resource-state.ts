@@ -24,7 +24,7 @@ import {
   shapeOfTable,
   type TableShape,
 } from '../compare/local-file.ts';
-import { isSent, wantsImport, withSource } from '../plan/known-wish.ts';
+import { isSent, wantsImport, withBytes, withSource } from '../plan/known-wish.ts';
 import type { HandlerDeps } from './deps.ts';
 import type { NodeTarget } from './node-locate.ts';
 
@@ -150,7 +150,10 @@ type UrlSource = Extract<ResourceSource, { kind: 'url' }>;
 export const fetchSource = async (state: ResourceState): Promise<void> => {
   const { wish, deps } = state;
   if (wish.source.kind === 'url') await fetchAddress(state, wish.source);
-  else state.source = await fingerprintSource(state);
+  else {
+    state.source = await fingerprintSource(state);
+    state.wish = withBytes(wish, state.source);
+  }
   const bytes = state.source?.bytes ?? 0;
   const limit = deps.settings.maxFileBytes;
   if (bytes <= limit) return;

@@ -1,7 +1,8 @@
 // A wish and what the ledger knows of it: whether its file is sent, refused or late; its name and uuid on the portal. Pure.
 import { hash } from 'node:crypto';
+import { namedByBytes } from '../../dataset-api/file-kinds.ts';
 import { uuidOfKey } from '../../model/key.ts';
-import type { LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
+import type { LedgerEntry, PortalFile, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { type DatasetWish, type ResourceSource, type ResourceWish, sentName } from '../../model/wish.ts';
 import { recipeOf } from '../../sources/gather/dataset-wish.ts';
@@ -75,21 +76,37 @@ export const withKnownUuids = (
   }));
 };
 
-/** The wishes with the file names that were learned when their addresses were fetched. */
-export const withKnownNames = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {
+/** What is known of sources. */
+interface KnownSources {
+  entries: ReadonlyMap<string, LedgerEntry>;
+  /** Files of this host as they are now. */
+  sources: ReadonlyMap<string, SourceFingerprint | null>;
+}
+
+/** The wishes with the file names that their bytes need, and those that were learned when their addresses were fetched. */
+export const withKnownNames = (wishes: DatasetWish[], { entries, sources }: KnownSources): DatasetWish[] => {
   const named = (wish: ResourceWish): ResourceWish => {
     const { source } = wish;
-    const known = entries.get(wish.key)?.fetched;
-    if (source.kind !== 'url' || source.isNamed || known?.url !== source.url) return wish;
-    return withSource(wish, { ...source, name: known.name });
+    const entry = entries.get(wish.key);
+    if (source.kind === 'file') return withBytes(wish, sources.get(wish.key));
+    if (source.kind !== 'url' || entry?.fetched?.url !== source.url) return wish;
+    return source.isNamed ? withBytes(wish, entry.source) : withSource(wish, { ...source, name: entry.fetched.name });
   };
   return wishes.map((wish) => ({ ...wish, resources: wish.resources.map(named) }));
 };
 
-/** The wish with its resolved source. A name such as `.xlsx` may imply a recipe. */
+/** The wish of bytes that are known: they decide how its file is named, and by that how it is read. */
+export const withBytes = (wish: ResourceWish, bytes: { kind?: string | null } | null | undefined): ResourceWish =>
+  'name' in wish.source
+    ? withSource(wish, { ...wish.source, name: namedByBytes(wish.source.name, bytes?.kind) })
+    : wish;
+
+/** The wish with its resolved source. A name such as `.xlsx` may imply a recipe, or rule one out that was not asked for. */
 export const withSource = (wish: ResourceWish, source: ResourceSource): ResourceWish => {
-  const recipe = wish.recipe ?? recipeOf(wish.reading ?? {}, source, wish.import);
-  return { ...wish, source, ...(recipe === null ? {} : { recipe }) };
+  const isSame = 'name' in source && 'name' in wish.source && source.name === wish.source.name;
+  const { recipe: known, ...rest } = wish;
+  const recipe = known && (known.asked || isSame) ? known : recipeOf(wish.reading ?? {}, source, wish.import);
+  return { ...rest, source, ...(recipe === null ? {} : { recipe }) };
 };
 
 /** Keys of all entries that have a node, by uuid. */

@@ -154,7 +154,7 @@ export class TargetPlan {
     const entries = await this.#entries(wanted, removals);
     const looked = await observe(wanted, entries, this.missing.renames.length === 0);
     const observed = applyRenames(looked, this.#renamesOf([...entries.keys(), ...keysOf(wanted)]));
-    const wishes = withKnownUuids(withKnownNames(wanted, looked.entries), observed.entries, this.#owners);
+    const wishes = withKnownUuids(withKnownNames(wanted, looked), observed.entries, this.#owners);
     const plans = wishes.map((wish) => ({ wish, planned: planDataset(wish, observed) }));
     const known = { ...observed, sent: await this.#sent(plans.map(({ planned }) => planned)) };
     const datasets = plans.map(({ wish, planned }) => withChanges(planned, wish, known));
@@ -278,7 +278,7 @@ const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, 
   const { sources } = await options.observe(free, entries, false);
   const { onMissing, missingForMs } = rules;
   const known = { entries, sources, sent };
-  return { ...findMissing(withKnownNames(around, entries), known, { onMissing, missingForMs, now, spares }), unproven };
+  return { ...findMissing(withKnownNames(around, known), known, { onMissing, missingForMs, now, spares }), unproven };
 };
 
 /** Datasets, each with all its resources, in which something that is gone may continue under another key. */

@@ -1,6 +1,7 @@
 // Fingerprint of a local file: "did it change since we last saw it?".
 import { createHash, hash as hashOf } from 'node:crypto';
 import { type BigIntStats, statSync } from 'node:fs';
+import { kindBytes, kindOfBytes } from '../../dataset-api/file-kinds.ts';
 import { missingSource, SourceChangedError, SourceRefusedError } from '../../model/errors.ts';
 import type { SourceFingerprint } from '../../model/ledger-entry.ts';
 import {
@@ -54,22 +55,39 @@ const statRegular = async (path: string): Promise<StatFacts> => {
   return regular(path, stats);
 };
 
-/** sha256 of the first `bytes` bytes, or of all when there are fewer; the caller checks whether that is the whole file. */
+/** Of the first `bytes` bytes, or of all when there are fewer; the caller checks whether that is the whole file. */
 const hashFile = async (
   read: (chunk: Buffer, most: number) => Promise<{ bytesRead: number }>,
   bytes: number,
   signal: AbortSignal | undefined,
-): Promise<string> => {
+): Promise<Content> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(bytes, chunkBytes)));
+  let kind: string | null = null;
   for (let left = bytes; left > 0; ) {
     signal?.throwIfAborted();
     const { bytesRead } = await read(chunk, Math.min(chunk.length, left));
     if (bytesRead === 0) break;
-    hash.update(chunk.subarray(0, bytesRead));
+    const content = chunk.subarray(0, bytesRead);
+    if (left === bytes) kind = kindOfBytes(content);
+    hash.update(content);
     left -= bytesRead;
   }
-  return hash.digest('hex');
+  return { sha256: hash.digest('hex'), ...withKind(kind) };
+};
+
+const withKind = (kind: string | null): Pick<Content, 'kind'> => (kind === null ? {} : { kind });
+
+/** What the first bytes of a file show it to be, as {@link kindOfBytes}. */
+export const kindOfFile = async (path: string): Promise<string | null> => {
+  const file = await openFile(path, readFlags);
+  try {
+    const head = Buffer.alloc(2 * kindBytes);
+    const { bytesRead } = await readFile(file, head, 0, head.length, 0);
+    return kindOfBytes(head.subarray(0, bytesRead));
+  } finally {
+    await closeFile(file);
+  }
 };
 
 /**
@@ -90,7 +108,7 @@ export const fingerprintFile = async (
   const before = await statRegular(path);
   if (known !== null && sameFacts(before, known) && wasQuiet(known)) return known;
   const hashedAt = Date.now();
-  const { sha256, read, after } = isSmall(before.bytes)
+  const { content, read, after } = isSmall(before.bytes)
     ? readAtOnce(path, before.bytes)
     : await readOnTheSide(path, before.bytes, signal);
   if (!sameFacts(before, read) || !sameFacts(before, after)) {
@@ -98,12 +116,14 @@ export const fingerprintFile = async (
       hint: 'sluice reads it again once its writer is done',
     });
   }
-  return { ...after, sha256, hashedAt };
+  return { ...after, ...content, hashedAt };
 };
 
-/** A hash, and what was true of the file that was read and of the path when it had been read. */
+type Content = Pick<SourceFingerprint, 'sha256' | 'kind'>;
+
+/** What was read, and what was true of the file that was read and of the path when it had been read. */
 interface Reading {
-  sha256: string;
+  content: Content;
   read: StatFacts;
   after: StatFacts;
 }
@@ -114,8 +134,9 @@ const memory = Buffer.allocUnsafeSlow(smallBytes + 1);
 const readAtOnce = (path: string, bytes: number): Reading => {
   try {
     const { content, stats } = readSmall(path, bytes, memory);
-    const sha256 = hashOf('sha256', content.subarray(0, bytes));
-    return { sha256, read: factsOf(stats), after: regular(path, statSync(path, { bigint: true })) };
+    const whole = content.subarray(0, bytes);
+    const found = { sha256: hashOf('sha256', whole), ...withKind(kindOfBytes(whole)) };
+    return { content: found, read: factsOf(stats), after: regular(path, statSync(path, { bigint: true })) };
   } catch (error) {
     throw error instanceof SourceRefusedError ? error : missingSource(path, error);
   }
@@ -127,13 +148,13 @@ const readOnTheSide = async (path: string, bytes: number, signal: AbortSignal | 
   };
   const file = await openFile(path, readFlags).catch(isMissing);
   try {
-    const sha256 = await hashFile(
+    const content = await hashFile(
       (chunk, most) => readFile(file, chunk, 0, most, null).catch(isMissing),
       bytes,
       signal,
     );
     const read = factsOf(await statFile(file, { bigint: true }));
-    return { sha256, read, after: await statRegular(path) };
+    return { content, read, after: await statRegular(path) };
   } finally {
     await closeFile(file);
   }

@@ -1,7 +1,6 @@
 // Reads response headers: validators for the next request, and the name of the file.
 import { basename } from 'node:path';
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
-import { endingOf, showsType } from '../../dataset-api/file-types.ts';
 import { decodedPart } from '../../util/http.ts';
 import type { Validators } from './policy.ts';
 
@@ -56,16 +55,6 @@ export const fileNameOf = (disposition: string | undefined, url: URL): string | 
 
 /** The last part of an address' path as a file name; null when it has none. */
 export const nameInPath = (url: URL): string | null => safe(decodedPart(url.pathname.split('/').at(-1) ?? ''));
-
-/** The file name of what was fetched: as given, else as its server names it, with the ending of its content type at least. */
-export const nameOfFetched = (
-  { name, isNamed }: { name: string; isNamed?: boolean },
-  { fileName, contentType }: { fileName: string | null; contentType: string | null },
-): string => {
-  if (isNamed) return name;
-  if (fileName !== null && showsType(fileName)) return fileName;
-  return showsType(name) ? name : `${fileName ?? name}${endingOf(contentType)}`;
-};
 
 /** As browsers read it: a parameter goes up to `;`, quoted or not, and one that is broken does not count. */
 const dispositionName = (header: string): string => {

@@ -191,7 +191,7 @@ const resourceWish = (
     ...(skipRows === undefined ? {} : { skipRows }),
     ...(mend === undefined ? {} : { mend }),
   };
-  const isOpen = recipe === null && spec.source.kind === 'url' && Object.keys(reading).length > 0;
+  const isOpen = !recipe?.asked && Object.keys(reading).length > 0;
   const former = [
     owner.renamedFrom ?? owner.name,
     dataset.renamedFrom ?? dataset.id,

@@ -32,8 +32,8 @@ const standsAt = async (inbox: string, path: string): Promise<boolean> => {
   for (const depth of segments.keys()) {
     const at = join(inbox, ...segments.slice(0, depth + 1));
     const stats = await unless(lstat(at), gone, null);
-    if (stats === null) return false;
     const last = depth === segments.length - 1;
+    if (stats === null || (!last && stats.isFile())) return false;
     if (last ? stats.isFile() : stats.isDirectory()) continue;
     throw new SourceRefusedError(`${at} is not a plain ${last ? 'file' : 'folder'}`, {
       hint: 'put the file itself there, not a link to it; then drop the data again',

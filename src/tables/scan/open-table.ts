@@ -41,7 +41,7 @@ export function* fileChunks(path: string, cancelled: CancelFlag, options: ChunkO
 
 const magics: [string, string][] = [
   ['a ZIP archive or an Excel workbook (.xlsx)', '504b0304'],
-  ['an old Excel workbook (.xls)', 'd0cf11e0a1b11ae1'],
+  ['an old Excel workbook (.xls), or one with a password', 'd0cf11e0a1b11ae1'],
   ['a gzip archive', '1f8b08'],
   ['a PDF document', '255044462d'],
 ];
@@ -54,7 +54,7 @@ const texts: [string, RegExp][] = [
 ];
 
 /** What a file is that begins with these bytes; null when it may be a table. */
-const signatureOf = (head: Buffer): string | null => {
+export const signatureOf = (head: Buffer): string | null => {
   const hex = head.toString('hex', 0, 8);
   const magic = magics.find(([, begin]) => hex.startsWith(begin));
   if (magic !== undefined) return magic[0];

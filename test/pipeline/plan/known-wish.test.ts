@@ -11,7 +11,8 @@ const unsure: ResourceSource = { kind: 'url', url, name: 'export' };
 const found = (source: ResourceSource, fetched: FetchedFrom | null): ResourceWish | undefined => {
   const wish = { ...datasetWish('m/d'), resources: [resourceWish('m/d/r', { source })] };
   const entry = newEntry({ key: 'm/d/r', kind: 'resource', uuid: 'u', title: 'R' });
-  return withKnownNames([wish], new Map([['m/d/r', { ...entry, fetched }]]))[0]?.resources[0];
+  const entries = new Map([['m/d/r', { ...entry, fetched }]]);
+  return withKnownNames([wish], { entries, sources: new Map() })[0]?.resources[0];
 };
 
 describe('the name of a file behind an address', () => {

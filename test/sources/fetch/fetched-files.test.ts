@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
 import { acceptFor, type FetchedFile, FetchedFiles, type Wanted } from '../../../src/sources/fetch/fetched-files.ts';
-import { nameOfFetched } from '../../../src/sources/fetch/response-headers.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -108,19 +107,5 @@ describe('fetched files', () => {
   it('are requested by the type that their name promises', () => {
     expect(acceptFor('a.csv')).toBe('text/csv, */*;q=0.5');
     expect(acceptFor('a.bin')).toBe('*/*');
-  });
-});
-
-describe('the name of a fetched file', () => {
-  const server = (fileName: string | null, contentType: string | null = null) => ({ fileName, contentType });
-
-  it.each([
-    ['is the wished one', { name: 'wish.csv', isNamed: true }, server('other.csv'), 'wish.csv'],
-    ['is what the server says', { name: 'export.php' }, server('spending.csv'), 'spending.csv'],
-    ['is the end of the address', { name: 'a.csv' }, server('download'), 'a.csv'],
-    ['gets the ending of its type', { name: 'export' }, server('export', 'text/csv'), 'export.csv'],
-    ['stays without ending where nothing tells it', { name: 'export' }, server(null, 'x/y'), 'export'],
-  ])('%s', (_title, source, told, name) => {
-    expect(nameOfFetched(source, told)).toBe(name);
   });
 });

@@ -168,11 +168,19 @@ describe('a workbook', () => {
   });
 
   it('is told from other files', async () => {
-    await expect(made('t.xlsx', await zipOf({ 'a.csv': 'a\n1\n' }))).rejects.toMatchObject({ code: 'table-input' });
+    await expect(made('t.xlsx', await zipOf({ 'a.md': '# a' }))).rejects.toMatchObject({ code: 'table-input' });
+    await expect(made('t.xlsx', Buffer.from('d0cf11e0a1b11ae1', 'hex'))).rejects.toMatchObject({
+      message: 't.xlsx is an old Excel workbook (.xls), or one with a password',
+    });
     await expect(made('t.xlsx', 'a,b\n1,2\n')).rejects.toMatchObject({
       code: 'table-input',
       message: expect.stringContaining('is damaged'),
     });
+  });
+
+  it('is told from an archive by what is inside, whatever its name', async () => {
+    expect(await textOf('t.xlsx', await zipOf({ 'a.csv': 'a\n1\n' }))).toBe('a\n1\n');
+    expect(await textOf('t.zip', await workbookOf([['a'], [1]]))).toBe('a\n1\n');
   });
 
   it('skips rows above the header', async () => {

@@ -7,7 +7,7 @@ import { inputSteps, type Step } from '../../../model/recipe/steps.ts';
 import type { CancelFlag } from '../../../util/worker-pool.ts';
 import { fixSafely } from '../../fix/fix-worker.ts';
 import { portalDelimiter } from '../../scan/dialect.ts';
-import { fileChunks } from '../../scan/open-table.ts';
+import { fileChunks, signatureOf } from '../../scan/open-table.ts';
 import { type Limits, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
 import { headerOf } from '../step/cells.ts';
 import { type Archive, listed, openArchive } from './archive.ts';
@@ -43,8 +43,10 @@ interface OpenOptions {
 /** Opens a source; throws a {@link NotOneTable} when it is sound but holds no table, or several. */
 export const openSource = async (options: OpenOptions): Promise<Opened> => {
   const { path, name, recipe } = options;
-  if (/\.xls[xm]$/i.test(name)) return openedArchive(options, (archive) => workbookOf(archive, options));
-  if (/\.zip$/i.test(name)) return openedArchive(options, (archive) => memberOf(archive, options));
+  if (/\.(?:xls[xm]|zip)$/i.test(name))
+    return openedArchive(options, (archive) =>
+      isWorkbook(archive, name) ? workbookOf(archive, options) : memberOf(archive, options),
+    );
   if (recipe.member !== null) throw misplaced('member', name, '.zip');
   if (recipe.sheet !== null) throw misplaced('sheet', name, '.xlsx');
   const bytes = fileBytes(path, name, options);
@@ -54,7 +56,15 @@ export const openSource = async (options: OpenOptions): Promise<Opened> => {
 const misplaced = (key: string, name: string, ending: string): TableInputError =>
   new TableInputError(`\`${key}\` is for ${ending} files; ${name} is not one`, { hint: `leave out \`${key}\`` });
 
+const otherThan = (name: string, is: string): TableInputError =>
+  new TableInputError(`${name} is ${is}`, {
+    hint: 'save it as .xlsx without a password, or as CSV, and check what the address or program actually returned',
+  });
+
 const openedArchive = async (options: OpenOptions, open: (archive: Archive) => Promise<Table>): Promise<Opened> => {
+  const [head = Buffer.alloc(0)] = fileChunks(options.path, options.cancelled);
+  const is = signatureOf(head);
+  if (is !== null && !is.startsWith('a ZIP')) throw otherThan(options.name, is);
   const archive = await openArchive(options.path, options);
   try {
     return { table: await open(archive), close: () => archive.close() };
@@ -62,6 +72,14 @@ const openedArchive = async (options: OpenOptions, open: (archive: Archive) => P
     archive.close();
     throw error;
   }
+};
+
+/** Workbooks are archives too: what is inside decides, and the name only where neither a workbook nor a table is. */
+const isWorkbook = ({ entries, entry }: Archive, name: string): boolean => {
+  const names = [...entries.keys()];
+  if (/\.zip$/i.test(name))
+    return entry('/[Content_Types].xml') !== undefined && names.some((path) => /^xl\//i.test(path));
+  return entry('/[Content_Types].xml') !== undefined || tablesIn(names).length === 0;
 };
 
 const workbookOf = async (archive: Archive, { recipe, limits, note, onFixed, warn }: OpenOptions): Promise<Table> => {
