@@ -149,7 +149,6 @@ export class TableInspection {
     const columns = this.#reportColumns();
     this.#reportLines();
     const { quote, escape: by, delimiter } = this.#dialect;
-    this.#scanner.release();
     const findings = this.findings.list();
     const facts: TableFacts = {
       verdict: verdictOf(findings),
@@ -245,7 +244,7 @@ export class TableInspection {
 
   #takeHeader(row: number): void {
     const scanner = this.#scanner;
-    if (scanner.rowOver[row] === 1) {
+    if (scanner.width(row) === 0) {
       const { facts, ...place } = oversizeOf(scanner, row, this.#settings.rowBytes);
       this.findings.add('row-oversize', place, facts);
       this.#titleRows = Number.POSITIVE_INFINITY; // nothing below can be judged without a header

@@ -47,11 +47,11 @@ export class RowInspector {
   /** Inspects the complete rows of the scanner from number `from` on. */
   take(from: number): void {
     const { width, header } = this.#settings;
-    const { bytes, rowCells, rowOver, rowStarts, rows } = this.#scanner;
+    const { bytes, rowCells, rowStarts, rows } = this.#scanner;
     const headerFirst = header[0];
     for (let row = from; row < rows; row++) {
       if (bytes[rowStarts[row] ?? 0] === 0xef) this.#maybeMark(row);
-      if ((rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0) !== width || rowOver[row] === 1) this.#odd(row);
+      if ((rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0) !== width) this.#odd(row);
       else {
         this.#cells(row);
         if (bytes[rowStarts[row] ?? 0] === headerFirst) this.#maybeHeader(row);
@@ -158,8 +158,8 @@ export class RowInspector {
   }
 
   #odd(row: number): void {
-    const { rowOver, rowStarts } = this.#scanner;
-    if (rowOver[row] === 1) {
+    const { rowStarts } = this.#scanner;
+    if (this.#scanner.width(row) === 0) {
       if (this.#findings.tally('row-oversize', false)) return;
       const { facts, ...place } = oversizeOf(this.#scanner, row, this.#settings.rowBytes);
       this.#add('row-oversize', rowStarts[row] ?? 0, place, facts);

@@ -1,4 +1,4 @@
-// Scans the cells of a table. Scanners of small tables reuse memory, which takes longer to allocate than to fill.
+// Scans the cells of a table, chunk by chunk, by RFC 4180 where it is sound.
 import { byteClasses, divider, firstDivider, has } from './byte-class.ts';
 import type { TableDialect } from './dialect.ts';
 
@@ -8,50 +8,11 @@ export interface CellPosition {
   column: number;
 }
 
-/** The arrays of a scanner; see `CellScanner` for what they hold. */
-interface CellMemory {
-  bytes: Buffer;
-  starts: Int32Array;
-  ends: Int32Array;
-  marks: Int32Array;
-  rowCells: Int32Array;
-  rowStarts: Int32Array;
-  rowLines: Float64Array;
-  rowOver: Uint8Array;
-}
-
-/** How many are kept for reuse, and how large they may be: bytes of the table, cells and rows. */
-const [mostKept, mostBytes, mostEntries] = [2, 128 * 1024, 32 * 1024];
-
-const kept: CellMemory[] = [];
-
-const newMemory = (): CellMemory => ({
-  bytes: Buffer.alloc(64),
-  starts: new Int32Array(64),
-  ends: new Int32Array(64),
-  marks: new Int32Array(64),
-  rowCells: new Int32Array(64),
-  rowStarts: new Int32Array(64),
-  rowLines: new Float64Array(64),
-  rowOver: new Uint8Array(64),
-});
-
-/** Memory with arbitrary content. */
-const takeMemory = (): CellMemory => kept.pop() ?? newMemory();
-
-/** Keeps the memory for another scanner; this one must no longer use it. */
-const giveMemory = (memory: CellMemory): void => {
-  const { bytes, starts, ends, marks, rowCells, rowStarts, rowLines, rowOver } = memory;
-  const entries = Math.max(starts.length, rowCells.length);
-  if (kept.length >= mostKept || bytes.length > mostBytes || entries > mostEntries) return;
-  kept.push({ bytes, starts, ends, marks, rowCells, rowStarts, rowLines, rowOver });
-};
-
 const lf = 10;
 const cr = 13;
 const space = 32;
 
-const doubled = (numbers: Int32Array): Int32Array => {
+const doubled = (numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> => {
   const larger = new Int32Array(numbers.length * 2);
   larger.set(numbers);
   return larger;
@@ -67,26 +28,24 @@ const doubled = (numbers: Int32Array): Int32Array => {
  * that closes it properly; a quote that is never closed, or not properly on a later line, is text, so that the rows after
  * it are still seen. A sound table is read by RFC 4180.
  *
- * A row is kept whole until it is complete, so memory is bounded by the limit of a row.
+ * A row is kept whole until it is complete, so memory is bounded by the limit of a row; one that is larger has no cells.
  */
-export class CellScanner implements CellMemory {
+export class CellScanner {
   /** The bytes that the offsets below count in; valid up to the row that is not complete yet. */
-  bytes: Buffer;
+  bytes: Buffer = Buffer.alloc(64);
   /** Offset in the stream of the first of {@link bytes}. */
   base = 0;
-  starts: Int32Array;
-  ends: Int32Array;
-  marks: Int32Array;
+  starts = new Int32Array(1024);
+  ends = new Int32Array(1024);
+  marks = new Int32Array(1024);
   /** Rows that were completed. */
   rows = 0;
   /** See the class; one entry more than {@link rows}. */
-  rowCells: Int32Array;
+  rowCells = new Int32Array(256);
   /** Offset of the first byte of each row. */
-  rowStarts: Int32Array;
+  rowStarts = new Int32Array(256);
   /** The line on which each row begins, from 1. */
-  rowLines: Float64Array;
-  /** Of a row that was larger than the limit, 1: it may have no cells. */
-  rowOver: Uint8Array;
+  rowLines = new Int32Array(256).fill(1, 0, 1);
   /** Line ends outside quotes, by kind, and lines without anything. */
   readonly lines = { lf: 0, crlf: 0, cr: 0, blank: 0, firstBlank: 0 };
   /** Where a quote that was not closed properly ran into text: offset in the stream of the quote that opened, and the line. */
@@ -121,19 +80,49 @@ export class CellScanner implements CellMemory {
     this.#delimiter = dialect.delimiter.charCodeAt(0);
     this.#doubles = dialect.escape === dialect.quote;
     this.#rowBytes = rowBytes;
-    const memory = takeMemory();
-    this.bytes = memory.bytes;
-    this.starts = memory.starts;
-    this.ends = memory.ends;
-    this.marks = memory.marks;
-    this.rowCells = memory.rowCells;
-    this.rowStarts = memory.rowStarts;
-    this.rowLines = memory.rowLines;
-    this.rowOver = memory.rowOver;
-    this.rowCells[0] = 0;
-    this.rowStarts[0] = 0;
-    this.rowLines[0] = 1;
-    this.rowOver[0] = 0;
+  }
+
+  /** The number of the first cell of a row; of the one behind the last, the number of cells. */
+  firstCell(row: number): number {
+    return this.rowCells[row] ?? 0;
+  }
+
+  /** How many cells a row has; 0 when it was larger than the limit. */
+  width(row: number): number {
+    return this.firstCell(row + 1) - this.firstCell(row);
+  }
+
+  /** The line on which a row begins. */
+  lineOf(row: number): number {
+    return this.rowLines[row] ?? 1;
+  }
+
+  /** Offset in {@link bytes} of the first byte of a row. */
+  startOf(row: number): number {
+    return this.rowStarts[row] ?? 0;
+  }
+
+  /** Offset of the first byte of a cell, its quote included. */
+  outerStart(cell: number): number {
+    return (this.starts[cell] ?? 0) - (this.isQuoted(cell) ? 1 : 0);
+  }
+
+  /** Offset behind the last byte of a cell, its quote included. */
+  outerEnd(cell: number): number {
+    return (this.ends[cell] ?? 0) + (this.isQuoted(cell) ? 1 : 0);
+  }
+
+  isQuoted(cell: number): boolean {
+    return ((this.marks[cell] ?? 0) & has.quotes) !== 0;
+  }
+
+  isEmpty(cell: number): boolean {
+    return this.starts[cell] === this.ends[cell];
+  }
+
+  /** True when the row that is not complete yet is larger than the limit. */
+  get isOver(): boolean {
+    return this.#state === 'skipping';
   }
 
   /** The stream begins so many bytes and lines further down in its file. */
@@ -177,11 +166,6 @@ export class CellScanner implements CellMemory {
     if (this.#state === 'skipping' || this.#inRow()) this.#endRow(this.#end);
   }
 
-  /** Leaves the memory to another scanner; this one must not be used any more. */
-  release(): void {
-    giveMemory(this);
-  }
-
   #inRow(): boolean {
     return this.#cells > (this.rowCells[this.rows] ?? 0) || this.#state !== 'start' || this.#cellStart < this.#end;
   }
@@ -191,7 +175,6 @@ export class CellScanner implements CellMemory {
     const from = this.rowStarts[this.rows] ?? 0;
     const firstCell = this.rowCells[this.rows] ?? 0;
     this.rowLines[0] = this.rowLines[this.rows] ?? 1;
-    this.rowOver[0] = this.rowOver[this.rows] ?? 0;
     this.rows = 0;
     this.rowCells[0] = 0;
     this.rowStarts[0] = 0;
@@ -472,9 +455,13 @@ export class CellScanner implements CellMemory {
   }
 
   #completeRow(end: number): void {
-    if (end - (this.rowStarts[this.rows] ?? 0) > this.#rowBytes) this.rowOver[this.rows] = 1;
+    if (end - (this.rowStarts[this.rows] ?? 0) > this.#rowBytes) this.#cells = this.rowCells[this.rows] ?? 0;
     this.rows += 1;
-    if (this.rows + 1 >= this.rowCells.length) this.#growRows();
+    if (this.rows + 1 >= this.rowCells.length) {
+      this.rowCells = doubled(this.rowCells);
+      this.rowStarts = doubled(this.rowStarts);
+      this.rowLines = doubled(this.rowLines);
+    }
     this.rowCells[this.rows] = this.#cells;
     this.#beginRow();
   }
@@ -482,22 +469,10 @@ export class CellScanner implements CellMemory {
   #beginRow(): void {
     this.rowStarts[this.rows] = this.#at;
     this.rowLines[this.rows] = this.#line;
-    this.rowOver[this.rows] = 0;
     this.#cellStart = this.#at;
     this.#mark = 0;
     this.#state = 'start';
     this.#strictLine = false;
-  }
-
-  #growRows(): void {
-    this.rowCells = doubled(this.rowCells);
-    this.rowStarts = doubled(this.rowStarts);
-    const lines = new Float64Array(this.rowLines.length * 2);
-    lines.set(this.rowLines);
-    this.rowLines = lines;
-    const over = new Uint8Array(this.rowOver.length * 2);
-    over.set(this.rowOver);
-    this.rowOver = over;
   }
 
   /** Stops a row that grows over the limit: a quote that is open becomes text, any other row is not kept. */
@@ -508,19 +483,12 @@ export class CellScanner implements CellMemory {
         this.openInLimit = { line: this.#openLine, column: this.place.column, rowLine };
         this.#backOut(has.unclosedInLimit);
         this.#scan();
-      } else this.#skipRow();
+      } else {
+        this.#cells = this.rowCells[this.rows] ?? 0;
+        this.#state = 'skipping';
+      }
     }
-    if (this.#state === 'skipping') this.#forget();
-  }
-
-  #skipRow(): void {
-    this.rowOver[this.rows] = 1;
-    this.#cells = this.rowCells[this.rows] ?? 0;
-    this.#state = 'skipping';
-  }
-
-  /** Drops the bytes of a row that is skipped. */
-  #forget(): void {
+    if (this.#state !== 'skipping') return;
     this.rowStarts[this.rows] = this.#at;
     this.#cellStart = this.#at;
   }

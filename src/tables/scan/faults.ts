@@ -100,7 +100,7 @@ export const faultOfRow = (
   { expected, rowBytes }: { expected: number; rowBytes: number },
 ): TableFaultError | null => {
   const line = scanner.rowLines[row] ?? 1;
-  if (scanner.rowOver[row] === 1) return oversizeFault(scanner, row, rowBytes);
+  if (scanner.width(row) === 0) return oversizeFault(scanner, row, rowBytes);
   const [first, end] = [scanner.rowCells[row] ?? 0, scanner.rowCells[row + 1] ?? 0];
   for (let cell = first; cell < end; cell++) {
     if (((scanner.marks[cell] ?? 0) & refusedMarks) !== 0) return faultOfCell(scanner, row, cell, rowBytes);

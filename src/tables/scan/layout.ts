@@ -102,7 +102,6 @@ const headRows = (head: Buffer, dialect: TableDialect, whole: boolean): HeadRow[
     scanner.finish();
     take();
   }
-  scanner.release();
   return rows;
 };
 

@@ -57,7 +57,7 @@ class TableReading {
     const at = Math.max(0, bad - this.#offset);
     scanner.feed(bad < 0 ? bytes : bytes.subarray(0, at));
     yield* this.#takeRows();
-    if (scanner.rowOver[scanner.rows] === 1) throw oversizeFault(scanner, scanner.rows, this.#rowBytes);
+    if (scanner.isOver) throw oversizeFault(scanner, scanner.rows, this.#rowBytes);
     if (bad >= 0) {
       const offset = this.#markBytes + this.#offset + at;
       throw faultOf('other-encoding', scanner.place, { byte: bytes[at] ?? 0, offset, encoding: null });
