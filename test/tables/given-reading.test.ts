@@ -198,3 +198,9 @@ it('a title with a colon in the last row is a record', async () => {
   const content = 'film,year,note\nAlien,1979,x\nTerminator: Dark Fate,,\n';
   expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
 });
+
+it('a note below a table in UTF-16 has no offset, as that in the decoded text is none of the file', async () => {
+  const content = encoderOf('utf-16le')('id;name;town\n1;Ann;Ulm\n2;Bob;Bonn\n;;\n* as of 2021;;\n');
+  const { findings } = await inspectTable(fileOf(content), { encoding: 'utf-16le' });
+  expect(findings.find(({ kind }) => kind === 'footer')?.places).toMatchObject([{ line: 5, offset: null }]);
+});

@@ -7,7 +7,6 @@ import type { CellScanner } from '../scan/cell-scanner.ts';
 import { cellText, escapedText } from '../scan/cell-text.ts';
 import type { TableDialect } from '../scan/dialect.ts';
 import type { FindingKind } from '../scan/fault-kinds.ts';
-import { cellEnd } from '../scan/faults.ts';
 
 /** A row that was changed or left out; of a long one each cell that was changed. */
 interface FixedPlace {
@@ -154,7 +153,7 @@ export class RowFixer {
   /** Offset behind the last byte of a cell, its quote and the spaces behind that included. */
   #cellEnd(cell: number): number {
     const { bytes, marks } = this.#scanner;
-    let end = cellEnd(this.#scanner, cell);
+    let end = this.#scanner.outerEnd(cell);
     if (((marks[cell] ?? 0) & has.quoteSpaces) !== 0) while (bytes[end] === 0x20) end += 1;
     return end;
   }

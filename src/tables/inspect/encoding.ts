@@ -2,7 +2,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { encodingTitle, lengthOf, unfinished } from '../scan/encodings.ts';
 import { isPlainly, type Reading, readingsOf } from './encoding-evidence.ts';
-import type { Candidate, Findings } from './finding.ts';
+import type { Candidate, Findings, FoundAt } from './finding.ts';
 
 /** An encoding by its title, such as `Windows-1250`; `mixed`: UTF-8 and another one; `unknown`: no evidence for one. */
 interface EncodingVerdict {
@@ -165,12 +165,9 @@ const sampleOf = ({ text }: Reading): string => {
 };
 
 /** A byte that belongs to no UTF-8 character, and where it stands. */
-interface BadByte {
-  line: number;
-  column: number;
+export interface BadByte extends FoundAt {
   byte: number;
   offset: number;
-  context: string;
 }
 
 /** What is known of the encoding. */

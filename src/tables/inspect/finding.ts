@@ -1,6 +1,9 @@
 // Findings of an inspection: places, and whether they can be fixed.
 import type { TableFaultCode } from '../../model/errors.ts';
-import { described, type Facts, type FindingKind } from '../scan/fault-kinds.ts';
+import type { CellScanner } from '../scan/cell-scanner.ts';
+import { contextAt } from '../scan/cell-text.ts';
+import { described, type Facts, type FindingKind, faultKinds } from '../scan/fault-kinds.ts';
+import { placeInRow } from '../scan/faults.ts';
 
 /** One place where something was found. */
 export interface FindingPlace {
@@ -54,36 +57,57 @@ export interface FoundAt {
   count?: number;
 }
 
+/** The byte at offset `at` of a scanner as a place. */
+export const foundAt = (
+  { base, bytes, end }: CellScanner,
+  at: number,
+  place: { line: number; column?: number },
+): FoundAt => ({ ...place, offset: base + at, context: contextAt(bytes, at, end) });
+
+/** A row of a scanner as a place. */
+export const foundRow = (scanner: CellScanner, row: number): FoundAt =>
+  foundAt(scanner, scanner.startOf(row), { line: scanner.lineOf(row) });
+
+/** The byte at offset `at` of a scanner, which is in a cell, as a place. */
+export const foundIn = (scanner: CellScanner, row: number, [cell, at]: readonly [number, number]): FoundAt =>
+  foundAt(scanner, at, placeInRow(scanner, row, cell, at));
+
 /** Collects findings in flat memory: the first places of each kind, and how many there are. */
 export class Findings {
   readonly #byKind = new Map<FindingKind, Finding>();
+  readonly #hasOffsets: boolean;
 
-  /**
-   * Counts one more of a kind of which enough places are known and returns true; false when it should be added with its
-   * place. `mendable` false removes the mend of its kind.
-   */
-  tally(kind: FindingKind, mendable: boolean): boolean {
-    const finding = this.#byKind.get(kind);
-    if (finding === undefined || finding.places.length < mostPlaces) return false;
-    finding.count += 1;
-    if (!mendable) finding.mend = null;
-    return true;
+  /** Without `offsets`, those of places are none of the file. */
+  constructor({ offsets }: { offsets: boolean }) {
+    this.#hasOffsets = offsets;
   }
 
-  /** Adds one. A kind can be mended only when each of its kind can. */
-  add<K extends FindingKind>(kind: K, at: FoundAt, ...facts: Facts<K>): void {
-    const { code, message, hint, mend } = described(kind, ...facts);
-    const { line, column, offset, context, candidates, count } = at;
-    const place = { line, column: column ?? null, offset: offset ?? null, context: context ?? null, message };
+  /** Adds one; its place may be a function, which is called while places are kept. A kind can be fixed only where each can. */
+  add<K extends FindingKind>(kind: K, found: FoundAt | (() => FoundAt), ...facts: Facts<K>): void {
     const known = this.#byKind.get(kind);
-    if (known === undefined) {
-      const words = { code, message, hint, mend, ...(candidates ? { candidates } : {}) };
-      this.#byKind.set(kind, { kind, ...words, count: count ?? 1, places: [place] });
+    const isFull = known !== undefined && known.places.length >= mostPlaces;
+    if (isFull && typeof found === 'function' && typeof faultKinds[kind].fix !== 'function') {
+      known.count += 1;
       return;
     }
-    known.count += count ?? 1;
+    const { code, message, hint, mend } = described(kind, ...facts);
+    const {
+      line,
+      column = null,
+      offset = null,
+      context = null,
+      candidates,
+      count = 1,
+    } = found instanceof Function ? found() : found;
+    const place = { line, column, offset: this.#hasOffsets ? offset : null, context, message };
+    if (known === undefined) {
+      const words = { code, message, hint, mend, ...(candidates ? { candidates } : {}) };
+      this.#byKind.set(kind, { kind, ...words, count, places: [place] });
+      return;
+    }
+    known.count += count;
     if (mend === null) known.mend = null;
-    if (known.places.length < mostPlaces) known.places.push(place);
+    if (!isFull) known.places.push(place);
   }
 
   /** What was found of a kind. */

@@ -1,12 +1,11 @@
 // The header row: every column needs a name, and portals must be able to tell the names apart.
 import { longestColumnName, portalColumnName } from '../../dataset-api/names.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
-import { cellText, contextAt } from '../scan/cell-text.ts';
+import { cellText } from '../scan/cell-text.ts';
 import type { TableDialect } from '../scan/dialect.ts';
 import { type FactsOf, faultOf } from '../scan/fault-kinds.ts';
-import { cellEnd } from '../scan/faults.ts';
 import type { ColumnFacts } from './columns.ts';
-import type { Findings, FoundAt } from './finding.ts';
+import { type Findings, type FoundAt, foundAt } from './finding.ts';
 
 /** One column of a header: the name a portal makes of its cell, or what is wrong with it. */
 type HeaderColumn =
@@ -69,12 +68,7 @@ export const fixedHeader = (cells: string[], delimiter: string): string[] => {
 };
 
 /** What is known of a header once the whole table was read. */
-interface HeaderFacts {
-  cells: string[];
-  line: number;
-  /** Offsets of the cells in the file; empty where they are not known. */
-  offsets: number[];
-  contexts: string[];
+interface HeaderFacts extends Pick<ScannedHeader, 'cells' | 'line' | 'places'> {
   facts: ColumnFacts[];
   rows: number;
   delimiter: string;
@@ -111,12 +105,7 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
   const tail = cells.length - emptyTail(header);
   const named = columns.slice(0, tail).filter(({ kind }) => kind !== 'header-empty').length;
   columns.forEach((column, at) => {
-    const place = {
-      line,
-      column: at + 1,
-      offset: header.offsets[at] ?? null,
-      context: header.contexts[at] ?? null,
-    };
+    const place = placeOf(header, at);
     const fixed = mended[at] ?? '';
     if (column.kind === null) remarksOf(findings, cells[at] ?? '', column.portalName, place);
     else if (column.kind !== 'header-empty') findings.add(column.kind, place, { ...column.facts, fixed });
@@ -127,6 +116,9 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
   valuesInHeader(findings, header);
   return columns.map(({ portalName }) => portalName);
 };
+
+const placeOf = ({ line, places }: Pick<HeaderFacts, 'line' | 'places'>, at: number): FoundAt =>
+  places[at] ?? { line, column: at + 1 };
 
 /** How a portal's name differs from the cell beyond capitals and spaces. */
 const remarksOf = (findings: Findings, name: string, portalName: string, place: FoundAt): void => {
@@ -141,38 +133,34 @@ const remarksOf = (findings: Findings, name: string, portalName: string, place: 
 const valueLike = /^[+-]?\d+[.,]\d+$|^\d{4}-\d{2}-\d{2}|^\d{1,2}[./]\d{1,2}[./]\d{2,4}$|^(?:true|false)$/i;
 
 /** A file without a header has values in its first row. */
-const valuesInHeader = (findings: Findings, { cells, line, offsets, contexts, isRecord }: HeaderFacts): void => {
+const valuesInHeader = (findings: Findings, header: HeaderFacts): void => {
+  const { cells, isRecord } = header;
   const numbers = cells.filter((cell) => /^\d+$/.test(cell) && !/^(?:1[6-9]|20)\d\d$/.test(cell)).length;
   const at = cells.findIndex((cell) => valueLike.test(cell));
   if (!isRecord && at < 0 && numbers < cells.length / 2) return;
-  const column = Math.max(at, 0);
-  const [offset, context] = [offsets[column] ?? null, contexts[column] ?? null];
-  findings.add('header-values', { line, column: column + 1, offset, context }, { isRecord });
+  findings.add('header-values', placeOf(header, Math.max(at, 0)), { isRecord });
 };
 
 /** A header row. */
 export interface ScannedHeader {
   cells: string[];
   line: number;
-  /** Offset in the stream of each cell. */
-  offsets: number[];
-  /** The text around each cell; empty for a header that is too wide. */
-  contexts: string[];
+  /** Of each cell; empty for a header that is too wide. */
+  places: FoundAt[];
   /** Its bytes without the line end. */
   raw: Buffer;
 }
 
 /** Reads a row of the scanner as the header. */
 export const scannedHeader = (scanner: CellScanner, row: number, dialect: TableDialect): ScannedHeader => {
-  const { base, bytes, starts, rowCells, rowLines, rowStarts } = scanner;
-  const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-  const cells = Array.from({ length: end - first }, (_, at) => first + at);
-  const start = rowStarts[row] ?? 0;
+  const [first, line, start] = [scanner.firstCell(row), scanner.lineOf(row), scanner.startOf(row)];
+  const cells = Array.from({ length: scanner.width(row) }, (_, at) => cellText(scanner, first + at, dialect));
+  const end = scanner.outerEnd(first + cells.length - 1);
+  const places = cells.map((_, at) => foundAt(scanner, scanner.starts[first + at] ?? 0, { line, column: at + 1 }));
   return {
-    cells: cells.map((cell) => cellText(scanner, cell, dialect)),
-    line: rowLines[row] ?? 1,
-    offsets: cells.map((cell) => base + (starts[cell] ?? 0)),
-    contexts: cells.length > mostColumns ? [] : cells.map((cell) => contextAt(bytes, starts[cell] ?? 0, scanner.end)),
-    raw: Buffer.from(bytes.subarray(start, Math.max(start, cellEnd(scanner, end - 1)))),
+    cells,
+    line,
+    places: cells.length > mostColumns ? [] : places,
+    raw: Buffer.from(scanner.bytes.subarray(start, Math.max(start, end))),
   };
 };

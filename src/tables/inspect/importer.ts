@@ -1,11 +1,8 @@
 // What importers of portals refuse or change in tables that are sound otherwise: the watch that finds it. They are remarks: other portals read by RFC 4180, as does everybody who downloads the file.
 import { countedColumns, isUnstableColumn } from '../../dataset-api/names.ts';
-import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
-import { contextAt } from '../scan/cell-text.ts';
 import { type FindingKind, importer, longestImported, mostImported } from '../scan/fault-kinds.ts';
-import { cellEnd, placeInRow } from '../scan/faults.ts';
-import type { Finding, Findings } from './finding.ts';
+import { type Finding, type Findings, foundIn } from './finding.ts';
 
 type LimitKind = Extract<FindingKind, `importer-${string}`>;
 
@@ -44,27 +41,20 @@ export class ImporterWatch {
   readonly #scanner: CellScanner;
   readonly #findings: Findings;
   readonly #delimiter: number;
-  /** True where offsets are those of the file. */
-  readonly #isPlain: boolean;
 
-  constructor(
-    scanner: CellScanner,
-    findings: Findings,
-    { delimiter, isPlain }: { delimiter: string; isPlain: boolean },
-  ) {
+  constructor(scanner: CellScanner, findings: Findings, delimiter: string) {
     this.#scanner = scanner;
     this.#findings = findings;
     this.#delimiter = delimiter.charCodeAt(0);
-    this.#isPlain = isPlain;
   }
 
   /** Looks through the complete rows of the scanner. */
   take(): void {
-    const { rows, rowCells, rowStarts, bytes } = this.#scanner;
-    const last = (rowCells[rows] ?? 0) - 1;
+    const { rows, bytes } = this.#scanner;
+    const last = this.#scanner.firstCell(rows) - 1;
     if (rows === 0 || last < 0) return;
-    const from = rowStarts[0] ?? 0;
-    const region = bytes.subarray(from, cellEnd(this.#scanner, last) + 1);
+    const from = this.#scanner.startOf(0);
+    const region = bytes.subarray(from, this.#scanner.outerEnd(last) + 1);
     this.#escapes(region, from);
     for (const byte of wideStarts) {
       this.#each(region, byte, (at) => {
@@ -96,9 +86,8 @@ export class ImporterWatch {
   }
 
   #maybeNull(at: number): void {
-    const { starts, ends, marks } = this.#scanner;
     const cell = this.#cellAt(at);
-    if (starts[cell] === at && ends[cell] === at && ((marks[cell] ?? 0) & has.quotes) !== 0)
+    if (this.#scanner.starts[cell] === at && this.#scanner.isEmpty(cell) && this.#scanner.isQuoted(cell))
       this.#add('importer-null', at);
   }
 
@@ -107,8 +96,8 @@ export class ImporterWatch {
   }
 
   #longCells(): void {
-    const { starts, ends, rowCells, rows } = this.#scanner;
-    for (let cell = rowCells[0] ?? 0; cell < (rowCells[rows] ?? 0); cell++) {
+    const { starts, ends, rows } = this.#scanner;
+    for (let cell = 0; cell < this.#scanner.firstCell(rows); cell++) {
       const start = starts[cell] ?? 0;
       if ((ends[cell] ?? 0) - start > longestImported) this.#add('importer-long', start);
     }
@@ -116,26 +105,20 @@ export class ImporterWatch {
 
   /** The last cell that begins at or before an offset. */
   #cellAt(at: number): number {
-    const { starts, rowCells, rows } = this.#scanner;
-    return lastAtMost(starts, rowCells[0] ?? 0, rowCells[rows] ?? 0, at);
+    return lastAtMost(this.#scanner.starts, this.#scanner.firstCell(this.#scanner.rows), at);
   }
 
   #add(kind: LimitKind, at: number): void {
-    if (this.#findings.tally(kind, false)) return;
-    const { rowStarts, rows, bytes, base, end } = this.#scanner;
-    const row = lastAtMost(rowStarts, 0, rows, at);
-    const place = placeInRow(this.#scanner, row, this.#cellAt(at), at);
-    this.#findings.add(kind, {
-      ...place,
-      offset: this.#isPlain ? base + at : null,
-      context: contextAt(bytes, at, end),
+    this.#findings.add(kind, () => {
+      const row = lastAtMost(this.#scanner.rowStarts, this.#scanner.rows, at);
+      return foundIn(this.#scanner, row, [this.#cellAt(at), at]);
     });
   }
 }
 
-/** Index of the last of ascending numbers, from `first` to before `end`, that is at most `limit`. */
-const lastAtMost = (numbers: Int32Array, first: number, end: number, limit: number): number => {
-  let [low, high] = [first, end];
+/** Index of the last of the first `count` numbers, which ascend, that is at most `limit`. */
+const lastAtMost = (numbers: Int32Array, count: number, limit: number): number => {
+  let [low, high] = [0, count];
   while (high - low > 1) {
     const middle = (low + high) >> 1;
     if ((numbers[middle] ?? 0) <= limit) low = middle;

@@ -33,7 +33,7 @@ type Inspected = Pick<Inspection, 'fix'> & TableFacts;
 
 /** The inspection of a file that cannot be read as a table. */
 const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
-  const findings = new Findings();
+  const findings = new Findings({ offsets: true });
   if (signature === null) findings.add('wide-encoding', { line: 1 }, { name: 'UTF-32' });
   else findings.add('not-a-table', { line: 1, offset: 0 }, { signature });
   return {

@@ -15,8 +15,8 @@ import {
   type NumberNotation,
   notationsOf,
 } from './columns.ts';
-import { EncodingWatch, encodingFinding, reportEncoding } from './encoding.ts';
-import { type Finding, Findings, mostPlaces, type Verdict, verdictOf } from './finding.ts';
+import { type BadByte, EncodingWatch, encodingFinding, reportEncoding } from './encoding.ts';
+import { type Finding, Findings, type FoundAt, mostPlaces, type Verdict, verdictOf } from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
 import { ImporterWatch } from './importer.ts';
 import { RowInspector } from './row-inspector.ts';
@@ -88,8 +88,6 @@ const lostTexts = [
   { kind: 'twice-encoded', bytes: Buffer.from([0xc3, 0x83, 0xc2]) },
 ] as const;
 
-type LostKind = (typeof lostTexts)[number]['kind'];
-
 /** A place in a chunk that is to be reported once the rows before it are scanned. */
 interface Mark {
   at: number;
@@ -98,7 +96,7 @@ interface Mark {
 
 /** Inspects a table that is fed chunk by chunk, without a byte order mark. */
 export class TableInspection {
-  readonly findings = new Findings();
+  readonly findings: Findings;
   readonly #settings: InspectionSettings;
   readonly #dialect: TableDialect;
   readonly #scanner: CellScanner;
@@ -110,16 +108,16 @@ export class TableInspection {
   #emptyTail = 0;
   #header: ScannedHeader | null = null;
   #rows: RowInspector | null = null;
-  #badAt: { line: number; column: number; byte: number; offset: number; context: string }[] = [];
+  readonly #badAt: BadByte[] = [];
 
   constructor(settings: InspectionSettings) {
     this.#settings = settings;
+    this.findings = new Findings({ offsets: settings.decodedFrom === null });
     this.#dialect = settings.layout.dialect;
     this.#titleRows = settings.layout.titleRows;
     this.#scanner = new CellScanner(this.#dialect, settings.rowBytes);
     const { bytes, lines } = settings.skipped ?? { bytes: 0, lines: 0 };
-    const how = { delimiter: this.#dialect.delimiter, isPlain: settings.decodedFrom === null };
-    this.#importer = new ImporterWatch(this.#scanner, this.findings, how);
+    this.#importer = new ImporterWatch(this.#scanner, this.findings, this.#dialect.delimiter);
     this.#scanner.beginBelow(bytes + (settings.bom ? 3 : 0), lines);
   }
 
@@ -198,34 +196,29 @@ export class TableInspection {
     return marks.sort((a, b) => a.at - b.at);
   }
 
+  /** The places of lost text of a kind; where enough are known, the others count with the last of them. */
   #lost(chunk: Buffer, { kind, bytes }: (typeof lostTexts)[number]): Mark[] {
-    const marks: Mark[] = [];
-    let count = 1;
-    for (let at = chunk.indexOf(bytes); at >= 0; at = chunk.indexOf(bytes, at + 1)) {
-      const place = at;
-      if (this.findings.tally(kind, false)) continue;
-      if (marks.length === mostPlaces) count += 1;
-      else marks.push({ at, report: () => this.#reportText(kind, chunk, { at: place, count }) });
-    }
-    return marks;
+    const offsets: number[] = [];
+    for (let at = chunk.indexOf(bytes); at >= 0; at = chunk.indexOf(bytes, at + 1)) offsets.push(at);
+    const known = this.findings.of(kind);
+    const room = mostPlaces - (known?.places.length ?? 0);
+    const others = Math.max(0, offsets.length - room);
+    if (room === 0 && known) known.count += others;
+    return offsets.slice(0, room).map((at, index) => ({
+      at,
+      report: () =>
+        this.findings.add(kind, { ...this.#placeIn(chunk, at), count: index === room - 1 ? others + 1 : 1 }),
+    }));
   }
 
   #rememberBad(chunk: Buffer, at: number): void {
-    if (this.#badAt.length >= mostBad) return;
-    const { place, base, end } = this.#scanner;
-    this.#badAt.push({
-      ...place,
-      byte: chunk[at] ?? 0,
-      offset: base + end,
-      context: contextAt(chunk, at, chunk.length),
-    });
+    if (this.#badAt.length < mostPlaces) this.#badAt.push({ ...this.#placeIn(chunk, at), byte: chunk[at] ?? 0 });
   }
 
-  #reportText(kind: LostKind, chunk: Buffer, { at, count: all }: { at: number; count: number }): void {
+  /** Offset `at` of a chunk of which the scanner has read what is before it. */
+  #placeIn(chunk: Buffer, at: number): FoundAt & { offset: number } {
     const { place, base, end } = this.#scanner;
-    const offset = this.#settings.decodedFrom === null ? base + end : null;
-    const count = this.findings.of(kind) === undefined ? all : 1; // those without a place count with the first
-    this.findings.add(kind, { ...place, offset, context: contextAt(chunk, at, chunk.length), count });
+    return { ...place, offset: base + end, context: contextAt(chunk, at, chunk.length) };
   }
 
   /** Dispatches the rows of the scanner: titles, header, body. */
@@ -254,10 +247,10 @@ export class TableInspection {
     this.#header = header;
     const width = header.cells.length;
     this.#kinds.reserve(Math.min(width, mostColumns + 1));
-    const { rowBytes, decodedFrom, apart = new Set() } = this.#settings;
-    const settings = { width, header: header.raw, rowBytes, offsets: decodedFrom === null, apart };
+    const { rowBytes, apart = new Set() } = this.#settings;
+    const settings = { width, header: header.raw, rowBytes, apart };
     this.#rows = new RowInspector(scanner, { findings: this.findings, kinds: this.#kinds, settings });
-    this.#rows.inspectHeader(row);
+    this.#rows.inspectCells(row);
   }
 
   #reportColumns(): InspectedColumn[] {
@@ -266,14 +259,12 @@ export class TableInspection {
       if (this.findings.of('row-oversize') === undefined) this.findings.add('empty-file', { line: 1 }, {});
       return [];
     }
-    const offsets = this.#settings.decodedFrom === null ? header.offsets : [];
     const rows = this.#rows?.rows ?? 0;
     const facts = header.cells.map((_, column) => this.#kinds.facts(column));
     this.#emptyTail = emptyTail({ cells: header.cells, facts });
     this.#judgeRepeats(facts);
     const names = headerFindings(this.findings, {
       ...header,
-      offsets,
       facts,
       rows,
       delimiter: this.#dialect.delimiter,
@@ -322,6 +313,3 @@ export class TableInspection {
     return kinds.length > 1 ? 'mixed' : ((kinds[0] ?? 'none') as TableFacts['lineEnds']); // the names just given
   }
 }
-
-/** How many bad bytes are reported with their place. */
-const mostBad = 10;

@@ -1,13 +1,12 @@
 // Inspects every row below the header: cells, quotes, stray bytes, kinds of values.
 import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
-import { contextAt } from '../scan/cell-text.ts';
-import type { Facts, FindingKind } from '../scan/fault-kinds.ts';
-import { cellEnd, cellOffset, oversizeOf, placeInRow, quoteFaultOf } from '../scan/faults.ts';
+import { oversizeOf, quoteFaultOf } from '../scan/faults.ts';
 import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import type { ColumnKinds } from './columns.ts';
-import type { Findings, FoundAt } from './finding.ts';
-import { noteStart, PaddedNotes, RaggedRows, type RowSettings } from './ragged-rows.ts';
+import { type Findings, foundAt, foundIn, foundRow } from './finding.ts';
+import { noteStart, PaddedNotes } from './padded-notes.ts';
+import { RaggedRows } from './ragged-rows.ts';
 import { SecondHeaders } from './second-header.ts';
 
 const empty = kindNumber('empty');
@@ -17,6 +16,17 @@ const [equals, sharp, space] = [0x3d, 0x23, 0x20];
 const badMarks = quoteFaults | has.nul | has.control;
 
 const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!)$/;
+
+/** What is known of the table when its rows are inspected. */
+interface RowSettings {
+  /** Cells of the header. */
+  width: number;
+  /** The bytes of the header row without its line end. */
+  header: Buffer;
+  rowBytes: number;
+  /** Lines of rows that are known to be below blank ones. */
+  apart: ReadonlySet<number>;
+}
 
 /** Inspects rows; the state of a table of any size is bounded. */
 export class RowInspector {
@@ -41,61 +51,84 @@ export class RowInspector {
     this.#kinds = parts.kinds;
     this.#settings = parts.settings;
     this.#names = new SecondHeaders(scanner, parts.settings.header);
-    this.#ragged = new RaggedRows(scanner, parts.findings, parts.settings);
+    this.#ragged = new RaggedRows(scanner, parts.findings, parts.settings.width);
   }
 
   /** Inspects the complete rows of the scanner from number `from` on. */
   take(from: number): void {
     const { width, header } = this.#settings;
-    const { bytes, rowCells, rowStarts, rows } = this.#scanner;
-    const headerFirst = header[0];
+    const { bytes, rows } = this.#scanner;
     for (let row = from; row < rows; row++) {
-      if (bytes[rowStarts[row] ?? 0] === 0xef) this.#maybeMark(row);
-      if ((rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0) !== width) this.#odd(row);
+      const first = bytes[this.#scanner.startOf(row)];
+      if (first === byteOrderMark[0]) this.#maybeMark(row);
+      if (this.#scanner.width(row) !== width) this.#odd(row);
       else {
-        this.#cells(row);
-        if (bytes[rowStarts[row] ?? 0] === headerFirst) this.#maybeHeader(row);
+        this.#whole(row);
+        if (first === header[0]) this.#maybeHeader(row);
         if (this.#ragged.pending) this.#ragged.fullRow();
       }
     }
     this.rows += rows - from;
-    if (this.#lastRow >= 0) this.#rememberLast(this.#lastRow);
+    if (this.#lastRow >= 0) this.#judgeLast(this.#lastRow);
     this.#lastRow = -1;
   }
 
-  /** Counts the values of a row that has as many cells as the header. */
-  #cells(row: number): void {
-    const { bytes, starts, ends, marks, rowCells, rowLines } = this.#scanner;
+  /** A row that has as many cells as the header. */
+  #whole(row: number): void {
+    const { filled, marks } = this.#count(row);
+    if ((marks & badMarks) !== 0) this.inspectCells(row);
+    if (filled < 2 && this.#settings.width > 1) this.#tail.add(this.#scanner, row, filled);
+    else this.#tail.reset();
+    if (filled === 0) this.#findings.add('empty-rows', () => foundRow(this.#scanner, row));
+    else this.#remember(row, filled);
+  }
+
+  /** A row that has more or fewer cells than the header, or none because it is too large. */
+  #odd(row: number): void {
+    const scanner = this.#scanner;
+    const { width, rowBytes } = this.#settings;
+    const found = scanner.width(row);
+    if (found === 0) {
+      const { facts, ...place } = oversizeOf(scanner, row, rowBytes);
+      this.#findings.add('row-oversize', () => foundAt(scanner, scanner.startOf(row), place), facts);
+      return;
+    }
+    this.inspectCells(row);
+    if (found > width) this.#count(row);
+    if (found > 1) this.#tail.reset();
+    this.#ragged.add(row);
+    this.#remember(row, width);
+  }
+
+  #remember(row: number, filled: number): void {
+    this.#lastRow = row;
+    this.last.filled = filled;
+    this.last.line = this.#scanner.lineOf(row);
+  }
+
+  /** Counts the values of a row below the header. */
+  #count(row: number): { filled: number; marks: number } {
+    const { bytes, starts, ends, marks } = this.#scanner;
+    const { width } = this.#settings;
     const kinds = this.#kinds;
-    const line = rowLines[row] ?? 1;
-    const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
+    const line = this.#scanner.lineOf(row);
+    const first = this.#scanner.firstCell(row);
+    const isWhole = this.#scanner.width(row) === width;
     let [all, filled, texts] = [0, 0, 0];
-    for (let cell = first; cell < end; cell++) {
-      const mark = marks[cell] ?? 0;
-      const [start, stop] = [starts[cell] ?? 0, ends[cell] ?? 0];
+    for (let column = 0; column < width; column++) {
+      const cell = first + column;
+      const [start, stop, mark] = [starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0];
       const kind = kindOf(bytes, start, stop, mark);
-      kinds.add(cell - first, kind, line);
+      kinds.add(column, kind, line);
       all |= mark;
       if (kind !== empty) filled += 1;
       if (kind !== text) continue;
       texts += 1;
-      this.#text(row, cell - first, isOdd(bytes[start], bytes[stop - 1]));
+      if (kinds.isFirst(column, text)) this.#firstTexts.push(column);
+      if (isWhole && isOdd(bytes[start], bytes[stop - 1])) this.#oddText(row, cell);
     }
-    if ((all & badMarks) !== 0) this.#faultyCells(row);
     if (this.#firstTexts.length > 0) this.#noteNames(row, texts === filled ? texts : 0);
-    if (filled < 2 && end - first > 1) this.#tail.add(this.#scanner, row, filled);
-    else this.#tail.reset();
-    if (filled === 0) this.#emptyRow(row);
-    else {
-      this.#lastRow = row;
-      this.last.filled = filled;
-      this.last.line = line;
-    }
-  }
-
-  #text(row: number, column: number, isOddText: boolean): void {
-    if (this.#kinds.isFirst(column, text)) this.#firstTexts.push(column);
-    if (isOddText) this.#oddText(row, (this.#scanner.rowCells[row] ?? 0) + column);
+    return { filled, marks: all };
   }
 
   /** Remembers a row that has the first text of some columns, and so many names and no value. */
@@ -105,17 +138,12 @@ export class RowInspector {
     this.#firstTexts = [];
   }
 
-  /** Inspects the cells of the header for faults of quoting and stray bytes. */
-  inspectHeader(row: number): void {
-    this.#faultyCells(row);
-  }
-
   /** The table has ended; its first row is certainly the header when that `isGiven`, and then all others are records. */
   end(isGiven: boolean): void {
     this.#ragged.end(this.rows);
     if (isGiven) return;
     this.#tail.report(this.#findings);
-    this.#names.report(this.#findings, (column) => this.#kinds.facts(column), this.#settings.offsets);
+    this.#names.report(this.#findings, (column) => this.#kinds.facts(column));
   }
 
   /** Line of the first row of a footer that a fix leaves out; null when there is none. */
@@ -124,164 +152,92 @@ export class RowInspector {
     return lines.length === 0 ? null : Math.min(...lines);
   }
 
-  #rememberLast(row: number): void {
-    const { marks, rowCells, starts, ends, bytes } = this.#scanner;
-    const first = rowCells[row] ?? 0;
-    const mark = marks[first] ?? 0;
+  #judgeLast(row: number): void {
+    const { bytes, starts, ends, marks } = this.#scanner;
+    const first = this.#scanner.firstCell(row);
+    const [start, mark] = [starts[first] ?? 0, marks[first] ?? 0];
     this.last.note = (mark & has.space) !== 0 && (mark & has.text) !== 0;
-    const start = bytes.toString('utf8', starts[first] ?? 0, Math.min(ends[first] ?? 0, (starts[first] ?? 0) + 60));
-    const isCut = starts.subarray(first + 1, rowCells[row + 1]).some((at) => bytes[at] === space);
-    this.last.cutNote = isCut && (mark & has.quotes) === 0 && (noteStart.test(start) || this.#isApart(row));
-    this.last.total = /^(?:grand )?(?:total|sum|subtotal|summe|gesamt)\b/i.test(start);
+    const begin = bytes.toString('utf8', start, Math.min(ends[first] ?? 0, start + 60));
+    const isCut = starts.subarray(first + 1, this.#scanner.firstCell(row + 1)).some((at) => bytes[at] === space);
+    this.last.cutNote = isCut && (mark & has.quotes) === 0 && (noteStart.test(begin) || this.#isApart(row));
+    this.last.total = /^(?:grand )?(?:total|sum|subtotal|summe|gesamt)\b/i.test(begin);
   }
 
   /** True when a blank line is above a row, or one of delimiters only. */
   #isApart(row: number): boolean {
-    const { bytes, rowLines, rowStarts } = this.#scanner;
-    if (this.#settings.apart.has(rowLines[row] ?? 0)) return true;
-    const start = rowStarts[row] ?? 0;
-    const above = bytes.toString('latin1', Math.max(0, start - 64), start);
+    if (this.#settings.apart.has(this.#scanner.lineOf(row))) return true;
+    const start = this.#scanner.startOf(row);
+    const above = this.#scanner.bytes.toString('latin1', Math.max(0, start - 64), start);
     return /(?:\n|\r(?!\n))[,;\t|]*(?:\r\n?|\n)$/.test(above);
   }
 
-  #offset(at: number): number | null {
-    return this.#settings.offsets ? this.#scanner.base + at : null;
-  }
-
-  #context(at: number): string {
-    return contextAt(this.#scanner.bytes, at, this.#scanner.end);
-  }
-
-  /** Adds a finding about the byte at offset `at` of the scanner. */
-  #add<K extends FindingKind>(kind: K, at: number, place: FoundAt, ...facts: Facts<K>): void {
-    this.#findings.add(kind, { ...place, offset: this.#offset(at), context: this.#context(at) }, ...facts);
-  }
-
-  #odd(row: number): void {
-    const { rowStarts } = this.#scanner;
-    if (this.#scanner.width(row) === 0) {
-      if (this.#findings.tally('row-oversize', false)) return;
-      const { facts, ...place } = oversizeOf(this.#scanner, row, this.#settings.rowBytes);
-      this.#add('row-oversize', rowStarts[row] ?? 0, place, facts);
-      return;
-    }
-    this.#faultyCells(row);
-    this.#countOdd(row);
-    if ((this.#scanner.rowCells[row + 1] ?? 0) - (this.#scanner.rowCells[row] ?? 0) > 1) this.#tail.reset();
-    this.#ragged.add(row);
-    this.#lastRow = row;
-    this.last.line = this.#scanner.rowLines[row] ?? 1;
-    this.last.filled = this.#settings.width;
-  }
-
-  /** Counts the values below the header of a row that has cells behind it. */
-  #countOdd(row: number): void {
-    const { bytes, starts, ends, marks, rowCells, rowLines } = this.#scanner;
-    const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-    const { width } = this.#settings;
-    let [texts, filled] = [0, 0];
-    for (let column = 0; column < width && end - first > width; column++) {
-      const cell = first + column;
-      const kind = kindOf(bytes, starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0);
-      this.#kinds.add(column, kind, rowLines[row] ?? 1);
-      if (kind !== empty) filled += 1;
-      if (kind !== text) continue;
-      texts += 1;
-      this.#text(row, column, false);
-    }
-    if (this.#firstTexts.length > 0) this.#noteNames(row, texts === filled ? texts : 0);
-  }
-
-  #faultyCells(row: number): void {
-    const { marks, rowCells } = this.#scanner;
-    for (let cell = rowCells[row] ?? 0; cell < (rowCells[row + 1] ?? 0); cell++) {
+  /** Inspects the cells of a row, the header too, for faults of quoting and stray bytes. */
+  inspectCells(row: number): void {
+    const { marks } = this.#scanner;
+    for (let cell = this.#scanner.firstCell(row); cell < this.#scanner.firstCell(row + 1); cell++) {
       const mark = marks[cell] ?? 0;
-      if ((mark & quoteFaults) !== 0) this.#quoteFault(row, cell, mark);
+      if ((mark & quoteFaults) !== 0) this.#quoteFault(row, cell);
       if ((mark & has.nul) !== 0) this.#stray(row, cell, 'nul');
       if ((mark & has.control) !== 0) this.#stray(row, cell, 'control');
     }
   }
 
-  #quoteFault(row: number, cell: number, mark: number): void {
+  #quoteFault(row: number, cell: number): void {
     const fault = quoteFaultOf(this.#scanner, cell, this.#settings.rowBytes);
-    const isFixable = this.#canFix(row, mark);
-    if (fault === null || this.#findings.tally(fault.kind, isFixable)) return;
-    const at = cellOffset(this.#scanner, cell);
-    const place = placeInRow(this.#scanner, row, cell, at);
-    this.#add(fault.kind, at, place, { ...('facts' in fault ? fault.facts : {}), isFixable });
+    if (fault === null) return;
+    const found = () => foundIn(this.#scanner, row, [cell, this.#scanner.outerStart(cell)]);
+    this.#findings.add(fault.kind, found, { ...fault.facts, isFixable: this.#canFix(row, cell) });
   }
 
   /**
    * Text after a quote is read safely only where another quote closes the cell in the same line; a quote that is never
    * closed only where the row is whole without it.
    */
-  #canFix(row: number, mark: number): boolean {
+  #canFix(row: number, cell: number): boolean {
+    const mark = this.#scanner.marks[cell] ?? 0;
     if ((mark & has.unclosedInLimit) !== 0) return false;
-    const { rowCells } = this.#scanner;
-    if ((mark & has.unclosed) !== 0) return (rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0) === this.#settings.width;
+    if ((mark & has.unclosed) !== 0) return this.#scanner.width(row) === this.#settings.width;
     return (mark & has.textAfterQuote) === 0 || (mark & has.quotes) !== 0;
   }
 
   #stray(row: number, cell: number, kind: 'nul' | 'control'): void {
-    if (this.#findings.tally(kind, true)) return;
     const { bytes, starts, ends } = this.#scanner;
-    let at = starts[cell] ?? 0;
-    const end = ends[cell] ?? 0;
-    while (at < end && !(kind === 'nul' ? bytes[at] === 0 : isControl(bytes[at] ?? 0))) at += 1;
-    const place = placeInRow(this.#scanner, row, cell, at);
-    if (kind === 'control') this.#add(kind, at, place, { byte: bytes[at] ?? 0 });
-    else this.#add(kind, at, place, {});
+    const start = starts[cell] ?? 0;
+    const isStray = kind === 'nul' ? isNul : isControl;
+    const at = start + bytes.subarray(start, ends[cell]).findIndex(isStray);
+    this.#findings.add(kind, () => foundIn(this.#scanner, row, [cell, at]), { byte: bytes[at] ?? 0 });
   }
 
+  /** A text that begins or ends in a way that is remarked. */
   #oddText(row: number, cell: number): void {
     const { bytes, starts, ends } = this.#scanner;
     const [start, end] = [starts[cell] ?? 0, ends[cell] ?? 0];
     const first = bytes[start];
-    if (first === sharp) {
-      if (sheetErrors.test(bytes.toString('latin1', start, Math.min(end, start + 10)))) {
-        this.#remark('sheet-error', row, cell);
-      }
-      return;
-    }
-    if (first === equals) {
-      if (end - start > 1) this.#remark('formula', row, cell);
-      return;
-    }
-    this.#remark('spaces', row, cell);
-  }
-
-  #remark(kind: 'sheet-error' | 'formula' | 'spaces', row: number, cell: number): void {
-    if (this.#findings.tally(kind, false)) return;
-    const at = this.#scanner.starts[cell] ?? 0;
-    this.#add(kind, at, placeInRow(this.#scanner, row, cell, at));
-  }
-
-  #emptyRow(row: number): void {
-    if (this.#findings.tally('empty-rows', true)) return;
-    const line = this.#scanner.rowLines[row] ?? 1;
-    this.#add('empty-rows', this.#scanner.rowStarts[row] ?? 0, { line });
+    if (first === sharp && !sheetErrors.test(bytes.toString('latin1', start, Math.min(end, start + 10)))) return;
+    if (first === equals && end - start < 2) return;
+    const kind = first === sharp ? 'sheet-error' : first === equals ? 'formula' : 'spaces';
+    this.#findings.add(kind, () => foundIn(this.#scanner, row, [cell, start]));
   }
 
   #maybeMark(row: number): void {
-    const { bytes, rowStarts, rowLines } = this.#scanner;
-    const start = rowStarts[row] ?? 0;
-    if (bytes[start + 1] !== 0xbb || bytes[start + 2] !== 0xbf || this.#findings.tally('joined-files', false)) return;
-    this.#add('joined-files', start, { line: rowLines[row] ?? 1 });
+    const start = this.#scanner.startOf(row);
+    if (!byteOrderMark.equals(this.#scanner.bytes.subarray(start, start + 3))) return;
+    this.#findings.add('joined-files', () => foundRow(this.#scanner, row));
   }
 
   #maybeHeader(row: number): void {
-    const { bytes, rowCells, rowStarts, rowLines } = this.#scanner;
-    const { header } = this.#settings;
-    const start = rowStarts[row] ?? 0;
-    const end = cellEnd(this.#scanner, (rowCells[row + 1] ?? 0) - 1);
-    if (end - start !== header.length || bytes.compare(header, 0, header.length, start, end) !== 0) return;
-    if (this.#findings.tally('repeated-header', true)) return;
-    this.#add('repeated-header', start, { line: rowLines[row] ?? 1 });
+    const end = this.#scanner.outerEnd(this.#scanner.firstCell(row + 1) - 1);
+    if (!this.#settings.header.equals(this.#scanner.bytes.subarray(this.#scanner.startOf(row), end))) return;
+    this.#findings.add('repeated-header', () => foundRow(this.#scanner, row));
   }
 }
 
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
 const isOdd = (first: number | undefined, last: number | undefined): boolean =>
   first === space || last === space || first === equals || first === sharp;
+
+const isNul = (byte: number): boolean => byte === 0;
 
 const isControl = (byte: number): boolean =>
   (byte < space && byte !== 9 && byte !== 10 && byte !== 13 && byte !== 0) || byte === 0x7f;

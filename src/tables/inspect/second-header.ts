@@ -1,16 +1,12 @@
 // Rows of names among rows of values: a second header, a row of units, or another table in the same file.
 import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
-import { contextAt } from '../scan/cell-text.ts';
-import { cellEnd } from '../scan/faults.ts';
 import type { ColumnFacts } from './columns.ts';
-import type { Findings } from './finding.ts';
+import { type Findings, type FoundAt, foundRow } from './finding.ts';
 
 /** A row without any value that brings the first text into some columns. */
 interface RowOfNames {
-  line: number;
-  offset: number;
-  context: string;
+  at: FoundAt;
   columns: number[];
   /** A blank line is above it. */
   isApart: boolean;
@@ -42,30 +38,29 @@ export class SecondHeaders {
   /** Takes a row without values; `columns` are those of which it has the first text. */
   add(row: number, columns: number[], place: { isApart: boolean; isFirst: boolean }): void {
     if (this.#rows.length === mostRows) return;
-    const { base, bytes, starts, ends, marks, rowCells, rowLines, rowStarts, end } = this.#scanner;
-    const [first, behind] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
+    const { bytes, starts, ends, marks } = this.#scanner;
+    const [first, behind] = [this.#scanner.firstCell(row), this.#scanner.firstCell(row + 1)];
     const textOf = (column: number): string => {
       const [start, stop] = [starts[first + column] ?? 0, ends[first + column] ?? 0];
       return bytes.toString('utf8', start, Math.min(stop, start + longestName)).trim();
     };
     const names = columns.map(textOf);
-    const isEmpty = starts[first] === ends[first];
+    const isEmpty = this.#scanner.isEmpty(first);
     if (names.some((name) => missing.test(name)) || (!isEmpty && new Set(names).size < names.length)) return;
     const isQuoted =
       marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0) && !this.#header.includes('"');
-    const start = rowStarts[row] ?? 0;
-    if (this.#header.equals(bytes.subarray(start, cellEnd(this.#scanner, behind - 1)))) return;
-    const found = { line: rowLines[row] ?? 1, offset: base + start, context: contextAt(bytes, start, end) };
-    this.#rows.push({ ...found, columns, ...place, isMarked: isEmpty || isQuoted || isTitle(this.#header) });
+    const bare = bytes.subarray(this.#scanner.startOf(row), this.#scanner.outerEnd(behind - 1));
+    if (this.#header.equals(bare)) return;
+    const isMarked = isEmpty || isQuoted || isTitle(this.#header);
+    this.#rows.push({ at: foundRow(this.#scanner, row), columns, ...place, isMarked });
   }
 
   /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
-  report(findings: Findings, factsOf: (column: number) => ColumnFacts, offsets: boolean): void {
-    for (const { line, offset, context, columns, isApart, isFirst, isMarked } of this.#rows) {
+  report(findings: Findings, factsOf: (column: number) => ColumnFacts): void {
+    for (const { at, columns, isApart, isFirst, isMarked } of this.#rows) {
       const [most, fewest] = [isApart ? mostTables : 1, isApart || isFirst ? 1 : fewestValues];
       const broken = columns.filter((column) => isBroken(factsOf(column), most, fewest)).length;
       if (broken === 0 || (!isApart && broken < 2 && !(isFirst && isMarked))) continue;
-      const at = { line, offset: offsets ? offset : null, context };
       findings.add('second-header', at, { isApart, isFirst });
     }
   }

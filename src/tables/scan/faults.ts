@@ -23,7 +23,7 @@ export const unclearLayout = (candidates: LayoutCandidate[]): TableFaultError =>
 const refusedMarks = quoteFaults | has.nul;
 
 /** Line breaks (LF, CRLF, CR) in `bytes` from `start` to before `end`. */
-export const lineBreaksIn = (bytes: Uint8Array, start: number, end: number): number => {
+const lineBreaksIn = (bytes: Uint8Array, start: number, end: number): number => {
   let breaks = 0;
   for (let at = start; at < end; at++) {
     const byte = bytes[at];
@@ -34,17 +34,9 @@ export const lineBreaksIn = (bytes: Uint8Array, start: number, end: number): num
 
 /** The place of the byte at offset `at` of `scanner.bytes`, which is in the cell of number `cell`. */
 export const placeInRow = (scanner: CellScanner, row: number, cell: number, at: number): CellPosition => ({
-  line: (scanner.rowLines[row] ?? 1) + lineBreaksIn(scanner.bytes, scanner.rowStarts[row] ?? 0, at),
-  column: cell - (scanner.rowCells[row] ?? 0) + 1,
+  line: scanner.lineOf(row) + lineBreaksIn(scanner.bytes, scanner.startOf(row), at),
+  column: cell - scanner.firstCell(row) + 1,
 });
-
-/** Offset of the first byte of a cell, its quote included. */
-export const cellOffset = (scanner: CellScanner, cell: number): number =>
-  (scanner.starts[cell] ?? 0) - (((scanner.marks[cell] ?? 0) & has.quotes) !== 0 ? 1 : 0);
-
-/** Offset after the last byte of a cell, its quote included. */
-export const cellEnd = (scanner: CellScanner, cell: number): number =>
-  (scanner.ends[cell] ?? 0) + (((scanner.marks[cell] ?? 0) & has.quotes) !== 0 ? 1 : 0);
 
 /** The fault of a row that is larger than the limit; also of the one that is not complete yet, `scanner.rows`. */
 export const oversizeFault = (scanner: CellScanner, row: number, limit: number): TableFaultError => {
@@ -58,39 +50,46 @@ export const oversizeOf = (
   row: number,
   limit: number,
 ): { line: number; column?: number; facts: FactsOf<'row-oversize'> } => {
-  const line = scanner.rowLines[row] ?? 1;
+  const line = scanner.lineOf(row);
   const open = scanner.openInLimit;
   if (open === null || open.rowLine !== line) return { line, facts: { limit } };
   return { line: open.line, column: open.column, facts: { limit, isOpen: true } };
 };
 
 /** What is wrong with the quotes of a cell by its marks: the kind and its facts. */
-type QuoteFault =
-  | { kind: 'quote-unclosed'; facts: FactsOf<'quote-unclosed'> }
-  | { kind: 'quote-text-after' | 'quote-stray' | 'quote-spaces' };
+interface QuoteFault {
+  kind: 'quote-unclosed' | 'quote-text-after' | 'quote-stray' | 'quote-spaces';
+  facts: FactsOf<'quote-unclosed'>;
+}
 
 /** The fault of quoting that the marks of a cell stand for; null: none. */
 export const quoteFaultOf = (scanner: CellScanner, cell: number, limit: number): QuoteFault | null => {
   const mark = scanner.marks[cell] ?? 0;
   if ((mark & has.unclosedInLimit) !== 0) return { kind: 'quote-unclosed', facts: { limit } };
   if ((mark & has.unclosed) !== 0) {
-    const until = scanner.wrongCloses.get(scanner.base + cellOffset(scanner, cell));
+    const until = scanner.wrongCloses.get(scanner.base + scanner.outerStart(cell));
     return { kind: 'quote-unclosed', facts: { until } };
   }
-  if ((mark & has.textAfterQuote) !== 0) return { kind: 'quote-text-after' };
-  if ((mark & has.strayQuote) !== 0) return { kind: 'quote-stray' };
-  return (mark & has.quoteSpaces) === 0 ? null : { kind: 'quote-spaces' };
+  if ((mark & has.textAfterQuote) !== 0) return { kind: 'quote-text-after', facts: {} };
+  if ((mark & has.strayQuote) !== 0) return { kind: 'quote-stray', facts: {} };
+  return (mark & has.quoteSpaces) === 0 ? null : { kind: 'quote-spaces', facts: {} };
 };
 
 /** The fault that the marks of a cell stand for. */
 const faultOfCell = (scanner: CellScanner, row: number, cell: number, rowBytes: number): TableFaultError => {
-  const start = cellOffset(scanner, cell);
+  const start = scanner.outerStart(cell);
   const fault = quoteFaultOf(scanner, cell, rowBytes);
-  if (fault === null) {
-    const nul = scanner.bytes.indexOf(0, start);
-    return faultOf('nul', placeInRow(scanner, row, cell, nul), { offset: scanner.base + nul });
-  }
-  return faultOf(fault.kind, placeInRow(scanner, row, cell, start), 'facts' in fault ? fault.facts : {});
+  if (fault !== null) return faultOf(fault.kind, placeInRow(scanner, row, cell, start), fault.facts);
+  const nul = scanner.bytes.indexOf(0, start);
+  return faultOf('nul', placeInRow(scanner, row, cell, nul), { offset: scanner.base + nul });
+};
+
+/** The facts about a row that has another number of cells than expected. */
+export const raggedFacts = (scanner: CellScanner, row: number, expected: number): FactsOf<'row-long'> => {
+  const line = scanner.lineOf(row);
+  const end = scanner.ends[scanner.firstCell(row + 1) - 1] ?? 0;
+  const lastLine = line + lineBreaksIn(scanner.bytes, scanner.startOf(row), end);
+  return { line, lastLine, found: scanner.width(row), expected };
 };
 
 /** The first fault of a row that should have `expected` cells (0: any number); null when it is sound. */
@@ -99,14 +98,12 @@ export const faultOfRow = (
   row: number,
   { expected, rowBytes }: { expected: number; rowBytes: number },
 ): TableFaultError | null => {
-  const line = scanner.rowLines[row] ?? 1;
-  if (scanner.width(row) === 0) return oversizeFault(scanner, row, rowBytes);
-  const [first, end] = [scanner.rowCells[row] ?? 0, scanner.rowCells[row + 1] ?? 0];
-  for (let cell = first; cell < end; cell++) {
+  const found = scanner.width(row);
+  if (found === 0) return oversizeFault(scanner, row, rowBytes);
+  for (let cell = scanner.firstCell(row); cell < scanner.firstCell(row + 1); cell++) {
     if (((scanner.marks[cell] ?? 0) & refusedMarks) !== 0) return faultOfCell(scanner, row, cell, rowBytes);
   }
-  if (expected === 0 || end - first === expected) return null;
-  const lastLine = line + lineBreaksIn(scanner.bytes, scanner.rowStarts[row] ?? 0, scanner.ends[end - 1] ?? 0);
-  const found = end - first;
-  return faultOf(found > expected ? 'row-long' : 'row-short', { line }, { line, lastLine, found, expected });
+  if (expected === 0 || found === expected) return null;
+  const facts = raggedFacts(scanner, row, expected);
+  return faultOf(found > expected ? 'row-long' : 'row-short', { line: facts.line }, facts);
 };
