@@ -12,7 +12,7 @@ import { factsOf, fingerprintFile, sameFacts } from './fingerprint.ts';
 import { type InboxView, isMarked, lookAt } from './inbox-view.ts';
 import { type Settler, type Settling, sameSnapshot, snapshotOf } from './settling.ts';
 import { type Claim, claimId, claimPaths, type InboxFolders, parseClaimId, writeRecord } from './spool.ts';
-import { type Taken, takeFile } from './take.ts';
+import { beat, beatMs, type Taken, takeFile } from './take.ts';
 
 /** What a claimer works on, and to whom it reports. */
 interface ClaimerOptions {
@@ -40,10 +40,17 @@ export class Claimer {
   readonly #options: ClaimerOptions;
   /** Claims in progress: taken or about to be, and not recorded yet. */
   readonly #busy = new Set<string>();
+  readonly #beats: NodeJS.Timeout;
   #lastClaim = 0;
 
   constructor(options: ClaimerOptions) {
     this.#options = options;
+    const show = () => mapInBatches([...this.#busy], atOnce, (id) => beat(join(options.folders.spool, id)));
+    this.#beats = setInterval(() => show().catch(() => undefined), beatMs).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#beats);
   }
 
   /** True for a claim in progress, which must not be taken over. */

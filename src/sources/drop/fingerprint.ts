@@ -1,25 +1,14 @@
 // Fingerprint of a local file: "did it change since we last saw it?".
-import { createHash, hash as hashOf } from 'node:crypto';
-import { type BigIntStats, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import type { BigIntStats } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
 import { kindBytes, kindOfBytes } from '../../dataset-api/file-kinds.ts';
 import { missingSource, SourceChangedError, SourceRefusedError } from '../../model/errors.ts';
 import type { SourceFingerprint } from '../../model/ledger-entry.ts';
-import {
-  closeFile,
-  isSmall,
-  openFile,
-  readFile,
-  readFlags,
-  readSmall,
-  smallBytes,
-  statFile,
-  statPath,
-} from '../../util/file-calls.ts';
+import { readFlags } from '../../util/file-calls.ts';
 
 /** A hash is trusted without reading again when it was made at least this long (ms) after the file last changed. */
 const quietMs = 2000;
-
-const chunkBytes = 1024 * 1024;
 
 /** The stat facts of a fingerprint; equal facts of a file that was quiet for {@link quietMs} mean equal bytes. */
 export type StatFacts = Pick<SourceFingerprint, 'bytes' | 'mtimeNs' | 'ctimeNs' | 'ino'>;
@@ -41,55 +30,6 @@ const wasQuiet = (known: SourceFingerprint): boolean => {
   return BigInt(known.hashedAt - quietMs) * 1_000_000n >= changedNs;
 };
 
-const regular = (path: string, stats: BigIntStats): StatFacts => {
-  if (stats.isFile()) return factsOf(stats);
-  throw new SourceRefusedError(`${path} is not a regular file`, {
-    hint: 'use a file, not a folder, pipe or device',
-  });
-};
-
-const statRegular = async (path: string): Promise<StatFacts> => {
-  const stats = await statPath(path, { bigint: true }).catch((cause) => {
-    throw missingSource(path, cause);
-  });
-  return regular(path, stats);
-};
-
-/** Of the first `bytes` bytes, or of all when there are fewer; the caller checks whether that is the whole file. */
-const hashFile = async (
-  read: (chunk: Buffer, most: number) => Promise<{ bytesRead: number }>,
-  bytes: number,
-  signal: AbortSignal | undefined,
-): Promise<Content> => {
-  const hash = createHash('sha256');
-  const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(bytes, chunkBytes)));
-  let kind: string | null = null;
-  for (let left = bytes; left > 0; ) {
-    signal?.throwIfAborted();
-    const { bytesRead } = await read(chunk, Math.min(chunk.length, left));
-    if (bytesRead === 0) break;
-    const content = chunk.subarray(0, bytesRead);
-    if (left === bytes) kind = kindOfBytes(content);
-    hash.update(content);
-    left -= bytesRead;
-  }
-  return { sha256: hash.digest('hex'), ...withKind(kind) };
-};
-
-const withKind = (kind: string | null): Pick<Content, 'kind'> => (kind === null ? {} : { kind });
-
-/** What the first bytes of a file show it to be, as {@link kindOfBytes}. */
-export const kindOfFile = async (path: string): Promise<string | null> => {
-  const file = await openFile(path, readFlags);
-  try {
-    const head = Buffer.alloc(2 * kindBytes);
-    const { bytesRead } = await readFile(file, head, 0, head.length, 0);
-    return kindOfBytes(head.subarray(0, bytesRead));
-  } finally {
-    await closeFile(file);
-  }
-};
-
 /**
  * Fingerprint of the file at `path` (symbolic links are followed). No byte is read when its stat facts equal `known` and
  * `known` was hashed at least {@link quietMs} after both mtime and ctime; `known` itself is returned then. Otherwise the
@@ -108,54 +48,52 @@ export const fingerprintFile = async (
   const before = await statRegular(path);
   if (known !== null && sameFacts(before, known) && wasQuiet(known)) return known;
   const hashedAt = Date.now();
-  const { content, read, after } = isSmall(before.bytes)
-    ? readAtOnce(path, before.bytes)
-    : await readOnTheSide(path, before.bytes, signal);
-  if (!sameFacts(before, read) || !sameFacts(before, after)) {
-    throw new SourceChangedError(`${path} changed while it was being read`, {
-      hint: 'sluice reads it again once its writer is done',
-    });
-  }
-  return { ...after, ...content, hashedAt };
+  const { content, read } = await contentOf(path, before.bytes, signal);
+  const after = await statRegular(path);
+  if (sameFacts(before, read) && sameFacts(before, after)) return { ...after, ...content, hashedAt };
+  throw new SourceChangedError(`${path} changed while it was being read`, {
+    hint: 'sluice reads it again once its writer is done',
+  });
+};
+
+const statRegular = async (path: string): Promise<StatFacts> => {
+  const stats = await stat(path, { bigint: true }).catch((cause) => {
+    throw missingSource(path, cause);
+  });
+  if (stats.isFile()) return factsOf(stats);
+  throw new SourceRefusedError(`${path} is not a regular file`, { hint: 'use a file, not a folder, pipe or device' });
 };
 
 type Content = Pick<SourceFingerprint, 'sha256' | 'kind'>;
 
-/** What was read, and what was true of the file that was read and of the path when it had been read. */
-interface Reading {
-  content: Content;
-  read: StatFacts;
-  after: StatFacts;
-}
-
-/** Small files are only hashed here: none of their bytes is needed after that. */
-const memory = Buffer.allocUnsafeSlow(smallBytes + 1);
-
-const readAtOnce = (path: string, bytes: number): Reading => {
+/** Of the first `bytes` bytes, or of all when there are fewer, with the facts of the file that was read. */
+const contentOf = async (
+  path: string,
+  bytes: number,
+  signal: AbortSignal | undefined,
+): Promise<{ content: Content; read: StatFacts }> => {
+  const hash = createHash('sha256');
+  let kind: string | null = null;
+  let isFirst = true;
   try {
-    const { content, stats } = readSmall(path, bytes, memory);
-    const whole = content.subarray(0, bytes);
-    const found = { sha256: hashOf('sha256', whole), ...withKind(kindOfBytes(whole)) };
-    return { content: found, read: factsOf(stats), after: regular(path, statSync(path, { bigint: true })) };
+    await using file = await open(path, readFlags);
+    const chunks = bytes === 0 ? [] : file.createReadStream({ start: 0, end: bytes - 1, autoClose: false });
+    for await (const chunk of chunks) {
+      signal?.throwIfAborted();
+      if (isFirst) kind = kindOfBytes(chunk);
+      isFirst = false;
+      hash.update(chunk);
+    }
+    const content = { sha256: hash.digest('hex'), ...(kind === null ? {} : { kind }) };
+    return { content, read: factsOf(await file.stat({ bigint: true })) };
   } catch (error) {
-    throw error instanceof SourceRefusedError ? error : missingSource(path, error);
+    throw signal?.aborted ? error : missingSource(path, error);
   }
 };
 
-const readOnTheSide = async (path: string, bytes: number, signal: AbortSignal | undefined): Promise<Reading> => {
-  const isMissing = (cause: unknown): never => {
-    throw missingSource(path, cause);
-  };
-  const file = await openFile(path, readFlags).catch(isMissing);
-  try {
-    const content = await hashFile(
-      (chunk, most) => readFile(file, chunk, 0, most, null).catch(isMissing),
-      bytes,
-      signal,
-    );
-    const read = factsOf(await statFile(file, { bigint: true }));
-    return { content, read, after: await statRegular(path) };
-  } finally {
-    await closeFile(file);
-  }
+/** What the first bytes of a file show it to be, as {@link kindOfBytes}. */
+export const kindOfFile = async (path: string): Promise<string | null> => {
+  await using file = await open(path, readFlags);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(2 * kindBytes), 0, 2 * kindBytes, 0);
+  return kindOfBytes(buffer.subarray(0, bytesRead));
 };

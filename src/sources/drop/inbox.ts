@@ -1,4 +1,5 @@
 // The inbox: a watched folder whose settled files are claimed, each once, none partial, and handed over in batches.
+import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { lstat, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -11,10 +12,9 @@ import { describedBadly } from '../manifest/sidecars.ts';
 import { Claimer } from './claimer.ts';
 import { listedFolders, type Placed, placeRule } from './drop-target.ts';
 import { InboxView } from './inbox-view.ts';
-import { type Owner, openOwner, pairSpool } from './owner.ts';
 import { Announcer, Settling, watchFolder } from './settling.ts';
-import { type Claim, foldersOf, type InboxFolders, listClaims, parseClaimId } from './spool.ts';
-import { adoptUnfinished } from './take.ts';
+import { type Claim, foldersOf, type InboxFolders, listClaims, pairSpool, parseClaimId } from './spool.ts';
+import { adoptUnfinished, silentMs } from './take.ts';
 
 /** What an inbox shows of itself. Paths are relative to the inbox, with `/`. */
 interface InboxState {
@@ -63,8 +63,7 @@ const now = (): number => Math.round(performance.timeOrigin + performance.now())
 export const openInbox = async (options: InboxOptions): Promise<Inbox> => {
   const folders = await makeFolders(options.manifest.drop.folder, options.log);
   await pairSpool(folders.spool, options.spoolId);
-  const owner = await openOwner(folders.spool);
-  const watcher = new InboxWatcher(options, folders, owner);
+  const watcher = new InboxWatcher(options, folders);
   try {
     await watcher.start();
     return watcher;
@@ -96,7 +95,8 @@ const makeFolders = async (folder: string, log: Log): Promise<InboxFolders> => {
 class InboxWatcher implements Inbox {
   readonly #options: InboxOptions;
   readonly #folders: InboxFolders;
-  readonly #owner: Owner;
+  /** Part of the ids of this watcher's claims. */
+  readonly #token = randomBytes(4).toString('hex');
   readonly #log: Log;
   readonly #marker: string;
   readonly #placed: (path: string) => Placed;
@@ -113,11 +113,10 @@ class InboxWatcher implements Inbox {
   #wakeAt = Number.POSITIVE_INFINITY;
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(options: InboxOptions, folders: InboxFolders, owner: Owner) {
+  constructor(options: InboxOptions, folders: InboxFolders) {
     const { drop, name } = options.manifest;
     this.#options = options;
     this.#folders = folders;
-    this.#owner = owner;
     this.#log = options.log.child({ manifest: name, inbox: folders.inbox });
     this.#marker = drop.marker ?? defaultMarker;
     const listed = listedFolders(drop);
@@ -133,7 +132,7 @@ class InboxWatcher implements Inbox {
     this.#announcer = new Announcer(options.onClaimed, this.#log);
     this.#claimer = new Claimer({
       folders,
-      token: owner.token,
+      token: this.#token,
       placed: this.#placed,
       listed,
       marker: this.#marker,
@@ -199,7 +198,7 @@ class InboxWatcher implements Inbox {
     await this.#watch?.close();
     await this.#turn;
     await this.#announcer.idle();
-    await this.#owner.close();
+    this.#claimer.close();
   }
 
   #touch(paths: Iterable<string>): void {
@@ -243,23 +242,20 @@ class InboxWatcher implements Inbox {
     await this.#view.scan(now);
     await pairSpool(spool, this.#options.spoolId);
     const busy = (id: string): boolean => this.#claimer.busy(id);
-    const unfinished = await adoptUnfinished({ inbox, spool, owner: this.#owner, marker: this.#marker, busy });
+    const { unfinished, areMore } = await adoptUnfinished({
+      inbox,
+      spool,
+      token: this.#token,
+      marker: this.#marker,
+      busy,
+    });
     for (const { folder, dropped } of unfinished) {
       await this.#claimer.settleInSpool(folder, dropped, now());
       this.#log.info({ path: dropped, claim: basename(folder) }, 'resumed a claim that was not finished');
     }
-    await this.#adoptAnnounced();
-    this.#rescanAt = now() + this.#options.settings.rescanMs;
-  }
-
-  /** Hands over again what failed, and what a watcher claimed that died before it could announce it. */
-  async #adoptAnnounced(): Promise<void> {
-    const spooled = await listClaims(this.#folders.spool);
-    this.#announcer.retry(spooled, now());
-    for (const claim of spooled) {
-      const token = parseClaimId(claim.id)?.token ?? '';
-      if (await this.#owner.isDead(token)) this.#announcer.add(claim, now());
-    }
+    this.#announcer.retry(await listClaims(spool), now());
+    const { rescanMs } = this.#options.settings;
+    this.#rescanAt = now() + (areMore ? Math.min(rescanMs, silentMs) : rescanMs);
   }
 
   async #lookAtTouched(): Promise<void> {

@@ -1,5 +1,5 @@
 // The last good file of each resource, kept in the state folder so that it can be attached again when its successor fails.
-import { constants, existsSync, renameSync, writeFileSync } from 'node:fs';
+import { constants, existsSync, renameSync, type Stats, writeFileSync } from 'node:fs';
 import { copyFile, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { exists, isErrno, unless } from '../../util/durable.ts';
@@ -17,13 +17,11 @@ export interface KeptSettings {
   fileBytes: number;
 }
 
-/** The resource a file is kept for. */
 export interface KeptFor {
   portal: string;
   uuid: string;
 }
 
-/** A file to keep. */
 interface FileToKeep {
   path: string;
   sha256: string;
@@ -33,12 +31,7 @@ interface FileToKeep {
   content?: Buffer | undefined;
 }
 
-interface Kept {
-  bytes: number;
-  /** Unix milliseconds. */
-  since: number;
-}
-
+/** How often (ms) the folder is read again: other workers may have kept or removed files, too. */
 const rescanMs = 60_000;
 
 /** False when the file has moved since its sha256 was made; nothing is left then. */
@@ -61,10 +54,9 @@ const copyTo = async (part: string, { path, facts, content }: FileToKeep): Promi
  */
 export class KeptFiles {
   readonly #settings: KeptSettings;
-  #known: Map<string, Kept> | null = null;
-  #total = 0;
+  /** Kept files by path, the longest kept first. */
+  #known = new Map<string, number>();
   #scannedAt = 0;
-  #scanning: Promise<void> | null = null;
 
   /** Closes a folder that is open to others. */
   constructor(settings: KeptSettings) {
@@ -117,53 +109,34 @@ export class KeptFiles {
   }
 
   async #remove(path: string): Promise<void> {
-    this.#drop(path);
+    this.#known.delete(path);
     await rm(path, { force: true });
   }
 
   async #account(path: string, bytes: number): Promise<void> {
-    if (this.#known === null) await this.#scan();
-    this.#drop(path);
-    this.#known?.set(path, { bytes, since: Date.now() });
-    this.#total += bytes;
-    if (this.#total <= this.#settings.totalBytes) return;
-    // Others may have removed some meanwhile.
     if (Date.now() - this.#scannedAt >= rescanMs) await this.#scan();
-    const oldest = [...(this.#known ?? [])]
-      .filter(([other]) => other !== path)
-      .sort(([, a], [, b]) => a.since - b.since);
-    for (const [other] of oldest) {
-      if (this.#total <= this.#settings.totalBytes) return;
-      await this.#remove(other);
+    this.#known.delete(path);
+    this.#known.set(path, bytes);
+    let total = this.#known.values().reduce((sum, each) => sum + each, 0);
+    for (const [oldest, size] of this.#known) {
+      if (total <= this.#settings.totalBytes) return;
+      total -= size;
+      await this.#remove(oldest);
     }
   }
 
-  #drop(path: string): void {
-    this.#total -= this.#known?.get(path)?.bytes ?? 0;
-    this.#known?.delete(path);
-  }
-
-  /** Reads what is kept; parts of copies that a kill left behind are removed. One scan at a time. */
-  #scan(): Promise<void> {
-    this.#scanning ??= this.#readAll().finally(() => {
-      this.#scanning = null;
-    });
-    return this.#scanning;
-  }
-
-  async #readAll(): Promise<void> {
-    const known = new Map<string, Kept>();
-    const { dir } = this.#settings;
-    const entries = await unless(readdir(dir, { recursive: true, withFileTypes: true }), ['ENOENT'], []);
-    for (const entry of entries.filter((each) => each.isFile())) {
-      const path = join(entry.parentPath, entry.name);
-      const stats = await unless(stat(path), ['ENOENT'], null);
-      if (stats === null) continue;
-      if (!entry.name.endsWith('.part')) known.set(path, { bytes: stats.size, since: stats.ctimeMs });
-      else if (Date.now() - stats.mtimeMs > rescanMs) await rm(path, { force: true });
-    }
-    this.#known = known;
+  /** Reads what is kept; parts of copies that a kill left behind are removed. */
+  async #scan(): Promise<void> {
     this.#scannedAt = Date.now();
-    this.#total = [...known.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    const found: { path: string; stats: Stats }[] = [];
+    const { dir } = this.#settings;
+    for (const entry of await unless(readdir(dir, { recursive: true, withFileTypes: true }), ['ENOENT'], [])) {
+      const path = join(entry.parentPath, entry.name);
+      const stats = entry.isFile() ? await unless(stat(path), ['ENOENT'], null) : null;
+      if (stats !== null && !path.endsWith('.part')) found.push({ path, stats });
+      else if (stats !== null && Date.now() - stats.mtimeMs > rescanMs) await rm(path, { force: true });
+    }
+    found.sort((a, b) => a.stats.ctimeMs - b.stats.ctimeMs);
+    this.#known = new Map(found.map(({ path, stats }) => [path, stats.size]));
   }
 }

@@ -1,13 +1,15 @@
 // The spool: dropped files that were claimed, each in a folder of its own, and the two ways out of it. Each way may be
 // killed at any line and called again.
-import { lstat, readdir, readFile, rename, rmdir, unlink } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { lstat, readdir, readFile, rename, rmdir, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
+import { StateMismatchError } from '../../model/errors.ts';
 import { sourceFingerprintSchema } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import { mapInBatches } from '../../util/concurrency.ts';
-import { exists, gone, unless, writeDurably } from '../../util/durable.ts';
+import { exists, gone, moveWithoutReplacing, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 
@@ -47,6 +49,29 @@ export interface InboxFolders {
 export const foldersOf = (inbox: string): InboxFolders => {
   const own = join(inbox, '.sluice');
   return { inbox, spool: join(own, 'spool'), archive: join(own, 'archive'), quarantine: join(own, 'quarantine') };
+};
+
+/**
+ * Writes `id` into `<spool>/.sluice-id` when there is none yet (the folder is made when it is missing), otherwise compares.
+ *
+ * @throws StateMismatchError when the spool is paired with another id
+ */
+export const pairSpool = async (spool: string, id: string): Promise<void> => {
+  const path = join(spool, '.sluice-id');
+  await makeFolder(spool);
+  if ((await unless(readFile(path, 'utf8'), ['ENOENT'], null)) === null) {
+    const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+    await writeFile(temporary, `${id}\n`);
+    if (!(await moveWithoutReplacing(temporary, path))) await unlink(temporary);
+  }
+  const found = (await readFile(path, 'utf8')).trim();
+  if (found === id) return;
+  throw new StateMismatchError(
+    `the spool ${spool} belongs to another Redis (it holds the id ${found}, ours is ${id})`,
+    {
+      hint: `use the Redis of that service, use another inbox here, or, if that Redis is permanently gone, delete ${path}`,
+    },
+  );
 };
 
 /** Makes the id of a claim; a watcher gives each of its claims another millisecond. */

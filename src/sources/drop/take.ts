@@ -1,10 +1,9 @@
 // Moves settled files out of the inbox, and takes over abandoned claims.
-import { access, constants, lstat, readdir, realpath, rename, unlink } from 'node:fs/promises';
+import { access, constants, lstat, readdir, realpath, rename, stat, utimes } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { gone, isErrno, moveWithoutReplacing, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { linkReason } from './inbox-view.ts';
-import type { Owner } from './owner.ts';
 import { claimId, claimPaths, parseClaimId, readClaim, removeClaimFolder } from './spool.ts';
 
 /** Result of a claim by rename: the file is in the spool, another process was faster, or it stays for a reason. */
@@ -87,11 +86,11 @@ interface Unfinished {
   dropped: string;
 }
 
-/** Where to look, and for whom. */
 interface AdoptOptions {
   inbox: string;
   spool: string;
-  owner: Owner;
+  /** Of the watcher that adopts. */
+  token: string;
   /** Ending of marker files. */
   marker: string;
   /** True for claims that this watcher is working on. */
@@ -104,7 +103,7 @@ const fileBelow = async (folder: string): Promise<string | null> => {
   return file === undefined ? null : relative(folder, join(file.parentPath, file.name)).split(sep).join('/');
 };
 
-/** Renames the folder of a dead watcher's claim to one of ours: of several watchers that try, one gets it. */
+/** Renames the folder of an abandoned claim to one of ours: of several watchers that try, one gets it. */
 const takeOver = async (spool: string, name: string, claimedAt: number, token: string): Promise<string | null> => {
   const folder = join(spool, claimId(claimedAt, token));
   const moved = rename(join(spool, name), folder).then(() => folder);
@@ -125,34 +124,41 @@ const adopt = async (folder: string, { inbox, marker }: AdoptOptions): Promise<U
   return null;
 };
 
-const forgetDeadOwners = async (spool: string, owner: Owner, tokens: Set<string>): Promise<void> => {
-  for (const name of await unless(readdir(join(spool, '.owners')), gone, [])) {
-    const token = name.replace(/\.json$/, '');
-    if (tokens.has(token) || !(await owner.isDead(token))) continue;
-    await unless(unlink(join(spool, '.owners', name)), gone, undefined);
-  }
+/** How often (ms) a watcher shows that it is working on a claim, and after how long without a sign others take it over. */
+export const beatMs = 2_000;
+export const silentMs = 10_000;
+
+/** Shows that a watcher is working on the claim in that folder. */
+export const beat = async (folder: string): Promise<void> => {
+  const now = new Date();
+  await unless(utimes(folder, now, now), gone, undefined);
 };
+
+/** What was taken over, and whether there are more claims that others may be working on. */
+interface Adopted {
+  unfinished: Unfinished[];
+  areMore: boolean;
+}
 
 /**
  * Takes over abandoned work: claims without a record are adopted, leftovers of claims whose file has moved on are
- * removed, a marker taken without its file goes back. Claims of living watchers are left alone.
+ * removed, a marker taken without its file goes back. Claims that another watcher is working on are left alone; should one
+ * be taken over all the same, that watcher finds nothing in its place and gives it up.
  */
-export const adoptUnfinished = async (options: AdoptOptions): Promise<Unfinished[]> => {
-  const { spool, owner, busy } = options;
-  const adopted: Unfinished[] = [];
-  const tokens = new Set<string>();
+export const adoptUnfinished = async (options: AdoptOptions): Promise<Adopted> => {
+  const { spool, token, busy } = options;
+  const adopted: Adopted = { unfinished: [], areMore: false };
   for (const name of (await unless(readdir(spool), gone, [])).sort()) {
     const id = parseClaimId(name);
-    if (id === null) continue;
-    tokens.add(id.token);
     const folder = join(spool, name);
-    if (busy(name) || (await readClaim(folder)) !== null) continue;
-    const ours = id.token === owner.token;
-    if (!ours && !(await owner.isDead(id.token))) continue;
-    const own = ours ? folder : await takeOver(spool, name, id.claimedAt, owner.token);
+    if (id === null || busy(name) || (await readClaim(folder)) !== null) continue;
+    const isOurs = id.token === token;
+    const isWorkedOn = !isOurs && Date.now() - ((await unless(stat(folder), gone, null))?.mtimeMs ?? 0) < silentMs;
+    adopted.areMore ||= isWorkedOn;
+    if (isWorkedOn) continue;
+    const own = isOurs ? folder : await takeOver(spool, name, id.claimedAt, token);
     const unfinished = own === null ? null : await adopt(own, options);
-    if (unfinished !== null) adopted.push(unfinished);
+    if (unfinished !== null) adopted.unfinished.push(unfinished);
   }
-  await forgetDeadOwners(spool, owner, tokens);
   return adopted;
 };

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { Claim } from '../../../src/sources/drop/spool.ts';
 import { claimId, claimPaths, foldersOf, listClaims, parseClaimId } from '../../../src/sources/drop/spool.ts';
+import { beat } from '../../../src/sources/drop/take.ts';
 import { runNode, startNode } from '../../support/run-node.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -42,7 +43,7 @@ const killAndResume = async (at: number): Promise<'ended' | 'killed'> => {
     `step ${at}`,
   ).toEqual([{ dropped: 'budget/a.csv', bytes: 8 }]);
   expect(readFileSync(claims[0]?.path ?? '', 'utf8'), `step ${at}`).toBe('a,b\n1,2\n');
-  expect(spoolFolders(inbox), `step ${at}`).toHaveLength(1);
+  await waitUntil(`the end of leftovers, step ${at}`, () => spoolFolders(inbox).length === 1);
   expect(csvBelow(inbox), `step ${at}`).toHaveLength(1);
   expect(existsSync(join(inbox, 'budget/a.csv.done')), `step ${at}`).toBe(false);
   await watched.inbox.close();
@@ -129,7 +130,7 @@ describe('two watchers on one folder', () => {
     expect(spoolFolders(inbox)).toHaveLength(names.length);
   });
 
-  it('leave each other’s unfinished claims alone while both live, and take over those of the dead', async () => {
+  it('leave alone what the other is working on, and take it over when that ends', async () => {
     const inbox = tempDir();
     const file = join(tempDir(), 'told.jsonl');
     const other = startNode(watchInbox, { args: [inbox, file] });
@@ -137,16 +138,18 @@ describe('two watchers on one folder', () => {
     writeFileSync(join(inbox, 'first.csv'), 'x\n');
     await waitUntil('its first claim', () => told(file).length === 1);
     const { spool } = foldersOf(inbox);
-    const token = readdirSync(join(spool, '.owners'))[0]?.slice(0, 8) ?? '';
-    const { file: path } = claimPaths(join(spool, claimId(1_790_000_000_000, token)), 'a.csv');
+    const folder = join(spool, claimId(1_790_000_000_000, 'abcd0123'));
+    const { file: path } = claimPaths(folder, 'a.csv');
     mkdirSync(join(path, '..'), { recursive: true });
     writeFileSync(path, 'x\n');
+    const working = setInterval(() => void beat(folder), 100);
     const watched = await openDrop(inbox, { settleMs: 20, rescanMs: 100 });
     const claimed = (name: string): boolean => watched.claims().some((claim) => claim.dropped === name);
     await waitUntil('our first scan', () => claimed('first.csv'));
     writeFileSync(join(inbox, 'b.csv'), 'y\n');
     await waitUntil('a claim of one of us', () => claimed('b.csv') || told(file).length === 2);
     expect(existsSync(path)).toBe(true);
+    clearInterval(working);
     other.kill('SIGKILL');
     await waitUntil('the takeover', () => claimed('a.csv'));
     const claims = await listClaims(spool);

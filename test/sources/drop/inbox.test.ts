@@ -421,7 +421,7 @@ describe('openInbox', () => {
     const { inbox } = await openDrop(folder);
     await inbox.close();
     await inbox.close();
-    expect(readdirSync(join(foldersOf(folder).spool, '.owners'))).toEqual([]);
+    expect(readdirSync(foldersOf(folder).spool)).toEqual(['.sluice-id']);
   });
 });
 
