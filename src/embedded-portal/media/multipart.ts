@@ -1,11 +1,11 @@
 // Reads multipart/form-data: text parts into a tree, file parts straight to disk.
 import { createHash, randomUUID } from 'node:crypto';
-import { close, fsync, open, writev } from 'node:fs';
-import { unlink } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { promisify } from 'node:util';
+import { pipeline } from 'node:stream/promises';
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { Refusal } from '../refusal.ts';
 import { type FormTree, treeOf } from './form.ts';
@@ -43,44 +43,7 @@ interface MultipartOptions {
 
 const limits = { fieldNameSize: 1000, fieldSize: 1_000_000, fields: 5000, files: 20, parts: 5020, headerPairs: 50 };
 
-const [openFile, writeChunks, syncFile] = [promisify(open), promisify(writev), promisify(fsync)];
-
-/** Bytes that are written at once. */
-const blockBytes = 512 * 1024;
-
-const writeAll = async (file: number, chunks: Buffer[]): Promise<void> => {
-  const total = chunks.reduce((sum, { length }) => sum + length, 0);
-  if (total === 0) return;
-  let written = (await writeChunks(file, chunks)).bytesWritten;
-  // Only a disk that is nearly full takes less than it is given.
-  for (const all = written < total ? Buffer.concat(chunks) : Buffer.alloc(0); written < total; ) {
-    written += (await writeChunks(file, [all.subarray(written)])).bytesWritten;
-  }
-};
-
-/** Writes what comes in blocks, one of which is on its way to the disk while the next comes. */
-const writeStream = async (stream: Readable, file: number, note: (chunk: Buffer) => void): Promise<void> => {
-  let [chunks, bytes]: [Buffer[], number] = [[], 0];
-  let writing = Promise.resolve();
-  try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      note(chunk);
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes < blockBytes) continue;
-      await writing;
-      writing = writeAll(file, chunks);
-      writing.catch(() => undefined); // awaited in the next turn, or below
-      [chunks, bytes] = [[], 0];
-    }
-  } finally {
-    // The file may not be closed, nor its number given to another, while a write is in progress.
-    await writing;
-  }
-  await writeAll(file, chunks);
-};
-
-/** Few steps, because each of them waits for a turn of the event loop: plain descriptors, name and bytes synced together. */
+/** Resolves when the bytes and the name of the file are durable. */
 const store = async (
   stream: Readable,
   path: string,
@@ -88,18 +51,15 @@ const store = async (
 ): Promise<{ bytes: number; sha256: string }> => {
   const hash = createHash('sha256');
   let bytes = 0;
-  const file = await openFile(path, 'wx', 0o600);
-  const named = syncDir();
-  named.catch(() => undefined); // awaited below, unless the body fails first
-  try {
-    await writeStream(stream, file, (chunk) => {
+  async function* noted(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
       hash.update(chunk);
       bytes += chunk.length;
-    });
-    await Promise.all([syncFile(file), named]);
-  } finally {
-    close(file, () => undefined);
+      yield chunk;
+    }
   }
+  await pipeline(stream, noted, createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }));
+  await syncDir();
   return { bytes, sha256: hash.digest('hex') };
 };
 
@@ -110,13 +70,7 @@ const drain = async (stream: Readable): Promise<{ bytes: number; sha256: string 
 };
 
 /** Removes a file; none is there when it could not even be made. */
-const remove = async (path: string): Promise<void> => {
-  try {
-    await unlink(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
-};
+const remove = (path: string): Promise<void> => rm(path, { force: true });
 
 /** Stores bytes that came in another way than as a part of a form, as a part would be. Throws a {@link Refusal} (413). */
 export const keepBytes = async (
