@@ -2,12 +2,13 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { readWkt } from '../src/embedded-portal/content/geometry.ts';
 import { parseForm, parseQuery } from '../src/embedded-portal/media/form.ts';
-import { bodyParsers, chooseFormat, chooseParser, recordedDefaults } from '../src/embedded-portal/media/formats.ts';
+import { bodyParsers, chooseFormat, chooseParser } from '../src/embedded-portal/media/formats.ts';
 import { parseJson } from '../src/embedded-portal/media/json.ts';
 import { parsePhp } from '../src/embedded-portal/media/php.ts';
 import { MalformedBody } from '../src/embedded-portal/media/value.ts';
 import { parseXml } from '../src/embedded-portal/media/xml.ts';
 import { parseYaml } from '../src/embedded-portal/media/yaml.ts';
+import { chooseRecordedFormat } from '../src/embedded-portal/profiles/dkan/formats.ts';
 import { refusedBodies, soundBodies } from '../test/support/attack-bodies.ts';
 
 /** What a worker is told. */
@@ -114,8 +115,8 @@ const targets: Record<string, Target> = {
   },
   headers: {
     run: (body) => [
-      chooseFormat({ suffix: null, accept: text(body), defaultFormat: recordedDefaults }),
-      chooseFormat({ suffix: text(body), accept: undefined, defaultFormat: recordedDefaults }),
+      chooseRecordedFormat({ suffix: null, accept: text(body) }),
+      chooseFormat({ suffix: text(body), accept: text(body) }),
       chooseParser(text(body), bodyParsers),
     ],
     corpus: formats,

@@ -4,7 +4,7 @@ import { type Config, type EmbeddedPortalConfig, resolveConfig } from '../config
 import { type FaultFile, readFaults } from '../embedded-portal/faults/rules.ts';
 import { openSwitchboard, type Switchboard } from '../embedded-portal/faults/switchboard.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
-import type { ProfileName } from '../embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../embedded-portal/portal.ts';
 import { profiles } from '../embedded-portal/profiles/profiles.ts';
 import { backupStore } from '../embedded-portal/store/backup.ts';
 import { openTokens } from '../embedded-portal/store/sessions.ts';

@@ -1,5 +1,4 @@
-// Answers: values and errors in the format that was requested, a cache of bodies, and how they go out. Written straight to node's
-// response: with fastify's reply it costs twice as much.
+// Answers: errors in the format that was requested, and how they go out: written straight to node's response.
 import { type FileHandle, open } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -7,8 +6,8 @@ import { pipeline } from 'node:stream/promises';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../model/log.ts';
 import { closeAfter } from './connections.ts';
-import { type FormatName, formats } from './media/formats.ts';
-import type { Value, WriteOptions } from './media/value.ts';
+import type { Format } from './media/formats.ts';
+import type { Value } from './media/value.ts';
 import { cleanReason, Refusal, reasonPhrase } from './refusal.ts';
 
 /** A body that is not formatted: the bytes of a file. */
@@ -31,18 +30,13 @@ export interface Answer {
   body: string | StreamedBody;
 }
 
-/** A result as body. */
-export const formatValue = (value: unknown, format: FormatName, options: WriteOptions): string =>
-  // Resources answer with what JSON can say.
-  formats[format].write(value as Value, options);
-
 /**
  * A refusal as answer: the message as one-element list or its own body; empty and text/html where no format is known. The type is that of
  * the format, which a caller may replace.
  */
 export const formatError = (
   { status, message, details }: Refusal,
-  { format, ...style }: { format?: FormatName } & Partial<WriteOptions> = {},
+  { format, callback }: { format?: Format; callback?: unknown } = {},
 ): Answer => {
   const reason = details.reason ?? reasonPhrase(status, message);
   if (format === undefined || details.bare === true) {
@@ -51,8 +45,8 @@ export const formatError = (
   }
   // A message alone is a scalar: JSON and YAML make the one-element list of it, XML and PHP the bare text.
   const value = details.body === undefined ? message : details.body;
-  const body = details.raw ?? formatValue(value, format, { style: 'sound', shape: 'plain', ...style });
-  return { status, reason, contentType: formats[format].mimeTypes[0], body };
+  const body = details.raw ?? format.write(value as Value, { shape: 'plain', callback }); // what JSON can say
+  return { status, reason, contentType: format.mimeTypes[0], body };
 };
 
 /** The answer that sends a client on. */
@@ -178,39 +172,3 @@ export const sendAnswer = async (
     raw.end(Buffer.from(body));
   }
 };
-
-/** Most text that is kept, in characters. */
-const most = 16_000_000;
-
-/** Bodies by key; all are forgotten as soon as anything in the store changes. */
-export class ResponseCache {
-  readonly #changes: () => number;
-  readonly #bodies = new Map<string, string>();
-  #length = 0;
-  #seen = -1;
-
-  /** `changes` returns another number after every write to the store. */
-  constructor(changes: () => number) {
-    this.#changes = changes;
-  }
-
-  /** The body with that key, written by `write` where it is not known; `write` looks at nothing but the store and the key. */
-  get(key: string, write: () => string): string {
-    const changes = this.#changes();
-    if (changes !== this.#seen) this.#forget();
-    this.#seen = changes;
-    const known = this.#bodies.get(key);
-    if (known !== undefined) return known;
-    const body = write();
-    if (body.length > most / 4) return body; // it would take the place of all others
-    if (this.#length + body.length + key.length > most) this.#forget();
-    this.#length += body.length + key.length;
-    this.#bodies.set(key, body);
-    return body;
-  }
-
-  #forget(): void {
-    this.#bodies.clear();
-    this.#length = 0;
-  }
-}

@@ -5,27 +5,19 @@ import { apiPrefix } from '../dataset-api/paths.ts';
 import { escapeHtml } from '../util/html.ts';
 import { decodedPart, endConnectionsOnClose } from '../util/http.ts';
 import { isObject } from '../util/json.ts';
-import { type Answer, formatError, formatValue, redirectTo, refusalOf, sendAnswer } from './answer.ts';
-import { dropRest, readBody } from './body.ts';
-import {
-  type CachedResult,
-  type Call,
-  type Operation,
-  openCall,
-  type Portal,
-  type Resource,
-  type Result,
-} from './call.ts';
+import { type Answer, formatError, redirectTo, refusalOf, sendAnswer } from './answer.ts';
+import { dropRest } from './body.ts';
+import { openCall } from './call.ts';
 import { answerClientError, limitConnections } from './connections.ts';
 import { filesPath } from './content/view.ts';
 import { parseQuery } from './media/form.ts';
-import { chooseFormat, type FormatName, openChoice, splitSuffix } from './media/formats.ts';
+import { type Format, openChoice, splitSuffix } from './media/formats.ts';
 import { discard } from './media/multipart.ts';
-import { MalformedBody } from './media/value.ts';
+import { MalformedBody, type Value } from './media/value.ts';
+import type { Call, Operation, Portal, Resource, Result } from './portal.ts';
 import { Refusal } from './refusal.ts';
 import { maintenanceAnswer, siteAnswer } from './resources/system.ts';
 import { checkCall, checkToken, resolveOperation, resourcesOf } from './resources/table.ts';
-import { anonymousCookie } from './resources/user.ts';
 import { xmlrpcAnswer, xmlrpcPath } from './xmlrpc.ts';
 
 const emptyHtml = { contentType: 'text/html; charset=UTF-8', body: '' };
@@ -50,7 +42,6 @@ const methodOf = (request: FastifyRequest, query: Record<string, unknown>): stri
 
 interface Route {
   resource: Resource;
-  name: string;
   operation: Operation;
   args: string[];
   suffix: string | null;
@@ -71,7 +62,7 @@ const findRoute = (
   if (method === 'OPTIONS') return { status: 200, ...emptyHtml };
   const operation = resolveOperation(resource, method, args);
   if (operation === undefined) throw notFound('Could not find the controller.');
-  return { resource, name, operation, args, suffix };
+  return { resource, operation, args, suffix };
 };
 
 const isAnswer = (value: Route | Answer): value is Answer => 'status' in value;
@@ -92,9 +83,8 @@ const mayKeepFiles = (call: Call, operation: Operation): boolean => {
 const readInto = async (call: Call, operation: Operation): Promise<void> => {
   const { method } = call.request;
   if (method === 'GET' || method === 'HEAD') return;
-  const { value, files } = await readBody(call.request, call.portal, { keepFiles: mayKeepFiles(call, operation) });
-  call.warned ||=
-    value === null && call.portal.profile.isUnread(call.request.headers['content-type'] ?? '', method ?? '');
+  const { wire } = call.portal.profile;
+  const { value, files } = await wire.readBody(call, { keepFiles: mayKeepFiles(call, operation) });
   call.body = isObject(value) ? value : {};
   call.files = files;
 };
@@ -109,29 +99,15 @@ const act = async (call: Call, operation: Operation): Promise<Result> => {
   }
 };
 
-/** The body of a result that may have been written before; one with a callback or a long key is not cached. */
-const cached = (call: Call, { key, read, shape = 'plain' }: CachedResult, format: FormatName): string => {
-  const { responses, profile } = call.portal;
-  const { callback } = call.query;
-  const write = (): string => formatValue(read(), format, { style: profile.writeStyle, shape, callback });
-  if (callback !== undefined || key.length > 1000) return write();
-  return responses.get(`${format} ${call.baseUrl} ${key}`, write);
-};
-
 /** The answer to a result; the caller adds type and headers where none are given here. */
-const answerTo = (call: Call, result: Result, format: FormatName): Omit<Answer, 'contentType'> & Partial<Answer> => {
+const answerTo = (call: Call, result: Result, format: Format): Omit<Answer, 'contentType'> & Partial<Answer> => {
   if ('stream' in result) return { status: 200, contentType: result.stream.contentType, body: result.stream };
-  if ('read' in result) return { status: 200, body: cached(call, result, format) };
   if ('redirect' in result) {
     return { status: 302, headers: { ...call.headers, location: result.redirect }, body: '' };
   }
   if ('empty' in result) return { status: 200, body: '' };
-  const style = {
-    style: call.portal.profile.writeStyle,
-    shape: result.shape ?? 'plain',
-    callback: call.query.callback,
-  };
-  return { status: 200, body: formatValue(result.value, format, style) };
+  const { value, shape = 'plain' } = result;
+  return { status: 200, body: format.write(value as Value, { shape, callback: call.query.callback }) }; // what JSON can say
 };
 
 const serve = async (
@@ -139,28 +115,27 @@ const serve = async (
   request: FastifyRequest,
   { call, route }: { call: Call; route: Route },
 ): Promise<Answer> => {
-  const { profile } = portal;
-  const { suffix } = route;
-  const asked = chooseFormat({ suffix, accept: request.headers.accept, defaultFormat: profile.formats });
+  const { wire } = portal.profile;
+  const { suffix, resource, operation } = route;
+  const asked = wire.chooseFormat({ suffix, accept: request.headers.accept });
   const headers: Record<string, string> = asked.vary ? { vary: 'Accept' } : {};
-  const isYaml = profile.datastoresAreYaml && route.name === 'datastore' && suffix === null;
-  const yaml = isYaml ? openChoice('yaml') : null;
-  const choice = 'format' in asked ? asked : (yaml ?? asked);
+  const fixed = suffix === null && resource.resultFormat !== undefined ? openChoice(resource.resultFormat) : null;
+  const choice = 'format' in asked ? asked : (fixed ?? asked);
   if (!('format' in choice)) {
     const refusal =
       'malformed' in choice
-        ? profile.malformedMime('The Accept header is malformed.')
+        ? wire.malformedMime('The Accept header is malformed.')
         : new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
     return { ...formatError(refusal), headers };
   }
-  const { format, contentType } = yaml ?? choice;
+  const { format, contentType } = fixed ?? choice;
   call.headers = headers;
   try {
-    return { contentType, headers, ...answerTo(call, await act(call, route.operation), format) };
+    return { contentType, headers, ...answerTo(call, await act(call, operation), wire.formats[format]) };
   } catch (error) {
     const { format, contentType } = choice;
-    const style = { style: profile.writeStyle, callback: call.query.callback };
-    return { ...formatError(refusalOf(error, portal.log), { format, ...style }), contentType, headers };
+    const style = { format: wire.formats[format], callback: call.query.callback };
+    return { ...formatError(refusalOf(error, portal.log), style), contentType, headers };
   }
 };
 
@@ -173,24 +148,6 @@ const readQuery = (text: string): Record<string, unknown> => {
     if (error instanceof MalformedBody) throw new Refusal(400, `Invalid query. ${escapeHtml(error.message)}`);
     throw error;
   }
-};
-
-/** The answer with what depends on the session: no caching with one; without, the cookie it is given or loses, but for files. */
-const withSessionHeaders = (call: Call, result: Answer): Answer => {
-  const setsCookie = result.headers?.['set-cookie'] !== undefined;
-  if (call.portal.profile.guardsCaches && (setsCookie || call.user.uid !== 0)) {
-    return { ...result, headers: { ...result.headers, 'cache-control': 'private, no-store' } };
-  }
-  const cookie = result.plain === true || setsCookie ? null : anonymousCookie(call);
-  return cookie === null ? result : { ...result, headers: { ...result.headers, 'set-cookie': cookie } };
-};
-
-/** The path as web servers before a portal hand it on: slashes that follow each other are one. */
-const mergeSlashes = ({ profile }: Portal, path: string): string => {
-  if (!path.includes('//')) return path;
-  return profile.mergesSlashes
-    ? path.replace(/\/{2,}/g, '/')
-    : path.replace(/^\/+(?:(api|services|sites)\/+)?/i, (_, first) => (first === undefined ? '/' : `/${first}/`));
 };
 
 /** True for what a page cache may answer: a GET without any session cookie. */
@@ -207,19 +164,19 @@ const answer = async (
   try {
     const url = request.originalUrl;
     const mark = url.indexOf('?');
-    const path = mergeSlashes(portal, mark === -1 ? url : url.slice(0, mark));
+    const path = portal.profile.wire.pathOf(mark === -1 ? url : url.slice(0, mark));
     const queryText = mark === -1 ? '' : url.slice(mark + 1);
     call = openCall(portal, request, { query: readQuery(queryText), queryText });
     const open = call;
     const make = async (): Promise<Answer> => {
       const held = path.startsWith(filesPath) ? null : await maintenanceAnswer(open);
-      return withSessionHeaders(open, held ?? (await routedAnswer(open, { resources, request, path })));
+      return portal.profile.wire.finish(open, held ?? (await routedAnswer(open, { resources, request, path })));
     };
     const age = isForVisitors(open) ? portal.site.pageCacheMaximumAge : null;
     return age === null ? await make() : await portal.pages.serve(`${open.baseUrl}${url}`, age, make);
   } catch (error) {
     const result = formatError(refusalOf(error, portal.log));
-    return call === null ? result : withSessionHeaders(call, result);
+    return call === null ? result : portal.profile.wire.finish(call, result);
   }
 };
 
@@ -300,7 +257,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     const closes = portal.site.closesConnections;
     const rest = dropRest(request.raw, limits);
     if (closes) await rest; // a client that still sends would see the connection break, not the answer
-    const options = { longestReason: portal.profile.longestReason, idleMs: limits.answerIdleMs, closes };
+    const options = { longestReason: portal.profile.wire.longestReason, idleMs: limits.answerIdleMs, closes };
     try {
       await sendAnswer(reply, result, options);
     } catch (error) {

@@ -1,11 +1,10 @@
 // Reads the body of a request by its content type (spec 1, recorded behaviour 4).
 import type { IncomingMessage } from 'node:http';
 import { escapeHtml } from '../util/html.ts';
-import type { Portal, PortalLimits } from './call.ts';
 import { bodyParsers, chooseParser } from './media/formats.ts';
 import { readMultipart, type UploadedFile } from './media/multipart.ts';
 import { type BodyParser, MalformedBody } from './media/value.ts';
-import type { Profile } from './profiles/profile.ts';
+import type { Call, Portal, PortalLimits } from './portal.ts';
 import { Refusal } from './refusal.ts';
 
 /** Status and words for a malformed body, by type. */
@@ -18,9 +17,6 @@ const faults: Record<string, { status: number; words: string }> = {
   'text/xml': { status: 406, words: 'Invalid XML.' },
   'multipart/form-data': { status: 400, words: 'Invalid multipart body.' },
 };
-
-/** Every reader; that of multipart bodies takes the stream and is here as null. */
-const parsers: Readonly<Record<string, BodyParser<unknown> | null>> = { ...bodyParsers, 'multipart/form-data': null };
 
 const tooLarge = (bytes: number): Refusal => new Refusal(413, `The body is larger than ${bytes} bytes.`);
 
@@ -79,62 +75,78 @@ export const readRaw = async (request: IncomingMessage, { limits }: Portal): Pro
 const cutShort = (request: IncomingMessage): Refusal | null =>
   request.destroyed && !request.complete ? new Refusal(400, 'The body is cut short.') : null;
 
-const malformed = (error: unknown, { status, words }: { status: number; words: string }, portal: Portal): unknown => {
-  if (!(error instanceof MalformedBody)) return error;
-  return new Refusal(status, portal.profile.explainsMalformed ? `${words} ${escapeHtml(error.message)}` : words);
+/** What of reading a body differs between portals. */
+interface BodyRules {
+  /** Readers by content type; that of multipart bodies takes the stream and is null. */
+  readers: Readonly<Record<string, BodyParser<unknown> | null>>;
+  /** The content type as it is compared. */
+  typeOf: (header: string | undefined) => string | undefined;
+  malformedMime: (message: string) => Refusal;
+  /** What is said of a malformed body. */
+  explain: (words: string, reason: string) => string;
+}
+
+/** The rules of the specification: the case of a type does not matter, and the answer says what is malformed, and where. */
+export const specBodyRules: BodyRules = {
+  readers: { ...bodyParsers, 'multipart/form-data': null },
+  typeOf: (header) => header?.split(';')[0]?.toLowerCase(),
+  malformedMime: (message) => new Refusal(406, message),
+  explain: (words, reason) => `${words} ${escapeHtml(reason)}`,
 };
 
-/** The content type without its parameters where case does not matter; as it was sent where it does. */
-const typeOf = ({ headers }: IncomingMessage, { formats }: Profile): string | undefined =>
-  formats.prefersJson ? headers['content-type']?.split(';')[0]?.toLowerCase() : headers['content-type'];
-
-/** The reader for the request's content type. Throws 406 for what is not known (recorded behaviour 4). */
+/** The reader for a content type. Throws 406 for what is not known (recorded behaviour 4). */
 const chosenParser = (
-  request: IncomingMessage,
-  profile: Profile,
+  header: string | undefined,
+  { readers, typeOf, malformedMime }: BodyRules,
 ): { type: string; parser: BodyParser<unknown> | null } => {
-  const choice = chooseParser(typeOf(request, profile), parsers);
+  const choice = chooseParser(typeOf(header), readers);
   if ('malformed' in choice) {
-    throw profile.malformedMime(`The request content type ${escapeHtml(choice.malformed)} is malformed`);
+    throw malformedMime(`The request content type ${escapeHtml(choice.malformed)} is malformed`);
   }
-  if ('type' in choice && profile.refusedTypes.includes(choice.type)) {
-    throw new Refusal(406, `Unsupported request content type ${escapeHtml(choice.type)}`);
-  }
-  if ('unsupported' in choice) {
-    throw new Refusal(406, `Unsupported request content type ${escapeHtml(choice.unsupported)}`);
-  }
-  return choice;
+  if ('type' in choice) return choice;
+  throw new Refusal(406, `Unsupported request content type ${escapeHtml(choice.unsupported)}`);
 };
+
+const readMultipartBody = async (
+  { request, portal: { site, store, limits } }: Call,
+  { keepFiles }: { keepFiles: boolean },
+): Promise<Body> => {
+  const most = site.postMaxSize;
+  if (most !== null && Number(request.headers['content-length'] ?? 0) > most) return { value: null, files: [] };
+  const { fields, files } = await readMultipart(request, {
+    dir: store.filesDir,
+    syncDir: () => store.syncFiles(),
+    fileBytes: limits.fileBytes,
+    keepFiles,
+  });
+  return { value: fields, files };
+};
+
+interface Body {
+  value: unknown;
+  files: UploadedFile[];
+}
 
 /**
- * Reads the whole body. Throws a Refusal: 406 for an unknown type, 400 or 406 with the place for a malformed body,
- * 413 for one that is too large.
+ * Reads whole bodies. Throws a Refusal: 406 for an unknown type, 400 or 406 for a malformed body, 413 for one that is too
+ * large.
  */
-export const readBody = async (
-  request: IncomingMessage,
-  portal: Portal,
-  { keepFiles }: { keepFiles: boolean },
-): Promise<{ value: unknown; files: UploadedFile[] }> => {
-  const { type, parser } = chosenParser(request, portal.profile);
-  if (portal.profile.isUnread(type, request.method ?? '')) return { value: null, files: [] };
-  const release = guardPace(request, portal.limits);
-  try {
-    if (parser !== null) {
+export const bodyReader =
+  (rules: BodyRules) =>
+  async (call: Call, options: { keepFiles: boolean }): Promise<Body> => {
+    const { request, portal } = call;
+    const { type, parser } = chosenParser(request.headers['content-type'], rules);
+    const release = guardPace(request, portal.limits);
+    try {
+      if (parser === null) return await readMultipartBody(call, options);
       const bytes = await readBytes(request, portal.limits.bodyBytes);
       return { value: bytes.length === 0 ? null : parser(bytes), files: [] };
+    } catch (error) {
+      const cut = cutShort(request);
+      if (cut !== null || !(error instanceof MalformedBody)) throw cut ?? error;
+      const { status, words } = faults[type] ?? { status: 400, words: 'Invalid body.' };
+      throw new Refusal(status, rules.explain(words, error.message));
+    } finally {
+      release();
     }
-    const most = portal.site.postMaxSize;
-    if (most !== null && Number(request.headers['content-length'] ?? 0) > most) return { value: null, files: [] };
-    const { fields, files } = await readMultipart(request, {
-      dir: portal.store.filesDir,
-      syncDir: () => portal.store.syncFiles(),
-      fileBytes: portal.limits.fileBytes,
-      keepFiles,
-    });
-    return { value: fields, files };
-  } catch (error) {
-    throw cutShort(request) ?? malformed(error, faults[type] ?? { status: 400, words: 'Invalid body.' }, portal);
-  } finally {
-    release();
-  }
-};
+  };

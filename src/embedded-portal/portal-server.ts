@@ -5,18 +5,14 @@ import type { FastifyInstance } from 'fastify';
 import type { Permission } from '../dataset-api/values.ts';
 import { PortalPortError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import { ResponseCache } from './answer.ts';
 import { createApp } from './app.ts';
-import { defaultLimits, type OwnAccount, type Portal, type PortalDatastore, type PortalLimits } from './call.ts';
 import { listenOn } from './connections.ts';
 import { LongTexts } from './content/long-texts.ts';
 import { giveAwaitedGroups } from './content/save.ts';
-import { Datastore } from './datastore/datastore.ts';
 import { PageCache } from './page-cache.ts';
 import { LoginQueue } from './password.ts';
-import type { Profile, ProfileName } from './profiles/profile.ts';
+import { defaultLimits, type OwnAccount, type Portal, type PortalLimits, type ProfileName } from './portal.ts';
 import { profiles } from './profiles/profiles.ts';
-import { RecordedDatastore } from './profiles/recorded-datastore.ts';
 import { type RaceOptions, Races } from './races.ts';
 import { assignableRoles, roleTableOf } from './roles.ts';
 import { type Site, siteWith } from './site.ts';
@@ -97,15 +93,6 @@ const isLoopback = (host: string): boolean =>
 
 const unixNow = (): number => Math.floor(Date.now() / 1000);
 
-const openDatastore = (
-  { db, tablesDir, write }: Store,
-  { recordedDatastore: release }: Profile,
-  { log, attachWaitMs, races, site }: { log: Log; attachWaitMs: number | undefined; races: Races | null; site: Site },
-): PortalDatastore => {
-  if (release !== null) return new RecordedDatastore({ db, write, release, races, site });
-  return new Datastore({ db, dir: tablesDir, log, write, ...(attachWaitMs === undefined ? {} : { attachWaitMs }) });
-};
-
 /** A connection may be silent as long as an import is waited for, and a minute. */
 const limitsOf = ({ limits, attachWaitMs = 0 }: PortalServerOptions): PortalLimits => {
   const silenceMs = Math.max(defaultLimits.silenceMs, attachWaitMs + 60_000);
@@ -124,9 +111,9 @@ const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Pr
   return given === undefined ? password : null;
 };
 
-const runCron = async ({ store, datastore, pages, profile, now }: Portal): Promise<void> => {
+const runCron = async ({ store, datastore, pages, now }: Portal): Promise<void> => {
   await store.write(() => giveAwaitedGroups(store, { uid: 0, now: now(), copies: new Map() }));
-  if (datastore instanceof RecordedDatastore && profile.recordedDatastore?.cronMs) await datastore.importWaiting();
+  await datastore.runCron?.();
   pages.clear();
 };
 
@@ -153,7 +140,8 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   const { races: wanted = profile.races } = options;
   const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);
   const site = siteWith(options.site);
-  const datastore = openDatastore(store, profile, { log, attachWaitMs, races, site });
+  const { db, tablesDir: dir, write } = store;
+  const datastore = profile.openDatastore({ db, dir, log, write, attachWaitMs, races, site });
   const texts = new LongTexts();
   const inProgress = new Set<Promise<void>>();
   let app: FastifyInstance | null = null;
@@ -189,7 +177,6 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       trustedProxies: options.trustedProxies ?? [],
       counts: { reads: 0, writes: 0 },
       inProgress,
-      responses: new ResponseCache(store.changes),
       pages: new PageCache(),
       accessLevel: options.accessLevel ?? 'debug',
     };

@@ -1,7 +1,6 @@
 // Overlapping requests, as several processes of a deployed portal run them: each works on what it read when it began.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exceptionFault } from './profiles/recorded-faults.ts';
-import type { Refusal } from './refusal.ts';
+import { exceptionFault, type Refusal } from './refusal.ts';
 
 /** How requests are made to overlap. */
 export interface RaceOptions {

@@ -47,6 +47,23 @@ export const cleanReason = (text: string, longest = 200): string =>
     .slice(0, longest)
     .trim();
 
+/** A text as messages of such portals set it off. */
+export const em = (text: string): string => `<em class="placeholder">${escapeHtml(text)}</em>`;
+
 /** Access denied, always 403 and with the user's name (recorded behaviour 2). */
 export const accessDenied = (name: string): Refusal =>
   new Refusal(403, `Access denied for user ${name === '' ? 'anonymous' : escapeHtml(name)}`);
+
+/** An exception of a deployed server: 500, the message in the reason only, an empty body. */
+export const exceptionFault = (code: string, message: string): Refusal =>
+  new Refusal(500, message, {
+    reason: `Internal Server Error : An error occurred (${code}): ${message.replaceAll('\n', '')}`,
+    raw: '',
+  });
+
+/** A value that names no node, as the database of deployed servers says it. */
+export const unknownNode = (value: string): Refusal =>
+  exceptionFault(
+    '0',
+    `Invalid data value given. Be sure it matches the required data type and format. Value at node(): ${value}.`,
+  );

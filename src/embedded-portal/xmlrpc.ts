@@ -3,7 +3,6 @@ import { escapeHtml } from '../util/html.ts';
 import { isObject } from '../util/json.ts';
 import { type Answer, refusalOf } from './answer.ts';
 import { readRaw } from './body.ts';
-import type { Call, Operation, Resource } from './call.ts';
 import { discard, keepBytes } from './media/multipart.ts';
 import {
   type BodyParser,
@@ -15,6 +14,7 @@ import {
   type Spend,
 } from './media/value.ts';
 import { readXmlTree, type XmlElement } from './media/xml.ts';
+import type { Call, Operation, Resource } from './portal.ts';
 import { Refusal } from './refusal.ts';
 import { checkCall, resolveOperation } from './resources/table.ts';
 
@@ -147,7 +147,6 @@ const run = async (call: Call, resources: ReadonlyMap<string, Resource>, rpc: Rp
       call.files.push(await keepBytes({ part: `files[${index + 1}]`, ...file }, place));
     }
     const result = await operation.run(call);
-    if ('read' in result) return result.read();
     return 'value' in result ? result.value : true;
   } finally {
     await discard(call.files);

@@ -3,7 +3,7 @@ import type { EmbeddedPortalConfig } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { portalOperations } from '../../src/config/portal-schema.ts';
 import { permissions } from '../../src/dataset-api/values.ts';
-import type { Resource } from '../../src/embedded-portal/call.ts';
+import type { Resource } from '../../src/embedded-portal/portal.ts';
 import { profiles } from '../../src/embedded-portal/profiles/profiles.ts';
 import { resourcesOf } from '../../src/embedded-portal/resources/table.ts';
 import { defaultRoles } from '../../src/embedded-portal/roles.ts';
@@ -18,7 +18,14 @@ const load = async (...lines: string[]): Promise<EmbeddedPortalConfig> => {
   return config.portals.local as EmbeddedPortalConfig; // of that kind, as written above
 };
 
-const operationsOf = ({ actions, targetedActions, relationships, createOn, ...simple }: Resource): string[] => [
+const operationsOf = ({
+  actions,
+  targetedActions,
+  relationships,
+  createOn,
+  resultFormat: _,
+  ...simple
+}: Resource): string[] => [
   ...Object.keys(simple),
   ...(createOn === undefined ? [] : ['create']),
   ...Object.keys({ ...actions, ...targetedActions, ...relationships }),

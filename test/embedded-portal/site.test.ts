@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { openSwitchboard } from '../../src/embedded-portal/faults/switchboard.ts';
-import type { ProfileName } from '../../src/embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../../src/embedded-portal/portal.ts';
 import { type Caller, type Reply, sendRaw, startTestPortal } from '../support/portal.ts';
 
 const profiles = ['dkan-7.18.16', 'dkan-7.18', 'dkan-7.14'] as const;

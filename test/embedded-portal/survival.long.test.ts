@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import type { ProfileName } from '../../src/embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../../src/embedded-portal/portal.ts';
 import { profiles } from '../../src/embedded-portal/profiles/profiles.ts';
 import { fc } from '../support/extent.ts';
 import { startTestPortal } from '../support/portal.ts';

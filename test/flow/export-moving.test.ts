@@ -1,7 +1,7 @@
 // `sluice export` of a portal whose list of datasets moves while it is read, on every profile.
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ProfileName } from '../../src/embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../../src/embedded-portal/portal.ts';
 import { profiles } from '../../src/embedded-portal/profiles/profiles.ts';
 import { reportSchema } from '../../src/model/report.ts';
 import { readRecord } from '../../src/pipeline/export/folder.ts';

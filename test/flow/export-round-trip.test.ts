@@ -1,7 +1,7 @@
 // What was exported and published elsewhere is the same portal.
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ProfileName } from '../../src/embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../../src/embedded-portal/portal.ts';
 import type { Report } from '../../src/model/report.ts';
 import { cases, isWhole } from '../support/extent.ts';
 import { startTestPortal, type TestPortal } from '../support/portal.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ProfileName } from '../../src/embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../../src/embedded-portal/portal.ts';
 import { reportSchema } from '../../src/model/report.ts';
 import { startTestPortal, type TestPortal } from '../support/portal.ts';
 import { randomOf } from '../support/random.ts';

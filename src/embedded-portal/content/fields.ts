@@ -1,8 +1,6 @@
 // The fields of datasets and resources as data (spec 2.1-2.3; values: recorded behaviour 15).
 import { frequencies, licenses } from '../../dataset-api/values.ts';
-
-/** The node types of the service. */
-export type NodeType = 'dataset' | 'resource' | 'group' | 'page';
+import type { NodeType } from '../store/nodes.ts';
 
 /** What each kind of field holds, by the property of an item that makes it filled: an item without it is empty. */
 export const mainProperty = {
@@ -148,6 +146,5 @@ export const otherFields: Readonly<Record<'group' | 'page', readonly Field[]>> =
   page: [field('body', 'body')],
 };
 
-/** True for the types that nodes can have. */
 export const isNodeType = (type: unknown): type is NodeType =>
   type === 'dataset' || type === 'resource' || type === 'group' || type === 'page';

@@ -25,14 +25,8 @@ const extensionOf = (name: string): string => {
   return dot <= 0 ? '' : name.slice(dot + 1).toLowerCase();
 };
 
-/** MIME type by extension, those of `special` first; what the client claims is ignored. */
-export const mimeOf = (name: string, special: Readonly<Record<string, string>> = {}): string => {
-  const extension = extensionOf(name);
-  return special[extension] ?? mimeTypes[extension] ?? 'application/octet-stream';
-};
-
-/** Extensions of programs that releases B and C store as text. */
-const programs = /\.(?:php|phar|pl|py|cgi|asp|js)$/i;
+/** MIME type by extension; what the client claims is ignored. */
+export const mimeOf = (name: string): string => mimeTypes[extensionOf(name)] ?? 'application/octet-stream';
 
 /** Media class of a MIME type: `image`, `document`, else `undefined`. */
 export const fileTypeOf = (mime: string): string => {
@@ -60,24 +54,18 @@ const munge = (name: string, extensions: readonly string[]): string => {
 
 /**
  * The name under which an upload is known: directory parts cut, control characters dropped, inner extensions munged,
- * device names made harmless (`con_.csv`).
- * Where programs are taken, they become texts (`name.php.txt`). Null when it may not be attached: no allowed extension, nothing before it, or too long.
+ * device names made harmless (`con_.csv`). Null when it may not be attached: no allowed extension, nothing before it, or
+ * too long. Names that match `also` may be attached as well.
  */
-export const cleanFileName = (
-  sent: string,
-  extensions: readonly string[],
-  { takesPrograms = false }: { takesPrograms?: boolean } = {},
-): string | null => {
+export const cleanFileName = (sent: string, extensions: readonly string[], also?: RegExp): string | null => {
   const base = sent.slice(Math.max(sent.lastIndexOf('/'), sent.lastIndexOf('\\')) + 1);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being removed
   const plain = base.replace(/[\u0000-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, '').trim();
   const name = /^\.+[^.]+\./.test(plain) ? plain.replace(/^\.+/, '') : plain;
-  const isProgram = takesPrograms && programs.test(name);
   const extension = extensionOf(name);
-  const isAllowed = isProgram || extensions.includes(extension);
+  const isAllowed = extensions.includes(extension) || also?.test(name) === true;
   if (extension === '' || !isAllowed || [...name].length > longest) return null;
-  const harmless = munge(name, extensions).replace(devices, '$&_');
-  return isProgram ? `${harmless}.txt` : harmless;
+  return munge(name, extensions).replace(devices, '$&_');
 };
 
 /** A name that is not taken: `name.csv`, `name_0.csv`, `name_1.csv` … */

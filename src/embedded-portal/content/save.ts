@@ -1,11 +1,11 @@
 // Creates, updates and deletes nodes: revisions, aliases, references kept in step, files. Everything here runs inside a write.
 import { randomUUID } from 'node:crypto';
-import type { CoreChanges, FieldChanges } from '../profiles/profile.ts';
-import { unknownNode } from '../profiles/recorded-faults.ts';
+import { unknownNode } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
-import type { StoredNode } from '../store/nodes.ts';
+import type { NodeType, StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
-import type { Field, NodeType } from './fields.ts';
+import type { FieldChanges, NodeChanges } from './changes.ts';
+import type { Field } from './fields.ts';
 import { aliasOf } from './public-names.ts';
 
 /** What a request read when it began, by nid; empty where it cannot have changed meanwhile. */
@@ -222,7 +222,7 @@ const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
 export const createNode = (
   store: Store,
   { type, fields }: { type: NodeType; fields: readonly Field[] },
-  { core, changes, change }: { core: CoreChanges; changes: FieldChanges; change: Change },
+  { core, changes, change }: NodeChanges & { change: Change },
 ): Saved => {
   const initial = initialItems(fields);
   const items = { ...initial, ...changes.items };
@@ -261,7 +261,7 @@ export const createNode = (
 export const updateNode = (
   store: Store,
   node: StoredNode,
-  { core, changes, change }: { core: CoreChanges; changes: FieldChanges; change: Change },
+  { core, changes, change }: NodeChanges & { change: Change },
 ): Saved => {
   const { newRevision = true, ...rest } = core;
   const changed: StoredNode = {

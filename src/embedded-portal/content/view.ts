@@ -1,5 +1,4 @@
 // Nodes as reads show them (spec 2.1-2.3; key order and constant parts as recorded for release B).
-import type { Profile } from '../profiles/profile.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { User } from '../store/users.ts';
@@ -18,10 +17,13 @@ const nodeRdf = {
   last_activity: { predicates: ['sioc:last_activity_date'], datatype: 'xsd:dateTime', callback: 'date_iso8601' },
 };
 
+/** The item of a file in `field_upload` (spec 2.3); `settings` say how its preview is shown. */
+export type FileItem = (file: StoredFile, settings?: Record<string, unknown>) => Record<string, unknown>;
+
 /** What a view is made of beside the node. */
 interface NodeParts {
-  profile: Profile;
   fields: readonly Field[];
+  fileItem: FileItem;
   baseUrl: string;
   /** The author's account; null for uid 0 or an account that is gone. */
   author: User | null;
@@ -32,49 +34,40 @@ interface NodeParts {
   datastoreStatus: string | null;
 }
 
-/**
- * The item of a file in `field_upload` (spec 2.3). Names are as in the API, values as recorded; `settings` says how its
- * preview is shown.
- */
-export const fileItem = (
-  file: StoredFile,
-  { fileItemExtras, describesImages }: Profile,
-  settings: Record<string, unknown> = {},
-): Record<string, unknown> => {
-  const isImage = describesImages && file.type === 'image';
-  const size = { height: file.height, width: file.width };
-  return {
-    fid: String(file.fid),
-    uid: String(file.uid),
-    filename: file.filename,
-    uri: `public://${file.name}`,
-    filemime: file.filemime,
-    filesize: String(file.filesize),
-    status: '1',
-    timestamp: String(file.timestamp),
-    type: file.type,
-    uuid: file.uuid,
-    ...(isImage ? { field_file_image_alt_text: [], field_file_image_title_text: [] } : {}),
-    rdf_mapping: [],
-    metadata: isImage ? size : [],
-    ...(isImage ? size : {}),
-    service_id: null,
-    delimiter: null,
-    grid: null,
-    graph: null,
-    map: null,
-    embed: null,
-    ...fileItemExtras,
-    ...settings,
-  };
-};
+/** What every file's item has. Names are as in the API, values as recorded. */
+export const fileFacts = (file: StoredFile): Record<string, unknown> => ({
+  fid: String(file.fid),
+  uid: String(file.uid),
+  filename: file.filename,
+  uri: `public://${file.name}`,
+  filemime: file.filemime,
+  filesize: String(file.filesize),
+  status: '1',
+  timestamp: String(file.timestamp),
+  type: file.type,
+  uuid: file.uuid,
+});
+
+/** How the preview of a file is shown where nothing else was set. */
+export const unsetPreview = { service_id: null, delimiter: null, grid: null, graph: null, map: null, embed: null };
+
+/** The item of the specification. */
+export const fileItem: FileItem = (file, settings) => ({
+  ...fileFacts(file),
+  rdf_mapping: [],
+  metadata: [],
+  ...unsetPreview,
+  alt: '',
+  title: '',
+  ...settings,
+});
 
 const itemsOf = (field: Field, node: StoredNode, parts: NodeParts): Record<string, unknown>[] => {
   if (field.kind === 'node') return parts.targets.map((target) => ({ target_id: String(target) }));
   if (field.kind === 'file')
     return parts.files.map((file) => {
       const settings = node.fields[field.name]?.find(({ fid }) => fid === String(file.fid));
-      return fileItem(file, parts.profile, settings);
+      return parts.fileItem(file, settings);
     });
   if (field.name === 'field_datastore_status' && parts.datastoreStatus !== null) {
     return [{ value: parts.datastoreStatus }];
@@ -100,7 +93,10 @@ const coreProperties =
   uuid revision_timestamp revision_uid rdf_mapping name picture data path`.split(/\s+/);
 
 /** True for a property that nodes of any type have in the profile. */
-export const hasProperty = ({ fields }: Profile, name: string): boolean =>
+export const hasProperty = (
+  { fields }: { fields: Readonly<Record<string, readonly Field[]>> },
+  name: string,
+): boolean =>
   coreProperties.includes(name) || Object.values(fields).some((own) => own.some((field) => field.name === name));
 
 /** The node object of spec 4.4: ids and times are strings, a field without a value is `[]`. */
@@ -130,12 +126,12 @@ export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unk
     const items = itemsOf(field, node, parts);
     view[field.name] = items.length === 0 ? [] : { und: items };
   }
-  view.rdf_mapping = nodeRdf;
-  const author = {
-    name: parts.author?.name ?? '',
+  const name = parts.author?.name ?? '';
+  return Object.assign(view, {
+    rdf_mapping: nodeRdf,
+    name,
     picture: '0',
-    data: parts.profile.fullAccounts || parts.author?.uid === 1 ? 'b:0;' : null,
-  };
-  const path = { path: publicPath(node, parts.baseUrl) };
-  return Object.assign(view, ...(parts.profile.pathFirst ? [path, author] : [author, path]));
+    data: 'b:0;',
+    path: publicPath(node, parts.baseUrl),
+  });
 };

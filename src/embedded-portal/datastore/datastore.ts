@@ -92,7 +92,7 @@ export interface DatastoreOptions {
   dir: string;
   log: Log;
   /** How long an attach or import call waits for the import, 30 s when absent. */
-  attachWaitMs?: number;
+  attachWaitMs?: number | undefined;
   /** Largest size of one row in bytes, 1 MB when absent. */
   rowBytes?: number;
   /** How long to wait before what an import came to is stored again, at first; and how often lost imports are searched for. 1 s and 30 s when absent. */

@@ -1,5 +1,4 @@
 // The media types of the API and how a request chooses among them: suffix before Accept before the default of the endpoint.
-import { memoize } from '../../util/bounded-map.ts';
 import { writeBencode } from './bencode.ts';
 import { parseForm } from './form.ts';
 import { parseJson, writeJson, writeJsonp } from './json.ts';
@@ -12,7 +11,7 @@ import { parseYaml, writeYaml } from './yaml.ts';
 export type FormatName = 'bencode' | 'json' | 'jsonp' | 'php' | 'xml' | 'yaml';
 
 /** One response format. */
-interface Format {
+export interface Format {
   name: FormatName;
   /** The first is sent when the path suffix chose the format. */
   mimeTypes: readonly [string, ...string[]];
@@ -20,21 +19,21 @@ interface Format {
   write: (value: Value, options: WriteOptions) => string;
 }
 
-/** Every response format. Source: spec 1, recorded behaviour 3. */
+/** Every response format, written so that its readers get every value back. Source: spec 1, recorded behaviour 3. */
 export const formats: Readonly<Record<FormatName, Format>> = {
-  bencode: {
-    name: 'bencode',
-    mimeTypes: ['application/x-bencode'],
-    write: (value, { style }) => writeBencode(value, style),
-  },
-  json: { name: 'json', mimeTypes: ['application/json'], write: (value) => writeJson(value) },
+  bencode: { name: 'bencode', mimeTypes: ['application/x-bencode'], write: (value) => writeBencode(value) },
+  json: { name: 'json', mimeTypes: ['application/json'], write: writeJson },
   jsonp: {
     name: 'jsonp',
     mimeTypes: ['text/javascript', 'application/javascript'],
     write: (value, { callback }) => writeJsonp(value, callback),
   },
-  php: { name: 'php', mimeTypes: ['application/vnd.php.serialized'], write: writePhp },
-  xml: { name: 'xml', mimeTypes: ['application/xml', 'text/xml'], write: (value, { style }) => writeXml(value, style) },
+  php: {
+    name: 'php',
+    mimeTypes: ['application/vnd.php.serialized'],
+    write: (value, { shape }) => writePhp(value, shape),
+  },
+  xml: { name: 'xml', mimeTypes: ['application/xml', 'text/xml'], write: writeXml },
   yaml: { name: 'yaml', mimeTypes: ['text/plain', 'application/x-yaml', 'text/yaml'], write: writeYaml },
 };
 
@@ -62,7 +61,7 @@ interface Range {
 }
 
 /** What a header chose: a type and how well it fits, nothing, or a range that is no MIME type. */
-type MimeMatch = { type: string; fitness: number } | { type: null } | { malformed: string };
+export type MimeMatch = { type: string; fitness: number } | { type: null } | { malformed: string };
 
 const qualityOf = (parameters: string[]): number => {
   const given = parameters.map((part) => /^\s*q\s*=(.*)$/.exec(part)?.[1]?.trim()).find((q) => q !== undefined);
@@ -92,7 +91,7 @@ const fitnessOf = (range: Range, mimeType: string): number => {
  * `preferred` wins where both are equal. Types are case-sensitive, `*` is any type, parameters other than q are ignored, empty ranges are skipped.
  * Source: recorded behaviour 3.
  */
-const matchMime = (header: string, supported: readonly string[], preferred: string | null = null): MimeMatch => {
+export const matchMime = (header: string, supported: readonly string[], preferred: string | null = null): MimeMatch => {
   const ranges: Range[] = [];
   for (const part of header.split(',')) {
     if (part.trim() === '') continue;
@@ -117,28 +116,11 @@ const matchMime = (header: string, supported: readonly string[], preferred: stri
   return best.fitness < 0 ? { type: null } : { type: best.type, fitness: best.fitness };
 };
 
-/** The formats for requests that leave the choice open. */
-export interface DefaultFormats {
-  /** Without an Accept header, or with an empty one. */
-  none: FormatName;
-  /** Where only a `*\/*` of the header matches. */
-  any: FormatName;
-  /** True: JSON wins ties and is what browsers get, and the case of a type does not matter; false: as recorded. */
-  prefersJson: boolean;
-}
-
-/** `spec`: JSON wherever the request leaves it open (spec 1). */
-export const specDefaults: DefaultFormats = { none: 'json', any: 'json', prefersJson: true };
-
-/** Deployed servers: JSON without Accept, YAML for `*\/*` (recorded behaviour 3). */
-export const recordedDefaults: DefaultFormats = { none: 'json', any: 'yaml', prefersJson: false };
-
 /** What a request says about its format. */
-interface FormatWish {
+export interface FormatWish {
   /** The suffix of the last path part, `null` for none (see `splitSuffix`). */
   suffix: string | null;
   accept: string | undefined;
-  defaultFormat: DefaultFormats;
 }
 
 interface ChosenFormat {
@@ -149,26 +131,12 @@ interface ChosenFormat {
 }
 
 /** A format with its Content-Type, or why there is none: no such format (406), or a range that is no MIME type. */
-type FormatChoice = ChosenFormat | { unsupported: true; vary: boolean } | { malformed: string; vary: boolean };
-
-const json = 'application/json';
-
-/** Browsers ask for a page first, and take anything. */
-const isOfBrowser = (accept: string): boolean => /text\/html/i.test(accept) && /\*\/\*/.test(accept);
-
-/** Keeps what headers of usual length match: clients send the same few again and again, and a match is a tenth of a read. */
-const memoized = (match: (accept: string) => MimeMatch): ((accept: string) => MimeMatch) => {
-  const known = memoize(match, { max: 200 });
-  return (accept) => (accept.length < 1000 ? known(accept) : match(accept));
-};
-
-const matchPreferringJson = memoized((accept) =>
-  isOfBrowser(accept) ? { type: json, fitness: 110 } : matchMime(accept.toLowerCase(), [...byMime.keys()], json),
-);
-
-const matchAsRecorded = memoized((accept) => matchMime(accept, [...byMime.keys()]));
+export type FormatChoice = ChosenFormat | { unsupported: true; vary: boolean } | { malformed: string; vary: boolean };
 
 const byMime = new Map(Object.values(formats).flatMap((format) => format.mimeTypes.map((type) => [type, format.name])));
+
+/** The types of all formats. */
+export const mimeTypes = [...byMime.keys()];
 
 /** An unasked-for format goes out under its alphabetically last name, as `*\/*` would choose it. */
 export const openChoice = (format: FormatName): ChosenFormat => {
@@ -176,20 +144,37 @@ export const openChoice = (format: FormatName): ChosenFormat => {
   return { format, contentType: contentTypeOf(name), vary: true };
 };
 
-/** The format of a response; never throws. Source: spec 1, recorded behaviour 3. */
-export const chooseFormat = ({ suffix, accept, defaultFormat }: FormatWish): FormatChoice => {
-  if (suffix !== null) {
-    if (!isFormatName(suffix)) return { unsupported: true, vary: false };
-    return { format: suffix, contentType: contentTypeOf(formats[suffix].mimeTypes[0]), vary: false };
-  }
-  if (accept === undefined || accept.trim() === '') return openChoice(defaultFormat.none);
-  const match = defaultFormat.prefersJson ? matchPreferringJson(accept) : matchAsRecorded(accept);
-  if ('malformed' in match) return { malformed: match.malformed, vary: true };
-  const format = match.type === null ? undefined : byMime.get(match.type);
-  if (match.type === null || format === undefined) return { unsupported: true, vary: true };
-  if (match.fitness === 0) return openChoice(defaultFormat.any);
-  return { format, contentType: contentTypeOf(match.type), vary: true };
-};
+/**
+ * Chooses the format of a response, and never throws: that of the suffix, else the one that `match` finds in Accept, JSON
+ * where there is no Accept, `any` where only a `*\/*` of it matches. Source: spec 1, recorded behaviour 3.
+ */
+export const formatChooser =
+  ({ any, match }: { any: FormatName; match: (accept: string) => MimeMatch }) =>
+  ({ suffix, accept }: FormatWish): FormatChoice => {
+    if (suffix !== null) {
+      if (!isFormatName(suffix)) return { unsupported: true, vary: false };
+      return { format: suffix, contentType: contentTypeOf(formats[suffix].mimeTypes[0]), vary: false };
+    }
+    if (accept === undefined || accept.trim() === '') return openChoice('json');
+    const found = match(accept);
+    if ('malformed' in found) return { malformed: found.malformed, vary: true };
+    const format = found.type === null ? undefined : byMime.get(found.type);
+    if (found.type === null || format === undefined) return { unsupported: true, vary: true };
+    if (found.fitness === 0) return openChoice(any);
+    return { format, contentType: contentTypeOf(found.type), vary: true };
+  };
+
+const json = 'application/json';
+
+/** Browsers ask for a page first, and take anything. */
+const isOfBrowser = (accept: string): boolean => /text\/html/i.test(accept) && /\*\/\*/.test(accept);
+
+/** Under the specification JSON wins ties and is what browsers get, and the case of a type does not matter. */
+export const chooseFormat = formatChooser({
+  any: 'json',
+  match: (accept) =>
+    isOfBrowser(accept) ? { type: json, fitness: 110 } : matchMime(accept.toLowerCase(), mimeTypes, json),
+});
 
 /**
  * Splits the last path part at its last dot. An empty suffix and `0` count as none (the dot goes all the same).

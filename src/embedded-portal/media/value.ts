@@ -9,23 +9,14 @@ export interface ValueMap {
 }
 
 /**
- * Which parts of a result are objects, not arrays, where a media type tells the two apart (php; the hidden parts of
- * dates also show in yaml): `plain` nothing, `object` the result itself (a user), `node` the result and the date
- * objects in its date fields, `rows` every element of the list, `login` the result and its `user`.
- * Source: recorded behaviour 3.
+ * Which parts of a result are objects, not arrays, where a media type tells the two apart: `plain` nothing, `object` the
+ * result itself (a user), `node` the same with dates in it, `rows` every element of the list, `login` the result and its
+ * `user` (recorded behaviour 3).
  */
 export type ResultShape = 'plain' | 'object' | 'node' | 'rows' | 'login';
 
-/**
- * `recorded` writes byte for byte what deployed servers write, also where no reader of that format can read it back.
- * `keyless` is `recorded` with the XML of release A, which drops every element that has a name of its own.
- * `sound` writes the same bytes wherever they can be read back, and a readable spelling where they cannot.
- */
-export type WriteStyle = 'sound' | 'recorded' | 'keyless';
-
 /** What a writer must know beside the value. */
 export interface WriteOptions {
-  style: WriteStyle;
   shape: ResultShape;
   /** The `callback` parameter of the query, whatever its type; `undefined` when the request has none (jsonp only). */
   callback?: unknown;
@@ -40,22 +31,6 @@ export const shapeWithin = (shape: ResultShape, key: string | null): ResultShape
 
 /** True where the value itself is an object. */
 export const isObjectShape = (shape: ResultShape): boolean => shape !== 'plain' && shape !== 'rows';
-
-/**
- * True for the dump of a date object inside a date field of a node (`field_x.und[0].db.value`): deployed servers show
- * two more, hidden, properties of it in php and yaml. Source: recorded behaviour 7, read_formats.
- */
-export const isDateObject = (value: ValueMap): boolean =>
-  Array.isArray(value.granularity) &&
-  typeof value.originalTime === 'string' &&
-  typeof value.timezone === 'string' &&
-  'timezone_type' in value;
-
-/** The hidden properties of a date object, in order. */
-export const hiddenDateProperties = (date: ValueMap): [string, Value][] => [
-  ['\0DateObject\0serializedTime', date.originalTime ?? null],
-  ['\0DateObject\0serializedTimezone', date.timezone ?? null],
-];
 
 /** A UTF-16 unit as JSON and YAML escape it. */
 export const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;

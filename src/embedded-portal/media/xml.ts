@@ -13,7 +13,6 @@ import {
   readText,
   type Value,
   type ValueMap,
-  type WriteStyle,
 } from './value.ts';
 
 // What XML 1.0 cannot hold at all, not even as a reference.
@@ -40,7 +39,8 @@ const scalarText = (value: boolean | number | string): string => {
   return typeof value === 'number' ? String(value) : escapeText(value);
 };
 
-const element = (name: string, value: Value): string => {
+/** A value as an element and its children. */
+export const element = (name: string, value: Value): string => {
   if (value === null) return `<${name}/>`;
   if (typeof value !== 'object') return `<${name}>${scalarText(value)}</${name}>`;
   const entries = Object.entries(value).map(([key, child]): [string, Value] => [elementName(key), child]);
@@ -49,24 +49,14 @@ const element = (name: string, value: Value): string => {
   return `<${name}${list}>${entries.map(([key, child]) => element(key, child)).join('')}</${name}>`;
 };
 
-/** The same without the elements of a map, as release A writes it: what is left of one looks like an empty list. */
-const keyless = (name: string, value: Value): string => {
-  if (value === null || typeof value !== 'object') return element(name, value);
-  const keys = Object.keys(value);
-  if (keys.length === 0) return `<${name}/>`;
-  const items = Object.entries(value).filter(([key]) => phpNumeric(key));
-  if (items.length === 0) return `<${name} is_array="true"/>`;
-  return `<${name} is_array="true">${items.map(([, child]) => keyless('item', child)).join('')}</${name}>`;
-};
+/** A document with one element. */
+export const xmlDocument = (root: string): string => `<?xml version="1.0" encoding="utf-8"?>\n${root}\n`;
 
 /**
  * An XML document with the root `result`. Null, empty lists and empty maps are `<x/>`, true is `1`, false and the
  * empty text `<x></x>`; characters that XML cannot hold become U+FFFD. Source: recorded behaviour 3 (release B).
  */
-export const writeXml = (value: Value, style: WriteStyle = 'sound'): string => {
-  const root = style === 'keyless' ? keyless('result', value) : element('result', value);
-  return `<?xml version="1.0" encoding="utf-8"?>\n${root}\n`;
-};
+export const writeXml = (value: Value): string => xmlDocument(element('result', value));
 
 const isOn = (value: string | undefined): boolean => value === 'true' || value === '1';
 

@@ -2,9 +2,9 @@
 import { frequencies } from '../../dataset-api/values.ts';
 import { type Html, html, sizeWords } from '../../util/html.ts';
 import { mayRead } from '../access.ts';
-import type { Call } from '../call.ts';
 import { licenseName } from '../content/fields.ts';
 import { publicPath } from '../content/view.ts';
+import type { Call } from '../portal.ts';
 import type { LinkedRow, StoredNode } from '../store/nodes.ts';
 import {
   dateText,

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { paths } from '../../dataset-api/paths.ts';
 import { type Html, html, type Part, trusted } from '../../util/html.ts';
 import type { Answer } from '../answer.ts';
-import type { Call, Portal } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { safeText } from '../content/safe-text.ts';
 import { publicPath } from '../content/view.ts';
+import type { Call, Portal } from '../portal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 
 /** True when the portal has that operation of a resource: a page names no address that is not there. */

@@ -3,8 +3,8 @@ import { type Html, html } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
-import type { Call } from '../call.ts';
 import { publicPath } from '../content/view.ts';
+import type { Call, SiteHandler } from '../portal.ts';
 import type { DatasetRow, StoredNode } from '../store/nodes.ts';
 import { datasetText } from './dataset.ts';
 import { excerpt, formattedHtml, momentHtml, pageAnswer, pageText, titleText } from './layout.ts';
@@ -55,15 +55,11 @@ const plainText = (call: Call, node: StoredNode): string => {
   return pageText(call, { title, canonical: publicPath(node, call.baseUrl), main });
 };
 
-/** The page of a caller without a session is the same for all of them, so it is cached until something is written. */
-const cached = (call: Call, key: string, write: () => string): string =>
-  call.user.uid === 0 ? call.portal.responses.get(`page ${call.baseUrl} ${key}`, write) : write();
-
 const home = (call: Call): Answer | null => {
   const page = call.query.page ?? '1';
   if (typeof page !== 'string' || !/^[1-9]\d{0,6}$/.test(page)) return null;
-  const body = cached(call, `home ${page}`, () => homeText(call, Number(page)) ?? '');
-  return body === '' ? null : pageAnswer(200, body);
+  const body = homeText(call, Number(page));
+  return body === null ? null : pageAnswer(200, body);
 };
 
 const aliasIn = (path: string): string | null => {
@@ -92,17 +88,13 @@ const denied = (call: Call): Answer => {
  * The public page at a path: `/`, the address that a read of a node shows as `path`, or `/node/<nid>`. 403 for a node
  * the caller may not read; null where there is no page, and for all methods but GET and HEAD.
  */
-export const publicPage = async (call: Call, path: string): Promise<Answer | null> => {
+export const pageHandler: SiteHandler = async (call, path) => {
   const { method } = call.request;
   if (method !== 'GET' && method !== 'HEAD') return null;
   if (path === '/') return home(call);
   const node = nodeOf(call, path);
   if (node === null) return null;
   if (!mayRead(call.user, node)) return denied(call);
-  if (node.type === 'dataset')
-    return pageAnswer(
-      200,
-      cached(call, `${node.nid}`, () => datasetText(call, node)),
-    );
+  if (node.type === 'dataset') return pageAnswer(200, datasetText(call, node));
   return pageAnswer(200, node.type === 'resource' ? await resourceText(call, node) : plainText(call, node));
 };

@@ -5,9 +5,9 @@ import { type DatastoreState, datastoreState } from '../../dataset-api/values.ts
 import { type Html, html, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
-import type { Call, Portal } from '../call.ts';
 import { fileUrl, publicPath } from '../content/view.ts';
 import { serialColumn } from '../datastore/table-files.ts';
+import type { Call, Portal } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';

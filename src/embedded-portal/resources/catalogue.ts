@@ -3,11 +3,11 @@
 import { createHash } from 'node:crypto';
 import { slugOf } from '../../dataset-api/names.ts';
 import { type Answer, redirectTo } from '../answer.ts';
-import type { Call } from '../call.ts';
 import { licenseName } from '../content/fields.ts';
 import { textOf, vocabularyIds } from '../content/items.ts';
 import { fileUrl, publicPath } from '../content/view.ts';
 import { escapeUnit } from '../media/value.ts';
+import type { Call, Portal, SiteHandler } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
@@ -195,31 +195,30 @@ const catalogueText = (call: Call, page: Page): string => {
   return `${head.slice(0, -1)},"dataset":[${entriesOf(call, page)}]}`;
 };
 
-/** It is the same for everybody, so it is made once for each state of the store. */
-const catalogue = (call: Call, page: Page): Answer => ({
-  status: 200,
-  contentType: 'application/json',
-  body: call.portal.responses.get(`data.json ${page.limit} ${page.offset} ${call.baseUrl}`, () =>
-    catalogueText(call, page),
-  ),
-});
+/** Catalogues by page and address, for the state of the store after so many changes. */
+const kept = new WeakMap<Portal, { changes: number; texts: Map<string, string> }>();
+
+/** It takes long and is the same for everybody, so it is made once for each state of the store. */
+const catalogue = (call: Call, page: Page): Answer => {
+  const changes = call.portal.store.changes();
+  let known = kept.get(call.portal);
+  if (known?.changes !== changes) known = { changes, texts: new Map() };
+  kept.set(call.portal, known);
+  const key = `${page.limit} ${page.offset} ${call.baseUrl}`;
+  const body = known.texts.get(key) ?? catalogueText(call, page);
+  if (known.texts.size < mostKept) known.texts.set(key, body);
+  return { status: 200, contentType: 'application/json', body };
+};
+
+const mostKept = 20;
 
 /** A part of the list of all datasets. */
-interface Page {
+export interface Page {
   limit: number;
   offset: number;
 }
 
 const allOfThem: Page = { limit: -1, offset: 0 };
-
-/** The requested page, or where the profile and the site have no pages, all; the number of the last one where it is beyond that. */
-const pageOf = ({ portal: { profile, site, store }, query }: Call): Page | number => {
-  const limit = site.datasetsPerPage;
-  if (!profile.pagesCatalogue || limit === null) return allOfThem;
-  const page = Number(/^\d{1,9}/.exec(textOf(query.page) ?? '')?.[0] ?? 0);
-  const last = Math.floor(store.nodes.countDatasets() / limit);
-  return page > last ? last : { limit, offset: page * limit };
-};
 
 function* published({ portal: { store } }: Call, type: string, page: Page = allOfThem): Generator<StoredNode> {
   const sql = 'SELECT nid FROM node WHERE type = ? AND status = 1 ORDER BY nid LIMIT ? OFFSET ?';
@@ -256,8 +255,8 @@ const packages = (call: Call, page: Page): Answer =>
     ]),
   );
 
-/** What is split into pages, by path. */
-const paged: Readonly<Record<string, (call: Call, page: Page) => Answer>> = {
+/** What can be split into pages, by path. */
+export const paged: Readonly<Record<string, (call: Call, page: Page) => Answer>> = {
   '/api/3/action/current_package_list_with_resources': packages,
   '/data.json': catalogue,
 };
@@ -281,20 +280,11 @@ const termAnswer = (call: Call, path: string): Answer | null => {
   return redirectTo(`${call.baseUrl}${address}`);
 };
 
-/** The answer at a path of the catalogue; null at any other. Where the profile pages it, one without `page` is sent to the first. */
-export const catalogueAnswer = (call: Call, path: string): Answer | null => {
-  const term = termAnswer(call, path);
-  if (term) return term;
-  const ofAll = Object.hasOwn(whole, path) ? whole[path] : undefined;
-  const ofPage = Object.hasOwn(paged, path) ? paged[path] : undefined;
-  if (ofAll === undefined && ofPage === undefined) return null;
-  if (call.portal.profile.pagesCatalogue && call.query.page === undefined) return toPage(call, path, 0);
-  if (ofPage === undefined) return ofAll?.(call) ?? null;
-  const page = pageOf(call);
-  return typeof page === 'number' ? toPage(call, path, page) : ofPage(call, page);
-};
+/** True for the paths of the catalogue. */
+export const isCataloguePath = (path: string): boolean => Object.hasOwn(whole, path) || Object.hasOwn(paged, path);
 
-const toPage = ({ baseUrl, queryText }: Call, path: string, page: number): Answer => {
-  const others = queryText.split('&').filter((part) => part !== '' && !part.startsWith('page='));
-  return redirectTo(`${baseUrl}${path}?${[...others, `page=${page}`].join('&')}`, 302);
+/** Answers at the paths of the catalogue, and sends a term on to the datasets that have it. */
+export const catalogueHandler: SiteHandler = (call, path) => {
+  if (!isCataloguePath(path)) return termAnswer(call, path);
+  return whole[path]?.(call) ?? paged[path]?.(call, allOfThem) ?? null;
 };

@@ -1,11 +1,10 @@
-// The datastore resource: status, import, drop, delete, configuration (spec 4.9 to 4.11), and the search beside it.
+// The datastore resource: status, import, drop, delete, configuration (spec 4.9 to 4.11).
 
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
-import { demand, may, mayEdit, mayRead } from '../access.ts';
-import { type Call, operation, type Resource, type Result } from '../call.ts';
+import { demand, may, mayEdit } from '../access.ts';
 import { textOf } from '../content/items.ts';
-import { type AnswerBudget, demandKnown, searchRefused } from '../datastore/query.ts';
+import { type Call, operation, type Resource, type Result } from '../portal.ts';
 import { accessDenied, Refusal } from '../refusal.ts';
 import { needNode } from './node.ts';
 
@@ -45,19 +44,20 @@ const drop = async (call: Call): Promise<Result> => {
   return { value: [] };
 };
 
+/** The message where a configuration names the manager of the datastore. */
+export const otherManager =
+  'You may not change the manager of an existing datastore. Drop the datastore and create a new one to use a different manager.';
+
 const configure = async (call: Call): Promise<Result> => {
   const { manager, configuration } = call.body;
-  if ((textOf(manager) ?? '') !== '') {
-    throw call.portal.profile.refuse(
-      'You may not change the manager of an existing datastore. Drop the datastore and create a new one to use a different manager.',
-    );
-  }
+  if ((textOf(manager) ?? '') !== '') throw new Refusal(406, otherManager);
   if (isObject(configuration)) await call.portal.datastore.configure(nidOf(call), configuration);
   return { value: null };
 };
 
-/** The datastore resource. */
-export const datastoreResource: Resource = {
+/** The datastore resource, whose results are YAML (spec 4.9 to 4.11). */
+export const datastoreResource = {
+  resultFormat: 'yaml',
   retrieve: operation({ access: demandDatastore, run: status }),
   update: operation({ writes: true, access: demandDatastore, run: configure }),
   createOn: operation({
@@ -70,26 +70,4 @@ export const datastoreResource: Resource = {
     import: operation({ writes: true, access: demandDatastore, run: importNow }),
     drop: operation({ writes: true, access: demandDatastore, run: drop }),
   },
-};
-
-/**
- * The answer of `GET /api/action/datastore/search.json`: rows of the resource whose uuid is `resource_id`, for those
- * who may read its node. Throws a Refusal in the recorded shape of such errors.
- */
-export const searchAnswer = async (
-  call: Call,
-  query: Record<string, unknown>,
-  budget: AnswerBudget,
-): Promise<unknown> => {
-  const { resource_id: given, ...wish } = query;
-  const uuid = textOf(given) ?? '';
-  call.warned ||= uuid === '' || typeof wish.fields === 'string';
-  if (call.portal.profile.recordedDatastore === null) demandKnown(Object.keys(wish));
-  if (uuid === '') throw searchRefused(400, 'The resource_id is a required parameter.');
-  const { nodes } = call.portal.store;
-  const found = nodes.byUuid(uuid);
-  const node = found === null ? null : nodes.byNid(found.nid);
-  if (node === null || !mayRead(call.user, node)) throw searchRefused(404, `uuid ${escapeHtml(uuid)} not found.`);
-  const isUnlimited = may(call.user, 'unlimited lists');
-  return call.portal.datastore.search({ ...wish, nid: String(node.nid), resourceUuid: node.uuid, budget, isUnlimited });
-};
+} satisfies Resource;

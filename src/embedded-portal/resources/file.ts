@@ -3,8 +3,8 @@
 import { escapeHtml } from '../../util/html.ts';
 import { demand, mayReadFile } from '../access.ts';
 import type { StreamedBody } from '../answer.ts';
-import { type Call, idIn, operation, type Portal, type Resource, type Result } from '../call.ts';
-import { fileItem, fileUrl } from '../content/view.ts';
+import { fileUrl } from '../content/view.ts';
+import { type Call, idIn, operation, type Portal, type Resource, type Result } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 
@@ -41,7 +41,7 @@ const retrieve = (call: Call): Result => {
   if (call.query.file_contents === '1') return { stream: fileBytes(call.portal, file) };
   return {
     value: {
-      ...fileItem(file, call.portal.profile),
+      ...call.portal.profile.uploads.item(file),
       uri_full: fileUrl(file, call.baseUrl),
       sha256: file.sha256,
     },

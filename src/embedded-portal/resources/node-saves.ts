@@ -1,8 +1,9 @@
 // Side effects of saving a node: races with other saves, the datasets of a resource, the datastore of its file.
-import type { Call, Portal } from '../call.ts';
+
 import { idOf, textOf } from '../content/items.ts';
-import { type Copies, copyNodes, refuseLost, renewDatasets } from '../content/save.ts';
+import { type Copies, copyNodes, refuseLost } from '../content/save.ts';
 import type { AttachedFile } from '../datastore/records.ts';
+import type { Call, Portal } from '../portal.ts';
 import type { StoredFile } from '../store/files.ts';
 
 /** The nids in a reference field of a body, in whichever shape it was sent. */
@@ -34,13 +35,10 @@ export const touchedBy = ({ portal }: Call, nid: number | null, body: Record<str
   ...nidsIn(body.field_resources),
 ];
 
-/** Saves the datasets of an updated resource where the profile does; inside the write. */
-export const renewDatasetsOf = (call: Call, nid: number, copies: Copies): void => {
-  const { store, profile, now } = call.portal;
-  refuseLost(store, nid);
-  const node = store.nodes.byNid(nid);
-  if (!profile.renewsDatasets || node?.type !== 'resource') return;
-  renewDatasets(store, node, { uid: call.user.uid, now: now(), copies });
+/** Saves what else changes with a node; inside the write. */
+export const saveWith = (call: Call, nid: number, copies: Copies): void => {
+  refuseLost(call.portal.store, nid);
+  call.portal.profile.savedWith(call, nid, copies);
 };
 
 /** A node's file as the datastore takes it. */

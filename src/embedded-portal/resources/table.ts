@@ -1,34 +1,21 @@
 // The resources of a profile, the operation that a request means, and the checks before it runs (recorded behaviour 1).
-import type { Call, Operation, Resource } from '../call.ts';
-import type { Profile, ResourceName } from '../profiles/profile.ts';
+import type { Call, Operation, Profile, Resource } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
-import { datastoreResource } from './datastore.ts';
-import { fileResource } from './file.ts';
-import { nodeResource } from './node.ts';
-import { termResource } from './term.ts';
-import { hasValidToken, userResource } from './user.ts';
+import { hasValidToken } from './user.ts';
 
-const chosen = (
-  table: Record<string, Operation> | undefined,
-  names: readonly string[],
-): Record<string, Operation> | undefined =>
-  table === undefined ? undefined : Object.fromEntries(Object.entries(table).filter(([name]) => names.includes(name)));
-
-const simple = ['index', 'retrieve', 'create', 'update', 'delete'] as const;
+const chosen = <T extends object>(table: T, names: readonly string[]): Partial<T> =>
+  Object.fromEntries(Object.entries(table).filter(([name]) => names.includes(name))) as Partial<T>; // some of its entries
 
 const narrowed = (resource: Resource, names: readonly string[]): Resource => {
-  const { actions, targetedActions, relationships, createOn } = resource;
-  const kept: Resource = {};
-  for (const name of simple) {
-    const one = resource[name];
-    if (one !== undefined && names.includes(name)) kept[name] = one;
-  }
-  if (createOn !== undefined && names.includes('create')) kept.createOn = createOn;
-  return Object.assign(kept, {
-    actions: chosen(actions, names),
-    targetedActions: chosen(targetedActions, names),
-    relationships: chosen(relationships, names),
-  });
+  const { actions = {}, targetedActions = {}, relationships = {}, createOn, resultFormat, ...simple } = resource;
+  return {
+    ...chosen(simple, names),
+    ...(createOn !== undefined && names.includes('create') ? { createOn } : {}),
+    ...(resultFormat === undefined ? {} : { resultFormat }),
+    actions: chosen(actions, names) as Record<string, Operation>,
+    targetedActions: chosen(targetedActions, names) as Record<string, Operation>,
+    relationships: chosen(relationships, names) as Record<string, Operation>,
+  };
 };
 
 /**
@@ -36,24 +23,17 @@ const narrowed = (resource: Resource, names: readonly string[]): Resource => {
  * `delete`, actions and relationships by their own names); a resource that it does not name does not exist. Null: all.
  */
 export const resourcesOf = (
-  profile: Profile,
+  { resources }: Profile,
   expose: Readonly<Record<string, readonly string[]>> | null,
 ): ReadonlyMap<string, Resource> => {
-  if (expose === null) return new Map(profile.resources.map((name) => [name, everyResource[name]]));
+  const all = Object.entries(resources);
+  if (expose === null) return new Map(all);
   return new Map(
-    profile.resources.flatMap((name) => {
+    all.flatMap(([name, resource]) => {
       const names = Object.hasOwn(expose, name) ? expose[name] : undefined;
-      return names === undefined ? [] : [[name, narrowed(everyResource[name], names)] as const];
+      return names === undefined ? [] : [[name, narrowed(resource, names)] as const];
     }),
   );
-};
-
-const everyResource: Readonly<Record<ResourceName, Resource>> = {
-  node: nodeResource,
-  user: userResource,
-  datastore: datastoreResource,
-  file: fileResource,
-  taxonomy_term: termResource,
 };
 
 const own = (table: Record<string, Operation> | undefined, name: string): Operation | undefined =>

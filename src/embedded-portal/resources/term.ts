@@ -3,8 +3,8 @@
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
-import { type Call, operation, type Resource } from '../call.ts';
 import { idOf, vocabularyIds } from '../content/items.ts';
+import { type Call, operation, type Resource } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { Term } from '../store/terms.ts';
 

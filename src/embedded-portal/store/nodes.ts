@@ -1,8 +1,10 @@
 // Nodes, their revisions, the references between them, and what pages list of them.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { memoize } from '../../util/bounded-map.ts';
-import type { NodeType } from '../content/fields.ts';
 import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
+
+/** The node types of the service. */
+export type NodeType = 'dataset' | 'resource' | 'group' | 'page';
 
 /** Field items by field name, as a read shows them; a field without a value has no key. References and files excepted. */
 export type FieldItems = Record<string, Record<string, unknown>[]>;

@@ -13,8 +13,6 @@ import { anyScalar, awkwardText, valuesOver } from '../../support/api-values.ts'
 import { draws, fc } from '../../support/extent.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-const sound = { style: 'sound', shape: 'plain' } as const;
-
 const runs = (command: string, args: string[]): boolean => spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 const havePhp = runs('php', ['-r', 'exit(0);']);
 const havePython = runs('python3', ['-c', 'import json, xml.etree.ElementTree']);
@@ -62,7 +60,7 @@ test.skipIf(!havePhp)(`PHP's unserialize reads our PHP${because(havePhp, 'php')}
   const read = readBy(
     'php',
     ['-r', script],
-    values.map((value) => writePhp(value, sound)),
+    values.map((value) => writePhp(value, 'plain')),
   );
   expect(read).toEqual(values.map((value) => asSent(value, true)));
 });
@@ -78,7 +76,7 @@ test.skipIf(!havePhp)(`our reader reads what PHP's serialize writes${because(hav
 
 test.skipIf(!havePhp)(`PHP sees an object where a shape says so${because(havePhp, 'php')}`, () => {
   const script = 'echo json_encode(get_class(unserialize(base64_decode(fgets(STDIN))))), "\\n";';
-  const node = writePhp({ nid: '1' }, { style: 'recorded', shape: 'node' });
+  const node = writePhp({ nid: '1' }, 'node');
   expect(readBy('php', ['-r', script], [node])).toEqual(['stdClass']);
 });
 
@@ -87,7 +85,7 @@ test.skipIf(!haveYaml)(`PyYAML, a reader of YAML 1.1, reads our sound YAML${beca
   const read = readBy(
     'python3',
     script,
-    values.map((value) => writeYaml(value, sound)),
+    values.map((value) => writeYaml(value)),
   );
   const expected = values.map((value) => (Object.keys(value ?? {}).length === 0 ? null : asSent(value, false)));
   expect(read).toEqual(expected);

@@ -3,20 +3,19 @@ import {
   bodyParsers,
   chooseFormat,
   chooseParser,
-  type DefaultFormats,
-  recordedDefaults,
-  specDefaults,
+  formatChooser,
+  matchMime,
+  mimeTypes,
   splitSuffix,
 } from '../../../src/embedded-portal/media/formats.ts';
+import { chooseRecordedFormat } from '../../../src/embedded-portal/profiles/dkan/formats.ts';
 import { fc } from '../../support/extent.ts';
 
 /** The recorded rules with the answer of `spec` to an open choice. */
-const openDefaults: DefaultFormats = { ...recordedDefaults, any: 'json' };
+const openChooser = formatChooser({ any: 'json', match: (accept) => matchMime(accept, mimeTypes) });
 
-const byAccept = (accept: string | undefined, defaultFormat: DefaultFormats = openDefaults): unknown =>
-  chooseFormat({ suffix: null, accept, defaultFormat });
-const bySuffix = (suffix: string, accept?: string): unknown =>
-  chooseFormat({ suffix, accept, defaultFormat: specDefaults });
+const byAccept = (accept: string | undefined, choose = openChooser): unknown => choose({ suffix: null, accept });
+const bySuffix = (suffix: string, accept?: string): unknown => chooseFormat({ suffix, accept });
 const chosen = (format: string, contentType: string): unknown => ({ format, contentType, vary: true });
 
 describe('a suffix', () => {
@@ -121,7 +120,7 @@ describe('a request that leaves the format open', () => {
   });
 
   test('gets JSON without Accept and YAML for */* from deployed servers', () => {
-    const answers = open.map((accept) => byAccept(accept, recordedDefaults));
+    const answers = open.map((accept) => byAccept(accept, chooseRecordedFormat));
     const json = chosen('json', 'application/json');
     const yaml = chosen('yaml', 'text/yaml;charset=UTF-8');
     expect(answers).toEqual([json, json, json, yaml, yaml, yaml]);
@@ -129,7 +128,7 @@ describe('a request that leaves the format open', () => {
 });
 
 describe('an Accept header under spec', () => {
-  const asked = (accept: string): unknown => chooseFormat({ suffix: null, accept, defaultFormat: specDefaults });
+  const asked = (accept: string): unknown => chooseFormat({ suffix: null, accept });
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
 
   test.each([

@@ -2,15 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  chooseFormat,
-  type FormatName,
-  formats,
-  isFormatName,
-  recordedDefaults,
-  splitSuffix,
-} from '../../../src/embedded-portal/media/formats.ts';
+import { type FormatName, isFormatName, splitSuffix } from '../../../src/embedded-portal/media/formats.ts';
 import type { ResultShape, Value } from '../../../src/embedded-portal/media/value.ts';
+import { chooseRecordedFormat, recordedFormats } from '../../../src/embedded-portal/profiles/dkan/formats.ts';
 import { isObject } from '../../../src/util/json.ts';
 
 interface Step {
@@ -117,7 +111,7 @@ describe.skipIf(!present)(`a reply in any format has the recorded bytes${where}`
   });
 
   test.each(pairs.map((pair): [string, Pair] => [pair.title, pair]))('%s', (_title, pair) => {
-    const written = formats[pair.format].write(pair.value, { style: 'recorded', shape: pair.shape });
+    const written = recordedFormats[pair.format].write(pair.value, { shape: pair.shape });
     expect(written).toBe(pair.body);
   });
 
@@ -127,7 +121,7 @@ describe.skipIf(!present)(`a reply in any format has the recorded bytes${where}`
       return json && step.response?.body ? [step.response.body] : [];
     });
     for (const body of bodies) {
-      expect(formats.json.write(JSON.parse(body) as Value, { style: 'recorded', shape: 'plain' })).toBe(body);
+      expect(recordedFormats.json.write(JSON.parse(body) as Value, { shape: 'plain' })).toBe(body);
     }
     expect(bodies.length).toBeGreaterThan(30);
   });
@@ -140,7 +134,7 @@ describe.skipIf(!present)(`the format of a reply is chosen as recorded${where}`,
     if (step.request.path.startsWith('/services/')) return;
     const { suffix } = splitSuffix(last);
     const accept = headerOf(step.request.headers, 'accept');
-    const choice = chooseFormat({ suffix, accept, defaultFormat: recordedDefaults });
+    const choice = chooseRecordedFormat({ suffix, accept });
     const sent = headerOf(step.response?.headers ?? [], 'content-type');
     expect(choice.vary).toBe(headerOf(step.response?.headers ?? [], 'vary') === 'Accept');
     if ('contentType' in choice) expect(choice.contentType).toBe(sent);

@@ -8,13 +8,13 @@ import { parsePhp, writePhp } from '../../../src/embedded-portal/media/php.ts';
 import type { Value } from '../../../src/embedded-portal/media/value.ts';
 import { parseXml, writeXml } from '../../../src/embedded-portal/media/xml.ts';
 import { parseYaml, writeYaml } from '../../../src/embedded-portal/media/yaml.ts';
+import { keylessFormats, recordedFormats } from '../../../src/embedded-portal/profiles/dkan/formats.ts';
 import { isObject } from '../../../src/util/json.ts';
 import { anyValue, awkwardText, valuesOver } from '../../support/api-values.ts';
 import { readBencode } from '../../support/bencode-reader.ts';
 import { draws, fc } from '../../support/extent.ts';
 
 const runs = { numRuns: draws(2000) };
-const sound = { style: 'sound', shape: 'plain' } as const;
 const bytes = (text: string): Buffer => Buffer.from(text, 'utf8');
 
 /** The value as it looks after a trip, `scalar` telling what becomes of each scalar, `empty` of empty containers. */
@@ -87,7 +87,7 @@ describe('a round trip keeps every value', () => {
     };
     fc.assert(
       fc.property(anyValue, (value) => {
-        expect(parsePhp(bytes(writePhp(value, sound)))).toEqual(mapped(value, wellFormed, listed));
+        expect(parsePhp(bytes(writePhp(value, 'plain')))).toEqual(mapped(value, wellFormed, listed));
       }),
       runs,
     );
@@ -96,7 +96,7 @@ describe('a round trip keeps every value', () => {
   test('YAML in the sound style, by js-yaml and by our own reader', () => {
     fc.assert(
       fc.property(anyValue, (value) => {
-        const yaml = writeYaml(value, sound);
+        const yaml = writeYaml(value);
         const expected = isEmpty(value) ? null : mapped(wrapped(value), wellFormed, same);
         expect(load(yaml)).toEqual(expected);
         expect(parseYaml(bytes(yaml))).toEqual(expected);
@@ -112,7 +112,7 @@ describe('a round trip keeps every value', () => {
     };
     fc.assert(
       fc.property(anyValue, (value) => {
-        expect(readBencode(bytes(writeBencode(value, 'sound')))).toEqual(mapped(value, asBencode, listed));
+        expect(readBencode(bytes(writeBencode(value)))).toEqual(mapped(value, asBencode, listed));
       }),
       runs,
     );
@@ -152,8 +152,8 @@ describe('the recorded style', () => {
   test('differs from the sound style in YAML only where a reader would not get the value back', () => {
     fc.assert(
       fc.property(anyValue, (value) => {
-        const recorded = writeYaml(value, { style: 'recorded', shape: 'plain' });
-        if (recorded === writeYaml(value, sound)) {
+        const recorded = recordedFormats.yaml.write(value, { shape: 'plain' });
+        if (recorded === writeYaml(value)) {
           expect(parseYaml(bytes(recorded))).toEqual(isEmpty(value) ? null : mapped(wrapped(value), wellFormed, same));
         }
       }),
@@ -171,11 +171,13 @@ describe('the recorded style', () => {
     );
     fc.assert(
       fc.property(anyValue, shapes, (value, shape) => {
-        const options = { style: 'recorded', shape } as const;
-        expect(writeYaml(value, options)).toMatch(/^---\n/);
-        expect(writePhp(value, options)).toMatch(/[;}]$/);
-        expect(writeBencode(value, 'recorded')).toEqual(expect.any(String));
-        expect(writeXml(value)).toMatch(/^<\?xml version="1.0" encoding="utf-8"\?>\n<result/);
+        const { yaml, php, bencode, xml } = recordedFormats;
+        expect(yaml.write(value, { shape })).toMatch(/^---\n/);
+        expect(php.write(value, { shape })).toMatch(/[;}]$/);
+        expect(bencode.write(value, { shape })).toEqual(expect.any(String));
+        for (const { write } of [xml, keylessFormats.xml]) {
+          expect(write(value, { shape })).toMatch(/^<\?xml version="1.0" encoding="utf-8"\?>\n<result/);
+        }
       }),
       runs,
     );

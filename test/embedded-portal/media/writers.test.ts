@@ -4,11 +4,9 @@ import { writeBencode } from '../../../src/embedded-portal/media/bencode.ts';
 import { formats } from '../../../src/embedded-portal/media/formats.ts';
 import { writeJson, writeJsonp } from '../../../src/embedded-portal/media/json.ts';
 import { writePhp } from '../../../src/embedded-portal/media/php.ts';
-import type { Value, WriteOptions } from '../../../src/embedded-portal/media/value.ts';
+import type { Value } from '../../../src/embedded-portal/media/value.ts';
 import { writeXml } from '../../../src/embedded-portal/media/xml.ts';
-
-const sound: WriteOptions = { style: 'sound', shape: 'plain' };
-const recorded: WriteOptions = { style: 'recorded', shape: 'plain' };
+import { recordedFormats } from '../../../src/embedded-portal/profiles/dkan/formats.ts';
 
 const tree: Value = {
   nid: '12',
@@ -105,13 +103,13 @@ describe('XML', () => {
 
 describe('PHP', () => {
   test('serialises arrays with lengths in bytes and canonical integers as integer keys', () => {
-    expect(writePhp({ t: 'ü', n: null, b: [true, false], r: { 2: 'x' }, '-0': 1.5 }, sound)).toBe(
+    expect(writePhp({ t: 'ü', n: null, b: [true, false], r: { 2: 'x' }, '-0': 1.5 }, 'plain')).toBe(
       'a:5:{s:1:"t";s:2:"ü";s:1:"n";N;s:1:"b";a:2:{i:0;b:1;i:1;b:0;}s:1:"r";a:1:{i:2;s:1:"x";}s:2:"-0";d:1.5;}',
     );
   });
 
   test('serialises scalars and empty lists bare', () => {
-    expect([true, 'no', 7, null, []].map((value) => writePhp(value, sound))).toEqual([
+    expect([true, 'no', 7, null, []].map((value) => writePhp(value, 'plain'))).toEqual([
       'b:1;',
       's:2:"no";',
       'i:7;',
@@ -121,52 +119,50 @@ describe('PHP', () => {
   });
 
   test('makes an object of what the shape calls one, and of nothing below it', () => {
-    expect(writePhp({ a: { b: '1' } }, { style: 'sound', shape: 'object' })).toBe(
-      'O:8:"stdClass":1:{s:1:"a";a:1:{s:1:"b";s:1:"1";}}',
-    );
-    expect(writePhp([{ a: '1' }], { style: 'sound', shape: 'rows' })).toBe(
-      'a:1:{i:0;O:8:"stdClass":1:{s:1:"a";s:1:"1";}}',
-    );
-    expect(writePhp({ sessid: 's', user: { uid: '1', roles: { 2: 'r' } } }, { style: 'sound', shape: 'login' })).toBe(
+    expect(writePhp({ a: { b: '1' } }, 'object')).toBe('O:8:"stdClass":1:{s:1:"a";a:1:{s:1:"b";s:1:"1";}}');
+    expect(writePhp([{ a: '1' }], 'rows')).toBe('a:1:{i:0;O:8:"stdClass":1:{s:1:"a";s:1:"1";}}');
+    expect(writePhp({ sessid: 's', user: { uid: '1', roles: { 2: 'r' } } }, 'login')).toBe(
       'O:8:"stdClass":2:{s:6:"sessid";s:1:"s";s:4:"user";' +
         'O:8:"stdClass":2:{s:3:"uid";s:1:"1";s:5:"roles";a:1:{i:2;s:1:"r";}}}',
     );
   });
 
   test('shows the dates of a node as objects in the recorded style only', () => {
-    expect(writePhp({ d: date }, { style: 'recorded', shape: 'node' })).toBe(
+    expect(recordedFormats.php.write({ d: date }, { shape: 'node' })).toBe(
       'O:8:"stdClass":1:{s:1:"d";O:10:"DateObject":2:{s:26:"\0DateObject\0serializedTime";' +
         's:25:"2020-02-01T00:00:00+00:00";s:30:"\0DateObject\0serializedTimezone";s:3:"UTC";}}',
     );
-    expect(writePhp({ d: date }, { style: 'sound', shape: 'node' })).toContain('s:1:"d";a:6:{s:11:"granularity";');
-    expect(writePhp({ d: date }, recorded)).not.toContain('DateObject');
+    expect(writePhp({ d: date }, 'node')).toContain('s:1:"d";a:6:{s:11:"granularity";');
+    expect(recordedFormats.php.write({ d: date }, { shape: 'plain' })).not.toContain('DateObject');
   });
 });
 
 describe('bencode', () => {
+  const recordedBencode = (value: Value): string => recordedFormats.bencode.write(value, { shape: 'plain' });
+
   test('sorts keys by bytes and makes integers of digits', () => {
-    expect(writeBencode({ b: '12', a: 'ü', Z: '007', c: '46.5', d: '-3', value2: 'x', value: 5 }, 'sound')).toBe(
+    expect(writeBencode({ b: '12', a: 'ü', Z: '007', c: '46.5', d: '-3', value2: 'x', value: 5 })).toBe(
       'd1:Z3:0071:a2:ü1:bi12e1:c4:46.51:d2:-35:valuei5e6:value21:xe',
     );
   });
 
   test('makes lists of maps whose keys are all integers, and of empty maps', () => {
-    expect(writeBencode({ 2: 'a', 6: 'b' }, 'sound')).toBe('l1:a1:be');
-    expect([writeBencode({}, 'sound'), writeBencode([], 'sound')]).toEqual(['le', 'le']);
+    expect(writeBencode({ 2: 'a', 6: 'b' })).toBe('l1:a1:be');
+    expect([writeBencode({}), writeBencode([])]).toEqual(['le', 'le']);
   });
 
   test('leaves null and booleans out in the recorded style, and spells them in the sound one', () => {
-    expect(writeBencode({ a: null, b: true, c: false, d: 'x' }, 'recorded')).toBe('d1:a1:b1:c1:d1:xe');
-    expect(writeBencode({ a: null, b: true, c: false, d: 'x' }, 'sound')).toBe('d1:a0:1:bi1e1:ci0e1:d1:xe');
-    expect(writeBencode(true, 'recorded')).toBe('');
-    expect(writeBencode('gone', 'recorded')).toBe('4:gone');
+    expect(recordedBencode({ a: null, b: true, c: false, d: 'x' })).toBe('d1:a1:b1:c1:d1:xe');
+    expect(writeBencode({ a: null, b: true, c: false, d: 'x' })).toBe('d1:a0:1:bi1e1:ci0e1:d1:xe');
+    expect(recordedBencode(true)).toBe('');
+    expect(recordedBencode('gone')).toBe('4:gone');
   });
 });
 
 test('every format writes through the table under its own name', () => {
   const written = Object.values(formats).map((format) => [
     format.name,
-    format.write(['a'], { ...sound, callback: 'f' }),
+    format.write(['a'], { shape: 'plain', callback: 'f' }),
   ]);
   expect(Object.fromEntries(written)).toEqual({
     bencode: 'l1:ae',

@@ -1,7 +1,7 @@
 // Datasets and their resources on deployed portals: written from one side, kept in step on the other.
 import { describe, expect, it } from 'vitest';
 import { createNode, renewDatasets } from '../../../src/embedded-portal/content/save.ts';
-import type { ProfileName } from '../../../src/embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../../../src/embedded-portal/portal.ts';
 import { openStore } from '../../../src/embedded-portal/store/open.ts';
 import { type Caller, type Reply, startTestPortal } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';

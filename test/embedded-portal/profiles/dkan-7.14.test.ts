@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { dkan718Profile } from '../../../src/embedded-portal/profiles/profiles.ts';
-import { RecordedDatastore } from '../../../src/embedded-portal/profiles/recorded-datastore.ts';
+import { RecordedDatastore } from '../../../src/embedded-portal/profiles/dkan/datastore.ts';
+import { datastoreRelease } from '../../../src/embedded-portal/profiles/dkan/releases.ts';
 import { siteWith } from '../../../src/embedded-portal/site.ts';
 import { type Caller, type Reply, startTestPortal, type TestPortal } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -98,13 +98,10 @@ describe('cron of 7.14', () => {
     const dir = tempDir();
     const db = new DatabaseSync(join(dir, 'portal.db'));
     writeFileSync(join(dir, 'a.csv'), 'a\n1\n');
-    const datastore = new RecordedDatastore({
-      db,
-      write: async (work) => work(),
-      release: { ...dkan718Profile.recordedDatastore, cronMs: 10 },
-      races: null,
-      site: siteWith(),
-    });
+    const datastore = new RecordedDatastore(
+      { db, write: async (work) => work(), races: null, site: siteWith() },
+      { ...datastoreRelease, cronMs: 10, fieldStatus: (status) => status },
+    );
     datastore.note({ nid: '1', fid: '1', path: join(dir, 'a.csv'), filename: 'a.csv', mime: 'text/csv' });
     expect(datastore.fieldStatus('1')).toBe('2');
     await waitUntil('cron has imported the table', () => datastore.fieldStatus('1') === '1');

@@ -1,6 +1,6 @@
 // What deployed portals drop of a node without a word, and whom they show it to.
 import { describe, expect, it } from 'vitest';
-import type { ProfileName } from '../../../src/embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../../../src/embedded-portal/portal.ts';
 import { type Caller, startTestPortal } from '../../support/portal.ts';
 
 const creator = async (profile: ProfileName): Promise<Caller> =>

@@ -1,6 +1,6 @@
 // Names, types and items of files on deployed portals.
 import { expect, it } from 'vitest';
-import type { ProfileName } from '../../../src/embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../../../src/embedded-portal/portal.ts';
 import { type Caller, startTestPortal } from '../../support/portal.ts';
 
 const admin = async (profile: ProfileName): Promise<Caller> =>

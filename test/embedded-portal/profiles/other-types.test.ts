@@ -1,6 +1,6 @@
 // Groups and pages: who makes them, how they read, and what may be named as a dataset's group.
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ProfileName } from '../../../src/embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../../../src/embedded-portal/portal.ts';
 import { type Caller, type Reply, startTestPortal, type TestPortal } from '../../support/portal.ts';
 
 const profiles: ProfileName[] = ['spec', 'dkan-7.18.16', 'dkan-7.18', 'dkan-7.14'];

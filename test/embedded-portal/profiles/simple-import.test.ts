@@ -4,7 +4,7 @@ import {
   SimpleParser,
   simpleColumn,
   simpleText,
-} from '../../../src/embedded-portal/profiles/simple-import.ts';
+} from '../../../src/embedded-portal/profiles/dkan/simple-import.ts';
 
 const read = (text: string): (string | null)[][] => {
   const parser = new SimpleParser({});

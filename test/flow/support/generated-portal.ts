@@ -1,5 +1,5 @@
 // A portal full of everything that the API has, made through its own calls, and served under any profile.
-import type { ProfileName } from '../../../src/embedded-portal/profiles/profile.ts';
+import type { ProfileName } from '../../../src/embedded-portal/portal.ts';
 import { type Caller, startTestPortal, type TestPortal } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { addOddNodes, damage } from './odd-nodes.ts';

@@ -1,11 +1,11 @@
 // Look-ups by name that deployed portals have for their forms: terms, vocabularies and nodes, with their numbers.
-import { escapeHtml } from '../../util/html.ts';
-import { decodedPart } from '../../util/http.ts';
-import { mayRead } from '../access.ts';
-import type { Answer } from '../answer.ts';
-import type { Call } from '../call.ts';
-import { vocabularyIds } from '../content/items.ts';
-import { answerOf } from './catalogue.ts';
+import { escapeHtml } from '../../../util/html.ts';
+import { decodedPart } from '../../../util/http.ts';
+import { mayRead } from '../../access.ts';
+import type { Answer } from '../../answer.ts';
+import { vocabularyIds } from '../../content/items.ts';
+import type { Call, SiteHandler } from '../../portal.ts';
+import { answerOf } from '../../resources/catalogue.ts';
 
 /** Something that can be looked up. */
 interface Entity {
@@ -75,8 +75,7 @@ const namesOf = (call: Call, [field = '', text = '', limit = '']: string[]): Ans
 };
 
 /** The answer at a path of such a look-up; null at any other. The text ends at a slash, however it is written. */
-export const autocompleteAnswer = (call: Call, path: string): Answer | null => {
-  if (call.portal.profile.name === 'spec') return null;
+export const autocompleteHandler: SiteHandler = (call, path) => {
   const [, first, second, kind = '', ...rest] = path.split('/').flatMap((part) => decodedPart(part).split('/'));
   if (first === 'autocomplete_deluxe' && second === 'taxonomy') return namesOf(call, [kind, ...rest]);
   if (first !== 'ctools' || second !== 'autocomplete' || !Object.hasOwn(kinds, kind)) return null;

@@ -1,14 +1,15 @@
 // Reads the body of a node as the editing form does: release C for all types, A and B for groups and pages (recorded
 // behaviour 8a, 9, 10).
 
-import { isObject } from '../../util/json.ts';
-import { may } from '../access.ts';
-import type { Field } from '../content/fields.ts';
-import { catchFault, idOf, readReference, textOf } from '../content/items.ts';
+import { isObject } from '../../../util/json.ts';
+import { may } from '../../access.ts';
+import type { CoreChanges, FieldChanges, NodeReader, ReadContext } from '../../content/changes.ts';
+import type { Field } from '../../content/fields.ts';
+import { catchFault, idOf, readReference, textOf } from '../../content/items.ts';
+import { formRefusal, longestTitle, tooLong } from '../../content/spec-input.ts';
+import { em, exceptionFault } from '../../refusal.ts';
+import { titleFault, untyped } from './faults.ts';
 import { rowsOf, scalarsOf, seenBy, tidOf } from './form-widgets.ts';
-import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
-import { em, exceptionFault, longestTitle, titleFault, tooLong, untyped } from './recorded-faults.ts';
-import { formRefusal } from './spec-input.ts';
 
 const referenceRows = (und: unknown): (string | null)[] => rowsOf(und).map((row) => textOf(row.target_id));
 
@@ -210,12 +211,9 @@ const createdOf = (body: Record<string, unknown>): { created?: number } => {
 };
 
 /** Core properties as the form takes them: a status other than null, uid, uuid and created are ignored, the log is emptied by every update. */
-export const readFormCore = (body: Record<string, unknown>, context: ReadContext): CoreChanges => {
+const readCore = (body: Record<string, unknown>, context: ReadContext): CoreChanges => {
   const { node, user } = context;
-  const errors = coreErrors(body, context);
   const title = textOf(body.title) ?? '';
-  const fault = 'title' in errors ? null : titleFault(title);
-  if (fault !== null) throw fault;
   const isAdmin = may(user, 'administer nodes');
   const checked = (name: 'promote' | 'sticky'): Partial<CoreChanges> =>
     name in body && body[name] !== null && (isAdmin || name === 'promote') ? { [name]: 1 } : {};
@@ -232,6 +230,10 @@ export const readFormCore = (body: Record<string, unknown>, context: ReadContext
   };
 };
 
-/** Fields as the form takes them, its errors beside those of the core properties. */
-export const readFormNode = (body: Record<string, unknown>, context: ReadContext): FieldChanges =>
-  readFormFields(body, context, coreErrors(body, context));
+/** The body of a node as the form takes it; all errors at once. */
+export const readForm: NodeReader = (body, context) => {
+  const errors = coreErrors(body, context);
+  const fault = 'title' in errors ? null : titleFault(textOf(body.title) ?? '');
+  if (fault !== null) throw fault;
+  return { core: readCore(body, context), changes: readFormFields(body, context, errors) };
+};

@@ -2,16 +2,13 @@
 import { open } from 'node:fs/promises';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PortalDatastore } from '../call.ts';
-import type { SearchQuery } from '../datastore/datastore.ts';
-import { type AttachedFile, type DatastoreStatus, importManager, isImportable } from '../datastore/records.ts';
-import type { Races } from '../races.ts';
-import { Refusal } from '../refusal.ts';
-import type { Site } from '../site.ts';
-import { prepareAll, type Statements } from '../store/statements.ts';
-import type { RecordedRelease } from './profile.ts';
-import { exceptionFault, timeLimitFault } from './recorded-faults.ts';
-import { type RecordedTable, recordedSearch, searchFault } from './recorded-search.ts';
+import type { SearchQuery } from '../../datastore/datastore.ts';
+import { type AttachedFile, type DatastoreStatus, importManager, isImportable } from '../../datastore/records.ts';
+import type { DatastoreParts, PortalDatastore } from '../../portal.ts';
+import { exceptionFault, Refusal } from '../../refusal.ts';
+import { prepareAll, type Statements } from '../../store/statements.ts';
+import { timeLimitFault } from './faults.ts';
+import { type RecordedTable, recordedSearch, searchFault } from './search.ts';
 import { blocksOf, headerOf, type SimpleCell, SimpleParser, simpleText } from './simple-import.ts';
 
 /** The state of one datastore. */
@@ -120,29 +117,39 @@ interface Row {
   columns: string | null;
 }
 
-/** What is behind a datastore. */
-interface Parts {
-  db: DatabaseSync;
-  write: <T>(work: () => T) => Promise<T>;
-  release: RecordedRelease;
-  /** Null: requests do not get in each other's way. */
-  races: Races | null;
-  site: Site;
+type Parts = Pick<DatastoreParts, 'db' | 'write' | 'races' | 'site'>;
+
+/** What differs between the releases. */
+export interface DatastoreRelease {
+  /** How often waiting tables are imported, milliseconds; null: never. */
+  cronMs: number | null;
+  /** `configurable_properties` of a datastore without configuration. */
+  defaultProperties: DatastoreStatus['configurable_properties'] & Record<string, unknown>;
+  /** What reads show of a datastore that is in the state so; null: what was sent. */
+  fieldStatus: (status: string) => string | null;
 }
 
 /** The datastore of the `dkan-7.x` profiles; for rehearsals, not for large tables. */
 export class RecordedDatastore implements PortalDatastore {
   readonly #parts: Parts;
+  readonly #release: DatastoreRelease;
   readonly #variable: StateVariable;
   #cron: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   readonly #sql: Statements<typeof statements>;
 
-  constructor(parts: Parts) {
-    const { db, release } = parts;
-    if (release.cronMs !== null) this.#cron = setInterval(() => this.#runCron(), release.cronMs).unref();
+  constructor(parts: Parts, release: DatastoreRelease) {
+    const { db } = parts;
+    const { cronMs } = release;
+    if (cronMs !== null) {
+      const run = (): void => {
+        this.#running = this.#running.then(() => this.runCron());
+      };
+      this.#cron = setInterval(run, cronMs).unref();
+    }
     db.exec(schema);
     this.#parts = parts;
+    this.#release = release;
     this.#variable = new StateVariable(db);
     this.#sql = prepareAll(db, statements);
   }
@@ -184,7 +191,7 @@ export class RecordedDatastore implements PortalDatastore {
   /** Replaces the configuration by exactly what is sent, where that has one of the properties that are there now. */
   async configure(nid: string, properties: Record<string, unknown>): Promise<void> {
     const state = this.#variable.states.get(nid) ?? initialState;
-    const now = state.configuration === null ? this.#parts.release.defaultProperties : JSON.parse(state.configuration);
+    const now = state.configuration === null ? this.#release.defaultProperties : JSON.parse(state.configuration);
     if (!Object.keys(now).some((name) => (properties[name] ?? null) !== null)) return;
     await this.#change(nid, { ...state, data_import: 3, configuration: JSON.stringify(properties) });
   }
@@ -197,8 +204,7 @@ export class RecordedDatastore implements PortalDatastore {
       class: importManager,
       storage,
       data_import,
-      configurable_properties:
-        configuration === null ? this.#parts.release.defaultProperties : JSON.parse(configuration), // as configure() was sent it
+      configurable_properties: configuration === null ? this.#release.defaultProperties : JSON.parse(configuration), // as configure() was sent it
     };
   }
 
@@ -207,15 +213,16 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   /** As release C shows it: 1 imported, 2 waits for its import, 3 cannot be imported, 0 without a file. */
-  fieldStatus(nid: string): string {
+  fieldStatus(nid: string): string | null {
     const row = this.#sql.get.get(nid);
-    if (row === undefined || row.mime === '') return '0';
-    if (!isImportable(String(row.mime))) return '3';
-    return (this.#variable.states.get(nid)?.storage ?? 0) > 0 ? '1' : '2';
+    const isImported = (this.#variable.states.get(nid)?.storage ?? 0) > 0;
+    const ofFile = isImportable(String(row?.mime)) ? (isImported ? '1' : '2') : '3';
+    return this.#release.fieldStatus(row === undefined || row.mime === '' ? '0' : ofFile);
   }
 
-  /** What cron does in release C: imports every table that waits. */
-  async importWaiting(): Promise<void> {
+  /** Imports every table that waits, where the release does. */
+  async runCron(): Promise<void> {
+    if (this.#release.cronMs === null) return;
     for (const row of this.#sql.waiting.all()) {
       if (isImportable(String(row.mime))) await this.importNow(String(row.nid)).catch(() => undefined);
     }
@@ -238,12 +245,11 @@ export class RecordedDatastore implements PortalDatastore {
   /** Rows of the table under the columns of the file that is there now, errors as recorded. */
   async search(query: SearchQuery): Promise<unknown> {
     const { nid } = query;
-    const faults = this.#parts.release.searchFaults;
     const record = this.#record(nid);
-    if (record === null) return searchFault(faults, '', `Node ${nid} doesn't have a proper file path.`);
+    if (record === null) return searchFault('', `Node ${nid} doesn't have a proper file path.`);
     const table = record.columns === null ? null : this.#table(nid, JSON.parse(record.columns)); // ours
     const shown = table === null ? [] : await this.#header(record).catch(refusedMessage);
-    return recordedSearch(query, { table, shown, faults });
+    return recordedSearch(query, { table, shown });
   }
 
   #table(nid: string, columns: string[]): RecordedTable {
@@ -272,10 +278,6 @@ export class RecordedDatastore implements PortalDatastore {
   async close(): Promise<void> {
     clearInterval(this.#cron);
     await this.#running;
-  }
-
-  #runCron(): void {
-    this.#running = this.#running.then(() => this.importWaiting());
   }
 
   #record(nid: string): Row | null {

@@ -1,8 +1,7 @@
 // The table reader of release B, quirks included (recorded behaviour 13a): bytes in blocks of 32, records out.
 import { type FileHandle, open } from 'node:fs/promises';
-import { portalColumnName } from '../../dataset-api/names.ts';
-import type { Refusal } from '../refusal.ts';
-import { exceptionFault } from './recorded-faults.ts';
+import { portalColumnName } from '../../../dataset-api/names.ts';
+import { exceptionFault, type Refusal } from '../../refusal.ts';
 
 /** Bytes the recorded reader takes at a time; what shares a block with every 1000th row is lost there. */
 export const blockBytes = 32;

@@ -1,13 +1,14 @@
 // The widgets of the editing form of release C and how each reads its input (recorded behaviour 8a).
 
-import { escapeHtml } from '../../util/html.ts';
-import { isObject } from '../../util/json.ts';
-import type { Field } from '../content/fields.ts';
-import { catchFault, dateItem, idOf, type RawItem, readDate, readItem, textOf } from '../content/items.ts';
-import { isTextFormat } from '../content/safe-text.ts';
-import { namesIn } from '../content/shapes.ts';
-import type { ReadContext } from './profile.ts';
-import { em, tooLong } from './recorded-faults.ts';
+import { escapeHtml } from '../../../util/html.ts';
+import { isObject } from '../../../util/json.ts';
+import type { ReadContext } from '../../content/changes.ts';
+import type { Field } from '../../content/fields.ts';
+import { catchFault, dateItem, idOf, type RawItem, readDate, readItem, textOf } from '../../content/items.ts';
+import { isTextFormat } from '../../content/safe-text.ts';
+import { namesIn } from '../../content/shapes.ts';
+import { tooLong } from '../../content/spec-input.ts';
+import { em } from '../../refusal.ts';
 
 /** Options of the frequency field: integers as text (recorded behaviour 8a). */
 const formFrequencies: readonly string[] = Array.from({ length: 19 }, (_, number) => String(number));

@@ -1,10 +1,10 @@
 // The datastore search of release B as recorded, and where no recording tells, as its module makes SQL of a query.
 
-import { isObject } from '../../util/json.ts';
-import { textOf } from '../content/items.ts';
-import type { SearchQuery } from '../datastore/datastore.ts';
-import { type Aggregate, aggregates, answerLength, searchAnswerOf, takeWithin } from '../datastore/query.ts';
-import type { RecordedRelease } from './profile.ts';
+import { isObject } from '../../../util/json.ts';
+import { textOf } from '../../content/items.ts';
+import type { SearchQuery } from '../../datastore/datastore.ts';
+import { type Aggregate, aggregates, answerLength, searchAnswerOf, takeWithin } from '../../datastore/query.ts';
+import { syntaxError, unknownColumn } from './faults.ts';
 
 /** A table as the recorded import left it. */
 export interface RecordedTable {
@@ -124,13 +124,11 @@ const faultOf = (
   const known = new Set([...columns, 'entry_id']);
   const unknown = (names: string[], clause: string): string | null => {
     const name = names.find((one) => /^(?!t\.).*\./.test(one) || !known.has(columnOf(one)));
-    return name === undefined
-      ? null
-      : `SQLSTATE[42S22]: Column not found: 1054 Unknown column '${name}' in '${clause}'`;
+    return name === undefined ? null : unknownColumn(name, clause);
   };
   const plain = sql.replace(/[{}]/g, '');
   const syntax = (near: string): string =>
-    `SQLSTATE[42000]: Syntax error or access violation: 1064 You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for the right syntax to use near '${near}' at line ${Math.max(3, plain.slice(0, plain.lastIndexOf(near)).split('\n').length)}`;
+    syntaxError(near, Math.max(3, plain.slice(0, plain.lastIndexOf(near)).split('\n').length));
   const qualified = (names: string[]): string[] => names.map((name) => `t.${name}`);
   const counted =
     unknown(
@@ -210,28 +208,23 @@ const findIn = (table: RecordedTable, wish: Wish): { entries: Entry[]; total: nu
   };
 };
 
-/** What a release says that keeps the exception to its log. */
-export const logFault = { error: { message: 'Exception Caught, please check logs for more information' } };
-
 /** The answer of a search that met an exception. */
-export const searchFault = (faults: RecordedRelease['searchFaults'], sql: string, message: string): unknown =>
-  faults === 'log' ? logFault : { sql, error: { message: `Caught exception: ${message}` } };
+export const searchFault = (sql: string, message: string): unknown => ({
+  sql,
+  error: { message: `Caught exception: ${message}` },
+});
 
 /** The answer of a search; `shown` are the columns of the file that is attached now, or why there are none. */
 export const recordedSearch = (
   query: SearchQuery,
-  {
-    table,
-    shown,
-    faults,
-  }: { table: RecordedTable | null; shown: string[] | string; faults: RecordedRelease['searchFaults'] },
+  { table, shown }: { table: RecordedTable | null; shown: string[] | string },
 ): unknown => {
   const wish = wishOf(query);
   const name = `dkan_datastore_${query.nid}`;
   const sql = sqlOf(name, wish);
   const fault =
     faultOf(name, wish, { columns: table?.columns ?? null, sql }) ?? (typeof shown === 'string' ? shown : null);
-  if (table === null || typeof shown === 'string' || fault !== null) return searchFault(faults, sql, fault ?? '');
+  if (table === null || typeof shown === 'string' || fault !== null) return searchFault(sql, fault ?? '');
   const { entries, total } = findIn(table, wish);
   const namesOf = (columns: string[]): string[] =>
     wish.fields ?? [...new Set([...columns, 'entry_id'])].filter((column) => !hidden.has(column));

@@ -2,30 +2,32 @@
 import { escapeHtml } from '../../util/html.ts';
 import { defined } from '../../util/json.ts';
 import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';
-import type { Field } from '../content/fields.ts';
-import {
-  FieldFault,
-  idOf,
-  type RawItem,
-  readFile,
-  readItem,
-  readReference,
-  readTerm,
-  textOf,
-} from '../content/items.ts';
-import type { RenderedTexts } from '../content/long-texts.ts';
-import { isTextFormat, safeText } from '../content/safe-text.ts';
-import { fileSettings, itemsIn } from '../content/shapes.ts';
-import { publicPath } from '../content/view.ts';
-import { Refusal } from '../refusal.ts';
+import { em, Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
-import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
-import { longestTitle, tooLong } from './recorded-faults.ts';
+import type { CoreChanges, FieldChanges, NodeReader, ReadContext } from './changes.ts';
+import type { Field } from './fields.ts';
+import { FieldFault, idOf, type RawItem, readFile, readItem, readReference, readTerm, textOf } from './items.ts';
+import type { RenderedTexts } from './long-texts.ts';
+import { isTextFormat, safeText } from './safe-text.ts';
+import { otherSides } from './save.ts';
+import { fileSettings, itemsIn } from './shapes.ts';
+import { publicPath } from './view.ts';
 
 /** 406 with one message per element, as the editing form of such portals answers (recorded behaviour 8a). */
 export const formRefusal = (errors: Record<string, string>): Refusal =>
   new Refusal(406, Object.values(errors).join(' '), { body: { form_errors: errors } });
+
+/** Longest title, in characters. */
+export const longestTitle = 255;
+
+/** What the editing form says of a text that has more than `most` characters; null for a shorter one. */
+export const tooLong = (label: string, text: string, most: number): string | null => {
+  const { length } = [...text];
+  return length <= most
+    ? null
+    : `${label} cannot be longer than ${em(String(most))} characters but is currently ${em(String(length))} characters long.`;
+};
 
 const readTitle = (body: Record<string, unknown>, errors: Record<string, string>): string | undefined => {
   const title = textOf(body.title) ?? '';
@@ -147,8 +149,31 @@ const readCreated = (value: unknown, errors: Record<string, string>): number | u
   return created ?? undefined;
 };
 
+/** A uuid can be used once; which node has it is shown to those who may read that node. */
+const checkUuid = ({ store, user, node }: ReadContext, uuid: string | undefined): void => {
+  const known = uuid === undefined || node !== null ? null : store.nodes.byUuid(uuid);
+  const other = known === null ? null : store.nodes.byNid(known.nid);
+  if (other === null) return;
+  const which = mayRead(user, other) || mayEdit(user, other) ? `: nid ${other.nid}` : '';
+  throw new Refusal(409, `A node with the uuid ${uuid} exists already${which}`);
+};
+
+/** Refuses references that would change a node which the caller may not edit. */
+const checkOtherSides = ({ store, user, node, type }: ReadContext, targets: readonly number[] | undefined): void => {
+  if (targets === undefined) return;
+  const { added, removed } = otherSides(store, { nid: node?.nid ?? null, type }, targets);
+  const foreign = [...added, ...removed]
+    .flatMap((nid) => store.nodes.byNid(nid) ?? [])
+    .find((other) => !mayEdit(user, other));
+  if (foreign === undefined) return;
+  throw new Refusal(
+    403,
+    `This would change the references of the ${foreign.type} ${foreign.nid}, which is not allowed for user ${escapeHtml(user.name)}`,
+  );
+};
+
 /** Core properties under `spec`: title required, author the caller, language `und`, given uuid, log, status and created kept. */
-export const readSpecCore = (body: Record<string, unknown>, context: ReadContext): CoreChanges => {
+const readCore = (body: Record<string, unknown>, context: ReadContext): CoreChanges => {
   const errors: Record<string, string> = {};
   const isNew = context.node === null;
   checkKeys(body, context, errors);
@@ -240,7 +265,7 @@ const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChang
 };
 
 /** Fields under `spec`: every shape of `itemsIn`, every value checked, all faults reported at once. */
-export const readSpecFields = (body: Record<string, unknown>, context: ReadContext): FieldChanges => {
+const readFields = (body: Record<string, unknown>, context: ReadContext): FieldChanges => {
   const changes: FieldChanges = { items: {} };
   const errors: Record<string, string> = {};
   for (const field of context.fields) {
@@ -261,4 +286,13 @@ export const readSpecFields = (body: Record<string, unknown>, context: ReadConte
   }
   if (Object.keys(errors).length > 0) throw formRefusal(errors);
   return changes;
+};
+
+/** The body of a node under the specification. */
+export const readSpecNode: NodeReader = (body, context) => {
+  const core = readCore(body, context);
+  checkUuid(context, core.uuid);
+  const changes = readFields(body, context);
+  checkOtherSides(context, changes.targets);
+  return { core, changes };
 };

@@ -1,8 +1,9 @@
 // Reads the body of a node as release B does: no form, bare structures, little checked (recorded behaviour 8).
 
-import { escapeHtml } from '../../util/html.ts';
-import { defined, isObject } from '../../util/json.ts';
-import type { Field } from '../content/fields.ts';
+import { escapeHtml } from '../../../util/html.ts';
+import { defined, isObject } from '../../../util/json.ts';
+import type { CoreChanges, FieldChanges, NodeReader, ReadContext } from '../../content/changes.ts';
+import type { Field } from '../../content/fields.ts';
 import {
   catchFault,
   emptyGeometry,
@@ -15,14 +16,14 @@ import {
   readTerm,
   textOf,
   vocabularyIds,
-} from '../content/items.ts';
-import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
-import { codelessFault, exceptionFault, fatalFault, titleFault, unknownNode, untyped } from './recorded-faults.ts';
+} from '../../content/items.ts';
+import { exceptionFault, unknownNode } from '../../refusal.ts';
+import { codelessFault, fatalFault, titleFault, untyped } from './faults.ts';
 
 const integer = (value: unknown): number => Number(/^\s*-?\d{1,10}/.exec(textOf(value) ?? '')?.[0] ?? 0);
 
 /** Core properties as release B takes them: whatever is sent, from whoever may create or edit. */
-export const readEntityCore = (body: Record<string, unknown>, { node }: ReadContext): CoreChanges => {
+const readCore = (body: Record<string, unknown>, { node }: ReadContext): CoreChanges => {
   const isNew = node === null;
   const nid = textOf(body.nid) ?? '';
   if (nid !== '' && nid !== String(node?.nid)) {
@@ -199,13 +200,13 @@ const readLinked = (context: ReadContext, field: Field, raw: RawItem[]): FieldCh
   return { items: { [field.name]: raw.map((one) => ({ tid: String(readTid(context, field, one)) })) } };
 };
 
-/** What is raised behind the save, which knows no group outside a list. */
-const lateFault = (body: Record<string, unknown>, { fields }: ReadContext): Pick<FieldChanges, 'fault'> =>
-  fields.some((field) => isBareGroup(field, body[field.name])) ? { fault: fatalFault() } : {};
+/** True for a body whose groups are raised at behind the save, which knows none outside a list. */
+export const hasBareGroup = (body: Record<string, unknown>, fields: readonly Field[]): boolean =>
+  fields.some((field) => isBareGroup(field, body[field.name]));
 
 /** Fields as release B takes them; faults are the recorded ones. */
-export const readEntityFields = (body: Record<string, unknown>, context: ReadContext): FieldChanges => {
-  const changes: FieldChanges = { items: {}, ...lateFault(body, context) };
+const readFields = (body: Record<string, unknown>, context: ReadContext): FieldChanges => {
+  const changes: FieldChanges = { items: {} };
   for (const field of context.fields) {
     if (!(field.name in body) || field.kind === 'remote') continue;
     const value = body[field.name];
@@ -224,3 +225,9 @@ export const readEntityFields = (body: Record<string, unknown>, context: ReadCon
   }
   return changes;
 };
+
+/** The body of a dataset or resource as release B takes it. */
+export const readEntity: NodeReader = (body, context) => ({
+  core: readCore(body, context),
+  changes: readFields(body, context),
+});

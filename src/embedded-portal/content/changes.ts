@@ -1,0 +1,59 @@
+// What the body of a node says about it, and what its readers may look at.
+import type { FieldItems, NodeType, StoredNode } from '../store/nodes.ts';
+import type { Store } from '../store/open.ts';
+import type { User } from '../store/users.ts';
+import type { Field } from './fields.ts';
+import type { RenderedTexts } from './long-texts.ts';
+
+/** What a body says about the fields of a node; what it does not mention is not there. */
+export interface FieldChanges {
+  /** Items by field; an empty list clears the field. */
+  items: FieldItems;
+  /** Fields that stay empty although created nodes have a default for them. */
+  undefaulted?: string[];
+  /** New targets of the reference field. */
+  targets?: number[];
+  /** New files of the upload field. */
+  fids?: number[];
+}
+
+/** Core properties of a node as a body sets them. Times are Unix seconds. */
+export interface CoreChanges {
+  title?: string;
+  uid?: number;
+  status?: number;
+  language?: string;
+  created?: number;
+  log?: string;
+  promote?: number;
+  sticky?: number;
+  comment?: number;
+  uuid?: string;
+  /** False: written over the current revision. */
+  newRevision?: boolean;
+}
+
+/** Everything that a body says about a node. */
+export interface NodeChanges {
+  core: CoreChanges;
+  changes: FieldChanges;
+}
+
+/** What a reader of bodies may look at. It runs inside the write, so what it adds (terms) is undone when it throws. */
+export interface ReadContext {
+  store: Store;
+  user: User;
+  type: NodeType;
+  /** The node as it is, null on create. */
+  node: StoredNode | null;
+  fields: readonly Field[];
+  /** HTML of the long texts in the body. */
+  rendered: RenderedTexts;
+  /** Value of `field_datastore_status` as a read shows it. */
+  shownStatus: string;
+  /** Unix seconds. */
+  now: number;
+}
+
+/** Reads the body of a node; throws a Refusal. */
+export type NodeReader = (body: Record<string, unknown>, context: ReadContext) => NodeChanges;

@@ -1,0 +1,247 @@
+// The running portal, a request to it, and what a profile is: the specification's operations, or those of a release, which
+// wraps them.
+import type { IncomingMessage } from 'node:http';
+import type { Log } from '../model/log.ts';
+import type { Answer, StreamedBody } from './answer.ts';
+import type { NodeReader } from './content/changes.ts';
+import type { Field } from './content/fields.ts';
+import type { LongTexts } from './content/long-texts.ts';
+import type { Copies } from './content/save.ts';
+import type { FileItem } from './content/view.ts';
+import type { Datastore, DatastoreOptions, SearchQuery } from './datastore/datastore.ts';
+import type { FormTree } from './media/form.ts';
+import type { Format, FormatChoice, FormatName, FormatWish } from './media/formats.ts';
+import type { UploadedFile } from './media/multipart.ts';
+import type { ResultShape } from './media/value.ts';
+import type { PageCache } from './page-cache.ts';
+import type { LoginQueue } from './password.ts';
+import type { Races } from './races.ts';
+import type { Refusal } from './refusal.ts';
+import type { Site } from './site.ts';
+import type { StoredFile } from './store/files.ts';
+import type { NodeType } from './store/nodes.ts';
+import type { Store } from './store/open.ts';
+import type { Session, Tokens } from './store/sessions.ts';
+import type { User } from './store/users.ts';
+
+/** The datastore as resources use it: our own one, or that of a release. Ids are numeric strings. */
+export type PortalDatastore = Omit<Datastore, 'search' | 'sweep' | 'fieldStatus'> & {
+  search(query: SearchQuery): Promise<unknown>;
+  sweep(): Promise<unknown>;
+  /** Value of `field_datastore_status`; null: as stored. */
+  fieldStatus(nid: string): string | null;
+  /** What cron does for it, where cron has something to do. */
+  runCron?(): Promise<void>;
+};
+
+/** What a datastore is opened with. */
+export interface DatastoreParts extends DatastoreOptions {
+  /** Null: requests do not get in each other's way. */
+  races: Races | null;
+  site: Site;
+}
+
+/** The account by which the workers of this installation log in. */
+export interface OwnAccount {
+  name: string;
+  /** Random bytes that let it in beside its password: guesses at them need no limit. */
+  secret: string;
+}
+
+/** Limits that no real use reaches. Sizes in bytes, times in milliseconds. */
+export const defaultLimits = {
+  /** Largest body that is not an upload. */
+  bodyBytes: 2_000_000,
+  /** Largest file. */
+  fileBytes: 20_000_000_000,
+  /** Time in which the headers must have come. */
+  headersMs: 20_000,
+  /** Longest pause within a body. */
+  bodyIdleMs: 30_000,
+  /** Least average speed of a body that has been coming for longer than `bodyIdleMs`, bytes a second. */
+  bodyRate: 500,
+  /** Longest time that a client may take for the next part (64 kB) of an answer. */
+  answerIdleMs: 60_000,
+  /** Longest silence on a connection that waits for something; longer than any import that is waited for. */
+  silenceMs: 180_000,
+  /** Most connections of one address at once; trusted proxies have no limit. */
+  connectionsPerAddress: 1024,
+};
+
+/** Limits of a portal, see {@link defaultLimits}. */
+export type PortalLimits = typeof defaultLimits;
+
+/** The running portal, as every request sees it. */
+export interface Portal {
+  store: Store;
+  datastore: PortalDatastore;
+  /** How overlapping requests interfere; null: they don't. */
+  races: Races | null;
+  profile: Profile;
+  site: Site;
+  limits: PortalLimits;
+  log: Log;
+  /** Address of the portal as clients know it, without a slash at the end; null: what their Host header says. */
+  publicUrl: string | null;
+  /** True: the XML-RPC server answers too. */
+  speaksXmlRpc: boolean;
+  /** Access tokens, when they are switched on. */
+  tokens: Tokens | null;
+  /** Operations by resource that exist; null: all of the profile. */
+  expose: Readonly<Record<string, readonly string[]>> | null;
+  /** Unix seconds. */
+  now: () => number;
+  texts: LongTexts;
+  logins: LoginQueue;
+  ownAccount: OwnAccount | null;
+  /** Addresses and networks of proxies whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
+  counts: { reads: number; writes: number };
+  /** Requests in progress, including those whose client has gone. */
+  inProgress: Set<Promise<void>>;
+  pages: PageCache;
+  /** Level of the access log. */
+  accessLevel: 'info' | 'debug';
+}
+
+/** One request to the service. */
+export interface Call {
+  portal: Portal;
+  request: IncomingMessage;
+  /** Address of the portal as the client sees it, without a slash at the end. */
+  baseUrl: string;
+  /** True when the client reached the portal over https. */
+  isSecure: boolean;
+  /** Name of the session cookie for that address. */
+  cookieName: string;
+  /** The client's IP address, as the first proxy that is not trusted gives it. */
+  address: () => string;
+  session: Session | null;
+  user: User;
+  query: FormTree;
+  /** The query string as it came, without the question mark. */
+  queryText: string;
+  /** The path after the resource's name, suffix removed; ids and action arguments. */
+  args: string[];
+  /** Top-level values of the body; empty when it holds no map. */
+  body: Record<string, unknown>;
+  files: UploadedFile[];
+  /** True when the cookie names a session that has ended or never existed. */
+  hasDeadCookie: boolean;
+  /** Further response headers, such as Set-Cookie. */
+  headers: Record<string, string>;
+}
+
+/** The id in the path; null where there is none. */
+export const idIn = ({ args: [id = ''] }: Call): number | null => (/^\d{1,15}$/.test(id) ? Number(id) : null);
+
+/** What an operation answers: a value to format, or nothing at all. */
+export type Result =
+  | { value: unknown; shape?: ResultShape }
+  | { empty: true }
+  /** The address to which the client is sent on. */
+  | { redirect: string }
+  | { stream: StreamedBody };
+
+/** One thing a resource can do. */
+export interface Operation {
+  /** True when it changes nodes or datastores; counted by the portal. */
+  writes: boolean;
+  /** Top-level keys that the body must have (401 when one is missing). */
+  requires: (call: Call) => readonly string[];
+  /** False: never asks for a CSRF token. */
+  csrf: boolean;
+  /** True: file parts are kept when access is granted. */
+  takesFiles: boolean;
+  /** Throws a Refusal when the user may not; called before {@link Operation.run}. */
+  access: (call: Call) => void;
+  run: (call: Call) => Result | Promise<Result>;
+}
+
+/** Makes an operation; the defaults are harmless: it reads, takes no arguments and no files, and is open to everybody. */
+export const operation = (parts: Partial<Operation> & Pick<Operation, 'run'>): Operation => ({
+  writes: false,
+  requires: () => [],
+  csrf: true,
+  takesFiles: false,
+  access: () => undefined,
+  ...parts,
+});
+
+/** A service resource: what is behind `/api/dataset/<name>` (spec 4, recorded behaviour 1). */
+export interface Resource {
+  index?: Operation;
+  retrieve?: Operation;
+  create?: Operation;
+  /** `POST <name>/<id>` */
+  createOn?: Operation;
+  update?: Operation;
+  delete?: Operation;
+  /** `POST <name>/<action>` */
+  actions?: Record<string, Operation>;
+  /** `POST <name>/<id>/<action>` */
+  targetedActions?: Record<string, Operation>;
+  /** `GET <name>/<id>/<relationship>` */
+  relationships?: Record<string, Operation>;
+  /** The format of its results where no suffix names one, whatever Accept says; errors follow Accept. */
+  resultFormat?: FormatName;
+}
+
+/** How requests are read and answers written. */
+export interface Wire {
+  formats: Readonly<Record<FormatName, Format>>;
+  chooseFormat: (wish: FormatWish) => FormatChoice;
+  readBody: (call: Call, options: { keepFiles: boolean }) => Promise<{ value: unknown; files: UploadedFile[] }>;
+  /** The answer to an Accept or Content-Type that is no MIME type. */
+  malformedMime: (message: string) => Refusal;
+  /** Longest reason phrase, characters. */
+  longestReason: number;
+  /** The path as web servers before a portal hand it on. */
+  pathOf: (path: string) => string;
+  /** Whether a Host other than a loopback one may be repeated as the address of the portal. */
+  believesHost: (host: string, request: IncomingMessage) => boolean;
+  /** The CSRF token of a request. */
+  csrfTokenOf: (call: Call) => string;
+  /** Further attributes of the session cookie. */
+  cookieAttributes: string;
+  /** The answer with what depends on the session. */
+  finish: (call: Call, answer: Answer) => Answer;
+}
+
+/** How uploaded files are known and shown. */
+export interface Uploads {
+  /** The name of a file that was sent as `name`; null where it may not be attached. */
+  nameOf: (name: string) => string | null;
+  mimeOf: (name: string) => string;
+  /** The public name of a file that takes the place of `freed` ones. */
+  publicName: (name: string, isTaken: (name: string) => boolean, freed: readonly StoredFile[]) => string;
+  item: FileItem;
+}
+
+/** Answers at paths outside of the service; null at any other. */
+export type SiteHandler = (call: Call, path: string) => Answer | null | Promise<Answer | null>;
+
+/** Names of the profiles. */
+export type ProfileName = 'spec' | 'dkan-7.18.16' | 'dkan-7.18' | 'dkan-7.14';
+
+/** One of the portals that can be served. */
+export interface Profile {
+  name: ProfileName;
+  /** Title of the portal's own pages. */
+  siteName: string;
+  /** The resources that exist, by their names in paths. */
+  resources: Readonly<Record<string, Resource>>;
+  fields: Readonly<Record<NodeType, readonly Field[]>>;
+  readNode: NodeReader;
+  uploads: Uploads;
+  /** Saves what else changes with a node; inside the write. */
+  savedWith: (call: Call, nid: number, copies: Copies) => void;
+  /** Of the resources that get other groups in one request, more than so many wait for cron. */
+  mostGroupedAtOnce: number;
+  /** Whether overlapping requests interfere where the options leave it open. */
+  races: boolean;
+  openDatastore: (parts: DatastoreParts) => PortalDatastore;
+  wire: Wire;
+  /** Paths outside of the service, tried in order. */
+  site: readonly SiteHandler[];
+}

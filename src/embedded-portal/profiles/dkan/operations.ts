@@ -1,0 +1,177 @@
+// The operations of deployed servers, as wrappers of those of the specification.
+import { isObject } from '../../../util/json.ts';
+import { may } from '../../access.ts';
+import { textOf } from '../../content/items.ts';
+import { type Copies, renewDatasets } from '../../content/save.ts';
+import { publicPath } from '../../content/view.ts';
+import { type Call, type Operation, operation, type Resource, type Result } from '../../portal.ts';
+import { Refusal } from '../../refusal.ts';
+import { keyOf, needField, refusesFilled, removeBytes, tooManyFiles } from '../../resources/attach.ts';
+import { datastoreResource, otherManager } from '../../resources/datastore.ts';
+import { needNode, nodeBody, nodeResource } from '../../resources/node.ts';
+import { loginOperation, refuseInactive, userResource, versionIn } from '../../resources/user.ts';
+import { hasBareGroup } from './entity-input.ts';
+import { codelessFault, fatalFault } from './faults.ts';
+import { listRows, listRowsOfKnown, warnsOfQuery } from './lists.ts';
+import { warn } from './wire.ts';
+
+/** The operation with something around it, which gets what the operation itself does. */
+const around = (inner: Operation, run: (call: Call, core: () => Promise<Result>) => Promise<Result>): Operation => ({
+  ...inner,
+  run: (call) => run(call, async () => inner.run(call)),
+});
+
+/** The operation with another value in its answer. */
+const answering = (inner: Operation, change: (value: Record<string, unknown>, call: Call) => unknown): Operation =>
+  around(inner, async (call, core) => {
+    const result = await core();
+    return 'value' in result && isObject(result.value) ? { ...result, value: change(result.value, call) } : result;
+  });
+
+/** The data of an author other than user 1 are null. */
+const shownNode = (node: Record<string, unknown>): Record<string, unknown> => ({
+  ...node,
+  data: node.uid === '1' ? node.data : null,
+});
+
+const index = (list: (call: Call) => Record<string, unknown>[]): Operation =>
+  operation({
+    run: (call) => {
+      if (warnsOfQuery(call)) warn(call);
+      return { value: list(call), shape: 'rows' };
+    },
+  });
+
+/** A group outside a list ends the request behind the save, which knows none there. */
+const refusingLate = (inner: Operation): Operation =>
+  around(inner, async (call, core) => {
+    const type = call.args[0] === undefined ? nodeBody(call).type : needNode(call).type;
+    const result = await core();
+    const { fields } = call.portal.profile;
+    const isBare = type === 'dataset' || type === 'resource';
+    if (isBare && hasBareGroup(nodeBody(call), fields[type])) throw fatalFault();
+    return result;
+  });
+
+/** A new page is shown. */
+const create = around(nodeResource.create, async (call, core) => {
+  const result = await core();
+  if (nodeBody(call).type !== 'page' || !('value' in result)) return result;
+  const { nid } = result.value as { nid: string };
+  const made = call.portal.store.nodes.byNid(Number(nid));
+  return made === null ? result : { redirect: `${publicPath(made, call.baseUrl)}?edit=true` };
+});
+
+/** Without a file the answer is an empty list, and `attach` 0 empties the field. */
+const attachNothing = async (call: Call): Promise<Result> => {
+  const { portal, user } = call;
+  const node = needNode(call);
+  needField(call, node);
+  const dropped = await portal.store.write(() => {
+    portal.store.nodes.touch(node.nid, { at: portal.now(), uid: user.uid });
+    return refusesFilled(call.body.attach) ? [] : portal.store.files.assign(node.nid, []);
+  });
+  if (dropped.length > 0) await portal.datastore.fileRemoved(String(node.nid));
+  removeBytes(portal, dropped);
+  return { value: [] };
+};
+
+const attach = around(nodeResource.targetedActions.attach_file, async (call, core) => {
+  if (call.files.every(({ part }) => keyOf(part) === null)) return attachNothing(call);
+  try {
+    const result = await core();
+    return 'value' in result ? { value: [result.value] } : result;
+  } catch (error) {
+    throw error instanceof Refusal && error.message === tooManyFiles ? codelessFault(tooManyFiles) : error;
+  }
+});
+
+const node = {
+  ...nodeResource,
+  index: index(listRows),
+  retrieve: answering(nodeResource.retrieve, shownNode),
+  create: refusingLate(create),
+  update: refusingLate(nodeResource.update),
+  delete: around(nodeResource.delete, async (_, core) => {
+    await core();
+    return { value: true };
+  }),
+  targetedActions: { attach_file: attach },
+} satisfies Resource;
+
+/** What an account shows: `init` to who administers accounts, and no data. */
+const shownUser = (user: Record<string, unknown>, viewer: Call['user']): Record<string, unknown> => {
+  const { init, ...rest } = user;
+  const shown = may(viewer, 'administer users') ? user : rest;
+  return { ...shown, data: false };
+};
+
+/** A login whose answers tell which accounts are blocked, and which takes the first of a list of names. */
+const loginOf = (keys: (call: Call) => [name: string, password: string]): Operation =>
+  around(loginOperation({ keys, countedAs: () => null }), async (call, core) => {
+    const [key] = keys(call);
+    const sent = call.body[key];
+    const name = Array.isArray(sent) ? sent[0] : sent;
+    call.body = { ...call.body, [key]: name };
+    const account = call.portal.store.users.byName(textOf(name) ?? '');
+    if (call.session === null && account?.status === 0) await refuseInactive(call, account.name);
+    const result = await core();
+    if (!('value' in result) || !isObject(result.value) || !isObject(result.value.user)) return result;
+    const { user } = result.value;
+    const viewer = call.portal.store.users.byUid(Number(user.uid)) ?? call.user;
+    return { ...result, value: { ...result.value, user: shownUser(user, viewer) } };
+  });
+
+const versionedKeys = (call: Call): [string, string] => {
+  const version = versionIn(call, 'login');
+  if (version !== undefined && !/^\d+\.\d+$/.test(String(version))) warn(call);
+  return version === '1.1' ? ['name', 'pass'] : ['username', 'password'];
+};
+
+/** Everybody sees every account. */
+const user = {
+  ...userResource,
+  retrieve: {
+    ...answering(userResource.retrieve, (value, call) => shownUser(value, call.user)),
+    access: () => undefined,
+  },
+  actions: { ...userResource.actions, login: loginOf(versionedKeys) },
+} satisfies Resource;
+
+const { resultFormat: _, ...datastoreOperations } = datastoreResource;
+
+const datastore = {
+  ...datastoreOperations,
+  update: around(datastoreOperations.update, async (call, core) => {
+    if ((textOf(call.body.manager) ?? '') !== '') throw codelessFault(otherManager);
+    return core();
+  }),
+} satisfies Resource;
+
+/** The resources of releases A and B. */
+export const recordedResources: Readonly<Record<string, Resource>> = { node, user, datastore };
+
+/** Reads of release C have the path before the author. */
+const pathFirst = ({ name, picture, data, path, ...rest }: Record<string, unknown>): Record<string, unknown> => ({
+  ...rest,
+  ...{ path, name, picture, data },
+});
+
+/** The resources of release C, which knows no versions of the login. */
+export const formResources: Readonly<Record<string, Resource>> = {
+  node: {
+    ...node,
+    index: index(listRowsOfKnown),
+    retrieve: answering(node.retrieve, pathFirst),
+    create,
+    update: nodeResource.update,
+  },
+  user: { ...user, actions: { ...user.actions, login: loginOf(() => ['username', 'password']) } },
+};
+
+/** Saves the datasets of an updated resource too, where they changed long before it. */
+export const renewDatasetsOf = ({ portal, user }: Call, nid: number, copies: Copies): void => {
+  const { store, now } = portal;
+  const saved = store.nodes.byNid(nid);
+  if (saved?.type === 'resource') renewDatasets(store, saved, { uid: user.uid, now: now(), copies });
+};

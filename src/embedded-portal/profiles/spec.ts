@@ -1,0 +1,47 @@
+// The portal of the specification.
+import { usualExtensions } from '../../dataset-api/file-types.ts';
+import { otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
+import { cleanFileName, freeName, mimeOf } from '../content/public-names.ts';
+import { readSpecNode } from '../content/spec-input.ts';
+import { fileItem } from '../content/view.ts';
+import { Datastore } from '../datastore/datastore.ts';
+import { pageHandler } from '../pages/public-page.ts';
+import type { Profile } from '../portal.ts';
+import { catalogueHandler } from '../resources/catalogue.ts';
+import { datastoreResource } from '../resources/datastore.ts';
+import { fileResource } from '../resources/file.ts';
+import { nodeResource } from '../resources/node.ts';
+import { searchHandler, searchKnown } from '../resources/search.ts';
+import { guardedFiles, systemHandlers } from '../resources/system.ts';
+import { termResource } from '../resources/term.ts';
+import { userResource } from '../resources/user.ts';
+import { specWire } from '../wire.ts';
+
+/** The `spec` profile. */
+export const specProfile: Profile = {
+  name: 'spec',
+  siteName: 'sluice portal',
+  resources: {
+    node: nodeResource,
+    user: userResource,
+    datastore: datastoreResource,
+    file: fileResource,
+    taxonomy_term: termResource,
+  },
+  fields: { dataset: specifiedDatasetFields, resource: resourceFields, ...otherFields },
+  readNode: readSpecNode,
+  uploads: {
+    nameOf: (name) => cleanFileName(name, usualExtensions),
+    mimeOf,
+    // A file that replaces one of the same name takes over its public address.
+    publicName: (name, isTaken, freed) =>
+      freed.find(({ filename }) => filename === name)?.name ?? freeName(name, isTaken),
+    item: fileItem,
+  },
+  savedWith: () => undefined,
+  mostGroupedAtOnce: Number.POSITIVE_INFINITY,
+  races: false,
+  openDatastore: (parts) => new Datastore(parts),
+  wire: specWire,
+  site: [...systemHandlers, guardedFiles, searchHandler(searchKnown), catalogueHandler, pageHandler],
+};
