@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { dump, load } from 'js-yaml';
 import { hashPassword } from '../src/embedded-portal/password.ts';
-import { type PortalServer, startPortalServer } from '../src/embedded-portal/portal-server.ts';
 import type { ProfileName } from '../src/embedded-portal/portal.ts';
+import { type PortalServer, startPortalServer } from '../src/embedded-portal/portal-server.ts';
 import { createLog } from '../src/model/log.ts';
 
 /** The folder that holds tool and recordings. */

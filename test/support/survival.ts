@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { startPortalServer } from '../../src/embedded-portal/portal-server.ts';
 import type { ProfileName } from '../../src/embedded-portal/portal.ts';
+import { startPortalServer } from '../../src/embedded-portal/portal-server.ts';
 import { createLog } from '../../src/model/log.ts';
 import { startPortalChild } from './portal-process.ts';
 

@@ -114,7 +114,7 @@ const loginOf = (keys: (call: Call) => [name: string, password: string]): Operat
     const name = Array.isArray(sent) ? sent[0] : sent;
     call.body = { ...call.body, [key]: name };
     const account = call.portal.store.users.byName(textOf(name) ?? '');
-    if (call.session === null && account?.status === 0) await refuseInactive(call, account.name);
+    if (call.session === null && account?.status === 0) await refuseInactive(call, String(name));
     const result = await core();
     if (!('value' in result) || !isObject(result.value) || !isObject(result.value.user)) return result;
     const { user } = result.value;
