@@ -97,7 +97,7 @@ export class Claimer {
       // A marker that appeared since the file was checked is taken along: left alone it would vouch for a later file.
       const comesAlong = settler.marker === 'now' || (await isMarked(folders.inbox, path, marker));
       const moved = comesAlong ? path + marker : null;
-      taken = await takeFile({ inbox: folders.inbox, dropped: path, ino: settler.still.ino, folder, marker: moved });
+      taken = await takeFile({ inbox: folders.inbox, dropped: path, settled: settler.still, folder, marker: moved });
     } finally {
       if (taken?.outcome !== 'taken') this.#busy.delete(id); // whatever got into the spool is adopted by the next rescan
     }

@@ -10,6 +10,7 @@ import type { Claim } from './spool.ts';
 interface Snapshot {
   bytes: number;
   mtimeNs: string;
+  dev: string;
   ino: string;
 }
 
@@ -17,12 +18,13 @@ interface Snapshot {
 export const snapshotOf = (stats: BigIntStats): Snapshot => ({
   bytes: Number(stats.size),
   mtimeNs: String(stats.mtimeNs),
+  dev: String(stats.dev),
   ino: String(stats.ino),
 });
 
-/** True when neither size, mtime nor inode moved. */
+/** True when neither size, mtime nor the file itself is another one. */
 export const sameSnapshot = (a: Snapshot, b: Snapshot): boolean =>
-  a.bytes === b.bytes && a.mtimeNs === b.mtimeNs && a.ino === b.ino;
+  a.bytes === b.bytes && a.mtimeNs === b.mtimeNs && a.dev === b.dev && a.ino === b.ino;
 
 /** A file that is settling. */
 export interface Settler {

@@ -1,6 +1,7 @@
 // Moves settled files out of the inbox, and takes over abandoned claims.
-import { access, constants, lstat, readdir, realpath, rename, stat, utimes } from 'node:fs/promises';
-import { dirname, join, relative, sep } from 'node:path';
+import { existsSync } from 'node:fs';
+import { access, constants, lstat, open, readdir, realpath, rename, stat, utimes } from 'node:fs/promises';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { gone, isErrno, moveWithoutReplacing, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { linkReason } from './inbox-view.ts';
@@ -24,9 +25,24 @@ const refusalOf = (error: unknown): Taken => {
   return { outcome: 'left', reason };
 };
 
-const leavesInbox = async (inbox: string, dropped: string): Promise<boolean> => {
-  const [root, folder] = await Promise.all([realpath(inbox), realpath(dirname(join(inbox, dropped)))]);
-  return folder !== dirname(join(root, dropped));
+const refusedOrLost = (error: unknown): Taken => (isErrno(error, 'ENOENT', 'ENOTDIR') ? lost : refusalOf(error));
+
+/** Where Linux shows the files that this process holds open. */
+const openFiles = '/proc/self/fd';
+
+/** Calls `use` with a path of the folder that stays its own while another folder is swapped in for it; elsewhere than on Linux its path. */
+const inFolder = async <T>(path: string, use: (folder: string) => Promise<T>): Promise<T> => {
+  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    return await use(existsSync(openFiles) ? join(openFiles, String(handle.fd)) : path);
+  } finally {
+    await handle.close();
+  }
+};
+
+const isInside = async (from: string, { inbox, dropped }: TakeOptions): Promise<boolean> => {
+  const [root, folder] = await Promise.all([realpath(inbox), realpath(from)]);
+  return folder === dirname(join(root, dropped));
 };
 
 /** What is to be taken, and where to. */
@@ -34,8 +50,8 @@ interface TakeOptions {
   inbox: string;
   /** Path in the inbox, with `/`. */
   dropped: string;
-  /** Inode of the file that settled. */
-  ino: string;
+  /** Device and inode of the file that settled. */
+  settled: { dev: string; ino: string };
   /** The claim's own folder, still to be made. */
   folder: string;
   /** Path of the marker in the inbox, null when none is taken along. */
@@ -46,20 +62,22 @@ interface TakeOptions {
  * Moves the marker, then the file, so that a marker never outlives its file. A kill between the two leaves the marker in the
  * spool, from where {@link adoptUnfinished} puts it back.
  */
-const moveIn = async ({ inbox, dropped, ino, folder, marker }: TakeOptions): Promise<Taken> => {
+const moveIn = async (from: string, options: TakeOptions): Promise<Taken> => {
+  const { dropped, settled, folder, marker } = options;
   const paths = claimPaths(folder, dropped);
-  const file = join(inbox, dropped);
+  const file = join(from, basename(dropped));
   await access(file, constants.R_OK);
-  if (await leavesInbox(inbox, dropped)) return { outcome: 'left', reason: linkReason };
+  if (!(await isInside(from, options))) return { outcome: 'left', reason: linkReason };
   await makeFolder(dirname(paths.file));
   if (marker !== null) {
     await makeFolder(dirname(paths.marker));
-    await rename(join(inbox, marker), paths.marker);
+    await rename(join(from, basename(marker)), paths.marker);
   }
   await rename(file, paths.file);
   const moved = await lstat(paths.file, { bigint: true });
-  if (moved.isFile() && String(moved.ino) === ino) return { outcome: 'taken' };
-  // It, or its folder, was replaced meanwhile; another file in its place settles first.
+  if (moved.isFile() && String(moved.dev) === settled.dev && String(moved.ino) === settled.ino)
+    return { outcome: 'taken' };
+  // It was replaced meanwhile; another file in its place settles first.
   await moveWithoutReplacing(paths.file, file);
   return moved.isFile() ? lost : { outcome: 'left', reason: linkReason };
 };
@@ -72,10 +90,13 @@ const putMarkerBack = async (folder: string, dropped: string, target: string): P
 /** Claims a file by rename. Of several watchers that try, the rename lets one through; the others get `lost`. */
 export const takeFile = async (options: TakeOptions): Promise<Taken> => {
   const { inbox, dropped, folder, marker } = options;
-  const taken = await moveIn(options).catch((error) => (isErrno(error, 'ENOENT', 'ENOTDIR') ? lost : refusalOf(error)));
-  if (taken.outcome === 'taken') return taken;
-  if (marker !== null) await putMarkerBack(folder, dropped, join(inbox, marker));
-  await removeClaimFolder(folder, dropped);
+  const taken = await inFolder(dirname(join(inbox, dropped)), async (from) => {
+    const moved = await moveIn(from, options).catch(refusedOrLost);
+    if (moved.outcome !== 'taken' && marker !== null)
+      await putMarkerBack(folder, dropped, join(from, basename(marker)));
+    return moved;
+  }).catch(refusedOrLost);
+  if (taken.outcome !== 'taken') await removeClaimFolder(folder, dropped);
   return taken;
 };
 

@@ -12,10 +12,27 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { claimPaths } from '../../../src/sources/drop/spool.ts';
 import { takeFile } from '../../../src/sources/drop/take.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+
+/** What happens right before and after a file, not a marker, is moved. */
+let around = { before: () => {}, after: () => {} };
+afterEach(() => {
+  around = { before: () => {}, after: () => {} };
+});
+
+vi.mock('node:fs/promises', async (original) => {
+  const actual = await original<typeof import('node:fs/promises')>();
+  const rename: typeof actual.rename = async (from, to) => {
+    const isFile = String(to).includes('/one/file/');
+    if (isFile) around.before();
+    await actual.rename(from, to);
+    if (isFile) around.after();
+  };
+  return { ...actual, rename };
+});
 
 const shared = '/dev/shm';
 const twoFileSystems = existsSync(shared) && statSync(shared).dev !== statSync(tmpdir()).dev;
@@ -25,8 +42,8 @@ const setUp = (dropped: string) => {
   mkdirSync(join(inbox, dropped, '..'), { recursive: true });
   writeFileSync(join(inbox, dropped), 'x\n');
   const folder = join(inbox, '.sluice/spool/one');
-  const { ino } = statSync(join(inbox, dropped));
-  return { inbox, dropped, ino: String(ino), folder, marker: null };
+  const { dev, ino } = statSync(join(inbox, dropped));
+  return { inbox, dropped, settled: { dev: String(dev), ino: String(ino) }, folder, marker: null };
 };
 
 describe('takeFile', () => {
@@ -75,6 +92,33 @@ describe('takeFile', () => {
     expect(await takeFile(options)).toEqual({ outcome: 'lost' });
     expect(readFileSync(join(options.inbox, 'budget/a.csv'), 'utf8')).toBe('secret\n');
     expect(existsSync(options.folder)).toBe(false);
+  });
+
+  it('takes what had settled, and nothing from a folder that is swapped in right before the move and out after it', async () => {
+    const options = setUp('budget/a.csv');
+    const [outside, folder] = [tempDir(), join(options.inbox, 'budget')];
+    writeFileSync(join(outside, 'a.csv'), 'secret\n');
+    around = {
+      before: () => {
+        renameSync(folder, join(options.inbox, 'former'));
+        symlinkSync(outside, folder);
+      },
+      after: () => {
+        rmSync(folder);
+        renameSync(join(options.inbox, 'former'), folder);
+        if (!existsSync(join(folder, 'a.csv'))) writeFileSync(join(folder, 'a.csv'), 'next\n');
+      },
+    };
+    expect(await takeFile(options)).toEqual({ outcome: 'taken' });
+    expect(readFileSync(claimPaths(options.folder, options.dropped).file, 'utf8')).toBe('x\n');
+    expect(readFileSync(join(outside, 'a.csv'), 'utf8')).toBe('secret\n');
+  });
+
+  it('leaves a file alone that has its number on another device', async () => {
+    const options = setUp('a.csv');
+    const settled = { ...options.settled, dev: '1' };
+    expect(await takeFile({ ...options, settled })).toEqual({ outcome: 'lost' });
+    expect(existsSync(join(options.inbox, 'a.csv'))).toBe(true);
   });
 
   it('puts a link back that was swapped in for the file', async () => {
