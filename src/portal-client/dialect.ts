@@ -123,6 +123,12 @@ const terms: Shape = (items, report) => ({
   },
 });
 
+/** What an editing form makes of fields that it takes, by name. */
+export const changedByForm = ({ field_tags: tags }: NodeFields): Record<string, string[]> => {
+  const isSplit = (itemsOf(tags) ?? []).some(({ name }) => typeof name === 'string' && /[,"]/.test(name));
+  return isSplit ? { field_tags: ['the portal splits tags that contain a comma or quotes'] } : {};
+};
+
 /** The date widget takes day and time apart, the day as in the United States. */
 const periods: Shape = (items, report) => ({
   und: items.map((item) => {

@@ -4,7 +4,7 @@ import { PortalError, PortalGoneError, PortalReplyError } from '../model/errors.
 import type { NodeFields } from '../model/wish.ts';
 import { isAnswer, type Reply } from './answers.ts';
 import { wrongShape } from './classify.ts';
-import { type DialectChoice, echoedFields, fieldsFor } from './dialect.ts';
+import { changedByForm, type DialectChoice, echoedFields, fieldsFor } from './dialect.ts';
 import {
   bodyOf,
   type NodeRow,
@@ -107,9 +107,10 @@ export class Nodes {
     bodyOf(reply, nodeResultSchema, this.session.portal, 'the nid of the updated node');
   }
 
-  /** Why fields cannot be said in the portal's dialect, by name; such a field is left out of what is sent. */
+  /** Why the portal will not hold fields as they are, by name: its dialect has no words for them, or it changes them. */
   async unsendable(fields: NodeFields, signal: AbortSignal): Promise<Record<string, string[]>> {
-    return fieldsFor(await this.dialect.current(signal), fields).problems;
+    const dialect = await this.dialect.current(signal);
+    return { ...(dialect === 'form' ? changedByForm(fields) : {}), ...fieldsFor(dialect, fields).problems };
   }
 
   /** Deletes a node. @throws PortalGoneError when it is gone already. */

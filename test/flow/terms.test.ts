@@ -92,3 +92,34 @@ it('that the portal has twice is the same tag, and no edit', async () => {
   const third = await place.publish(manifest('Newer'));
   expect([third.code, third.report.items[0]?.outcome]).toEqual([4, 'held']);
 });
+
+it('that the portal splits is told, and not sent again', async () => {
+  const { reader, gateway } = await openGatedPortal(['--profile', 'dkan-7.14']);
+  const place = makeRemotePlace(gateway.url);
+  const manifest = (title: string, tags: string[]): string =>
+    place.manifest({ name: 'split', datasets: [{ id: 'd', title, tags, resources: [] }] });
+  const tags = ['Smith, John', 'two'];
+  expect((await place.run(['plan', manifest('D', tags), '--refresh'])).out).toContain(
+    'field_tags: the portal splits tags that contain a comma or quotes: split/d',
+  );
+  const first = await place.publish(manifest('D', tags));
+  const warnings = [expect.stringMatching(/it holds .*; the portal splits tags that contain a comma or quotes$/)];
+  expect(first.report.items).toMatchObject([{ outcome: 'done', live: true, warnings }]);
+  const nid = first.report.items[0]?.nid ?? '';
+  const held = tidsOf(await reader.read(nid));
+  expect(held).toHaveLength(3);
+  gateway.requests.length = 0;
+  for (const args of [['publish'], ['plan', '--refresh'], ['verify']]) {
+    const { code, out } = await place.run([...args, manifest('D', tags)]);
+    expect(code, out).toBe(0);
+  }
+  expect(gateway.requests.filter(isWrite)).toEqual([]);
+  // Another write finds the same tags again, and makes no further ones.
+  const renamed = await place.publish(manifest('E', tags));
+  expect(renamed.report.items).toMatchObject([{ outcome: 'done', live: true, warnings }]);
+  expect(tidsOf(await reader.read(nid)).sort()).toEqual(held.sort());
+  expect((await place.publish(manifest('E', tags))).report.counts.actions).toEqual({});
+  // Someone else's tag is an edit, as ever.
+  await reader.change(nid, { field_tags: { und: { textfield: '', value_field: '""ponds""' } } });
+  expect((await place.run(['plan', manifest('E', tags), '--refresh'])).out).toContain('field_tags');
+});

@@ -59,9 +59,6 @@ export class TargetLimits {
     const format = itemsOfField(fields.body)?.[0]?.format;
     if (typeof format === 'string' && !formatsOfForms.has(format))
       this.#add(`the portal may refuse the text format ${format}`, key);
-    const names = itemsOfField(fields.field_tags)?.map((item) => item.name) ?? [];
-    if (names.some((tag) => typeof tag === 'string' && /[,"]/.test(tag)))
-      this.#add('the portal splits tags that contain a comma or quotes', key);
   }
 
   async #addUnsendable(
