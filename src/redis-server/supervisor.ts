@@ -48,6 +48,12 @@ const graceMs = { running: 15_000, unknown: 2_000 };
 /** How long another process may take to stop the server, and to fetch, start or restart it. */
 const patienceMs = { stop: 30_000, start: 300_000 };
 
+/** Those whose server this process uses: an exit that waits for nothing must not leave it behind. */
+const inUse = new Set<RedisSupervisor>();
+process.on('exit', () => {
+  for (const supervisor of inUse) supervisor.abandon();
+});
+
 /**
  * One process's hold on the server of a folder. Whoever finds no server starts one, under a lock so that there are never
  * two on the same data; whoever leaves last stops it.
@@ -91,6 +97,7 @@ export class RedisSupervisor {
       await makeFolder(folder, 0o700);
       const users = new LockFile(join(folder, 'users.lock'));
       this.#users = users;
+      inUse.add(this);
       this.#starts = new LockFile(join(folder, 'start.lock'));
       await this.#waitFor(() => users.tryShared(), patienceMs.stop, 'is stopping it');
       const how = await this.#ensure(this.#starts);
@@ -106,6 +113,17 @@ export class RedisSupervisor {
   close(): Promise<void> {
     this.#closed ??= this.#leave();
     return this.#closed;
+  }
+
+  /** Asks the server to end, unless another process uses it, and waits for nothing. */
+  abandon(): void {
+    try {
+      this.#users?.release();
+      const isLast = this.#users?.tryExclusive() ?? false;
+      if (isLast && this.#server !== null && isRunning(this.#server)) process.kill(this.#server.pid, 'SIGTERM');
+    } catch {
+      // It ended meanwhile, or the folder is gone. What still runs is taken over by the next start.
+    }
   }
 
   /** Finds a server that answers, or starts one. */
@@ -254,6 +272,7 @@ export class RedisSupervisor {
   }
 
   #closeLocks(): void {
+    inUse.delete(this);
     this.#users?.close();
     this.#starts?.close();
   }

@@ -26,6 +26,26 @@ test('a server outlives the kill of its owner, is adopted by the next process, a
   expect(serversOf(state)).toEqual([]);
 });
 
+test('a process that exits without waiting leaves no server behind, unless another one uses it', async () => {
+  const state = newState();
+  const [owner, other] = [await startHolder(state), await startHolder(state)];
+  const servers = serversOf(state);
+  const client = new Redis({ path: owner.path });
+  await client.set('kept', 'value');
+  expect(await owner.end('SIGUSR2')).toBe(130);
+  expect(await client.get('kept')).toBe('value');
+  client.disconnect();
+  expect(serversOf(state)).toEqual(servers);
+  expect(await other.end('SIGUSR2')).toBe(130);
+  await waitUntil('the server to end', () => serversOf(state).length === 0);
+  const handle = await openRedis(embedded(state));
+  expect(handle.how).toBe('started');
+  const next = new Redis(handle.options);
+  expect(await next.get('kept')).toBe('value');
+  next.disconnect();
+  await handle.close();
+});
+
 test('an adopter that leaves before the owner leaves the server running', async () => {
   const state = newState();
   const owner = await startHolder(state);

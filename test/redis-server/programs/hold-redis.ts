@@ -1,4 +1,4 @@
-// Opens the embedded Redis of a state folder, says so in one line of JSON, and leaves it at SIGTERM.
+// Opens the embedded Redis of a state folder, says so in one line of JSON, leaves it at SIGTERM, and exits at once at SIGUSR2.
 import { createLog } from '../../../src/model/log.ts';
 import { openRedis } from '../../../src/redis-server/embedded.ts';
 
@@ -22,4 +22,5 @@ process.once('SIGTERM', () => {
     process.exitCode = 1;
   });
 });
+process.once('SIGUSR2', () => process.exit(130));
 process.stdout.write(`${JSON.stringify({ how: handle.how, path: handle.options.path })}\n`);
