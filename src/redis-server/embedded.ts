@@ -77,8 +77,7 @@ interface ReachOptions {
 
 /**
  * Makes sure that the server of a URL can be used: it answers within `timeoutMs`, takes the login, is new enough, and
- * lets this user write. A node of a cluster is recognized; connections then follow the slot of `prefix`. Warns when the
- * server may evict keys. Throws {@link RedisUnreachableError}, which names the host and port, never a password.
+ * lets this user write. A node of a cluster is recognized; connections then follow the slot of `prefix`. Throws {@link RedisUnreachableError}, which names the host and port, never a password.
  */
 export const reachExternal = async (
   url: string,
@@ -86,7 +85,7 @@ export const reachExternal = async (
 ): Promise<{ options: RedisConnectionOptions; describe: string }> => {
   const servers = parseRedisUrl(url);
   const where = servers.map(placeOf).join(', ');
-  const { version, policy, isCluster } = await queryFirst(servers, where, timeoutMs);
+  const { version, evictsBy, isCluster } = await queryFirst(servers, where, timeoutMs);
   if (version === null) {
     log.warn({ redis: where }, 'Redis does not report its version; using it anyway');
   } else if (!isNewEnough(version)) {
@@ -94,8 +93,11 @@ export const reachExternal = async (
       hint: `point REDIS_URL at Redis ${oldestRedis} or newer, or at Valkey`,
     });
   }
-  if (policy !== null && policy !== 'noeviction') {
-    log.warn({ redis: where, policy }, 'Redis may evict jobs when memory is short: set maxmemory-policy noeviction');
+  if (evictsBy !== null) {
+    throw new RedisUnreachableError(
+      `Redis at ${where} deletes keys when its memory is short (maxmemory-policy ${evictsBy}): state would be lost`,
+      { hint: 'set its maxmemory-policy to noeviction: when full it then refuses writes, and sluice tries them again' },
+    );
   }
   const options = isCluster ? inCluster(servers, where, prefix) : single(servers, where);
   await tryOut(options, where, { prefix, timeoutMs });

@@ -164,15 +164,24 @@ describe('REDIS_URL', () => {
     expect(left).toEqual([]);
   });
 
-  test('a server that may evict jobs is used with a warning', async () => {
+  test.each([
+    ['allkeys-lru', '100mb', true],
+    ['volatile-ttl', '100mb', true],
+    ['allkeys-lru', '0', false],
+    ['noeviction', '100mb', false],
+  ])('a server by the policy %s, with %s of memory, is refused: %s', async (policy, memory, isRefused) => {
     const admin = new Redis(redis.options);
-    await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
-    const { log, lines } = keptLog();
-    await reachExternal(url, { log, prefix: 'sluice' });
-    await admin.config('SET', 'maxmemory-policy', 'noeviction');
+    await admin.config('SET', 'maxmemory-policy', policy, 'maxmemory', memory);
+    const trial = reachExternal(url, trying());
+    const error = isRefused ? await refusal(trial) : await trial;
+    await admin.config('SET', 'maxmemory-policy', 'noeviction', 'maxmemory', '0');
     await admin.quit();
-    expect(lines).toHaveLength(1);
-    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'warn', policy: 'allkeys-lru' });
+    if (!isRefused) return;
+    expect(error).toMatchObject({
+      code: 'redis-unreachable',
+      message: expect.stringContaining(`maxmemory-policy ${policy}`),
+      hint: expect.stringContaining('noeviction'),
+    });
   });
 
   test('several addresses are refused where they are no cluster', async () => {

@@ -25,8 +25,8 @@ export interface RedisConnectionOptions {
 export interface ServerFacts {
   version: ServerVersion | null;
   pid: number | null;
-  /** The `maxmemory-policy`. */
-  policy: string | null;
+  /** The `maxmemory-policy` by which it deletes keys when its memory is short; null where it keeps all. */
+  evictsBy: string | null;
   /** True for a node of a cluster. */
   isCluster: boolean;
 }
@@ -71,10 +71,15 @@ export const queryServer = (options: RedisConnectionOptions, timeoutMs: number):
     return {
       version: parseVersionInfo(info),
       pid: Number.isSafeInteger(pid) ? pid : null,
-      policy: info.get('maxmemory_policy') ?? null,
+      evictsBy: evictionOf(info),
       isCluster: info.get('cluster_enabled') === '1',
     };
   });
+
+const evictionOf = (info: ReadonlyMap<string, string>): string | null => {
+  const policy = info.get('maxmemory_policy') ?? 'noeviction';
+  return policy === 'noeviction' || info.get('maxmemory') === '0' ? null : policy;
+};
 
 /** Pings the server behind a socket; never rejects. */
 export const pingState = async (socket: string, timeoutMs = 1_000): Promise<'ready' | 'loading' | 'silent'> => {
