@@ -26,23 +26,26 @@ const operations = <const T extends readonly [string, ...string[]]>(names: T, wh
     examples: [example],
   });
 
+/** Of the embedded portal and of the operator's pages. */
+export const trustedProxies = optional(
+  z.array(
+    z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+      error: 'must be an IP address or a network, such as `10.0.0.0/8`',
+    }),
+  ),
+  {
+    description: 'Addresses and networks of proxies whose X-Forwarded-For identifies clients.',
+    examples: [['127.0.0.1', '10.0.0.0/8']],
+  },
+);
+
 /** Keys of an embedded portal about roles, ways in, and what exists. */
 const portalAccessKeys = {
   publicUrl: optional(text, {
     description: 'Public address behind a proxy; with https, cookies are secure.',
     examples: ['https://data.example.org'],
   }),
-  trustedProxies: optional(
-    z.array(
-      z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
-        error: 'must be an IP address or a network, such as `10.0.0.0/8`',
-      }),
-    ),
-    {
-      description: 'Addresses and networks of proxies whose X-Forwarded-For identifies clients.',
-      examples: [['127.0.0.1', '10.0.0.0/8']],
-    },
-  ),
+  trustedProxies,
   roles: optional(z.record(roleName, z.array(z.enum(permissions))), {
     description: `Permissions by role, new or in place of those of a built-in one: ${permissions.join(', ')}.`,
     examples: [{ 'content creator': ['create content', 'edit own content'] }],

@@ -5,7 +5,7 @@ import { durationText, sizeText } from '../util/quantity.ts';
 import { isNetwork } from './addresses.ts';
 import { defaults } from './defaults.ts';
 import { notifyFileSchema } from './notify-schema.ts';
-import { portalFileSchema, portNumber, secret } from './portal-schema.ts';
+import { portalFileSchema, portNumber, secret, trustedProxies } from './portal-schema.ts';
 import { credentialsFileSchema } from './source-credentials.ts';
 
 const count = z.int().min(1);
@@ -112,6 +112,7 @@ const webFileSchema = z
       description: 'Address behind a proxy, which needs a `password`; with https, cookies are secure.',
       examples: ['https://sluice.example.org'],
     }),
+    trustedProxies,
   })
   .meta({ description: 'The HTTP server of `sluice start`: its pages, health and metrics.' });
 

@@ -2,13 +2,14 @@
 import { METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dataset-api/paths.ts';
+import { limitConnections, trusting } from '../util/connections.ts';
 import { escapeHtml } from '../util/html.ts';
 import { decodedPart, endConnectionsOnClose } from '../util/http.ts';
 import { isObject } from '../util/json.ts';
 import { type Answer, formatError, redirectTo, refusalOf, sendAnswer } from './answer.ts';
 import { dropRest } from './body.ts';
 import { openCall } from './call.ts';
-import { answerClientError, limitConnections } from './connections.ts';
+import { answerClientError } from './connections.ts';
 import { filesPath } from './content/view.ts';
 import { parseQuery } from './media/form.ts';
 import { type Format, openChoice, splitSuffix } from './media/formats.ts';
@@ -236,7 +237,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     return503OnClosing: false,
     requestTimeout: 0,
     connectionTimeout: limits.silenceMs,
-    trustProxy: portal.trustedProxies.length === 0 ? false : [...portal.trustedProxies],
+    trustProxy: trusting(portal.trustedProxies),
     clientErrorHandler: answerClientError,
     http: {
       headersTimeout: limits.headersMs,
@@ -245,7 +246,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     },
   });
   endConnectionsOnClose(app);
-  limitConnections(app.server, { most: limits.connectionsPerAddress, exempt: portal.trustedProxies });
+  limitConnections(app.server, limits.connectionsPerAddress, portal.trustedProxies);
   // No method has a body in fastify's eyes: bodies are read by our own dispatcher, after route and format.
   for (const method of METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });

@@ -1,8 +1,9 @@
 // How a request is opened: address of the portal, session, user.
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { isIP, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
+import { clientAddress, plainAddress } from '../util/connections.ts';
 import type { FormTree } from './media/form.ts';
 import type { Call, Portal } from './portal.ts';
 import { Refusal } from './refusal.ts';
@@ -35,13 +36,6 @@ const baseUrlOf = ({ publicUrl, profile }: Portal, request: IncomingMessage): st
 };
 
 const bracketed = (address: string): string => (isIPv6(address) ? `[${address}]` : address);
-
-/** An IPv4 address without the prefix that sockets of both families give it. */
-const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
-
-/** The client's address: that of the connection, or what trusted proxies forward, where that is one. */
-const addressOf = ({ ip, raw }: FastifyRequest): string =>
-  plainAddress(isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip);
 
 const cookieValue = (header: string | undefined, name: string): string | null => {
   for (const part of header?.split(';') ?? []) {
@@ -98,7 +92,7 @@ export const openCall = (
     baseUrl,
     isSecure: baseUrl.startsWith('https:'),
     cookieName,
-    address: () => addressOf(request),
+    address: () => clientAddress(request),
     session,
     user: byToken ?? (session === null ? null : users.byUid(session.uid)) ?? users.anonymous,
     query,

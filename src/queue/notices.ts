@@ -83,7 +83,7 @@ export class NoticeQueue {
   }
 
   #reportFailure(job: Job | undefined, error: Error): void {
-    const facts = { action: 'notify', notice: job?.id, reason: reasonOf(error) };
+    const facts = { action: 'notify', notice: job?.id, reason: reasonOf(error.cause ?? error) };
     if (job && (job.attemptsMade >= attempts || error instanceof UnrecoverableError))
       this.#log.error(facts, 'gave up on a notice');
     else this.#log.warn(facts, 'a notice was not delivered; it will be retried');
@@ -92,6 +92,7 @@ export class NoticeQueue {
 
 /** What no retry can fix is not retried. */
 const orGiveUp = (error: unknown): never => {
-  if (error instanceof SluiceError && !error.retryable) throw new UnrecoverableError(error.message);
+  if (error instanceof SluiceError && !error.retryable)
+    throw Object.assign(new UnrecoverableError(error.message), { cause: error });
   throw error;
 };

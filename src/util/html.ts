@@ -25,13 +25,16 @@ export class Html {
   }
 }
 
+/** What turns the direction of a text until its end: foreign words could change how ours read. */
+const turns = /[\u202a-\u202e\u2066-\u2069]/g;
+
 /** What a template may hold: HTML as it is, text and numbers escaped, null as nothing, a list one after the other. */
 export type Part = Html | string | number | null | readonly Part[];
 
 const written = (part: Part): string => {
   if (part === null) return '';
   if (part instanceof Html) return part.text;
-  if (typeof part === 'string') return escapeHtml(part);
+  if (typeof part === 'string') return escapeHtml(part.replace(turns, ''));
   return typeof part === 'number' ? String(part) : part.map(written).join('');
 };
 

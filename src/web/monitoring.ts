@@ -4,7 +4,7 @@ import { errorMessage } from '../model/errors.ts';
 import { isUsable, readInboxViews } from '../service/inboxes.ts';
 import { Metrics } from '../service/metrics.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { tryToken, type WebPart } from './part.ts';
+import { mayWatch, type WebPart } from './part.ts';
 
 const longestMs = 5000;
 
@@ -13,7 +13,7 @@ export const metricsPart: WebPart = (app, context) => {
   const { runtime, overview } = context;
   const metrics = new Metrics(runtime, overview);
   app.get('/metrics', async (request, reply) => {
-    const tried = runtime.config.web.password === null ? 'right' : tryToken(request, context);
+    const tried = mayWatch(request, context);
     if (typeof tried === 'number')
       return reply
         .code(429)
@@ -44,15 +44,16 @@ const answersInTime = async (runtime: Runtime): Promise<boolean> => {
   return Promise.race([runtime.redis.ping().then(() => true), late]).catch(() => false);
 };
 
-/** Answers 200 when everything is ready, 503 otherwise, with the reason of each check. */
-export const readyPart: WebPart = (app, { runtime }) => {
-  const readiness = new Readiness(runtime);
-  app.get('/readyz', async (_request, reply) => {
+/** Answers 200 when everything is ready, 503 otherwise; the reason of each check names portals and paths, as the pages do. */
+export const readyPart: WebPart = (app, context) => {
+  const readiness = new Readiness(context.runtime);
+  app.get('/readyz', async (request, reply) => {
     const checks = await readiness.check();
     const isReady = checks.every(({ reason }) => reason === null);
+    const seen = Object.fromEntries(checks.map(({ name, reason }) => [name, reason ?? 'ok']));
     return reply.code(isReady ? 200 : 503).send({
       status: isReady ? 'ready' : 'not ready',
-      checks: Object.fromEntries(checks.map(({ name, reason }) => [name, reason ?? 'ok'])),
+      ...(mayWatch(request, context) === 'right' ? { checks: seen } : {}),
     });
   });
 };

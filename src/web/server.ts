@@ -6,6 +6,7 @@ import { isLoopback, urlHost } from '../config/addresses.ts';
 import { UsageError } from '../model/errors.ts';
 import { Overview } from '../service/overview.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
+import { limitConnections, trusting } from '../util/connections.ts';
 import { endConnectionsOnClose } from '../util/http.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { Guesses } from './guesses.ts';
@@ -16,6 +17,9 @@ import { runsPart } from './runs.ts';
 
 /** Everything that the server answers. */
 const parts: readonly WebPart[] = [healthPart, readyPart, metricsPart, runsPart, pagesPart];
+
+/** Connections at once of one address and in all: the files of the work need descriptors, too. */
+const [mostPerAddress, mostConnections] = [128, 256];
 
 /** A listening server. */
 export interface WebServer {
@@ -31,8 +35,17 @@ export const healthFile = (stateDir: string): string => join(stateDir, 'health.a
 export const webApp = async (runtime: Runtime, served?: () => readonly KnownTarget[]): Promise<FastifyInstance> => {
   const context: WebContext = { runtime, overview: new Overview(runtime, served), guesses: new Guesses() };
   const { log, config } = runtime;
-  const app = fastify({ logger: false, bodyLimit: 64 * 1024, requestTimeout: 30_000, forceCloseConnections: 'idle' });
+  const app = fastify({
+    logger: false,
+    bodyLimit: 64 * 1024,
+    requestTimeout: 30_000,
+    forceCloseConnections: 'idle',
+    trustProxy: trusting(config.web.trustedProxies),
+  });
   endConnectionsOnClose(app);
+  limitConnections(app.server, mostPerAddress, config.web.trustedProxies);
+  app.server.maxConnections = mostConnections;
+  app.server.on('error', (error) => log.warn({ err: error.message }, 'a connection could not be accepted'));
   if (isLoopback(config.web.host)) refuseForeignHosts(app, config.web.publicUrl);
   app.setNotFoundHandler((_request, reply) => reply.code(404).type('text/plain').send('Not found.\n'));
   app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {

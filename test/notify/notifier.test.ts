@@ -1,6 +1,6 @@
 // Notices of several workers on one Redis: each incident once, through a queue that tries again.
 import { Redis } from 'ioredis';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { NotifyConfig } from '../../src/config/config.ts';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
@@ -143,8 +143,13 @@ describe('the webhook of a manifest', () => {
 
   it('gets nothing at a private address, and the notice is given up with the reason', async () => {
     const { notifier, queues } = await openWorker(signed);
+    const logged = vi.spyOn(log, 'error');
+    onTestFinished(() => logged.mockRestore());
     await notifier.runClosed(failed('r1'), own(hook.url));
     await waitUntil('the end of the notice', async () => (await queues.notices.getFailedCount()) === 1);
+    await waitUntil('the log', () => logged.mock.calls.length > 0);
+    const [facts] = logged.mock.calls[0] ?? [];
+    expect(facts).toMatchObject({ reason: { code: 'source-refused', hint: expect.stringContaining('sources.allow') } });
     const [job] = await queues.notices.getFailed();
     expect(job?.failedReason).toMatch(
       /^the webhook at http:\/\/127\.0\.0\.1:\d+ is not notified: .* is a loopback address/,

@@ -45,6 +45,22 @@ it('guesses by one way in close them all to that network, also for the right sec
   }
 });
 
+it('guesses through a trusted proxy count by the address that it forwards, not that a client claims', async () => {
+  const config = { web: { port: 0, password: { file: 'password' }, trustedProxies: ['127.0.0.1'] } };
+  const web = await openWebPlace(config, { password: 'secret' });
+  const logIn = async (secret: string, forwarded: string): Promise<number> => {
+    const request = ways['/login'](secret);
+    return (await web.send({ ...request, headers: { ...request.headers, 'x-forwarded-for': forwarded } })).statusCode;
+  };
+  try {
+    for (let at = 0; at < 6; at++) await logIn('wrong', `198.51.100.${at}, 203.0.113.7`);
+    expect(await logIn('secret', '203.0.113.7')).toBe(429);
+    expect(await logIn('secret', '203.0.113.8')).toBe(303);
+  } finally {
+    await web.close();
+  }
+});
+
 describe('a count of guesses', () => {
   it('is not reset by the right token in between, and forgotten 15 minutes after the last wait', () => {
     const guesses = new Guesses();

@@ -174,6 +174,18 @@ describe('/readyz', () => {
   });
 });
 
+it('/readyz names portals and paths only to who may see the pages', async () => {
+  const config = { web: { port: 0, password: { file: 'password' }, token: { file: 'token' } } };
+  const closed = await openWebPlace(config, { password: 'secret', token: 'secret' });
+  try {
+    expect((await closed.get('/readyz')).json()).toEqual({ status: 'not ready' });
+    const seen = await closed.get('/readyz', { authorization: 'Bearer secret' });
+    expect(seen.json().checks).toMatchObject({ 'portal local': 'it is not open yet' });
+  } finally {
+    await closed.close();
+  }
+});
+
 describe('while Redis is silent', () => {
   it('both answer all the same: not ready, and no metrics', async () => {
     await web.runtime.redis.call('CLIENT', 'PAUSE', '15000', 'ALL');

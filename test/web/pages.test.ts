@@ -274,6 +274,13 @@ describe('what portals, files and addresses say', () => {
     await place.runtime.pauses.resume('local');
   });
 
+  it('never turns the direction of the text after it', async () => {
+    const [entry] = await writeItems(place.runtime, { manifest: 'turned', titles: ['Turned \u202eevil\u2067'] });
+    const { body } = await place.get(`/item/${entry?.key}`);
+    expect(body).toContain('Turned evil');
+    expect(body).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
+  });
+
   it.each([
     '/item/../../etc/passwd',
     '/item/..%2f..%2fetc%2fpasswd',
@@ -485,11 +492,14 @@ describe('with a password', () => {
     expect((await logIn('ann', 'correct horse', '10.9.9.8')).statusCode).toBe(303);
   });
 
-  it('a login form of another site is refused', async () => {
-    const reply = await post(closed, '/login', {
-      fields: { username: 'ann', password: 'correct horse' },
-      headers: { origin: 'https://attacker.example' },
-    });
+  it.each([
+    { origin: 'https://attacker.example' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+  ])('a login form of another site is refused: %j', async (headers: Record<string, string>) => {
+    const fields = { username: 'ann', password: 'correct horse' };
+    const reply = await post(closed, '/login', { fields, headers });
     expect(reply.statusCode).toBe(403);
     expect(reply.headers['set-cookie']).toBeUndefined();
   });

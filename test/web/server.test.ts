@@ -1,4 +1,6 @@
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { waitUntil } from '../support/wait-until.ts';
 import { openWebPlace, type WebPlace } from './support/web-place.ts';
 
 let place: WebPlace;
@@ -27,6 +29,27 @@ describe('the HTTP server of the service', () => {
       expect((await place.get('/healthz', { host })).statusCode).toBe(421);
     },
   );
+
+  it('lets no address take all connections, and no crowd all descriptors', async () => {
+    await place.app.listen({ host: '127.0.0.1', port: 0 });
+    const { port } = place.app.server.address() as AddressInfo;
+    let ended = 0;
+    const open = (localAddress: string): Socket[] =>
+      Array.from({ length: 140 }, () =>
+        connect({ port, host: '127.0.0.1', localAddress })
+          .on('error', () => undefined)
+          .on('close', () => {
+            ended += 1;
+          })
+          .resume(),
+      );
+    const sockets = open('127.0.0.2');
+    await waitUntil('the end of those beyond 128', () => ended === 12);
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+    sockets.push(...open('127.0.0.3'));
+    await waitUntil('the end of those beyond 256', () => ended >= 24);
+    for (const socket of sockets) socket.destroy();
+  });
 
   it('says nothing of itself where there is nothing', async () => {
     const reply = await place.get('/nowhere');

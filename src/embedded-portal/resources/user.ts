@@ -1,4 +1,5 @@
 // The user resource: login, logout, token, retrieve (spec 4.1, 4.2; recorded behaviour 5).
+import { isOwnOrigin } from '../../util/connections.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { networkOf } from '../../util/http.ts';
 import { isSameSecret } from '../../util/secrets.ts';
@@ -160,6 +161,11 @@ export const loginOperation = ({
     },
   });
 
+/** It would put a browser into an account of its own choice. */
+const refuseOtherSites = ({ request, portal }: Call): void => {
+  if (!isOwnOrigin(request, portal.publicUrl)) throw new Refusal(403, 'A page of another site may not log in.');
+};
+
 const logout = async (call: Call): Promise<Result> => {
   const { session, portal } = call;
   if (session === null) throw new Refusal(406, 'User is not logged in.');
@@ -192,7 +198,7 @@ export const tokenOf = (call: Call): string => call.session?.token ?? randomToke
 export const userResource = {
   retrieve: operation({ access: demandAccount, run: retrieve }),
   actions: {
-    login: loginOperation(),
+    login: { ...loginOperation(), access: refuseOtherSites },
     logout: operation({ run: logout }),
     token: operation({ csrf: false, run: (call) => ({ value: { token: tokenOf(call) } }) }),
   },

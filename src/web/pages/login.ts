@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Runtime } from '../../service/runtime.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import { clientAddress, isOwnOrigin } from '../../util/connections.ts';
 import { html } from '../../util/html.ts';
 import { isSameSecret } from '../../util/secrets.ts';
 import type { Guesses, Tried } from '../guesses.ts';
@@ -69,16 +70,6 @@ export class Logins {
 export const isToken = (given: string | null, { token }: Session): boolean =>
   given !== null && isSameSecret(given, token);
 
-/** True for a request that a page of this server made, or no browser at all. */
-export const isOwnOrigin = ({ headers }: FastifyRequest, publicUrl: string | null): boolean => {
-  const { origin, host } = headers;
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
-  if (origin === undefined) return true;
-  const from = URL.parse(origin)?.host;
-  return from !== undefined && (from === host || (publicUrl !== null && from === new URL(publicUrl).host));
-};
-
 const secretText = (): string => randomBytes(32).toString('base64url');
 
 const cookieOf = ({ headers }: FastifyRequest): string | null =>
@@ -96,12 +87,12 @@ export const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: L
     return logins.sessionOf(request) ? reply.redirect(to, 303) : send(reply, loginPage(null, to));
   });
   app.post('/login', (request, reply) => {
-    if (!isOwnOrigin(request, publicUrl))
+    if (!isOwnOrigin(request.raw, publicUrl))
       return send(reply, loginPage('That form was sent from another site: log in here.'), 403);
     const form = formOf(request);
     const to = askedPath(form.get('to') ?? '');
     const given = { username: form.get('username') ?? '', password: form.get('password') ?? '' };
-    const found = logins.logIn(given, request.ip);
+    const found = logins.logIn(given, clientAddress(request));
     if (typeof found === 'number') {
       const seconds = Math.ceil(found / 1000);
       reply.header('retry-after', String(seconds));
@@ -113,7 +104,7 @@ export const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: L
   app.post('/logout', (request, reply) => {
     const session = logins.sessionOf(request);
     const isMeant =
-      session !== null && isOwnOrigin(request, publicUrl) && isToken(formOf(request).get('token'), session);
+      session !== null && isOwnOrigin(request.raw, publicUrl) && isToken(formOf(request).get('token'), session);
     if (isMeant) logins.logOut(request);
     if (isMeant) reply.header('set-cookie', cookie('', '; Max-Age=0'));
     return reply.redirect('/login', 303);

@@ -9,6 +9,7 @@ import { causesOf, type ReportItem, type StoredReport } from '../../model/report
 import { itemViews } from '../../service/known-items.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import type { Runtime } from '../../service/runtime.ts';
+import { isOwnOrigin } from '../../util/connections.ts';
 import { html, type Part } from '../../util/html.ts';
 import type { WebPart } from '../part.ts';
 import { type ActionTools, confirmPage, prepare } from './actions.ts';
@@ -17,7 +18,7 @@ import { ChangeEvents } from './events.ts';
 import { homePage, mostFound, searchPage } from './home.ts';
 import { itemPage, mostResources } from './item.ts';
 import { formOf, type Page, parameterOf, send } from './layout.ts';
-import { isOwnOrigin, isToken, Logins, loginPath, loginRoutes } from './login.ts';
+import { isToken, Logins, loginPath, loginRoutes } from './login.ts';
 import { itemsPerPage, type RunView, runItemsPage, runPage, runsPage } from './run.ts';
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 11c2-2 3-2 5 0s3 2 5 0 3-2 4-1M4 2v6M8 2v6M12 2v6" fill="none" stroke="#3b82c4" stroke-width="1.8" stroke-linecap="round"/></svg>`;
@@ -172,7 +173,7 @@ const actRoutes = (app: FastifyInstance, tools: ActionTools): void => {
   app.post('/act/:action', async (request, reply) => {
     const form = formOf(request);
     const isMeant = request.session !== null && isToken(form.get('token'), request.session);
-    if (!isMeant || !isOwnOrigin(request, runtime.config.web.publicUrl)) {
+    if (!isMeant || !isOwnOrigin(request.raw, runtime.config.web.publicUrl)) {
       return send(
         reply,
         messagePage('Nothing was done', html`<p>This form is outdated: open the page again.</p>`),

@@ -108,6 +108,22 @@ describe('The account of our own workers', () => {
   });
 });
 
+describe('A login from a page of another site', () => {
+  it.each([{ origin: 'https://attacker.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])(
+    'is refused, for it would put a browser into an account of the attacker: %j',
+    async (headers: Record<string, string>) => {
+      const portal = await startTestPortal();
+      const path = '/api/dataset/user/login';
+      const body = 'username=creator&password=pass';
+      const form = { 'content-type': 'application/x-www-form-urlencoded', ...headers };
+      const reply = await sendRaw(portal.url, 'POST', path, { body, headers: form });
+      expect([reply.status, reply.headers['set-cookie']]).toEqual([403, undefined]);
+      const own = { ...form, origin: portal.url, 'sec-fetch-site': 'same-origin' };
+      expect((await sendRaw(portal.url, 'POST', path, { body, headers: own })).status).toBe(200);
+    },
+  );
+});
+
 describe('A hash of former times', () => {
   it('still lets in, and is renewed by that, over a restart with the same users', async () => {
     const dataDir = tempDir();

@@ -1,0 +1,56 @@
+// Who connects to our servers: sites, addresses behind trusted proxies, and a limit of connections for each.
+import type { IncomingMessage, Server } from 'node:http';
+import { BlockList, isIP, isIPv6, type Socket } from 'node:net';
+import type { FastifyRequest } from 'fastify';
+
+/** fastify's `trustProxy`: addresses and networks of proxies whose X-Forwarded-For is believed. */
+export const trusting = (proxies: readonly string[]): string[] | false => proxies.length > 0 && [...proxies];
+
+/** The client's address: that of the connection, or what trusted proxies forward, where that is one. */
+export const clientAddress = ({ ip, raw }: FastifyRequest): string =>
+  plainAddress(isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip);
+
+/** True for a request that a page of this server made, or no browser at all. */
+export const isOwnOrigin = ({ headers }: IncomingMessage, publicUrl: string | null): boolean => {
+  const { origin, host } = headers;
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
+  if (origin === undefined) return true;
+  const from = URL.parse(origin)?.host;
+  return from !== undefined && (from === host || (publicUrl !== null && from === new URL(publicUrl).host));
+};
+
+/** An IPv4 address without the prefix that sockets of both families give it. */
+export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
+
+/** Ends connections beyond `most` of one address at once; trusted proxies are not counted. */
+export const limitConnections = (server: Server, most: number, proxies: readonly string[]): void => {
+  const counts = new Map<string, number>();
+  const exempted = listOf(proxies);
+  server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? '';
+    if (exempted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return;
+    const count = (counts.get(address) ?? 0) + 1;
+    if (count > most) {
+      socket.destroy();
+      return;
+    }
+    counts.set(address, count);
+    socket.once('close', () => {
+      const left = (counts.get(address) ?? 1) - 1;
+      if (left > 0) counts.set(address, left);
+      else counts.delete(address);
+    });
+  });
+};
+
+const listOf = (places: readonly string[]): BlockList => {
+  const list = new BlockList();
+  for (const place of places) {
+    const [address = '', bits] = place.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return list;
+};
