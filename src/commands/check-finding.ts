@@ -1,7 +1,6 @@
 // Findings of `sluice check` in a file: as lines of text, and as a page without scripts for people who use no terminal.
 import type { Config } from '../config/config.ts';
 import type { ErrorCode } from '../model/errors.ts';
-import type { encodings } from '../model/recipe/encodings.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import type { CheckOptions, TableReport } from '../tables/check.ts';
 import type { FixReport } from '../tables/fix/row-fixer.ts';
@@ -49,9 +48,7 @@ export interface FileFinding {
 }
 
 /** How tables are read, where specified; see `CheckOptions`. */
-export type Reading = Pick<CheckOptions, 'skipRows' | 'delimiter'> & {
-  encoding: (typeof encodings)[number] | undefined;
-};
+export type Reading = Pick<CheckOptions, 'skipRows' | 'delimiter' | 'encoding'>;
 
 /** What a check works with. */
 export interface CheckContext {

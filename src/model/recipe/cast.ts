@@ -1,7 +1,7 @@
 // Casts: one notation for the numbers, dates and booleans in the cells of a column.
 import { z } from 'zod';
 import { optional, scalar } from '../schema-parts.ts';
-import { type DateFormat, dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
+import { dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
 
 /** What a cell can be cast to. */
 const castTypes = ['text', 'integer', 'number', 'boolean', 'date', 'datetime', 'time'] as const;
@@ -56,48 +56,35 @@ export type CastCell = (cell: string) => string | null;
 
 /** Compiles a cast. Digits are never lost: numbers are rewritten as text, not computed. */
 export const compileCast = (cast: z.infer<typeof castSchema>): CastCell => {
-  const wanted = typeof cast === 'string' ? { to: cast } : cast;
+  const wanted: Cast = typeof cast === 'string' ? { to: cast } : cast;
   const { to } = wanted;
   switch (to) {
     case 'text':
       return (cell) => cell;
     case 'integer':
     case 'number':
-      return numberCast({ ...wanted, whole: to === 'integer' });
+      return numberCast(wanted);
     case 'boolean':
       return booleanCast(wanted.true?.map(String), wanted.false?.map(String));
     default: {
-      const given = wanted.from;
-      const formats = (given === undefined ? isoFormats[to] : typeof given === 'string' ? [given] : given).map(
-        dateFormat,
-      );
-      return dateCast(formats, to);
+      const formats = [wanted.from ?? isoFormats[to]].flat().map((format) => dateFormat(format, to));
+      return (cell) => {
+        const text = cell.trim();
+        for (const read of formats) {
+          const iso = read(text);
+          if (iso !== null) return iso;
+        }
+        return null;
+      };
     }
   }
 };
 
-const dateCast =
-  (formats: readonly DateFormat[], to: 'date' | 'datetime' | 'time'): CastCell =>
-  (cell) => {
-    const text = cell.trim();
-    for (const each of formats) {
-      const iso = each[to](text);
-      if (iso !== null) return iso;
-    }
-    return null;
-  };
-
 const numberPattern = /^([+-]?)(\d+)(\.\d+)?([eE][+-]?\d+)?$/;
 
-const numberCast = ({
-  decimal = '.',
-  group,
-  whole,
-}: {
-  decimal?: '.' | ',' | undefined;
-  group?: string | undefined;
-  whole: boolean;
-}): CastCell => {
+type Cast = z.infer<typeof castObject>;
+
+const numberCast = ({ to, decimal = '.', group }: Pick<Cast, 'to' | 'decimal' | 'group'>): CastCell => {
   const mark = decimal === '.' ? '\\.' : ',';
   const space = '[ \\u00a0\\u202f]';
   const groups = group === undefined ? null : group === ' ' ? space : group === '.' ? '\\.' : group;
@@ -113,8 +100,8 @@ const numberCast = ({
     const found = numberPattern.exec(text);
     if (found === null) return null;
     const [, sign = '', digits = '', fraction = '', exponent = ''] = found;
-    if (whole && (exponent !== '' || /[1-9]/.test(fraction))) return null;
-    return `${sign === '-' ? '-' : ''}${digits.replace(/^0+(?=\d)/, '')}${whole ? '' : fraction}${exponent}`;
+    if (to === 'integer' && (exponent !== '' || /[1-9]/.test(fraction))) return null;
+    return `${sign === '-' ? '-' : ''}${digits.replace(/^0+(?=\d)/, '')}${to === 'integer' ? '' : fraction}${exponent}`;
   };
 };
 

@@ -13,21 +13,10 @@ interface DateParts {
   zone: string;
 }
 
-const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
-const monthNames = [
-  'january',
-  'february',
-  'march',
-  'april',
-  'may',
-  'june',
-  'july',
-  'august',
-  'september',
-  'october',
-  'november',
-  'december',
-];
+const monthNames = Array.from({ length: 12 }, (_, month) =>
+  new Date(Date.UTC(2000, month)).toLocaleString('en', { month: 'long', timeZone: 'UTC' }).toLowerCase(),
+);
+const months = monthNames.map((name) => name.slice(0, 3));
 
 interface Token {
   pattern: string;
@@ -93,15 +82,11 @@ const zoneOf = (text: string): string => {
   return text.includes(':') ? text : `${text.slice(0, 3)}:${text.slice(3)}`;
 };
 
-/** What a notation gives: the ISO 8601 text of what was written in it, or null when it does not fit. */
-export interface DateFormat {
-  date(text: string): string | null;
-  datetime(text: string): string | null;
-  time(text: string): string | null;
-}
+/** A point in time as ISO 8601. */
+export type DateType = 'date' | 'datetime' | 'time';
 
 /** What is wrong with a notation; null when it can be used. */
-export const dateFormatFault = (format: string, to: 'date' | 'datetime' | 'time'): string | null => {
+export const dateFormatFault = (format: string, to: DateType): string | null => {
   const used: string[] = format.match(tokenPattern) ?? [];
   const has = (...names: string[]): boolean => names.some((name) => used.includes(name));
   const dated = has('YYYY', 'YY') && has('MMMM', 'MMM', 'MM', 'M') && has('DD', 'D');
@@ -113,8 +98,11 @@ export const dateFormatFault = (format: string, to: 'date' | 'datetime' | 'time'
   return null;
 };
 
-/** Compiles a notation of {@link dateFormatFault}'s tokens; other characters stand for themselves, `[T]` for a T. */
-export const dateFormat = (format: string): DateFormat => {
+/**
+ * Compiles a notation of {@link dateFormatFault}'s tokens; other characters stand for themselves, `[T]` for a T. Gives the
+ * ISO 8601 text of what was written in it, or null when it does not fit.
+ */
+export const dateFormat = (format: string, to: DateType): ((text: string) => string | null) => {
   const read: Token[] = [];
   let pattern = '';
   let last = 0;
@@ -122,41 +110,23 @@ export const dateFormat = (format: string): DateFormat => {
     pattern += escaped(format.slice(last, match.index));
     last = match.index + match[0].length;
     const token = tokens[match[0]];
-    if (token === undefined) pattern += escaped(match[1] ?? '');
-    else {
-      read.push(token);
-      pattern += `(${token.pattern})`;
-    }
+    if (token !== undefined) read.push(token);
+    pattern += token === undefined ? escaped(match[1] ?? '') : `(${token.pattern})`;
   }
   const whole = new RegExp(`^${pattern}${escaped(format.slice(last))}$`, 'i');
-  const partsOf = (text: string): DateParts | null => {
+  return (text) => {
     const found = whole.exec(text);
     if (found === null) return null;
-    const parts = {
-      year: 2000,
-      month: 1,
-      day: 1,
-      hour: 0,
-      minute: 0,
-      second: 0,
-      fraction: '',
-      afternoon: null,
-      zone: '',
-    } satisfies DateParts as DateParts;
+    const parts: DateParts = { ...newYear2000 };
     for (const [index, token] of read.entries()) token.read(found[index + 1] ?? '', parts);
-    return isReal(parts) ? parts : null;
+    return isReal(parts) ? texts[to](parts) : null;
   };
-  const valid =
-    (write: (parts: DateParts) => string) =>
-    (text: string): string | null => {
-      const parts = partsOf(text);
-      return parts === null ? null : write(parts);
-    };
-  return {
-    date: valid(dateText),
-    datetime: valid((parts) => `${dateText(parts)}T${timeText(parts)}`),
-    time: valid(timeText),
-  };
+};
+
+/** What holds of a date or time that does not say otherwise. */
+const newYear2000: DateParts = {
+  ...{ year: 2000, month: 1, day: 1, hour: 0, minute: 0, second: 0 },
+  ...{ fraction: '', afternoon: null, zone: '' },
 };
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&').replaceAll(' ', ' +');
@@ -171,13 +141,17 @@ const timeText = (parts: DateParts): string => {
   return `${two(hourOf(parts))}:${two(minute)}:${two(second)}${fraction === '' ? '' : `.${fraction}`}${zone}`;
 };
 
+const texts = {
+  date: dateText,
+  datetime: (parts: DateParts): string => `${dateText(parts)}T${timeText(parts)}`,
+  time: timeText,
+};
+
 const hourOf = ({ hour, afternoon }: DateParts): number =>
   afternoon === null ? hour : (hour % 12) + (afternoon ? 12 : 0);
 
-const daysOf = (year: number, month: number): number => {
-  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
-  return [4, 6, 9, 11].includes(month) ? 30 : 31;
-};
+/** Days of a month; years repeat after 400, and `Date` takes those below 100 for others. */
+const daysOf = (year: number, month: number): number => new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 
 const isReal = (parts: DateParts): boolean => {
   const { year, month, day, hour, minute, second, afternoon } = parts;

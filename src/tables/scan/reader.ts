@@ -28,90 +28,6 @@ async function* withWholeHead(source: AsyncIterable<Buffer> | Iterable<Buffer>):
   if (head !== null && head.length > 0) yield head;
 }
 
-/** One pass over one table. */
-class TableReading {
-  readonly #dialect: TableDialect;
-  readonly #rowBytes: number;
-  readonly #scanner: CellScanner;
-  readonly #utf8 = new Utf8Check();
-
-  /** Bytes before the chunk at hand, without a byte order mark. */
-  #offset = 0;
-  #markBytes = 0;
-  #begun = false;
-  /** Cells of the header; 0 before it was read. */
-  #expected = 0;
-
-  constructor(dialect: TableDialect, rowBytes: number) {
-    this.#dialect = dialect;
-    this.#rowBytes = rowBytes;
-    this.#scanner = new CellScanner(dialect, rowBytes);
-  }
-
-  /** Yields the rows that a chunk completes; throws the fault that follows them. */
-  *feed(chunk: Buffer): Generator<string[][]> {
-    const scanner = this.#scanner;
-    const bytes = this.#begun ? chunk : this.#begin(chunk);
-    const bad = this.#utf8.feed(bytes);
-    // A character that began in the chunk before is reported at this one's start.
-    const at = Math.max(0, bad - this.#offset);
-    scanner.feed(bad < 0 ? bytes : bytes.subarray(0, at));
-    yield* this.#takeRows();
-    if (scanner.isOver) throw oversizeFault(scanner, scanner.rows, this.#rowBytes);
-    if (bad >= 0) {
-      const offset = this.#markBytes + this.#offset + at;
-      throw faultOf('other-encoding', scanner.place, { byte: bytes[at] ?? 0, offset, encoding: null });
-    }
-    this.#offset += bytes.length;
-  }
-
-  /** The source has ended: yields the last row. */
-  *end(): Generator<string[][]> {
-    const cut = this.#utf8.end();
-    if (cut >= 0) throw faultOf('cut-character', this.#scanner.place, { offset: this.#markBytes + cut });
-    this.#scanner.finish();
-    yield* this.#takeRows();
-    if (this.#expected === 0) throw faultOf('empty-file', { line: 1 }, {});
-  }
-
-  #begin(chunk: Buffer): Buffer {
-    refuseWide(chunk);
-    this.#begun = true;
-    this.#markBytes = hasBom(chunk) ? 3 : 0;
-    this.#scanner.base = this.#markBytes;
-    return chunk.subarray(this.#markBytes);
-  }
-
-  *#takeRows(): Generator<string[][]> {
-    const scanner = this.#scanner;
-    const cellsOf = cellsReader(scanner, this.#dialect);
-    const rows: string[][] = [];
-    let fault: TableFaultError | null = null;
-    for (let row = 0; row < scanner.rows; row++) {
-      fault = faultOfRow(scanner, row, { expected: this.#expected, rowBytes: this.#rowBytes });
-      if (fault !== null) break;
-      const cells = cellsOf(row);
-      fault = this.#acceptRow(row, cells);
-      if (fault !== null) break;
-      rows.push(cells);
-    }
-    if (rows.length > 0) yield rows;
-    if (fault !== null) throw fault;
-  }
-
-  #acceptRow(row: number, cells: string[]): TableFaultError | null {
-    if (this.#expected === 0) {
-      if (this.#scanner.lines.firstBlank === 1) return faultOf('blank-first', { line: 1 });
-      this.#expected = cells.length;
-    }
-    if (!this.#dialect.trailingDelimiter) return null;
-    if (cells.pop() === '') return null;
-    const place = { line: this.#scanner.rowLines[row] ?? 1, column: cells.length + 1 };
-    const { delimiter } = this.#dialect;
-    return faultOf('row-short', place, { delimiter });
-  }
-}
-
 /**
  * Reads a table: yields batches of rows, as many as each chunk of `source` completes; the first row of the first batch
  * is the header. Strict by RFC 4180 with the given dialect: nothing is trimmed or guessed, CRLF, LF and CR end lines,
@@ -127,7 +43,74 @@ export async function* readTable(
   dialect: TableDialect,
   { rowBytes = defaultRowBytes }: ReadOptions = {},
 ): AsyncGenerator<string[][]> {
-  const reading = new TableReading(dialect, rowBytes);
-  for await (const chunk of withWholeHead(source)) yield* reading.feed(chunk);
-  yield* reading.end();
+  const scanner = new CellScanner(dialect, rowBytes);
+  const rows = new StrictRows(scanner, dialect, rowBytes);
+  const utf8 = new Utf8Check();
+  let markBytes: number | null = null;
+  let offset = 0; // behind the mark
+  for await (const chunk of withWholeHead(source)) {
+    let bytes = chunk;
+    if (markBytes === null) {
+      refuseWide(chunk);
+      markBytes = hasBom(chunk) ? 3 : 0;
+      scanner.beginBelow(markBytes, 0);
+      bytes = chunk.subarray(markBytes);
+    }
+    const bad = utf8.feed(bytes);
+    // A character that began in the chunk before is reported at this one's start.
+    const at = Math.max(0, bad - offset);
+    scanner.feed(bad < 0 ? bytes : bytes.subarray(0, at));
+    yield* rows.take();
+    if (scanner.isOver) throw oversizeFault(scanner, scanner.rows, rowBytes);
+    if (bad >= 0) {
+      const facts = { byte: bytes[at] ?? 0, offset: markBytes + offset + at, encoding: null };
+      throw faultOf('other-encoding', scanner.place, facts);
+    }
+    offset += bytes.length;
+  }
+  const cut = utf8.end();
+  if (cut >= 0) throw faultOf('cut-character', scanner.place, { offset: (markBytes ?? 0) + cut });
+  scanner.finish();
+  yield* rows.take();
+  if (rows.width === 0) throw faultOf('empty-file', { line: 1 }, {});
+}
+
+/** The rows that a scanner completes, up to the first fault. */
+class StrictRows {
+  readonly #scanner: CellScanner;
+  readonly #dialect: TableDialect;
+  readonly #rowBytes: number;
+  /** Cells of the header; 0 before it was read. */
+  width = 0;
+
+  constructor(scanner: CellScanner, dialect: TableDialect, rowBytes: number) {
+    this.#scanner = scanner;
+    this.#dialect = dialect;
+    this.#rowBytes = rowBytes;
+  }
+
+  /** Yields the complete rows; throws the fault that follows them. */
+  *take(): Generator<string[][]> {
+    const cellsOf = cellsReader(this.#scanner, this.#dialect);
+    const rows: string[][] = [];
+    let fault: TableFaultError | null = null;
+    for (let row = 0; row < this.#scanner.rows && fault === null; row++) {
+      const cells = cellsOf(row);
+      fault = this.#faultOf(row, cells);
+      if (fault === null) rows.push(cells);
+    }
+    if (rows.length > 0) yield rows;
+    if (fault !== null) throw fault;
+  }
+
+  #faultOf(row: number, cells: string[]): TableFaultError | null {
+    const { lines } = this.#scanner;
+    const fault = faultOfRow(this.#scanner, row, { expected: this.width, rowBytes: this.#rowBytes });
+    if (fault !== null) return fault;
+    if (this.width === 0 && lines.firstBlank === 1) return faultOf('blank-first', { line: 1 });
+    this.width ||= cells.length;
+    const { delimiter, trailingDelimiter } = this.#dialect;
+    if (!trailingDelimiter || cells.pop() === '') return null;
+    return faultOf('row-short', { line: this.#scanner.lineOf(row), column: cells.length + 1 }, { delimiter });
+  }
 }

@@ -76,9 +76,9 @@ describe('dates', () => {
       fc.property(day, (date) => {
         const [year, month, dom] = [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate()];
         const iso = date.toISOString().slice(0, 10);
-        expect(dateFormat('DD.MM.YYYY').date(`${two(dom)}.${two(month)}.${year}`)).toBe(iso);
-        expect(dateFormat('D/M/YY').date(`${dom}/${month}/${two(year % 100)}`)).toBe(iso);
-        expect(dateFormat('YYYY-MM-DD').date(iso)).toBe(iso);
+        expect(dateFormat('DD.MM.YYYY', 'date')(`${two(dom)}.${two(month)}.${year}`)).toBe(iso);
+        expect(dateFormat('D/M/YY', 'date')(`${dom}/${month}/${two(year % 100)}`)).toBe(iso);
+        expect(dateFormat('YYYY-MM-DD', 'date')(iso)).toBe(iso);
       }),
     );
   });
