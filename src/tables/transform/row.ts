@@ -25,6 +25,19 @@ export interface Table {
   close?(): Promise<unknown>;
 }
 
+const batchRows = 500;
+
+/** Rows in batches. */
+export async function* inBatches(rows: AsyncIterable<Row> | Iterable<Row>): AsyncGenerator<Row[]> {
+  let batch: Row[] = [];
+  for await (const row of rows) {
+    if (batch.push(row) < batchRows) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
 /** Limits of size. */
 export interface Limits {
   /** Largest table, bytes, also when unpacked from an archive. */

@@ -1,7 +1,16 @@
 // Rows of JSON: an array of flat objects, or one object a line. Numbers keep the digits they have in the file.
 import { TableInputError } from '../../../model/errors.ts';
 import { isObject, parsedJson } from '../../../util/json.ts';
-import { type Limits, NotOneTable, oversizeRow, type Row, shown, type Table, tooManyColumns } from '../row.ts';
+import {
+  inBatches,
+  type Limits,
+  NotOneTable,
+  oversizeRow,
+  type Row,
+  shown,
+  type Table,
+  tooManyColumns,
+} from '../row.ts';
 import { type Bytes, decoded } from './bytes.ts';
 
 /** An object of the file: its number from 1 and its text. */
@@ -24,7 +33,7 @@ export const openJson = async (bytes: Bytes, format: 'array' | 'lines', limits: 
       hint: 'it must be an array of objects, or one object in each line',
     });
   }
-  return { columns: [...columns.keys()], isNamed: true, batches: batchesOf(items(), columns) };
+  return { columns: [...columns.keys()], isNamed: true, batches: inBatches(rowsOf(items(), columns)) };
 };
 
 /** How the rows of a `.json` file are written. @throws NotOneTable where it is neither an array nor an object a line */
@@ -45,22 +54,15 @@ export const jsonFormat = async (bytes: Bytes, name: string): Promise<'array' | 
 
 const headLength = 64 * 1024;
 
-const batchRows = 500;
-
-async function* batchesOf(items: AsyncGenerator<Item>, columns: ReadonlyMap<string, number>): AsyncGenerator<Row[]> {
-  let batch: Row[] = [];
+async function* rowsOf(items: AsyncIterable<Item>, columns: ReadonlyMap<string, number>): AsyncGenerator<Row> {
   for await (const item of items) {
     const cells = new Array<string>(columns.size).fill('');
     for (const [key, value] of entriesOf(item)) {
       const column = columns.get(key);
       if (column !== undefined) cells[column] = cellOf(value, item.row, key);
     }
-    batch.push({ line: item.row, cells });
-    if (batch.length < batchRows) continue;
-    yield batch;
-    batch = [];
+    yield { line: item.row, cells };
   }
-  if (batch.length > 0) yield batch;
 }
 
 /** A number as it is in the file: `12345678901234567890` and `1.10` stay what they are. */
@@ -146,83 +148,60 @@ async function* lineItems(source: AsyncIterable<string>, limits: Limits): AsyncG
   if (rest.trim() !== '') yield { row: row + 1, text: rest };
 }
 
-/** Cuts an array into its elements by brackets and quotes; JSON.parse validates them later. */
-class ArrayCutter {
-  readonly #limits: Limits;
-  #depth = 0;
-  #inText = false;
-  #isEscaped = false;
-  #item = '';
-  #row = 0;
-  #hasEnded = false;
+/** What is left of the text of an array: the number of the element before it, and where in the array it is. */
+interface ArrayText {
+  rest: string;
+  row: number;
+  place: 'before' | 'inside' | 'behind';
+}
 
-  constructor(limits: Limits) {
-    this.#limits = limits;
+/** The elements of an array; JSON.parse validates them later. */
+async function* arrayItems(source: AsyncIterable<string>, limits: Limits): AsyncGenerator<Item> {
+  const text: ArrayText = { rest: '', row: 0, place: 'before' };
+  for await (const piece of source) {
+    text.rest += piece;
+    yield* completeItems(text);
+    if (text.place !== 'inside' && text.rest.trim() !== '') throw notAnArray();
+    if (text.rest.length > limits.rowBytes) throw oversizeRow(text.row + 1, limits);
   }
+  if (text.place !== 'behind') throw notAnArray();
+}
 
-  get hasEnded(): boolean {
-    return this.#hasEnded;
+/** Takes the elements that are complete from the text. */
+function* completeItems(of: ArrayText): Generator<Item> {
+  if (of.place === 'before' && /^\s*\[/.test(of.rest)) {
+    of.rest = of.rest.slice(of.rest.indexOf('[') + 1);
+    of.place = 'inside';
   }
-
-  *cut(piece: string): Generator<Item> {
-    let from = 0;
-    for (let at = 0; at < piece.length; at++) {
-      const code = piece.charCodeAt(at);
-      if (this.#inText) {
-        this.#passText(code);
-        continue;
-      }
-      if (code === quote) this.#inText = true;
-      else if (code === open || code === openObject) {
-        if (this.#depth++ === 0) from = this.#begin(piece, from, at, code === open);
-      } else if (code === close || code === closeObject) this.#depth--;
-      const ends = this.#depth === 0 && code === close;
-      if (!ends && !(this.#depth === 1 && code === comma)) continue;
-      yield* this.#end(piece.slice(from, at), !ends);
-      this.#hasEnded = ends;
-      from = at + 1;
-    }
-    this.#item += piece.slice(from);
-    if (this.#item.length > this.#limits.rowBytes) throw oversizeRow(this.#row + 1, this.#limits);
-  }
-
-  #passText(code: number): void {
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (code === backslash) this.#isEscaped = true;
-    else if (code === quote) this.#inText = false;
-  }
-
-  #begin(piece: string, from: number, at: number, isArray: boolean): number {
-    if (!isArray || this.#hasEnded || (this.#item + piece.slice(from, at)).trim() !== '') throw notAnArray();
-    this.#item = '';
-    return at + 1;
-  }
-
-  /** An element is missing between two commas, or there is none at all. */
-  *#end(last: string, more: boolean): Generator<Item> {
-    const text = this.#item + last;
-    this.#item = '';
-    if (!more && text.trim() === '' && this.#row === 0) return;
-    this.#row++;
-    yield { row: this.#row, text };
-  }
-
-  finish(): void {
-    if (!this.#hasEnded || this.#item.trim() !== '') throw notAnArray();
+  while (of.place === 'inside') {
+    const end = elementEnd(of.rest);
+    if (end < 0) return;
+    const [text, sign] = [of.rest.slice(0, end), of.rest[end]];
+    if (sign === '}') throw notAnArray();
+    of.rest = of.rest.slice(end + 1);
+    if (sign === ']') of.place = 'behind';
+    // An element is missing between two commas, or there is none at all.
+    if (sign === ',' || of.row > 0 || text.trim() !== '') yield { row: ++of.row, text };
   }
 }
 
-const [quote, backslash, comma, open, close, openObject, closeObject] = [...'"\\,[]{}'].map((char) =>
-  char.charCodeAt(0),
-);
+/** Where the element at the start of a text ends, by brackets and quotes; -1 when further down. */
+const elementEnd = (text: string): number => {
+  let [depth, isText] = [0, false];
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === '"') isText = !isText;
+    else if (isText) {
+      if (character === '\\') at += 1;
+    } else if (character === '{' || character === '[') depth += 1;
+    else if (character === '}' || character === ']') {
+      if (depth-- === 0) return at;
+    } else if (character === ',' && depth === 0) return at;
+  }
+  return -1;
+};
 
 const notAnArray = (): TableInputError =>
   new TableInputError('the JSON is not one complete array', {
     hint: 'it must begin with [ and end with ]; copy or export the file again in full',
   });
-
-async function* arrayItems(source: AsyncIterable<string>, limits: Limits): AsyncGenerator<Item> {
-  const cutter = new ArrayCutter(limits);
-  for await (const piece of source) yield* cutter.cut(piece);
-  cutter.finish();
-}

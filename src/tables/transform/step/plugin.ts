@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { errorMessage, SluiceError, TableStepError } from '../../../model/errors.ts';
 import { isObject } from '../../../util/json.ts';
 import { plural } from '../../../util/plural.ts';
-import type { Row, Table } from '../row.ts';
+import { inBatches, type Row, type Table } from '../row.ts';
 import type { StepTools } from './row-step.ts';
 import type { Stage } from './rows.ts';
 
@@ -15,8 +15,6 @@ type NamedRow = Record<string, string>;
 
 /** What a module exports as `transform` or by default. */
 type Transform = (rows: AsyncIterable<NamedRow>, context: { columns: string[] }) => unknown;
-
-const batchRows = 500;
 
 /**
  * Runs rows through a module. Its columns are the keys of the first row that it yields; when it yields none, the table
@@ -45,30 +43,24 @@ export const pluginStage = async (
   const first = await next();
   const columns = first === null ? table.columns : Object.keys(first);
   const known = new Set(columns);
-  async function* rows(): AsyncGenerator<Row[]> {
-    let batch: Row[] = [];
+  async function* rows(): AsyncGenerator<Row> {
     for (let row = first; row !== null; row = await next()) {
+      const own = row;
       counts.given++;
-      const strange = Object.keys(row).find((key) => !known.has(key));
+      const strange = Object.keys(own).find((key) => !known.has(key));
       if (strange !== undefined) {
         throw new TableStepError(
           `transform ${name}: row ${counts.given} has a key ${JSON.stringify(strange)} that the first row does not have`,
-          {
-            hint: 'give every row the same keys',
-          },
+          { hint: 'give every row the same keys' },
         );
       }
-      const cells = columns.map((column) => (row !== null && Object.hasOwn(row, column) ? (row[column] ?? '') : ''));
-      batch.push({ line: counts.given, cells });
-      if (batch.length < batchRows) continue;
-      yield batch;
-      batch = [];
+      const cells = columns.map((column) => (Object.hasOwn(own, column) ? (own[column] ?? '') : ''));
+      yield { line: counts.given, cells };
     }
-    if (batch.length > 0) yield batch;
   }
   return {
     columns,
-    batches: rows(),
+    batches: inBatches(rows()),
     summary: () => `transform ${name}: ${plural(counts.read, 'row')} in, ${plural(counts.given, 'row')} out`,
     close: () => undefined,
   };
@@ -133,9 +125,7 @@ const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
       if (cell !== null && typeof cell === 'object') {
         throw new TableStepError(
           `transform ${name}: row ${number}: the cell ${JSON.stringify(key)} is ${Array.isArray(cell) ? 'a list' : 'an object'}`,
-          {
-            hint: 'cells are text, numbers or truth values',
-          },
+          { hint: 'cells are text, numbers or truth values' },
         );
       }
       return [key, cell === null || cell === undefined ? '' : String(cell)];

@@ -7,7 +7,7 @@ import { compileExpression } from '../../../model/recipe/expression.ts';
 import { isTrue, NoValue } from '../../../model/recipe/expression-values.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { plural } from '../../../util/plural.ts';
-import type { Row, Table } from '../row.ts';
+import { inBatches, type Row, type Table } from '../row.ts';
 import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
 /** Keys that are held in memory, at some 100 bytes each. */
@@ -76,8 +76,6 @@ export interface Stage extends Omit<Table, 'close'> {
   close: () => void;
 }
 
-const batchRows = 1000;
-
 /** Sorts by columns; the sort is stable, and in a column of numbers other cells come last. */
 export const sortStage = (table: Table, wanted: NonNullable<Step['sort']>, { scratch }: StepTools): Stage => {
   const keys = wanted.map((key) => {
@@ -92,7 +90,7 @@ export const sortStage = (table: Table, wanted: NonNullable<Step['sort']>, { scr
     database = null;
     rmSync(path, { force: true });
   };
-  async function* sorted(): AsyncGenerator<Row[]> {
+  async function* sorted(): AsyncGenerator<Row> {
     database = scratchDatabase(path);
     const columns = keys.map(({ as }, index) => `k${index} ${as === 'number' ? 'REAL' : 'TEXT'}`).join(', ');
     database.exec(`CREATE TABLE rows (seq INTEGER PRIMARY KEY, line INTEGER, row TEXT, ${columns}); BEGIN`);
@@ -107,18 +105,18 @@ export const sortStage = (table: Table, wanted: NonNullable<Step['sort']>, { scr
       return `k${index} IS NULL, k${index} ${direction === 'down' ? 'DESC' : 'ASC'}`;
     });
     const select = database.prepare(`SELECT line, row FROM rows ORDER BY ${order.join(', ')}, seq`);
-    let next: Row[] = [];
     for (const { line, row } of select.iterate()) {
       const [cells, raw] = JSON.parse(String(row)) as [string[], string[]?]; // written above
-      next.push({ line: Number(line), cells, ...(raw === undefined ? {} : { raw }) });
-      if (next.length < batchRows) continue;
-      yield next;
-      next = [];
+      yield { line: Number(line), cells, ...(raw === undefined ? {} : { raw }) };
     }
-    if (next.length > 0) yield next;
     close();
   }
-  return { columns: table.columns, batches: sorted(), summary: () => `sort: ${plural(rows, 'row')} sorted`, close };
+  return {
+    columns: table.columns,
+    batches: inBatches(sorted()),
+    summary: () => `sort: ${plural(rows, 'row')} sorted`,
+    close,
+  };
 };
 
 const numberOrNull = (cell: string): number | null => {
