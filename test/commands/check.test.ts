@@ -1,7 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: configurations refer to secrets
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CheckCommandOptions, checkCommand } from '../../src/commands/check.ts';
 import { startPortalServer } from '../../src/embedded-portal/portal-server.ts';
@@ -460,6 +463,27 @@ describe('checking a portal', () => {
       ok: false,
       portal: { reachable: true, api: true, login: { code: 'portal-login' } },
     });
+  });
+
+  it.each<[answer: string, status: number, body: string | Buffer]>([
+    ['a web page', 200, '<!doctype html><title>Welcome</title>'],
+    ['a notice of PHP before the JSON', 200, '<br />\n<b>Notice</b>: Undefined index in x.php\n{"sessid": "1"}'],
+    ['gzip that is not declared', 200, gzipSync('{"sessid": "1"}')],
+    ['other JSON', 200, '{"status": "ok"}'],
+    ['a redirect', 301, ''],
+    ['an error', 500, 'Fatal error'],
+    ['no such page', 404, 'Not found'],
+  ])('says what to do where it answers %s, other than this command', async (_answer, status, body) => {
+    const server = createServer((_request, response) => {
+      response.writeHead(status, { location: '/elsewhere', 'content-type': 'application/json' }).end(body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo; // it listens on a port
+    const { code, out } = await check(tempDir(), [], { portal: `http://127.0.0.1:${port}` }, login);
+    expect(code).toBe(3);
+    expect(out).toMatch(/NO {2}.*\n {6}-> \S/);
+    expect(out).not.toContain('check --portal');
   });
 
   it('serves an embedded portal of the configuration for that long', async () => {
