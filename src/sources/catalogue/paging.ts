@@ -1,7 +1,7 @@
 // What a document, or the answer that brought it, says about the list that it is a page of.
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
-import { isObject } from '../../util/json.ts';
+import { isObject, parsedJson } from '../../util/json.ts';
 
 export const pagingSchema = z.object({
   /** Address of the next page; '' where there is more, but no address of it. */
@@ -48,8 +48,11 @@ const statements: ReadonlyMap<string, Says> = new Map([
   ...says('nextpagetoken nextcursor nexttoken resumptiontoken continuationtoken', (value) => ({
     next: addressIn(value) === null ? null : '',
   })),
-  ...says('hasmore hasnext hasnextpage istruncated truncated incompleteresults', (value) => ({
-    next: value === true ? '' : null,
+  ...says('more hasmore hasnext hasnextpage istruncated truncated incompleteresults incomplete partial', (value) => ({
+    next: truthIn(value) === true ? '' : null,
+  })),
+  ...says('islast islastpage complete iscomplete finished', (value) => ({
+    next: truthIn(value) === false ? '' : null,
   })),
   ...says(
     'total totalitems totalcount totalresults totalrecords totalelements totalhits numbermatched numberofitems nhits count',
@@ -61,7 +64,10 @@ const statements: ReadonlyMap<string, Says> = new Map([
     isLater: addressIn(value) !== null,
   })),
   // First and last differ where there are several pages.
-  ...says('first firstpage last lastpage', () => ({})),
+  ...says('first firstpage last lastpage', (value) => ({
+    next: truthIn(value) === false ? '' : null,
+    pages: numberIn(value),
+  })),
   ...says('view link links paging pagination pageinfo page meta', (value, depth) =>
     depth > 3
       ? {}
@@ -100,32 +106,44 @@ const inside = (item: Record<string, unknown>, depth: number): Paging => {
 
 const relations = (text: string): string[] => text.split(/[\s,]+/);
 
+/** What a value says, also in words; null where it is neither. */
+const truthIn = (value: unknown): boolean | null => {
+  const [plain] = [value].flat();
+  const text = String(isObject(plain) ? plain['@value'] : plain).toLowerCase();
+  return /^(?:true|yes|1)$/.test(text) ? true : /^(?:false|no)$/.test(text) ? false : null;
+};
+
 /** The address in a value; '' where it says only that there is something, null where there is nothing. */
 const addressIn = (value: unknown): string | null => {
   if (Array.isArray(value)) return value.length === 0 ? null : addressIn(value[0]);
-  if (typeof value === 'string') return value.trim() || null;
+  if (typeof value === 'string') return /^[1-9]\d*$/.test(value.trim()) ? '' : value.trim() || null;
   if (isObject(value)) return addressIn(value.href ?? value['@id'] ?? value['@value'] ?? value.url ?? null);
   return value === true || (typeof value === 'number' && value > 0) ? '' : null;
 };
 
 const numberIn = (value: unknown): number | null => {
   const plain = Array.isArray(value) ? value[0] : value;
-  const text = String(isObject(plain) ? plain['@value'] : plain);
+  const text = String(isObject(plain) ? (plain['@value'] ?? plain.value) : plain);
   return /^\d{1,15}$/.test(text) ? Number(text) : null;
 };
 
-/** What the headers of an answer say: `Link` (RFC 8288), and the usual counts. */
+/** What the headers of an answer say: `Link` (RFC 8288), and counts under the names that documents use, as `X-Total-Count`. */
 export const pagingOfHeaders = (headers: IncomingHttpHeaders): Paging => {
   const textOf = (name: string): string => [headers[name] ?? ''].flat().join(', ');
   const links = textOf('link').matchAll(/<([^>]*)>([^,"]*(?:"[^"]*"[^,"]*)*)/g);
   const byRelation = [...links].flatMap(([, address = '', parameters = '']) => {
-    const [, quoted, bare] = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;]+))/i.exec(parameters) ?? [];
-    return relations(quoted ?? bare ?? '').map((rel) => [rel, address]);
+    const [, quoted, bare] = /;\s*rel\s*=\s*(?:"([^"]*)"|([^;]+))/i.exec(parameters) ?? [];
+    return relations((quoted ?? bare ?? '').replaceAll("'", '').trim()).map((rel) => [rel, address]);
   });
-  const range = /^(?!bytes\b)\S+ .*\/(\d+)$/.exec(textOf('content-range'))?.[1];
-  const total = [range, textOf('x-total-count'), textOf('x-total'), textOf('x-wp-total')].find((text) => text);
-  const pages = textOf('x-total-pages') || textOf('x-wp-totalpages');
-  return pagingOf({ ...Object.fromEntries(byRelation), total, pages });
+  const total = /^(?!bytes\b)\S+ .*\/(\d+)$/.exec(textOf('content-range'))?.[1];
+  const named = Object.keys(headers).map((name) => [
+    name.replace(/^(?:x-)?(?:pagination-|paging-|wp-)?/, ''),
+    textOf(name),
+  ]);
+  return [Object.fromEntries(named), Object.fromEntries(byRelation), { total }, parsedJson(textOf('x-pagination'))]
+    .filter(isObject)
+    .map((said) => pagingOf(said))
+    .reduce(joined);
 };
 
 /** The address of the next page where pages are only counted in their addresses (`?page=0`); null where they are not. */
