@@ -1,11 +1,11 @@
 // Copies a store while it is served: one state of the database with every file that it names.
-import { constants, existsSync, linkSync, readdirSync, writeFileSync } from 'node:fs';
-import { copyFile, link, readdir, rename, rm } from 'node:fs/promises';
+import { constants, existsSync, writeFileSync } from 'node:fs';
+import { copyFile, link, open, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PortalStoreError } from '../../model/errors.ts';
+import { isErrno, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import { syncPath } from './writer.ts';
 
 /** What a backup holds. */
 interface BackupFacts {
@@ -14,15 +14,21 @@ interface BackupFacts {
   tables: number;
 }
 
-interface Named {
-  folder: 'files' | 'tables';
-  name: string;
-}
+const folders = ['files', 'tables'] as const;
+
+/** Path of a file within a store, such as `files/UUID`. */
+type Named = `${(typeof folders)[number]}/${string}`;
 
 const rounds = 20;
 
 const fault = (message: string, hint: string, cause?: unknown): PortalStoreError =>
   new PortalStoreError(message, { hint, cause });
+
+/** Resolves when the bytes of a file, or the names in a folder, are on disk. */
+const sync = async (path: string): Promise<void> => {
+  const file = await open(path);
+  await file.sync().finally(() => file.close());
+};
 
 /**
  * Writes the store in `dataDir` to the new folder `target`, which is a store itself: `sluice portal --data` serves it.
@@ -38,15 +44,11 @@ export const backupStore = async (dataDir: string, target: string): Promise<Back
   if (existsSync(to)) throw fault(`${to} exists already`, 'name a folder that does not exist yet');
   const partial = `${to}.partial-${process.pid}`;
   try {
-    for (const folder of [partial, join(partial, 'files'), join(partial, 'tables')]) {
-      await makeFolder(folder, 0o700);
-    }
+    for (const folder of folders) await makeFolder(join(partial, folder), 0o700);
     const facts = await collect(from, partial);
-    for (const path of [join(partial, 'portal.db'), join(partial, 'files'), join(partial, 'tables'), partial]) {
-      await syncPath(path);
-    }
+    for (const name of ['portal.db', ...folders, '.']) await sync(join(partial, name));
     await rename(partial, to);
-    await syncPath(resolve(to, '..'));
+    await sync(resolve(to, '..'));
     return facts;
   } catch (cause) {
     await rm(partial, { recursive: true, force: true }).catch(() => undefined); // the first fault is reported
@@ -61,27 +63,30 @@ export const backupStore = async (dataDir: string, target: string): Promise<Back
 
 /**
  * What the database names may be replaced, and its file removed, before it is copied: then the database is copied again.
- * What was copied before stays, so that each round has less to do. All files are linked just before the database is
+ * What was copied before stays, so that each round has less to do. All files are brought just before the database is
  * copied: only one that comes and goes within that moment is missed, however fast files are replaced.
  */
 const collect = async (from: string, partial: string): Promise<BackupFacts> => {
   const copy = join(partial, 'portal.db');
   for (let round = 0; round < rounds; round += 1) {
     await rm(copy, { force: true });
-    linkAll(from, partial);
+    await bring(await namesOnDisk(from), from, partial);
     snapshot(join(from, 'portal.db'), copy);
     const { named, nodes } = namesIn(copy);
-    const missing = await bring(named, from, partial);
-    if (missing === 0) {
-      await prune(named, partial);
-      const tables = named.filter(({ folder }) => folder === 'tables').length;
-      return { nodes, files: named.length - tables, tables };
-    }
+    if (!(await bring(named, from, partial))) continue;
+    for (const name of await namesOnDisk(partial)) if (!named.includes(name)) await rm(join(partial, name));
+    const tables = named.filter((name) => name.startsWith('tables/')).length;
+    return { nodes, files: named.length - tables, tables };
   }
   throw fault(
     `files of the store ${from} are missing, or change faster than they can be copied`,
     'start the portal once, which repairs its tables, then try again',
   );
+};
+
+const namesOnDisk = async (dir: string): Promise<Named[]> => {
+  const all = await Promise.all(folders.map((folder) => readdir(join(dir, folder))));
+  return all.flatMap((names, index) => names.map((name): Named => `${folders[index] ?? 'files'}/${name}`));
 };
 
 const snapshot = (path: string, copy: string): void => {
@@ -97,70 +102,41 @@ const snapshot = (path: string, copy: string): void => {
 const namesIn = (copy: string): { named: Named[]; nodes: number } => {
   const db = new DatabaseSync(copy, { readOnly: true });
   try {
-    const files = db.prepare('SELECT uuid AS name FROM file').all();
-    const tables = db.prepare('SELECT table_file AS name FROM datastore WHERE table_file IS NOT NULL').all();
-    return {
-      named: [
-        ...files.map(({ name }) => ({ folder: 'files' as const, name: String(name) })),
-        ...tables.map(({ name }) => ({ folder: 'tables' as const, name: String(name) })),
-      ],
-      nodes: Number(db.prepare('SELECT count(*) AS n FROM node').get()?.n),
-    };
+    const named = db
+      .prepare(
+        "SELECT 'files/' || uuid AS name FROM file UNION SELECT 'tables/' || table_file FROM datastore WHERE table_file <> ''",
+      )
+      .all()
+      .map(({ name }) => name as Named); // as the statement makes it
+    return { named, nodes: Number(db.prepare('SELECT count(*) AS n FROM node').get()?.n) };
   } finally {
     db.close();
   }
 };
 
-const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
-
-/** Links or copies what is not there yet; returns how much of it is gone. */
-const bring = async (named: Named[], from: string, partial: string): Promise<number> => {
-  let missing = 0;
-  for (const { folder, name } of named) {
-    const [source, place] = [join(from, folder, name), join(partial, folder, name)];
+/** Links or copies what is not there yet; false where some of it is gone. */
+const bring = async (names: Named[], from: string, partial: string): Promise<boolean> => {
+  let isWhole = true;
+  for (const name of names) {
+    const [source, place] = [join(from, name), join(partial, name)];
     if (existsSync(place)) continue;
-    try {
-      await linkOrCopy(source, place);
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
-      await rm(place, { force: true });
-      missing += 1;
-    }
+    const isThere = await unless(
+      linkOrCopy(source, place).then(() => true),
+      ['ENOENT'],
+      false,
+    );
+    if (!isThere) await rm(place, { force: true });
+    isWhole &&= isThere;
   }
-  return missing;
-};
-
-/** Links what is there and not linked yet; what cannot be linked is copied later, if the database names it. */
-const linkAll = (from: string, partial: string): void => {
-  for (const folder of ['files', 'tables']) {
-    for (const name of readdirSync(join(from, folder))) {
-      const place = join(partial, folder, name);
-      if (existsSync(place)) continue;
-      try {
-        linkSync(join(from, folder, name), place);
-      } catch (error) {
-        if (codeOf(error) !== 'ENOENT') return; // another file system, or too many links
-      }
-    }
-  }
+  return isWhole;
 };
 
 const linkOrCopy = async (source: string, place: string): Promise<void> => {
   try {
     await link(source, place);
   } catch (error) {
-    if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP'].includes(codeOf(error) ?? '')) throw error;
+    if (!isErrno(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP')) throw error;
     await copyFile(source, place, constants.COPYFILE_EXCL);
-    await syncPath(place);
-  }
-};
-
-/** Removes what only an earlier round needed. */
-const prune = async (named: Named[], partial: string): Promise<void> => {
-  const kept = new Set(named.map(({ folder, name }) => join(folder, name)));
-  for (const folder of ['files', 'tables']) {
-    for (const name of await readdir(join(partial, folder))) {
-      if (!kept.has(join(folder, name))) await rm(join(partial, folder, name), { force: true });
-    }
+    await sync(place);
   }
 };

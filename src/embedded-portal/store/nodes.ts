@@ -1,6 +1,5 @@
 // Nodes, their revisions, the references between them, and what pages list of them.
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { memoize } from '../../util/bounded-map.ts';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
 /** The node types of the service. */
@@ -103,9 +102,6 @@ const selectNode = `SELECT n.nid, r.vid, n.type, n.language, r.title, n.uid, r.s
   n.sticky, n.tnid, n.translate, n.uuid, n.alias, r.vuuid, r.log, r.timestamp AS revisionTimestamp, r.uid AS revisionUid, r.fields
   FROM node n JOIN revision r`;
 
-/** Most text of nodes that is held in memory, in characters: reads and writes ask for the same few again and again. */
-const mostKnown = 16_000_000;
-
 const updated = 'vid language title uid status created changed comment promote sticky uuid alias'.split(' ');
 
 const revised = 'uid title log timestamp status fields'.split(' ');
@@ -177,39 +173,22 @@ const rowOf = ({ fields: _, ...row }: NewNode) => row;
 export class Nodes {
   readonly #db: DatabaseSync;
   readonly #sql: Statements<typeof statements>;
-  readonly #prepared = memoize((sql: string): StatementSync => this.#db.prepare(sql), { max: 200 });
-  readonly #known = new Map<number, StoredNode>();
-  #knownLength = 0;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
     this.#sql = prepareAll(db, statements);
   }
 
-  /** The node with that nid, or null; shared by all callers, so it must not be changed. */
+  /** The node with that nid, or null. */
   byNid(nid: number): StoredNode | null {
-    const known = this.#known.get(nid);
-    if (known !== undefined) return known;
     const row = this.#sql.byNid.get(nid);
-    if (row === undefined) return null;
-    const node = toNode(row);
-    const length = String(row.fields).length + 1000;
-    if (this.#knownLength + length > mostKnown) this.forget();
-    this.#knownLength += length;
-    this.#known.set(nid, node);
-    return node;
+    return row === undefined ? null : toNode(row);
   }
 
   /** A node as that revision has it; its references, files and alias are the present ones. */
   atRevision(vid: number): StoredNode | null {
     const row = this.#sql.atRevision.get(vid);
     return row === undefined ? null : toNode(row);
-  }
-
-  /** Forgets the nodes held in memory; to be called when writes were undone. */
-  forget(): void {
-    this.#known.clear();
-    this.#knownLength = 0;
   }
 
   /** The first node with that uuid, or null. */
@@ -239,7 +218,6 @@ export class Nodes {
 
   /** Writes a changed node: as a new revision, or over the current one (`newRevision` false). */
   update(node: StoredNode, { newRevision }: { newRevision: boolean }): void {
-    this.#known.delete(node.nid);
     const vid = newRevision ? this.#addRevision(node.nid, node) : node.vid;
     if (!newRevision) this.#sql.updateRevision.run(...valuesOf(revisionOf(node), revised), vid);
     this.#sql.updateNode.run(...valuesOf({ ...rowOf(node), vid }, updated), node.nid);
@@ -247,20 +225,17 @@ export class Nodes {
 
   /** Moves "changed" without a new revision, as attaching a file and a reference written from the other side do. */
   touch(nid: number, { at, uid }: { at: number; uid: number }): void {
-    this.#known.delete(nid);
     this.#sql.touchNode.run(at, nid);
     this.#sql.touchRevision.run(at, uid, nid);
   }
 
   /** Gives a node its public path. */
   setAlias(nid: number, alias: string | null): void {
-    this.#known.delete(nid);
     this.#sql.setAlias.run(alias, nid);
   }
 
   /** Removes a node with its revisions and the references it holds. */
   remove(nid: number): void {
-    this.#known.delete(nid);
     this.#sql.clearTargets.run(nid);
     this.#sql.deleteRevisions.run(nid);
     this.#sql.deleteNode.run(nid);
@@ -329,7 +304,7 @@ export class Nodes {
 
   /** Runs a list query; `sql` is made of column names of {@link nodeColumns} only, values are bound. */
   list(sql: string, values: SQLInputValue[]): Record<string, unknown>[] {
-    return this.#prepared(sql).all(...values);
+    return this.#db.prepare(sql).all(...values);
   }
 
   #addRevision(nid: number, node: NewNode): number {

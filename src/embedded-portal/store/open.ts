@@ -3,16 +3,17 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PortalPortError, PortalStoreError } from '../../model/errors.ts';
+import { syncFolder } from '../../util/durable.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
 import { LockFile } from '../../util/lock-file.ts';
 import { makeFolderSync } from '../../util/make-folder.ts';
 import { Files } from './files.ts';
 import { Nodes } from './nodes.ts';
-import { migrate } from './schema.ts';
+import { makeTables } from './schema.ts';
 import { Flood, Sessions } from './sessions.ts';
 import { defaultTerms, Terms } from './terms.ts';
 import { Users } from './users.ts';
-import { FolderSync, Writer } from './writer.ts';
+import { Writer } from './writer.ts';
 
 /** An open store; this process alone holds it. */
 export type Store = ReturnType<typeof openStore>;
@@ -39,7 +40,7 @@ const prepare = (dir: string): DatabaseSync => {
   db.exec(
     'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY',
   );
-  migrate(db);
+  makeTables(db);
   return db;
 };
 
@@ -104,17 +105,8 @@ export const openStore = (dir: string) => {
   const lock = lockStore(dir);
   try {
     const db = prepare(dir);
-    const nodes = new Nodes(db);
-    const filesSync = new FolderSync(filesDir);
-    let changes = 0;
-    const writer = new Writer(db, {
-      onChange: () => {
-        changes += 1;
-      },
-      onUndo: () => {
-        nodes.forget();
-      },
-    });
+    const writer = new Writer(db);
+    const countChanges = db.prepare('SELECT total_changes() AS n');
     const users = new Users(db);
     const terms = new Terms(db);
     const files = new Files(db);
@@ -127,19 +119,19 @@ export const openStore = (dir: string) => {
       users,
       terms,
       files,
-      nodes,
+      nodes: new Nodes(db),
       sessions: new Sessions(db),
       flood: new Flood(db),
       /** Runs synchronous work in one durable transaction (see {@link Writer}). */
       write: <T>(work: () => T): Promise<T> => writer.write(work),
       /** Changes with every write: what was read under the same number is still valid. */
-      changes: (): number => changes,
+      changes: (): number => Number(countChanges.get()?.n),
       /** Where the bytes of a file lie. */
       pathOf: (file: { uuid: string }): string => join(filesDir, file.uuid),
       /** The bytes of files, and uploads that are not complete yet: those have no row, and a start removes them. */
       filesDir,
       /** Makes the names in `filesDir` durable. */
-      syncFiles: (): Promise<void> => filesSync.sync(),
+      syncFiles: (): Promise<void> => syncFolder(filesDir),
       /** Where the datastore keeps its tables. */
       tablesDir: join(dir, 'tables'),
       /** True when this call has just made the store. */
@@ -149,7 +141,6 @@ export const openStore = (dir: string) => {
         if (!open) return;
         open = false;
         writer.flush();
-        filesSync.close().catch(() => undefined); // nothing can be lost by it
         db.close();
         lock.close();
       },

@@ -1,10 +1,9 @@
-// The tables of portal.db as numbered migrations.
+// The tables of portal.db.
 import { randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { PortalStoreError } from '../../model/errors.ts';
-import { datastoreSchema } from '../datastore/records.ts';
 
-const first = `
+const tables = `
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE user (
@@ -17,11 +16,14 @@ CREATE TABLE user (
   created INTEGER NOT NULL,
   access INTEGER NOT NULL DEFAULT 0,
   login INTEGER NOT NULL DEFAULT 0,
-  uuid TEXT NOT NULL UNIQUE
+  uuid TEXT NOT NULL UNIQUE,
+  given TEXT,
+  from_file INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE session (id BLOB PRIMARY KEY, uid INTEGER NOT NULL, created INTEGER NOT NULL, seen INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX session_seen ON session (seen);
+CREATE INDEX session_uid ON session (uid);
 
 CREATE TABLE flood (event TEXT NOT NULL, identifier TEXT NOT NULL, at INTEGER NOT NULL);
 CREATE INDEX flood_key ON flood (event, identifier, at);
@@ -77,16 +79,16 @@ CREATE TABLE file (
   timestamp INTEGER NOT NULL,
   type TEXT NOT NULL,
   uuid TEXT NOT NULL UNIQUE,
-  sha256 TEXT NOT NULL
+  sha256 TEXT NOT NULL,
+  height INTEGER,
+  width INTEGER
 );
 CREATE TABLE file_usage (fid INTEGER NOT NULL, nid INTEGER NOT NULL, PRIMARY KEY (fid, nid)) WITHOUT ROWID;
 CREATE INDEX file_usage_nid ON file_usage (nid);
 
 CREATE TABLE term (tid INTEGER PRIMARY KEY AUTOINCREMENT, vocabulary TEXT NOT NULL, name TEXT NOT NULL COLLATE NOCASE);
 CREATE INDEX term_name ON term (vocabulary, name);
-`;
 
-const second = `
 CREATE TABLE access_token (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   hash BLOB NOT NULL UNIQUE,
@@ -96,52 +98,43 @@ CREATE TABLE access_token (
 );
 `;
 
-const third = `
-ALTER TABLE file ADD COLUMN height INTEGER;
-ALTER TABLE file ADD COLUMN width INTEGER;
-`;
-
-const fourth = `
-ALTER TABLE user ADD COLUMN given TEXT;
-ALTER TABLE user ADD COLUMN from_file INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX session_uid ON session (uid);
-`;
-
-/** What leads from version n to n + 1; never changed once released, only added to. */
-const migrations: ((db: DatabaseSync) => void)[] = [
-  (db) => {
-    db.exec(first);
-    db.exec(datastoreSchema);
-    db.prepare('INSERT INTO setting (name, value) VALUES (?, ?)').run('key', randomBytes(32).toString('base64url'));
-  },
-  ...[second, third, fourth].map((sql) => (db: DatabaseSync) => db.exec(sql)),
-];
-
-/** The version that this program writes. */
-export const schemaVersion = migrations.length;
-
 /**
- * Brings the database to a version ({@link schemaVersion} when absent), each step in a transaction. Throws
- * {@link PortalStoreError} when it is newer than we are.
+ * Schema of the datastore's part of portal.db. One row per resource that has or had an importable file; `table_file` is
+ * the pointer that readers follow: whatever file no row names is garbage. `state` is what the last import came to;
+ * `running` also means that an import is pending, and it is resumed after a crash.
  */
-export const migrate = (db: DatabaseSync, target = schemaVersion): void => {
-  const row = db.prepare('PRAGMA user_version').get();
-  const version = Number(row?.user_version ?? 0);
-  if (version > schemaVersion) {
+export const datastoreSchema = `
+CREATE TABLE datastore (
+  nid INTEGER PRIMARY KEY,
+  fid INTEGER NOT NULL,
+  path TEXT NOT NULL,
+  filename TEXT NOT NULL,
+  mime TEXT NOT NULL,
+  configuration TEXT,
+  state TEXT NOT NULL CHECK (state IN ('none', 'ready', 'running', 'imported', 'failed')),
+  reason TEXT,
+  table_file TEXT UNIQUE,
+  table_fid INTEGER,
+  table_rows INTEGER,
+  table_columns TEXT
+) STRICT;
+CREATE INDEX datastore_running ON datastore (nid) WHERE state = 'running';
+`;
+
+/** The version of these tables. */
+export const schemaVersion = 4;
+
+/** Makes the tables of a new database. Throws {@link PortalStoreError} when it has those of another version. */
+export const makeTables = (db: DatabaseSync): void => {
+  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version);
+  if (version === schemaVersion) return;
+  if (version !== 0) {
     throw new PortalStoreError(
-      `the portal store was written by a newer sluice (version ${version}, known up to ${schemaVersion})`,
-      { hint: 'run the newer sluice, or give this portal its own data folder' },
+      `the portal store was written by another sluice (version ${version}, this one knows ${schemaVersion})`,
+      { hint: 'run that sluice, or give this portal its own data folder' },
     );
   }
-  for (const [index, step] of migrations.entries()) {
-    if (index < version || index >= target) continue;
-    db.exec('BEGIN IMMEDIATE');
-    try {
-      step(db);
-      db.exec(`PRAGMA user_version = ${index + 1}; COMMIT`);
-    } catch (error) {
-      db.exec('ROLLBACK');
-      throw error;
-    }
-  }
+  db.exec(`BEGIN IMMEDIATE; ${tables} ${datastoreSchema}`);
+  db.prepare("INSERT INTO setting (name, value) VALUES ('key', ?)").run(randomBytes(32).toString('base64url'));
+  db.exec(`PRAGMA user_version = ${schemaVersion}; COMMIT`);
 };

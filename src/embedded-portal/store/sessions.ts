@@ -47,12 +47,10 @@ const statements = {
   expire: 'DELETE FROM session WHERE seen < ? OR created < ?',
 };
 
-/** The session table. Ids are stored hashed, tokens are computed; live sessions are kept in memory. */
+/** The session table. Ids are stored hashed, tokens are computed. */
 export class Sessions {
   readonly #secret: string;
   readonly #sql: Statements<typeof statements>;
-  /** By the id itself: hashing it for each request would cost more than the rest of the look-up. */
-  readonly #live = new Map<string, Session>();
 
   constructor(db: DatabaseSync) {
     this.#secret = String(db.prepare("SELECT value FROM setting WHERE name = 'key'").get()?.value);
@@ -61,27 +59,12 @@ export class Sessions {
 
   /** The session of a cookie value, or null when it is unknown or expired. `now` in Unix seconds. */
   find(id: string, now: number): Session | null {
-    let session = this.#live.get(id);
-    if (session === undefined) {
-      const hash = hashOf(id);
-      const row = this.#sql.select.get(hash);
-      if (row === undefined) return null;
-      session = {
-        id,
-        key: hash.toString('base64url'),
-        uid: Number(row.uid),
-        token: this.#tokenOf(id),
-        created: Number(row.created),
-        seen: Number(row.seen),
-      };
-      if (this.#live.size > 50_000) this.#live.clear();
-      this.#live.set(id, session);
-    }
-    if (session.seen + idleSeconds < now || session.created + longestSeconds < now) {
-      this.#live.delete(id);
-      return null;
-    }
-    return session;
+    const hash = hashOf(id);
+    const row = this.#sql.select.get(hash);
+    if (row === undefined) return null;
+    const [created, seen] = [Number(row.created), Number(row.seen)];
+    if (seen + idleSeconds < now || created + longestSeconds < now) return null;
+    return { id, key: hash.toString('base64url'), uid: Number(row.uid), token: this.#tokenOf(id), created, seen };
   }
 
   /** True when "last seen" is old enough to be written again with {@link Sessions.touch}. */
@@ -105,13 +88,11 @@ export class Sessions {
 
   /** Ends a session; to be called inside a write. */
   end(session: Session): void {
-    this.#live.delete(session.id);
     this.#sql.remove.run(Buffer.from(session.key, 'base64url'));
   }
 
   /** Ends every session of an account, or of all; to be called inside a write. */
   endAll(uid: number | null = null): void {
-    this.#live.clear();
     this.#sql.removeAll.run(uid);
   }
 

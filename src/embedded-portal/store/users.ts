@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Permission } from '../../dataset-api/values.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
 import { defaultRoles, grantsOf, type RoleTable } from '../roles.ts';
 import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
@@ -78,10 +77,9 @@ const statements = {
   count: 'SELECT count(*) AS n FROM user',
 };
 
-/** The user table; reads are kept in memory, because this process alone writes it. */
+/** The user table. */
 export class Users {
   readonly #sql: Statements<typeof statements>;
-  readonly #cache = new BoundedMap<number, User>(10_000);
 
   #roles: RoleTable = defaultRoles;
   #anonymous = anonymousOf(defaultRoles);
@@ -99,18 +97,12 @@ export class Users {
   useRoles(table: RoleTable): void {
     this.#roles = table;
     this.#anonymous = anonymousOf(table);
-    this.#cache.clear();
   }
 
   /** The account with that uid, or null. */
   byUid(uid: number): User | null {
-    const known = this.#cache.get(uid);
-    if (known !== undefined) return known;
     const row = this.#sql.byUid.get(uid);
-    if (row === undefined) return null;
-    const user = this.#grant(row);
-    this.#cache.set(uid, user);
-    return user;
+    return row === undefined ? null : this.#grant(row);
   }
 
   /** The account with that name, whatever its case (recorded behaviour 5), or null. */
@@ -131,14 +123,12 @@ export class Users {
     const row = { ...rest, from_file: fromFile ? 1 : 0, roles: JSON.stringify(input.roles) };
     if (known === null) this.#sql.insert.run(...valuesOf({ ...row, uid, created, uuid: randomUUID() }, columns));
     else this.#sql.update.run({ ...row, uid: known.uid });
-    this.#cache.clear();
     return this.byName(input.name) ?? this.#anonymous;
   }
 
   /** Keeps another hash of the same password; to be called inside a write. */
   renewPass(uid: number, pass: string): void {
     this.#sql.setPass.run(pass, uid);
-    this.#cache.delete(uid);
   }
 
   /** Blocks the accounts of a users file that it does not name (any more) and returns their uids; inside a write. */
@@ -146,14 +136,12 @@ export class Users {
     const kept = new Set(names.map((name) => name.toLowerCase()));
     const gone = this.#sql.ofFile.all().filter(({ name }) => !kept.has(String(name).toLowerCase()));
     for (const { uid } of gone) this.#sql.block.run(Number(uid));
-    this.#cache.clear();
     return gone.map(({ uid }) => Number(uid));
   }
 
   /** Notes a login (both times, Unix seconds); to be called inside a write. */
   loggedIn(uid: number, at: { access: number; login: number }): void {
     this.#sql.seen.run(at.access, at.login, uid);
-    this.#cache.delete(uid);
   }
 
   #grant(row: Record<string, unknown>): User {

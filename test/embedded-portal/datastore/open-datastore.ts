@@ -9,7 +9,7 @@ import {
   type DatastoreOptions,
   type ImportOutcome,
 } from '../../../src/embedded-portal/datastore/datastore.ts';
-import { datastoreSchema } from '../../../src/embedded-portal/datastore/records.ts';
+import { datastoreSchema } from '../../../src/embedded-portal/store/schema.ts';
 import { Writer } from '../../../src/embedded-portal/store/writer.ts';
 
 /** What a test works with. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, expect, it } from 'vitest';
-import { migrate } from '../../../src/embedded-portal/store/schema.ts';
+import { makeTables } from '../../../src/embedded-portal/store/schema.ts';
 import {
   type Attempt,
   addressLimit,
@@ -18,7 +18,7 @@ let flood: Flood;
 
 beforeEach(() => {
   db = new DatabaseSync(join(tempDir(), 'portal.db'));
-  migrate(db);
+  makeTables(db);
   sessions = new Sessions(db);
   flood = new Flood(db);
 });
