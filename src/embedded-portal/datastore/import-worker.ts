@@ -1,7 +1,7 @@
 // Worker-thread entry: one file into one new SQLite file, all or nothing.
 import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { isFullCode, reasonOf, TableFaultError } from '../../model/errors.ts';
 import type { Reason } from '../../model/report.ts';
 import type { TableDialect } from '../../tables/scan/dialect.ts';
@@ -33,54 +33,14 @@ export type ImportAnswer =
   | { kind: 'full' }
   | { kind: 'cancelled' };
 
-/** Values of one INSERT: more saves nothing on large tables, and preparing it costs small ones. */
-const valuesPerInsert = 100;
-
-/** Writes rows in groups, each by one INSERT. */
-class RowWriter {
-  readonly #db: DatabaseSync;
-  readonly #columns: string[];
-  readonly #pending: string[];
-  #insert: StatementSync | null = null;
-  #filled = 0;
-  rows = 0;
-
-  constructor(db: DatabaseSync, columns: string[]) {
-    this.#db = db;
-    this.#columns = columns;
-    const rows = Math.max(1, Math.floor(valuesPerInsert / columns.length));
-    this.#pending = Array.from({ length: rows * columns.length }, () => '');
-    const defined = columns.map((column) => `${identifier(column)} TEXT NOT NULL`).join(', ');
-    db.exec(`CREATE TABLE data (${defined}, ${identifier(serialColumn)} INTEGER PRIMARY KEY); BEGIN`);
-  }
-
-  add(rows: string[][]): void {
-    const pending = this.#pending;
-    for (const row of rows) {
-      for (const value of row) pending[this.#filled++] = value;
-      if (this.#filled === pending.length) this.#write();
-    }
-    this.rows += rows.length;
-  }
-
-  end(): void {
-    const rest = this.#pending.slice(0, this.#filled);
-    if (rest.length > 0) this.#prepare(rest.length).run(...rest);
-    this.#db.exec('COMMIT');
-  }
-
-  #write(): void {
-    this.#insert ??= this.#prepare(this.#pending.length);
-    this.#insert.run(...this.#pending);
-    this.#filled = 0;
-  }
-
-  #prepare(values: number): StatementSync {
-    const row = `(${this.#columns.map(() => '?').join(',')})`;
-    const rows = Array.from({ length: values / this.#columns.length }, () => row).join(',');
-    return this.#db.prepare(`INSERT INTO data (${this.#columns.map(identifier).join(',')}) VALUES ${rows}`);
-  }
-}
+/** Makes the table; returns what adds a row. */
+const makeTable = (db: DatabaseSync, columns: string[]): ((row: string[]) => void) => {
+  const names = columns.map(identifier);
+  const defined = names.map((name) => `${name} TEXT NOT NULL`).join(', ');
+  db.exec(`CREATE TABLE data (${defined}, ${identifier(serialColumn)} INTEGER PRIMARY KEY); BEGIN`);
+  const insert = db.prepare(`INSERT INTO data (${names.join(',')}) VALUES (${names.map(() => '?').join(',')})`);
+  return (row) => void insert.run(...row);
+};
 
 const sync = (path: string): void => {
   const fd = openSync(path, 'r');
@@ -105,17 +65,18 @@ const open = (target: string): DatabaseSync => {
 
 const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<ImportedTable> => {
   const { path, dialect, rowBytes, cancelled } = task;
-  let writer: RowWriter | null = null;
-  let columns: string[] = [];
+  let add: ((row: string[]) => void) | null = null;
+  const table: ImportedTable = { rows: 0, columns: [] };
   for await (const rows of readTable(fileChunks(path, cancelled, { reuse: true }), dialect, { rowBytes })) {
-    if (writer === null) {
-      columns = tableColumns(rows.shift() ?? [], dialect.delimiter);
-      writer = new RowWriter(db, columns);
+    if (add === null) {
+      table.columns = tableColumns(rows.shift() ?? [], dialect.delimiter);
+      add = makeTable(db, table.columns);
     }
-    writer.add(rows);
+    for (const row of rows) add(row);
+    table.rows += rows.length;
   }
-  writer?.end();
-  return { rows: writer?.rows ?? 0, columns };
+  if (add !== null) db.exec('COMMIT');
+  return table;
 };
 
 /** `errcode` of SQLite for a disk without space. */

@@ -43,8 +43,6 @@ export interface SearchPlan {
   rows: Statement;
   /** How to count the rows that match; null where all do. */
   count: Statement | null;
-  /** True where all rows match and are in their order; false where each of them may have to be checked. */
-  isByKey: boolean;
 }
 
 /** Most records of one answer. */
@@ -200,25 +198,21 @@ export const planSearch = (table: TablePointer, wish: SearchWish): SearchPlan =>
   const named = grouped?.fields ?? columnsOf('fields', wish.fields, columns);
   const fields = grouped === null && named.length === 0 ? [...columns] : named;
   const serial = identifier(serialColumn);
-  const scans = grouped !== null || conditions.length > 0 || order.length > 0;
-  // The serial column counts the rows from 1 without gaps: where all rows are in that order, an offset is a key.
-  const where = scans ? conditions : [{ sql: `${serial} > ?`, parameters: [offset] }];
-  const values = where.flatMap(({ parameters }) => parameters);
+  const values = conditions.flatMap(({ parameters }) => parameters);
   const shown = fields.map((f) => (f === serialColumn ? `CAST(${serial} AS TEXT) AS ${serial}` : identifier(f)));
-  const { select, from } = grouped ?? { select: shown, from: `data${whereOf(where)}` };
+  const { select, from } = grouped ?? { select: shown, from: `data${whereOf(conditions)}` };
   const ordered = grouped === null ? [...order, `data.${serial}`] : order;
   return {
     fields,
     limit: limit === 0 ? 0 : taken,
     rows: {
       sql: `SELECT ${select.join(', ')} FROM ${from}${ordered.length === 0 ? '' : ` ORDER BY ${ordered.join(', ')}`} LIMIT ? OFFSET ?`,
-      parameters: [...values, taken, scans ? offset : 0],
+      parameters: [...values, taken, offset],
     },
     count:
       conditions.length === 0 && (grouped === null || grouped.countFrom === from)
         ? null
         : { sql: `SELECT count(*) AS total FROM ${grouped?.countFrom ?? from}`, parameters: values },
-    isByKey: !scans,
   };
 };
 

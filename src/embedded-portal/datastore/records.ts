@@ -41,40 +41,36 @@ export const dialectOf = (configuration: Configuration, mime: string): TableDial
   return { delimiter, quote, escape: configuration.escape ?? quote, trailingDelimiter: trailing_delimiter };
 };
 
-const character = (name: string, value: unknown, mayBeEmpty: boolean): string => {
+const character = (name: string, value: unknown): string => {
   const text = value === '\\t' ? '\t' : value;
-  if (typeof text === 'string' && (isDialectCharacter(text) || (mayBeEmpty && text === ''))) return text;
+  if (typeof text === 'string' && (isDialectCharacter(text) || (name === 'quote' && text === ''))) return text;
   throw new Refusal(406, `The property ${name} must be one printable ASCII character or a tab.`);
 };
 
-const truth = (value: unknown): boolean => {
-  if (value === true || value === 1 || value === '1' || value === 'true') return true;
-  if (value === false || value === 0 || value === '0' || value === 'false' || value === '' || value === null)
-    return false;
-  throw new Refusal(406, 'The property trailing_delimiter must be true or false.');
+const truth = (name: string, value: unknown): boolean => {
+  if ([true, 1, '1', 'true'].includes(value as string)) return true;
+  if ([false, 0, '0', 'false', '', null].includes(value as string)) return false;
+  throw new Refusal(406, `The property ${name} must be true or false.`);
 };
 
-const readers: { [K in keyof ConfigurableProperties]: (value: unknown) => ConfigurableProperties[K] } = {
-  delimiter: (value) => character('delimiter', value, false),
-  quote: (value) => character('quote', value, true),
-  escape: (value) => character('escape', value, false),
+const readers: Readonly<Record<string, (name: string, value: unknown) => string | boolean>> = {
+  delimiter: character,
+  quote: character,
+  escape: character,
   trailing_delimiter: truth,
 };
 
-/** Changes a configuration; unknown properties and values are refused (406) and nothing is changed. */
+/** A configuration with other properties; unknown properties and values are refused (406). */
 export const changedConfiguration = (
-  configuration: Configuration,
+  { configuration, mime }: DatastoreRecord,
   properties: Record<string, unknown>,
-  mime: string,
 ): Configuration => {
-  const unknown = Object.keys(properties).find((name) => !Object.hasOwn(readers, name));
-  if (unknown !== undefined) throw new Refusal(406, `There is no property ${escapeHtml(unknown.slice(0, 64))}.`);
-  const changed: Configuration = { ...configuration };
-  if ('delimiter' in properties) changed.delimiter = readers.delimiter(properties.delimiter);
-  if ('quote' in properties) changed.quote = readers.quote(properties.quote);
-  if ('escape' in properties) changed.escape = readers.escape(properties.escape);
-  if ('trailing_delimiter' in properties)
-    changed.trailing_delimiter = readers.trailing_delimiter(properties.trailing_delimiter);
+  const read = Object.entries(properties).map(([name, value]) => {
+    const reader = Object.hasOwn(readers, name) ? readers[name] : undefined;
+    if (reader === undefined) throw new Refusal(406, `There is no property ${escapeHtml(name.slice(0, 64))}.`);
+    return [name, reader(name, value)];
+  });
+  const changed: Configuration = { ...configuration, ...Object.fromEntries(read) };
   const dialect = dialectOf(changed, mime);
   if (dialect.delimiter === dialect.quote || dialect.delimiter === dialect.escape) {
     throw new Refusal(406, 'The delimiter must differ from quote and escape.');
@@ -82,15 +78,8 @@ export const changedConfiguration = (
   return changed;
 };
 
-/** A file that was attached to a resource. `path` is where its bytes lie. */
-export interface AttachedFile {
-  nid: string;
-  fid: string;
-  path: string;
-  filename: string;
-  /** Content type. */
-  mime: string;
-}
+/** A file that was attached to a resource. `path` is where its bytes lie, `mime` its content type. */
+export type AttachedFile = Pick<DatastoreRecord, 'nid' | 'fid' | 'path' | 'filename' | 'mime'>;
 
 /** The rows that are searchable: a file of the tables folder, and the attached file they came from. */
 export interface TablePointer {
@@ -139,11 +128,11 @@ const recordOf = (row: Record<string, unknown>): DatastoreRecord => ({
 
 const statements = {
   get: 'SELECT * FROM datastore WHERE nid = ?',
-  all: "SELECT * FROM datastore WHERE table_file IS NOT NULL OR state = 'running'",
+  all: 'SELECT * FROM datastore',
   pending: "SELECT nid FROM datastore WHERE state = 'running'",
-  putFile: `INSERT INTO datastore (nid, fid, path, filename, mime, state) VALUES (:nid, :fid, :path, :filename, :mime, 'running')
+  putFile: `INSERT INTO datastore (nid, fid, path, filename, mime, state) VALUES (:nid, :fid, :path, :filename, :mime, :state)
     ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename,
-      mime = excluded.mime, state = 'running', reason = NULL`,
+      mime = excluded.mime, state = excluded.state, reason = NULL`,
   setState: 'UPDATE datastore SET state = ?, reason = NULL WHERE nid = ?',
   fail: "UPDATE datastore SET state = 'failed', reason = ? WHERE nid = ?",
   point: `UPDATE datastore SET state = 'imported', reason = NULL, table_file = ?, table_fid = ?, table_rows = ?,
@@ -167,7 +156,6 @@ export class DatastoreRecords {
     return row === undefined ? null : recordOf(row);
   }
 
-  /** The records that have a table or a pending import. */
   all(): DatastoreRecord[] {
     return this.#sql.all.all().map(recordOf);
   }
@@ -177,9 +165,9 @@ export class DatastoreRecords {
     return this.#sql.pending.all().map(({ nid }) => String(nid));
   }
 
-  /** Remembers the file of a resource; an import is pending from now on. The table of an older file stays. */
+  /** Remembers the file of a resource; where it is a table, its import is pending. The table of an older file stays. */
   putFile({ nid, fid, path, filename, mime }: AttachedFile): void {
-    this.#sql.putFile.run({ nid, fid, path, filename, mime });
+    this.#sql.putFile.run({ nid, fid, path, filename, mime, state: isImportable(mime) ? 'running' : 'none' });
   }
 
   setState(nid: string, state: Exclude<DatastoreRecord['state'], 'imported' | 'failed'>): void {

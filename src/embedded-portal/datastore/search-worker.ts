@@ -1,5 +1,4 @@
-// Worker-thread entry: searches that look at every row of a large table.
-import type { DatabaseSync } from 'node:sqlite';
+// Worker-thread entry: runs the statements of a search on a table.
 import { type Statement, type Taken, takeWithin } from './query.ts';
 import { openTable } from './table-files.ts';
 
@@ -21,17 +20,14 @@ function* copied(rows: Iterable<Record<string, unknown>>): Generator<Record<stri
   for (const row of rows) yield { ...row };
 }
 
-/** Runs the statements of a search on an open table. */
-export const runSearch = (db: DatabaseSync, { rows, count, most }: Omit<SearchTask, 'path'>): SearchRows => ({
-  ...takeWithin(copied(db.prepare(rows.sql).iterate(...rows.parameters)), most),
-  total: count === null ? null : Number(db.prepare(count.sql).get(...count.parameters)?.total),
-});
-
 /** Opens the table, searches, closes it. */
-export const searchTable = ({ path, ...search }: SearchTask): SearchRows => {
+export const searchRows = ({ path, rows, count, most }: SearchTask): SearchRows => {
   const db = openTable(path);
   try {
-    return runSearch(db, search);
+    return {
+      ...takeWithin(copied(db.prepare(rows.sql).iterate(...rows.parameters)), most),
+      total: count === null ? null : Number(db.prepare(count.sql).get(...count.parameters)?.total),
+    };
   } finally {
     db.close();
   }

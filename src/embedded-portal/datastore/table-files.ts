@@ -1,4 +1,4 @@
-// The SQLite files that hold imported rows, opened for reading and unlinked after their last reader; and the names of their columns.
+// The SQLite files that hold imported rows, and the names of their columns.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,15 +14,9 @@ export const openTable = (path: string): DatabaseSync => {
   return new DatabaseSync(url, { readOnly: true });
 };
 
-/** Connections that are kept open, the least recently used closed first. */
-const mostConnections = 64;
-
 /** The folder of tables. */
 export class TableFiles {
   readonly #dir: string;
-  readonly #open = new Map<string, DatabaseSync>();
-  readonly #leases = new Map<string, number>();
-  readonly #retired = new Set<string>();
 
   constructor(dir: string) {
     this.#dir = dir;
@@ -38,71 +32,21 @@ export class TableFiles {
     return join(this.#dir, file);
   }
 
-  /** A connection for use within this turn of the event loop. */
-  connection(file: string): DatabaseSync {
-    const known = this.#open.get(file);
-    if (known !== undefined) {
-      this.#open.delete(file);
-      this.#open.set(file, known);
-      return known;
-    }
-    const db = openTable(this.path(file));
-    this.#open.set(file, db);
-    for (const oldest of this.#open.keys()) {
-      if (this.#open.size <= mostConnections) break;
-      this.#disconnect(oldest);
-    }
-    return db;
-  }
-
-  /** Keeps a file in place while `use` runs, even when it is retired meanwhile. */
-  async lease<T>(file: string, use: (path: string) => Promise<T>): Promise<T> {
-    this.#leases.set(file, (this.#leases.get(file) ?? 0) + 1);
+  /** Removes a file that no pointer names any more. Where its readers keep it, the next {@link sweep} does. */
+  remove(file: string): void {
     try {
-      return await use(this.path(file));
-    } finally {
-      const left = (this.#leases.get(file) ?? 1) - 1;
-      if (left > 0) this.#leases.set(file, left);
-      else {
-        this.#leases.delete(file);
-        if (this.#retired.delete(file)) this.#unlink(file);
-      }
+      rmSync(this.path(file), { force: true });
+    } catch {
+      // swept later
     }
-  }
-
-  /** Removes a file that no pointer names any more, after its last reader. */
-  retire(file: string): void {
-    this.#disconnect(file);
-    if (this.#leases.has(file)) this.#retired.add(file);
-    else this.#unlink(file);
   }
 
   /** The files that are there, and removes every one that is not in `named`. Returns what is left and how many went. */
   sweep(named: ReadonlySet<string>): { present: Set<string>; unlinked: number } {
-    const present = new Set<string>();
-    let unlinked = 0;
-    for (const file of readdirSync(this.#dir)) {
-      if (named.has(file)) present.add(file);
-      else {
-        this.#unlink(file);
-        unlinked += 1;
-      }
-    }
-    return { present, unlinked };
-  }
-
-  /** Closes all connections; idempotent. */
-  close(): void {
-    for (const file of [...this.#open.keys()]) this.#disconnect(file);
-  }
-
-  #disconnect(file: string): void {
-    this.#open.get(file)?.close();
-    this.#open.delete(file);
-  }
-
-  #unlink(file: string): void {
-    rmSync(this.path(file), { force: true });
+    const files = readdirSync(this.#dir);
+    const present = new Set(files.filter((file) => named.has(file)));
+    for (const file of files) if (!present.has(file)) this.remove(file);
+    return { present, unlinked: files.length - present.size };
   }
 }
 

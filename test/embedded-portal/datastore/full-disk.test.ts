@@ -27,7 +27,7 @@ it('an import that could not be stored is stored when there is space again, with
     isFull = refused === 0;
     return result;
   };
-  const d = open(tempDir(), { write, retryMs: 1, attachWaitMs: 1 });
+  const d = open(tempDir(), { write, pickUpMs: 5, attachWaitMs: 1 });
   await d.attach('1', 'a,b\n1,2\n');
   await waitUntil('it was tried more than once', () => refused > 2);
   expect(state(d)).toBe('running');
