@@ -515,7 +515,10 @@ it('with an address of https its cookies are secure, and its name is served', as
       fields: { username: 'operator', password: 'correct horse' },
       headers,
     });
-    expect(reply.headers['set-cookie']).toMatch(/; Secure$/);
+    const [cookie = ''] = String(reply.headers['set-cookie']).split(';', 1);
+    expect(reply.headers['set-cookie']).toMatch(/^__Host-sluice-session=.*; Path=\/; .*; Secure$/);
+    expect(reply.headers['strict-transport-security']).toBe('max-age=31536000');
+    expect((await secure.get('/', { ...headers, cookie })).statusCode).toBe(200);
   } finally {
     await secure.close();
   }

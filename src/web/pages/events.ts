@@ -1,5 +1,5 @@
 // Tells open pages that something has changed, so that they reload.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Log } from '../../model/log.ts';
 import type { Overview } from '../../service/overview.ts';
@@ -64,9 +64,7 @@ export class ChangeEvents {
     try {
       const view = await this.#overview.view();
       const inboxes = view.inboxes.map(({ at: _at, ...inbox }) => inbox);
-      const sign = createHash('sha1')
-        .update(JSON.stringify({ ...view, inboxes }))
-        .digest('hex');
+      const sign = hash('sha256', JSON.stringify({ ...view, inboxes }));
       if (this.#sign !== '' && sign !== this.#sign) this.#send('event: changed\ndata: \n\n');
       else if (this.#looks++ % beatEvery === 0) this.#send(': \n\n');
       this.#sign = sign;

@@ -9,9 +9,6 @@ import { isSameSecret } from '../../util/secrets.ts';
 import type { Guesses, Tried } from '../guesses.ts';
 import { formOf, type Page, parameterOf, type Session, send } from './layout.ts';
 
-/** The name of the cookie. */
-const sessionCookie = 'sluice-session';
-
 interface KeptSession {
   token: string;
   /** Unix milliseconds. */
@@ -27,9 +24,12 @@ export class Logins {
   readonly #sessions = new BoundedMap<string, KeptSession>(1000);
   readonly #guesses: Guesses;
   readonly #open: Session = { token: secretText(), canLogOut: false };
+  /** Name of the cookie; over https browsers take one of this prefix from this very host only. */
+  readonly cookieName: string;
 
   /** Without a password everybody who reaches the pages may use them. */
-  constructor({ username, password }: { username: string; password: string | null }, guesses: Guesses) {
+  constructor({ username, password, publicUrl }: Runtime['config']['web'], guesses: Guesses) {
+    this.cookieName = publicUrl?.startsWith('https:') ? '__Host-sluice-session' : 'sluice-session';
     this.#guesses = guesses;
     this.#username = username;
     this.#password = password;
@@ -38,7 +38,7 @@ export class Logins {
   /** The session of a request; null where it has to log in first. */
   sessionOf(request: FastifyRequest, now = Date.now()): Session | null {
     if (this.#password === null) return this.#open;
-    const id = cookieOf(request);
+    const id = cookieOf(request, this.cookieName);
     const session = id === null ? undefined : this.#sessions.get(id);
     return session && session.until > now ? { token: session.token, canLogOut: true } : null;
   }
@@ -61,7 +61,7 @@ export class Logins {
 
   /** Ends the session of a request. */
   logOut(request: FastifyRequest): void {
-    const id = cookieOf(request);
+    const id = cookieOf(request, this.cookieName);
     if (id !== null) this.#sessions.delete(id);
   }
 }
@@ -72,8 +72,8 @@ export const isToken = (given: string | null, { token }: Session): boolean =>
 
 const secretText = (): string => randomBytes(32).toString('base64url');
 
-const cookieOf = ({ headers }: FastifyRequest): string | null =>
-  new RegExp(`(?:^|; )${sessionCookie}=([\\w-]{43})(?:;|$)`).exec(headers.cookie ?? '')?.[1] ?? null;
+const cookieOf = ({ headers }: FastifyRequest, name: string): string | null =>
+  new RegExp(`(?:^|; )${name}=([\\w-]{43})(?:;|$)`).exec(headers.cookie ?? '')?.[1] ?? null;
 
 /** Adds the form that logs in and what it and the button to log out are sent to; nothing without a password. */
 export const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: Logins): void => {
@@ -81,7 +81,7 @@ export const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: L
   if (password === null) return;
   const isSecure = publicUrl?.startsWith('https:') ?? false;
   const cookie = (value: string, more: string): string =>
-    `${sessionCookie}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${more}`;
+    `${logins.cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${more}`;
   app.get('/login', (request, reply) => {
     const to = askedPath(parameterOf(request, 'to'));
     return logins.sessionOf(request) ? reply.redirect(to, 303) : send(reply, loginPage(null, to));

@@ -47,6 +47,7 @@ const assets = {
 export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
   const events = new ChangeEvents(overview, runtime.log);
   const logins = new Logins(runtime.config.web, guesses);
+  const isSecure = runtime.config.web.publicUrl?.startsWith('https:');
   app.addHook('preClose', (done) => {
     events.close();
     done();
@@ -56,6 +57,7 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
   );
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers(headers);
+    if (isSecure) reply.header('strict-transport-security', 'max-age=31536000');
   });
   for (const [path, [type, text]] of Object.entries(assets)) {
     app.get(path, (_request, reply) => reply.type(type).header('cache-control', 'max-age=300').send(text));
