@@ -245,6 +245,7 @@ const readMapping = async (path: string): Promise<Map<string, string>> => {
     });
   }
   const mapping = new Map<string, string>();
+  const keys = new Map<string, string>();
   for (const [index, [key, nid]] of rows.entries()) {
     if (index === 0 && key === 'key') continue;
     if (!key || !nid || !/^\d+$/.test(nid)) {
@@ -252,13 +253,14 @@ const readMapping = async (path: string): Promise<Map<string, string>> => {
         hint: 'fix that line',
       });
     }
-    const twin = [...mapping].find(([other, number]) => other === key || number === nid);
-    if (twin) {
+    const twin = mapping.has(key) ? [key, mapping.get(key)] : [keys.get(nid), nid];
+    if (mapping.has(key) || keys.has(nid)) {
       throw new UsageError(`${path}:${index + 1}: ${key},${nid} contradicts ${twin.join(',')}`, {
         hint: 'each key and each node may occur once',
       });
     }
     mapping.set(key, nid);
+    keys.set(nid, key);
   }
   return mapping;
 };

@@ -108,8 +108,8 @@ export const areGroupsLate = (links: readonly string[]): boolean => links.length
 
 /** True where a node has all groups of a wish. */
 export const hasGroups = (node: NodeFields, { fields }: Pick<NodeWish, 'fields'>): boolean => {
-  const held = nidsIn(node.og_group_ref);
-  return nidsIn(fields.og_group_ref).every((group) => held.includes(group));
+  const held = new Set(nidsIn(node.og_group_ref));
+  return nidsIn(fields.og_group_ref).every((group) => held.has(group));
 };
 
 /** Node ids that the list of a dataset holds, in order. */
@@ -118,7 +118,7 @@ export const linkedNids = (node: NodeFields): string[] => nidsIn(node.field_reso
 /** True when a list holds all of ours, in our order; nodes that others linked may be anywhere. */
 export const holdsLinks = (held: readonly string[], ours: readonly string[]): boolean => {
   const own = new Set(ours);
-  return held.filter((nid, index) => own.has(nid) && held.indexOf(nid) === index).join() === ours.join();
+  return [...new Set(held)].filter((nid) => own.has(nid)).join() === ours.join();
 };
 
 /** The field that makes a list hold ours in our order, before what others linked. */

@@ -107,7 +107,8 @@ export const proveLinks = (proof: Proof, links: readonly string[]): Proof => {
   if (!proof.node) return proof;
   const held = linkedNids(proof.node);
   if (holdsLinks(held, links)) return { ...proof, entry: { ...proof.entry, links: [...links] } };
-  const missing = links.filter((nid) => !held.includes(nid));
+  const listed = new Set(held);
+  const missing = links.filter((nid) => !listed.has(nid));
   const fault =
     missing.length > 0
       ? `node ${proof.node.nid}: resource nodes are missing from its list:  ${missing.join(', ')}`

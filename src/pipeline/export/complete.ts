@@ -7,7 +7,7 @@ import { tidsOf } from '../../portal-client/replies.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { targetsOf, uploadOf } from './describe.ts';
 import { type ExportTools, exportDataset, markRemoved, writeRecord } from './export-dataset.ts';
-import { datasetFolders, datasetsName, records, slugName } from './folder.ts';
+import { datasetFolders, datasetsName, records, slugName, takenNames } from './folder.ts';
 import { type KeptListing, unknownResources } from './listing.ts';
 import type { ExportedPortal } from './package.ts';
 import type { DatasetRecord, ExportedNode } from './record.ts';
@@ -42,8 +42,11 @@ export const exportStrays = async (
       if (node === null) return;
       const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => listed.has(parent));
       // A dataset that could not be exported is exported with its resources another time.
-      for (const parent of parents.filter((one) => folders.has(one)))
-        more.set(parent, [...(more.get(parent) ?? []), nid]);
+      for (const parent of parents.filter((one) => folders.has(one))) {
+        const found = more.get(parent);
+        if (found) found.push(nid);
+        else more.set(parent, [nid]);
+      }
       if (parents.length === 0) alone.push(nid);
     },
   );
@@ -58,7 +61,7 @@ export const exportStrays = async (
       if (exported) joined.push({ folder, record: exported.record });
     },
   );
-  const taken = new Set((await datasetFolders(order.folder)).map((name) => name.toLowerCase()));
+  const taken = takenNames(await datasetFolders(order.folder));
   for (const nid of alone.sort(byNumber)) {
     const folder = slugName(`no-dataset-${nid}`, nid, taken);
     await exportDataset(tools, { order, folder, nid: null, more: [nid] });

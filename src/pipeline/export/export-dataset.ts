@@ -21,6 +21,8 @@ import {
   sizeOf,
   slugName,
   sweep,
+  type TakenNames,
+  takenNames,
   writeChanged,
 } from './folder.ts';
 import { type ExportedPortal, packageOf } from './package.ts';
@@ -87,14 +89,15 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): P
   const nodes = await readResources(tools, { wanted, node, before }, findings);
   const progress = await ProgressFile.open(folder);
   const resources = named(nodes, before);
-  const paths = new Set((before ? filesOf(before) : []).map((path) => path.slice('data/'.length).toLowerCase()));
-  const places = resources.map((resource) => placeOf(resource, before, paths));
+  const known = new Map(before?.resources.map((resource) => [resource.node.nid, resource]));
+  const paths = takenNames((before ? filesOf(before) : []).map((path) => path.slice('data/'.length)));
+  const places = resources.map((resource) => placeOf(resource, known, paths));
   await eachAtOnce(resources.keys(), resourcesAtOnce, async (index) => {
     const [resource, path] = [resources[index], places[index]];
     if (!resource || path === undefined) return;
-    const known = progress.of(resource.node.nid) ?? knownFile(resource, before);
-    const stored = await storedFile(tools, { resource, path, folder, known, files: wanted.order.files });
-    if (stored !== known) await progress.add(resource.node.nid, stored);
+    const here = progress.of(resource.node.nid) ?? knownFile(resource, known);
+    const stored = await storedFile(tools, { resource, path, folder, known: here, files: wanted.order.files });
+    if (stored !== here) await progress.add(resource.node.nid, stored);
     resource.file = stored.file;
     resource.findings.push(...stored.findings);
   });
@@ -195,24 +198,27 @@ const fieldIsFilled = (node: ExportedNode, field: (typeof linkFields)[number]): 
 /** Resources with names that are unique in their dataset; one that was here keeps its own. */
 const named = (resources: ExportedResource[], before: DatasetRecord | null): ExportedResource[] => {
   const known = new Map((before?.resources ?? []).map(({ name, node }) => [node.nid, name]));
-  const taken = new Set([...known.values(), ...(before?.removedResources ?? []).map(({ name }) => name)]);
+  const taken = takenNames([...known.values(), ...(before?.removedResources ?? []).map(({ name }) => name)]);
   return resources.map((resource) => {
     const { nid, title } = resource.node;
     return { ...resource, name: known.get(nid) ?? slugName(title, `resource-${nid}`, taken) };
   });
 };
 
+/** The resources of an earlier export by node id. */
+type KnownResources = ReadonlyMap<string, ExportedResource>;
+
 /** Where the file of a resource is stored; undefined for one without. */
-const placeOf = ({ node }: ExportedResource, before: DatasetRecord | null, taken: Set<string>): string | undefined => {
+const placeOf = ({ node }: ExportedResource, before: KnownResources, taken: TakenNames): string | undefined => {
   const upload = uploadOf(node);
   if (upload === null) return undefined;
-  const known = before?.resources.find((resource) => resource.node.nid === node.nid)?.file;
+  const known = before.get(node.nid)?.file;
   return known?.name === upload.name ? known.path : `data/${filePathFor(upload.name, taken)}`;
 };
 
 /** What an earlier export has stored for a resource. */
-const knownFile = ({ node }: ExportedResource, before: DatasetRecord | null): Stored | undefined => {
-  const known = before?.resources.find((resource) => resource.node.nid === node.nid);
+const knownFile = ({ node }: ExportedResource, before: KnownResources): Stored | undefined => {
+  const known = before.get(node.nid);
   if (!known) return undefined;
   return { file: known.file, findings: known.findings.filter(({ code }) => ofFiles.test(code)) };
 };

@@ -206,8 +206,18 @@ const longestSlug = 56;
 /** Longest file name that file systems accept, in bytes of UTF-8. */
 const longestName = 255;
 
+/** Names in one folder as {@link foldedName} makes them, each with the number that the next one like it may have. */
+export type TakenNames = Map<string, number>;
+
+/** Takes these names. */
+export const takenNames = (names: Iterable<string>): TakenNames =>
+  new Map(Iterator.from(names).map((name) => [foldedName(name), 2]));
+
+/** Names that differ by case or composition alone are one name on some file systems. */
+const foldedName = (name: string): string => name.normalize('NFC').toLowerCase();
+
 /** A name for what has this title: `City Budget 2026` -> `city-budget-2026`; adds it to `taken`, where it is unique. */
-export const slugName = (title: string, fallback: string, taken: Set<string>): string => {
+export const slugName = (title: string, fallback: string, taken: TakenNames): string => {
   const short = slugOf(title.normalize('NFC').slice(0, longestSlug)) ?? slugOf(fallback) ?? 'item';
   const plain = short
     .replaceAll(/\.{2,}/g, '.')
@@ -220,7 +230,7 @@ export const slugName = (title: string, fallback: string, taken: Set<string>): s
  * A path in a `data` folder for a file of this name, which is kept as far as that is possible everywhere; a second one of
  * the name gets a folder of its own, so that it is sent under the same name again.
  */
-export const filePathFor = (name: string, taken: Set<string>): string =>
+export const filePathFor = (name: string, taken: TakenNames): string =>
   unique(fileName(name), taken, (plain, number) => `${number}/${plain}`);
 
 const fileName = (name: string): string => {
@@ -246,13 +256,12 @@ const cut = (text: string, bytes: number): string => {
   return kept;
 };
 
-/** Names that differ by case or composition alone are one name on some file systems. */
-const unique = (name: string, taken: Set<string>, other: (name: string, number: number) => string): string => {
-  for (let number = 1; ; number++) {
+const unique = (name: string, taken: TakenNames, other: (name: string, number: number) => string): string => {
+  const folded = foldedName(name);
+  for (let number = taken.get(folded) ?? 1; ; number++) {
     const candidate = number === 1 ? name : other(name, number);
-    const folded = candidate.normalize('NFC').toLowerCase();
-    if (taken.has(folded)) continue;
-    taken.add(folded);
+    if (taken.has(foldedName(candidate))) continue;
+    taken.set(foldedName(candidate), 2).set(folded, number + 1);
     return candidate;
   }
 };

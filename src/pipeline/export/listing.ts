@@ -17,6 +17,7 @@ import {
   sizeOf,
   slugName,
   stateSchema,
+  takenNames,
   writeWhole,
 } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource } from './record.ts';
@@ -214,11 +215,11 @@ export interface PlannedFolder {
 /** Compares what the portal lists with the folder. Names that folders have stay. Throws {@link NotFoundError}. */
 export const planFolders = async (order: ExportOrder, listing: Listing): Promise<PlannedFolder[]> => {
   const planned: PlannedFolder[] = [];
-  const taken = new Set<string>();
+  const taken = takenNames([]);
   const here = new Set<string>();
   const isWanted = wantedBy(order.only, listing.datasets);
   for await (const { folder, record } of records(order.folder)) {
-    taken.add(folder.toLowerCase());
+    taken.set(folder.toLowerCase(), 2);
     if (record.node) here.add(record.node.nid);
     const row = record.node ? listing.datasets.get(record.node.nid) : undefined;
     if (order.only !== null && !(row && isWanted(row))) continue;
