@@ -10,7 +10,7 @@ import { encodingNamed } from '../tables/scan/encodings.ts';
 import { plural } from '../util/plural.ts';
 import { htmlOfFix, type Reading } from './check-finding.ts';
 import { exitCodes } from './exit.ts';
-import { type Io, say } from './io.ts';
+import { type Io, say, sayText } from './io.ts';
 
 /** Separators by their names on the command line. */
 export const separatorNames: Record<string, string> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
@@ -98,8 +98,8 @@ const printReport = (
   { path, output, report }: { path: string; output: string; report: FixReport },
 ): void => {
   if (options.json || options.report === 'json')
-    say(io, JSON.stringify({ ok: true, file: path, output, ...report }, null, 2));
-  else if (options.report === 'html') say(io, htmlOfFix(path, output, report));
+    sayText(io, JSON.stringify({ ok: true, file: path, output, ...report }, null, 2));
+  else if (options.report === 'html') sayText(io, htmlOfFix(path, output, report));
   else for (const line of linesOf(path, output, report)) say(io, line);
 };
 

@@ -23,7 +23,7 @@ import { type FixOptions, fixCommand, readingOf, separatorNames } from './check-
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say } from './io.ts';
+import { type CommonOptions, type Io, say, sayText } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
 
 /** Options of `sluice check`. */
@@ -82,8 +82,8 @@ const check = async (paths: string[], options: CheckCommandOptions, io: Io): Pro
   const portal = config && options.portal !== undefined ? await portalOf(config, options, io) : null;
   if (portal) print(portalLines(portal));
   const code = exitCodeOf(files, portal);
-  if (form === 'html') say(io, htmlOfFiles(files));
-  if (form === 'json') say(io, jsonOf({ ok: code === exitCodes.ok, files: files.map(plainFinding), portal }));
+  if (form === 'html') sayText(io, htmlOfFiles(files));
+  if (form === 'json') sayText(io, jsonOf({ ok: code === exitCodes.ok, files: files.map(plainFinding), portal }));
   return code;
 };
 

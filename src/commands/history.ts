@@ -5,7 +5,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say } from './io.ts';
+import { type CommonOptions, type Io, say, sayText } from './io.ts';
 import { withRuntimeOf } from './session.ts';
 
 /** Lists the versions of a table, newest first, with what changed in its columns. */
@@ -17,7 +17,7 @@ export const historyCommand = async (key: string, options: CommonOptions, io: Io
     }
     if (options.json) {
       const json = found.map(({ portal, versions }) => ({ portal, versions: versions.map(shown).reverse() }));
-      say(io, JSON.stringify(json.length === 1 ? json[0] : json, null, 2));
+      sayText(io, JSON.stringify(json.length === 1 ? json[0] : json, null, 2));
       return exitCodes.ok;
     }
     for (const { portal, versions } of found) {

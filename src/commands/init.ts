@@ -23,7 +23,7 @@ import {
   schemaFiles,
   settingsFiles,
 } from './init-files.ts';
-import { type CommonOptions, type Io, say } from './io.ts';
+import { type CommonOptions, type Io, say, sayText } from './io.ts';
 import { oneOffLog } from './session.ts';
 
 /** Options of `sluice init`; missing ones are prompted for on a terminal. */
@@ -58,7 +58,7 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
   const inbox = await inboxOf(root);
   await addFolder(root, inbox);
   const probe = await probeUntilLogin(root, portal, options, io);
-  if (options.json) say(io, JSON.stringify({ folder: root, written, kept, portal: probe }, null, 2));
+  if (options.json) sayText(io, JSON.stringify({ folder: root, written, kept, portal: probe }, null, 2));
   else
     for (const line of reportLines(relative(io.cwd, root), {
       written,

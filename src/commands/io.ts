@@ -1,7 +1,7 @@
 // The process as commands see it: streams, environment, working directory, stop signal.
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { printable } from '../model/errors.ts';
+import { oneLine, printable } from '../model/errors.ts';
 import { type TerminalLine, wrapToCells } from './terminal-line.ts';
 
 /** Streams, environment and working directory of a command. */
@@ -34,9 +34,12 @@ export interface CommonOptions {
   verbose?: boolean;
 }
 
-/** Writes one line to standard output; control characters from portals and files are escaped. */
-export const say = (io: Io, line = ''): void => {
-  io.stdout.write(lineOf(io, line));
+/** Writes one line to standard output, whatever a portal or file calls what it names. */
+export const say = (io: Io, line = ''): void => sayText(io, oneLine(line));
+
+/** Writes a text of several lines to standard output. */
+export const sayText = (io: Io, text: string): void => {
+  io.stdout.write(lineOf(io, text));
 };
 
 const lineOf = ({ columns }: Io, text: string): string => {

@@ -13,7 +13,7 @@ import {
 } from '../service/actions.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say } from './io.ts';
+import { type CommonOptions, type Io, say, sayText } from './io.ts';
 import { awaitReports, showReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 import { waitForRuns } from './wait.ts';
@@ -93,7 +93,7 @@ export const pauseCommand = async (
 ): Promise<number> =>
   withRuntimeOf('pause', options, io, async (runtime) => {
     const pause = await pausePortal(runtime, portal, reason ?? null);
-    if (options.json) say(io, JSON.stringify({ portal, pause }, null, 2));
+    if (options.json) sayText(io, JSON.stringify({ portal, pause }, null, 2));
     else if (pause) {
       say(io, `portal ${portal} is paused since ${new Date(pause.since).toISOString()}: ${pause.reason.message}`);
       say(io, `  -> ${pause.reason.hint}`);
@@ -108,7 +108,8 @@ export const resumeCommand = async (portal: string, options: CommonOptions, io: 
     const text = ended
       ? `portal ${portal} is resumed; it was paused since ${new Date(ended.since).toISOString()}`
       : `portal ${portal} was not paused`;
-    say(io, options.json ? JSON.stringify({ portal, ended }, null, 2) : text);
+    if (options.json) sayText(io, JSON.stringify({ portal, ended }, null, 2));
+    else say(io, text);
     return exitCodes.ok;
   });
 

@@ -6,7 +6,7 @@ import { completionScript, shells } from './completion.ts';
 import type { CommandDeclaration, CommandDeclarations, Parameter } from './declaration.ts';
 import { errorJson, errorText, exitCodeOfError, exitCodes } from './exit.ts';
 import { helpTopics, topicText } from './help-topics.ts';
-import { type Io, say, warn } from './io.ts';
+import { type Io, sayText, warn } from './io.ts';
 
 /** Each command as `sluice --help` lists it, and its file: only that of the command that is typed is loaded. */
 const listed: [usage: string, description: string, load: () => Promise<{ commands: CommandDeclarations }>][] = [
@@ -106,7 +106,7 @@ export const runProgram = async (words: string[], io: Io, isReported: () => bool
     const isUsage = error instanceof CommanderError;
     exitCode = isUsage ? (error.exitCode === 0 ? exitCodes.ok : exitCodes.usage) : exitCodeOfError(error);
     if (!isUsage && !(error instanceof InterruptedError && isReported())) warn(io, errorText(error));
-    if (isJson && exitCode !== exitCodes.ok) say(io, errorJson(isUsage ? new UsageError(error.message) : error));
+    if (isJson && exitCode !== exitCodes.ok) sayText(io, errorJson(isUsage ? new UsageError(error.message) : error));
   }
   io.line?.clear();
   return exitCode;

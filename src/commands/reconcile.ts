@@ -11,7 +11,7 @@ import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes, worstOf } from './exit.ts';
-import { type CommonOptions, type Io, say } from './io.ts';
+import { type CommonOptions, type Io, say, sayText } from './io.ts';
 import { loadAll } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
 
@@ -139,7 +139,7 @@ const withReconciled = async (
   if (options.json) {
     const json =
       results.length === 1 ? only?.json : results.map(({ portal, json: value }) => ({ portal, result: value }));
-    say(io, JSON.stringify(json, null, 2));
+    sayText(io, JSON.stringify(json, null, 2));
   } else {
     for (const { portal, lines } of results) {
       if (results.length > 1) say(io, `${portal}:`);

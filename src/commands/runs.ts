@@ -10,7 +10,7 @@ import { itemFates } from '../state/report-lines.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, parseCount } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, sayAll } from './io.ts';
+import { type CommonOptions, type Io, say, sayAll, sayText } from './io.ts';
 import { reportLines } from './report-text.ts';
 import { withRuntimeOf } from './session.ts';
 
@@ -21,7 +21,7 @@ export const runsCommand = async (
 ): Promise<number> =>
   withRuntimeOf('runs', options, io, async (runtime) => {
     const runs = await latestRuns(runtime, limit);
-    if (options.json) say(io, JSON.stringify(runs, null, 2));
+    if (options.json) sayText(io, JSON.stringify(runs, null, 2));
     else if (runs.length === 0) say(io, 'no runs yet: `sluice publish <manifest>` starts one');
     else for (const run of runs) for (const line of runLines(run)) say(io, line);
     return exitCodes.ok;

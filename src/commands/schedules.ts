@@ -15,7 +15,7 @@ import { plural } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, warn } from './io.ts';
+import { type CommonOptions, type Io, say, sayText, warn } from './io.ts';
 import { awaitReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 
@@ -45,7 +45,7 @@ export const schedulesCommand = async (paths: string[], options: CommonOptions, 
     const { manifests, faulty } = await loadSound(asked);
     const rows = await rowsOf(runtime, manifests, kept);
     const service = (await runtime.workerRoles()).includes('start');
-    if (options.json) say(io, JSON.stringify({ service, schedules: rows }, null, 2));
+    if (options.json) sayText(io, JSON.stringify({ service, schedules: rows }, null, 2));
     else
       for (const line of [...rows.flatMap((row) => rowLines(row, service)), ...remarks(rows, service)]) say(io, line);
     for (const { path, error } of faulty) warn(io, `skipped: ${path}: ${error.message}`);
@@ -162,7 +162,7 @@ const reportQueued = (
   { options, served }: { options: RunNowOptions; served: boolean },
   io: Io,
 ): number => {
-  if (options.json) say(io, JSON.stringify(runs, null, 2));
+  if (options.json) sayText(io, JSON.stringify(runs, null, 2));
   else
     for (const { runId, manifest, portal } of runs) say(io, `run ${runId} of ${manifest} to ${portal} was requested`);
   if (!served) warn(io, 'no worker is running: the next `sluice start` or `sluice publish` starts it');

@@ -17,7 +17,7 @@ import { isDropManifest } from '../sources/manifest/schema.ts';
 import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say } from './io.ts';
+import { type CommonOptions, type Io, say, sayText } from './io.ts';
 import { isLeftBehind, leftBehindLines, reasonLines, rejectedText } from './report-text.ts';
 import { latestRuns, type RunStatus, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
@@ -65,7 +65,7 @@ const keysWhere = async (
 const showFound = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
   const found = await find(runtime, what, io.cwd);
   if (found.length === 0) return explainUnknown(runtime, what, options, io);
-  if (options.json) say(io, JSON.stringify(found.length === 1 ? found[0] : found, null, 2));
+  if (options.json) sayText(io, JSON.stringify(found.length === 1 ? found[0] : found, null, 2));
   else for (const line of foundLines(found, options.all === true)) say(io, line);
   if (found.some(isHeld)) return exitCodes.held;
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
@@ -97,7 +97,7 @@ const explainUnknown = async (runtime: Runtime, what: string, options: CommonOpt
   if (planned) {
     const { key, title, portal, runId, step } = planned;
     const stage = step === null ? 'waits in' : `is at step ${step} of`;
-    if (options.json) say(io, JSON.stringify({ ...planned, state: 'publishing' }, null, 2));
+    if (options.json) sayText(io, JSON.stringify({ ...planned, state: 'publishing' }, null, 2));
     else say(io, `${key} ("${title}" on ${portal}): not live yet: it ${stage} run ${runId}`);
     return exitCodes.someFailed;
   }
@@ -114,7 +114,7 @@ const explainUnknown = async (runtime: Runtime, what: string, options: CommonOpt
     else if (claimed) found = [{ state: 'claimed', since: claimed.claimedAt }, `not live yet: ${claimedText}`];
     else continue;
     const [state, text] = found;
-    if (options.json) say(io, JSON.stringify({ file: path, manifest: view.manifest, ...state }, null, 2));
+    if (options.json) sayText(io, JSON.stringify({ file: path, manifest: view.manifest, ...state }, null, 2));
     else say(io, `${what}: ${text}`);
     return exitCodes.someFailed;
   }
@@ -217,7 +217,7 @@ const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promi
   const held = (await runtime.plans.held()).filter((run) => portal === null || run.portal === portal);
   const late = await whatIsOverdue(runtime);
   const runs = await latestRuns(runtime, shownRuns);
-  if (options.json) say(io, JSON.stringify({ targets, held, overdue: late.overdue, runs, inboxes, keys }, null, 2));
+  if (options.json) sayText(io, JSON.stringify({ targets, held, overdue: late.overdue, runs, inboxes, keys }, null, 2));
   else {
     const lines = [
       ...held.flatMap((run) => [

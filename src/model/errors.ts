@@ -18,6 +18,9 @@ export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '');
 
+/** A text on one line: what a portal or source calls a thing must not look like a line of ours. */
+export const oneLine = (text: string): string => text.replace(/(?<=\S)\s*[\n\u2028\u2029]\s*/g, ' ');
+
 /** Base of all errors that sluice raises on purpose; anything else that is thrown is a bug (exit code 1). */
 export abstract class SluiceError extends Error {
   /** Stable identifier, listed in `docs/reference/errors.md`. */
@@ -206,7 +209,7 @@ export abstract class PortalError extends SluiceError {
   readonly request: PortalRequestFacts;
 
   constructor(message: string, request: PortalRequestFacts, details: ErrorDetails = {}) {
-    super(message, details);
+    super(oneLine(message), details);
     this.request = request;
   }
 
@@ -354,7 +357,11 @@ export class TableRefusedError extends ImportFailedError {}
 /** The import did not end in time; a later attempt checks again. */
 export class ImportTimeoutError extends errorOf('import-timeout', true) {}
 /** The portal does not hold what was sent. */
-export class VerifyFailedError extends errorOf('verify-failed') {}
+export class VerifyFailedError extends errorOf('verify-failed') {
+  constructor(message: string, details: ErrorDetails = {}) {
+    super(oneLine(message), details);
+  }
+}
 /** A job killed too often in one step. */
 export class PoisonJobError extends errorOf('poison-job') {}
 /** A resource that was not tried because of its dataset. */
