@@ -1,6 +1,7 @@
 // Readers of composed values of catalogues: organizations, contacts, dates, periods, links, places.
 import { titleSchema } from '../../dataset-api/metadata.ts';
 import { frequencyCode } from '../../dataset-api/values.ts';
+import { parseWkt, plainWkt } from '../../dataset-api/wkt.ts';
 import { isObject } from '../../util/json.ts';
 import { addressText, type Draft, keptText, listOf, textOf, webAddressOf } from './values.ts';
 
@@ -212,48 +213,10 @@ const geometryWkt = (...values: unknown[]): string | null => {
   return null;
 };
 
-/** Brackets around the positions of each kind of geometry; those of several points may have their own. */
-const brackets: Record<string, readonly number[]> = {
-  POINT: [1],
-  LINESTRING: [1],
-  POLYGON: [2],
-  MULTIPOINT: [1, 2],
-  MULTILINESTRING: [2],
-  MULTIPOLYGON: [3],
-};
-
-/** GeoSPARQL and PostGIS put the reference system in front. */
-const referenceSystem = /^(?:SRID=\d+;|<[^>]*>)\s*/i;
-const number = String.raw`[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?`;
-const position = new RegExp(String.raw`\s*${number}(?:\s+${number}){1,2}\s*`, 'y');
-const opening = /\s*\(/y;
-const closing = /\s*\)/y;
-const comma = /\s*,/y;
-
-/** The well-known text of a geometry of any size without its reference system; null for any other text. */
+/** The well-known text of a geometry without its reference system; null for any other text. */
 const wktOf = (text: string): string | null => {
-  const wkt = text.trim().replace(referenceSystem, '');
-  const kind = /^[a-z]+/i.exec(wkt)?.[0].toUpperCase() ?? '';
-  if (kind === 'POINT' && wkt.includes(',')) return null;
-  return (brackets[kind] ?? []).some((depth) => endOf(wkt, kind.length, depth) === wkt.length) ? wkt : null;
-};
-
-/** Where positions end that begin at an offset, as lists of that depth in brackets; -1 where there are none. */
-const endOf = (text: string, from: number, depth: number): number => {
-  if (depth === 0) return endOfMatch(position, text, from);
-  let at = endOfMatch(opening, text, from);
-  while (at !== -1) {
-    at = endOf(text, at, depth - 1);
-    const next = at === -1 ? -1 : endOfMatch(comma, text, at);
-    if (next === -1) return at === -1 ? -1 : endOfMatch(closing, text, at);
-    at = next;
-  }
-  return -1;
-};
-
-const endOfMatch = (pattern: RegExp, text: string, from: number): number => {
-  pattern.lastIndex = from;
-  return pattern.test(text) ? pattern.lastIndex : -1;
+  const { type = 'GEOMETRYCOLLECTION' } = parseWkt(text) ?? {};
+  return type === 'GEOMETRYCOLLECTION' ? null : plainWkt(text);
 };
 
 /** `west, south, east, north` as a polygon. */
