@@ -12,7 +12,6 @@ const pageItems = 2000;
 /** Datasets and resources that stay in memory. */
 const itemsInMemory = 5_000;
 
-/** Where a page lies in the file. */
 interface Spilled {
   position: number;
   length: number;
@@ -44,7 +43,6 @@ export class WishList {
     return list;
   }
 
-  /** Datasets. */
   get length(): number {
     return this.#length;
   }
@@ -58,7 +56,6 @@ export class WishList {
     this.#lastItems = 0;
   }
 
-  /** All wishes in their order. */
   async *pages(): AsyncGenerator<DatasetWish[]> {
     for (const page of this.#pages) yield Array.isArray(page) ? page : await this.#read(page);
     if (this.#last.length > 0) yield this.#last;
@@ -71,7 +68,6 @@ export class WishList {
     return all;
   }
 
-  /** Closes the file. */
   async close(): Promise<void> {
     await this.#file?.close();
     this.#file = null;

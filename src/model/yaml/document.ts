@@ -12,7 +12,6 @@ export const isDeeperThan = (levels: number, value: unknown): boolean =>
   typeof value === 'object' &&
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)));
 
-/** Values by path. */
 export class PathMap<T> {
   readonly #values = new Map<string, T>();
 

@@ -14,7 +14,6 @@ import { validatorsSchema } from '../fetch/policy.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
 import { isUnpaged, noPaging, type Paging, pagingOfHeaders, pagingSchema } from './paging.ts';
 
-/** One document of a catalogue. */
 export interface CatalogueDocument {
   bytes: AsyncIterable<Uint8Array>;
   /** Its address, where the redirects ended; null for a local file. */
@@ -23,7 +22,6 @@ export interface CatalogueDocument {
   paging: Paging;
 }
 
-/** Where the documents of a catalogue come from. */
 export interface CatalogueSource {
   /**
    * Opens the document at an absolute path or an http(s) address; null for an address that is not fetched here. `spentBytes`
@@ -36,7 +34,6 @@ export interface CatalogueSource {
   done(): Promise<void>;
 }
 
-/** What catalogues of the web are fetched with. */
 interface CatalogueTools {
   fetcher: Pick<Fetcher, 'toFile' | 'policy'>;
   /** Folder for fetched catalogues; made when it is needed. */
@@ -56,7 +53,6 @@ const noteSchema = z.object({
 
 type Note = z.infer<typeof noteSchema>;
 
-/** Local files only. */
 export const localCatalogue = (signal: AbortSignal): CatalogueSource => ({
   open: async (from) =>
     isAddress(from) ? null : { bytes: fileBytes(from, from, signal), url: null, paging: noPaging },

@@ -47,7 +47,6 @@ const zoneOf = (zone: string): string => {
   return `${zone[0]}${digits.slice(0, 2)}:${digits.slice(2)}`;
 };
 
-/** A period. */
 interface Span {
   from: string;
   to?: string;
@@ -100,7 +99,6 @@ export function takePublisher(value: unknown, draft: Draft): void {
   if (above.length > 0) draft.addInfo('publisher.subOrganizationOf', 'Part of', above.join(', '));
 }
 
-/** The first contact. */
 export function takeContact(value: unknown, draft: Draft): void {
   const [contact, ...more] = listOf(value);
   const name = textOf(isObject(contact) ? (contact.fn ?? contact.name ?? contact['organization-name']) : contact);
@@ -153,7 +151,6 @@ const periodText = (value: unknown): string => {
   return begin === null && end === null ? keptText(value) : `${begin ?? '..'}/${end ?? '..'}`;
 };
 
-/** Links to related pages. */
 export function takeReferences(value: unknown, draft: Draft): void {
   const texts = typeof value === 'string' ? value.split(/[,\s]+(?=https?:)/) : listOf(value);
   const links = texts.flatMap((item) => {
@@ -171,7 +168,6 @@ const titleOf = (item: unknown, url: string, draft: Draft): string => {
   return titleSchema.safeParse(url).success ? url : new URL(url).hostname;
 };
 
-/** An area as the friendly key `spatial` takes it. */
 interface Area {
   wkt?: string;
   label?: string;

@@ -23,11 +23,8 @@ import {
   webAddressOf,
 } from './values.ts';
 
-/** One row of the mapping. */
 interface Rule {
-  /** Key of the entry. */
   from: string;
-  /** Field of the portal. */
   to: string;
   /** What is done with the value, for the documentation. */
   how: string;

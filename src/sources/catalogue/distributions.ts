@@ -70,7 +70,6 @@ const formatOf = (format: string | null, mediaType: string | null): string | nul
   return null;
 };
 
-/** What is known of a file before it is fetched. */
 interface FileFacts {
   url: string;
   format: string | null;
@@ -91,10 +90,8 @@ const fileNameFor = ({ url, format, mediaType }: FileFacts): string | undefined 
   return `${stem === '' ? 'data' : stem.slice(0, 100)}.${ending}`;
 };
 
-/** How distributions are read. */
 interface DistributionTools {
   files: CatalogueSpec['files'];
-  /** Details of every resource, from the manifest. */
   defaults: ResourceSpec['details'];
   /** Title where a distribution has none. */
   title: string;
@@ -102,7 +99,6 @@ interface DistributionTools {
   remark(part: string, what: string): void;
 }
 
-/** One row of the mapping of distributions, for the documentation. */
 interface DistributionRow {
   from: string;
   to: string;
@@ -146,7 +142,6 @@ const knownKeys = new Set([
 export interface LeftOut {
   /** Null where it is unknown which of the resources it is. */
   id: string | null;
-  /** From 1. */
   position: number;
   title: string | null;
   fault: string;

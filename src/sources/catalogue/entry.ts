@@ -18,7 +18,6 @@ import {
 } from './values.ts';
 import type { WalkedEntry } from './walk.ts';
 
-/** What is known of an entry before anything else. */
 export interface EntryNames {
   identifier: string | null;
   title: string | null;
@@ -29,7 +28,6 @@ export interface CatalogueDataset extends DatasetSpec {
   identifier: string;
 }
 
-/** How entries are read. */
 interface EntryOptions {
   files: CatalogueSpec['files'];
   defaults: ManifestBase['defaults'];
@@ -43,7 +41,6 @@ export const namesOf = (value: unknown): EntryNames => {
   return { identifier: identifierOf(value), title: title === null ? null : oneLine(title) };
 };
 
-/** What is made of an entry. */
 type EntryResult =
   | { dataset: CatalogueDataset; leftOut: LeftOut[]; faults: null }
   | { dataset: null; leftOut: []; faults: string[] };

@@ -27,7 +27,6 @@ const longestList = 60;
 class Remarks {
   readonly #counts = new Map<string, { times: number; first: string }>();
 
-  /** Notes one. `where` names the entry. */
   add(part: string, what: string, where: string): void {
     const text = `\`${part}\` ${what}`;
     const known = this.#counts.get(text);
@@ -107,7 +106,6 @@ const put = (target: unknown, [step, ...rest]: string[], how: Put): void => {
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 
-/** What a catalogue gives besides its wishes. */
 export type GatheredCatalogue = Omit<GatheredList, 'wishes'>;
 
 /**
@@ -289,7 +287,6 @@ class Gathering {
   }
 }
 
-/** What is reported of a faulty entry or distribution. */
 interface FaultyItem {
   skipped: SkippedEntry;
   problem: FileProblem;

@@ -14,7 +14,6 @@ const mostContexts = 100;
 /** Terms of these contexts together; the largest vocabularies in use have some thousands. */
 const mostTerms = 20_000;
 
-/** Contexts and terms that apply at one place. */
 interface Applying {
   contexts: number;
   terms: number;
@@ -47,7 +46,6 @@ const refusal = (path: (string | number)[], what: string): { fault: string; hint
   hint: 'use one context with only the terms that the document uses; nothing was published or removed',
 });
 
-/** Namespace of DCAT. */
 const dcat = 'http://www.w3.org/ns/dcat#';
 const dct = 'http://purl.org/dc/terms/';
 const foaf = 'http://xmlns.com/foaf/0.1/';
@@ -83,7 +81,6 @@ const distributionKeys: Keys = {
   [`${dcat}mediaType`]: 'mediaType',
   [`${dct}license`]: 'license',
 };
-/** Of a dataset. */
 const datasetKeys: Keys = {
   [`${dct}identifier`]: 'identifier',
   [`${adms}identifier`]: 'adms:identifier',
@@ -145,17 +142,14 @@ const languages: Readonly<Record<string, string>> = Object.fromEntries(
     .map((pair) => pair.split(' ') as [string, string]),
 );
 
-/** A document to be read. */
 export interface JsonLdTask {
   bytes: Uint8Array;
-  /** Its address; null for one that has none. */
   base: string | null;
 }
 
 /** Its entries and what else it says, or what is wrong with it, in words; `hint` where there is more to do than to fix it. */
 export type JsonLdAnswer = { entries: CatalogueEntry[]; said: Said } | { fault: string; hint?: string };
 
-/** What is wrong with the document, in words. */
 class Unreadable extends Error {}
 
 /** Reads one document; never throws for what is wrong with it. */

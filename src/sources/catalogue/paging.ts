@@ -19,10 +19,8 @@ export const pagingSchema = z.object({
 /** Statements of a page; null for what it does not say. */
 export type Paging = z.infer<typeof pagingSchema>;
 
-/** Says nothing. */
 export const noPaging: Paging = { next: null, total: null, pages: null, limit: null, isLater: false };
 
-/** True where nothing is said. */
 export const isUnpaged = ({ next, total, pages, limit, isLater }: Paging): boolean =>
   next === null && total === null && pages === null && limit === null && !isLater;
 
@@ -89,7 +87,6 @@ const plainName = (key: string): string =>
 /** True for a key under which something is said about pages. */
 export const isPagingKey = (key: unknown): boolean => typeof key === 'string' && statements.has(plainName(key));
 
-/** What an object says. */
 export const pagingOf = (value: Record<string, unknown>, depth = 0): Paging => {
   const said = new Map(Object.entries(value).map(([key, item]) => [plainName(key), item]));
   const all = [...said].map(([name, item]) => ({ ...noPaging, ...statements.get(name)?.(item, depth) }));

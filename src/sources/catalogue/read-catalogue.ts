@@ -54,7 +54,6 @@ class LineCounter {
 
 const length = (bytes: Uint8Array): number => new TextDecoder().decode(bytes).length;
 
-/** One entry as it is in the catalogue. */
 export interface CatalogueEntry {
   /** Position in the list, from 1. */
   index: number;
@@ -65,7 +64,6 @@ export interface CatalogueEntry {
   value: unknown;
 }
 
-/** What a document says besides its entries. */
 export interface Said {
   /** Of the list that the document is a page of. */
   paging: Paging;
@@ -81,7 +79,6 @@ export interface CatalogueLimits {
   entryValues: number;
   /** Bytes of one entry, and of any text or number. */
   entryBytes: number;
-  /** Entries of the catalogue. */
   entries: number;
 }
 
@@ -103,7 +100,6 @@ const isValue = (token: TokenType): boolean =>
 /** How many more values there are with a token; a colon makes a name of the text before it. */
 const valuesOf = (token: TokenType): number => (token === TokenType.COLON ? -1 : Number(isValue(token)));
 
-/** How a catalogue is read. */
 interface ReadOptions {
   limits?: CatalogueLimits | undefined;
   /** Called for each object in another list of a catalogue, such as `record`, with the key of that list. */

@@ -43,7 +43,6 @@ export const listOf = (value: unknown): unknown[] => {
   return list.filter((item) => !isNothing(item));
 };
 
-/** Texts of a value, without duplicates. */
 export const textsOf = (value: unknown): string[] => [...new Set(listOf(value).flatMap((item) => textOf(item) ?? []))];
 
 /** Text on one line; blanks within a line stay as they are. */
@@ -93,7 +92,6 @@ export const referenceOf = (value: unknown): string | null => {
   return textOf(value['@id']);
 };
 
-/** A classified address. */
 type Address = { kind: 'web'; url: string } | { kind: 'other'; scheme: string } | { kind: 'none' };
 
 /** Classifies an address: http(s) (blanks in it encoded), another scheme, or no address. */
@@ -158,7 +156,6 @@ export class Draft {
   readonly fields: NodeFields = {};
   /** What the portal shows as further facts about the dataset. */
   readonly info: Record<string, string> = {};
-  /** Reports that a part is not published as it stands. */
   readonly remark: Remark;
 
   constructor(remark: Remark) {

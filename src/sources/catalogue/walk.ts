@@ -27,13 +27,11 @@ export interface WalkedEntry extends CatalogueEntry {
   isRepeated: boolean;
 }
 
-/** How catalogues are read. */
 export interface WalkOptions {
   limits?: CatalogueLimits | undefined;
   passedOver?: (key: string) => void;
 }
 
-/** A part that could not be read. */
 interface LostPart {
   address: string;
   error: SluiceError;

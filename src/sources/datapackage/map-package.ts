@@ -17,9 +17,7 @@ type Mapping = Record<string, unknown>;
 /** A data package as a dataset of a manifest that keeps the origin of each value. */
 export class PackageDraft implements PlacedValue {
   readonly value: Mapping & { resources: Mapping[] } = { resources: [] };
-  /** What cannot be published. */
   readonly problems: FileProblem[] = [];
-  /** What is ignored. */
   readonly remarks: string[] = [];
   readonly #document: YamlDocument;
   readonly #origins = new PathMap<Path>();
@@ -47,7 +45,6 @@ export class PackageDraft implements PlacedValue {
     this.problems.push(this.#document.problem(origin, message));
   }
 
-  /** Reports something of the package that is ignored. */
   remark(origin: Path, message: string): void {
     const { line } = this.#document.position(origin);
     this.remarks.push(`${this.#document.file}:${line}: ${origin.map(String).join('.')}: ${message}`);
@@ -83,7 +80,6 @@ export class PackageDraft implements PlacedValue {
   }
 }
 
-/** How a package is mapped. */
 interface MapOptions {
   /** Name that stands for the package where it has none: that of its folder. */
   folder: string;

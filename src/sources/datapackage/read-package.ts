@@ -20,7 +20,6 @@ const contributor = z.looseObject({
 
 const source = z.looseObject({ title: text.exactOptional(), path: text.exactOptional() });
 
-/** One resource of a package. */
 const packageResourceSchema = z.looseObject({
   name: text.exactOptional(),
   title: text.exactOptional(),
@@ -32,7 +31,6 @@ const packageResourceSchema = z.looseObject({
   schema: z.unknown().exactOptional(),
 });
 
-/** `datapackage.json`. */
 const packageSchema = z.looseObject({
   name: text.exactOptional(),
   id: text.exactOptional(),
@@ -51,13 +49,11 @@ const packageSchema = z.looseObject({
 export type PackageFile = z.infer<typeof packageSchema>;
 export type PackageResource = z.infer<typeof packageResourceSchema>;
 
-/** A package that was read. */
 export interface ReadPackage {
   value: PackageFile;
   document: YamlDocument;
 }
 
-/** Largest description of a package, bytes. */
 const maxBytes = 8 * 1024 * 1024;
 
 /** In larger files a problem is placed at the beginning: positions of all values take a hundred times the memory. */
@@ -84,7 +80,6 @@ const withoutNulls = (value: unknown): unknown => {
   return Object.fromEntries(known.map(([key, inner]) => [key, withoutNulls(inner)]));
 };
 
-/** Deepest nesting of a description. */
 const deepest = 100;
 
 const refused = (problems: FileProblem[]): ManifestError =>

@@ -14,15 +14,12 @@ import { type Settler, type Settling, sameSnapshot, snapshotOf } from './settlin
 import { type Claim, claimId, claimPaths, type InboxFolders, parseClaimId, writeRecord } from './spool.ts';
 import { beat, beatMs, type Taken, takeFile } from './take.ts';
 
-/** What a claimer works on, and to whom it reports. */
 interface ClaimerOptions {
   folders: InboxFolders;
-  /** Token of this watcher, part of the ids of its claims. */
   token: string;
   placed: (path: string) => Placed;
   /** Folders that hold datasets, too. */
   listed: string[];
-  /** Ending of marker files. */
   marker: string;
   settling: Settling;
   view: InboxView;
@@ -207,7 +204,6 @@ export const completeClaims = async (files: Unrecorded[], signal: AbortSignal): 
   return { claims, moving: files.filter(({ folder }) => !done.has(basename(folder))) };
 };
 
-/** Files that are hashed or recorded at once. */
 const atOnce = 8;
 
 /** False when another watcher took the folder over meanwhile. */

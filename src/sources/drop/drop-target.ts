@@ -24,11 +24,9 @@ export type Placed =
   | { kind: 'ignored' }
   | { kind: 'left'; reason: string };
 
-/** Which names an inbox takes. */
 interface PlaceOptions {
   /** picomatch patterns below the inbox; letter case does not matter. */
   files: string[];
-  /** Ending of marker files. */
   marker: string;
   /** Folders that hold datasets, too, as the manifest lists them. */
   folders?: string[];
@@ -111,9 +109,7 @@ const namesIn = async (folder: string): Promise<Names> => {
   };
 };
 
-/** What a finder knows of its inbox. */
 interface CollisionOptions {
-  /** The inbox's own rule. */
   placed: (path: string) => Placed;
   /** Folders that hold datasets, too. */
   listed: string[];
@@ -172,7 +168,6 @@ export const collisionFinder = (inbox: string, { placed, listed }: CollisionOpti
   };
 };
 
-/** Names in a dropped path, as the user wrote them. */
 interface DroppedNames {
   /** Folders that the manifest lists and that lie around the dataset, outermost first: `transport`, `transport/rail`. */
   around: string[];

@@ -13,7 +13,6 @@ const quietMs = 2000;
 /** The stat facts of a fingerprint; equal facts of a file that was quiet for {@link quietMs} mean equal bytes. */
 export type StatFacts = Pick<SourceFingerprint, 'bytes' | 'mtimeNs' | 'ctimeNs' | 'ino'>;
 
-/** Takes the facts that a fingerprint keeps from bigint stats. */
 export const factsOf = (stats: BigIntStats): StatFacts => ({
   bytes: Number(stats.size),
   mtimeNs: String(stats.mtimeNs),

@@ -10,7 +10,6 @@ import { type Settling, snapshotOf } from './settling.ts';
 /** What is at a path of the inbox. `left` is something that is never taken, with the reason. */
 type Sight = { kind: 'file'; stats: BigIntStats } | { kind: 'folder' | 'absent' } | { kind: 'left'; reason: string };
 
-/** The reason shown for a symbolic link. */
 export const linkReason = 'is a symbolic link: put the file itself here';
 
 const sightOf = (stats: BigIntStats): Sight => {
@@ -74,7 +73,6 @@ const reasonOfEntry = (entry: Dirent): string | null => {
 
 const entriesOf = (folder: string) => readdir(folder, { withFileTypes: true });
 
-/** What a view needs to know of its inbox. */
 interface InboxViewOptions {
   /** Real path of the inbox. */
   inbox: string;

@@ -26,7 +26,6 @@ interface InboxState {
   spooled: number;
 }
 
-/** A watched folder. */
 export interface Inbox {
   /** Resolves when all that stood in the folder at the opening has been seen once (or the inbox was closed). */
   readonly scanned: Promise<void>;
@@ -35,7 +34,6 @@ export interface Inbox {
   close(): Promise<void>;
 }
 
-/** How an inbox is opened. */
 interface InboxOptions {
   manifest: DropManifest;
   settings: Config['inbox'];

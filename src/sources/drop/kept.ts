@@ -13,7 +13,6 @@ export interface KeptSettings {
   dir: string;
   /** All files together; the oldest are removed first. */
   totalBytes: number;
-  /** A larger file is not kept. */
   fileBytes: number;
 }
 
@@ -79,7 +78,6 @@ export class KeptFiles {
     return isKept;
   }
 
-  /** Removes a kept file. */
   async forget(owner: KeptFor, sha256: string): Promise<void> {
     await this.#remove(this.#path(owner, sha256));
   }

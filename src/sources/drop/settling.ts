@@ -14,7 +14,6 @@ interface Snapshot {
   ino: string;
 }
 
-/** Takes what must not move from bigint stats. */
 export const snapshotOf = (stats: BigIntStats): Snapshot => ({
   bytes: Number(stats.size),
   mtimeNs: String(stats.mtimeNs),
@@ -26,7 +25,6 @@ export const snapshotOf = (stats: BigIntStats): Snapshot => ({
 export const sameSnapshot = (a: Snapshot, b: Snapshot): boolean =>
   a.bytes === b.bytes && a.mtimeNs === b.mtimeNs && a.dev === b.dev && a.ino === b.ino;
 
-/** A file that is settling. */
 export interface Settler {
   /** Relative to the inbox, with `/`; where it was dropped, also when it settles in the spool. */
   path: string;
@@ -74,7 +72,6 @@ export class Settling {
     return marker === 'now' ? since : since + this.#settleMs;
   }
 
-  /** The files that may be taken at `now`. */
   due(now: number): [string, Settler][] {
     return this.entries().filter(([, settler]) => this.dueAt(settler) <= now);
   }
@@ -90,7 +87,6 @@ export class Settling {
   }
 }
 
-/** The callbacks of a watch. Paths are relative to the watched folder, with `/`. */
 interface WatchListener {
   onPath: (path: string) => void;
   /** Something left the folder, so a name that collided with another may be free. */
@@ -187,7 +183,6 @@ export class Announcer {
     }
   }
 
-  /** Resolves when no call is in progress. */
   async idle(): Promise<void> {
     await this.#reporting;
   }

@@ -20,13 +20,11 @@ const recordSchema = z.object({
   id: z.string().regex(claimIdPattern),
   dataset: z.string(),
   resource: z.string(),
-  /** File name as it was dropped. */
   name: z.string(),
   /** Path relative to the inbox, with `/`. */
   dropped: z.string(),
   bytes: z.number().int(),
   sha256: z.string(),
-  /** Unix milliseconds. */
   claimedAt: z.number().int(),
   /** The fingerprint behind `bytes` and `sha256`, made in the spool. */
   fingerprint: sourceFingerprintSchema,
@@ -88,13 +86,11 @@ export const claimPaths = (folder: string, dropped: string) => ({
   record: join(folder, 'claim.json'),
 });
 
-/** The folder of a claim: `<spool>/<id>`. */
 const folderOfClaim = (claim: Claim): string => {
   const up = claim.dropped.split('/').length + 1;
   return join(claim.path, ...Array<string>(up).fill('..'));
 };
 
-/** The folders of the inbox that a claim came from. */
 const foldersOfClaim = (claim: Claim): InboxFolders => foldersOf(dirname(dirname(dirname(folderOfClaim(claim)))));
 
 /** Writes the record that makes a claim complete; atomic, safe on power loss. */
@@ -134,7 +130,6 @@ export const removeClaimFolder = async (folder: string, dropped: string | null):
   await removeEmpty(folder);
 };
 
-/** Claims that are read at once. */
 const readLimit = 32;
 
 /** All complete claims of a spool folder, oldest first; an absent folder holds none. Claims still being made are left out. */
@@ -253,7 +248,6 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<Way
   return await moveOut(claim, target, 'quarantined');
 };
 
-/** Which version is searched for. */
 interface ArchivedVersion {
   /** Path of a claim of the same inbox in its spool, and the claim's id. */
   path: string;

@@ -45,10 +45,8 @@ const isInside = async (from: string, { inbox, dropped }: TakeOptions): Promise<
   return folder === dirname(join(root, dropped));
 };
 
-/** What is to be taken, and where to. */
 interface TakeOptions {
   inbox: string;
-  /** Path in the inbox, with `/`. */
   dropped: string;
   /** Device and inode of the file that settled. */
   settled: { dev: string; ino: string };
@@ -82,7 +80,6 @@ const moveIn = async (from: string, options: TakeOptions): Promise<Taken> => {
   return moved.isFile() ? lost : { outcome: 'left', reason: linkReason };
 };
 
-/** Puts a marker back that was taken without its file. */
 const putMarkerBack = async (folder: string, dropped: string, target: string): Promise<void> => {
   await unless(moveWithoutReplacing(claimPaths(folder, dropped).marker, target), gone, false);
 };
@@ -112,7 +109,6 @@ interface AdoptOptions {
   spool: string;
   /** Of the watcher that adopts. */
   token: string;
-  /** Ending of marker files. */
   marker: string;
   /** True for claims that this watcher is working on. */
   busy: (id: string) => boolean;

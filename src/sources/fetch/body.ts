@@ -121,13 +121,9 @@ const unknownEncoding = (where: string, encoding: string): SourceRefusedError =>
 const tableName = /\.(csv|tsv|txt|json|jsonl|ndjson|geojson|xml|xlsx?|ods|zip|gz)$/i;
 const neverData = /^(image|audio|video|font)\/|^application\/pdf$/;
 
-/** What a body must not be. */
 interface Expectation {
-  /** File name it is meant for. */
   name: string | null;
-  /** The Accept header that was sent. */
   accept: string;
-  /** Takes secrets out of a text. */
   redact: (text: string) => string;
 }
 
@@ -218,7 +214,6 @@ const isPage = (start: string, isLabelled: boolean): boolean => {
   return /^<(?:!doctype html|html|head|body|title)\b/i.test(fromTag) || (isLabelled && /^<(?!\?xml)/.test(start));
 };
 
-/** Where the bytes come from, what they pass, and where they go. */
 interface Flow {
   answer: Answer;
   /** Decode the encodings, in their order. */
@@ -229,14 +224,12 @@ interface Flow {
   total: number | null;
 }
 
-/** What limits the flow, and who gets its progress. */
 interface PumpOptions {
   limits: Pick<FetchPolicy, 'maxBytes' | 'bodyMs'>;
   signal: AbortSignal;
   report: ((line: string) => void) | undefined;
 }
 
-/** How often the progress of a long flow is reported, milliseconds. */
 const reportEveryMs = 15_000;
 
 /**

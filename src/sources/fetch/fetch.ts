@@ -15,7 +15,6 @@ import {
 } from './policy.ts';
 import { conditions, fileNameOf, isSameVersion, nameInPath, oneOf, validatorsOf } from './response-headers.ts';
 
-/** What is found out about an address without fetching it. */
 type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | null; validators: Validators };
 
 /** Fetches under one policy, which limits the requests to each host over all its calls. `close()` when done. */
@@ -88,7 +87,6 @@ export class Fetcher {
     return this.client.post(url, posting);
   }
 
-  /** Ends all connections at once. Idempotent. */
   async close(): Promise<void> {
     await this.client.close();
   }

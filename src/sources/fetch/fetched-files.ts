@@ -25,13 +25,11 @@ const fetchedSchema = z.object({
   fileName: z.string().nullable(),
 });
 
-/** A whole file that was fetched. */
 export interface FetchedFile extends Omit<Facts, 'by' | 'etag' | 'lastModified' | 'finalUrl'> {
   path: string;
   validators: Validators;
 }
 
-/** What is wanted. */
 export interface Wanted {
   /** These name the folder. */
   portal: string;
@@ -50,7 +48,6 @@ export class FetchedFiles {
   private readonly fetcher: Fetcher;
   private swept: Promise<void> | null = null;
 
-  /** `dir` is made when it is needed. */
   constructor(dir: string, fetcher: Fetcher) {
     this.dir = dir;
     this.fetcher = fetcher;

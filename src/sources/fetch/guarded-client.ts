@@ -27,7 +27,6 @@ class Pace {
   private readonly next = new Map<string, number>();
   private readonly quiets = new Map<string, { until: number; why: string }>();
 
-  /** `requestsPerSecond` 0 is no limit. */
   constructor(requestsPerSecond: number) {
     this.spacingMs = requestsPerSecond === 0 ? 0 : 1000 / requestsPerSecond;
   }
@@ -71,7 +70,6 @@ export interface Answer {
   login: string | null;
 }
 
-/** One request for an address. */
 interface Question {
   /** Headers for the request to an address; called again after each redirect. */
   headersFor(url: URL): Record<string, string>;
@@ -79,7 +77,6 @@ interface Question {
   log?: Log | undefined;
 }
 
-/** What is posted. */
 export interface Posting {
   headers: Record<string, string>;
   body: string;
@@ -169,7 +166,6 @@ export class GuardedClient {
     return ms;
   }
 
-  /** Ends all connections at once. Idempotent. */
   async close(): Promise<void> {
     await this.agent.destroy();
   }

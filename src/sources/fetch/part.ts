@@ -32,12 +32,10 @@ export class Part {
     return new Part(into, path, await open(path, 'wx'));
   }
 
-  /** Bytes so far. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Appends a chunk. */
   async write(chunk: Uint8Array): Promise<void> {
     this.#hash.update(chunk);
     for (let done = 0; done < chunk.length; ) done += (await this.#handle.write(chunk, done)).bytesWritten;
@@ -61,7 +59,6 @@ export class Part {
     return { bytes: this.#bytes, sha256: this.#hash.digest('hex') };
   }
 
-  /** Removes the part. */
   async discard(): Promise<void> {
     await this.#handle.close();
     await rm(this.#path, { force: true });

@@ -46,7 +46,6 @@ export const validatorsSchema = z.object({
 
 export type Validators = z.infer<typeof validatorsSchema>;
 
-/** How one fetch is done. */
 export interface FetchOptions {
   /** Validators of the version that is known; with null the file is always fetched. */
   known: Validators | null;

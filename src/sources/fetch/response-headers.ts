@@ -45,7 +45,6 @@ const trustedDate = (headers: IncomingHttpHeaders, now: number): string | null =
   return age >= youngMs ? text : null;
 };
 
-/** The first value of a header. */
 export const oneOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value;
 

@@ -86,7 +86,6 @@ const doubtsOf = async (path: string): Promise<string[]> => {
 };
 
 interface PackageDataset {
-  /** Null where unknown. */
   id: string | null;
   spec: DatasetSpec | null;
   problems: FileProblem[];

@@ -84,7 +84,6 @@ const hashOf = (path: string, faults: string[]): string => {
   }
 };
 
-/** The part of a wish that the portal shall hold as metadata. */
 interface FingerprintedMetadata {
   title: string;
   published: boolean;
@@ -125,7 +124,6 @@ export type Completeness = true | string;
 /** The remark on a source that may not be complete. */
 export const unprovenRemark = (why: string): string => `nothing counts as missing: ${why}`;
 
-/** What a source says about what it does not name. */
 export interface Stated {
   complete: Completeness;
   /** Looks at the source once more, where only that can tell; requested before an absence is believed. */
@@ -134,17 +132,13 @@ export interface Stated {
   skipped: SkippedEntry[];
 }
 
-/** What a list of datasets gives. */
 export interface GatheredList extends Stated {
-  /** In the order of the list. */
   wishes: DatasetWish[];
   /** What is not published, or not as it is in the list. */
   remarks: string[];
-  /** Every fault with its place. */
   problems: FileProblem[];
 }
 
-/** The manifest whose name begins the keys. */
 type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;
 
 /**

@@ -6,19 +6,13 @@ import type { DropManifest, ResourceSpec } from '../manifest/schema.ts';
 import { datasetOfDrop, resourceOfDrop } from '../manifest/sidecars.ts';
 import { datasetWish } from './dataset-wish.ts';
 
-/** What gathering needs to know of a claimed file. */
 export interface DroppedFile {
   id: string;
-  /** Ids of the dataset and the resource. */
   dataset: string;
   resource: string;
-  /** File name as it was dropped. */
   name: string;
-  /** Absolute path in the spool. */
   path: string;
-  /** Path in the inbox, with `/`. */
   dropped: string;
-  /** Unix ms. */
   claimedAt: number;
 }
 

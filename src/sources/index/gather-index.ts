@@ -218,7 +218,6 @@ type Mapping = Record<string, unknown>;
 class DraftDataset implements PlacedValue {
   readonly id: string;
   readonly value: Mapping & { resources: Mapping[] };
-  /** Faults found during construction. */
   readonly problems: FileProblem[] = [];
   /** True when some row may belong to another dataset. */
   isUnsure = false;
@@ -255,7 +254,6 @@ class DraftDataset implements PlacedValue {
     setAt(this.value, path, value);
   }
 
-  /** Sets a value that no cell gives. */
   fill(path: Path, value: unknown): void {
     if (valueAt(this.value, path) === undefined) setAt(this.value, path, value);
   }

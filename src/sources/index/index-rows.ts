@@ -15,7 +15,6 @@ import {
 import { isDeeperThan } from '../../model/yaml/document.ts';
 import { isObject } from '../../util/json.ts';
 
-/** A value with its heading and its place. */
 export interface IndexCell {
   heading: string;
   value: unknown;
@@ -25,13 +24,11 @@ export interface IndexCell {
 
 /** One row; without a `fault` its cells can be trusted. */
 export interface IndexRow {
-  /** Line where it begins, from 1. */
   line: number;
   cells: IndexCell[];
   fault: string | null;
 }
 
-/** What the file holds. */
 interface IndexRows {
   /** Names of the columns; of JSON lines those of all rows. */
   headings: string[];
@@ -42,7 +39,6 @@ interface IndexRows {
   isEnded: boolean;
 }
 
-/** Largest index that is read, bytes. */
 const maxBytes = 256 * 1024 * 1024;
 
 /**
@@ -196,7 +192,6 @@ const cellsOf = (value: object, prefix: string, isWhole: (name: string) => boole
     return item === null || item === '' ? [] : [{ heading, value: item, column: 1 }];
   });
 
-/** Deepest nesting of a row. */
 const deepest = 100;
 
 /** `dataset.contact.name` is the longest kind of name. */

@@ -107,7 +107,6 @@ const checkDatasets = (document: YamlDocument, value: Mapping, report: Report): 
 interface DatasetCheck {
   document: PlacedValue;
   dataset: Mapping;
-  /** Values for keys that the dataset leaves out. */
   defaults: Mapping;
   path: PropertyKey[];
   report: Report;

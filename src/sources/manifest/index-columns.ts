@@ -4,10 +4,8 @@ import { nearest } from '../../model/yaml/nearest.ts';
 import type { IndexSpec } from './list-schemas.ts';
 import { datasetSchema, resourceSchema } from './schema.ts';
 
-/** How the text of a cell becomes the value of a key. */
 type CellKind = 'text' | 'list' | 'boolean' | 'number' | 'other';
 
-/** What a column is about. */
 export interface IndexColumn {
   of: 'dataset' | 'resource';
   /** Path of the key in the dataset or resource, such as `contact`, `name`. */
@@ -102,7 +100,6 @@ interface ResolvedColumns {
   byHeading: Map<string, IndexColumn>;
   /** Faults for which the index as a whole cannot be read. */
   faults: { heading: string; message: string }[];
-  /** Columns that are not known. */
   remarks: string[];
 }
 
@@ -143,7 +140,6 @@ export const resolveColumns = (
   return resolved;
 };
 
-/** The key that a column is about. */
 const targetOf = ({ of, path }: IndexColumn): string => `${of}.${path.join('.')}`;
 
 const missingHeading = (heading: string, headings: string[]): string => {

@@ -28,7 +28,6 @@ export const resolveIndex = (file: z.infer<typeof indexFileSchema>, dir: string)
   return { file: resolve(dir, path), columns, separator };
 };
 
-/** A list of resources: `columns` has headings by the name of the column. */
 export type IndexSpec = ReturnType<typeof resolveIndex>;
 
 /** `datapackage:` of a manifest: data packages, each of which is a dataset. */

@@ -14,12 +14,10 @@ import { durationMs, durationText } from '../../util/quantity.ts';
 
 const sharePattern = /^(?:100|\d{1,2})(?:\.\d+)?%$/;
 
-/** A share as people write it: `10%`. */
 export const share = z
   .string({ error: 'must be a share such as `10%`' })
   .regex(sharePattern, { error: 'must be a share such as `10%`, from 0% to 100%' });
 
-/** `10%` as 0.1. */
 export const shareOf = (text: string): number => Number.parseFloat(text) / 100;
 
 const shareOrCountRule = 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows';
@@ -91,7 +89,6 @@ export const droppedTableShape = {
 
 const tableDetailsSchema = z.object(tableShape);
 
-/** What a manifest says of a table; see {@link tableShape}. */
 export type TableDetails = z.infer<typeof tableDetailsSchema>;
 
 /** The same details with the paths they name made absolute; `dir` is the folder of the manifest. */
@@ -107,7 +104,6 @@ export const resolveTable = <Details extends TableDetails>(details: Details, dir
   ...(typeof details.schema === 'string' ? { schema: resolve(dir, details.schema) } : {}),
 });
 
-/** Keys of a guard on tables: limits beyond which a new version of a table is held. */
 export const tableGuardShape = {
   rows: optional(share, {
     description: 'Holds a table with this share fewer or more rows than the live version.',
@@ -130,10 +126,8 @@ export const tableGuardShape = {
 
 const tableGuardFileSchema = z.strictObject(tableGuardShape);
 
-/** A guard as it is in a file. */
 type TableGuardFile = z.infer<typeof tableGuardFileSchema>;
 
-/** The key of a resource. */
 export const resourceGuard = optional(tableGuardFileSchema, {
   description: 'Limits beyond which a new version of the table is held, as in the `guard` of the manifest.',
   examples: [{ rows: '20%', columns: 'grow' }],
@@ -160,7 +154,6 @@ const address = webAddress.refine((url) => !hasCredentials(URL.parse(url)), {
   error: 'must not hold a user or password: addresses are logged; put the file where anybody may read it',
 });
 
-/** Keys of a resource that is fetched. */
 export const urlShape = {
   url: optional(address, {
     description: 'Address of a file to fetch instead of a local one; fetched again when it changes.',
@@ -177,7 +170,6 @@ export const urlShape = {
   ),
 };
 
-/** The source of a resource with `url`. */
 export const urlSource = (url: string, name: string | undefined): ResourceSource => {
   if (name !== undefined) return { kind: 'url', url, name, isNamed: true };
   const last = lastPart(url);

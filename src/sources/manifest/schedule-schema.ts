@@ -30,7 +30,6 @@ export const timezoneFault = (name: string): string | null => {
   }
 };
 
-/** A window as people write it: `22:00-06:00`. */
 const windowPattern = /^([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)$/;
 const windowRule = 'must be two times of a day such as `22:00-06:00`';
 

@@ -64,7 +64,6 @@ const resourceShape = {
 const datasetDetailsSchema = z.strictObject(datasetShape);
 const resourceDetailsSchema = z.strictObject(resourceShape);
 
-/** A resource as it is in a manifest. */
 export const resourceSchema = z
   .strictObject({
     id: idText.meta({
@@ -93,7 +92,6 @@ export const resourceSchema = z
   })
   .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
 
-/** A dataset as it is in a manifest. */
 export const datasetSchema = z.strictObject({
   id: idText.meta({
     description: 'Name of the dataset in the manifest; part of its key.',
@@ -147,7 +145,6 @@ const dropSchema = z.strictObject({
 /** The keys that say what a manifest publishes: exactly one of them is in each, and makes its kind. */
 export const manifestKinds = ['datasets', 'drop', 'catalogue', 'index', 'datapackage'] as const;
 
-/** The YAML file of a manifest as people write it. */
 export const manifestFileSchema = z
   .strictObject({
     name: idText.meta({
@@ -299,7 +296,6 @@ export type ResourceDetails = z.infer<typeof resourceDetailsSchema>;
 export interface ResourceSpec {
   id: string;
   title: string;
-  /** Former id; the identity is kept. */
   renamedFrom?: string;
   /** True where the id is made of the address, so that another address gives another id. */
   byAddress?: boolean;
@@ -312,7 +308,6 @@ export interface ResourceSpec {
 export interface DatasetSpec {
   id: string;
   title: string;
-  /** Former id; the identity is kept. */
   renamedFrom?: string;
   details: DatasetDetails;
   resources: ResourceSpec[];
@@ -325,7 +320,6 @@ export interface GuardRules {
   maxUpdates: number | null;
 }
 
-/** The rules of a manifest that states none. */
 export const defaultRules: Pick<ManifestBase, 'priority' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'> = {
   priority: 'normal',
   onMissing: 'keep',
@@ -341,14 +335,11 @@ export interface ManifestNotify {
   heartbeat?: HeartbeatUrls;
 }
 
-/** What every manifest has. */
 export interface ManifestBase {
-  /** Absolute path of the file. */
   path: string;
   name: string;
   /** A portal named in the configuration; of several the first, or the one that is meant (see `perPortal`). */
   portal: string;
-  /** All portals, where there are several. */
   portals?: string[];
   schedule?: Schedule;
   priority: RunPriority;
@@ -364,15 +355,12 @@ export interface ManifestBase {
   defaults: { dataset: DatasetDetails; resource: ResourceDetails };
 }
 
-/** A manifest with written-down datasets. */
 export interface ListManifest extends ManifestBase {
   datasets: DatasetSpec[];
 }
 
-/** A manifest of a watched folder. */
 export interface DropManifest extends ManifestBase {
   drop: {
-    /** Absolute. */
     folder: string;
     /** Patterns below the folder (picomatch). */
     files: string[];
@@ -387,17 +375,14 @@ export interface DropManifest extends ManifestBase {
   };
 }
 
-/** A manifest that harvests a catalogue. */
 export interface CatalogueManifest extends ManifestBase {
   catalogue: CatalogueSpec;
 }
 
-/** A manifest of a list of resources in a file. */
 export interface IndexManifest extends ManifestBase {
   index: IndexSpec;
 }
 
-/** A manifest of data packages. */
 export interface PackageManifest extends ManifestBase {
   /** Absolute paths and patterns. */
   datapackages: string[];
@@ -406,5 +391,4 @@ export interface PackageManifest extends ManifestBase {
 /** A loaded manifest: everything resolved, nothing left to check but the data itself. Its kind is the key it has. */
 export type Manifest = ListManifest | DropManifest | CatalogueManifest | IndexManifest | PackageManifest;
 
-/** True for a manifest of a watched folder. */
 export const isDropManifest = (manifest: Manifest): manifest is DropManifest => 'drop' in manifest;

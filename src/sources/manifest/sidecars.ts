@@ -23,7 +23,6 @@ import {
   resourceDetailsFileSchema,
 } from './schema.ts';
 
-/** Details that always have a title. */
 type Described<Details> = Required<Titled<Details>>;
 
 /** True when a plain file is there. Throws SourceRefusedError for a link, folder or the like, which could lead anywhere. */
@@ -208,13 +207,11 @@ const rightsProblems = (
 const only = (what: string): string =>
   `${what}: this is only allowed in the manifest, or here with \`drop.trusted: true\``;
 
-/** Largest file that describes dropped data, bytes. */
 const maxBytes = 1024 * 1024;
 
 /** `all`: the manifest trusts everyone who may write the file; `plain`: it may not refer to nodes or publish what is held back. */
 type SidecarRights = 'plain' | 'all';
 
-/** Details with the title that the file may give. */
 interface Titled<Details> {
   title?: string;
   details: Details;
