@@ -59,7 +59,7 @@ export interface Written {
  */
 export const writeWhole = async (
   path: string,
-  chunks: AsyncIterable<Buffer | string> | Iterable<string>,
+  chunks: AsyncIterable<Uint8Array | string> | Iterable<string>,
 ): Promise<Written> => {
   const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.part`);
   const handle = await open(temporary, 'wx');
@@ -79,7 +79,7 @@ export const writeWhole = async (
 
 const writeAll = async (
   handle: FileHandle,
-  chunks: AsyncIterable<Buffer | string> | Iterable<string>,
+  chunks: AsyncIterable<Uint8Array | string> | Iterable<string>,
 ): Promise<Written> => {
   const hash = createHash('sha256');
   let bytes = 0;

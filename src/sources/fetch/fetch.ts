@@ -1,7 +1,6 @@
 // Fetches web files: whole or not at all, only when changed, and only from allowed addresses.
 import type { LookupFunction } from 'node:net';
-import { acceptEncoding, boundedBody, decodersFor, mediaType, PageWatch, pump, tooLarge, wrongType } from './body.ts';
-
+import { acceptEncoding, fileIn, mediaType, tooLarge } from './body.ts';
 import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
 import { Part } from './part.ts';
 import {
@@ -66,19 +65,12 @@ export class Fetcher {
   /** Asks for `url` and looks at the beginning of the file; nothing is stored. Throws as {@link Fetcher.toFile}. */
   async probe(url: string, options: FetchOptions): Promise<void> {
     const answer = await this.ask(url, options);
-    const { headers, where, body } = answer;
     try {
-      const type = mediaType(oneOf(headers['content-type']));
-      const name = options.name ?? fileNameOf(oneOf(headers['content-disposition']), answer.url);
-      const decoders = decodersFor(oneOf(headers['content-encoding']), { name, type }, where);
-      const watch = new PageWatch(type, { name, accept: options.accept ?? '', redact: this.client.redact }, where);
-      const chunks = boundedBody(body, { where, decoders, limits: this.policy });
-      for await (const chunk of chunks) if (watch.take(chunk).length > 0) return;
-      watch.end();
+      for await (const _chunk of this.fileIn(answer, options)) return;
     } catch (error) {
-      throw this.told(networkFailure(where, error));
+      throw this.told(networkFailure(answer.where, error));
     } finally {
-      release(body);
+      release(answer.body);
     }
   }
 
@@ -104,7 +96,12 @@ export class Fetcher {
       if (answer.status === 304) return { status: 'unchanged', headers };
       const validators = validatorsOf(headers, answer.url, Date.now());
       if (isSameVersion(options.known, validators)) return { status: 'unchanged', headers };
-      return await this.store({ into, answer, validators }, options);
+      const part = await this.store(answer, into, options);
+      const { bytes, sha256 } = await part.finish();
+      options.log?.debug({ url: answer.where, bytes }, 'fetched');
+      const contentType = mediaType(oneOf(headers['content-type']));
+      const facts = { bytes, sha256, validators, contentType, fileName: this.nameOf(answer), headers };
+      return { status: 'fetched', path: into, finalUrl: answer.url.href, ...facts };
     } finally {
       release(answer.body);
     }
@@ -131,51 +128,39 @@ export class Fetcher {
     throw this.told(statusFailure(answer, this.client.heed(answer)));
   }
 
-  private async store({ answer, into, validators }: Task, options: FetchOptions): Promise<Fetched> {
-    const type = mediaType(oneOf(answer.headers['content-type']));
-    const fileName = fileNameOf(this.client.redact(oneOf(answer.headers['content-disposition']) ?? ''), answer.url);
-    const name = options.name ?? fileName;
-    const refusal = wrongType(type, { name }, answer.where);
-    if (refusal !== null) throw refusal;
-    const encoding = oneOf(answer.headers['content-encoding']);
-    const decoders = decodersFor(encoding, { name, type }, answer.where);
+  private fileIn(answer: Answer, options: FetchOptions): AsyncGenerator<Uint8Array> {
+    const { accept = '', spentBytes = 0 } = options;
+    const name = options.name ?? this.nameOf(answer);
+    const maxBytes = this.policy.maxBytes - spentBytes;
     const length = lengthOf(answer);
-    const maxBytes = this.policy.maxBytes - (options.spentBytes ?? 0);
     if (length !== null && length > maxBytes) throw tooLarge(answer.where, `${length} bytes`, maxBytes);
+    const expected = { name, accept, where: answer.where, redact: this.client.redact };
+    return fileIn(answer, expected, { ...this.policy, maxBytes });
+  }
 
+  private nameOf({ headers, url }: Answer): string | null {
+    return fileNameOf(this.client.redact(oneOf(headers['content-disposition']) ?? ''), url);
+  }
+
+  private async store(answer: Answer, into: string, options: FetchOptions): Promise<Part> {
+    const content = this.fileIn(answer, options);
+    const length = answer.headers['content-encoding'] === undefined ? lengthOf(answer) : null;
+    const whole = length === null ? '' : ` of ${length}`;
     const part = await Part.begin(into);
-    const watch = new PageWatch(type, { name, accept: options.accept ?? '', redact: this.client.redact }, answer.where);
+    const progress = setInterval(() => options.report?.(`fetched ${part.bytes}${whole} bytes`), reportEveryMs);
     try {
-      const total = encoding === undefined ? length : null;
-      await pump(
-        { answer, decoders, part, watch, total },
-        { ...options, limits: { ...this.policy, maxBytes }, report: options.report },
-      );
+      for await (const chunk of content) await part.write(chunk);
+      return part;
     } catch (error) {
       await part.discard();
       throw networkFailure(answer.where, error);
+    } finally {
+      clearInterval(progress);
     }
-    const { bytes, sha256 } = await part.finish();
-    options.log?.debug({ url: answer.where, bytes }, 'fetched');
-    return {
-      status: 'fetched',
-      path: into,
-      bytes,
-      sha256,
-      validators,
-      contentType: type,
-      fileName,
-      finalUrl: answer.url.href,
-      headers: answer.headers,
-    };
   }
 }
 
-interface Task {
-  into: string;
-  answer: Answer;
-  validators: Validators;
-}
+const reportEveryMs = 15_000;
 
 /** Faults that are not of the network: the state folder cannot be written. */
 const fetchFailure = (url: string, error: unknown): unknown => {
