@@ -1,27 +1,5 @@
-// System calls on files: as promises without the file handles of `node:fs/promises`, which take twice the time, and at
-// once for small files.
-import {
-  type BigIntStats,
-  chmodSync,
-  close,
-  closeSync,
-  constants,
-  fstat,
-  fstatSync,
-  open,
-  openSync,
-  read,
-  readSync,
-  stat,
-} from 'node:fs';
-import { promisify } from 'node:util';
-
-/** Opens a file and gives its descriptor, which is the caller's to close. */
-export const openFile = promisify(open);
-export const readFile = promisify(read);
-export const closeFile = promisify(close);
-export const statFile = promisify(fstat);
-export const statPath = promisify(stat);
+// System calls on files: flags, small files at once, what the system reports.
+import { type BigIntStats, chmodSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 /** Flags to open a file for reading: a pipe that was put there meanwhile must not hang the open. */
 export const readFlags = constants.O_RDONLY | constants.O_NONBLOCK;
@@ -39,7 +17,7 @@ interface SmallFile {
 }
 
 /**
- * Reads a small file of `bytes` bytes within this turn of the event loop. To be called right after {@link statPath} found
+ * Reads a small file of `bytes` bytes within this turn of the event loop. To be called right after `stat` found
  * it: where its drive does not answer, that call waits and blocks nothing else. The content is in `memory`, which has room
  * for a byte more.
  */

@@ -1,5 +1,7 @@
 // Opens a file as the bytes of a table in UTF-8: tells what is no table, decodes other encodings, skips leading lines.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { kindOfBytes } from '../../dataset-api/file-kinds.ts';
+import { extensionOf } from '../../dataset-api/file-types.ts';
 import { readFlags } from '../../util/file-calls.ts';
 import { type CancelFlag, throwIfCancelled } from '../../util/worker-pool.ts';
 import { decoderOf, hasBom, sniffBytes, wideOf } from './encodings.ts';
@@ -39,27 +41,20 @@ export function* fileChunks(path: string, cancelled: CancelFlag, options: ChunkO
   }
 }
 
-const magics: [string, string][] = [
-  ['a ZIP archive or an Excel workbook (.xlsx)', '504b0304'],
-  ['an old Excel workbook (.xls), or one with a password', 'd0cf11e0a1b11ae1'],
-  ['a gzip archive', '1f8b08'],
-  ['a PDF document', '255044462d'],
-];
+const archive = 'a ZIP archive or an Excel workbook (.xlsx)';
 
-const texts: [string, RegExp][] = [
-  ['a Git LFS pointer, which only names a file', /^version https:\/\/git-lfs\.github\.com\/spec\//],
-  ['a web page', /^\s*<(?:!doctype html|html|head|body)[\s>]/i],
-  ['an XML document', /^\s*<\?xml\s/i],
-  ['JSON', /^\s*(?:\{\s*"[^"\n]{0,200}"\s*:|\[\s*[{[])/],
-];
+/** Kinds of files that are no table of text, in words. */
+const kinds: Readonly<Record<string, string>> = {
+  ...{ zip: archive, xlsx: archive, ods: archive, docx: archive, pdf: 'a PDF document', gz: 'a gzip archive' },
+  ...{ html: 'a web page', xml: 'an XML document', json: 'JSON' },
+  xls: 'an old Excel workbook (.xls), or one with a password',
+};
 
 /** What a file is that begins with these bytes; null when it may be a table. */
 export const signatureOf = (head: Buffer): string | null => {
-  const hex = head.toString('hex', 0, 8);
-  const magic = magics.find(([, begin]) => hex.startsWith(begin));
-  if (magic !== undefined) return magic[0];
-  const start = head.toString('latin1', head[0] === 0xef && head[1] === 0xbb ? 3 : 0, 512);
-  return texts.find(([, pattern]) => pattern.test(start))?.[0] ?? null;
+  if (head.toString('latin1', 0, 50).startsWith('version https://git-lfs.github.com/spec/'))
+    return 'a Git LFS pointer, which only names a file';
+  return kinds[extensionOf(`.${kindOfBytes(head) ?? ''}`)] ?? null;
 };
 
 /** How a file begins, and its bytes. */
