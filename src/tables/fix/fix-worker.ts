@@ -32,12 +32,11 @@ export type FixAnswer =
   /** What was written was not sound and was removed. */
   | { kind: 'unsound'; findings: Finding[] };
 
-const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTask, rewrites: boolean): FixPlan => {
+const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTask): FixPlan => {
   const { delimiter, quote, escape: by, lineEnds, fix } = inspection;
   const hasFix = (wanted: FindingKind): boolean =>
     inspection.findings.some(({ kind, mend: name }) => kind === wanted && name !== null);
   return {
-    rewrites,
     dialect: { delimiter, quote, escape: by, trailingDelimiter: false },
     separator,
     lineEnd: lineEnds === 'CRLF' ? '\r\n' : '\n',
@@ -53,11 +52,11 @@ const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTa
 
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
-const write = (task: Cancellable<FixTask>, fd: number, rewrites: boolean): RowFixer => {
+const write = (task: Cancellable<FixTask>, fd: number): RowFixer => {
   const { path, rowBytes, inspection, skipRows, cancelled } = task;
   const encoding = task.encoding ?? (inspection.encoding.startsWith('UTF-') ? undefined : inspection.encoding);
   const table = openTable({ path, delimiter: inspection.delimiter, encoding, skipRows, cancelled });
-  const plan = planOf(task, rewrites);
+  const plan = planOf(task);
   const scanner = new CellScanner(plan.dialect, rowBytes);
   const fixer = new RowFixer(scanner, plan);
   if (table.skipped !== null) {
@@ -81,45 +80,28 @@ const write = (task: Cancellable<FixTask>, fd: number, rewrites: boolean): RowFi
   return fixer;
 };
 
-const fixesOf = ({ inspection: { findings, delimiter }, separator }: FixTask): FixReport['mends'] => [
-  ...(separator === delimiter
-    ? []
-    : [
-        {
-          kind: 'separator' as const,
-          mend: `the cells are separated by a ${delimiterName(separator)} instead of a ${delimiterName(delimiter)}`,
-          count: 1,
-        },
-      ]),
-  ...findings.flatMap(({ kind, mend: name, count }) => (name === null ? [] : [{ kind, mend: name, count }])),
-];
+const fixesOf = ({ inspection: { findings, delimiter }, separator }: FixTask): FixReport['mends'] => {
+  const mend = `the cells are separated by a ${delimiterName(separator)} instead of a ${delimiterName(delimiter)}`;
+  const mends = findings.flatMap(({ kind, mend: name, count }) => (name === null ? [] : [{ kind, mend: name, count }]));
+  return separator === delimiter ? mends : [{ kind: 'separator', mend, count: 1 }, ...mends];
+};
 
 const fixTo = (task: Cancellable<FixTask>, partial: string): FixAnswer => {
   if (existsSync(task.target))
     return { kind: 'unwritable', code: 'EEXIST', message: 'a file of that name already exists' };
-  let findings: Finding[] = [];
-  for (const rewrites of [false, true]) {
-    const fixer = writeNew(task, partial, rewrites);
-    const result = inspectFile({ path: partial, rowBytes: task.rowBytes, cancelled: task.cancelled });
-    if (isSoundAs(result, task)) {
-      renameSync(partial, task.target);
-      const { changed, shown: rows, unshown } = fixer;
-      const { bytes, sha256, findings: left } = result;
-      return { kind: 'fixed', report: { mends: fixesOf(task), changed, rows, unshown, bytes, sha256, left } };
-    }
-    findings = result.findings;
-    rmSync(partial);
-  }
-  return { kind: 'unsound', findings };
-};
-
-const writeNew = (task: Cancellable<FixTask>, partial: string, rewrites: boolean): RowFixer => {
   const fd = openSync(partial, 'wx');
+  let fixer: RowFixer;
   try {
-    return write(task, fd, rewrites);
+    fixer = write(task, fd);
   } finally {
     closeSync(fd);
   }
+  const result = inspectFile({ path: partial, rowBytes: task.rowBytes, cancelled: task.cancelled });
+  const { bytes, sha256, findings: left } = result;
+  if (!isSoundAs(result, task)) return { kind: 'unsound', findings: left };
+  renameSync(partial, task.target);
+  const { changed, shown: rows, unshown } = fixer;
+  return { kind: 'fixed', report: { mends: fixesOf(task), changed, rows, unshown, bytes, sha256, left } };
 };
 
 /** True when a fixed table is sound, and its separator is detected again. */

@@ -42,8 +42,6 @@ const mostShown = 100_000;
 
 /** How rows are fixed. */
 export interface FixPlan {
-  /** True when every row is rewritten, also one that could keep its bytes. */
-  rewrites: boolean;
   /** How the table is written down now. */
   dialect: TableDialect;
   separator: string;
@@ -130,8 +128,8 @@ export class RowFixer {
     const { titleRows, footerLine, dropsHeaders } = this.#plan;
     if (this.#rowsSeen < titleRows) return this.#leaveOut(row);
     if (this.#rowsSeen === titleRows) return this.#fixHeader(row);
-    if (footerLine !== null && (this.#scanner.rowLines[row] ?? 0) >= footerLine) return this.#leaveOut(row);
-    if (this.#isEmpty(row)) return this.#leaveOut(row);
+    if (footerLine !== null && this.#scanner.lineOf(row) >= footerLine) return this.#leaveOut(row);
+    if (this.#cellsOf(row).every((cell) => this.#scanner.isEmpty(cell))) return this.#leaveOut(row);
     const raw = this.#raw(row);
     if (dropsHeaders && raw.equals(this.#header)) return this.#leaveOut(row);
     if (this.#keeps && !this.#isFaulty(row)) {
@@ -146,76 +144,68 @@ export class RowFixer {
 
   /** The bytes of a row without the line end. */
   #raw(row: number): Buffer {
-    const { bytes, rowStarts, rowCells } = this.#scanner;
-    return bytes.subarray(rowStarts[row] ?? 0, this.#cellEnd((rowCells[row + 1] ?? 0) - 1));
+    const { bytes } = this.#scanner;
+    return bytes.subarray(this.#scanner.startOf(row), this.#cellEnd(this.#scanner.firstCell(row + 1) - 1));
   }
 
   /** Offset behind the last byte of a cell, its quote and the spaces behind that included. */
   #cellEnd(cell: number): number {
-    const { bytes, marks } = this.#scanner;
     let end = this.#scanner.outerEnd(cell);
-    if (((marks[cell] ?? 0) & has.quoteSpaces) !== 0) while (bytes[end] === 0x20) end += 1;
+    if (this.#has(cell, has.quoteSpaces)) while (this.#scanner.bytes[end] === 0x20) end += 1;
     return end;
+  }
+
+  #has(cell: number, marks: number): boolean {
+    return ((this.#scanner.marks[cell] ?? 0) & marks) !== 0;
+  }
+
+  /** The numbers of the cells of a row. */
+  #cellsOf(row: number): number[] {
+    return Array.from({ length: this.#scanner.width(row) }, (_, at) => this.#scanner.firstCell(row) + at);
   }
 
   /** The raw cells of a row, with their quotes. */
   #rawCells(row: number): string[] {
-    const { bytes, rowStarts, rowCells } = this.#scanner;
-    const cells: string[] = [];
-    let from = rowStarts[row] ?? 0;
-    for (let cell = rowCells[row] ?? 0; cell < (rowCells[row + 1] ?? 0); cell++) {
-      const end = this.#cellEnd(cell);
-      cells.push(bytes.toString('utf8', from, end));
+    let from = this.#scanner.startOf(row);
+    return this.#cellsOf(row).map((cell) => {
+      const [start, end] = [from, this.#cellEnd(cell)];
       from = end + 1;
-    }
-    return cells;
-  }
-
-  #isEmpty(row: number): boolean {
-    const { starts, ends, rowCells } = this.#scanner;
-    const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-    for (let cell = first; cell < end; cell++) if (starts[cell] !== ends[cell]) return false;
-    return true;
+      return this.#scanner.bytes.toString('utf8', start, end);
+    });
   }
 
   #isFaulty(row: number): boolean {
-    const { marks, rowCells } = this.#scanner;
-    const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-    for (let cell = first; cell < end; cell++) if (((marks[cell] ?? 0) & this.#spoilt) !== 0) return true;
-    return end - first !== this.#plan.header.length;
+    if (this.#scanner.width(row) !== this.#plan.header.length) return true;
+    return this.#cellsOf(row).some((cell) => this.#has(cell, this.#spoilt));
   }
 
   #fixHeader(row: number): Buffer {
     const raw = this.#raw(row);
     this.#header = Buffer.from(raw);
     const { header, dialect, separator } = this.#plan;
-    const first = this.#scanner.rowCells[row] ?? 0;
+    const first = this.#scanner.firstCell(row);
     const decoded = header.map((_, at) => this.#value(first + at));
     const names = fixedHeader(decoded, dialect.delimiter).map((name) => name.trim());
     const changes = names.some((name, at) => at < this.#width && name !== decoded[at]) || this.#isFaulty(row);
-    const cells = names.slice(0, this.#width).map((name, at) => this.#serialized(name, this.#isQuoted(first + at)));
+    const cells = names
+      .slice(0, this.#width)
+      .map((name, at) => this.#serialized(name, this.#scanner.isQuoted(first + at)));
     const keeps = this.#keeps && !changes;
     this.#noteCells(row, keeps ? this.#rawCells(row) : cells);
     return keeps ? raw : Buffer.from(cells.join(separator));
   }
 
-  #isQuoted(cell: number): boolean {
-    return ((this.#scanner.marks[cell] ?? 0) & has.quotes) !== 0;
-  }
-
   #value(cell: number): string {
-    const mark = this.#scanner.marks[cell] ?? 0;
-    let text = cellText(this.#scanner, cell, this.#plan.dialect);
-    if ((mark & has.unclosed) !== 0) text = text.slice(1);
-    return (mark & (has.nul | has.control) & this.#spoilt) === 0 ? text : text.replaceAll(unwanted, '');
+    const text = cellText(this.#scanner, cell, this.#plan.dialect).slice(this.#has(cell, has.unclosed) ? 1 : 0);
+    return this.#has(cell, (has.nul | has.control) & this.#spoilt) ? text.replaceAll(unwanted, '') : text;
   }
 
   /** The cells of a row rewritten; null when nothing is left in it. */
   #cells(row: number): string[] | null {
-    const first = this.#scanner.rowCells[row] ?? 0;
+    const first = this.#scanner.firstCell(row);
     const values = Array.from({ length: this.#width }, (_, at) => this.#value(first + at));
     if (values.every((value) => value === '')) return null;
-    return values.map((value, at) => this.#serialized(value, this.#isQuoted(first + at)));
+    return values.map((value, at) => this.#serialized(value, this.#scanner.isQuoted(first + at)));
   }
 
   /**
@@ -254,7 +244,7 @@ export class RowFixer {
   }
 
   #note(row: number, places: Omit<FixedPlace, 'line'>[]): void {
-    this.#noteAt(this.#scanner.rowLines[row] ?? 1, places);
+    this.#noteAt(this.#scanner.lineOf(row), places);
   }
 
   #noteAt(line: number, places: Omit<FixedPlace, 'line'>[]): void {

@@ -12,7 +12,16 @@ import { portalDelimiter } from '../scan/dialect.ts';
 import { BadRows, CsvFile, csvLine } from './bad-rows.ts';
 import { fixedPath, openSource } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
-import { type Limits, NotOneTable, outgrown, oversizeRow, type Row, type Table, tooLarge } from './row.ts';
+import {
+  type Limits,
+  type MakingReport,
+  NotOneTable,
+  outgrown,
+  oversizeRow,
+  type Row,
+  type Table,
+  tooLarge,
+} from './row.ts';
 
 /** A task of `prepareTable`. */
 export interface PrepareTask {
@@ -27,7 +36,7 @@ export interface PrepareTask {
 }
 
 /** The table that a source was converted to. */
-export interface MadeTable {
+export interface MadeTable extends MakingReport {
   kind: 'table';
   bytes: number;
   sha256: string;
@@ -36,12 +45,6 @@ export interface MadeTable {
   rowsOut: number;
   /** How many rows were rejected, and lines about the first of them. */
   rejected: { rows: number; examples: string[] };
-  /** What was read and done, a line each. */
-  notes: string[];
-  /** What was fixed, a line each; no row contents. */
-  mended: string[];
-  /** What of the source may be missing in it, a line each. */
-  warnings: string[];
   /** How to read it when it is checked. */
   reading: TableReading;
 }
@@ -53,15 +56,10 @@ export type TableReading = Pick<CheckOptions, 'delimiter' | 'skipRows' | 'sheet'
 export type PrepareAnswer =
   | MadeTable
   | { kind: 'as-is'; why: string }
-  | {
-      kind: 'fault';
-      code: string;
-      message: string;
-      hint: string | undefined;
-      line: number | undefined;
-      column: number | undefined;
-      sheet: string | undefined;
-    }
+  | ({ kind: 'fault'; message: string; sheet: string | undefined } & Pick<
+      TableInputError | TableFaultError | TableStepError | TableRowsError,
+      'code' | 'hint' | 'line' | 'column'
+    >)
   | { kind: 'unreadable'; code: string; message: string };
 
 /** Makes one table; never throws for faults of the source or the recipe. */
@@ -70,11 +68,16 @@ export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<Prepa
     return await prepare(task);
   } catch (error) {
     if (error instanceof NotOneTable && isFineAsFile(error, task.recipe)) return { kind: 'as-is', why: error.message };
-    const answer = answerOf(error);
-    if (answer === null) throw error;
-    return answer;
+    if (isSystemError(error)) return { kind: 'unreadable', code: error.code, message: error.message };
+    if (!faultClasses.some((faultClass) => error instanceof faultClass)) throw error;
+    const { code, message, hint, line, column } = error as TableInputError; // one of those classes
+    // The constructor on the other side prepends the place to the message.
+    const own = error instanceof TableFaultError ? { message: error.what, sheet: error.sheet } : { sheet: undefined };
+    return { kind: 'fault', code, message, hint, line, column, ...own };
   }
 };
+
+const faultClasses = [TableFaultError, TableInputError, TableStepError, TableRowsError];
 
 /**
  * True where a source that is no table is published as it is: no table was requested. Who has files fixed expects tables, so
@@ -83,35 +86,14 @@ export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<Prepa
 const isFineAsFile = ({ hasRows }: NotOneTable, { asked, mend }: TableRecipe): boolean =>
   !asked && (mend === undefined || !hasRows);
 
-const answerOf = (error: unknown): PrepareAnswer | null => {
-  if (error instanceof TableFaultError || error instanceof TableInputError) {
-    const { code, hint, line, column } = error;
-    // The constructor on the other side prepends the place to the message.
-    const [message, sheet] = error instanceof TableFaultError ? [error.what, error.sheet] : [error.message];
-    return { kind: 'fault', code, message, hint, line, column, sheet };
-  }
-  if (error instanceof TableStepError || error instanceof TableRowsError) {
-    const { code, message, hint } = error;
-    const line = error instanceof TableRowsError ? error.line : undefined;
-    return { kind: 'fault', code, message, hint, line, column: undefined, sheet: undefined };
-  }
-  return isSystemError(error) ? { kind: 'unreadable', code: error.code, message: error.message } : null;
-};
-
 const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
   beat(task.cancelled);
   const { recipe, name } = task;
   if (!recipe.asked && !isConvertible(name)) return isTabular(name) ? fixed(task) : { kind: 'as-is', why: 'no table' };
-  const [notes, mended, warnings]: [string[], string[], string[]] = [[], [], []];
-  const opened = await openSource({
-    ...task,
-    note: (line) => notes.push(line),
-    onFixed: (fixes) => mended.push(...fixes),
-    warn: (line) => warnings.push(line),
-  });
+  const report: MakingReport = { notes: [], mended: [], warnings: [] };
+  const opened = await openSource({ ...task, report });
   try {
-    const made = await make(task, opened.table, notes);
-    return { kind: 'table', ...made, mended, warnings };
+    return { kind: 'table', ...report, ...(await make(task, opened.table, report)) };
   } finally {
     await opened.table.close?.();
     opened.close();
@@ -142,7 +124,7 @@ const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): Pre
 const make = async (
   task: Cancellable<PrepareTask>,
   table: Table,
-  notes: string[],
+  { notes }: MakingReport,
 ): Promise<Omit<MadeTable, 'kind' | 'mended' | 'warnings'>> => {
   const { recipe, into, rejects, limits } = task;
   const bad = new BadRows(recipe, rejects);

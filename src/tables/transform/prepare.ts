@@ -7,7 +7,6 @@ import {
   isFullCode,
   missingSource,
   StateFullError,
-  type TableFaultCode,
   TableFaultError,
   TableInputError,
   TableRowsError,
@@ -218,11 +217,8 @@ const errorOf = (
   }
   const { code, message, line, column, sheet } = answer;
   const hint = rejects === null ? answer.hint : `${answer.hint}; the bad rows are in ${rejects}`;
-  const details = hint === undefined ? {} : { hint };
-  const place = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
-  if (code === 'table-input') return new TableInputError(message, { ...details, ...place });
-  if (code === 'table-step') return new TableStepError(message, details);
-  if (code === 'table-rows')
-    return new TableRowsError(message, { ...details, ...(line === undefined ? {} : { line }) });
-  return new TableFaultError(message, { code: code as TableFaultCode, line: line ?? 1, column, sheet }, details); // one of the worker's own
+  if (code === 'table-input') return new TableInputError(message, { hint, line, column });
+  if (code === 'table-step') return new TableStepError(message, { hint });
+  if (code === 'table-rows') return new TableRowsError(message, { hint, line });
+  return new TableFaultError(message, { code, line: line ?? 1, column, sheet }, { hint });
 };

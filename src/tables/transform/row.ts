@@ -38,6 +38,16 @@ export async function* inBatches(rows: AsyncIterable<Row> | Iterable<Row>): Asyn
   if (batch.length > 0) yield batch;
 }
 
+/** What is said about the making of a table, a line each. */
+export interface MakingReport {
+  /** What was read, and how. */
+  notes: string[];
+  /** What was fixed; no row contents. */
+  mended: string[];
+  /** What of the source may be missing. */
+  warnings: string[];
+}
+
 /** Limits of size. */
 export interface Limits {
   /** Largest table, bytes, also when unpacked from an archive. */

@@ -7,7 +7,7 @@ import { refuseWide, sniffBytes } from '../../scan/encodings.ts';
 import { faultOfRow, titlesAbove, unclearLayout } from '../../scan/faults.ts';
 import { findLayout, type Layout } from '../../scan/layout.ts';
 import { LineSkipper } from '../../scan/open-table.ts';
-import { type Limits, noHeader, type Row, shown, type Table } from '../row.ts';
+import { type Limits, type MakingReport, noHeader, type Row, shown, type Table } from '../row.ts';
 import { type Bytes, utf8Bytes } from './bytes.ts';
 
 /** How a source is read; null: not given. */
@@ -19,41 +19,27 @@ export interface ReadingOptions {
   limits: Limits;
 }
 
-/**
- * Opens delimited text; `note` receives a line about how it is read. Throws a TableFaultError when the file is ambiguous,
- * or has titles above the header that no step skips.
- */
-export const openDelimited = async (
-  bytes: Bytes,
-  options: ReadingOptions,
-  note: (line: string) => void,
-): Promise<Table> => {
+/** Opens delimited text. Throws a TableFaultError when the file is ambiguous, or has titles above the header that no step skips. */
+export const openDelimited = async (bytes: Bytes, options: ReadingOptions, { notes }: MakingReport): Promise<Table> => {
   const { encoding, limits } = options;
   const skip = options.skip ?? 0;
   const { dialect, titleRows, candidates = [] } = await layoutOf(bytes, options);
   if (candidates.length > 0) throw unclearLayout(candidates);
   const { delimiter } = dialect;
-  note(`read as ${encoding ?? 'UTF-8'} text, separated by ${delimiter === '\t' ? 'tabs' : shown(delimiter)}`);
+  notes.push(`read as ${encoding ?? 'UTF-8'} text, separated by ${delimiter === '\t' ? 'tabs' : shown(delimiter)}`);
   const rows = readRows(utf8Bytes(bytes, encoding), { dialect, skip, limits });
-  let above = titleRows;
-  for (let header: Row | undefined; ; ) {
+  const close = () => rows.return(undefined);
+  const first: Row[] = [];
+  while (first.length <= titleRows) {
     const next = await rows.next();
     if (next.done) throw noHeader(skip + 1);
-    const first = next.value;
-    above -= first.splice(0, above).length;
-    header = first.shift();
-    if (header !== undefined && titleRows > 0) {
-      await rows.return(undefined);
-      throw titlesAbove(1, header.line);
-    }
-    if (header?.fault !== undefined) {
-      await rows.return(undefined);
-      throw header.fault;
-    }
-    if (header !== undefined) {
-      return { columns: header.cells, batches: resumed(first, rows), close: () => rows.return(undefined) };
-    }
+    first.push(...next.value);
   }
+  const [header = { line: 0, cells: [] }] = first.splice(0, titleRows + 1).slice(titleRows);
+  const fault = titleRows > 0 ? titlesAbove(1, header.line) : header.fault;
+  if (fault === undefined) return { columns: header.cells, batches: resumed(first, rows), close };
+  await close();
+  throw fault;
 };
 
 /** Continues an iteration whose first batch was taken. */
@@ -92,9 +78,7 @@ async function* readRows(
     const cellsOf = cellsReader(scanner, dialect);
     return Array.from({ length: scanner.rows }, (_, row) => {
       const fault = faultOfRow(scanner, row, { expected: 0, rowBytes: limits.rowBytes });
-      const read: Row = { line: (scanner.rowLines[row] ?? 1) + skip, cells: cellsOf(row) };
-      if (fault !== null) read.fault = below(fault, skip);
-      return read;
+      return { line: scanner.lineOf(row) + skip, cells: cellsOf(row), ...(fault && { fault: below(fault, skip) }) };
     });
   };
   for await (const piece of withoutLines(source, skip)) {

@@ -8,7 +8,7 @@ import type { CancelFlag } from '../../../util/worker-pool.ts';
 import { fixSafely } from '../../fix/fix-worker.ts';
 import { portalDelimiter } from '../../scan/dialect.ts';
 import { fileChunks, signatureOf } from '../../scan/open-table.ts';
-import { type Limits, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
+import { type Limits, type MakingReport, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
 import { headerOf } from '../step/cells.ts';
 import { type Archive, listed, openArchive } from './archive.ts';
 import { type Bytes, fileBytes } from './bytes.ts';
@@ -30,14 +30,9 @@ interface OpenOptions {
   recipe: Pick<TableRecipe, 'asked' | 'sheet' | 'member' | 'steps' | 'mend'>;
   limits: Limits;
   cancelled: CancelFlag;
-  /** Receives a line about what is read, and how. */
-  note: (line: string) => void;
   /** Prefix of the names of temporary files, which the caller removes. */
   into: string;
-  /** Receives a line about each fix. */
-  onFixed: (fixes: string[]) => void;
-  /** Receives a line about what may be missing. */
-  warn: (line: string) => void;
+  report: MakingReport;
 }
 
 /** Opens a source; throws a {@link NotOneTable} when it is sound but holds no table, or several. */
@@ -82,13 +77,12 @@ const isWorkbook = ({ entries, entry }: Archive, name: string): boolean => {
   return entry('/[Content_Types].xml') !== undefined || tablesIn(names).length === 0;
 };
 
-const workbookOf = async (archive: Archive, { recipe, limits, note, onFixed, warn }: OpenOptions): Promise<Table> => {
+const workbookOf = async (archive: Archive, { recipe, limits, report }: OpenOptions): Promise<Table> => {
   if (recipe.member !== null) throw misplaced('member', archive.name, '.zip');
   const { encoding, delimiter, skipRows = 0, header = {} } = readingOf(recipe.steps);
   refuseTextSteps({ encoding, delimiter }, archive.name);
   const skip = skipRows + (header.row ?? 1) - 1;
-  const report = { note, warn, fixed: (line: string) => onFixed([line]) };
-  return withHeader(await openWorkbook(archive, recipe.sheet, { skip, limits, report }), header, { limits, note });
+  return withHeader(await openWorkbook(archive, recipe.sheet, { skip, limits, report }), header, { limits, report });
 };
 
 /** Extensions of tables, the first match counts: a text or JSON file beside a CSV only describes it. */
@@ -104,7 +98,7 @@ const tablesIn = (names: string[]): string[] => {
 };
 
 const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> => {
-  const { recipe, note } = options;
+  const { recipe, report } = options;
   if (recipe.sheet !== null) throw misplaced('sheet', archive.name, '.xlsx');
   const names = [...archive.entries.keys()];
   const tables = tablesIn(names);
@@ -127,7 +121,9 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
     });
   }
   const others = names.filter((other) => other !== name);
-  note(`${shown(name)} of the archive${others.length > 0 ? `; left out: ${listed(others.map(shown))}` : ''}`);
+  report.notes.push(
+    `${shown(name)} of the archive${others.length > 0 ? `; left out: ${listed(others.map(shown))}` : ''}`,
+  );
   return textTable(archive.read(entry), name, options);
 };
 
@@ -136,25 +132,25 @@ const textTable = (bytes: Bytes, name: string, options: OpenOptions): Promise<Ta
     ? jsonTable(bytes, name, options)
     : delimitedTable(bytes, options);
 
-const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, note }: OpenOptions): Promise<Table> => {
+const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, report }: OpenOptions): Promise<Table> => {
   const { encoding, delimiter, skipRows, header = {} } = readingOf(recipe.steps);
   if (recipe.asked) refuseTextSteps({ encoding, delimiter }, name);
   if (recipe.asked && (skipRows !== undefined || header.row !== undefined))
     throw misplaced(skipRows !== undefined ? 'skipRows' : 'header.row', name, 'text');
   const format = /\.(?:ndjson|jsonl)(?:\.gz)?$/i.test(name) ? 'lines' : await jsonFormat(bytes, name);
-  note(format === 'lines' ? 'one JSON object a line' : 'a JSON array');
-  return withHeader(await openJson(bytes, format, limits), header, { limits, note });
+  report.notes.push(format === 'lines' ? 'one JSON object a line' : 'a JSON array');
+  return withHeader(await openJson(bytes, format, limits), header, { limits, report });
 };
 
 const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table> => {
-  const { recipe, limits, note } = options;
+  const { recipe, limits, report } = options;
   const { encoding = null, delimiter = null, skipRows, header = {} } = readingOf(recipe.steps);
   const hasHeaderRow = skipRows !== undefined || header.row !== undefined;
   const skip = hasHeaderRow ? (skipRows ?? 0) + (header.row ?? 1) - 1 : null;
   const given: ReadingOptions = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits };
   const fixed = recipe.mend === undefined ? null : await fixedText(bytes, given, options);
   const [source, reading] = fixed === null ? [bytes, given] : [fixed.bytes, { ...given, ...fixed.reading }];
-  return withHeader(await openDelimited(source, reading, note), header, { limits, note });
+  return withHeader(await openDelimited(source, reading, report), header, { limits, report });
 };
 
 /** Path of a fixed text while a table is made of it. */
@@ -164,7 +160,7 @@ export const fixedPath = (into: string): string => `${into}.fixed`;
 const fixedText = async (
   bytes: Bytes,
   { encoding, delimiter, skip }: ReadingOptions,
-  { name, path: file, into, limits, cancelled, onFixed }: OpenOptions,
+  { name, path: file, into, limits, cancelled, report }: OpenOptions,
 ): Promise<{ bytes: Bytes; reading: Partial<ReadingOptions> } | null> => {
   const isPacked = /\.(?:gz|zip)$/i.test(name);
   const [path, target] = [isPacked ? `${into}.raw` : file, fixedPath(into)];
@@ -177,7 +173,7 @@ const fixedText = async (
   const fixed = fixSafely({ path, rowBytes: limits.rowBytes, cancelled, ...given }, target);
   if (isPacked) await rm(path);
   if (fixed === null) return null;
-  onFixed(fixed.fixes);
+  report.mended.push(...fixed.fixes);
   const reading = { encoding: null, delimiter: portalDelimiter(fixed.inspection.delimiter), skip: 0 };
   return { bytes: () => Readable.from(fileChunks(target, cancelled)), reading };
 };
@@ -200,12 +196,12 @@ const refuseTextSteps = ({ encoding, delimiter }: { encoding?: unknown; delimite
 const withHeader = async (
   table: Table,
   header: Parameters<typeof headerOf>[1],
-  { limits, note }: { limits: Limits; note: (line: string) => void },
+  { limits, report }: Pick<OpenOptions, 'limits' | 'report'>,
 ): Promise<Table> => {
   try {
     if (table.columns.length > limits.columns) throw tooManyColumns(table.columns.length, limits);
     const { columns, note: line } = headerOf(table.columns, header);
-    if (line !== null) note(line);
+    if (line !== null) report.notes.push(line);
     return { ...table, columns };
   } catch (error) {
     await table.close?.();

@@ -3,7 +3,16 @@ import { posix } from 'node:path';
 import type { Entry } from 'yauzl';
 import { TableFaultError, TableInputError } from '../../../model/errors.ts';
 import { titlesAbove } from '../../scan/faults.ts';
-import { type Limits, NotOneTable, noHeader, type Row, shown, type Table, tooLarge } from '../row.ts';
+import {
+  type Limits,
+  type MakingReport,
+  NotOneTable,
+  noHeader,
+  type Row,
+  shown,
+  type Table,
+  tooLarge,
+} from '../row.ts';
 import { type Archive, listed } from './archive.ts';
 import { resumed } from './delimited.ts';
 import { stylesShow } from './number-format.ts';
@@ -26,13 +35,6 @@ interface Sheet {
   hidden: boolean;
 }
 
-/** Receives lines about what was read, about what is left out that is no part of the table, and about what may be missing. */
-export interface ReadingReport {
-  note: (line: string) => void;
-  fixed: (line: string) => void;
-  warn: (line: string) => void;
-}
-
 /**
  * Opens a sheet by name or number (from 1); null: the only one that is not hidden and has values. Cells are what people
  * see of codes and dates (in ISO 8601), formulas their last result; blank rows, and columns without name and value, are
@@ -44,12 +46,12 @@ export interface ReadingReport {
 export const openWorkbook = async (
   archive: Archive,
   wanted: string | number | null,
-  { skip, limits, report }: { skip: number; limits: Limits; report: ReadingReport },
+  { skip, limits, report }: { skip: number; limits: Limits; report: MakingReport },
 ): Promise<Table> => {
   const parts = await partsOf(archive);
   const { sheets, since1904 } = await sheetsOf(archive, parts);
   const sheet = await chosenSheet(archive, { sheets, wanted, limits });
-  report.note(`sheet ${shown(sheet.name)} of a workbook`);
+  report.notes.push(`sheet ${shown(sheet.name)} of a workbook`);
   const body: Body = { sheet: sheet.name, header: 1, width: 0, indent: 0, rows: 0, last: 0, blank: 0 };
   const rows = readSheet(archive, part(archive, sheet.path), {
     sheet: sheet.name,
@@ -74,7 +76,7 @@ export const openWorkbook = async (
   refuseTitles(header, below, sheet.name);
   const indent = Math.min(...[header, ...below.slice(0, mostCompared)].map(({ cells }) => firstFilled(cells)));
   if (indent > 0)
-    report.note(`left out: ${indent === 1 ? 'an empty column' : `${indent} empty columns`} before the table`);
+    report.notes.push(`left out: ${indent === 1 ? 'an empty column' : `${indent} empty columns`} before the table`);
   const columns = header.cells.slice(indent);
   Object.assign(body, { width: columns.length, indent, last: header.line });
   const places = { name: sheet.name, header: header.line, indent };
@@ -132,7 +134,7 @@ async function* fitted(batches: AsyncIterable<Row[]>, body: Body): AsyncGenerato
 }
 
 /** Reports what only the end of the sheet tells; throws where values of the table are missing. */
-const endSheet = ({ unresolved, merged }: SheetFacts, body: Body, report: ReadingReport): void => {
+const endSheet = ({ unresolved, merged }: SheetFacts, body: Body, report: MakingReport): void => {
   const { sheet, header, width, indent, rows, last, blank } = body;
   const { count, first } = unresolved;
   const what = `${count === 1 ? '1 formula has' : `${count} formulas have`} no result in the file, the first of them ${first}`;
@@ -140,7 +142,7 @@ const endSheet = ({ unresolved, merged }: SheetFacts, body: Body, report: Readin
   if (count > 0 && rows === 0) {
     throw new TableFaultError(`no row has a value: ${what}`, { code: 'table-formula', line: header, sheet }, { hint });
   }
-  if (count > 0) report.warn(`${what}: rows without any other value are left out; ${hint}`);
+  if (count > 0) report.warnings.push(`${what}: rows without any other value are left out; ${hint}`);
   const inTable = merged.find(({ column, top }) => top > header && top <= last && column <= indent + width);
   if (inTable !== undefined) {
     const { column, top, bottom } = inTable;
@@ -151,7 +153,7 @@ const endSheet = ({ unresolved, merged }: SheetFacts, body: Body, report: Readin
     );
   }
   if (blank > 0)
-    report.fixed(`blank rows are left out${blank === 1 ? '' : ` (${blank.toLocaleString('en')} of them)`}`);
+    report.mended.push(`blank rows are left out${blank === 1 ? '' : ` (${blank.toLocaleString('en')} of them)`}`);
 };
 
 /** The candidates where no sheet is named: of several visible ones those with a value, the first two of them. */

@@ -10,9 +10,6 @@ import { plural } from '../../../util/plural.ts';
 import { inBatches, type Row, type Table } from '../row.ts';
 import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
-/** Keys that are held in memory, at some 100 bytes each. */
-const heldInMemory = 200_000;
-
 /** Longest key that is stored as it is; longer ones are hashed. */
 const plainLength = 40;
 
@@ -32,40 +29,25 @@ const scratchDatabase = (path: string): DatabaseSync => {
 /** A set of keys with flat memory. */
 export class SeenKeys {
   readonly #path: string;
-  readonly #inMemory: number;
-  #held = new Set<string>();
-  #disk: { database: DatabaseSync; insert: StatementSync } | null = null;
+  readonly #database: DatabaseSync;
+  readonly #insert: StatementSync;
 
-  /** `path`: file for more keys than fit in memory; must not exist. */
-  constructor(path: string, inMemory = heldInMemory) {
+  /** `path`: a file for the keys; must not exist. */
+  constructor(path: string) {
     this.#path = path;
-    this.#inMemory = inMemory;
+    this.#database = scratchDatabase(path);
+    this.#database.exec('CREATE TABLE seen (key TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN');
+    this.#insert = this.#database.prepare('INSERT OR IGNORE INTO seen VALUES (?)');
   }
 
   /** Adds a key; true when it is new. */
   add(parts: readonly string[]): boolean {
-    const key = keyOf(parts);
-    if (this.#disk !== null) return this.#disk.insert.run(key).changes === 1;
-    const before = this.#held.size;
-    this.#held.add(key);
-    if (this.#held.size > this.#inMemory) this.#spill();
-    return this.#held.size > before || this.#disk !== null;
-  }
-
-  #spill(): void {
-    const database = scratchDatabase(this.#path);
-    database.exec('CREATE TABLE seen (key TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN');
-    const insert = database.prepare('INSERT OR IGNORE INTO seen VALUES (?)');
-    for (const key of this.#held) insert.run(key);
-    this.#held = new Set();
-    this.#disk = { database, insert };
+    return this.#insert.run(keyOf(parts)).changes === 1;
   }
 
   /** Forgets all keys and removes the file. Idempotent. */
   close(): void {
-    this.#held = new Set();
-    this.#disk?.database.close();
-    this.#disk = null;
+    if (this.#database.isOpen) this.#database.close();
     rmSync(this.#path, { force: true });
   }
 }
