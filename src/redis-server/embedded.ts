@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { errorMessage, RedisUnreachableError } from '../model/errors.ts';
+import { errorMessage, machineFault, RedisUnreachableError, StateFullError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { clusterOptions, hasHashTag, resendElsewhere, tlsOf } from '../state/redis/cluster.ts';
 import {
@@ -186,6 +186,7 @@ const tryOut = async (
   } catch (cause) {
     // Only a reply is a refusal; the server may just have gone.
     if (!(cause instanceof Error) || cause.name !== 'ReplyError') throw unusable(where, cause);
+    if (machineFault(cause) instanceof StateFullError && !cause.message.startsWith('READONLY')) return; // status reads all the same
     throw new RedisUnreachableError(`Redis at ${where} does not let sluice write: ${errorMessage(cause)}`, {
       hint: `let the user of REDIS_URL (redis.url) run all commands on keys that begin with "${prefix}" (ACL rules ~${prefix}* &* +@all), on a server that takes writes`,
       cause,

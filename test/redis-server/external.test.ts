@@ -164,6 +164,14 @@ describe('REDIS_URL', () => {
     expect(left).toEqual([]);
   });
 
+  test('a server that is full is taken: what reads works, and what writes says what to do', async () => {
+    const admin = new Redis(redis.options);
+    await admin.config('SET', 'maxmemory', '1');
+    const handle = await reachExternal(url, trying()).finally(() => admin.config('SET', 'maxmemory', '0'));
+    await admin.quit();
+    expect(handle.describe).toContain('Redis');
+  });
+
   test.each([
     ['allkeys-lru', '100mb', true],
     ['volatile-ttl', '100mb', true],
