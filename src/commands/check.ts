@@ -3,7 +3,7 @@
 import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { ConfigError, InterruptedError, UsageError } from '../model/errors.ts';
+import { ConfigError, UsageError } from '../model/errors.ts';
 import { countText, plural } from '../util/plural.ts';
 import { checkFile, checkSource, faultsOf } from './check-file.ts';
 import {
@@ -38,15 +38,6 @@ export interface CheckCommandOptions extends CommonOptions, Omit<FixOptions, 'js
  * or the command line is not. Needs no Redis.
  */
 export const checkCommand = async (paths: string[], options: CheckCommandOptions, io: Io): Promise<number> => {
-  try {
-    return await check(paths, options, io);
-  } catch (error) {
-    if (io.stop.aborted) throw new InterruptedError('interrupted; nothing was changed', { cause: error });
-    throw error;
-  }
-};
-
-const check = async (paths: string[], options: CheckCommandOptions, io: Io): Promise<number> => {
   const { config, error } = await configIfSound(options, io);
   const fixed = options.fix ? await fixCommand(paths, options, { io, config }) : null;
   if (fixed !== null) return fixed;

@@ -1,5 +1,4 @@
 // Endpoints for monitoring: `GET /healthz` and `/readyz` for probes, `GET /metrics` for Prometheus.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { errorMessage } from '../model/errors.ts';
 import { isUsable, readInboxViews } from '../service/inboxes.ts';
 import { Metrics } from '../service/metrics.ts';
@@ -23,7 +22,7 @@ export const metricsPart: WebPart = (app, context) => {
       const text = 'Send `Authorization: Bearer TOKEN` with that of `web.token`.\n';
       return reply.code(401).header('www-authenticate', 'Bearer').type('text/plain').send(text);
     }
-    const text = await Promise.race([metrics.text(), sleep(longestMs, null)]).catch(() => null);
+    const text = await withDeadline(metrics.text(), longestMs).catch(() => null);
     if (text === null) return reply.code(503).type('text/plain').send('Redis does not answer.\n');
     return reply.type(metrics.contentType).send(text);
   });
@@ -32,16 +31,9 @@ export const metricsPart: WebPart = (app, context) => {
 /** Answers 200 while Redis answers, 503 otherwise. */
 export const healthPart: WebPart = (app, { runtime }) => {
   app.get('/healthz', async (_request, reply) => {
-    const redis = await answersInTime(runtime);
+    const redis = await withDeadline(runtime.redis.ping(), 2000).catch(() => null);
     return reply.code(redis ? 200 : 503).send({ status: redis ? 'ok' : 'degraded', redis: redis ? 'ok' : 'no answer' });
   });
-};
-
-const answersInTime = async (runtime: Runtime): Promise<boolean> => {
-  const late = new Promise<false>((resolve) => {
-    setTimeout(() => resolve(false), 2000).unref();
-  });
-  return Promise.race([runtime.redis.ping().then(() => true), late]).catch(() => false);
 };
 
 /** Answers 200 when everything is ready, 503 otherwise; the reason of each check names portals and paths, as the pages do. */
@@ -120,8 +112,8 @@ const writable = async (folder: string): Promise<string | null> =>
 
 const bounded = (work: Promise<string | null>): Promise<string | null> => withDeadline(work).catch(errorMessage);
 
-const withDeadline = <T>(work: Promise<T>): Promise<T> => {
+const withDeadline = <T>(work: Promise<T>, ms = checkMs): Promise<T> => {
   const { promise, reject } = Promise.withResolvers<T>();
-  const timer = setTimeout(() => reject(new Error(`no answer within ${checkMs / 1000} s`)), checkMs);
+  const timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms);
   return Promise.race([work, promise]).finally(() => clearTimeout(timer));
 };

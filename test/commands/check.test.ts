@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CheckCommandOptions, checkCommand } from '../../src/commands/check.ts';
+import { runProgram } from '../../src/commands/program.ts';
 import { startPortalServer } from '../../src/embedded-portal/portal-server.ts';
-import { InterruptedError, UsageError } from '../../src/model/errors.ts';
+import { UsageError } from '../../src/model/errors.ts';
 import { createLog } from '../../src/model/log.ts';
 import { commandIo } from '../support/command-io.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
@@ -192,9 +193,10 @@ describe('checking tables', () => {
   it('ends when it is interrupted', async () => {
     const dir = tempDir();
     writeText(dir, 'a.csv', 'a,b\n1,2\n');
-    const { io, stop } = commandIo(dir);
+    const { io, err, stop } = commandIo(dir);
     stop();
-    await expect(checkCommand(['a.csv'], {}, io)).rejects.toThrow(InterruptedError);
+    expect(await runProgram(['check', 'a.csv'], io)).toBe(130);
+    expect(err()).toContain('sluice: interrupted');
   });
 });
 

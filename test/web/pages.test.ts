@@ -1,5 +1,5 @@
 // The pages over plain HTTP: what they say, what they do, and what nobody gets past them.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { plainRequest } from '../../src/model/job.ts';
 import { reportSchema } from '../../src/model/report.ts';
 import { syncSchedules } from '../../src/queue/schedules.ts';
@@ -467,6 +467,18 @@ describe('with a password', () => {
     expect([page.statusCode, hiddenPath(page.body)]).toEqual([200, undefined]);
     const reply = await logIn('ann', 'correct horse', '10.0.1.2', { to });
     expect([reply.statusCode, reply.headers.location]).toEqual([303, '/']);
+  });
+
+  it('a login, right or wrong, is logged with its address', async () => {
+    const logged = [vi.spyOn(closed.runtime.log, 'info'), vi.spyOn(closed.runtime.log, 'warn')];
+    await logIn('ann', 'correct horse', '10.8.8.8');
+    await logIn('ann', 'wrong', '10.8.8.9');
+    const calls = logged.flatMap((spy) => spy.mock.calls.map(([facts]) => facts));
+    for (const spy of logged) spy.mockRestore();
+    expect(calls).toEqual([
+      { action: 'login', address: '10.8.8.8' },
+      { action: 'login', address: '10.8.8.9' },
+    ]);
   });
 
   it('the token of one session is none of another', async () => {

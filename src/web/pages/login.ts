@@ -76,7 +76,7 @@ const cookieOf = ({ headers }: FastifyRequest, name: string): string | null =>
   new RegExp(`(?:^|; )${name}=([\\w-]{43})(?:;|$)`).exec(headers.cookie ?? '')?.[1] ?? null;
 
 /** Adds the form that logs in and what it and the button to log out are sent to; nothing without a password. */
-export const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: Logins): void => {
+export const loginRoutes = (app: FastifyInstance, { config, log }: Runtime, logins: Logins): void => {
   const { password, publicUrl } = config.web;
   if (password === null) return;
   const isSecure = publicUrl?.startsWith('https:') ?? false;
@@ -92,7 +92,10 @@ export const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: L
     const form = formOf(request);
     const to = askedPath(form.get('to') ?? '');
     const given = { username: form.get('username') ?? '', password: form.get('password') ?? '' };
-    const found = logins.logIn(given, clientAddress(request));
+    const address = clientAddress(request);
+    const found = logins.logIn(given, address);
+    if (typeof found === 'object') log.info({ action: 'login', address }, 'an operator logged in');
+    else log.warn({ action: 'login', address }, 'a login to the pages was refused');
     if (typeof found === 'number') {
       const seconds = Math.ceil(found / 1000);
       reply.header('retry-after', String(seconds));

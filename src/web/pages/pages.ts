@@ -9,7 +9,7 @@ import { causesOf, type ReportItem, type StoredReport } from '../../model/report
 import { itemViews } from '../../service/known-items.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import type { Runtime } from '../../service/runtime.ts';
-import { isOwnOrigin } from '../../util/connections.ts';
+import { clientAddress, isOwnOrigin } from '../../util/connections.ts';
 import { html, type Part } from '../../util/html.ts';
 import type { WebPart } from '../part.ts';
 import { type ActionTools, confirmPage, prepare } from './actions.ts';
@@ -183,6 +183,7 @@ const actRoutes = (app: FastifyInstance, tools: ActionTools): void => {
       );
     }
     const action = await prepared(request);
+    runtime.log.info({ action: 'act', address: clientAddress(request), path: request.url }, 'an operator acts');
     const signal = AbortSignal.timeout(actMs);
     const path = await action.act(signal, (form.get('reason') ?? '').trim().slice(0, 200)).catch((error: unknown) => {
       if (!signal.aborted) throw error;
