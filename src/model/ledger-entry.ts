@@ -1,4 +1,4 @@
-// The known state of the portal: one entry per key and portal, and the intents of pending writes.
+// The known state of the portal: one entry per key and portal, with the write that is pending.
 import { z } from 'zod';
 import { itemKinds } from './key.ts';
 import { removalModes } from './policy.ts';
@@ -75,38 +75,54 @@ const fetchedFromSchema = z.object({
 
 export type FetchedFrom = z.infer<typeof fetchedFromSchema>;
 
+/** A write whose effect is not known yet; recorded before its request is sent. */
+const pendingSchema = z.object({
+  what: z.enum(['create', 'update', 'attach', 'import']),
+  /**
+   * What was true before. Of a create the highest node id ("0" on an empty portal), null where lists show the node by its uuid;
+   * of an attach the id of the former file, null where there was none.
+   */
+  before: z.string().nullable(),
+  /** What tells this write from others of the same wish: in the revision log of a node; of a file, its sha256. */
+  nonce: z.string(),
+  /** Unix milliseconds. */
+  at: z.number().int(),
+});
+
+export type Pending = z.infer<typeof pendingSchema>;
+
 /** What was published under a key. */
 export const ledgerEntrySchema = z.object({
   key: z.string(),
   kind: z.enum(itemKinds),
   uuid: z.string(),
   /** Node id; null while the node was never created. */
-  nid: z.string().nullable(),
+  nid: z.string().nullable().default(null),
   /** Revision after our last write or look. */
-  vid: z.string().nullable(),
+  vid: z.string().nullable().default(null),
   /** When the portal says that the node was changed last, Unix seconds, as of our last look; null where unknown. */
   changed: z.string().nullable().default(null),
   /** Public address of the node. */
-  url: z.string().nullable(),
+  url: z.string().nullable().default(null),
   title: z.string(),
   /** Name of the dataset at its source, such as the identifier in a catalogue. */
   identifier: z.string().nullable().default(null),
   /** Names of the node fields we sent last, so that one that leaves the wish is emptied. */
-  fieldNames: z.array(z.string()),
+  fieldNames: z.array(z.string()).default([]),
   /** Fingerprint of the metadata that the portal was last seen to hold; null while unverified. */
-  metadataFingerprint: z.string().nullable(),
+  metadataFingerprint: z.string().nullable().default(null),
   /** What the proven node held beside what was sent (`baselineOf`), to see edits of it; null where it was never looked at. */
   baseline: z.record(z.string(), z.string()).nullable().default(null),
   /** What the portal made of fields that it does not hold as sent, by field name: a known difference, reported as a warning. */
   notHeld: z.record(z.string(), z.string()).default({}),
   /** Of a dataset: node ids of its resources, in order, as its list was last proven to hold them; null where it was not. */
   links: z.array(z.string()).nullable().default(null),
-  source: sourceFingerprintSchema.nullable(),
+  source: sourceFingerprintSchema.nullable().default(null),
   /** Absolute path of the local file, as last read; the address of a fetched one. */
-  sourcePath: z.string().nullable(),
+  sourcePath: z.string().nullable().default(null),
   /** The address that `source` was fetched from; null for a local file. */
   fetched: fetchedFromSchema.nullable().default(null),
-  file: portalFileSchema.nullable(),
+  file: portalFileSchema.nullable().default(null),
   /** Rows that were left out of the table as bad, and the file they are in on the host that made it; null where none were. */
   rejected: rejectedRowsSchema.nullable().default(null),
   /** Fixes made in the file before it was sent, one line each. */
@@ -114,18 +130,18 @@ export const ledgerEntrySchema = z.object({
   /** What of the source may be missing in what was sent, one line each. */
   doubts: z.array(z.string()).default([]),
   /** `pending`: a file was attached whose import is not proven yet. */
-  datastore: z.enum(['none', 'imported', 'pending', 'failed']),
+  datastore: z.enum(['none', 'imported', 'pending', 'failed']).default('none'),
   /** True where the datastore is known to hold no rows of another file than the attached one. */
   rowsAreOwn: z.boolean().default(false),
   /** Data rows (without the header) that were imported, null where nothing is imported. */
-  rows: z.number().int().nullable(),
+  rows: z.number().int().nullable().default(null),
   /** Rows of the file that the importer of the portal is known to drop; 0 for none. */
   rowsDropped: z.number().int().default(0),
   /** True while the current wish is verified on the portal. */
-  live: z.boolean(),
+  live: z.boolean().default(false),
   /** True while the portal still serves an older version. */
-  stale: z.boolean(),
-  reason: reasonSchema.nullable(),
+  stale: z.boolean().default(false),
+  reason: reasonSchema.nullable().default(null),
   /** How the item was taken down on purpose, null while it is not. */
   removed: z.enum(removalModes).nullable().default(null),
   /** When it was first missing from the wishes, Unix milliseconds. */
@@ -136,9 +152,11 @@ export const ledgerEntrySchema = z.object({
   refused: refusedFileSchema.nullable().default(null),
   /** The version of a table that was proven last, to compare the next one with; null for what is not a table. */
   version: liveVersionSchema.nullable().default(null),
-  runId: z.string(),
+  /** The write under way; null while there is none. */
+  pending: pendingSchema.nullable().default(null),
+  runId: z.string().default(''),
   /** Unix milliseconds of the last change of this entry. */
-  syncedAt: z.number().int(),
+  syncedAt: z.number().int().default(0),
 });
 
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
@@ -168,25 +186,6 @@ export const sentNodeSchema = z.object({
 
 export type SentNode = z.infer<typeof sentNodeSchema>;
 
-/** A write that has started and whose effect is not known yet, with what was true before it. */
-export const intentSchema = z.discriminatedUnion('action', [
-  /** `highestNid`: the highest node id before the create ("0" on an empty portal). */
-  z.object({ action: z.literal('create'), highestNid: z.string(), marker: z.string(), at: z.number().int() }),
-  z.object({ action: z.literal('update'), nid: z.string(), vid: z.string(), marker: z.string(), at: z.number().int() }),
-  /** `fid` before the attach, null when there was no file. */
-  z.object({
-    action: z.literal('attach'),
-    nid: z.string(),
-    fid: z.string().nullable(),
-    bytes: z.number().int(),
-    sha256: z.string(),
-    at: z.number().int(),
-  }),
-  z.object({ action: z.literal('import'), nid: z.string(), at: z.number().int() }),
-]);
-
-export type Intent = z.infer<typeof intentSchema>;
-
 /** An entry for a key of which nothing is known yet. */
 export const newEntry = ({
   key,
@@ -194,43 +193,8 @@ export const newEntry = ({
   uuid,
   title,
   identifier = null,
-}: Pick<LedgerEntry, 'key' | 'kind' | 'uuid' | 'title'> & { identifier?: string | null | undefined }): LedgerEntry => ({
-  key,
-  kind,
-  uuid,
-  title,
-  identifier,
-  nid: null,
-  vid: null,
-  changed: null,
-  url: null,
-  fieldNames: [],
-  notHeld: {},
-  links: null,
-  metadataFingerprint: null,
-  baseline: null,
-  rejected: null,
-  mended: [],
-  doubts: [],
-  source: null,
-  sourcePath: null,
-  fetched: null,
-  file: null,
-  datastore: 'none',
-  rowsAreOwn: false,
-  rows: null,
-  rowsDropped: 0,
-  live: false,
-  stale: false,
-  reason: null,
-  removed: null,
-  missingSince: null,
-  good: null,
-  refused: null,
-  version: null,
-  runId: '',
-  syncedAt: 0,
-});
+}: Pick<LedgerEntry, 'key' | 'kind' | 'uuid' | 'title'> & { identifier?: string | null | undefined }): LedgerEntry =>
+  ledgerEntrySchema.parse({ key, kind, uuid, title, identifier });
 
 /** Differences between what is live and what was wanted, as far as the ledger knows. */
 export const warningsOf = ({

@@ -17,10 +17,8 @@ export const targetOfName = (name: string): Target => {
 
 /** Every Redis key that sluice itself writes, under a prefix. */
 export const redisKeys = (prefix: string) => ({
-  /** Hash: key -> ledger entry (two lines of JSON). */
+  /** Hash: key -> ledger entry (JSON). */
   entries: (target: Target) => `${prefix}.ledger:${targetName(target)}`,
-  /** Hash: key -> intent (JSON). */
-  intents: (target: Target) => `${prefix}.intents:${targetName(target)}`,
   /** Hash: target name -> when it was last compared with the portal's own listing, Unix milliseconds. */
   refreshed: `${prefix}.refreshed`,
   /** Hash: target name -> address of the portal that its ledger describes. */

@@ -1,16 +1,14 @@
-// The ledger in Redis: what is known to be published under each key, how entries are stored, and pending writes.
+// The ledger in Redis: what is known to be published under each key, with the write that is pending.
 import type { Redis } from 'ioredis';
-import type { ZodType } from 'zod';
-import { kindOfKey, manifestOfKey, uuidOfKey } from '../model/key.ts';
+import { manifestOfKey } from '../model/key.ts';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
 import {
   type IndexedEntry,
-  type Intent,
   indexedEntrySchema,
-  intentSchema,
   type LedgerEntry,
   ledgerEntrySchema,
   newEntry,
+  type Pending,
   type SentNode,
   sentNodeSchema,
 } from '../model/ledger-entry.ts';
@@ -44,8 +42,8 @@ export class Ledger {
   }
 
   /**
-   * The ledger in the name of a job: what it writes is refused with JobLostError once another worker has the job. What a
-   * portal write led to ({@link settle}, {@link put}) goes along with the next write: a kill before that finds the intent open.
+   * The ledger for one job: what it writes is refused with JobLostError once another worker has the job. What a portal write
+   * led to ({@link settle}, {@link put}) goes along with the next write: a kill before that finds the write pending.
    */
   inNameOf(writer: JobWriter | null): Ledger {
     return new Ledger(this.#redis, this.#keys, writer);
@@ -55,7 +53,7 @@ export class Ledger {
   async entries(target: Target): Promise<Map<string, LedgerEntry>> {
     const entries = new Map<string, LedgerEntry>();
     for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
-      const entry = entryOfStored(key, value);
+      const entry = entryOfStored(value);
       if (entry) entries.set(key, entry);
     }
     return entries;
@@ -68,7 +66,7 @@ export class Ledger {
     const entries = new Map<string, LedgerEntry>();
     for await (const [key, value] of fieldsOf(this.#redis, hash, scanExceptions)) {
       sent.add(key);
-      const entry = entryOfStored(key, value);
+      const entry = entryOfStored(value);
       if (entry) entries.set(key, entry);
     }
     return { entries, live: Math.max(0, (await this.#redis.hlen(hash)) - sent.size) };
@@ -87,16 +85,16 @@ export class Ledger {
    */
   async *each(target: Target, start = ''): AsyncGenerator<{ brief: IndexedEntry; whole: () => LedgerEntry | null }> {
     const scan = matching(`${start.replaceAll(/[*?[\]\\]/g, '\\$&')}*`);
-    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target), scan)) {
-      const brief = indexedOfStored(key, value);
-      if (brief) yield { brief, whole: () => entryOfStored(key, value) };
+    for await (const [, value] of fieldsOf(this.#redis, this.#keys.entries(target), scan)) {
+      const brief = indexedEntrySchema.safeParse(parsedJson(`${value}`)).data;
+      if (brief) yield { brief, whole: () => entryOfStored(value) };
     }
   }
 
   /** The entry of a key on a portal, or null. */
   async entry(portal: string, key: string): Promise<LedgerEntry | null> {
     const value = await this.#field(this.#keys.entries(targetOf(portal, key)), key);
-    return value && entryOfStored(key, value);
+    return value && entryOfStored(value);
   }
 
   /** The entries of several keys on a portal, in the order of the keys. */
@@ -117,44 +115,25 @@ export class Ledger {
     await this.#writeLater([this.#entryField(portal, entry)]);
   }
 
-  /** The open intent of a key, or null. */
-  async intent(portal: string, key: string): Promise<Intent | null> {
-    return intentOf(await this.#field(this.#keys.intents(targetOf(portal, key)), key));
-  }
-
-  /** Entry and open intent of a key as of one moment. */
-  async known(portal: string, key: string): Promise<{ entry: LedgerEntry | null; intent: Intent | null }> {
-    const target = targetOf(portal, key);
-    // Both are written together, so that neither is read before the other is sent.
-    await this.#writer?.catchUp({ hash: this.#keys.entries(target), field: key });
-    const read = this.#redis
-      .multi()
-      .hgetBuffer(this.#keys.entries(target), key)
-      .hgetBuffer(this.#keys.intents(target), key);
-    const [entry, intent] = ((await read.exec()) ?? []).map(([error, value]) => {
-      if (error) throw error;
-      return value as Buffer | null; // what HGET gives
-    });
-    return { entry: entry ? entryOfStored(key, entry) : null, intent: intentOf(intent ?? null) };
-  }
-
   /** Records that a write begins; must be awaited before the request is sent. */
-  async begin(portal: string, key: string, intent: Intent): Promise<void> {
-    const write = { hash: this.#keys.intents(targetOf(portal, key)), field: key, value: JSON.stringify(intent) };
-    await writeFields(this.#redis, this.#writer, [write]);
+  async begin(portal: string, entry: LedgerEntry, write: Omit<Pending, 'at'>): Promise<LedgerEntry> {
+    const begun = { ...entry, pending: { ...write, at: Date.now() } };
+    await writeFields(this.#redis, this.#writer, [this.#entryField(portal, begun)]);
+    return begun;
   }
 
-  /** Records what a write led to, and what goes along with it, and closes its intent, all or nothing. */
-  async settle(portal: string, entry: LedgerEntry, { sent, former }: SettledWith = {}): Promise<void> {
+  /** Records what a write led to, so that none is pending, and what goes along with it, all or nothing. */
+  async settle(portal: string, entry: LedgerEntry, { sent, former }: SettledWith = {}): Promise<LedgerEntry> {
     const target = targetOf(portal, entry.key);
+    const settled = { ...entry, pending: null };
     await this.#writeLater([
-      this.#entryField(portal, entry),
-      { hash: this.#keys.intents(target), field: entry.key, value: null },
+      this.#entryField(portal, settled),
       ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
       ...(former === undefined
         ? []
         : [{ hash: this.#keys.history(target), field: entry.key, value: former && JSON.stringify(former) }]),
     ]);
+    return settled;
   }
 
   #entryField(portal: string, entry: LedgerEntry): FieldWrite {
@@ -201,7 +180,6 @@ export class Ledger {
       ...moved(this.#keys.entries(target), storedEntry({ ...from, key: to, missingSince: null })),
       ...moved(this.#keys.sent(target), sent ?? null),
       ...moved(this.#keys.history(target), former ?? null),
-      { hash: this.#keys.intents(target), field: from.key, value: null },
     ]);
   }
 
@@ -248,20 +226,15 @@ export class Ledger {
   }
 }
 
-/**
- * KEYS: the entries of a target. ARGV: cursor and count of HSCAN. The first line of an entry tells those that are live with
- * nothing else to say of them, see {@link storedEntry}.
- */
+/** KEYS: the entries of a target. ARGV: cursor and count of HSCAN. */
 const exceptionsScript = new RedisScript(`
 local reply = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
 local found = {}
 for at = 2, #reply[2], 2 do
-  local value = reply[2][at]
-  local head = string.sub(value, 1, (string.find(value, '\\n', 1, true) or 1) - 1)
-  local has = function(text) return string.find(head, text, 1, true) end
-  if not has('"live":true') or has('"reason":') or has('"removed":') or has('"missingSince":') then
+  local entry = cjson.decode(reply[2][at])
+  if not entry.live or entry.reason or entry.removed or entry.missingSince then
     found[#found + 1] = reply[2][at - 1]
-    found[#found + 1] = value
+    found[#found + 1] = reply[2][at]
   end
 end
 return {reply[1], found}
@@ -272,44 +245,26 @@ const scanExceptions = (redis: Redis, hash: string, cursor: string, count: numbe
 
 const targetOf = (portal: string, key: string): Target => ({ manifest: manifestOfKey(key), portal });
 
-const intentOf = (value: Buffer | null): Intent | null =>
-  (value && intentSchema.safeParse(JSON.parse(value.toString())).data) ?? null;
+const {
+  key: _key,
+  kind: _kind,
+  uuid: _uuid,
+  title: _title,
+  ...blank
+} = newEntry({
+  key: '',
+  kind: 'dataset',
+  uuid: '',
+  title: '',
+});
+const blanks = new Map(Object.entries(blank).map(([name, value]) => [name, JSON.stringify(value)]));
 
-/** The value of an entry in the hash of its target: what {@link IndexedEntry} holds as JSON, and on the next line the rest; without what is empty. */
-export const storedEntry = (entry: LedgerEntry): string => {
-  const empty: Stored = { ...emptyEntry(entry.key) };
-  const known = Object.entries(entry).filter(([name, value]) => name === 'title' || !isSame(value, empty[name]));
-  const { head = [], rest = [] } = Object.groupBy(known, ([name]) =>
-    name in indexedEntrySchema.shape ? 'head' : 'rest',
+/** The value of an entry in the hash of its target, without what is as in a new one. */
+export const storedEntry = (entry: LedgerEntry): string =>
+  JSON.stringify(
+    Object.fromEntries(Object.entries(entry).filter(([name, value]) => blanks.get(name) !== JSON.stringify(value))),
   );
-  return [head, rest].map((fields) => JSON.stringify(Object.fromEntries(fields))).join('\n');
-};
 
 /** The entry of a stored value; null for one of an unknown shape. */
-export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null => {
-  const lines = value.toString().split('\n');
-  const [head, rest] = lines.map((line) => parsedJson(line) as Stored | null | undefined);
-  if (rest?.title === undefined) return null;
-  return parsed(ledgerEntrySchema, { ...emptyEntry(key), ...head, ...rest });
-};
-
-/** What {@link IndexedEntry} holds of a stored value; null for one of an unknown shape. */
-export const indexedOfStored = (key: string, value: Buffer): IndexedEntry | null => {
-  const head = parsedJson(value.toString().split('\n', 1)[0] ?? '') as Stored | null | undefined;
-  return parsed(indexedEntrySchema, { ...emptyBrief, key, uuid: uuidOfKey(key), ...head });
-};
-
-const emptyBrief = indexedEntrySchema
-  .omit({ key: true, uuid: true })
-  .parse(newEntry({ key: '', kind: 'dataset', uuid: '', title: '' }));
-
-type Stored = Record<string, unknown>;
-
-const emptyEntry = (key: string): LedgerEntry =>
-  newEntry({ key, kind: kindOfKey(key), uuid: uuidOfKey(key), title: '' });
-
-/** Empty lists and objects are the same wherever they stand. */
-const isSame = (a: unknown, b: unknown): boolean =>
-  a === b || (typeof a === 'object' && JSON.stringify(a) === JSON.stringify(b));
-
-const parsed = <T>(schema: ZodType<T>, stored: object): T | null => schema.safeParse(stored).data ?? null;
+export const entryOfStored = (value: Buffer): LedgerEntry | null =>
+  ledgerEntrySchema.safeParse(parsedJson(`${value}`)).data ?? null;

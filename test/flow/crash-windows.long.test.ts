@@ -1,6 +1,5 @@
 // kill -9 of the worker at every boundary of every step, and between the effect of a write and its answer: effect once.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { resourceSteps } from '../../src/pipeline/handlers/resource-steps.ts';
 import { openGatedPortal } from './support/gated-portal.ts';
 import { type Gateway, isWrite, type Passed } from './support/gateway.ts';
 import { makeKillPlace, publishThroughKills } from './support/kill-windows.ts';
@@ -25,9 +24,9 @@ const boundaries = (steps: string[]): string[] => steps.flatMap((step) => [`${st
 const aroundWrites = (writes: string[]): string[] => writes.flatMap((write) => [`${write}/before`, `${write}/after`]);
 
 /** Steps of a resource as they show in the job of a new one: its node step is a create, and no version is there to guard. */
-const resourceJobSteps = resourceSteps
-  .filter(({ name }) => name !== 'guard')
-  .map(({ name }) => `resource/${name === 'node' ? 'create' : name}`);
+const resourceJobSteps = ['fetch', 'prepare', 'check', 'create', 'attach', 'import', 'verify', 'ledger'].map(
+  (name) => `resource/${name}`,
+);
 
 const firstWindows = [
   ...boundaries(['dataset/create', 'dataset/verify', ...resourceJobSteps]),

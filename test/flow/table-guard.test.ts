@@ -194,7 +194,7 @@ describe('a table that nothing new comes for', () => {
     const ledger = new Ledger(place.store, place.keys);
     const entry = await ledger.entry('local', key);
     if (!entry?.version) throw new Error(`${key} has no version`);
-    await ledger.put('local', { ...entry, version: { ...entry.version, at: entry.version.at - 31 * 24 * 3600 } });
+    await ledger.put('local', { ...entry, version: { ...entry.version, at: entry.version.at - 31 * 24 * 3_600_000 } });
   };
 
   it('is reported once it is too old, until somebody says that it is right', async () => {

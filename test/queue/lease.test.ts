@@ -22,13 +22,13 @@ it.each(cases(['before-the-note', 'before-the-request', 'before-the-end'], ['bef
     const present = await toy.start();
     await waitUntil('the other to do the job', () => toy.outcomes(`run-${where}`));
     const ledger = new Ledger(toy.redis, redisKeys('toy'));
-    const done = await ledger.known('p', key);
-    expect(done).toMatchObject({ entry: { title: String(present.pid) }, intent: null });
+    const done = await ledger.entry('p', key);
+    expect(done).toMatchObject({ title: String(present.pid), pending: null });
 
     former.kill('SIGCONT');
     await waitUntil('the first to notice', async () => (await toy.redis.lrange(`toy.lost:${key}`, 0, -1))[0]);
     expect(await toy.redis.lrange(`toy.lost:${key}`, 0, -1)).toEqual([String(former.pid)]);
-    expect(await ledger.known('p', key)).toEqual(done);
+    expect(await ledger.entry('p', key)).toEqual(done);
     // What was on its way when it was stopped cannot be called back; nothing else is sent.
     const sent = where === 'before-the-end' ? [former.pid, present.pid] : [present.pid];
     expect(await toy.redis.lrange(`toy.sent:${key}`, 0, -1)).toEqual(sent.map(String));

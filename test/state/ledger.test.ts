@@ -1,15 +1,14 @@
-// The ledger: entries and intents survive as written, and what is not understood counts as unknown.
+// The ledger: entries and pending writes survive as written, and what is not understood counts as unknown.
 import { describe, expect, it } from 'vitest';
 import { JobLostError } from '../../src/model/errors.ts';
 import { manifestOfKey } from '../../src/model/key.ts';
 import type { JobWriter } from '../../src/model/lease.ts';
-import type { Intent } from '../../src/model/ledger-entry.ts';
 import { redisKeys, targetName } from '../../src/model/redis-keys.ts';
 import { entryOf, useLedger } from '../pipeline/handlers/support/job.ts';
 
 const { ledger, redis } = useLedger();
 const target = { manifest: 'city', portal: 'p' };
-const intent: Intent = { action: 'create', highestNid: '4', marker: 'sluice city/one', at: 1 };
+const write = { what: 'create', before: '4', nonce: '0a1b2c3d' } as const;
 
 describe('the ledger', () => {
   it('gives back what was put, by key and portal', async () => {
@@ -20,12 +19,13 @@ describe('the ledger', () => {
     expect([...(await ledger().entries(target)).keys()]).toEqual(['city/one/a']);
   });
 
-  it('closes the intent with the entry that the write led to', async () => {
-    await ledger().begin('p', 'city/one/b', intent);
-    expect(await ledger().known('p', 'city/one/b')).toEqual({ entry: null, intent });
-    const entry = entryOf('city/one/b', { nid: '8' });
-    await ledger().settle('p', entry);
-    expect(await ledger().known('p', 'city/one/b')).toEqual({ entry, intent: null });
+  it('holds a write that began until it is settled with what it led to', async () => {
+    const begun = await ledger().begin('p', entryOf('city/one/b'), write);
+    expect(begun.pending).toEqual({ ...write, at: expect.any(Number) });
+    expect(await ledger().entry('p', 'city/one/b')).toEqual(begun);
+    const settled = await ledger().settle('p', { ...begun, nid: '8' });
+    expect(settled).toEqual(entryOf('city/one/b', { nid: '8' }));
+    expect(await ledger().entry('p', 'city/one/b')).toEqual(settled);
   });
 
   it('treats an entry of an unknown shape as absent: it can be rebuilt from the portal', async () => {
@@ -84,14 +84,14 @@ describe('the ledger', () => {
     const lost = ledger().inNameOf({ write: gone } as unknown as JobWriter);
     const entry = entryOf('city/one/f', { nid: '11' });
     await ledger().put('p', entry);
-    await expect(lost.begin('p', entry.key, intent)).rejects.toThrow('gone');
+    await expect(lost.begin('p', entry, write)).rejects.toThrow('gone');
     await expect(lost.putAll('p', [{ ...entry, missingSince: 1 }])).rejects.toThrow('gone');
     await expect(lost.rename('p', entry, 'city/one/g')).rejects.toThrow('gone');
     const target = { manifest: 'lost', portal: 'p' };
     await expect(lost.setAddress(target, 'http://other')).rejects.toThrow('gone');
     await expect(lost.refreshed(target, 1)).rejects.toThrow('gone');
     expect(await ledger().addressOf(target)).toBeNull();
-    expect(await ledger().known('p', entry.key)).toEqual({ entry, intent: null });
+    expect(await ledger().entry('p', entry.key)).toEqual(entry);
     expect(await ledger().entry('p', 'city/one/g')).toBeNull();
   });
 

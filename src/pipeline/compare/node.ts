@@ -1,8 +1,9 @@
 // The node of a wish, the marks of our own nodes, how a node on the portal differs from its wish, and who edited it.
+import { randomBytes } from 'node:crypto';
 import { baselineOf, countItems, missingFields, shownField } from '../../dataset-api/compare.ts';
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { DriftError } from '../../model/errors.ts';
-import type { LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
+import type { LedgerEntry, Pending, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import type { Dialect, Portal, PortalNode } from '../../portal-client/client.ts';
 import type { ResolvedTerms } from '../../portal-client/terms.ts';
@@ -27,12 +28,26 @@ export const nodeOf = (
   fields: NodeFields = wish.fields,
 ): NodeWish => ({ ...wish, type, fields, fingerprint: wish.metadataFingerprint });
 
-/** Marker in a revision's log message by which we recognize our own writes. */
-export const markerOf = (wish: Pick<NodeWish, 'key' | 'fingerprint'>): string =>
-  `sluice ${wish.key} ${wish.fingerprint.slice(0, 12)}`;
+/** Begins the log messages of our revisions of a node. */
+const markOf = (key: string): string => `sluice ${key} `;
+
+/** Log message of a revision that a write makes; its nonce tells it from other writes of the same wish. */
+export const logOf = ({ key, fingerprint }: Pick<NodeWish, 'key' | 'fingerprint'>, nonce: string): string =>
+  `${markOf(key)}${fingerprint.slice(0, 12)} ${nonce}`;
+
+/** The nonce of a new write. */
+export const newNonce = (): string => randomBytes(4).toString('hex');
 
 /** True for a node whose last revision we wrote for this key. */
-export const bearsMark = (node: Pick<PortalNode, 'log'>, key: string): boolean => node.log.startsWith(`sluice ${key} `);
+export const bearsMark = (node: Pick<PortalNode, 'log'>, key: string): boolean => node.log.startsWith(markOf(key));
+
+/** True for a node whose last revision we wrote for exactly this wish. */
+export const bearsWish = (node: Pick<PortalNode, 'log'>, wish: Pick<NodeWish, 'key' | 'fingerprint'>): boolean =>
+  node.log.startsWith(logOf(wish, ''));
+
+/** True for a node whose last revision is of exactly this write. */
+export const bearsNonce = (node: Pick<PortalNode, 'log'>, key: string, { nonce }: Pick<Pending, 'nonce'>): boolean =>
+  bearsMark(node, key) && node.log.endsWith(` ${nonce}`);
 
 /**
  * True for the node of a ledger entry: type and uuid match. On a portal that makes its own uuids our mark counts, which no
@@ -95,7 +110,7 @@ export const resolveAt = async (
   signal: AbortSignal,
 ): Promise<ResolvedTerms> => {
   const { fresh } = await portal.terms.resolve(wish.fields);
-  if (node.log === markerOf(wish)) await portal.terms.learn(fresh, node);
+  if (bearsWish(node, wish)) await portal.terms.learn(fresh, node);
   return portal.terms.find(wish.fields, signal, { node });
 };
 
@@ -136,8 +151,8 @@ export const driftedFields = (entry: LedgerEntry, sent: SentNode | null, node: P
   if (!sent || entry.vid === null || node.vid === entry.vid) return [];
   // A write of ours whose end we did not live to see, or that Redis forgot: its marker is in the revision's log. The
   // marker of the state we do know proves nothing, because portals carry a log on to edits that bring none.
-  const known = markerOf({ key: entry.key, fingerprint: entry.metadataFingerprint ?? '' });
-  if (node.log.startsWith(`sluice ${entry.key} `) && node.log !== known) return [];
+  const known = { key: entry.key, fingerprint: entry.metadataFingerprint ?? '' };
+  if (bearsMark(node, entry.key) && !bearsWish(node, known)) return [];
   return unlikeProven(entry, sent, node);
 };
 
@@ -162,29 +177,8 @@ const isByTid = (value: unknown): boolean => {
   return items.length > 0 && items.every(({ tid }) => /^\d+$/.test(String(tid)));
 };
 
-/** Of the edited fields those that matter to a wish: an edit that the wish has taken over is none any more. */
-export const editedFields = (
-  wish: NodeWish,
-  { entry, sent, node }: { entry: LedgerEntry; sent: SentNode | null; node: PortalNode },
-): string[] => {
-  const fields = driftedFields(entry, sent, node);
-  return sent === null ? fields : fields.filter(isOpen(wish, sent, node));
-};
-
-/**
- * Fields that are left as edited on the portal (`onDrift: keep`): those that hold neither what was sent last nor what is
- * wanted now. They stay so in later runs, until the edit is taken back or the wish agrees with it.
- */
-export const keptFields = (
-  wish: NodeWish,
-  { entry, sent, node }: { entry: LedgerEntry; sent: SentNode | null; node: PortalNode },
-): string[] => {
-  if (!sent || entry.vid === null) return [];
-  return unlikeProven(entry, sent, node).filter(isOpen(wish, sent, node));
-};
-
 /** True for the edited fields that the wish does not agree with. */
-const isOpen = (wish: NodeWish, sent: SentNode, node: PortalNode): ((field: string) => boolean) => {
+export const wishDiffers = (wish: NodeWish, sent: SentNode, node: PortalNode): ((field: string) => boolean) => {
   const unlikeWish = new Set(differences(wish, node));
   const unlike = new Set(differences(sent, node));
   return (field) =>

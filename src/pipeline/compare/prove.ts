@@ -10,12 +10,12 @@ import type { LocalFile, TableShape } from './local-file.ts';
 import {
   areGroupsLate,
   asRead,
+  bearsWish,
   changedBaseline,
   hasGroups,
   holdsLinks,
   isOurs,
   linkedNids,
-  markerOf,
   type NodeWish,
   resolveAt,
   unexpectedFields,
@@ -100,7 +100,7 @@ export const proveNodeOnly = async (
 
 /** Terms whose ids are not known cannot be compared; our marker in the revision's log vouches for them. */
 const provesTerms = (wish: NodeWish, node: PortalNode): boolean =>
-  node.log === markerOf(wish) || !JSON.stringify(wish.fields).includes('"autocreate"');
+  bearsWish(node, wish) || !JSON.stringify(wish.fields).includes('"autocreate"');
 
 /** Adds to the proof of a dataset that its list holds its resources, in order; `links` are their node ids. */
 export const proveLinks = (proof: Proof, links: readonly string[]): Proof => {

@@ -5,14 +5,17 @@ import { PortalGoneError, PortalRefusedError, VerifyFailedError } from '../../mo
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import { isAnswer, type PortalNode } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/runs.ts';
+import { editedFields } from '../compare/decide.ts';
 import {
   areGroupsLate,
+  driftHeld,
   hasGroups,
   holdsLinks,
   linkedNids,
   linksField,
-  markerOf,
+  logOf,
   type NodeWish,
+  newNonce,
   nidsIn,
   nodeOf,
 } from '../compare/node.ts';
@@ -21,7 +24,7 @@ import type { HandlerDeps } from './deps.ts';
 import { type Item, noteFound } from './item.ts';
 import { locateNode, type NodeTarget, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
-import { editsOf, recreateNode, takenBack, type WriteMore, writeNode } from './node-write.ts';
+import { factsOf, goneAgain, recreateNode, type WriteMore, writeNode } from './node-write.ts';
 import { updatePatiently } from './patient-write.ts';
 
 /** How a dataset is published. */
@@ -43,8 +46,8 @@ export const publishDataset = async (
   work: DatasetWork,
   mode: DatasetMode,
 ): Promise<void> => {
-  const { entry: known, intent } = await deps.ledger.known(item.portal, item.key);
-  await noteFound(item, known, intent);
+  const known = await deps.ledger.entry(item.portal, item.key);
+  await noteFound(item, known);
   const before = known ?? newEntry({ ...work.wish, kind: 'dataset' });
   const target = targetOf(deps, item, work);
   const wanted = await wishOf(target, work, before);
@@ -53,10 +56,10 @@ export const publishDataset = async (
   const needsLinks = links !== null && before.links?.join() !== links.join();
   // Before resources refer to it, the node is checked: it may no longer be ours.
   const isReferredTo = links === null && !mode.linksByList;
-  const isDone = isPublished(before, wish) && !needsLinks && !intent && !work.verify && !isReferredTo;
+  const isDone = isPublished(before, wish) && !needsLinks && !before.pending && !work.verify && !isReferredTo;
   const entry = isDone
     ? before
-    : await write(target, wish, { before, intent, work }, mode).catch((error: unknown) => {
+    : await write(target, wish, { before, work }, mode).catch((error: unknown) => {
         throw withGroups(error, work);
       });
   if (!mode.isFinal) return;
@@ -94,17 +97,18 @@ const withGroups = (error: unknown, { wish }: DatasetWork): unknown => {
  * Detects, before resources are written, what would stop the dataset: an unknown group, an edit on the portal that holds it.
  * @throws PortalRefusedError, DriftError
  */
-export const refuseEarly = async (deps: HandlerDeps, item: Item, work: DatasetWork): Promise<void> => {
-  const { entry, intent } = await deps.ledger.known(item.portal, item.key);
+export const checkDataset = async (deps: HandlerDeps, item: Item, work: DatasetWork): Promise<void> => {
+  const entry = await deps.ledger.entry(item.portal, item.key);
   const target = targetOf(deps, item, work);
   const wish = await wishOf(target, work, entry ?? newEntry({ ...work.wish, kind: 'dataset' }));
-  if (work.onDrift !== 'hold' || !entry?.nid || intent) return;
+  if (work.onDrift !== 'hold' || !entry?.nid || entry.pending) return;
   if (isPublished(entry, wish) && !work.verify) return;
-  const located = await locateNode(target, wish, entry, null);
+  const located = await locateNode(target, wish, entry);
   if (located.entry.nid !== entry.nid) return;
   const node = located.node ?? (await target.portal.nodes.read(entry.nid, item.signal));
-  const { fields } = await target.portal.terms.find(wish.fields, item.signal, { node });
-  await editsOf(target, { ...wish, fields }, entry, node);
+  const { wished, facts } = await factsOf(target, wish, { entry, node });
+  const edited = editedFields(wished, facts);
+  if (edited.length > 0) throw driftHeld(target.portal, node, edited);
 };
 
 /** The target of the node of a dataset. */
@@ -131,19 +135,13 @@ const wishOf = async (target: NodeTarget, { wish, frozen }: DatasetWork, entry: 
 const isPublished = (entry: LedgerEntry, wish: NodeWish): boolean =>
   entry.nid !== null && isProven(wish, entry) && entry.metadataFingerprint === wish.fingerprint;
 
-interface Before {
-  before: LedgerEntry;
-  intent: Parameters<typeof writeNode>[3];
-  work: DatasetWork;
-}
-
 /** Databases of portals undo new nodes, at times several in a row, although their creation was confirmed. */
 const mostRecreated = 3;
 
 const write = async (
   target: NodeTarget,
   wish: NodeWish,
-  { before, intent, work }: Before,
+  { before, work }: { before: LedgerEntry; work: DatasetWork },
   { links, linksByList }: DatasetMode,
 ): Promise<LedgerEntry> => {
   const { item } = target;
@@ -160,7 +158,7 @@ const write = async (
         }
       : {}),
   };
-  let written = await writeNode(target, wish, before, intent, more);
+  let written = await writeNode(target, wish, before, more);
   return item.step(
     { name: 'verify', light: true, on: `dataset node ${written.entry.nid}` },
     async () => {
@@ -169,7 +167,7 @@ const write = async (
           return await prove(target, wish, written, { links, more });
         } catch (error) {
           if (!(error instanceof PortalGoneError)) throw error;
-          if (tries > mostRecreated) throw takenBack(error);
+          if (tries > mostRecreated) throw goneAgain(error);
           written = await recreateNode(target, wish, written.entry, more);
         }
       }
@@ -186,8 +184,7 @@ const prove = async (
 ): Promise<LedgerEntry> => {
   const { item, ledger } = target;
   const proof = await proveNode(target, wish, written, more);
-  const node =
-    links === null ? proof.node : await completeLinks(target, { node: proof.node, links, marker: markerOf(wish) });
+  const node = links === null ? proof.node : await completeLinks(target, wish, proof.node, links);
   const proven: LedgerEntry = {
     ...proof.entry,
     vid: node.vid,
@@ -205,21 +202,17 @@ const prove = async (
   return seen;
 };
 
-/** The list that a dataset should hold. */
-interface LinksToComplete {
-  /** The dataset as it was read last. */
-  node: PortalNode;
-  links: readonly string[];
-  /** Log message of a revision that this makes. */
-  marker: string;
-}
-
 /**
  * Makes the list of a dataset hold all of ours in order, and returns the node as it is then. A portal with an editing form
  * accepts one more item with each write, by position: items that it holds go first, and the order is corrected last.
  * @throws VerifyFailedError when resources stay missing
  */
-const completeLinks = async (target: NodeTarget, { node, links, marker }: LinksToComplete): Promise<PortalNode> => {
+const completeLinks = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  node: PortalNode,
+  links: readonly string[],
+): Promise<PortalNode> => {
   const { item, portal } = target;
   const grows = (await portal.dialectInUse(item.signal)) === 'form';
   let now = node;
@@ -233,7 +226,7 @@ const completeLinks = async (target: NodeTarget, { node, links, marker }: LinksT
     const why = missing.length === 0 ? 'in another order' : `without ${missing.length} of ${links.length} resources`;
     await item.note(`the list of the dataset is ${why}: writing it`);
     const fields = grows && missing.length > 0 ? linksField([], [...held, ...missing]) : linksField(held, links);
-    await updatePatiently(target, now, { log: marker, fields }, item.signal);
+    await updatePatiently(target, now, { log: logOf(wish, newNonce()), fields }, item.signal);
     await item.did('updated');
     now = await portal.nodes.read(now.nid, item.signal);
     // Lists are not stored as sent here: the other side is written instead.

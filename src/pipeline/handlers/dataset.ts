@@ -9,7 +9,7 @@ import type { Reason } from '../../model/report.ts';
 import type { DatasetWork } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { linkedNids, nodeOf } from '../compare/node.ts';
-import { publishDataset, refuseEarly, targetOf } from './dataset-node.ts';
+import { checkDataset, publishDataset, targetOf } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { exportHandler } from './export-run.ts';
 import { ItemRunner, workLost } from './item.ts';
@@ -71,7 +71,7 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
   // Where resources refer to their dataset, the dataset comes first.
   await runner.run(key, (item) =>
     linksByList && !isDraft
-      ? refuseEarly(deps, item, work)
+      ? checkDataset(deps, item, work)
       : publishDataset(deps, item, work, { links: null, linksByList, isDraft: linksByList, isFinal: false }),
   );
   if (runner.isUnfinished(key)) return;

@@ -9,47 +9,48 @@ import {
   TableRefusedError,
 } from '../../model/errors.ts';
 import { GiveBack } from '../../model/job.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { TableSize } from '../../portal-client/datastore.ts';
 import { proveTable } from '../compare/prove.ts';
 import { sentAgain } from './fall-back.ts';
-import { type ResourceState, shapeOf } from './resource-state.ts';
+import { importsRows, type ResourceState, type ResourceStep, shapeOf } from './resource-file.ts';
 
 /**
  * Makes the portal import the attached file. Portals differ: some import on attach (`data_import` 2 with storage), some keep
  * the rows of the former file until they are removed (6 with storage), some import by cron and have no datastore endpoint.
  * The result is proven later, or here where `provesNow`: the entry is `imported` then.
  */
-export const importFile = async (state: ResourceState): Promise<void> => {
+export const importFile: ResourceStep = async (state) => {
   const { item, portal } = state.target;
   const { nid, file, datastore } = state.entry;
-  if (datastore === 'imported') return;
-  const isOffered = file !== null && (await portal.datastore.isOffered(item.signal));
-  if (!isOffered) {
-    state.entry = { ...state.entry, datastore: 'none' };
-    if (file !== null)
-      item.tell('the portal imports tables by itself and does not tell whether it has: only the file is verified');
-    return;
+  if (file === null || !importsRows(state) || datastore === 'imported') return state;
+  if (!(await portal.datastore.isOffered(item.signal))) {
+    item.tell('the portal imports tables by itself and does not tell whether it has: only the file is verified');
+    return { ...state, entry: { ...state.entry, datastore: 'none' } };
   }
-  const once = (isStill: boolean): Promise<Outcome> =>
-    oneAtATime(state, item.signal, () =>
+  const once = async (isStill: boolean): Promise<ResourceState | null> => {
+    const end = await oneAtATime(state, item.signal, () =>
       item.step(
         { name: 'import', on: `node ${nid}`, writes: true },
         (lost) => untilStopped(item.signal, lost, (signal) => importOnce(state, isStill, signal)),
-        (outcome) => outcome,
+        ({ outcome }) => outcome,
       ),
     );
-  if ((await once(false)) !== 'busy') return;
+    return end.outcome === 'busy' ? null : { ...state, entry: end.entry };
+  };
+  const done = await once(false);
+  if (done) return done;
   // Others may use the datastores meanwhile.
   await item.step(
     { name: 'import', on: `node ${nid}` },
     (signal) => untilStill(state, signal),
     ({ size }) => `no other import is running: ${size?.rows ?? 'no'} rows`,
   );
-  await once(true);
+  return (await once(true)) ?? state;
 };
 
 /** `busy`: an import of the same table may be running; two at once double its rows. */
-type Outcome = 'ordered' | 'imported' | 'busy';
+type Outcome = { outcome: 'busy' } | { outcome: 'ordered' | 'imported'; entry: LedgerEntry };
 
 /**
  * Portals that keep the states of all datastores together lose some when two are written at once, so there only one job of
@@ -117,8 +118,8 @@ const importOnce = async (state: ResourceState, isStill: boolean, signal: AbortS
   const isPlain = !needsDialect(state) && !state.provesNow && !state.fallsBack && !isResumed(state);
   const importsOnAttach = portal.traits.get('importsOnAttach');
   if (isPlain && importsOnAttach !== undefined && item.actions.includes('attached')) {
-    if (!importsOnAttach) await order(state, { replaces: !state.entry.rowsAreOwn }, signal);
-    return settle(state, 'ordered');
+    const ordered = importsOnAttach ? state : await order(state, { replaces: !state.entry.rowsAreOwn }, signal);
+    return settle(ordered, 'ordered');
   }
   const look = await lookAt(state, signal);
   const now = datastoreState(look.numbers);
@@ -126,16 +127,15 @@ const importOnce = async (state: ResourceState, isStill: boolean, signal: AbortS
   if (item.actions.includes('attached') && now !== 'running')
     portal.traits.learn({ importsOnAttach: isOfAttach(look.numbers) });
   const move = moveOf(state, look, isStill);
-  if (move === 'wait') return 'busy';
+  if (move === 'wait') return { outcome: 'busy' };
   const replaces = move === 'replace' || (move === 'add' && (await doubles(state, look, signal)));
   const how = { replaces, numbers: look.numbers };
-  if (move !== 'done') await (state.provesNow ? orderAndWait(state, how, signal) : order(state, how, signal));
-  return settle(state, state.provesNow ? 'imported' : 'ordered');
+  const send = state.provesNow ? orderAndWait : order;
+  return settle(move === 'done' ? state : await send(state, how, signal), state.provesNow ? 'imported' : 'ordered');
 };
 
 /** True where an earlier attempt ordered the import, which may still be running. */
-const isResumed = ({ intent, entry }: ResourceState): boolean =>
-  intent?.action === 'import' && intent.nid === entry.nid;
+const isResumed = ({ entry }: ResourceState): boolean => entry.pending?.what === 'import';
 
 /**
  * What is done about a table: nothing, waiting for an import that may be running, an import that adds the rows that are
@@ -168,14 +168,14 @@ const described = ({ numbers, size }: Look): string =>
 /** Most imports that are ordered because the portal forgot that a table was removed, created or imported. */
 const mostOrders = 3;
 
-const orderAndWait = async (state: ResourceState, how: OrderOptions, signal: AbortSignal): Promise<void> => {
-  const { item, portal } = state.target;
-  for (let orders = 1, next = how; ; orders++) {
-    await order(state, next, signal);
+const orderAndWait = async (begun: ResourceState, how: OrderOptions, signal: AbortSignal): Promise<ResourceState> => {
+  const { item, portal } = begun.target;
+  for (let orders = 1, next = how, state = begun; ; orders++) {
+    state = await order(state, next, signal);
     const look = await untilStill(state, signal);
     const now = datastoreState(look.numbers);
     // States get lost: rows decide.
-    if (now === 'imported' || (look.isWhole && orders === mostOrders)) return;
+    if (now === 'imported' || (look.isWhole && orders === mostOrders)) return state;
     const isForgotten = now === 'failed' && look.size === null;
     if (orders === mostOrders || !(look.isWhole || isForgotten)) throw unfinished(state, look);
     await item.note(
@@ -225,17 +225,22 @@ interface OrderOptions {
 }
 
 /** Orders the import, and stays with it while it is cut off. */
-const order = async (state: ResourceState, { replaces, numbers }: OrderOptions, signal: AbortSignal): Promise<void> => {
-  const { item, ledger, portal } = state.target;
-  const nid = state.entry.nid ?? '';
+const order = async (
+  before: ResourceState,
+  { replaces, numbers }: OrderOptions,
+  signal: AbortSignal,
+): Promise<ResourceState> => {
+  const { item, ledger, portal } = before.target;
+  let { entry } = before;
   if (replaces) {
-    await portal.datastore.remove(nid, signal);
-    state.entry = { ...state.entry, rowsAreOwn: true, datastore: 'pending' };
-    await ledger.put(item.portal, state.entry);
+    await portal.datastore.remove(entry.nid ?? '', signal);
+    entry = { ...entry, rowsAreOwn: true, datastore: 'pending' };
   }
-  await ledger.begin(item.portal, state.wish.key, { action: 'import', nid, at: Date.now() });
+  entry = await ledger.begin(item.portal, entry, { what: 'import', before: null, nonce: '' });
+  const state = { ...before, entry };
   if (needsDialect(state)) await sendDialect(state, numbers, signal);
   await sendImport(state, signal);
+  return state;
 };
 
 /** How much further an import must get than the last one (from zero, less is chance), and how many in a row may not. */
@@ -363,15 +368,14 @@ const mayStandMs = ({ deps, target, entry }: ResourceState, { numbers, size, isW
 };
 
 /** Leaves the table to the job that proves it (`ordered`), or to this attempt. */
-const settle = async (state: ResourceState, outcome: Exclude<Outcome, 'busy'>): Promise<Outcome> => {
+const settle = async (state: ResourceState, outcome: 'ordered' | 'imported'): Promise<Outcome> => {
   const { item, ledger, portal } = state.target;
+  const { table } = state;
   if (portal.traits.get('importsOnAttach') !== true)
-    for (const change of state.table?.importer.changes ?? []) item.tell(change);
+    for (const change of table?.importer.changes ?? []) item.tell(change);
   if (!portal.datastore.counts) item.tell('its rows were not counted, which this portal does not offer');
   await item.did('imported');
-  state.intent = null;
-  state.entry = { ...state.entry, datastore: 'pending', rowsAreOwn: true };
-  await ledger.settle(item.portal, state.entry);
-  if (outcome === 'imported') state.entry = { ...state.entry, datastore: 'imported', rows: state.table?.rows ?? null };
-  return outcome;
+  const entry = await ledger.settle(item.portal, { ...state.entry, datastore: 'pending', rowsAreOwn: true });
+  const isProven = outcome === 'imported';
+  return { outcome, entry: isProven ? { ...entry, datastore: 'imported', rows: table?.rows ?? null } : entry };
 };

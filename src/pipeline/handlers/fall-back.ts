@@ -18,18 +18,14 @@ import { isTooLarge } from '../../portal-client/files.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { findArchived } from '../../sources/drop/spool.ts';
 import { checkTable } from '../../tables/check.ts';
-import { importFingerprint, isRefusedFile, wantsImport } from '../plan/known-wish.ts';
-import { type ResourceState, type ResourceStep, sentFile } from './resource-state.ts';
+import { importFingerprint, wantsImport } from '../plan/known-wish.ts';
+import { type ResourceState, sentFile } from './resource-file.ts';
 
 /** What is said of a file that was refused. */
 export const sentAgain = 'this file is sent again once it or its manifest entry changes, or by `sluice retry`';
 
-/** True when the file of the job is known to be one that the portal cannot import, or that is held. */
-export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
-  source !== null && isRefusedFile(entry, wish, source.sha256);
-
 /** Why the file is imported once more before it is given up; null where that would not help. */
-export const againBecause = (state: ResourceState, error: unknown): string | null => {
+export const whyImportAgain = (state: ResourceState, error: unknown): string | null => {
   if (isMiscounted(state, error)) return 'the rows do not match the file: importing it again';
   // A refusal may come from a gateway, or from a portal during an update.
   return isImportRefused(state, error) && state.entry.good !== null ? `${reasonOf(error).message}: retrying` : null;
@@ -40,31 +36,32 @@ const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
   error instanceof VerifyFailedError && entry.datastore === 'failed' && entry.good !== null;
 
 /**
- * Decides about a failed step: true when the file is at fault and the last good one is available, or still there. That is recorded,
- * so that the next attempt, run or worker continues with the good file. Of a file without a good one the verdict is recorded.
+ * Decides about a failed step: where the file is at fault and the last good one is available, or still there, that is recorded,
+ * so that the next attempt, run or worker continues with the good file; null otherwise. Of a file without a good one the
+ * verdict is recorded.
  */
-export const refuseFile = async (state: ResourceState, error: unknown): Promise<boolean> => {
+export const refuseFile = async (state: ResourceState, error: unknown): Promise<ResourceState | null> => {
   const { source, entry } = state;
   const { item } = state.target;
   const { good } = entry;
   const why = reasonOf(error);
-  if (source && !good && error instanceof TableRefusedError) {
-    state.entry = { ...entry, live: false, reason: why };
-    await remember(state, source, { isReplaced: true, reason: why });
+  if (source === null) return null;
+  if (good === null) {
+    const failed = { ...state, entry: { ...entry, live: false, reason: why } };
+    if (error instanceof TableRefusedError) await remember(failed, source, { isReplaced: true, reason: why });
+    return null;
   }
-  if (!source || !good) return false;
   const isUntaken = error instanceof PortalError && error.fault === 'file' && item.lastStep === 'attach';
-  if (!isUntaken && (entry.file?.sha256 === good.sha256 || !isFileAtFault(state, error))) return false;
+  if (!isUntaken && (entry.file?.sha256 === good.sha256 || !isFileAtFault(state, error))) return null;
   await item.note(`the portal ${isUntaken ? 'refused' : 'could not import'} the file: ${why.message}`);
   if (!isUntaken && (await goodPath(state, good)) === null) {
     await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
-    return false;
+    return null;
   }
   const reason = isUntaken
     ? { ...why, message: `${why.message}; the previous good file ${good.name} stays` }
     : standingReason(why, good);
-  await remember(state, source, { isReplaced: isUntaken, reason, ...sizeRefused(state, error) });
-  return true;
+  return remember(state, source, { isReplaced: isUntaken, reason, ...sizeRefused(state, error) });
 };
 
 /** The size that is remembered of a file which was too large. */
@@ -75,60 +72,47 @@ const remember = async (
   state: ResourceState,
   { sha256 }: SourceFingerprint,
   verdict: { isReplaced: boolean; reason: Reason; bytes?: number },
-): Promise<void> => {
-  const { deps, wish, table } = state;
+): Promise<ResourceState> => {
+  const { deps, wish, table, entry } = state;
   const delimiter = table?.delimiter ?? null;
   const refused = { sha256, importFingerprint: importFingerprint(wish), delimiter, ...verdict };
-  state.entry = { ...state.entry, refused };
-  state.intent = null;
-  await deps.ledger.settle(state.target.item.portal, state.entry);
+  return { ...state, entry: await deps.ledger.settle(state.target.item.portal, { ...entry, refused }) };
 };
-
-/** The steps that restore a good file. */
-const stepsBack: ReadonlySet<ResourceStep['name']> = new Set(['node', 'attach', 'import', 'verify']);
 
 /**
  * Attaches and imports the good file where that is not done yet, proves it, and records that an older version is live. `run`
- * runs those of the named steps that apply.
+ * runs the steps on the portal.
  *
  * @throws ImportFailedError when the good file is unavailable on this host after all; the refusal is forgotten then
  */
 export const restoreLastGood = async (
   state: ResourceState,
-  run: (state: ResourceState, names: ReadonlySet<ResourceStep['name']>) => Promise<void>,
-): Promise<void> => {
-  const { deps } = state;
-  const { item } = state.target;
-  const { refused, good } = state.entry;
-  if (!refused || (good === null && refused.guard === undefined)) return;
+  run: (state: ResourceState) => Promise<ResourceState>,
+): Promise<LedgerEntry> => {
+  const { deps, target, entry } = state;
+  const { item } = target;
+  const { refused, good, nid, file } = entry;
+  if (!refused || (good === null && refused.guard === undefined)) return entry;
   // A file that was held by a guard has replaced nothing.
-  const { nid, file } = state.entry;
   const isThere = refused.guard !== undefined && refused.isReplaced && nid !== null && file !== null;
   const withGood = good === null || isThere ? null : await withGoodFile(state, good);
   // Where it is in place already, its bytes are needed only to recreate the node.
-  const back =
-    withGood ?? (refused.isReplaced ? { ...state, source: null, prepared: null, table: null, fallsBack: true } : null);
-  if (back === null) {
-    state.entry = { ...state.entry, refused: null };
-    await deps.ledger.settle(item.portal, state.entry);
+  const inPlace = { ...state, source: null, prepared: null, table: null, fallsBack: true };
+  if (withGood === null && !refused.isReplaced) {
+    await deps.ledger.settle(item.portal, { ...entry, refused: null });
     throw new ImportFailedError(refused.reason.message, {
       hint: 'this host has no copy of the last good file: publish again, or fix the file',
     });
   }
-  await run(back, stepsBack);
-  if (isThere && good !== null && back.entry.file === null) {
-    // Its node had to be recreated, and is empty.
-    state.entry = back.entry;
-    state.node = back.node;
-    return restoreLastGood(state, run);
-  }
+  const back = await run(withGood ?? inPlace);
+  // Its node had to be recreated, and is empty.
+  if (isThere && good !== null && back.entry.file === null)
+    return restoreLastGood({ ...state, entry: back.entry, node: back.node }, run);
   if (!refused.isReplaced) await item.did('restored');
-  state.entry = standing(state, back.entry, isThere ? null : good);
-  state.intent = null;
-  await item.step(
+  return item.step(
     { name: 'ledger', on: state.wish.key },
-    () => deps.ledger.settle(item.portal, state.entry),
-    () => (state.entry.live ? `live: ${warningsOf(state.entry).join('; ')}` : `stale: ${refused.reason.message}`),
+    () => deps.ledger.settle(item.portal, standing(state, back.entry, isThere ? null : good)),
+    (settled) => (settled.live ? `live: ${warningsOf(settled).join('; ')}` : `stale: ${refused.reason.message}`),
   );
 };
 

@@ -20,28 +20,24 @@ import { guardFingerprint, isLate } from '../plan/known-wish.ts';
 import { sharesNoColumn, tableGuardFaults } from '../plan/table-guard.ts';
 import type { HandlerDeps } from './deps.ts';
 import { goodPath } from './fall-back.ts';
-import { itemOfEntry } from './item.ts';
-import { type ResourceState, sentFile } from './resource-state.ts';
+import { type Item, itemOfEntry } from './item.ts';
+import { type ResourceState, type ResourceStep, sentFile } from './resource-file.ts';
 
-/** True for a new version of a guarded table, or one that was dropped under another name; the first one sets the mark. */
-export const isGuarded = ({ wish, entry, table, source, fallsBack }: ResourceState): boolean =>
-  (wish.guard !== undefined || formerName(wish, entry) !== null) &&
-  entry.version !== null &&
-  table !== null &&
-  source !== null &&
-  !fallsBack &&
-  entry.version.sum !== sumOf(table.sha256);
-
-/** Holds the table beyond the limits: the entry records its file as refused, and nothing is sent. */
-export const guardTable = async (state: ResourceState): Promise<void> => {
-  const { wish, entry, table, source, target, deps } = state;
+/** Step `guard`: holds a table beyond the limits. The entry records its file as refused then, and nothing is sent. */
+export const guardTable: ResourceStep = async (state) => {
+  const { wish, entry, table, source, target, deps, fallsBack } = state;
   const { guard } = wish;
   const { version: live, refused } = entry;
-  if (live === null || !table || !source) return;
+  // One that was dropped under another name is looked at, too; the first version sets the mark.
   const former = formerName(wish, entry);
+  if ((guard === undefined && former === null) || live === null || !table || !source || fallsBack) return state;
+  if (live.sum === sumOf(table.sha256)) return state;
   const { item } = target;
   const isJudged = refused?.sha256 === source.sha256 && refused.importFingerprint === guardFingerprint(wish);
-  if (isJudged && refused.guard === 'released') return item.note(`released, although ${refused.reason.message}`);
+  if (isJudged && refused.guard === 'released') {
+    await item.note(`released, although ${refused.reason.message}`);
+    return state;
+  }
   const faults = await item.step(
     { name: 'guard', on: item.key, light: true },
     async () => {
@@ -54,7 +50,7 @@ export const guardTable = async (state: ResourceState): Promise<void> => {
     },
     (found) => (found.length === 0 ? 'within its limits' : `held: ${found.join('; ')}`),
   );
-  if (faults.length > 0) await hold(state, faults);
+  return faults.length > 0 ? hold(state, faults) : state;
 };
 
 /** Name of the file that was dropped before, where another name led to the same resource: `Stock list.csv`, then `stock-LIST.csv`. */
@@ -64,11 +60,11 @@ const formerName = ({ source }: ResourceWish, { sourcePath }: LedgerEntry): stri
   return before.normalize() === source.name.normalize() ? null : before;
 };
 
-const hold = async (state: ResourceState, faults: string[]): Promise<void> => {
-  const { wish, entry, intent, source, table, target, deps } = state;
-  const { good, file, datastore } = entry;
+const hold = async (state: ResourceState, faults: string[]): Promise<ResourceState> => {
+  const { wish, entry, source, table, target, deps } = state;
+  const { good, file, datastore, pending } = entry;
   // Another file may have been attached since the live one, without being proven.
-  const isBetween = intent?.action === 'attach' || intent?.action === 'import' || datastore === 'pending';
+  const isBetween = pending?.what === 'attach' || pending?.what === 'import' || datastore === 'pending';
   const isThere = !isBetween && (good === null || (file?.sha256 === good.sha256 && datastore !== 'failed'));
   const isReplaced = isThere || good === null || (await goodPath(state, good)) === null;
   const reason = reasonOf(
@@ -76,7 +72,7 @@ const hold = async (state: ResourceState, faults: string[]): Promise<void> => {
       hint: `the previous version stays; check the source, then \`sluice release ${wish.key}\` or \`sluice discard ${wish.key}\``,
     }),
   );
-  state.entry = {
+  const held: LedgerEntry = {
     ...entry,
     ...(isReplaced ? {} : { file: null, datastore: 'pending' }),
     refused: {
@@ -88,8 +84,7 @@ const hold = async (state: ResourceState, faults: string[]): Promise<void> => {
       guard: 'held',
     },
   };
-  state.intent = null;
-  await deps.ledger.settle(target.item.portal, state.entry);
+  return { ...state, entry: await deps.ledger.settle(target.item.portal, held) };
 };
 
 /** The version of the table once it is proven; the known one where its bytes are the same. */
@@ -104,8 +99,12 @@ export const provenVersion = (state: ResourceState): LiveVersion | null => {
 const mostReportedVersions = 10;
 
 /** The last live versions, newest first. */
-export const versionsToReport = async ({ deps, target, entry }: ResourceState): Promise<ReportItem['versions']> => {
-  const versions = versionsOf(await deps.ledger.formerVersions(target.item.portal, entry.key), entry.version);
+export const versionsToReport = async (
+  ledger: Ledger,
+  { portal }: Item,
+  { key, version }: LedgerEntry,
+): Promise<ReportItem['versions']> => {
+  const versions = versionsOf(await ledger.formerVersions(portal, key), version);
   return versions
     .slice(-mostReportedVersions)
     .reverse()

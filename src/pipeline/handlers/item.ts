@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { isOutage, JobLostError, machineFault, PortalLoginError, reasonOf, SluiceError } from '../../model/errors.ts';
 import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey } from '../../model/key.ts';
-import { type Intent, type LedgerEntry, newEntry, warningsOf } from '../../model/ledger-entry.ts';
+import { type LedgerEntry, newEntry, type Pending, warningsOf } from '../../model/ledger-entry.ts';
 import type { ItemAction, ItemOutcome, Reason, ReportItem } from '../../model/report.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import type { ItemRecord, Runs, Unproven } from '../../state/runs.ts';
@@ -296,14 +296,15 @@ const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
 };
 
 /** After a kill, adds a line to the job's log that says what the ledger knows and whether a write was in progress. */
-export const noteFound = async (item: Item, entry: LedgerEntry | null, intent: Intent | null): Promise<void> => {
+export const noteFound = async (item: Item, entry: LedgerEntry | null): Promise<void> => {
   if (!item.resumed) return;
   const known = entry?.nid ? `node ${entry.nid}${entry.file ? ` with file ${entry.file.fid}` : ''}` : 'no node yet';
-  const next = intent ? `${writeOf[intent.action]} under way: looking whether it took effect` : 'no write under way';
+  const pending = entry?.pending;
+  const next = pending ? `${writeOf[pending.what]} under way: looking whether it took effect` : 'no write under way';
   await item.note(`found ${known}, ${next}`);
 };
 
-const writeOf: Record<Intent['action'], string> = {
+const writeOf: Record<Pending['what'], string> = {
   create: 'a create',
   update: 'an update',
   attach: 'an attach',

@@ -1,11 +1,11 @@
 // Finding the node of a wish, and proving that it is ours before anything is written to it.
 import { NodeUnclearError } from '../../model/errors.ts';
-import type { Intent, LedgerEntry } from '../../model/ledger-entry.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { OnDrift } from '../../model/policy.ts';
 import { isForbidden, type NodeRow, type Portal, type PortalNode } from '../../portal-client/client.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { findUnlisted } from '../compare/find.ts';
-import { isOurs, type NodeWish, sameUuid } from '../compare/node.ts';
+import { bearsNonce, isOurs, type NodeWish, sameUuid } from '../compare/node.ts';
 import type { Item } from './item.ts';
 
 /** Where a node is written, for which item, and by which rules. */
@@ -43,22 +43,17 @@ export interface Located {
  * shows that the node is ours: ids are reused when a portal is restored or recreated.
  * @throws NodeUnclearError where a node may be ours and nothing proves it
  */
-export const locateNode = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  entry: LedgerEntry,
-  intent: Intent | null,
-): Promise<Located> => {
+export const locateNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<Located> => {
   const { item, portal } = target;
   // No write of ours is in progress, so an answer from a batch a moment ago is still valid.
-  const recent = item.attempt === 1 && intent === null;
+  const recent = item.attempt === 1 && entry.pending === null;
   const row = await portal.findByUuid(entry.nid === null ? wish.uuid : entry.uuid, item.signal, { recent });
   if (row) return atRow(target, wish, entry, row);
   if (entry.nid !== null) return atNid(target, wish, entry, entry.nid);
-  const nid = intent?.action === 'create' ? await createdAbove(target, wish, intent) : await unlisted(target, wish);
-  if (nid === null && intent?.action === 'create') await item.note('an interrupted create left nothing: creating it');
-  if (nid === null) return { entry, node: null, row: null };
-  return { entry: { ...entry, nid }, node: await portal.nodes.read(nid, item.signal), row: null };
+  const isCreated = entry.pending?.what === 'create';
+  const node = isCreated ? await createdNode(target, wish, entry) : await unlistedNode(target, wish);
+  if (node === null && isCreated) await item.note('an interrupted create left nothing: creating it');
+  return { entry: { ...entry, nid: node?.nid ?? null }, node, row: null };
 };
 
 const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row: NodeRow): Promise<Located> => {
@@ -70,7 +65,8 @@ const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row
   }
   if (entry.nid === row.nid) return { entry, node: null, row };
   if (entry.nid !== null) await target.item.note(`the node is ${row.nid} now, not ${entry.nid}`);
-  return { entry: { ...unknownNode(entry), nid: row.nid }, node: null, row };
+  const pending = entry.nid === null ? entry.pending : null;
+  return { entry: { ...unknownNode(entry), nid: row.nid, pending }, node: null, row };
 };
 
 const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid: string): Promise<Located> => {
@@ -91,10 +87,8 @@ const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid
       ? `node ${nid} is no longer on the portal, or no longer ours`
       : `node ${nid} is no longer ours: it is the ${node.type} "${node.title}"`,
   );
-  const elsewhere = await unlisted(target, wish);
-  const lost = unknownNode(entry);
-  if (elsewhere === null) return { entry: lost, node: null, row: null };
-  return { entry: { ...lost, nid: elsewhere }, node: await portal.nodes.read(elsewhere, item.signal), row: null };
+  const elsewhere = await unlistedNode(target, wish);
+  return { entry: { ...unknownNode(entry), nid: elsewhere?.nid ?? null }, node: elsewhere, row: null };
 };
 
 /** The entry without what was known of its node, which is gone or another one. */
@@ -115,6 +109,7 @@ export const unknownNode = (entry: LedgerEntry): LedgerEntry => ({
   live: false,
   stale: false,
   refused: entry.refused && { ...entry.refused, isReplaced: false },
+  pending: null,
 });
 
 /**
@@ -136,16 +131,16 @@ export const nidOnPortal = async (
 const hiddenBeyond = 50;
 
 /** After an interrupted create: lists may hide the node, or the portal ignores uuids, so the ids above the mark are read. */
-const createdAbove = async (
+const createdNode = async (
   { item, portal }: NodeTarget,
-  wish: NodeWish,
-  intent: Extract<Intent, { action: 'create' }>,
-): Promise<string | null> => {
-  if (intent.highestNid === '') return null; // the list was trusted when the create began
+  { key }: NodeWish,
+  { pending }: LedgerEntry,
+): Promise<PortalNode | null> => {
+  if (!pending || pending.before === null) return null; // the list was trusted when the create began
   const highest = Number(await portal.highestNid(item.signal));
-  for (let nid = Number(intent.highestNid) + 1; nid <= highest + hiddenBeyond; nid++) {
+  for (let nid = Number(pending.before) + 1; nid <= highest + hiddenBeyond; nid++) {
     const node = await portal.nodes.visible(String(nid), item.signal);
-    if (node?.type === wish.type && node.title === wish.title && node.log === intent.marker) return node.nid;
+    if (node && bearsNonce(node, key, pending)) return node;
   }
   return null;
 };
@@ -155,10 +150,11 @@ const createdAbove = async (
  * from this account.
  * @throws NodeUnclearError where one may be it, unless what is not found is to be created
  */
-const unlisted = async (target: NodeTarget, wish: NodeWish): Promise<string | null> => {
+const unlistedNode = async (target: NodeTarget, wish: NodeWish): Promise<PortalNode | null> => {
   const { item, portal, createMissing } = target;
   const { nid, doubt } = await findUnlisted(portal, wish, item.signal);
+  if (nid !== null) return portal.nodes.read(nid, item.signal);
   const isNew = createMissing || (wish.type === 'resource' && target.isNewDataset === true);
-  if (doubt === null || isNew) return nid;
+  if (doubt === null || isNew) return null;
   throw new NodeUnclearError(`${portal.name}: ${doubt.message}`, { hint: doubt.hint });
 };

@@ -1,26 +1,22 @@
-// Creates or updates the node of a dataset or resource, exactly once: the intent first, and a look before a repeat.
-import { countItems, missingFields } from '../../dataset-api/compare.ts';
+// Creates or updates the node of a dataset or resource, exactly once: a pending write is recorded first, and looked for before a repeat.
 import { PortalBusyError, PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
-import type { Intent, LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
+import type { LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
-import type { NodeRow, PortalNode } from '../../portal-client/client.ts';
+import type { PortalNode } from '../../portal-client/client.ts';
+import { changesOf, decideUpdate, type NodeFacts, sentOf, type UpdateDecision } from '../compare/decide.ts';
 import {
-  changedBaseline,
-  differences,
+  bearsNonce,
+  bearsWish,
   driftHeld,
-  editedFields,
-  editOf,
-  isKnownDifference,
-  keptFields,
   linkedNids,
-  markerOf,
+  logOf,
   type NodeWish,
+  newNonce,
   resolveAt,
-  unexpectedFields,
 } from '../compare/node.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode, type WrittenNode } from './node-locate.ts';
 import { retryWhileBusy, updatePatiently } from './patient-write.ts';
-import { withTerms } from './terms.ts';
+import { writeWithTerms } from './terms.ts';
 
 /** What else is written along with a node. */
 export interface WriteMore {
@@ -40,17 +36,16 @@ export const writeNode = async (
   target: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
-  intent: Intent | null,
   more: WriteMore = {},
 ): Promise<WrittenNode> => {
-  const located = await locateNode(target, wish, entry, intent);
+  const located = await locateNode(target, wish, entry);
   const found = located.entry;
   if (found.nid === null)
     return entry.nid === null ? createNode(target, wish, found, more) : recreateNode(target, wish, found, more);
-  if (entry.nid === null || found.nid !== entry.nid) return adopt(target, wish, located, intent, more);
-  if (isSettled(wish, found, located.row, more)) return { entry: found, node: located.node };
+  if (found.nid !== entry.nid) return adoptNode(target, wish, located, more);
+  if (isSettled(wish, located, more)) return { entry: found, node: located.node };
   try {
-    return await updateNode(target, wish, located, intent?.action === 'update' ? intent : null, more);
+    return await updateNode(target, wish, located, more);
   } catch (error) {
     if (!(error instanceof PortalGoneError)) throw error;
     return recreateNode(target, wish, found, more);
@@ -58,7 +53,7 @@ export const writeNode = async (
 };
 
 /** True where the ledger says that the node is verified, and nothing suggests a change since. */
-const isSettled = (wish: NodeWish, entry: LedgerEntry, row: NodeRow | null, { also, isDoubted }: WriteMore): boolean =>
+const isSettled = (wish: NodeWish, { entry, row }: Located, { also, isDoubted }: WriteMore): boolean =>
   entry.metadataFingerprint === wish.fingerprint &&
   entry.removed === null &&
   isDoubted !== true &&
@@ -72,15 +67,13 @@ export const recreateNode = async (
   entry: LedgerEntry,
   more: WriteMore = {},
 ): Promise<WrittenNode> => {
-  const lost = unknownNode(entry);
   await target.item.note('recreating it');
   await target.item.did('recreated');
-  await target.ledger.settle(target.item.portal, lost);
-  return createNode(target, wish, lost, more);
+  return createNode(target, wish, await target.ledger.settle(target.item.portal, unknownNode(entry)), more);
 };
 
 /** The error of a node that is gone again after it was recreated: the next attempt may succeed. */
-export const takenBack = (error: PortalGoneError): PortalBusyError =>
+export const goneAgain = (error: PortalGoneError): PortalBusyError =>
   new PortalBusyError(`${error.message}, although it was created just now`, error.request, {
     hint: "nothing to do: the portal's database undid it, and it is created again soon; if it happens often, lower `concurrency` of this portal",
     cause: error,
@@ -93,234 +86,153 @@ const createNode = async (
   { also, atCreation }: WriteMore,
 ): Promise<WrittenNode> => {
   const { item, ledger, portal } = target;
-  const marker = markerOf(wish);
-  await refusePublishing(target, wish);
+  const { type, title, uuid, published } = wish;
+  const isEntity = (await portal.dialectInUse(item.signal)) === 'entity';
+  if (!published && !isEntity) throw publishesDrafts(target, wish);
   // Entity portals list a published node by our uuid; elsewhere the highest id shows where to search after a kill.
-  const listed = wish.published && (await portal.dialectInUse(item.signal)) === 'entity';
-  const highestNid = listed ? '' : await portal.highestNid(item.signal);
-  const write = (fields: NodeFields): Promise<WrittenNode> =>
+  const before = published && isEntity ? null : await portal.highestNid(item.signal);
+  const write = (resolved: NodeFields): Promise<WrittenNode> =>
     item.step(
-      { name: 'create', on: `${wish.type} "${wish.title}"`, writes: true },
+      { name: 'create', on: `${type} "${title}"`, writes: true },
       async (signal) => {
-        await ledger.begin(item.portal, wish.key, { action: 'create', highestNid, marker, at: Date.now() });
-        const { type, title, uuid } = wish;
-        const status = wish.published ? 1 : 0;
-        const input = {
-          type,
-          title,
-          status,
-          uuid,
-          log: marker,
-          fields: { ...fields, ...atCreation, ...also?.(null) },
-        } as const;
+        const nonce = newNonce();
+        const begun = await ledger.begin(item.portal, entry, { what: 'create', before, nonce });
+        const fields = { ...resolved, ...atCreation, ...also?.(null) };
+        const input = { type, title, status: published ? 1 : 0, uuid, log: logOf(wish, nonce), fields } as const;
         const nid = await retryWhileBusy(target, {
           write: async () => (await portal.createNode(input, signal)).nid,
           look: async () => (await portal.findByUuid(uuid, signal))?.nid ?? null,
-          resources: linkedNids(input.fields),
+          resources: linkedNids(fields),
         });
         await item.did('created');
-        const settled = { ...entry, nid, fieldNames: Object.keys(wish.fields) };
-        return { entry: await settleNode(target, wish, settled, sentOf(wish)), node: null };
+        return { entry: await settleNode(target, wish, { ...begun, nid }, sentOf(wish)), node: null };
       },
       (written) => `node ${written.entry.nid}`,
     );
-  return withTerms(target, wish, { node: undefined, write });
+  return writeWithTerms(target, wish, { node: undefined, write });
 };
 
-/** Portals with an editing form publish whatever they create, so a draft would be public. @throws PortalRefusedError */
-const refusePublishing = async ({ item, portal }: NodeTarget, wish: NodeWish): Promise<void> => {
-  if (wish.published || (await portal.dialectInUse(item.signal)) === 'entity') return;
-  throw new PortalRefusedError(
+/** Portals with an editing form publish whatever they create, so a draft would be public. */
+const publishesDrafts = ({ portal }: NodeTarget, wish: NodeWish): PortalRefusedError =>
+  new PortalRefusedError(
     `${portal.name}: this older portal publishes every node that it creates, so "${wish.title}" was not created`,
     { method: 'POST', path: 'node', mayHaveHappened: false },
     { hint: 'publish it (`published: true`), or make the draft by hand on the portal and link it by `sluice adopt`' },
   );
-};
 
 /** Adopts a node that the portal holds and the ledger does not name; after an interrupted create it is our own. */
-const adopt = async (
+const adoptNode = async (
   target: NodeTarget,
   wish: NodeWish,
   located: Located,
-  intent: Intent | null,
   more: WriteMore,
 ): Promise<WrittenNode> => {
   const { item } = target;
-  const { nid } = located.entry;
-  const fieldNames = Object.keys(wish.fields);
-  if (intent?.action === 'create') {
-    await item.note(`an interrupted create had taken effect: going on with node ${nid}`);
-    await item.did('created');
-    const entry = await settleNode(target, wish, { ...located.entry, fieldNames }, sentOf(wish));
-    return updateNode(target, wish, { ...located, entry }, null, more);
-  }
-  await item.note(`the portal already holds this ${wish.type} as node ${nid}: adopting it`);
-  await item.did('adopted');
-  const entry = await settleNode(target, wish, { ...located.entry, metadataFingerprint: null });
-  return updateNode(target, wish, { ...located, entry }, null, more);
+  const { entry } = located;
+  const isCreated = entry.pending?.what === 'create';
+  await item.note(
+    isCreated
+      ? `an interrupted create had taken effect: going on with node ${entry.nid}`
+      : `the portal already holds this ${wish.type} as node ${entry.nid}: adopting it`,
+  );
+  await item.did(isCreated ? 'created' : 'adopted');
+  const settled = isCreated
+    ? await settleNode(target, wish, entry, sentOf(wish))
+    : await settleNode(target, wish, { ...entry, metadataFingerprint: null });
+  return updateNode(target, wish, { ...located, entry: settled }, more);
 };
 
-const settleNode = async (
-  target: NodeTarget,
+/** Records the node; with what was sent, where it holds that. */
+const settleNode = (
+  { item, ledger }: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
   sent?: SentNode,
-): Promise<LedgerEntry> => {
-  const settled: LedgerEntry = {
-    ...entry,
-    uuid: entry.uuid || wish.uuid,
-    title: wish.title,
-    removed: null,
-    missingSince: null,
-    runId: target.item.runId,
-    syncedAt: Date.now(),
-  };
-  await target.ledger.settle(target.item.portal, settled, { sent });
-  return settled;
-};
-
-/** Removes the mark of an orphan that is wanted again. */
-const noOrphan = { field_orphan: { und: [{ value: '0' }] } };
-
-const sentOf = (wish: NodeWish): SentNode => ({ title: wish.title, published: wish.published, fields: wish.fields });
-
-/** Which edits of a node stay, and which are overwritten. */
-interface Edits {
-  kept: ReadonlySet<string>;
-  edited: string[];
-  sent: SentNode | null;
-}
-
-/** Fields that were edited on the portal, and those of them that stay. @throws DriftError when the item is held */
-export const editsOf = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  entry: LedgerEntry,
-  node: PortalNode,
-): Promise<Edits> => {
-  const { item, ledger, portal, onDrift } = target;
-  const sent = await ledger.sentFor(item.portal, wish.key);
-  // A removed node differs by our own write.
-  if (entry.removed !== null || sent === null) return { kept: new Set(), edited: [], sent };
-  const known = await portal.terms.find(sent.fields, item.signal, { node });
-  const isKept = onDrift === 'keep';
-  const compared = { entry, sent: { ...sent, fields: known.fields }, node };
-  const fields = (isKept ? keptFields : editedFields)(wish, compared).filter(
-    (field) => !isKnownDifference(entry, node, field),
+): Promise<LedgerEntry> =>
+  ledger.settle(
+    item.portal,
+    {
+      ...entry,
+      uuid: entry.uuid || wish.uuid,
+      title: wish.title,
+      fieldNames: sent ? namesIn(wish, sent) : entry.fieldNames,
+      removed: null,
+      missingSince: null,
+      runId: item.runId,
+      syncedAt: Date.now(),
+    },
+    { sent },
   );
-  if (fields.length === 0) return { kept: new Set(), edited: [], sent };
-  if (onDrift === 'hold') throw driftHeld(portal, node, fields);
-  const choice = isKept ? 'left as they are' : 'overwriting them';
-  await item.note(`node ${node.nid} was edited on the portal ${editOf(node)} (${fields.join(', ')}): ${choice}`);
-  return { kept: new Set(isKept ? fields : []), edited: fields, sent };
-};
 
-/** What counts as sent after a write that kept some fields: of those, what was sent before. */
-const sentKeeping = (wish: NodeWish, kept: ReadonlySet<string>, before: SentNode | null): SentNode => {
-  const sent = sentOf(wish);
-  if (!before || kept.size === 0) return sent;
-  const fields = Object.entries(before.fields).filter(([name]) => kept.has(name));
-  return {
-    title: kept.has('title') ? before.title : sent.title,
-    published: kept.has('status') ? before.published : sent.published,
-    fields: { ...sent.fields, ...Object.fromEntries(fields) },
-    kept: [...kept],
+const namesIn = ({ fields }: NodeWish, { kept = [] }: SentNode): string[] => [
+  ...new Set([...Object.keys(fields), ...kept.filter((name) => name !== 'title' && name !== 'status')]),
+];
+
+/** What an update is decided by. */
+export const factsOf = async (
+  { item, ledger, portal, onDrift }: NodeTarget,
+  wish: NodeWish,
+  { entry, node }: { entry: LedgerEntry; node: PortalNode },
+): Promise<{ wished: NodeWish; facts: NodeFacts }> => {
+  const { fields, fresh } = await resolveAt(portal, wish, node, item.signal);
+  const last = await ledger.sentFor(item.portal, wish.key);
+  const isSame = JSON.stringify(last?.fields) === JSON.stringify(wish.fields);
+  const sent = last && {
+    ...last,
+    fields: isSame ? fields : (await portal.terms.find(last.fields, item.signal, { node })).fields,
   };
+  // Our log vouches for terms of unknown ids.
+  const lacksTerms = fresh.length > 0 && !bearsWish(node, wish);
+  return { wished: { ...wish, fields }, facts: { entry, node, sent, onDrift, lacksTerms, also: null } };
 };
 
 const updateNode = async (
   target: NodeTarget,
   wish: NodeWish,
-  located: Located,
-  intent: Extract<Intent, { action: 'update' }> | null,
+  { entry, node: read }: Located,
   { also }: WriteMore,
 ): Promise<WrittenNode> => {
   const { item, portal } = target;
-  const { entry } = located;
-  const nid = entry.nid ?? '';
-  const marker = markerOf(wish);
-  const before = located.node ?? (await portal.nodes.read(nid, item.signal));
-  const fieldNames = Object.keys(wish.fields);
-  const more = also?.(before) ?? null;
-  const settleAsRead = async (): Promise<WrittenNode> => ({
-    entry: await settleNode(target, wish, { ...entry, vid: before.vid, fieldNames }, sentOf(wish)),
-    node: before,
-  });
-  if (intent && intent.marker === marker && before.vid !== intent.vid && before.log === marker && more === null) {
-    await item.note('an interrupted update had taken effect');
-    await item.did('updated');
-    return settleAsRead();
+  const node = read ?? (await portal.nodes.read(entry.nid ?? '', item.signal));
+  const extra = also?.(node) ?? null;
+  const asRead = { ...entry, vid: node.vid };
+  if (entry.pending?.what === 'update') {
+    const hasHappened = bearsWish(node, wish) && bearsNonce(node, wish.key, entry.pending);
+    if (hasHappened && extra === null) {
+      await item.note('an interrupted update had taken effect');
+      await item.did('updated');
+      return { entry: await settleNode(target, wish, asRead, sentOf(wish)), node };
+    }
+    await item.note('an interrupted update had not taken effect: updating again');
   }
-  if (intent) await item.note('an interrupted update had not taken effect: updating again');
-  const { fields, fresh } = await resolveAt(portal, wish, before, item.signal);
-  const wished = { ...wish, fields };
-  // The marker vouches for terms of unknown ids, unless they were edited since: portals copy a log to later revisions.
-  const isEdited = entry.metadataFingerprint === wish.fingerprint && changedBaseline(entry, fields, before).length > 0;
-  const isVouched = before.log === marker || fresh.length === 0;
-  const isWanted = (name: string): boolean =>
-    name in wish.fields && (countItems(wish.fields[name]) !== 0 || isEmptyField(before[name]));
-  const isEmptied = entry.fieldNames.every((name) => isWanted(name) || isEmptyField(before[name]));
-  const isHeld = isVouched && isEmptied && !isEdited && unexpectedFields(wished, entry, before).length === 0;
-  if (isHeld && more === null) {
-    await item.note(`node ${nid} already has the metadata`);
-    return settleAsRead();
-  }
-  const edits = await editsOf(target, wished, entry, before);
-  const isLeft = (name: string): boolean => edits.kept.has(name);
-  const emptied = entry.fieldNames.filter((name) => !isWanted(name) && !isLeft(name));
-  const isOnlyKept = edits.kept.size > 0 && emptied.length === 0 && differences(wished, before).every(isLeft);
-  if (more === null && isOnlyKept) {
-    const settled = { ...entry, vid: before.vid, metadataFingerprint: wish.fingerprint };
-    return { entry: await settleNode(target, wish, settled), node: before };
-  }
-  const write = async (resolved: NodeFields): Promise<WrittenNode> => {
-    const all: NodeFields = {
-      ...Object.fromEntries(emptied.map((name) => [name, []])),
-      ...(entry.removed === 'orphan' ? noOrphan : {}),
-      ...(isHeld ? {} : unchangedTermsOut(resolved, before)),
-      ...more,
-    };
-    return sendUpdate(target, wish, { entry, before, edits, isHeld }, all);
-  };
-  return withTerms(target, wish, { node: before, write });
+  const { wished, facts: known } = await factsOf(target, wish, { entry, node });
+  const facts = { ...known, also: extra };
+  const decision = decideUpdate(wished, facts);
+  if (decision.do === 'hold') throw driftHeld(portal, node, decision.fields);
+  await item.note(decision.why);
+  if (decision.do === 'nothing') return { entry: await settleNode(target, wish, asRead, sentOf(wish)), node };
+  if (decision.do === 'keep')
+    return { entry: await settleNode(target, wish, { ...asRead, metadataFingerprint: wish.fingerprint }), node };
+  const write = (fields: NodeFields): Promise<WrittenNode> => sendUpdate(target, wish, { facts, decision, fields });
+  return writeWithTerms(target, wish, { node, write });
 };
 
-const isEmptyField = (value: unknown): boolean => value === undefined || (countItems(value) ?? 0) === 0;
+interface Update {
+  facts: NodeFacts;
+  decision: Extract<UpdateDecision, { do: 'send' }>;
+  /** Those of the wish, with terms as the portal takes them. */
+  fields: NodeFields;
+}
 
-/** Terms are sent only when they differ: the portal stores each reference anew. */
-const unchangedTermsOut = (fields: NodeFields, node: PortalNode): NodeFields =>
-  Object.fromEntries(
-    Object.entries(fields).filter(
-      ([name, value]) => !JSON.stringify(value).includes('"tid"') || missingFields({ [name]: value }, node).length > 0,
-    ),
-  );
-
-const sendUpdate = (
-  target: NodeTarget,
-  wish: NodeWish,
-  { entry, before, edits, isHeld }: { entry: LedgerEntry; before: PortalNode; edits: Edits; isHeld: boolean },
-  all: NodeFields,
-): Promise<WrittenNode> => {
+const sendUpdate = (target: NodeTarget, wish: NodeWish, { facts, decision, fields }: Update): Promise<WrittenNode> => {
   const { item, ledger } = target;
-  const { nid, vid } = before;
-  const { kept, sent } = edits;
-  const marker = markerOf(wish);
-  const isLeft = (name: string): boolean => kept.has(name);
-  return item.step({ name: 'update', on: `node ${nid}`, writes: true }, async (signal) => {
-    await ledger.begin(item.portal, wish.key, { action: 'update', nid, vid, marker, at: Date.now() });
-    const changes = {
-      ...(isHeld || isLeft('title') ? {} : { title: wish.title }),
-      ...(isHeld || isLeft('status') ? {} : { status: wish.published ? (1 as const) : (0 as const) }),
-      log: marker,
-      fields: Object.fromEntries(Object.entries(all).filter(([name]) => !isLeft(name))),
-    };
-    await updatePatiently(target, before, changes, signal);
+  const { node } = facts;
+  return item.step({ name: 'update', on: `node ${node.nid}`, writes: true }, async (signal) => {
+    const nonce = newNonce();
+    const entry = await ledger.begin(item.portal, facts.entry, { what: 'update', before: null, nonce });
+    const changes = { ...changesOf(wish, facts, decision, fields), log: logOf(wish, nonce) };
+    await updatePatiently(target, node, changes, signal);
     await item.did('updated');
-    const names = Object.keys({ ...wish.fields, ...Object.fromEntries([...kept].map((name) => [name, true])) });
-    const fieldNames = names.filter((name) => name !== 'title' && name !== 'status');
-    return {
-      entry: await settleNode(target, wish, { ...entry, fieldNames }, sentKeeping(wish, kept, sent)),
-      node: null,
-    };
+    return { entry: await settleNode(target, wish, entry, sentOf(wish, decision.kept, facts.sent)), node: null };
   });
 };

@@ -85,10 +85,7 @@ const ifOfItem = (error: unknown): null => {
 
 const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | null): Promise<void> => {
   if (seen && isWhole(seen)) {
-    if (item.resumed) {
-      const { entry, intent } = await deps.ledger.known(item.portal, item.key);
-      await noteFound(item, entry, intent);
-    }
+    if (item.resumed) await noteFound(item, await deps.ledger.entry(item.portal, item.key));
     return settle(deps, item, seen.unproven);
   }
   if (seen) await item.note(`the table is not verified as complete: ${found(seen)}; checking further`);

@@ -24,7 +24,7 @@ export const removeNode = async (
   const { item, ledger } = target;
   let found = entry;
   if (entry.nid !== null && entry.removed !== how) {
-    const located = await locateNode(target, wish, entry, null);
+    const located = await locateNode(target, wish, entry);
     found = located.entry;
     if (found.nid === null) await item.note('nothing left to remove');
     else await takeDown(deps, target, located, how);

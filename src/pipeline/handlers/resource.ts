@@ -1,147 +1,147 @@
-// A resource: one file from its folder to a verified node, in steps that can each be resumed.
+// A resource: one file from its folder to a verified node. Each step looks first at what is done already.
 import { PortalError, PortalGoneError, reasonOf } from '../../model/errors.ts';
-import { newEntry } from '../../model/ledger-entry.ts';
-import type { RemovalMode } from '../../model/policy.ts';
+import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import { sourcePathOf } from '../../model/wish.ts';
+import { removePreparedFile } from '../../tables/transform/prepare.ts';
 import { importFingerprint } from '../plan/known-wish.ts';
+import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
-import { againBecause, isRefused, refuseFile, restoreLastGood, sizeRefused } from './fall-back.ts';
-import { versionsToReport } from './guard-table.ts';
+import { refuseFile, restoreLastGood, sizeRefused, whyImportAgain } from './fall-back.ts';
+import { guardTable, versionsToReport } from './guard-table.ts';
 import { type Item, noteFound, outcomeOf, workLost } from './item.ts';
-import { recreateNode, takenBack } from './node-write.ts';
+import { goneAgain } from './node-write.ts';
 import { removeNode } from './removal.ts';
-import { type ResourceState, type ResourceStep, removePrepared } from './resource-state.ts';
-import { atCreation, nodeWishOf, resourceSteps } from './resource-steps.ts';
+import { attachFile, bringFile, nodeWishOf, putNode, putNodeAgain } from './resource-attach.ts';
+import {
+  checkFile,
+  fetchSource,
+  isRefused,
+  prepareTable,
+  type ResourceState,
+  type ResourceStep,
+} from './resource-file.ts';
+import { recordResource, verifyResource } from './resource-verify.ts';
+
+const onThisHost: readonly ResourceStep[] = [fetchSource, prepareTable, checkFile, guardTable];
+const onThePortal: readonly ResourceStep[] = [putNode, bringFile, attachFile, importFile, verifyResource];
 
 /** How a resource is published. */
-interface ResourceMode {
-  datasetNid: string | null;
-  provesNow: boolean;
+type ResourceMode = Pick<ResourceState, 'datasetNid' | 'provesNow'> & {
   /** True where the dataset was created in this run. */
   isNewDataset: boolean;
-}
+};
 
 /** Publishes or removes a resource; ends its item unless its table is still to be proven. */
 export const publishResource = async (deps: HandlerDeps, item: Item, mode: ResourceMode): Promise<void> => {
   if (item.unproven && !mode.provesNow) return;
-  const { state, removal } = await openState(deps, item, mode);
-  if (removal) return takeDown(state, removal);
-  try {
-    await publish(state);
-  } finally {
-    await removePrepared(state);
+  const [work, known] = await Promise.all([
+    deps.runs.resourceWork(item.runId, item.key),
+    deps.ledger.entry(item.portal, item.key),
+  ]);
+  if (!work) throw workLost(item.runId, item.key);
+  await noteFound(item, known);
+  const { wish, onDrift, createMissing, removal, source: seen } = work;
+  const { isNewDataset, ...how } = mode;
+  const { ledger } = deps;
+  const target = { item, ledger, portal: deps.portal(item.portal), onDrift, createMissing, isNewDataset };
+  const before = known ?? newEntry({ key: wish.key, kind: 'resource', uuid: wish.uuid, title: wish.title });
+  if (removal) {
+    const removed = await removeNode(deps, target, nodeWishOf({ wish }), before, removal);
+    return item.end(removed, { outcome: 'done', reason: null });
   }
+  const nothing = { source: null, prepared: null, fetched: null, table: null, node: null, fallsBack: false };
+  const flow = new Flow({ ...nothing, ...how, deps, target, wish, seen, entry: before });
+  const entry = await publish(flow).finally(async () => {
+    const { prepared } = flow.state;
+    if (prepared?.isMade) await removePreparedFile(prepared.path);
+  });
   if (item.unproven && !mode.provesNow) return;
-  const { reason } = state.entry;
-  if (reason) {
-    const held = state.entry.refused?.guard === 'held' ? { versions: await versionsToReport(state) } : {};
-    return item.end(state.entry, { outcome: outcomeOf(reason), reason, ...held });
-  }
-  return item.end(state.entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
+  const { reason } = entry;
+  if (reason === null)
+    return item.end(entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
+  const held = entry.refused?.guard === 'held' ? { versions: await versionsToReport(deps.ledger, item, entry) } : {};
+  return item.end(entry, { outcome: outcomeOf(reason), reason, ...held });
 };
 
-const takeDown = async (state: ResourceState, how: RemovalMode): Promise<void> => {
-  const entry = await removeNode(state.deps, state.target, nodeWishOf(state), state.entry, how);
-  await state.target.item.end(entry, { outcome: 'done', reason: null });
-};
+/** Steps of a resource one after the other, until its file turns out to be refused. */
+class Flow {
+  /** What is known after the last step. */
+  state: ResourceState;
+  #isRecreated = false;
+
+  constructor(state: ResourceState) {
+    this.state = state;
+  }
+
+  /** Runs steps; where the node vanishes meanwhile, it is recreated once and filled anew. */
+  async run(steps: readonly ResourceStep[]): Promise<void> {
+    const { deps, target, entry } = this.state;
+    try {
+      for (const step of steps) {
+        if (!this.state.fallsBack && isRefused(this.state)) return;
+        const { nid } = this.state.entry;
+        this.state = await step(this.state);
+        this.#isRecreated ||= nid !== null && nid !== this.state.entry.nid;
+      }
+    } catch (error) {
+      // A step that fails has recorded what it did.
+      const known = (await deps.ledger.entry(target.item.portal, entry.key)) ?? this.state.entry;
+      this.state = { ...this.state, entry: known };
+      if (!(error instanceof PortalGoneError) || known.nid === null) throw error;
+      if (this.#isRecreated) throw goneAgain(error);
+      this.#isRecreated = true;
+      this.state = await putNodeAgain(this.state);
+      await this.run([...onThePortal, ...(steps.includes(recordResource) ? [recordResource] : [])]);
+    }
+  }
+}
 
 /** Runs all steps; a file that the portal cannot import is replaced by the last good one, and the entry holds the reason. */
-const publish = async (state: ResourceState): Promise<void> => {
+const publish = async (flow: Flow): Promise<LedgerEntry> => {
   try {
-    await runSteps(state);
+    await runAll(flow);
   } catch (error) {
-    if (await removeUnfilled(state, error)) return;
-    if (!(await refuseFile(state, error))) throw error;
+    if (isOfUnfilledNode(flow.state, error)) return removeUnfilled(flow.state, error);
+    const refused = await refuseFile(flow.state, error);
+    if (refused === null) throw error;
+    flow.state = refused;
   }
-  if (isRefused(state)) await restoreLastGood(state, runNamed);
+  if (!isRefused(flow.state)) return flow.state.entry;
+  return restoreLastGood(flow.state, async (state) => {
+    const back = new Flow(state);
+    await back.run(onThePortal);
+    return back.state;
+  });
 };
 
-/** Deletes a node that was created for a file which the portal refuses: it would stay empty. False for another failure. */
-const removeUnfilled = async (state: ResourceState, error: unknown): Promise<boolean> => {
-  const { deps, target, entry, source, wish } = state;
-  const { item } = target;
-  const isOfFile = error instanceof PortalError && error.fault === 'file';
-  if (!isOfFile || item.lastStep !== 'attach' || source === null) return false;
-  if (!item.actions.includes('created') || entry.file !== null || entry.nid === null) return false;
+const runAll = async (flow: Flow): Promise<void> => {
+  try {
+    await flow.run([...onThisHost, ...onThePortal, recordResource]);
+  } catch (error) {
+    const why = whyImportAgain(flow.state, error);
+    if (why === null) throw error;
+    await flow.state.target.item.note(why);
+    await flow.run([importFile, verifyResource, recordResource]);
+  }
+};
+
+/** True where a node was created for a file which the portal refuses: it would stay empty. */
+const isOfUnfilledNode = ({ target: { item }, entry, source }: ResourceState, error: unknown): error is PortalError =>
+  error instanceof PortalError &&
+  error.fault === 'file' &&
+  item.lastStep === 'attach' &&
+  source !== null &&
+  item.actions.includes('created') &&
+  entry.file === null &&
+  entry.nid !== null;
+
+const removeUnfilled = async (state: ResourceState, error: PortalError): Promise<LedgerEntry> => {
+  const { deps, target, entry, source, fetched, wish } = state;
   const removed = await removeNode(deps, target, nodeWishOf(state), entry, 'delete');
   const reason = reasonOf(error);
-  const wanted = { sha256: source.sha256, importFingerprint: importFingerprint(wish) };
+  const wanted = { sha256: source?.sha256 ?? '', importFingerprint: importFingerprint(wish) };
   const refused = { ...wanted, delimiter: null, isReplaced: true, reason, ...sizeRefused(state, error) };
-  const from = { source, sourcePath: sourcePathOf(wish.source), fetched: state.fetched };
-  state.entry = { ...removed, ...from, removed: null, reason, refused };
-  await deps.ledger.settle(item.portal, state.entry, { former: null });
-  return true;
-};
-
-const runSteps = async (state: ResourceState): Promise<void> => {
-  try {
-    for (const step of resourceSteps) {
-      if (isRefused(state)) return;
-      if (step.applies(state)) await runStep(step.run, state);
-    }
-  } catch (error) {
-    const why = againBecause(state, error);
-    if (why === null) throw error;
-    await state.target.item.note(why);
-    await runNamed(state, new Set(['import', 'verify', 'ledger']));
-  }
-};
-
-const runNamed = async (state: ResourceState, names: ReadonlySet<ResourceStep['name']>): Promise<void> => {
-  for (const step of resourceSteps) {
-    if (names.has(step.name) && step.applies(state)) await runStep(step.run, state);
-  }
-};
-
-const openState = async (
-  deps: HandlerDeps,
-  item: Item,
-  { datasetNid, provesNow, isNewDataset }: ResourceMode,
-): Promise<{ state: ResourceState; removal: RemovalMode | null }> => {
-  const [work, { entry, intent }] = await Promise.all([
-    deps.runs.resourceWork(item.runId, item.key),
-    deps.ledger.known(item.portal, item.key),
-  ]);
-  if (!work) {
-    throw workLost(item.runId, item.key);
-  }
-  const { wish, onDrift, createMissing, removal } = work;
-  await noteFound(item, entry, intent);
-  const { ledger } = deps;
-  const state: ResourceState = {
-    deps,
-    target: { item, ledger, portal: deps.portal(item.portal), onDrift, createMissing, isNewDataset },
-    datasetNid,
-    provesNow,
-    wish,
-    seen: work.source,
-    entry: entry ?? newEntry({ key: wish.key, kind: 'resource', uuid: wish.uuid, title: wish.title }),
-    intent,
-    node: null,
-    source: null,
-    fetched: null,
-    prepared: null,
-    table: null,
-    recreated: false,
-    fallsBack: false,
-  };
-  return { state, removal };
-};
-
-/** Recreates a node that vanished, once; the steps up to this one run again on the empty node. */
-const runStep = async (run: (state: ResourceState) => Promise<void>, state: ResourceState): Promise<void> => {
-  try {
-    await run(state);
-  } catch (error) {
-    if (!(error instanceof PortalGoneError) || !state.entry.nid) throw error;
-    if (state.recreated) throw takenBack(error);
-    const written = await recreateNode(state.target, nodeWishOf(state), state.entry, atCreation(state));
-    state.entry = written.entry;
-    state.node = written.node;
-    state.recreated = true;
-    for (const step of resourceSteps) {
-      if (step.applies(state)) await step.run(state);
-      if (step.run === run) return;
-    }
-  }
+  const from = { source, sourcePath: sourcePathOf(wish.source), fetched };
+  const entryNow = { ...removed, ...from, removed: null, reason, refused };
+  return deps.ledger.settle(target.item.portal, entryNow, { former: null });
 };

@@ -21,7 +21,7 @@ interface TermsWrite {
  * Writes a node with the ids of its terms. The portal is asked for those that are not known; where it has none of that name,
  * only this node creates terms meanwhile.
  */
-export const withTerms = async (target: NodeTarget, wish: NodeWish, work: TermsWrite): Promise<WrittenNode> => {
+export const writeWithTerms = async (target: NodeTarget, wish: NodeWish, work: TermsWrite): Promise<WrittenNode> => {
   const { item, portal } = target;
   const { fields, fresh } = await portal.terms.resolve(wish.fields, work);
   if (fields === wish.fields) return work.write(fields);

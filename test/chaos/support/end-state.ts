@@ -40,7 +40,6 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
     for (const key of sent) put(`sent ${key}`, await ledger.sentFor(target.portal, key));
     for (const key of await site.redis.hkeys(keys.history(target)))
       put(`history ${key}`, await ledger.formerVersions(target.portal, key));
-    put(`intents ${target.manifest}`, await site.redis.hgetall(keys.intents(target)));
     put(`gate ${target.manifest}`, await site.redis.hgetall(keys.gate(target)));
     const [first, ...others] = await reportsOf(site, before, target.manifest);
     put(`report ${target.manifest}`, first ?? null);

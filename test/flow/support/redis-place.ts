@@ -40,7 +40,7 @@ export const makeRedisPlace = async (url: string, config: Record<string, unknown
     remembered: async () => {
       const all: Record<string, unknown> = {};
       for (const key of (await store.keys('sluice.*')).sort()) {
-        if (/\.(ledger|sent|intents|held|targets|refreshed)\b/.test(key)) all[key] = await store.hgetall(key);
+        if (/\.(ledger|sent|held|targets|refreshed)\b/.test(key)) all[key] = await store.hgetall(key);
         if (/\.plan:/.test(key)) all[key] = await store.get(key);
       }
       return all;

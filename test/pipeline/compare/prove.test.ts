@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { newEntry } from '../../../src/model/ledger-entry.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
-import { markerOf, type NodeWish } from '../../../src/pipeline/compare/node.ts';
+import { logOf, type NodeWish } from '../../../src/pipeline/compare/node.ts';
 import { proveLinks, proveNodeOnly, proveResource } from '../../../src/pipeline/compare/prove.ts';
 import { fingerprintFile } from '../../../src/sources/drop/fingerprint.ts';
 import { calm } from '../../portal-client/support/open.ts';
@@ -36,7 +36,7 @@ it('tags sent by name are proven by the terms of these names', async () => {
   const fields = { field_tags: { und: [tag] } };
   const wish = datasetWish('', { fields });
   const unknown = await city.make({ type: 'dataset', title: 'Parks', fields });
-  const ours = await city.make({ type: 'dataset', title: 'Parks', fields, log: markerOf(wish) });
+  const ours = await city.make({ type: 'dataset', title: 'Parks', fields, log: logOf(wish, 'nonce') });
   const proofOf = (node: { nid: string; uuid: string }) =>
     proveNodeOnly(parts(), { ...wish, uuid: node.uuid }, found(node.nid));
   expect((await proofOf(unknown)).entry).toMatchObject({ live: true, metadataFingerprint: wish.fingerprint });

@@ -1,23 +1,28 @@
 // The import step against the states that portals tell of: what is ordered, and what is believed.
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ImportFailedError } from '../../../src/model/errors.ts';
+import type { Pending } from '../../../src/model/ledger-entry.ts';
 import type { ItemAction } from '../../../src/model/report.ts';
-import { importFile } from '../../../src/pipeline/handlers/datastore-import.ts';
-import type { ResourceState } from '../../../src/pipeline/handlers/resource-state.ts';
+import { importFile as importStep } from '../../../src/pipeline/handlers/datastore-import.ts';
+import type { ResourceState } from '../../../src/pipeline/handlers/resource-file.ts';
 import type { PortalTraits } from '../../../src/portal-client/client.ts';
 import { openForTest } from '../../portal-client/support/open.ts';
 import { type Answer, refusal } from '../../portal-client/support/scripted-server.ts';
 import { type SmallPortal, startSmallPortal } from '../../portal-client/support/small-portal.ts';
-import { attachedState, itemOf, useLedger } from './support/job.ts';
+import { attachedState, type ChangingState, itemOf, useLedger } from './support/job.ts';
 
 const { ledger } = useLedger();
+
+const importFile = async (state: ChangingState): Promise<void> => {
+  Object.assign(state, await importStep(state));
+};
 
 /** `storage` and `data_import`; a list is told one after the other, the last one forever. */
 type Told = [number, number];
 
 interface Case {
   portal: SmallPortal;
-  state: ResourceState;
+  state: ChangingState;
   /** Changing requests for the datastore, as `METHOD path`. */
   orders: () => string[];
 }
@@ -26,6 +31,8 @@ interface Given {
   /** Rows that the search reports the table; null where the portal offers none. */
   total?: number | null;
   actions?: ItemAction[];
+  /** A write that an earlier attempt has begun. */
+  pending?: Pending;
   /** The rows are of the attached file; so are those of a new node when absent. */
   own?: boolean;
   traits?: PortalTraits;
@@ -39,7 +46,7 @@ let count = 0;
 const prepare = async (
   told: Told[],
   more: Partial<ResourceState> = {},
-  { total = 2, actions = [], own = actions.includes('created'), traits = {}, stale, imports }: Given = {},
+  { total = 2, actions = [], own = actions.includes('created'), traits = {}, stale, imports, pending }: Given = {},
 ): Promise<Case> => {
   let turn = 0;
   let isOrdered = false;
@@ -69,7 +76,7 @@ const prepare = async (
   portal.nodes.set('7', { nid: '7', type: 'resource' });
   const { item } = itemOf(`import/one/case-${count++}`, { actions });
   const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url, {}, { traits }), item }, more);
-  state.entry = { ...state.entry, rowsAreOwn: own };
+  state.entry = { ...state.entry, rowsAreOwn: own, pending: pending ?? null };
   return {
     portal,
     state,
@@ -140,9 +147,9 @@ describe('the import step', () => {
   });
 
   it('imports a whole table again in its place whose state says forever that it is running', async () => {
-    const intent = { action: 'import', nid: '7', at: 1 } as const;
+    const pending = { what: 'import', before: null, nonce: '', at: 1 } as const;
     const actions: ItemAction[] = ['created', 'attached'];
-    const { state, orders } = await prepare([[1, 6]], { intent, provesNow: true }, { actions, stale: [1, 4] });
+    const { state, orders } = await prepare([[1, 6]], { provesNow: true }, { pending, actions, stale: [1, 4] });
     await importFile(state);
     expect(orders()).toEqual([importOrder]);
     expect(state.entry.datastore).toBe('imported');
@@ -211,23 +218,16 @@ describe('the import step', () => {
   });
 
   it('continues from an import that was ordered before a kill', async () => {
-    const intent = { action: 'import', nid: '7', at: 1 } as const;
-    const { state, orders } = await prepare([[1, 6]], { intent }, { own: true });
+    const pending = { what: 'import', before: null, nonce: '', at: 1 } as const;
+    const { state, orders } = await prepare([[1, 6]], {}, { pending, own: true });
     await importFile(state);
     expect(orders()).toEqual([]);
     expect(state.entry.datastore).toBe('imported');
   });
 
   it('takes as many rows as the file has for those of another file where an attempt ended before it removed these', async () => {
-    const intent = { action: 'import', nid: '7', at: 1 } as const;
-    const { state, orders } = await prepare([[1, 6]], { intent }, { own: false });
-    await importFile(state);
-    expect(orders()).toEqual(['DELETE ', importOrder]);
-  });
-
-  it('does not take an open import of another node for its own', async () => {
-    const intent = { action: 'import', nid: '6', at: 1 } as const;
-    const { state, orders } = await prepare(doneTwice, { intent }, { total: 5 });
+    const pending = { what: 'import', before: null, nonce: '', at: 1 } as const;
+    const { state, orders } = await prepare([[1, 6]], {}, { pending, own: false });
     await importFile(state);
     expect(orders()).toEqual(['DELETE ', importOrder]);
   });
@@ -254,7 +254,7 @@ describe('the import step', () => {
     const { state, orders } = await prepare(failing, {}, { own: true, total: 1 });
     await expect(importFile(state)).rejects.toBeInstanceOf(ImportFailedError);
     expect(orders()).toEqual([importOrder]);
-    expect(await ledger().intent('city', state.target.item.key)).toMatchObject({ action: 'import', nid: '7' });
+    expect((await ledger().entry('city', state.target.item.key))?.pending).toMatchObject({ what: 'import' });
   });
 
   it.each([

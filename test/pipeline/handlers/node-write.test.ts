@@ -1,8 +1,8 @@
 // Writing a node with effect once, on portals that hide nodes, ignore uuids, or answer late.
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NodeUnclearError, VerifyFailedError } from '../../../src/model/errors.ts';
-import type { Intent, LedgerEntry } from '../../../src/model/ledger-entry.ts';
-import { markerOf, type NodeWish } from '../../../src/pipeline/compare/node.ts';
+import type { LedgerEntry, Pending } from '../../../src/model/ledger-entry.ts';
+import { logOf, type NodeWish } from '../../../src/pipeline/compare/node.ts';
 import { itemOfEntry } from '../../../src/pipeline/handlers/item.ts';
 import type { NodeTarget } from '../../../src/pipeline/handlers/node-locate.ts';
 import { proveNode } from '../../../src/pipeline/handlers/node-prove.ts';
@@ -22,7 +22,7 @@ interface Case {
   target: NodeTarget;
   said: string[];
   wish: NodeWish;
-  write(entry: LedgerEntry, intent?: Intent | null): Promise<LedgerEntry>;
+  write(entry: LedgerEntry, pending?: Pending | null): Promise<LedgerEntry>;
   /** Writes that were sent, as `METHOD path`. */
   writes(): string[];
 }
@@ -45,7 +45,7 @@ const prepare = async (options: SmallPortalOptions = {}, more: Partial<NodeWish>
     target,
     said,
     wish,
-    write: async (entry, intent = null) => (await writeNode(target, wish, entry, intent)).entry,
+    write: async (entry, pending = null) => (await writeNode(target, wish, { ...entry, pending })).entry,
     writes: () =>
       portal.seen
         .filter(({ method, path }) => method !== 'GET' && !/login|token/.test(path))
@@ -53,12 +53,10 @@ const prepare = async (options: SmallPortalOptions = {}, more: Partial<NodeWish>
   };
 };
 
-const createIntent = (wish: NodeWish, highestNid: string): Intent => ({
-  action: 'create',
-  highestNid,
-  marker: markerOf(wish),
-  at: 1,
-});
+const nonce = '0a1b2c3d';
+
+const pendingCreate = (before: string): Pending => ({ what: 'create', before, nonce, at: 1 });
+const pendingUpdate: Pending = { what: 'update', before: null, nonce, at: 1 };
 
 /** A node of ours as an interrupted create has left it. */
 const ours = (wish: NodeWish, nid: string, more: Record<string, unknown> = {}) => ({
@@ -68,17 +66,17 @@ const ours = (wish: NodeWish, nid: string, more: Record<string, unknown> = {}) =
   type: wish.type,
   title: wish.title,
   status: '1',
-  log: markerOf(wish),
+  log: logOf(wish, nonce),
   ...more,
 });
 
 describe('a create', () => {
-  it('sends one request, keeps its intent until the answer, and none after it', async () => {
+  it('sends one request, which is pending until the answer, and not after it', async () => {
     const { target, wish, write, writes } = await prepare();
     const entry = await write(entryOf(wish.key));
     expect(entry.nid).toBe('1');
     expect(writes()).toEqual(['POST /api/dataset/node']);
-    expect(await ledger().known('city', wish.key)).toMatchObject({ entry: { nid: '1' }, intent: null });
+    expect(await ledger().entry('city', wish.key)).toMatchObject({ nid: '1', pending: null });
     expect(target.item.actions).toEqual(['created']);
   });
 
@@ -102,7 +100,7 @@ describe('a create', () => {
       // Same title, but not our write: never adopted.
       portal.nodes.set('2', ours(wish, '2', { log: 'edited by hand' }));
       portal.nodes.set('3', ours(wish, '3', { status: dialect === 'form' ? '1' : '0' }));
-      const entry = await write(entryOf(wish.key), createIntent(wish, '1'));
+      const entry = await write(entryOf(wish.key), pendingCreate('1'));
       expect(entry.nid).toBe('3');
       expect(said.join('\n')).toContain('going on with node 3');
       expect(target.item.actions).toContain('created');
@@ -113,7 +111,7 @@ describe('a create', () => {
   it('interrupted before it had an effect: creates once', async () => {
     const { portal, said, wish, write, writes } = await prepare({ dialect: 'form' });
     portal.nodes.set('1', ours(wish, '1', { log: 'edited by hand' }));
-    const entry = await write(entryOf(wish.key), createIntent(wish, '0'));
+    const entry = await write(entryOf(wish.key), pendingCreate('0'));
     expect(entry.nid).toBe('2');
     expect(said.join('\n')).toContain('creating it');
     expect(writes()).toEqual(['POST /api/dataset/node']);
@@ -129,7 +127,7 @@ describe('a create', () => {
     );
     portal.nodes.set('4', ours(wish, '4', { title: 'Somebody else', log: '' }));
     await expect(write(entryOf(wish.key))).rejects.toMatchObject({ code: 'portal-unreachable' });
-    expect(await ledger().intent('city', wish.key)).toMatchObject({ action: 'create', highestNid: '4' });
+    expect((await ledger().entry('city', wish.key))?.pending).toMatchObject({ what: 'create', before: '4' });
   });
 });
 
@@ -249,7 +247,7 @@ describe('an update', () => {
   it('interrupted after it had its effect: sends nothing', async () => {
     const { portal, said, wish, write, writes } = await prepare();
     portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid, vid: '9' }));
-    await write(known(wish), { action: 'update', nid: '1', vid: '1', marker: markerOf(wish), at: 1 });
+    await write(known(wish), pendingUpdate);
     expect(writes()).toEqual([]);
     expect(said.join('\n')).toContain('had taken effect');
   });
@@ -257,7 +255,7 @@ describe('an update', () => {
   it('interrupted before it had its effect: sends it once', async () => {
     const { portal, wish, write, writes } = await prepare();
     portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid, title: 'Before', log: 'older' }));
-    await write(known(wish), { action: 'update', nid: '1', vid: '1', marker: markerOf(wish), at: 1 });
+    await write(known(wish), pendingUpdate);
     expect(writes()).toEqual(['PUT /api/dataset/node/1']);
   });
 });

@@ -26,8 +26,8 @@ it('a resumed proof says what it found before it takes the table for live', asyn
   const good = { ...file, rows: 2, delimiter: ',' };
   const unproven = { nid: '7', uuid: wish.uuid, rows: 2, columns: 1, good, version: null };
   await runs.keep('r', key, { actions: ['imported'], unproven, attempts: 1, ms: 1, ended: null });
-  await ledger().put('p', entryOf(key, { nid: '7', uuid: wish.uuid }));
-  await ledger().begin('p', key, { action: 'import', nid: '7', at: 1 });
+  const sent = entryOf(key, { nid: '7', uuid: wish.uuid });
+  await ledger().begin('p', sent, { what: 'import', before: null, nonce: '' });
 
   const portal = {
     inNameOf: () => portal,
@@ -63,5 +63,5 @@ it('a resumed proof says what it found before it takes the table for live', asyn
   } as unknown as JobContext<'prove'>;
   await proveHandler(deps).run(job);
   expect(said).toEqual(['found node 7, an import under way: looking whether it took effect', 'prove']);
-  expect(await ledger().known('p', key)).toMatchObject({ entry: { live: true, rows: 2 }, intent: null });
+  expect(await ledger().entry('p', key)).toMatchObject({ live: true, rows: 2, pending: null });
 });

@@ -103,13 +103,14 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
     };
     try {
       standStill('before-the-note');
-      await ledger.begin('p', key, { action: 'import', nid: String(process.pid), at: 1 });
+      const entry = newEntry({ key, kind: 'dataset', uuid: 'u', title: String(process.pid) });
+      await ledger.begin('p', entry, { what: 'import', before: null, nonce: '' });
       standStill('before-the-request');
       await job.writer?.lease.check();
       await redis.rpush(`toy.sent:${key}`, process.pid);
       standStill('before-the-end');
-      await ledger.settle('p', { ...newEntry({ key, kind: 'dataset', uuid: 'u', title: String(process.pid) }) });
-      await ledger.known('p', key); // what it reads holds what it wrote, so that is sent now
+      await ledger.settle('p', entry);
+      await ledger.entry('p', key); // what it reads holds what it wrote, so that is sent now
     } catch (error) {
       if (error instanceof JobLostError) await redis.rpush(`toy.lost:${key}`, process.pid);
       throw error;

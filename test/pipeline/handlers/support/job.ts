@@ -9,7 +9,7 @@ import type { ItemAction } from '../../../../src/model/report.ts';
 import type { NodeWish } from '../../../../src/pipeline/compare/node.ts';
 import type { HandlerDeps } from '../../../../src/pipeline/handlers/deps.ts';
 import { Item } from '../../../../src/pipeline/handlers/item.ts';
-import type { ResourceState } from '../../../../src/pipeline/handlers/resource-state.ts';
+import type { ResourceState } from '../../../../src/pipeline/handlers/resource-file.ts';
 import type { Portal } from '../../../../src/portal-client/client.ts';
 import { Ledger } from '../../../../src/state/ledger.ts';
 import type { Runs } from '../../../../src/state/runs.ts';
@@ -88,11 +88,14 @@ export const entryOf = (key: string, more: Partial<LedgerEntry> = {}): LedgerEnt
   ...more,
 });
 
+/** The state of a resource that a test changes. */
+export type ChangingState = { -readonly [K in keyof ResourceState]: ResourceState[K] };
+
 /** The state of a resource job that has attached a table of `rows` rows to node 7. */
 export const attachedState = (
   parts: { ledger: Ledger; portal: Portal; item: Item },
   more: Partial<ResourceState> = {},
-): ResourceState => {
+): ChangingState => {
   const { ledger, portal, item } = parts;
   const limits = { importTimeoutMs: () => 5000, refreshAfterMs: () => null, maxFileBytes: 1e9, maxRowBytes: 1e6 };
   const settings = {
@@ -125,7 +128,6 @@ export const attachedState = (
       file: { fid: '31', name: 't.csv', bytes: 9, sha256, url: null },
       datastore: 'pending',
     }),
-    intent: null,
     node: null,
     source: null,
     fetched: null,
@@ -140,7 +142,6 @@ export const attachedState = (
       bytes: 9,
       sha256,
     },
-    recreated: false,
     fallsBack: false,
     ...more,
   };

@@ -1,0 +1,213 @@
+// The file of a resource on this host, in steps: fetched or found, the table made of it, checked. Values go from step to step.
+import { join } from 'node:path';
+import { SourceRefusedError } from '../../model/errors.ts';
+import { manifestOfKey } from '../../model/key.ts';
+import type { FetchedFrom, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
+import { isTabular } from '../../model/recipe/recipe.ts';
+import { type ResourceSource, type ResourceWish, sentName, sourcePathOf } from '../../model/wish.ts';
+import type { PortalNode } from '../../portal-client/client.ts';
+import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
+import { shown } from '../../sources/fetch/policy.ts';
+import { checkTable, type SoundTable } from '../../tables/check.ts';
+import { type Prepared, type PreparedTable, sweepPrepared } from '../../tables/transform/prepare.ts';
+import { isSmall } from '../../util/file-calls.ts';
+import {
+  fetchedFileOf,
+  type PreparedFile,
+  prepareFile,
+  type SentFile,
+  shapeOfTable,
+  sourceChanged,
+  type TableShape,
+} from '../compare/local-file.ts';
+import { isRefusedFile, isSent, wantsImport, withBytes, withSource } from '../plan/known-wish.ts';
+import type { HandlerDeps } from './deps.ts';
+import type { NodeTarget } from './node-locate.ts';
+
+/** A resource in one attempt. */
+export interface ResourceState {
+  readonly deps: HandlerDeps;
+  /** Where its node is written, and for which item. */
+  readonly target: NodeTarget;
+  /** Node of the dataset where resources refer to it; null where the dataset lists its resources. */
+  readonly datasetNid: string | null;
+  /** True: its table is proven in this attempt. False: by a later job, together with others. */
+  readonly provesNow: boolean;
+  /** True while the last good file is restored. */
+  readonly fallsBack: boolean;
+  /** Once its file is fetched, `source` is that file on this host. */
+  readonly wish: ResourceWish;
+  /** The file as the run saw it, to avoid hashing it again. */
+  readonly seen: SourceFingerprint | null;
+  /** Null before it is fetched, and for links. */
+  readonly source: SourceFingerprint | null;
+  /** Of wishes with a recipe. */
+  readonly prepared: PreparedFile | null;
+  /** Null where the published version is current. */
+  readonly fetched: FetchedFrom | null;
+  /** Null before it is checked, and for what is no table. */
+  readonly table: SoundTable | null;
+  readonly entry: LedgerEntry;
+  /** The node as it was read last in this attempt; null after a write. */
+  readonly node: PortalNode | null;
+}
+
+/** Does what a resource needs and gives what is known then; the same where it needs nothing. */
+export type ResourceStep = (state: ResourceState) => Promise<ResourceState>;
+
+type LocalFile = Pick<ResourceState, 'wish' | 'source' | 'prepared'>;
+
+/** The file that is sent; null before it exists, for links, and where the current version was not fetched again. */
+export const sentFile = ({ wish, source, prepared }: LocalFile): SentFile | null => {
+  if (prepared) return prepared;
+  return source && wish.source.kind === 'file' ? { path: wish.source.path, name: wish.source.name, source } : null;
+};
+
+/** The shape that the table of the sent file should have. */
+export const shapeOf = (state: LocalFile, table: SoundTable, signal: AbortSignal): TableShape =>
+  shapeOfTable(sentFile(state)?.path ?? '', table, signal);
+
+/** True when rows are to be imported: an archive or JSON file without a table is sent unchanged, without rows. */
+export const importsRows = ({ wish, prepared }: LocalFile): boolean =>
+  wish.source.kind === 'file' && wantsImport(wish) && (prepared === null || isTabular(prepared.name));
+
+/** True when the file of the job is known to be one that the portal cannot import, or that is held. */
+export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
+  source !== null && isRefusedFile(entry, wish, source.sha256);
+
+type FileSource = Extract<ResourceSource, { kind: 'file' }>;
+type UrlSource = Extract<ResourceSource, { kind: 'url' }>;
+
+/** Step `fetch`: the bytes on this host, or the proof that none are needed. @throws SourceRefusedError for a file that is too large */
+export const fetchSource: ResourceStep = async (state) => {
+  const { wish, deps, entry } = state;
+  const { source: from } = wish;
+  if (!('name' in from)) return state;
+  const found =
+    from.kind === 'url'
+      ? await fetchAddress(state, from, needsBytes(entry, wish, from) ? null : entry.fetched)
+      : await fingerprinted(state, from);
+  const bytes = found.source?.bytes ?? 0;
+  const limit = deps.settings.maxFileBytes;
+  if (bytes <= limit) return found;
+  throw new SourceRefusedError(`${sourcePathOf(wish.source)} has ${bytes} bytes, more than the limit of ${limit}`, {
+    hint: 'split the file, or raise limits.table in the configuration',
+  });
+};
+
+const fingerprinted = async (state: ResourceState, { path, name }: FileSource): Promise<ResourceState> => {
+  const source = await state.target.item.step(
+    { name: 'fetch', light: true, on: name },
+    (signal) => fingerprintFile(path, state.seen, signal),
+    bytesOf,
+  );
+  return { ...state, source, wish: withBytes(state.wish, source) };
+};
+
+const bytesOf = ({ bytes, sha256 }: { bytes: number; sha256: string }): string =>
+  `${bytes} bytes, sha256 ${sha256.slice(0, 12)}`;
+
+/**
+ * Fetches the file of a resource unless it is the `published` version; then `wish.source` stays an address. A fetched file
+ * replaces it in the wish, for this job on this host only: another worker fetches it again.
+ */
+export const fetchAddress = async (
+  state: ResourceState,
+  source: UrlSource,
+  published: FetchedFrom | null,
+): Promise<ResourceState> => {
+  const { deps, wish, entry } = state;
+  const { item } = state.target;
+  const got = await item.step(
+    { name: 'fetch', light: true, on: shown(new URL(source.url)) },
+    (signal) =>
+      deps.fetched.get(
+        { portal: item.portal, uuid: wish.uuid, url: source.url, name: source.name, by: item.runId, published },
+        // A lost log line must not fail the job.
+        { signal, report: (line) => void item.note(line).catch(() => undefined) },
+      ),
+    (file) => (file === 'unchanged' ? 'unchanged' : bytesOf(file)),
+  );
+  if (got === 'unchanged') return { ...state, source: entry.source };
+  const { file, ...here } = await fetchedFileOf(source, got);
+  return { ...state, ...here, wish: withSource(wish, file) };
+};
+
+/** False where the portal holds the last fetched version, complete and proven. */
+const needsBytes = (entry: LedgerEntry, wish: ResourceWish, { url }: UrlSource): boolean => {
+  const { source, fetched, file, datastore, nid, pending } = entry;
+  if (nid === null || pending?.what === 'attach' || pending?.what === 'import') return true;
+  if (source === null || fetched?.url !== url || (fetched.etag === null && fetched.lastModified === null)) return true;
+  const isUnproven = wantsImport(wish) && (datastore === 'pending' || datastore === 'failed');
+  return (
+    isUnproven || (!isSent(file, source.sha256, wish) && (entry.refused === null || entry.refused.guard === 'released'))
+  );
+};
+
+/** Rejected rows that the job log lists one by one. */
+const mostReportedRejects = 20;
+
+/**
+ * Step `prepare`: makes the table. The file belongs to this attempt: what an earlier one left is removed, never used.
+ * @throws as `prepareFile`
+ */
+export const prepareTable: ResourceStep = async (state) => {
+  const { deps, wish, source } = state;
+  const { item } = state.target;
+  const { recipe, source: raw } = wish;
+  if (recipe === undefined || source === null || raw.kind !== 'file') return state;
+  const { preparedDir: folder, rejectsDir, maxFileBytes: maxBytes, maxRowBytes: rowBytes } = deps.settings;
+  const rejects = join(rejectsDir, ...wish.key.split('/'), sentName(wish).replace(/\.csv$/, '.rejects.csv'));
+  const { file, made } = await item.step(
+    { name: 'prepare', on: raw.name },
+    async (signal) => {
+      await sweepPrepared(folder, item.id);
+      const how = { folder, label: item.id, manifest: manifestOfKey(wish.key), rejects, maxBytes, rowBytes, signal };
+      return prepareFile({ path: raw.path, name: raw.name, source }, { ...wish, recipe }, how);
+    },
+    (prepared) => outcomeOf(prepared.made),
+  );
+  if (made.kind === 'table') await noteMade(state, made);
+  return { ...state, prepared: file };
+};
+
+const outcomeOf = (prepared: Prepared): string => {
+  if (prepared.kind === 'as-is') return `${prepared.why}: sent unchanged`;
+  const { rowsIn, rowsOut, columns, bytes, notes, mended } = prepared;
+  if (mended.length > 0 && notes.length === 0)
+    return `fixed, ${rowsOut} rows of ${columns.length} columns, ${bytes} bytes`;
+  return `${rowsIn} rows in, ${rowsOut} rows of ${columns.length} columns out, ${bytes} bytes of CSV`;
+};
+
+const noteMade = async ({ target: { item } }: ResourceState, made: PreparedTable): Promise<void> => {
+  const { mended, warnings, notes, rejected, rejects } = made;
+  for (const line of mended) await item.note(`  fixed: ${line}`);
+  for (const line of warnings) await item.note(`  warning: ${line}`);
+  for (const line of notes) await item.note(`  ${line}`);
+  if (rejected.rows === 0) return;
+  const where = rejects === null ? 'left out' : `set aside in ${rejects}`;
+  await item.note(`  ${rejected.rows} bad ${rejected.rows === 1 ? 'row' : 'rows'} ${where}`);
+  for (const line of rejected.examples.slice(0, mostReportedRejects)) await item.note(`    ${line}`);
+};
+
+/** Step `check`: whether the file is a sound table. @throws TableFaultError, SourceChangedError */
+export const checkFile: ResourceStep = async (state) => {
+  const sent = sentFile(state);
+  if (!sent || state.wish.import === 'unchecked' || !isTabular(sent.name)) return state;
+  const { bytes } = sent.source;
+  const table = await state.target.item.step(
+    { name: 'check', on: sent.name, light: isSmall(bytes) },
+    async (signal) => {
+      const { maxRowBytes: rowBytes } = state.deps.settings;
+      const table = await checkTable(sent.path, { signal, bytes, rowBytes, ...state.prepared?.reading });
+      if (table.sha256 !== sent.source.sha256) throw changed(state);
+      return table;
+    },
+    (table) => `sound, ${table.rows} rows, ${table.columns.length} columns`,
+  );
+  return { ...state, table };
+};
+
+/** The error of a source that changed while it was being published. */
+export const changed = ({ wish: { source } }: ResourceState): Error =>
+  sourceChanged(source.kind === 'file' ? source.path : '', 'it was being published');
