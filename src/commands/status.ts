@@ -55,7 +55,9 @@ const keysWhere = async (
     const entries = new Map<string, LedgerEntry>();
     for await (const { brief, whole } of runtime.ledger.each(target, start)) {
       const entry = whole();
-      if (entry && isFound(entry)) entries.set(brief.key, entry);
+      // Of what is being created its run tells more.
+      const isBegun = entry?.nid === null && entry.pending !== null;
+      if (entry && !isBegun && isFound(entry)) entries.set(brief.key, entry);
     }
     found.push(inOrder(entries, target));
   }
