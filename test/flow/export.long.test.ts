@@ -84,7 +84,7 @@ describe('a large export of everything that real portals have', () => {
       actions: {},
     });
     expect(await hashesIn(join(place.dir, 'out'))).toEqual(hashes);
-    expect(from.requests.length - asked).toBeLessThanOrEqual(1 + all / 20 + 20);
+    expect(from.requests.length - asked).toBeLessThanOrEqual(1 + all / 20 + own / 19 + 30);
 
     const manifest = join(place.dir, 'out', 'manifest.yaml');
     const published = withReport(await place.run(['publish', manifest, '--portal', 'target', '--json']));

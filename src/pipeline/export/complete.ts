@@ -8,7 +8,7 @@ import { eachAtOnce } from '../../util/concurrency.ts';
 import { targetsOf, uploadOf } from './describe.ts';
 import { type ExportTools, exportDataset, markRemoved, writeRecord } from './export-dataset.ts';
 import { datasetFolders, datasetsName, records, slugName, takenNames } from './folder.ts';
-import { type KeptListing, unknownResources } from './listing.ts';
+import type { KeptListing } from './listing.ts';
 import type { ExportedPortal } from './package.ts';
 import type { DatasetRecord, ExportedNode } from './record.ts';
 
@@ -24,18 +24,17 @@ export const exportStrays = async (
   listing: KeptListing,
 ): Promise<{ folder: string; record: DatasetRecord }[]> => {
   await removeJoined(tools, order);
-  const known = new Map<string, string>();
+  const known = new Set<string>();
   const folders = new Map<string, string>();
   for await (const { folder, record } of records(order.folder)) {
-    for (const { node } of record.resources) if (record.removed === null) known.set(node.nid, String(node.status));
+    for (const { node } of record.resources) if (record.removed === null) known.add(node.nid);
     if (record.node && record.removed === null) folders.set(record.node.nid, folder);
   }
   const listed = new Set(listing.datasets);
-  const strays = listing.areResourcesListed ? [] : await unknownResources(tools.portal, known, tools.signal);
   const more = new Map<string, string[]>();
   const alone: string[] = [];
   await eachAtOnce(
-    [...new Set([...strays, ...listing.resources.filter((nid) => !known.has(nid))])],
+    listing.resources.filter((nid) => !known.has(nid)),
     straysAtOnce,
     async (nid) => {
       const node = await tools.portal.nodes.visible(nid, tools.signal);

@@ -114,23 +114,16 @@ export const writeChanged = async (
 
 const markName = 'export.json';
 
-export const stateSchema = z.object({ user: z.string(), newest: z.number() });
-
-/** What a whole export has seen: a digest of the user who saw it, and when the resource was changed that was changed last. */
-export type ListedState = z.infer<typeof stateSchema>;
-
 const markSchema = z.object({
   sluiceExport: z.literal(1),
   portal: z.string(),
-  /** What the last whole export saw; absent before there was one. */
-  listed: stateSchema.exactOptional(),
 });
 
 /**
- * Claims a folder for the export of the portal at this address; returns what the last whole export saw.
+ * Claims a folder for the export of the portal at this address.
  * @throws UsageError for one that holds something else
  */
-export const markFolder = async (root: string, portal: string): Promise<ListedState | null> => {
+export const markFolder = async (root: string, portal: string): Promise<void> => {
   const stats = await lstat(root).catch((error: unknown) => {
     throw new UsageError(`${root} cannot be written to by this worker: ${errorMessage(error)}`, {
       hint: 'every worker of the portal needs the folder under the same path',
@@ -151,14 +144,7 @@ export const markFolder = async (root: string, portal: string): Promise<ListedSt
       hint: 'export each portal into a folder of its own',
     });
   }
-  if (!mark) await writeMark(root, portal, null);
-  return mark?.listed ?? null;
-};
-
-/** Records what a whole export has seen. */
-export const writeMark = async (root: string, portal: string, listed: ListedState | null): Promise<void> => {
-  const mark = { sluiceExport: 1, portal, ...(listed ? { listed } : {}) };
-  await writeChanged(join(root, markName), [`${JSON.stringify(mark, null, 2)}\n`]);
+  if (!mark) await writeChanged(path, [`${JSON.stringify({ sluiceExport: 1, portal }, null, 2)}\n`]);
 };
 
 /** The record in the folder of a dataset; null where there is none that can be read. */

@@ -10,7 +10,7 @@ import type { DatasetWork } from '../../state/runs.ts';
 import { plural } from '../../util/plural.ts';
 import { completeRecords, exportStrays } from '../export/complete.ts';
 import { type ExportTools, exportDataset } from '../export/export-dataset.ts';
-import { datasetsName, markFolder, readRecord, records, sizeOf, sweep, writeMark } from '../export/folder.ts';
+import { datasetsName, markFolder, readRecord, records, sizeOf, sweep } from '../export/folder.ts';
 import {
   forgetListing,
   type KeptListing,
@@ -84,11 +84,6 @@ export const executeExport = async (
     remarks: remarksOf(order, totals, listing),
     export: order,
   });
-  // After a failure, changes since the last whole export must be found again.
-  const hasFailed = [report.counts.dataset, report.counts.resource].some(({ failed = 0 }) => failed > 0);
-  if (order.only === null && !hasFailed) {
-    await writeMark(order.folder, (await tools(job.signal)).portal.url, listing.state);
-  }
   await deps.runs.close(report);
   await forgetListing(order.folder);
   await job.note(`ended: ${JSON.stringify(report.counts)}`);
@@ -101,9 +96,9 @@ const planExport = async (
   { order, tools }: { order: ExportOrder; tools: ExportTools },
 ): Promise<void> => {
   const { runId, manifest } = data;
-  const before = await markFolder(order.folder, tools.portal.url);
+  await markFolder(order.folder, tools.portal.url);
   await sweep(order.folder);
-  const listing = await listPortal(tools.portal, { root: order.folder, before }, tools.signal);
+  const listing = await listPortal(tools.portal, order.folder, tools.signal);
   const planned = await planFolders(order, listing);
   await keepListing(order.folder, runId, listing);
   const writer = deps.runs.newPlan(runId);
