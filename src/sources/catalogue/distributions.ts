@@ -1,5 +1,6 @@
 // The distributions of a dataset as resources, in their order. Their ids come from identifiers or addresses, never from the order.
 import { isLinkable } from '../../dataset-api/fields.ts';
+import { endingOf } from '../../dataset-api/file-types.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { hasCredentials } from '../../util/http.ts';
 import { isObject } from '../../util/json.ts';
@@ -22,30 +23,15 @@ import {
   textsOf,
 } from './values.ts';
 
-/** Common names of media types, for distributions without a format. */
+/** Names of media types beside those of `file-types.ts`, for distributions without a format. */
 const names: Record<string, string> = {
-  'text/csv': 'csv',
   'application/csv': 'csv',
-  'text/tab-separated-values': 'tsv',
-  'text/plain': 'txt',
-  'text/html': 'html',
-  'application/json': 'json',
   'application/geo+json': 'geojson',
-  'application/vnd.geo+json': 'geojson',
-  'application/xml': 'xml',
   'text/xml': 'xml',
   'application/rdf+xml': 'rdf',
-  'application/pdf': 'pdf',
-  'application/zip': 'zip',
   'application/x-zip-compressed': 'zip',
-  'application/vnd.ms-excel': 'xls',
-  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
-  'application/vnd.oasis.opendocument.spreadsheet': 'ods',
   'application/msword': 'doc',
   'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
-  'application/vnd.google-earth.kml+xml': 'kml',
-  'application/vnd.google-earth.kmz': 'kmz',
-  'image/png': 'png',
   'image/jpeg': 'jpeg',
   'image/tiff': 'tiff',
 };
@@ -64,7 +50,8 @@ const formatOf = (format: string | null, mediaType: string | null): string | nul
       .replace(/;.*$/, '')
       .trim()
       .replace(/^https?:\/\/www\.iana\.org\/assignments\/media-types\//, '');
-    if (Object.hasOwn(names, plain)) return names[plain] ?? null;
+    const known = Object.hasOwn(names, plain) ? names[plain] : endingOf(plain).slice(1);
+    if (known) return known;
     if (plain !== '' && plain !== 'application/octet-stream') return plain;
   }
   return null;
