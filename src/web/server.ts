@@ -66,7 +66,7 @@ export const serveWeb = async (runtime: Runtime, served?: () => readonly KnownTa
   const { stateDir, web } = runtime.config;
   const app = await webApp(runtime, served);
   // With a Redis and portals elsewhere nothing else needs the state folder.
-  await makeFolder(stateDir);
+  await makeFolder(stateDir, 0o700);
   const url = await listen(app, web);
   await writeFile(healthFile(stateDir), `${url}/healthz\n`);
   return {

@@ -133,7 +133,7 @@ const fileOf = (folder: string, sha256: string): string => join(folder, `${sha25
 
 /** The note of the kept version; null where its bytes are missing or have changed. */
 const noteOf = async (folder: string, name: string, url: string): Promise<Note | null> => {
-  await makeFolder(folder);
+  await makeFolder(folder, 0o700);
   try {
     const note = noteSchema.parse(JSON.parse(await readFile(join(folder, name), 'utf8')));
     const bytes = createHash('sha256');

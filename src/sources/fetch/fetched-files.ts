@@ -91,7 +91,7 @@ export class FetchedFiles {
   }
 
   private async note(folder: string, facts: Facts): Promise<FetchedFile> {
-    await makeFolder(folder);
+    await makeFolder(folder, 0o700);
     await writeDurably(noteOf(folder), JSON.stringify(facts));
     return present(facts, join(folder, 'content'));
   }

@@ -23,7 +23,7 @@ export class Part {
   /** Begins an empty part of the file `into`; what interrupted fetches left of it is removed. */
   static async begin(into: string): Promise<Part> {
     const folder = dirname(into);
-    await makeFolder(folder);
+    await makeFolder(folder, 0o700);
     for (const name of await readdir(folder)) {
       if (name.startsWith(`${basename(into)}.`) && name.endsWith('.part'))
         await rm(join(folder, name), { force: true });

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
@@ -42,6 +42,8 @@ describe('fetched files', () => {
     expect(got).toMatchObject({ bytes: 5, fileName: 'a.csv', validators: { etag: '"1"' } });
     expect(got.path.startsWith(join(dir, 'local', 'u1'))).toBe(true);
     expect(readFileSync(got.path, 'utf8')).toBe('id\n1\n');
+    // It may have come from behind a login.
+    expect(statSync(dir).mode & 0o777).toBe(0o700);
     const beside = await get({ portal: 'other' });
     await files.remove({ portal: 'local', uuid: 'u1' });
     expect([existsSync(got.path), existsSync(beside.path)]).toEqual([false, true]);
