@@ -16,7 +16,7 @@ import {
   selectStep,
 } from './step/cells.ts';
 import { pluginStage } from './step/plugin.ts';
-import type { RowStep, StepTools } from './step/row-step.ts';
+import { isTooLong, type RowStep, type StepTools } from './step/row-step.ts';
 import { dedupeStep, filterStep, sortStage, splitStep } from './step/rows.ts';
 import { schemaStep } from './step/schema.ts';
 
@@ -126,8 +126,8 @@ const rowStepOf = (step: Step, columns: string[], tools: StepTools): RowStep | n
   if (rename !== undefined) return renameStep(columns, rename);
   if (filter !== undefined) return filterStep(columns, filter, tools);
   if (cast !== undefined) return castStep(columns, cast, tools);
-  if (replace !== undefined) return replaceStep(columns, replace);
-  if (fill !== undefined) return fillStep(columns, fill);
+  if (replace !== undefined) return replaceStep(columns, replace, tools);
+  if (fill !== undefined) return fillStep(columns, fill, tools);
   if (dedupe !== undefined) return dedupeStep(columns, dedupe, tools);
   if (split !== undefined) return splitStep(columns, split, tools);
   if (constant !== undefined) return constantStep(columns, constant);
@@ -185,6 +185,12 @@ const keptOf = (batch: Row[], steps: readonly RowStep[], batchMs: number): Row[]
   try {
     return withinTime(batchMs, () => batch.filter(keep));
   } catch (error) {
+    if (isTooLong(error)) {
+      throw new TableStepError(`line ${line}: a step makes a text that is too long here`, {
+        hint: 'look for a step that repeats the text of a cell many times',
+        cause: error,
+      });
+    }
     if (!(error instanceof OutOfTime)) throw error;
     throw new TableStepError(`line ${line}: a step does not finish here`, {
       hint: 'look for a regular expression with nested repetition, such as `(a+)+`, and simplify it',

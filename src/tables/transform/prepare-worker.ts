@@ -138,7 +138,8 @@ const make = async (
   let pipeline: Pipeline | null = null;
   try {
     const batches = beating(within(table.batches, mostBytes, limits), task.cancelled);
-    pipeline = await pipelineOf({ ...table, batches }, recipe, { bad, scratch, alive: () => beat(task.cancelled) });
+    const tools = { bad, scratch, rowBytes: limits.rowBytes, alive: () => beat(task.cancelled) };
+    pipeline = await pipelineOf({ ...table, batches }, recipe, tools);
     const header = csvLine(pipeline.columns);
     file.write(header);
     places?.add(sheet?.header ?? 1, header);

@@ -30,7 +30,7 @@ const run = async (steps: Step[], pattern?: string): Promise<void> => {
   const pipeline = await pipelineOf(
     table(),
     { steps, schema: pattern === undefined ? null : { fields } },
-    { bad, scratch: (name) => join(dir, name), batchMs: 300 },
+    { bad, scratch: (name) => join(dir, name), rowBytes: 1e6, batchMs: 300 },
   );
   try {
     for await (const _ of pipeline.batches);

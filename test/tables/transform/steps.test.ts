@@ -143,6 +143,26 @@ describe('steps about cells', () => {
     expect(note).toBe('fill: 2 cells filled');
   });
 
+  it.each([
+    ['computed doubles', [{ computed: { b: 'a & a' } }, { computed: { b: 'b & b' } }], 300_000, 2],
+    ['computed makes longer than any text', [{ computed: { b: `a${' & a'.repeat(1999)}` } }], 300_000, 2],
+    ['replace makes longer than any text', [{ replace: { text: 'x', with: 'y'.repeat(2000) } }], 300_000, 1],
+  ])('a cell that %s is a fault with line and column', async (_, table, length, column) => {
+    await expect(made('t.csv', `a\n1\n${'x'.repeat(length)}\n`, { table })).rejects.toMatchObject({
+      code: 'table-oversize',
+      line: 3,
+      column,
+    });
+  });
+
+  it('a filter that makes a text longer than any is an error with the line', async () => {
+    const table = [{ filter: `a${' & a'.repeat(1999)} != ""` }];
+    await expect(made('t.csv', `a\n1\n${'x'.repeat(300_000)}\n`, { table })).rejects.toMatchObject({
+      code: 'table-step',
+      message: expect.stringContaining('line 3: a step makes a text that is too long here'),
+    });
+  });
+
   it('constant and computed add columns, or overwrite them', async () => {
     const table = [
       { constant: { year: 2026, name: 'all' } },
