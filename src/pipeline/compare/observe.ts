@@ -47,16 +47,30 @@ export const observe = async (
   options: ObserveOptions,
   signal: AbortSignal,
 ): Promise<Observed> => {
-  const { fetcher, listed = null, portal = null } = options;
-  const { isDoubted = false, leavesNew = false, readsStates = false } = options;
-  const [sources, addresses, drift] = await Promise.all([
-    observeFiles(leavesNew ? published(wishes, entries) : wishes, entries, signal),
-    observeAddresses(wishes, entries, { fetcher, signal, isDoubted }),
-    portal ? observeResources(portal, publishedOf(wishes, entries), { readsStates, isDoubted, signal }) : undefined,
+  const { listed = null, portal = null } = options;
+  const sources = new Map<string, SourceFingerprint | null>();
+  const addresses = new Map<string, AddressLook>();
+  const resources = wishes.flatMap((wish) => wish.resources);
+  const [, , drift] = await Promise.all([
+    eachAtOnce(resources, filesAtOnce, async ({ key, source }) => {
+      const entry = entries.get(key);
+      // A file that the portal did not accept is only sent again once it changes.
+      const isNew = !entry?.nid && !entry?.refused;
+      if (source.kind !== 'file' || (options.leavesNew && isNew)) return;
+      sources.set(key, await fingerprintOrNull(source.path, entry?.source ?? null, signal));
+    }),
+    eachAtOnce(resources, addressesAtOnce, async ({ key, source }) => {
+      const entry = entries.get(key);
+      // New ones are fetched anyway.
+      if (source.kind !== 'url' || !entry?.source || !entry.fetched) return;
+      const look = await observeAddress(source.url, entry.fetched, options, signal);
+      if (look === null) sources.set(key, entry.source);
+      else addresses.set(key, look);
+    }),
+    portal ? observeResources(portal, publishedOf(wishes, entries), options, signal) : undefined,
     portal && listed ? addHidden(portal, listed, { wishes, entries }, signal) : null,
   ]);
-  for (const [key, source] of addresses.unchanged) sources.set(key, source);
-  return { entries, sources, listed, addresses: addresses.others, ...(drift ? { drift } : {}) };
+  return { entries, sources, listed, addresses, ...(drift ? { drift } : {}) };
 };
 
 type Published = LedgerEntry & { nid: string };
@@ -88,7 +102,8 @@ const addHidden = async (
 const observeResources = async (
   portal: Portal,
   entries: readonly Published[],
-  { readsStates, isDoubted, signal }: { readsStates: boolean; isDoubted: boolean; signal: AbortSignal },
+  { readsStates, isDoubted }: ObserveOptions,
+  signal: AbortSignal,
 ): Promise<Map<string, FileDrift>> => {
   const drift = new Map<string, FileDrift>();
   const uuids = entries.filter(({ datastore }) => datastore === 'imported').map(({ uuid }) => uuid);
@@ -134,28 +149,6 @@ export const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Ma
   return new Map(rows.values().map((row) => [row.uuid.toLowerCase(), row]));
 };
 
-/** The wishes without the resources that have no node. */
-const published = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] =>
-  wishes.map((wish) => ({ ...wish, resources: wish.resources.filter(({ key }) => isOnPortal(entries.get(key))) }));
-
-/** Also true where the portal did not accept the file: it is only sent again once it changes. */
-const isOnPortal = (entry: LedgerEntry | undefined): boolean =>
-  !!entry && (entry.nid !== null || entry.refused !== null);
-
-const observeFiles = async (
-  wishes: readonly DatasetWish[],
-  entries: ReadonlyMap<string, LedgerEntry>,
-  signal: AbortSignal,
-): Promise<Map<string, SourceFingerprint | null>> => {
-  const sources = new Map<string, SourceFingerprint | null>();
-  const files = wishes.flatMap((wish) => wish.resources).filter(({ source }) => source.kind === 'file');
-  await eachAtOnce(files, filesAtOnce, async ({ key, source }) => {
-    const known = entries.get(key)?.source ?? null;
-    if (source.kind === 'file') sources.set(key, await fingerprintOrNull(source.path, known, signal));
-  });
-  return sources;
-};
-
 /** An unreadable file is reported by its own job. */
 const fingerprintOrNull = async (
   path: string,
@@ -173,42 +166,12 @@ const fingerprintOrNull = async (
 /** Addresses that are requested at once; each host also has its own limit. */
 const addressesAtOnce = 16;
 
-/** The published fingerprint where the address still serves that version, else what is known of the change. */
-interface AddressesSeen {
-  unchanged: Map<string, SourceFingerprint>;
-  others: Map<string, AddressLook>;
-}
-
-/** How addresses are requested. */
-interface AddressOptions {
-  fetcher: Fetcher;
-  signal: AbortSignal;
-  isDoubted: boolean;
-}
-
-/** Observes published resources with a `url`; new ones are fetched anyway. */
-const observeAddresses = async (
-  wishes: readonly DatasetWish[],
-  entries: ReadonlyMap<string, LedgerEntry>,
-  { fetcher, signal, isDoubted }: AddressOptions,
-): Promise<AddressesSeen> => {
-  const seen: AddressesSeen = { unchanged: new Map(), others: new Map() };
-  const resources = wishes.flatMap((wish) => wish.resources);
-  await eachAtOnce(resources, addressesAtOnce, async ({ key, source }) => {
-    const entry = entries.get(key);
-    if (source.kind !== 'url' || !entry?.source || !entry.fetched) return;
-    const look = await observeAddress(source.url, entry.fetched, { fetcher, signal, isDoubted });
-    if (look === null) seen.unchanged.set(key, entry.source);
-    else seen.others.set(key, look);
-  });
-  return seen;
-};
-
 /** Null where the published version is still current. What cannot be read is reported by its own job. */
 const observeAddress = async (
   url: string,
   known: NonNullable<LedgerEntry['fetched']>,
-  { fetcher, signal, isDoubted }: AddressOptions,
+  { fetcher, isDoubted }: ObserveOptions,
+  signal: AbortSignal,
 ): Promise<AddressLook | null> => {
   if (known.url !== url) return onlyBytesTell(otherAddress);
   if (isDoubted) return onlyBytesTell('fetched and compared, as requested');
