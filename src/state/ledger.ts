@@ -21,7 +21,6 @@ import { RedisScript } from './redis/script.ts';
 /** Entries that go in one write. */
 const entriesAtOnce = 500;
 
-/** What is recorded together with an entry. */
 interface SettledWith {
   /** What was sent by the write. */
   sent?: SentNode | undefined;

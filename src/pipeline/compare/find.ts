@@ -26,10 +26,8 @@ export interface FindOptions {
   byContent: boolean;
 }
 
-/** What is searched for. */
 type Sought = Pick<DatasetWish, 'key' | 'uuid' | 'title' | 'published'>;
 
-/** Finds the node of a dataset. */
 export const findDataset = async (
   portal: Portal,
   wish: Sought,
@@ -136,7 +134,6 @@ const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal
   };
 };
 
-/** What is known when resources are searched for. */
 interface RenamedOptions {
   portal: Portal;
   /** Name of the manifest: only nodes whose log names it are ours. */

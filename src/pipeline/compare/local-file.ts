@@ -44,7 +44,6 @@ export interface PreparedFile extends SentFile {
   warnings: string[];
 }
 
-/** Where and within which limits a table is made. */
 type PrepareHow = Pick<PrepareOptions, 'folder' | 'label' | 'manifest' | 'rejects' | 'maxBytes' | 'rowBytes'> & {
   signal: AbortSignal;
 };
@@ -89,7 +88,6 @@ export const sourceChanged = (path: string, during: string): SourceChangedError 
     hint: 'it will be read again; to avoid this, write to a temporary name, then rename',
   });
 
-/** A fetched file as the source of a resource on this host. */
 interface FileHere {
   file: Extract<ResourceSource, { kind: 'file' }>;
   source: SourceFingerprint;

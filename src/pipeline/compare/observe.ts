@@ -25,7 +25,6 @@ import { brokenFile, brokenTable, fileFault } from './prove.ts';
 const filesAtOnce = 8;
 const pagesAtOnce = 4;
 
-/** How wishes are observed. */
 interface ObserveOptions {
   fetcher: Fetcher;
   /** The portal's listing by uuid in lower case, to which hidden nodes are added; null: it was not asked. */

@@ -44,7 +44,6 @@ export const [brokenFile, brokenTable] = [
   { datastore: 'failed' },
 ] as const satisfies Broken[];
 
-/** What a proof is made with. */
 interface ProofParts {
   portal: Portal;
   /** True: the file is downloaded and hashed. */
@@ -52,7 +51,6 @@ interface ProofParts {
   signal: AbortSignal;
 }
 
-/** The node to prove. */
 interface ProvenNid {
   nid: string;
   /** Ledger entry of the item; undefined where the node was found without one. */

@@ -82,11 +82,9 @@ const removeJoined = async (tools: ExportTools, order: ExportOrder): Promise<voi
   }
 };
 
-/** What records are completed with. */
 interface CompleteTools {
   portal: Portal;
   about: ExportedPortal;
-  /** Folder of the export. */
   root: string;
   /** Titles of the groups that the portal lists, by node id. */
   groups: ReadonlyMap<string, string>;

@@ -36,7 +36,6 @@ import {
   type StoredFile,
 } from './record.ts';
 
-/** The dataset to export. */
 interface DatasetOrder {
   order: ExportOrder;
   /** Name of its folder. */
@@ -57,7 +56,6 @@ export interface ExportTools {
   signal: AbortSignal;
 }
 
-/** The result. */
 interface ExportedDataset {
   record: DatasetRecord;
   /** Files that were replaced by another version. */
@@ -216,7 +214,6 @@ const placeOf = ({ node }: ExportedResource, before: KnownResources, taken: Take
   return known?.name === upload.name ? known.path : `data/${filePathFor(upload.name, taken)}`;
 };
 
-/** What an earlier export has stored for a resource. */
 const knownFile = ({ node }: ExportedResource, before: KnownResources): Stored | undefined => {
   const known = before.get(node.nid);
   if (!known) return undefined;
@@ -271,7 +268,6 @@ const odditiesOf = async (
   return findings;
 };
 
-/** Paths of all files that belong to a package. */
 const filesOf = ({ resources, removedResources }: DatasetRecord): string[] =>
   [...resources, ...removedResources].flatMap(({ file }) => (file ? [file.path] : []));
 

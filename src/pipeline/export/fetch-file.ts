@@ -16,11 +16,9 @@ import type { uploadOf } from './describe.ts';
 import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';
 
-/** What files are fetched with. */
 interface FileTools {
   portal: Portal;
   fetcher: Fetcher;
-  /** Folder of the dataset. */
   folder: string;
   /** How often the dataset was started, this time included. */
   attempt: number;

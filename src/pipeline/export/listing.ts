@@ -13,7 +13,6 @@ import type { DatasetRecord, ExportedNode, ExportedResource } from './record.ts'
 /** What of a node is listed; the portal changes one of the last two with every save. */
 type ListedNode = Pick<NodeRow, 'nid' | 'uuid' | 'title' | 'status' | 'vid' | 'changed'>;
 
-/** Everything that a portal lists, by node id. */
 interface Listing {
   datasets: Map<string, ListedNode>;
   resources: Map<string, ListedNode>;

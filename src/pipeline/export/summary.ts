@@ -5,7 +5,6 @@ import { records, writeChanged } from './folder.ts';
 import { catalogueEntry, type ExportedPortal, findingsOf, manifestEntry } from './package.ts';
 import type { DatasetRecord, ExportedNode, FindingCode } from './record.ts';
 
-/** Names of these files. */
 const summaryNames = {
   catalogue: 'catalogue.json',
   manifest: 'manifest.yaml',

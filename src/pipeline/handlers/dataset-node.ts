@@ -27,7 +27,6 @@ import { proveNode } from './node-prove.ts';
 import { factsOf, goneAgain, recreateNode, type WriteMore, writeNode } from './node-write.ts';
 import { updatePatiently } from './patient-write.ts';
 
-/** How a dataset is published. */
 interface DatasetMode {
   /** Node ids of resources for its list, in order; null while they are not known. */
   links: string[] | null;

@@ -21,7 +21,6 @@ import type { Item } from './item.ts';
 import type { NodeTarget, WrittenNode } from './node-locate.ts';
 import { factsOf, type WriteMore, writeNode } from './node-write.ts';
 
-/** A node that was proven. */
 interface ProvenNode {
   entry: LedgerEntry;
   node: PortalNode;

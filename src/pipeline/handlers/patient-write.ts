@@ -5,7 +5,6 @@ import { isAnswer, isForbidden, type NodeChanges, type Portal, type PortalNode }
 import { linkedNids, nidsIn } from '../compare/node.ts';
 import type { NodeTarget } from './node-locate.ts';
 
-/** Most tries of a write that a deadlock or lock wait undoes. */
 const busyTries = 10;
 
 /** A write that may have to be repeated. */

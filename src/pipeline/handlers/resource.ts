@@ -25,7 +25,6 @@ import { recordResource, verifyResource } from './resource-verify.ts';
 const onThisHost: readonly ResourceStep[] = [fetchSource, prepareTable, checkFile, guardTable];
 const onThePortal: readonly ResourceStep[] = [putNode, bringFile, attachFile, importFile, verifyResource];
 
-/** How a resource is published. */
 type ResourceMode = Pick<ResourceState, 'datasetNid' | 'provesNow'> & {
   /** True where the dataset was created in this run. */
   isNewDataset: boolean;

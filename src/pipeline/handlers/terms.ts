@@ -10,7 +10,6 @@ import type { NodeTarget, WrittenNode } from './node-locate.ts';
 const lookMs = 1000;
 const looks = 5;
 
-/** A write of a node with terms. */
 interface TermsWrite {
   /** The node as it is; undefined for a new one. */
   node: PortalNode | undefined;

@@ -76,7 +76,6 @@ export const withKnownUuids = (
   }));
 };
 
-/** What is known of sources. */
 interface KnownSources {
   entries: ReadonlyMap<string, LedgerEntry>;
   /** Files of this host as they are now. */

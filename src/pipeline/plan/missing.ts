@@ -95,7 +95,6 @@ export const findMissing = (
   };
 };
 
-/** What a run is about to do. */
 interface GuardedCounts {
   known: number;
   removals: number;

@@ -128,7 +128,6 @@ const planned = (
   };
 };
 
-/** What is wanted of a node that is updated. */
 type UpdatedNode = Pick<DatasetWish, 'title' | 'published' | 'fields'>;
 
 /** A removed item returns by its status. */

@@ -9,7 +9,6 @@ import {
   type TableVersion,
 } from '../../model/table-history.ts';
 
-/** What a new version is compared with. */
 interface GuardedBy {
   guard: TableGuard;
   live: LiveVersion;

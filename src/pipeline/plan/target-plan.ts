@@ -30,7 +30,6 @@ import {
   withChanges,
 } from './plan.ts';
 
-/** Removals in a page of the plan. */
 const removalsPerPage = 1000;
 
 /** What a target is planned with. */
@@ -237,7 +236,6 @@ export class PlanTotals {
   }
 }
 
-/** Keys of datasets and their resources. */
 const keysOf = (wishes: readonly DatasetWish[]): string[] =>
   wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key);
 
