@@ -112,18 +112,7 @@ export const distributionRows: readonly DistributionRow[] = [
   { from: 'identifier, @id', to: '`uuid`', how: 'Permanent identity; without it, the address.' },
 ];
 
-const knownKeys = new Set([
-  'downloadURL',
-  'accessURL',
-  'title',
-  'description',
-  'format',
-  'mediaType',
-  'identifier',
-  '@id',
-  '@type',
-  'accessService',
-]);
+const knownKeys = new Set(['@type', ...distributionRows.flatMap(({ from }) => from.split(', '))]);
 
 /** A distribution that is left out because it is faulty; what it published before stays. */
 export interface LeftOut {

@@ -48,81 +48,45 @@ const refusal = (path: (string | number)[], what: string): { fault: string; hint
 
 const dcat = 'http://www.w3.org/ns/dcat#';
 const dct = 'http://purl.org/dc/terms/';
-const foaf = 'http://xmlns.com/foaf/0.1/';
-const vcard = 'http://www.w3.org/2006/vcard/ns#';
-const schema = 'http://schema.org/';
-const skos = 'http://www.w3.org/2004/02/skos/core#';
-const rdfs = 'http://www.w3.org/2000/01/rdf-schema#';
-const locn = 'http://www.w3.org/ns/locn#';
-const owl = 'http://www.w3.org/2002/07/owl#';
-const adms = 'http://www.w3.org/ns/adms#';
+const hydra = 'http://www.w3.org/ns/hydra/core#';
 
-/** Property and the key it becomes. */
-type Keys = Readonly<Record<string, string>>;
+/** Keys by property: of a namespace its names, each with the key it becomes where that is another one. */
+const keysIn = (namespace: string, names: string): [string, string][] =>
+  names.split(' ').map((each) => {
+    const [name = '', key = name] = each.split('=');
+    return [namespace + name, key];
+  });
 
-const labelKeys: Keys = { [`${skos}prefLabel`]: 'prefLabel', [`${rdfs}label`]: 'label', [`${foaf}name`]: 'name' };
-const agentKeys: Keys = { ...labelKeys, [`${vcard}fn`]: 'fn', [`${vcard}hasEmail`]: 'hasEmail' };
-const periodKeys: Keys = {
-  [`${dcat}startDate`]: 'startDate',
-  [`${dcat}endDate`]: 'endDate',
-  [`${schema}startDate`]: 'startDate',
-  [`${schema}endDate`]: 'endDate',
-};
-const placeKeys: Keys = { ...labelKeys, [`${dcat}bbox`]: 'bbox', [`${locn}geometry`]: 'geometry' };
-const identifierKeys: Keys = { [`${skos}notation`]: 'notation' };
-const serviceKeys: Keys = { [`${dcat}endpointURL`]: 'endpointURL' };
-const distributionKeys: Keys = {
-  [`${dcat}accessService`]: 'accessService',
-  [`${dcat}downloadURL`]: 'downloadURL',
-  [`${dcat}accessURL`]: 'accessURL',
-  [`${dct}title`]: 'title',
-  [`${dct}description`]: 'description',
-  [`${dct}format`]: 'format',
-  [`${dcat}mediaType`]: 'mediaType',
-  [`${dct}license`]: 'license',
-};
-const datasetKeys: Keys = {
-  [`${dct}identifier`]: 'identifier',
-  [`${adms}identifier`]: 'adms:identifier',
-  [`${dct}title`]: 'title',
-  [`${dct}description`]: 'description',
-  [`${dcat}keyword`]: 'keyword',
-  [`${dcat}theme`]: 'theme',
-  [`${dct}publisher`]: 'publisher',
-  [`${dcat}contactPoint`]: 'contactPoint',
-  [`${dct}accessRights`]: 'accessLevel',
-  [`${dct}rights`]: 'rights',
-  [`${dct}license`]: 'license',
-  [`${dct}accrualPeriodicity`]: 'accrualPeriodicity',
-  [`${dct}issued`]: 'issued',
-  [`${dct}modified`]: 'modified',
-  [`${dct}temporal`]: 'temporal',
-  [`${dct}spatial`]: 'spatial',
-  [`${dcat}landingPage`]: 'landingPage',
-  [`${dct}language`]: 'language',
-  [`${dct}conformsTo`]: 'conformsTo',
-  [`${dct}isPartOf`]: 'isPartOf',
-  [`${dcat}inSeries`]: 'inSeries',
-  [`${dcat}endpointURL`]: 'endpointURL',
-  [`${dcat}endpointDescription`]: 'endpointDescription',
-  [`${dcat}servesDataset`]: 'servesDataset',
-  [`${foaf}page`]: 'references',
-  [`${owl}versionInfo`]: 'version',
-  [`${dcat}version`]: 'version',
-  [`${dcat}distribution`]: 'distribution',
-};
+/** Property and the key it becomes, in whatever it stands. */
+const keyOf: ReadonlyMap<string, string> = new Map([
+  ...keysIn(dct, 'identifier title description publisher accessRights=accessLevel rights license accrualPeriodicity'),
+  ...keysIn(dct, 'issued modified temporal spatial language conformsTo isPartOf format'),
+  ...keysIn(dcat, 'keyword theme contactPoint landingPage inSeries endpointURL endpointDescription servesDataset'),
+  ...keysIn(dcat, 'version distribution accessService downloadURL accessURL mediaType startDate endDate bbox'),
+  ...keysIn('http://xmlns.com/foaf/0.1/', 'page=references name'),
+  ...keysIn('http://www.w3.org/2006/vcard/ns#', 'fn hasEmail'),
+  ...keysIn('http://schema.org/', 'startDate endDate'),
+  ...keysIn('http://www.w3.org/2004/02/skos/core#', 'prefLabel notation'),
+  ...keysIn('http://www.w3.org/2000/01/rdf-schema#', 'label'),
+  ...keysIn('http://www.w3.org/ns/locn#', 'geometry'),
+  ...keysIn('http://www.w3.org/2002/07/owl#', 'versionInfo=version'),
+  ...keysIn('http://www.w3.org/ns/adms#', 'identifier=adms:identifier'),
+]);
 
-/** Keys whose values are things with properties of their own. */
-const inside: Readonly<Record<string, Keys>> = {
-  theme: labelKeys,
-  publisher: agentKeys,
-  contactPoint: agentKeys,
-  temporal: periodKeys,
-  spatial: placeKeys,
-  distribution: distributionKeys,
-  identifier: identifierKeys,
-  'adms:identifier': identifierKeys,
-  accessService: serviceKeys,
+const labels = ['prefLabel', 'label', 'name'];
+const ofAgent = [...labels, 'fn', 'hasEmail'];
+
+/** Keys whose values are things with properties of their own, with the keys of these. */
+const inside: Readonly<Record<string, readonly string[]>> = {
+  theme: labels,
+  publisher: ofAgent,
+  contactPoint: ofAgent,
+  temporal: ['startDate', 'endDate'],
+  spatial: [...labels, 'bbox', 'geometry'],
+  distribution: 'accessService downloadURL accessURL title description format mediaType license'.split(' '),
+  identifier: ['notation'],
+  'adms:identifier': ['notation'],
+  accessService: ['endpointURL'],
 };
 
 /** Keys whose addresses are entries of a list of the European Union: their last part is the code. */
@@ -226,8 +190,6 @@ const entriesOf = (nodes: FlatNode[]): CatalogueEntry[] => {
 };
 
 const datasetTypes = [`${dcat}Dataset`, `${dcat}DatasetSeries`];
-const hydra = 'http://www.w3.org/ns/hydra/core#';
-
 /** Properties with the datasets of a catalogue, and with catalogues inside it. */
 const listKeys = [`${dcat}dataset`, `${dcat}resource`, `${hydra}member`];
 const catalogueKeys = [`${dcat}catalog`, `${dct}hasPart`];
@@ -271,7 +233,7 @@ const pagingIn = (document: unknown, nodes: FlatNode[]): Paging => {
 };
 
 const entryOf = (node: FlatNode, byId: ReadonlyMap<unknown, FlatNode>): Record<string, unknown> => {
-  const entry = keyed(node, datasetKeys, byId);
+  const entry = keyed(node, null, byId);
   entry['@id'] = node['@id'];
   if (node['@type']) entry['@type'] = node['@type'].map(lastPart);
   // DCAT-AP lets the identifier be that of the thing itself.
@@ -282,11 +244,16 @@ const entryOf = (node: FlatNode, byId: ReadonlyMap<unknown, FlatNode>): Record<s
 };
 
 /** The properties of a node under the keys of a data.json; those without one keep their address as key. */
-const keyed = (node: FlatNode, keys: Keys, byId: ReadonlyMap<unknown, FlatNode>): Record<string, unknown> => {
+const keyed = (
+  node: FlatNode,
+  keys: readonly string[] | null,
+  byId: ReadonlyMap<unknown, FlatNode>,
+): Record<string, unknown> => {
   const result: Record<string, unknown> = {};
   for (const [property, values] of Object.entries(node)) {
     if (property.startsWith('@') || !Array.isArray(values)) continue;
-    const key = keys[property] ?? property;
+    const known = keyOf.get(property);
+    const key = known !== undefined && keys?.includes(known) !== false ? known : property;
     const read = inOneLanguage(values).map((value) => meantBy(value, key, byId));
     result[key] ??= read.length === 1 ? read[0] : read;
   }
@@ -308,7 +275,11 @@ const meantBy = (value: unknown, key: string, byId: ReadonlyMap<unknown, FlatNod
   const id = value['@id'];
   const node = byId.get(id);
   const keys = inside[key];
-  if (keys !== undefined && node !== undefined && Object.keys(node).some((property) => property in keys))
+  if (
+    keys !== undefined &&
+    node !== undefined &&
+    Object.keys(node).some((property) => keys.includes(keyOf.get(property) ?? ''))
+  )
     return { ...keyed(node, keys, byId), ...(String(id).startsWith('_:') ? {} : { '@id': id }) };
   if (typeof id === 'string' && listed.has(key)) return languages[lastPart(id)] ?? lastPart(id);
   return id;

@@ -5,54 +5,33 @@ import { countText } from '../../util/plural.ts';
 import { isPagingKey, joined, noPaging, type Paging, pagingOf } from './paging.ts';
 import { textOf } from './values.ts';
 
-const newline = 10;
-
-/** Counts lines in a stream of chunks. Requested offsets must not precede the line of the last one. */
+/** Places in a stream of chunks, each of which is asked for within its chunk and in order. */
 class LineCounter {
-  #chunk: Uint8Array = new Uint8Array();
+  #chunk: Buffer = Buffer.alloc(0);
   /** Offset of the chunk in the stream. */
   #base = 0;
-  /** Line and its start at the cursor, which only goes forward. */
   #line = 1;
-  #lineStart = 0;
+  /** Where the present line was last counted to, and its characters before that. */
   #cursor = 0;
-  /** Characters of the present line in earlier chunks. */
-  #before = 0;
+  #column = 0;
 
-  /** Takes the next chunk; the rest of the last one is counted. */
   take(chunk: Uint8Array): void {
-    this.#forward(this.#base + this.#chunk.length);
-    const begun = this.#lineStart - this.#base;
-    this.#before = (begun < 0 ? this.#before : 0) + length(this.#chunk.subarray(Math.max(0, begun)));
+    this.at(this.#base + this.#chunk.length);
     this.#base += this.#chunk.length;
-    this.#chunk = chunk;
+    this.#chunk = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
   }
 
   /** The position of a byte of the current chunk; for a byte before it, the beginning of the chunk. */
   at(offset: number): { line: number; column: number } {
-    this.#forward(offset);
-    const from = Math.max(0, this.#lineStart - this.#base);
-    const inChunk = length(this.#chunk.subarray(from, Math.max(from, offset - this.#base)));
-    return { line: this.#line, column: (this.#lineStart < this.#base ? this.#before : 0) + inChunk + 1 };
-  }
-
-  #forward(to: number): void {
-    const end = Math.min(to, this.#base + this.#chunk.length);
-    while (this.#cursor < end) {
-      const found = this.#chunk.indexOf(newline, this.#cursor - this.#base);
-      const at = found === -1 ? Number.POSITIVE_INFINITY : found + this.#base;
-      if (at >= end) {
-        this.#cursor = end;
-        return;
-      }
-      this.#line += 1;
-      this.#lineStart = at + 1;
-      this.#cursor = at + 1;
-    }
+    const text = this.#chunk.toString('utf8', this.#cursor - this.#base, Math.max(0, offset - this.#base));
+    const lines = text.split('\n');
+    if (lines.length > 1) this.#column = 0;
+    this.#line += lines.length - 1;
+    this.#column += lines.at(-1)?.length ?? 0;
+    this.#cursor = Math.max(this.#cursor, Math.min(offset, this.#base + this.#chunk.length));
+    return { line: this.#line, column: this.#column + 1 };
   }
 }
-
-const length = (bytes: Uint8Array): number => new TextDecoder().decode(bytes).length;
 
 export interface CatalogueEntry {
   /** Position in the list, from 1. */
