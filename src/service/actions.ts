@@ -10,8 +10,9 @@ import type { EndedPause, Pause } from '../queue/pause.ts';
 import { wakeRun } from '../queue/run-watch.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import type { SourceTools } from '../sources/source-kinds.ts';
 import type { KnownTarget, Runtime } from './runtime.ts';
-import { gatherManifestSources, leaveDrops, type SourceTools } from './sources.ts';
+import { gatherManifestSources, leaveDrops } from './sources.ts';
 
 /** A requested run; it may begin later. */
 export interface RequestedRun {

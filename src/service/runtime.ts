@@ -42,6 +42,7 @@ import type { Fetcher } from '../sources/fetch/fetch.ts';
 import { FetchedFiles } from '../sources/fetch/fetched-files.ts';
 import { loadManifest, perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import type { SourceTools } from '../sources/source-kinds.ts';
 import { Deadlines, expectedOf, newsIn } from '../state/deadlines.ts';
 import { Ledger } from '../state/ledger.ts';
 import { BatchingRedis } from '../state/redis/connection.ts';
@@ -53,7 +54,7 @@ import { configuredFetcher } from './configured-fetcher.ts';
 import { PortalAccess } from './portal-access.ts';
 import { PortalWorkers } from './portal-workers.ts';
 import { SilenceWatch } from './silence-watch.ts';
-import { gatherSources, leaveDrops, type SourceTools, settleDrops } from './sources.ts';
+import { gatherSources, leaveDrops, settleDrops } from './sources.ts';
 
 /** What a runtime is opened with. */
 export interface RuntimeOptions {

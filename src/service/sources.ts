@@ -1,24 +1,16 @@
 // Gathers the source of a manifest: its wishes, and the dropped files behind them.
-import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { ErrorCode } from '../model/errors.ts';
 import type { RunRequest } from '../model/job.ts';
 import { resourceKey } from '../model/key.ts';
-import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
-import type { DatasetWish, ResourceWish } from '../model/wish.ts';
+import type { ResourceWish } from '../model/wish.ts';
 import type { Gathered } from '../pipeline/handlers/deps.ts';
-import { webCatalogue } from '../sources/catalogue/catalogue-bytes.ts';
-import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
 import { archiveClaim, type Claim, foldersOf, listClaims, quarantineClaim } from '../sources/drop/spool.ts';
-import type { Fetcher } from '../sources/fetch/fetch.ts';
-import { gatherPackages } from '../sources/gather/datapackages.ts';
-import { gatherManifest } from '../sources/gather/dataset-wish.ts';
-import { gatherDrop } from '../sources/gather/drop.ts';
-import { gatherIndex } from '../sources/index/gather-index.ts';
 import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
 import { type DropManifest, isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { gatherSource, type SourceTools } from '../sources/source-kinds.ts';
 import { WishList } from '../sources/wish-list.ts';
 import { forgetVerdicts, readVerdicts, recordVerdict, type Verdicts, withdrawVerdict } from '../state/drop-verdicts.ts';
 import type { Ledger } from '../state/ledger.ts';
@@ -41,17 +33,6 @@ const transientReasons: ReadonlySet<string> = new Set<ErrorCode>([
   'drift',
   'plan-moved',
 ]);
-
-/** What sources are read with. */
-export interface SourceTools {
-  fetcher: Fetcher;
-  stateDir: string;
-  signal: AbortSignal;
-  log: Log;
-}
-
-/** What most kinds of sources lack; a manifest names all its datasets. */
-const nothing = { superseded: [], refused: [], skipped: [], remarks: [], complete: true as const };
 
 /**
  * The wishes of a run's manifest as it is now. A dropped file that waits for other portals is left out once its portal has
@@ -90,28 +71,10 @@ export const gatherSources = async (
 };
 
 /** The wishes of a manifest; for a drop manifest those of the claimed files. The caller closes the list. */
-export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => {
-  const rest = { ...nothing, isDrop: false, manifest };
-  if ('catalogue' in manifest) {
-    const source = webCatalogue(manifest.catalogue.from, { ...tools, cacheDir: join(tools.stateDir, 'catalogues') });
-    const wishes = new WishList(join(tools.stateDir, 'plans'));
-    try {
-      return { ...rest, ...(await gatherCatalogue(manifest, source, (wish) => wishes.add(wish))), wishes };
-    } catch (error) {
-      await wishes.close();
-      throw error;
-    }
-  }
-  if ('datapackages' in manifest) return { ...rest, ...listed(await gatherPackages(manifest)) };
-  if ('index' in manifest) return { ...rest, ...listed(await gatherIndex(manifest)) };
-  if (!isDropManifest(manifest)) return { ...rest, ...listed({ wishes: await gatherManifest(manifest) }) };
-  const complete = 'what is published of a watched folder has left it';
-  return { ...rest, ...listed(await gatherDrop(manifest, await claimsOf(manifest))), isDrop: true, complete };
-};
-
-const listed = <T extends { wishes: DatasetWish[] }>(gathered: T): Omit<T, 'wishes'> & { wishes: WishList } => ({
-  ...gathered,
-  wishes: WishList.of(gathered.wishes),
+export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => ({
+  ...(await gatherSource(manifest, tools)),
+  isDrop: isDropManifest(manifest),
+  manifest,
 });
 
 const isCancelled = (verdicts: Verdicts, portal: string): boolean => verdicts.get(portal)?.code === 'cancelled';

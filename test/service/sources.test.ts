@@ -8,13 +8,13 @@ import {
   gatherManifestSources,
   gatherSources,
   leaveDrops,
-  type SourceTools,
   settleDrops,
   waitingPortals,
 } from '../../src/service/sources.ts';
 import { foldersOf, listClaims } from '../../src/sources/drop/spool.ts';
 import { loadManifest } from '../../src/sources/manifest/load.ts';
 import { type DropManifest, isDropManifest } from '../../src/sources/manifest/schema.ts';
+import type { SourceTools } from '../../src/sources/source-kinds.ts';
 import { Ledger } from '../../src/state/ledger.ts';
 import { spooled } from '../sources/drop/support/spooled.ts';
 import { openTestRedis } from '../support/redis.ts';

@@ -8,11 +8,11 @@ import { SourceRefusedError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { DropManifest } from '../manifest/schema.ts';
-import { describedBadly } from '../manifest/sidecars.ts';
 import { Claimer } from './claimer.ts';
 import { listedFolders, type Placed, placeRule } from './drop-target.ts';
 import { InboxView } from './inbox-view.ts';
 import { Announcer, Settling, watchFolder } from './settling.ts';
+import { describedBadly } from './sidecars.ts';
 import { type Claim, foldersOf, type InboxFolders, listClaims, pairSpool, parseClaimId } from './spool.ts';
 import { adoptUnfinished, silentMs } from './take.ts';
 

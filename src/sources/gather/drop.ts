@@ -2,8 +2,8 @@
 import { reasonOf, SluiceError } from '../../model/errors.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish } from '../../model/wish.ts';
+import { datasetOfDrop, resourceOfDrop } from '../drop/sidecars.ts';
 import type { DropManifest, ResourceSpec } from '../manifest/schema.ts';
-import { datasetOfDrop, resourceOfDrop } from '../manifest/sidecars.ts';
 import { datasetWish } from './dataset-wish.ts';
 
 export interface DroppedFile {

@@ -11,9 +11,8 @@ import { gone, unless } from '../../util/durable.ts';
 import { isObject, recordOf } from '../../util/json.ts';
 import { mapPackage, type PackageDraft } from '../datapackage/map-package.ts';
 import { readPackage } from '../datapackage/read-package.ts';
-import { droppedNames, listedFolders } from '../drop/drop-target.ts';
-import { datasetProblems } from './cross-checks.ts';
-import { mergedGuard } from './resource-keys.ts';
+import { datasetProblems } from '../manifest/cross-checks.ts';
+import { mergedGuard } from '../manifest/resource-keys.ts';
 import {
   type DatasetDetails,
   type DropManifest,
@@ -21,7 +20,8 @@ import {
   datasetSchema,
   type ResourceDetails,
   resourceDetailsFileSchema,
-} from './schema.ts';
+} from '../manifest/schema.ts';
+import { droppedNames, listedFolders } from './drop-target.ts';
 
 type Described<Details> = Required<Titled<Details>>;
 

@@ -1,0 +1,73 @@
+// The kinds of sources: by the key that a manifest has, how its datasets are gathered.
+import { join } from 'node:path';
+import type { Log } from '../model/log.ts';
+import type { Reason } from '../model/report.ts';
+import type { DatasetWish } from '../model/wish.ts';
+import { webCatalogue } from './catalogue/catalogue-bytes.ts';
+import { gatherCatalogue } from './catalogue/gather-catalogue.ts';
+import { type Claim, foldersOf, listClaims } from './drop/spool.ts';
+import type { Fetcher } from './fetch/fetch.ts';
+import { gatherPackages } from './gather/datapackages.ts';
+import { type GatheredList, gatherManifest } from './gather/dataset-wish.ts';
+import { gatherDrop } from './gather/drop.ts';
+import { gatherIndex } from './index/gather-index.ts';
+import type { Manifest } from './manifest/schema.ts';
+import { WishList } from './wish-list.ts';
+
+/** What sources are read with. */
+export interface SourceTools {
+  fetcher: Fetcher;
+  stateDir: string;
+  signal: AbortSignal;
+  log: Log;
+}
+
+/** What was gathered of a source; the list must be closed. */
+interface GatheredSource extends Omit<GatheredList, 'wishes' | 'problems'> {
+  wishes: WishList;
+  /** Dropped files that a newer drop of the same name replaced. */
+  superseded: Claim[];
+  /** Dropped files that cannot become a wish. */
+  refused: { claim: Claim; reason: Reason }[];
+}
+
+type Kind = 'datasets' | 'drop' | 'catalogue' | 'index' | 'datapackages';
+
+type Gather<M> = (manifest: M, tools: SourceTools) => Promise<GatheredSource>;
+
+const kinds: { [K in Kind]: Gather<Extract<Manifest, Record<K, unknown>>> } = {
+  datasets: async (manifest) => listed({ wishes: await gatherManifest(manifest) }),
+  index: async (manifest) => listed(await gatherIndex(manifest)),
+  datapackages: async (manifest) => listed(await gatherPackages(manifest)),
+  drop: async (manifest) => {
+    const claims = await listClaims(foldersOf(manifest.drop.folder).spool);
+    const complete = 'what is published of a watched folder has left it';
+    return listed({ ...(await gatherDrop(manifest, claims)), complete });
+  },
+  catalogue: async (manifest, { stateDir, ...tools }) => {
+    const source = webCatalogue(manifest.catalogue.from, { ...tools, cacheDir: join(stateDir, 'catalogues') });
+    const wishes = new WishList(join(stateDir, 'plans'));
+    try {
+      return { ...nothing, ...(await gatherCatalogue(manifest, source, (wish) => wishes.add(wish))), wishes };
+    } catch (error) {
+      await wishes.close();
+      throw error;
+    }
+  },
+};
+
+/** What most kinds of sources lack; a manifest names all its datasets. */
+const nothing = { superseded: [], refused: [], skipped: [], remarks: [], complete: true as const };
+
+const listed = ({ wishes, ...rest }: Partial<Omit<GatheredSource, 'wishes'>> & { wishes: DatasetWish[] }) => ({
+  ...nothing,
+  ...rest,
+  wishes: WishList.of(wishes),
+});
+
+/** Gathers the source of a manifest as it is now; of a watched folder the files that were claimed. */
+export const gatherSource = (manifest: Manifest, tools: SourceTools): Promise<GatheredSource> => {
+  const kind = Object.keys(kinds).find((key) => key in manifest) as Kind; // every manifest has one of these keys
+  const gather = kinds[kind] as Gather<Manifest>; // the one of its kind
+  return gather(manifest, tools);
+};
