@@ -4,70 +4,42 @@ import { isObject } from '../util/json.ts';
 import { type Answer, refusalOf } from './answer.ts';
 import { readRaw } from './body.ts';
 import { discard, keepBytes } from './media/multipart.ts';
-import {
-  type BodyParser,
-  defaultParseLimits,
-  isForbiddenKey,
-  MalformedBody,
-  openBudget,
-  readText,
-  type Spend,
-} from './media/value.ts';
-import { readXmlTree, type XmlElement } from './media/xml.ts';
+import { MalformedBody } from './media/value.ts';
+import { parseRpcCall, type RpcCall, writeRpcAnswer, writeRpcFault } from './media/xmlrpc.ts';
 import type { Call, Operation, Resource } from './portal.ts';
 import { Refusal } from './refusal.ts';
-import { checkCall, resolveOperation } from './resources/table.ts';
+import { checkCall } from './resources/table.ts';
 
 /** Where the XML-RPC server answers. */
 export const xmlrpcPath = '/api/xmlrpc';
 
-/** What a method means as a request of the REST server. */
-interface Meaning {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  args: string[];
-  query?: Record<string, unknown>;
-  body?: unknown;
-  /** Files of an upload. */
-  files?: SentFile[];
-}
+const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
+
+const isMap = (value: unknown): value is Record<string, unknown> => isObject(value) && !Buffer.isBuffer(value);
+
+/** The value with what `change` makes of its scalars and bytes. */
+const mapped = (value: unknown, change: (leaf: unknown) => unknown): unknown => {
+  if (Array.isArray(value)) return value.map((item) => mapped(item, change));
+  if (!isMap(value)) return change(value);
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, mapped(item, change)]));
+};
+
+/** Bytes as the text they are, for everything but files. */
+const asBody = (leaf: unknown): unknown => (Buffer.isBuffer(leaf) ? leaf.toString('utf8') : leaf);
+
+/** Numbers as texts too, as a query string would have them. */
+const asQuery = (leaf: unknown): unknown =>
+  typeof leaf === 'number' || typeof leaf === 'boolean' ? String(leaf) : asBody(leaf);
+
+const mapOf = (value: unknown, change: (leaf: unknown) => unknown): Record<string, unknown> => {
+  const map = mapped(value, change);
+  return isMap(map) ? map : {};
+};
 
 interface SentFile {
   filename: string;
   bytes: Buffer;
 }
-
-const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
-
-/** Numbers as texts, as a query string would have them. */
-const asQuery = (value: unknown): unknown => {
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asQuery(item)]));
-};
-
-const indexNames = ['page', 'fields', 'parameters', 'pagesize', 'options'];
-
-const indexOf = (params: unknown[]): Meaning => ({
-  method: 'GET',
-  args: [],
-  query: Object.fromEntries(
-    indexNames.flatMap((name, index) => (params[index] === undefined ? [] : [[name, asQuery(params[index])]])),
-  ),
-});
-
-const onId =
-  (method: Meaning['method'], action?: string) =>
-  ([id, body]: unknown[]): Meaning => ({ method, args: action === undefined ? [text(id)] : [text(id), action], body });
-
-const isMap = (value: unknown): value is Record<string, unknown> => isObject(value) && !Buffer.isBuffer(value);
-
-/** Bytes as the text they are, for everything but files. */
-const asText = (value: unknown): unknown => {
-  if (Buffer.isBuffer(value)) return value.toString('utf8');
-  if (Array.isArray(value)) return value.map(asText);
-  if (!isMap(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asText(item)]));
-};
 
 /** One of `files`: `{filename, file}`, the bytes as `<base64>` or as text in base64. */
 const fileIn = (value: unknown): SentFile => {
@@ -79,71 +51,68 @@ const fileIn = (value: unknown): SentFile => {
   return { filename, bytes };
 };
 
-const attachMeaning = ([id, body]: unknown[]): Meaning => {
-  const { files, ...rest } = isMap(body) ? body : {};
-  return {
-    method: 'POST',
-    args: [text(id), 'attach_file'],
-    body: rest,
-    files: (Array.isArray(files) ? files : []).map(fileIn),
-  };
-};
+/** An operation with what a call of it says in place of a request. */
+interface Meaning {
+  operation: Operation;
+  args: string[];
+  query?: Record<string, unknown>;
+  body?: unknown;
+  files?: unknown;
+}
 
-const methods: Readonly<Record<string, (params: unknown[]) => Meaning>> = {
-  'node.index': indexOf,
-  'node.retrieve': onId('GET'),
-  'node.create': ([body]) => ({ method: 'POST', args: [], body }),
-  'node.update': onId('PUT'),
-  'node.delete': onId('DELETE'),
-  'node.attach_file': attachMeaning,
-  'user.retrieve': onId('GET'),
-  'user.login': ([username, password]) => ({ method: 'POST', args: ['login'], body: { username, password } }),
-  'user.logout': () => ({ method: 'POST', args: ['logout'] }),
-  'user.token': () => ({ method: 'POST', args: ['token'] }),
-  'datastore.retrieve': onId('GET'),
-  'datastore.update': onId('PUT'),
-  'datastore.delete': onId('DELETE'),
-  'datastore.import': onId('POST', 'import'),
-  'datastore.drop': onId('POST', 'drop'),
-  'taxonomy_term.index': indexOf,
-  'taxonomy_term.retrieve': onId('GET'),
-};
+const indexNames = ['page', 'fields', 'parameters', 'pagesize', 'options'];
 
-/** The request and the operation that a call means; null where there is none. */
-const find = (
-  resources: ReadonlyMap<string, Resource>,
-  { method, params }: RpcCall,
-): { meaning: Meaning; operation: Operation } | null => {
-  const meaning = Object.hasOwn(methods, method) ? methods[method]?.(params) : undefined;
-  const resource = resources.get(method.split('.')[0] ?? '');
-  if (meaning === undefined || resource === undefined) return null;
-  const operation = resolveOperation(resource, meaning.method, meaning.args);
-  return operation === undefined ? null : { meaning, operation };
+/** What the parameters of a method mean, by its name; null where there is no such method. */
+const meaningOf = (resource: Resource, action: string, params: unknown[]): Meaning | null => {
+  const own = (table: object | undefined): Operation | undefined =>
+    table !== undefined && Object.hasOwn(table, action) ? (table as Record<string, Operation>)[action] : undefined;
+  const [first, body] = params;
+  const onId = own(resource.targetedActions);
+  if (onId !== undefined) {
+    const { files, ...rest } = isMap(body) ? body : {};
+    return { operation: onId, args: [text(first), action], body: rest, files };
+  }
+  const onNone = own(resource.actions);
+  if (onNone !== undefined) return { operation: onNone, args: [action], body: { username: first, password: body } };
+  const { index, create, retrieve, update, delete: remove } = resource;
+  const operation = own({ index, create, retrieve, update, delete: remove });
+  if (operation === undefined) return null;
+  if (action === 'create') return { operation, args: [], body: first };
+  if (action !== 'index') return { operation, args: [text(first)], body };
+  const sent = indexNames.flatMap((name, at) => (params[at] === undefined ? [] : [[name, params[at]]]));
+  return { operation, args: [], query: mapOf(Object.fromEntries(sent), asQuery) };
 };
 
 /** The methods that stand for an operation which exists. */
 const methodNames = (resources: ReadonlyMap<string, Resource>): string[] => [
   'system.listMethods',
-  ...Object.keys(methods).filter((method) => find(resources, { method, params: ['1', {}] }) !== null),
+  ...[...resources].flatMap(([name, resource]) =>
+    ['index', 'retrieve', 'create', 'update', 'delete']
+      .concat(Object.keys({ ...resource.actions, ...resource.targetedActions }))
+      .filter((action) => meaningOf(resource, action, []) !== null)
+      .map((action) => `${name}.${action}`),
+  ),
 ];
 
-const run = async (call: Call, resources: ReadonlyMap<string, Resource>, rpc: RpcCall): Promise<unknown> => {
-  if (rpc.method === 'system.listMethods') return methodNames(resources);
-  const found = find(resources, rpc);
-  if (found === null) throw new Refusal(404, `There is no method ${escapeHtml(rpc.method)}.`);
-  const { meaning, operation } = found;
+const run = async (
+  call: Call,
+  resources: ReadonlyMap<string, Resource>,
+  { method, params }: RpcCall,
+): Promise<unknown> => {
+  if (method === 'system.listMethods') return methodNames(resources);
+  const [name = '', action = ''] = method.split('.');
+  const resource = resources.get(name);
+  const meaning = resource === undefined ? null : meaningOf(resource, action, params);
+  if (meaning === null) throw new Refusal(404, `There is no method ${escapeHtml(method)}.`);
   const { portal } = call;
+  const { operation, args, query = {}, body, files } = meaning;
   portal.counts[operation.writes ? 'writes' : 'reads'] += 1;
-  call.args = meaning.args;
-  call.query = isMap(meaning.query) ? (asText(meaning.query) as Record<string, unknown>) : {}; // a map stays one
-  call.queryText = JSON.stringify(call.query);
-  const body = asText(meaning.body);
-  call.body = isMap(body) ? body : {};
-  checkCall(call, operation, meaning.method);
+  Object.assign(call, { args, query, queryText: JSON.stringify(query), body: mapOf(body, asBody) });
+  checkCall(call, operation, action === 'index' || action === 'retrieve' ? 'GET' : 'POST');
   const { store, limits } = portal;
   const place = { dir: store.filesDir, fileBytes: limits.fileBytes, syncDir: () => store.syncFiles() };
   try {
-    for (const [index, file] of (meaning.files ?? []).entries()) {
+    for (const [index, file] of (Array.isArray(files) ? files : []).map(fileIn).entries()) {
       call.files.push(await keepBytes({ part: `files[${index + 1}]`, ...file }, place));
     }
     const result = await operation.run(call);
@@ -170,106 +139,3 @@ export const xmlrpcAnswer = async (call: Call, resources: ReadonlyMap<string, Re
   }
   return { status: 200, contentType: 'text/xml;charset=UTF-8', headers: call.headers, body };
 };
-
-/** A call: a method's name and its parameters in order; `<base64>` is a Buffer. */
-interface RpcCall {
-  method: string;
-  params: unknown[];
-}
-
-const child = ({ name, children }: XmlElement, wanted: string): XmlElement => {
-  const found = children.find((one) => one.name === wanted);
-  if (found === undefined) throw new MalformedBody(`<${name}> has no <${wanted}>`);
-  return found;
-};
-
-const readStruct = (element: XmlElement, depth: number, spend: Spend): Record<string, unknown> => {
-  const struct: Record<string, unknown> = {};
-  for (const member of element.children) {
-    const name = child(member, 'name').text;
-    if (isForbiddenKey(name)) throw new MalformedBody(`the name ${name} is not accepted`);
-    struct[name] = readValue(child(member, 'value'), depth + 1, spend);
-  }
-  return struct;
-};
-
-const readValue = (element: XmlElement, depth: number, spend: Spend): unknown => {
-  spend(depth);
-  const [typed] = element.children;
-  if (typed === undefined) return element.text;
-  const { name, text } = typed;
-  switch (name) {
-    case 'int':
-    case 'i4':
-    case 'i8':
-      if (!/^\s*[+-]?\d{1,15}\s*$/.test(text)) throw new MalformedBody('an <int> holds no whole number');
-      return Number(text);
-    case 'double':
-      if (!Number.isFinite(Number(text)) || text.trim() === '') throw new MalformedBody('a <double> holds no number');
-      return Number(text);
-    case 'boolean':
-      return text.trim() === '1';
-    case 'nil':
-      return null;
-    case 'struct':
-      return readStruct(typed, depth, spend);
-    case 'array':
-      return child(typed, 'data').children.map((item) => readValue(item, depth + 1, spend));
-    case 'base64':
-      return Buffer.from(text, 'base64');
-    case 'string':
-    case 'dateTime.iso8601':
-      return text;
-    default:
-      throw new MalformedBody(`<${name.slice(0, 40)}> is no type of XML-RPC`);
-  }
-};
-
-/** Elements around each value: `value`, its type, and what its type has around the values within (`member`, `name`). */
-const elementsPerValue = 5;
-
-/** Reads a `methodCall`; throws {@link MalformedBody} and nothing else. */
-export const parseRpcCall: BodyParser<RpcCall> = (body, limits = defaultParseLimits) => {
-  const { bytes, depth, values } = limits;
-  const most = { bytes, depth: (depth + 1) * elementsPerValue, values: (values + 1) * elementsPerValue };
-  const root = readXmlTree(readText(body, limits), most);
-  if (root.name !== 'methodCall') throw new MalformedBody('there is no <methodCall>');
-  const spend = openBudget(limits);
-  const params = root.children.find(({ name }) => name === 'params')?.children ?? [];
-  return {
-    method: child(root, 'methodName').text.trim(),
-    params: params.map((param) => readValue(child(param, 'value'), 0, spend)),
-  };
-};
-
-const escapeXml = (text: string): string =>
-  text
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: XML has no place for these
-    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;');
-
-const writeValue = (value: unknown): string => {
-  if (value === null || value === undefined) return '<value><nil/></value>';
-  if (typeof value === 'boolean') return `<value><boolean>${value ? 1 : 0}</boolean></value>`;
-  if (typeof value === 'number') {
-    return Number.isInteger(value) ? `<value><int>${value}</int></value>` : `<value><double>${value}</double></value>`;
-  }
-  if (Array.isArray(value)) return `<value><array><data>${value.map(writeValue).join('')}</data></array></value>`;
-  if (typeof value !== 'object') return `<value><string>${escapeXml(String(value))}</string></value>`;
-  const members = Object.entries(value).map(
-    ([name, item]) => `<member><name>${escapeXml(name)}</name>${writeValue(item)}</member>`,
-  );
-  return `<value><struct>${members.join('')}</struct></value>`;
-};
-
-const declaration = '<?xml version="1.0" encoding="utf-8"?>\n';
-
-/** A `methodResponse` with a value. */
-export const writeRpcAnswer = (value: unknown): string =>
-  `${declaration}<methodResponse><params><param>${writeValue(value)}</param></params></methodResponse>\n`;
-
-/** A `methodResponse` with a fault. */
-export const writeRpcFault = (code: number, message: string): string =>
-  `${declaration}<methodResponse><fault>${writeValue({ faultCode: code, faultString: message })}</fault></methodResponse>\n`;

@@ -1,33 +1,28 @@
 // The centroid and the bounds of a geometry in well-known text.
-import { type Geometry, type Point, parseWkt } from '../../dataset-api/wkt.ts';
+import { type Point, parseWkt } from '../../dataset-api/wkt.ts';
 
 /** Longest text that is read, in characters. */
 const longestWkt = 1_000_000;
 
 /** What a `field_spatial` item says beside the text (recorded behaviour 8). Numbers have six significant digits. */
-interface GeometryFacts {
-  geo_type: string;
-  lat: string;
-  lon: string;
-  left: string;
-  top: string;
-  right: string;
-  bottom: string;
-}
+type GeometryFacts = Record<'geo_type' | 'lat' | 'lon' | 'left' | 'top' | 'right' | 'bottom', string>;
 
-/** Area (signed, doubled) and first moments of a ring. */
-const ringMoments = (ring: Point[]): { area: number; x: number; y: number } => {
-  let area = 0;
-  let x = 0;
-  let y = 0;
-  for (const [index, [x1, y1]] of ring.entries()) {
-    const [x2, y2] = ring[(index + 1) % ring.length] ?? [x1, y1];
-    const cross = x1 * y2 - x2 * y1;
-    area += cross;
-    x += (x1 + x2) * cross;
-    y += (y1 + y2) * cross;
+/** A piece of a line or ring: its weight, and how far the sum of its ends is from its centre. */
+type Weigh = (a: Point, b: Point) => number;
+
+/** The centre of pieces by their weights; the mean of all points where these come to nothing. */
+const centre = (lines: Point[][], { weigh, share }: { weigh: Weigh; share: number }): Point => {
+  let [total, x, y] = [0, 0, 0];
+  for (const line of lines) {
+    for (const [index, a] of line.entries()) {
+      const b = line[index + 1] ?? a;
+      const weight = weigh(a, b);
+      total += weight;
+      x += (a[0] + b[0]) * weight * share;
+      y += (a[1] + b[1]) * weight * share;
+    }
   }
-  return { area, x, y };
+  return total === 0 ? mean(lines.flat()) : [x / total, y / total];
 };
 
 const mean = (points: Point[]): Point => [
@@ -35,41 +30,17 @@ const mean = (points: Point[]): Point => [
   points.reduce((sum, [, y]) => sum + y, 0) / points.length,
 ];
 
-const lineCentroid = (lines: Point[][]): Point => {
-  let length = 0;
-  let x = 0;
-  let y = 0;
-  for (const line of lines) {
-    for (const [index, [x1, y1]] of line.entries()) {
-      const next = line[index + 1];
-      if (next === undefined) break;
-      const [x2, y2] = next;
-      const piece = Math.hypot(x2 - x1, y2 - y1);
-      length += piece;
-      x += ((x1 + x2) / 2) * piece;
-      y += ((y1 + y2) / 2) * piece;
-    }
-  }
-  return length === 0 ? mean(lines.flat()) : [x / length, y / length];
-};
+const length: Weigh = ([x1, y1], [x2, y2]) => Math.hypot(x2 - x1, y2 - y1);
+const area: Weigh = ([x1, y1], [x2, y2]) => x1 * y2 - x2 * y1;
 
-const areaCentroid = (rings: Point[][]): Point => {
-  let area = 0;
-  let x = 0;
-  let y = 0;
-  for (const ring of rings) {
-    const moments = ringMoments(ring);
-    area += moments.area;
-    x += moments.x;
-    y += moments.y;
+const centroidOf = (type: string, parts: Point[][]): Point => {
+  if (type.endsWith('POLYGON')) {
+    return centre(
+      parts.map((ring) => [...ring, ...ring.slice(0, 1)]),
+      { weigh: area, share: 1 / 3 },
+    );
   }
-  return area === 0 ? mean(rings.flat()) : [x / (3 * area), y / (3 * area)];
-};
-
-const centroidOf = ({ type, parts }: Geometry): Point => {
-  if (type === 'POLYGON' || type === 'MULTIPOLYGON') return areaCentroid(parts);
-  if (type === 'LINESTRING' || type === 'MULTILINESTRING') return lineCentroid(parts);
-  return mean(parts.flat());
+  return type.endsWith('LINESTRING') ? centre(parts, { weigh: length, share: 1 / 2 }) : mean(parts.flat());
 };
 
 const six = (value: number): string => String(Number(value.toPrecision(6)));
@@ -78,19 +49,18 @@ const six = (value: number): string => String(Number(value.toPrecision(6)));
 export const readWkt = (text: string): GeometryFacts | null => {
   const geometry = text.length > longestWkt ? null : parseWkt(text);
   if (geometry === null) return null;
-  const points = geometry.parts.flat();
-  const xs = points.map(([x]) => x);
-  const ys = points.map(([, y]) => y);
-  const least = (values: number[]): number => values.reduce((a, b) => Math.min(a, b), Infinity);
-  const most = (values: number[]): number => values.reduce((a, b) => Math.max(a, b), -Infinity);
-  const [lon, lat] = centroidOf(geometry);
+  const { type, parts } = geometry;
+  const [xs, ys] = [0, 1].map((axis) => parts.flat().map((point) => point[axis] ?? 0)) as [number[], number[]]; // two axes
+  const least = (values: number[]): string => six(values.reduce((a, b) => Math.min(a, b)));
+  const most = (values: number[]): string => six(values.reduce((a, b) => Math.max(a, b)));
+  const [lon, lat] = centroidOf(type, parts);
   return {
-    geo_type: geometry.type.toLowerCase(),
+    geo_type: type.toLowerCase(),
     lat: six(lat),
     lon: six(lon),
-    left: six(least(xs)),
-    top: six(most(ys)),
-    right: six(most(xs)),
-    bottom: six(least(ys)),
+    left: least(xs),
+    top: most(ys),
+    right: most(xs),
+    bottom: least(ys),
   };
 };

@@ -22,7 +22,8 @@ const unspeakable =
 
 const references: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '\r': '&#13;' };
 
-const escapeText = (text: string): string =>
+/** A text as XML holds it; what it cannot hold becomes U+FFFD. */
+export const escapeText = (text: string): string =>
   text.replace(unspeakable, '\ufffd').replace(/[&<>\r]/g, (char) => references[char] ?? char);
 
 /** Keys that look like numbers are list items; others keep ASCII letters, digits and `_`, one `_` for each other byte. */
