@@ -7,7 +7,7 @@ import type { ProfileName } from '../embedded-portal/portal.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
 import { profiles } from '../embedded-portal/profiles/profiles.ts';
 import { backupStore } from '../embedded-portal/store/backup.ts';
-import { openTokens } from '../embedded-portal/store/sessions.ts';
+import { openTokens } from '../embedded-portal/store/tokens.ts';
 import { storeAddress } from '../embedded-portal/supervisor.ts';
 import { UsageError } from '../model/errors.ts';
 import { createLog, type Log } from '../model/log.ts';

@@ -17,7 +17,7 @@ import { type RaceOptions, Races } from './races.ts';
 import { assignableRoles, roleTableOf } from './roles.ts';
 import { type Site, siteWith } from './site.ts';
 import { addDefaultTerms, openStore, type Store } from './store/open.ts';
-import { Tokens } from './store/sessions.ts';
+import { openTokenTable } from './store/tokens.ts';
 import {
   applySeed,
   readSeed,
@@ -168,7 +168,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       log,
       publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
       speaksXmlRpc: options.xmlrpc === true,
-      tokens: options.tokens === true ? new Tokens(store.db) : null,
+      tokens: options.tokens === true ? openTokenTable(store.db) : null,
       expose: options.expose ?? null,
       now: unixNow,
       texts,

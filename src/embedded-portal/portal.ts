@@ -21,7 +21,8 @@ import type { Site } from './site.ts';
 import type { StoredFile } from './store/files.ts';
 import type { NodeType } from './store/nodes.ts';
 import type { Store } from './store/open.ts';
-import type { Session, Tokens } from './store/sessions.ts';
+import type { Session } from './store/sessions.ts';
+import type { Tokens } from './store/tokens.ts';
 import type { User } from './store/users.ts';
 
 /** The datastore as resources use it: our own one, or that of a release. Ids are numeric strings. */

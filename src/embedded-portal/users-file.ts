@@ -106,7 +106,7 @@ export const saveUsers = async (
   for (const spec of users) inputs.push(await inputOf(store, spec, { now, fromFile }));
   await store.write(() => {
     for (const { input, endsSessions } of inputs) {
-      const { uid } = store.users.save(input);
+      const uid = store.users.save(input);
       if (endsSessions) store.sessions.endAll(uid);
     }
   });

@@ -60,7 +60,7 @@ const touch = (store: Store, nid: number, { uid, now }: Change): void => {
   const node = store.nodes.byNid(nid);
   if (node === null || node.type !== 'resource') return;
   const alias = aliasFor(store, node);
-  if (alias !== node.alias) store.nodes.setAlias(nid, alias);
+  if (alias !== node.alias) store.nodes.setAlias(alias, nid);
 };
 
 /**
@@ -113,7 +113,7 @@ const shareGroups = (
   );
   const waits = due.length > (change.mostGroupedAtOnce ?? Number.POSITIVE_INFINITY);
   for (const nid of due) {
-    if (waits) store.nodes.awaitGroups(nid);
+    if (waits) store.nodes.awaitGroups(String(nid));
     else giveGroups(store, nid, { now, change });
   }
 };
@@ -133,7 +133,7 @@ const giveGroups = (store: Store, nid: number, { now, change }: { now?: StoredNo
 
 /** Gives the resources that wait for cron the groups of their datasets. */
 export const giveAwaitedGroups = (store: Store, change: Change): void => {
-  for (const nid of store.nodes.takeAwaitingGroups()) giveGroups(store, nid, { change });
+  for (const nid of store.nodes.takeAwaitingGroups()) giveGroups(store, Number(nid), { change });
 };
 
 /** Seconds that a dataset may be older than a resource before an update of the resource saves it too. */
@@ -253,7 +253,7 @@ export const createNode = (
   const alias = early ? aliasFor(store, { ...node, nid: null }) : null;
   const nid = store.nodes.insert({ ...node, alias });
   const droppedFiles = link(store, { nid, type }, { changes, change });
-  if (!early) store.nodes.setAlias(nid, aliasFor(store, { ...node, nid }));
+  if (!early) store.nodes.setAlias(aliasFor(store, { ...node, nid }), nid);
   return { nid, droppedFiles };
 };
 

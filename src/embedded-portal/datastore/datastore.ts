@@ -12,11 +12,11 @@ import {
   type AttachedFile,
   changedConfiguration,
   type DatastoreRecord,
-  DatastoreRecords,
   type DatastoreStatus,
   dialectOf,
   fieldStatusOf,
   isImportable,
+  openRecords,
   statusOf,
 } from './records.ts';
 import { searchTable } from './search.ts';
@@ -78,7 +78,7 @@ const pool = new WorkerPool<ImportTask, ImportAnswer>({
  */
 export class Datastore {
   readonly #options: DatastoreOptions;
-  readonly #records: DatastoreRecords;
+  readonly #records: ReturnType<typeof openRecords>;
   readonly #files: TableFiles;
   readonly #running = new Map<string, RunningImport>();
   readonly #pickUp: NodeJS.Timeout;
@@ -86,7 +86,7 @@ export class Datastore {
 
   constructor(options: DatastoreOptions) {
     this.#options = options;
-    this.#records = new DatastoreRecords(options.db);
+    this.#records = openRecords(options.db);
     this.#files = new TableFiles(options.dir);
     this.#pickUp = setInterval(() => this.#startPending(), options.pickUpMs ?? 30_000).unref();
   }

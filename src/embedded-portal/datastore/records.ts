@@ -5,7 +5,7 @@ import type { Reason } from '../../model/report.ts';
 import { isDialectCharacter, type TableDialect } from '../../tables/scan/dialect.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { Refusal } from '../refusal.ts';
-import { prepareAll, type Statements } from '../store/statements.ts';
+import { statementsOf } from '../store/statements.ts';
 
 /** `configurable_properties` of a datastore status (spec 2.7). */
 interface ConfigurableProperties {
@@ -126,79 +126,57 @@ const recordOf = (row: Record<string, unknown>): DatastoreRecord => ({
   table: pointerOf(row),
 });
 
-const statements = {
-  get: 'SELECT * FROM datastore WHERE nid = ?',
-  all: 'SELECT * FROM datastore',
-  pending: "SELECT nid FROM datastore WHERE state = 'running'",
-  putFile: `INSERT INTO datastore (nid, fid, path, filename, mime, state) VALUES (:nid, :fid, :path, :filename, :mime, :state)
-    ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename,
-      mime = excluded.mime, state = excluded.state, reason = NULL`,
-  setState: 'UPDATE datastore SET state = ?, reason = NULL WHERE nid = ?',
-  fail: "UPDATE datastore SET state = 'failed', reason = ? WHERE nid = ?",
-  point: `UPDATE datastore SET state = 'imported', reason = NULL, table_file = ?, table_fid = ?, table_rows = ?,
+type Stored = Record<string, unknown>;
+
+/** Opens the datastore records. What changes something is to be called inside a transaction. */
+export const openRecords = (db: DatabaseSync) => {
+  const { row, rows, column, change } = statementsOf(db);
+  const get = row<Stored, [nid: string]>('SELECT * FROM datastore WHERE nid = ?');
+  const all = rows<Stored>('SELECT * FROM datastore');
+  const pending = column<number>("SELECT nid FROM datastore WHERE state = 'running'");
+  const putFile = change<[nid: string, fid: string, path: string, filename: string, mime: string, state: string]>(
+    `INSERT INTO datastore (nid, fid, path, filename, mime, state) VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename,
+        mime = excluded.mime, state = excluded.state, reason = NULL`,
+  );
+  const setState = change<[state: string, nid: string]>('UPDATE datastore SET state = ?, reason = NULL WHERE nid = ?');
+  const fail = change<[reason: string, nid: string]>("UPDATE datastore SET state = 'failed', reason = ? WHERE nid = ?");
+  const point = change<[file: string, fid: string, rows: number, columns: string, nid: string]>(
+    `UPDATE datastore SET state = 'imported', reason = NULL, table_file = ?, table_fid = ?, table_rows = ?,
       table_columns = ? WHERE nid = ?`,
-  clear: `UPDATE datastore SET state = 'none', reason = NULL, table_file = NULL, table_fid = NULL, table_rows = NULL,
-      table_columns = NULL WHERE nid = ?`,
-  configure: 'UPDATE datastore SET configuration = ? WHERE nid = ?',
-  delete: 'DELETE FROM datastore WHERE nid = ?',
+  );
+  const configure = change<[configuration: string | null, nid: string]>(
+    'UPDATE datastore SET configuration = ? WHERE nid = ?',
+  );
+  return {
+    get: (nid: string): DatastoreRecord | null => {
+      const stored = get(nid);
+      return stored === null ? null : recordOf(stored);
+    },
+    all: (): DatastoreRecord[] => all().map(recordOf),
+    /** The resources with a pending import. */
+    pending: (): string[] => pending().map(String),
+    /** Remembers the file of a resource; where it is a table, its import is pending. The table of an older file stays. */
+    putFile: ({ nid, fid, path, filename, mime }: AttachedFile): void =>
+      void putFile(nid, fid, path, filename, mime, isImportable(mime) ? 'running' : 'none'),
+    setState: (nid: string, state: Exclude<DatastoreRecord['state'], 'imported' | 'failed'>): void =>
+      void setState(state, nid),
+    /** The import failed; an older table stays. */
+    fail: (nid: string, reason: Reason): void => void fail(JSON.stringify(reason), nid),
+    /** The import is complete: readers follow this table from now on. */
+    point: (nid: string, { file, fid, rows, columns }: TablePointer): void =>
+      void point(file, fid, rows, JSON.stringify(columns), nid),
+    /** There is no table any more. */
+    clear: change<[nid: string]>(
+      `UPDATE datastore SET state = 'none', reason = NULL, table_file = NULL, table_fid = NULL, table_rows = NULL,
+        table_columns = NULL WHERE nid = ?`,
+    ),
+    /** Stores what was configured; null forgets it. */
+    configure: (nid: string, configuration: Configuration | null): void =>
+      void configure(configuration === null ? null : JSON.stringify(configuration), nid),
+    delete: change<[nid: string]>('DELETE FROM datastore WHERE nid = ?'),
+  };
 };
-
-/** Reads and writes datastore records; what changes something is to be called inside a transaction. */
-export class DatastoreRecords {
-  readonly #sql: Statements<typeof statements>;
-
-  constructor(db: DatabaseSync) {
-    this.#sql = prepareAll(db, statements);
-  }
-
-  get(nid: string): DatastoreRecord | null {
-    const row = this.#sql.get.get(nid);
-    return row === undefined ? null : recordOf(row);
-  }
-
-  all(): DatastoreRecord[] {
-    return this.#sql.all.all().map(recordOf);
-  }
-
-  /** The resources with a pending import. */
-  pending(): string[] {
-    return this.#sql.pending.all().map(({ nid }) => String(nid));
-  }
-
-  /** Remembers the file of a resource; where it is a table, its import is pending. The table of an older file stays. */
-  putFile({ nid, fid, path, filename, mime }: AttachedFile): void {
-    this.#sql.putFile.run({ nid, fid, path, filename, mime, state: isImportable(mime) ? 'running' : 'none' });
-  }
-
-  setState(nid: string, state: Exclude<DatastoreRecord['state'], 'imported' | 'failed'>): void {
-    this.#sql.setState.run(state, nid);
-  }
-
-  /** The import failed; an older table stays. */
-  fail(nid: string, reason: Reason): void {
-    this.#sql.fail.run(JSON.stringify(reason), nid);
-  }
-
-  /** The import is complete: readers follow this table from now on. */
-  point(nid: string, table: TablePointer): void {
-    this.#sql.point.run(table.file, table.fid, table.rows, JSON.stringify(table.columns), nid);
-  }
-
-  /** There is no table any more. */
-  clear(nid: string): void {
-    this.#sql.clear.run(nid);
-  }
-
-  /** Stores what was configured; null forgets it. */
-  configure(nid: string, configuration: Configuration | null): void {
-    this.#sql.configure.run(configuration === null ? null : JSON.stringify(configuration), nid);
-  }
-
-  /** Forgets the resource. */
-  delete(nid: string): void {
-    this.#sql.delete.run(nid);
-  }
-}
 
 /** A datastore status (spec 2.7). */
 export interface DatastoreStatus {

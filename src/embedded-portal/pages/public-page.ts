@@ -38,7 +38,7 @@ const homeText = (call: Call, page: number): string | null => {
   const total = nodes.countDatasets();
   const pages = Math.max(1, Math.ceil(total / pageSize));
   if (page > pages) return null;
-  const rows = nodes.datasets({ limit: pageSize, offset: (page - 1) * pageSize });
+  const rows = nodes.datasets(pageSize, (page - 1) * pageSize);
   const main = html`<h1>Datasets</h1>
 <p class="soft">${total === 0 ? 'Nothing is published here yet.' : `${plural(total, 'published dataset')}, the newest first.`}</p>
 <ul class="items">

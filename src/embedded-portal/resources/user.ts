@@ -8,7 +8,8 @@ import { textOf } from '../content/items.ts';
 import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
 import { type Call, idIn, type Operation, operation, type Resource, type Result } from '../portal.ts';
 import { em, Refusal } from '../refusal.ts';
-import { type Attempt, cookieSeconds, randomToken } from '../store/sessions.ts';
+import type { Attempt } from '../store/flood.ts';
+import { cookieSeconds, randomToken } from '../store/sessions.ts';
 import type { User } from '../store/users.ts';
 
 const userRdf = {

@@ -7,12 +7,14 @@ import { syncFolder } from '../../util/durable.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
 import { LockFile } from '../../util/lock-file.ts';
 import { makeFolderSync } from '../../util/make-folder.ts';
-import { Files } from './files.ts';
-import { Nodes } from './nodes.ts';
+import { openFiles } from './files.ts';
+import { openFlood } from './flood.ts';
+import { openNodes } from './nodes.ts';
 import { makeTables } from './schema.ts';
-import { Flood, Sessions } from './sessions.ts';
-import { defaultTerms, Terms } from './terms.ts';
-import { Users } from './users.ts';
+import { openSessions } from './sessions.ts';
+import { statementsOf } from './statements.ts';
+import { defaultTerms, openTerms } from './terms.ts';
+import { openUsers } from './users.ts';
 import { Writer } from './writer.ts';
 
 /** An open store; this process alone holds it. */
@@ -45,8 +47,8 @@ const prepare = (dir: string): DatabaseSync => {
 };
 
 /** Removes what a killed process left: half uploads, and bytes no row names. */
-const sweep = (filesDir: string, files: Files): void => {
-  const known = files.uuids();
+const sweep = (filesDir: string, uuids: string[]): void => {
+  const known = new Set(uuids);
   for (const name of readdirSync(filesDir)) if (!known.has(name)) rmSync(join(filesDir, name), { force: true });
 };
 
@@ -106,11 +108,10 @@ export const openStore = (dir: string) => {
   try {
     const db = prepare(dir);
     const writer = new Writer(db);
-    const countChanges = db.prepare('SELECT total_changes() AS n');
-    const users = new Users(db);
-    const terms = new Terms(db);
-    const files = new Files(db);
-    sweep(filesDir, files);
+    const users = openUsers(db);
+    const terms = openTerms(db);
+    const files = openFiles(db);
+    sweep(filesDir, files.uuids());
     relocate(db, filesDir);
     let open = true;
     return {
@@ -119,13 +120,13 @@ export const openStore = (dir: string) => {
       users,
       terms,
       files,
-      nodes: new Nodes(db),
-      sessions: new Sessions(db),
-      flood: new Flood(db),
+      nodes: openNodes(db),
+      sessions: openSessions(db),
+      flood: openFlood(db),
       /** Runs synchronous work in one durable transaction (see {@link Writer}). */
       write: <T>(work: () => T): Promise<T> => writer.write(work),
       /** Changes with every write: what was read under the same number is still valid. */
-      changes: (): number => Number(countChanges.get()?.n),
+      changes: statementsOf(db).count('SELECT total_changes()'),
       /** Where the bytes of a file lie. */
       pathOf: (file: { uuid: string }): string => join(filesDir, file.uuid),
       /** The bytes of files, and uploads that are not complete yet: those have no row, and a start removes them. */
@@ -152,6 +153,6 @@ export const openStore = (dir: string) => {
 };
 
 /** Adds the terms of a new store; to be called inside a write. */
-export const addDefaultTerms = (terms: Terms): void => {
+export const addDefaultTerms = (terms: Store['terms']): void => {
   for (const term of defaultTerms) terms.add({ tid: null, ...term });
 };

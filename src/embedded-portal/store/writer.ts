@@ -1,8 +1,5 @@
 // Durable writes: every acknowledged write is fsynced; those that arrive together share one fsync.
-import type { DatabaseSync } from 'node:sqlite';
-import { prepareAll, type Statements } from './statements.ts';
-
-const statements = { begin: 'BEGIN IMMEDIATE', commit: 'COMMIT', save: 'SAVEPOINT job', release: 'RELEASE job' };
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 interface Job {
   work: () => unknown;
@@ -16,12 +13,17 @@ interface Job {
  */
 export class Writer {
   readonly #db: DatabaseSync;
-  readonly #sql: Statements<typeof statements>;
+  readonly #sql: Record<'begin' | 'commit' | 'save' | 'release', StatementSync>;
   #queue: Job[] = [];
 
   constructor(db: DatabaseSync) {
     this.#db = db;
-    this.#sql = prepareAll(db, statements);
+    this.#sql = {
+      begin: db.prepare('BEGIN IMMEDIATE'),
+      commit: db.prepare('COMMIT'),
+      save: db.prepare('SAVEPOINT job'),
+      release: db.prepare('RELEASE job'),
+    };
   }
 
   /** Resolves with what `work` returns once it is durable; rejects with what it throws (nothing of it is kept). */

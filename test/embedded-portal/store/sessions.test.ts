@@ -1,26 +1,20 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, expect, it } from 'vitest';
+import { type Attempt, addressLimit, openFlood, userLimit } from '../../../src/embedded-portal/store/flood.ts';
 import { makeTables } from '../../../src/embedded-portal/store/schema.ts';
-import {
-  type Attempt,
-  addressLimit,
-  Flood,
-  idleSeconds,
-  Sessions,
-  userLimit,
-} from '../../../src/embedded-portal/store/sessions.ts';
+import { idleSeconds, openSessions } from '../../../src/embedded-portal/store/sessions.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 let db: DatabaseSync;
-let sessions: Sessions;
-let flood: Flood;
+let sessions: ReturnType<typeof openSessions>;
+let flood: ReturnType<typeof openFlood>;
 
 beforeEach(() => {
   db = new DatabaseSync(join(tempDir(), 'portal.db'));
   makeTables(db);
-  sessions = new Sessions(db);
-  flood = new Flood(db);
+  sessions = openSessions(db);
+  flood = openFlood(db);
 });
 
 it('ids and tokens are 256 random bits, different every time', () => {
@@ -33,7 +27,7 @@ it('ids and tokens are 256 random bits, different every time', () => {
 it('a session is found by its id only, and its token is the same after a restart', () => {
   const { id, token } = sessions.start(3, 1000);
   expect(sessions.find(id, 1001)).toMatchObject({ uid: 3, token });
-  expect(new Sessions(db).find(id, 1001)).toMatchObject({ uid: 3, token });
+  expect(openSessions(db).find(id, 1001)).toMatchObject({ uid: 3, token });
   expect(sessions.find(`${id.slice(0, -1)}_`, 1001)).toBeNull();
 });
 

@@ -6,7 +6,7 @@ import type { SearchQuery } from '../../datastore/datastore.ts';
 import { type AttachedFile, type DatastoreStatus, importManager, isImportable } from '../../datastore/records.ts';
 import type { DatastoreParts, PortalDatastore } from '../../portal.ts';
 import { exceptionFault, Refusal } from '../../refusal.ts';
-import { prepareAll, type Statements } from '../../store/statements.ts';
+import { statementsOf } from '../../store/statements.ts';
 import { timeLimitFault } from './faults.ts';
 import { type RecordedTable, recordedSearch, searchFault } from './search.ts';
 import { blocksOf, headerOf, type SimpleCell, SimpleParser, simpleText } from './simple-import.ts';
@@ -71,18 +71,41 @@ CREATE TABLE IF NOT EXISTS recorded_datastore (
 CREATE TABLE IF NOT EXISTS recorded_row (nid TEXT NOT NULL, entry_id INTEGER NOT NULL, cells TEXT NOT NULL, PRIMARY KEY (nid, entry_id)) WITHOUT ROWID;
 `;
 
-const statements = {
-  get: 'SELECT nid, fid, path, filename, mime, columns FROM recorded_datastore WHERE nid = ?',
-  put: `INSERT INTO recorded_datastore (nid, fid, path, filename, mime) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename, mime = excluded.mime`,
-  setColumns: 'UPDATE recorded_datastore SET columns = ? WHERE nid = ?',
-  release: "UPDATE recorded_datastore SET mime = '' WHERE nid = ?",
-  forget: 'DELETE FROM recorded_datastore WHERE nid = ?',
-  clearRows: 'DELETE FROM recorded_row WHERE nid = ?',
-  addRow: 'INSERT INTO recorded_row SELECT ?1, coalesce(max(entry_id), 0) + 1, ?2 FROM recorded_row WHERE nid = ?1',
-  count: 'SELECT count(*) AS n FROM recorded_row WHERE nid = ?',
-  rows: 'SELECT entry_id, cells FROM recorded_row WHERE nid = ? ORDER BY entry_id LIMIT ? OFFSET ?',
-  waiting: 'SELECT nid, mime FROM recorded_datastore WHERE storage = 0',
+interface Row {
+  nid: string;
+  fid: string;
+  path: string;
+  filename: string;
+  mime: string;
+  columns: string | null;
+}
+
+const openTables = (db: DatabaseSync) => {
+  db.exec(schema);
+  const { row, rows, count, change } = statementsOf(db);
+  return {
+    get: row<Row, [nid: string]>(
+      'SELECT nid, fid, path, filename, mime, columns FROM recorded_datastore WHERE nid = ?',
+    ),
+    put: change<[nid: string, fid: string, path: string, filename: string, mime: string]>(
+      `INSERT INTO recorded_datastore (nid, fid, path, filename, mime) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename, mime = excluded.mime`,
+    ),
+    setColumns: change<[columns: string | null, nid: string]>(
+      'UPDATE recorded_datastore SET columns = ? WHERE nid = ?',
+    ),
+    release: change<[nid: string]>("UPDATE recorded_datastore SET mime = '' WHERE nid = ?"),
+    forget: change<[nid: string]>('DELETE FROM recorded_datastore WHERE nid = ?'),
+    clearRows: change<[nid: string]>('DELETE FROM recorded_row WHERE nid = ?'),
+    addRow: change<[nid: string, cells: string]>(
+      'INSERT INTO recorded_row SELECT ?1, coalesce(max(entry_id), 0) + 1, ?2 FROM recorded_row WHERE nid = ?1',
+    ),
+    count: count<[nid: string]>('SELECT count(*) FROM recorded_row WHERE nid = ?'),
+    rows: rows<{ entry_id: number; cells: string }, [nid: string, limit: number, offset: number]>(
+      'SELECT entry_id, cells FROM recorded_row WHERE nid = ? ORDER BY entry_id LIMIT ? OFFSET ?',
+    ),
+    waiting: rows<Row>('SELECT nid, mime FROM recorded_datastore WHERE storage = 0'),
+  };
 };
 
 /** Rows that are written together. */
@@ -108,15 +131,6 @@ const refusedMessage = (error: unknown): string => {
   throw error;
 };
 
-interface Row {
-  nid: string;
-  fid: string;
-  path: string;
-  filename: string;
-  mime: string;
-  columns: string | null;
-}
-
 type Parts = Pick<DatastoreParts, 'db' | 'write' | 'races' | 'site'>;
 
 /** What differs between the releases. */
@@ -136,7 +150,7 @@ export class RecordedDatastore implements PortalDatastore {
   readonly #variable: StateVariable;
   #cron: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
-  readonly #sql: Statements<typeof statements>;
+  readonly #sql: ReturnType<typeof openTables>;
 
   constructor(parts: Parts, release: DatastoreRelease) {
     const { db } = parts;
@@ -147,16 +161,15 @@ export class RecordedDatastore implements PortalDatastore {
       };
       this.#cron = setInterval(run, cronMs).unref();
     }
-    db.exec(schema);
     this.#parts = parts;
+    this.#sql = openTables(db);
     this.#release = release;
     this.#variable = new StateVariable(db);
-    this.#sql = prepareAll(db, statements);
   }
 
   /** Remembers the file; table, rows and state of the former one stay. Inside a write. */
   note({ nid, fid, path, filename, mime }: AttachedFile): void {
-    this.#sql.put.run(nid, fid, path, filename, mime);
+    this.#sql.put(nid, fid, path, filename, mime);
   }
 
   /** Imports nothing. */
@@ -179,8 +192,8 @@ export class RecordedDatastore implements PortalDatastore {
   /** Drops the table and forgets state and configuration. */
   remove(nid: string): Promise<void> {
     return this.#change(nid, null, () => {
-      this.#sql.clearRows.run(nid);
-      this.#sql.setColumns.run(null, nid);
+      this.#sql.clearRows(nid);
+      this.#sql.setColumns(null, nid);
     });
   }
 
@@ -214,31 +227,31 @@ export class RecordedDatastore implements PortalDatastore {
 
   /** As release C shows it: 1 imported, 2 waits for its import, 3 cannot be imported, 0 without a file. */
   fieldStatus(nid: string): string | null {
-    const row = this.#sql.get.get(nid);
+    const row = this.#sql.get(nid);
     const isImported = (this.#variable.states.get(nid)?.storage ?? 0) > 0;
-    const ofFile = isImportable(String(row?.mime)) ? (isImported ? '1' : '2') : '3';
-    return this.#release.fieldStatus(row === undefined || row.mime === '' ? '0' : ofFile);
+    if (row === null || row.mime === '') return this.#release.fieldStatus('0');
+    return this.#release.fieldStatus(isImportable(row.mime) ? (isImported ? '1' : '2') : '3');
   }
 
   /** Imports every table that waits, where the release does. */
   async runCron(): Promise<void> {
     if (this.#release.cronMs === null) return;
-    for (const row of this.#sql.waiting.all()) {
-      if (isImportable(String(row.mime))) await this.importNow(String(row.nid)).catch(() => undefined);
+    for (const row of this.#sql.waiting()) {
+      if (isImportable(row.mime)) await this.importNow(row.nid).catch(() => undefined);
     }
   }
 
   /** The field was emptied: there is no datastore to be seen, but table and state stay for the next file. */
   async fileRemoved(nid: string): Promise<void> {
-    await this.#parts.write(() => this.#sql.release.run(nid));
+    await this.#parts.write(() => this.#sql.release(nid));
   }
 
   /** The node is gone, and its table and state with it. */
   async nodeRemoved(nid: string): Promise<void> {
-    if (this.#sql.get.get(nid) === undefined) return;
+    if (this.#sql.get(nid) === null) return;
     await this.#change(nid, null, () => {
-      this.#sql.clearRows.run(nid);
-      this.#sql.forget.run(nid);
+      this.#sql.clearRows(nid);
+      this.#sql.forget(nid);
     });
   }
 
@@ -257,15 +270,15 @@ export class RecordedDatastore implements PortalDatastore {
       columns,
       count: () => this.#count(nid),
       rows: ({ limit, offset }) =>
-        this.#sql.rows.all(nid, limit, offset).map(({ entry_id, cells }) => ({
+        this.#sql.rows(nid, limit, offset).map(({ entry_id, cells }) => ({
           id: String(entry_id),
-          cells: JSON.parse(String(cells)), // ours
+          cells: JSON.parse(cells), // ours
         })),
     };
   }
 
   #count(nid: string): number {
-    return Number(this.#sql.count.get(nid)?.n ?? 0);
+    return this.#sql.count(nid);
   }
 
   /** The columns in the header of the file. Throws the recorded 500 where there is none. */
@@ -281,8 +294,8 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   #record(nid: string): Row | null {
-    const row = this.#sql.get.get(nid);
-    return row === undefined || !isImportable(String(row.mime)) ? null : (row as unknown as Row); // the columns of the schema
+    const row = this.#sql.get(nid);
+    return row === null || !isImportable(row.mime) ? null : row;
   }
 
   /** The states as a request finds them when it begins; where nothing races, those at the time they are written. */
@@ -318,7 +331,7 @@ export class RecordedDatastore implements PortalDatastore {
     if (stateNow().storage === 0 && record.columns === null) {
       const columns = [...new Set(await this.#header(record))];
       demandTable(columns);
-      await write(() => this.#sql.setColumns.run(JSON.stringify(columns), nid));
+      await write(() => this.#sql.setColumns(JSON.stringify(columns), nid));
     }
     await save(4);
     await save((await this.#load(record, await this.#header(record))) ? 6 : 7);
@@ -392,12 +405,12 @@ export class RecordedDatastore implements PortalDatastore {
       return Promise.resolve(false);
     }
     return this.#parts.write(() => {
-      const table = this.#sql.get.get(nid)?.columns ?? null;
+      const table = this.#sql.get(nid)?.columns ?? null;
       const places = table === null ? [] : (JSON.parse(String(table)) as string[]); // ours
       if (table === null || columns.some((name) => !places.includes(name))) return false;
       for (const cells of texts) {
         const row = places.map((name) => cells[columns.indexOf(name)] ?? null);
-        this.#sql.addRow.run(nid, JSON.stringify(row));
+        this.#sql.addRow(nid, JSON.stringify(row));
       }
       return true;
     });

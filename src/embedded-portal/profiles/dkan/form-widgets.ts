@@ -246,7 +246,7 @@ const dates: Widget = (field, und, context) => {
 
 /** Groups by nid: `[nid, …]` or `{target_id: nid}`. The form has no such field while there is no group. */
 const groups: Widget = (field, und, { store }) => {
-  if ((!Array.isArray(und) && !isObject(und)) || !store.nodes.hasType('group')) return nothing;
+  if ((!Array.isArray(und) && !isObject(und)) || store.nodes.countOfType('group') === 0) return nothing;
   if (rowsOf(und).length > 0) return nothing;
   const nids = scalarsOf(und).map((value) => idOf(value));
   const isGroup = (nid: number | null): boolean => nid !== null && store.nodes.byNid(nid)?.type === 'group';

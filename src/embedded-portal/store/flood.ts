@@ -1,0 +1,55 @@
+// Failed logins, counted to slow down guessing.
+import type { DatabaseSync } from 'node:sqlite';
+import { statementsOf } from './statements.ts';
+
+/** Failures of one user from one address that are allowed, and within how many seconds. */
+export const userLimit = { failures: 5, window: 6 * 3600 };
+
+/** Failures from one address that are allowed, and within how many seconds. */
+export const addressLimit = { failures: 50, window: 3600 };
+
+/** An attempt to log in. */
+export interface Attempt {
+  /** Uid, or a name that no account has; null: counted by address only. */
+  user: number | string | null;
+  address: string;
+  /** Unix seconds. */
+  now: number;
+}
+
+/**
+ * Opens the table of attempts. One is counted before its password is checked and given back when that was right, so that
+ * guesses which come together are counted like those which come one after the other. What changes something is to be
+ * called inside a write.
+ */
+export const openFlood = (db: DatabaseSync) => {
+  const { count, change } = statementsOf(db);
+  const failures = count<[event: string, identifier: string, since: number]>(
+    'SELECT count(*) FROM flood WHERE event = ? AND identifier = ? AND at > ?',
+  );
+  const insert = change<[event: string, identifier: string, at: number]>(
+    'INSERT INTO flood (event, identifier, at) VALUES (?, ?, ?)',
+  );
+  const remove = change<[row: number]>('DELETE FROM flood WHERE rowid = ?');
+  const clear = change<[event: string, identifier: string]>('DELETE FROM flood WHERE event = ? AND identifier = ?');
+  const expire = change<[at: number]>('DELETE FROM flood WHERE at < ?');
+  return {
+    /** Who may not try again for now: that user from that address, or anybody from it; null when the attempt may be made. */
+    blocked: ({ user, address, now }: Attempt): 'user' | 'address' | null => {
+      if (failures('address', address, now - addressLimit.window) >= addressLimit.failures) return 'address';
+      const ofUser = user === null ? 0 : failures('user', `${user}-${address}`, now - userLimit.window);
+      return ofUser >= userLimit.failures ? 'user' : null;
+    },
+    /** Counts an attempt; returns what `giveBack` takes. */
+    reserve: ({ user, address, now }: Attempt): number[] => {
+      expire(now - userLimit.window);
+      const ofAddress = insert('address', address, now).id;
+      return user === null ? [ofAddress] : [ofAddress, insert('user', `${user}-${address}`, now).id];
+    },
+    /** The attempt was right: it does not count, and the failures of that user from there are forgotten. */
+    giveBack: (reserved: number[], { user, address }: Attempt): void => {
+      for (const row of reserved) remove(row);
+      clear('user', `${user}-${address}`);
+    },
+  };
+};
