@@ -293,12 +293,12 @@ describe('a switchboard before a site', () => {
       seed: 1,
       rules: [
         { route: 'GET /api/**', every: '1ms', times: 1, fault: 'end-sessions' },
-        { route: 'POST /services/**', times: 1, fault: 'maintenance', lasts: '20ms' },
+        { route: 'POST /services/**', times: 1, fault: 'maintenance', lasts: '2s' },
       ],
     });
     await expect.poll(async () => setCookie(await send('GET', '/api/dataset/node'))).toMatch(deleted);
     expect(shown(await send('POST', '/services/session/token'))).toEqual(unavailable);
-    await expect.poll(() => portal.server.site.maintenance).toBe(false);
+    await expect.poll(() => portal.server.site.maintenance, { timeout: 60_000 }).toBe(false);
     expect((await send('POST', '/services/session/token')).status).toBe(200);
     await switchboard.close();
   });
