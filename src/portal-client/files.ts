@@ -24,8 +24,6 @@ export interface PortalFile {
   name: string;
   /** Size it must have; another size means that it changed meanwhile. */
   bytes: number;
-  /** The bytes where they have been read already, at most {@link oneBufferBytes}; otherwise they are read from `path`. */
-  content?: Buffer | undefined;
   contentType: string;
 }
 
@@ -110,7 +108,9 @@ export const filePath = (uri: string): string | null => {
 type MultipartBody = Required<Pick<HttpRequest, 'body' | 'headers'>> & Pick<Attached, 'sha256'>;
 
 const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
-  const content = file.content ?? (await readContent(file));
+  const content = await readFile(file.path).catch((error: unknown) => {
+    throw missing(file, error);
+  });
   if (content.length !== file.bytes) throw changed(file);
   const { head, tail, contentType } = frame(file);
   return {
@@ -119,11 +119,6 @@ const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
     sha256: hash('sha256', content, 'hex'),
   };
 };
-
-const readContent = (file: PortalFile): Promise<Buffer> =>
-  readFile(file.path).catch((error: unknown) => {
-    throw missing(file, error);
-  });
 
 /** Read as it is sent, by the file's own chunks; the length is known beforehand. */
 const streamed = async (file: PortalFile): Promise<MultipartBody> => {

@@ -1,13 +1,13 @@
-// Checks and fixes tables in worker threads; a check of a small one stays on the calling thread.
+// Checks and fixes tables in worker threads.
 import { missingSource, SourceMissingError, TableFaultError } from '../model/errors.ts';
 import type { TableColumn } from '../model/table-history.ts';
-import { isSmall, readSmall } from '../util/file-calls.ts';
+import { plural } from '../util/plural.ts';
 import { WorkerPool } from '../util/worker-pool.ts';
 import type { FixAnswer, FixTask } from './fix/fix-worker.ts';
 import type { FixReport } from './fix/row-fixer.ts';
 import type { Finding } from './inspect/finding.ts';
 import { type ImporterRemarks, importerRemarks } from './inspect/importer.ts';
-import { type CheckAnswer, type CheckTask, checkFile, type Inspection } from './inspect/inspect-file.ts';
+import type { CheckAnswer, CheckTask, Inspection } from './inspect/inspect-file.ts';
 import { inSheet, type SheetOrigin } from './inspect/sheet-places.ts';
 import { defaultRowBytes, portalDelimiter } from './scan/dialect.ts';
 
@@ -28,8 +28,6 @@ export interface SoundTable extends TableReport {
   contents: TableColumn[];
   /** What importers of portals make of it. */
   importer: ImporterRemarks;
-  /** The bytes of a small file, see {@link CheckOptions}. */
-  content?: Buffer;
 }
 
 /** Options of a check. */
@@ -43,8 +41,6 @@ export interface CheckOptions {
   encoding?: string | undefined;
   /** Lines above the header, where the file does not decide; 0: the first line is the header. */
   skipRows?: number | undefined;
-  /** Size of the file in bytes where that is known: {@link checkTable} checks a small one at once. */
-  bytes?: number | undefined;
   /** Of a table that was made of a workbook: where its lines come from; faults name these places. */
   sheet?: SheetOrigin | undefined;
 }
@@ -56,25 +52,6 @@ const pool = new WorkerPool<CheckTask, CheckAnswer>({
   threads: 2,
 });
 
-/** The content of a small file; null when its size is another by now, or when it cannot be read. */
-const contentOf = (path: string, bytes: number): Buffer | null => {
-  try {
-    const { content } = readSmall(path, bytes);
-    return content.length === bytes ? content : null;
-  } catch {
-    return null; // the thread reports why
-  }
-};
-
-/** For checks that end within the turn of the event loop that starts them. */
-const neverCancelled = new Int32Array(new SharedArrayBuffer(4));
-
-const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<CheckAnswer> | CheckAnswer => {
-  if (task.content === undefined) return pool.run(task, signal);
-  signal?.throwIfAborted();
-  return checkFile({ ...task, cancelled: neverCancelled });
-};
-
 /**
  * Reads a file once in a worker thread, with flat memory, and reports its encoding, its layout, its columns with their
  * types, and findings, which hold row contents in their contexts. Two files are inspected at a time. The threads are
@@ -82,16 +59,11 @@ const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<Che
  *
  * Throws a SourceMissingError when the file cannot be read, and the signal's reason when it is aborted.
  */
-export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> =>
-  inspect({ path, rowBytes: options.rowBytes ?? defaultRowBytes }, options);
-
-const inspect = async (
-  task: Pick<CheckTask, 'path' | 'rowBytes' | 'content'>,
-  { delimiter, encoding, skipRows, sheet, signal }: CheckOptions,
-): Promise<Inspection> => {
-  const answer = await answerOf({ ...task, delimiter, encoding, skipRows, apart: sheet?.apart }, signal);
-  if (answer.kind === 'inspected') return sheet ? inSheet(answer.inspection, sheet) : answer.inspection;
-  throw missingSource(task.path, answer);
+export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> => {
+  const { rowBytes = defaultRowBytes, delimiter, encoding, skipRows, sheet, signal } = options;
+  const answer = await pool.run({ path, rowBytes, delimiter, encoding, skipRows, apart: sheet?.apart }, signal);
+  if (answer.kind === 'unreadable') throw missingSource(path, answer);
+  return sheet ? inSheet(answer.inspection, sheet) : answer.inspection;
 };
 
 /**
@@ -99,18 +71,11 @@ const inspect = async (
  * matter. Throws a TableFaultError (code, line, column) for the first fault otherwise; its message holds no row contents.
  */
 export const checkTable = async (path: string, options: CheckOptions = {}): Promise<SoundTable> => {
-  const { bytes, rowBytes = defaultRowBytes } = options;
-  const content = bytes !== undefined && bytes > 0 && isSmall(bytes) ? contentOf(path, bytes) : null;
-  const inspection = await inspect({ path, rowBytes, ...(content === null ? {} : { content }) }, options);
+  const inspection = await inspectTable(path, options);
   const fault = firstFault(inspection.findings, options.sheet?.name);
   if (fault !== null) throw fault;
   const contents = inspection.columns.map(({ name, mostly: kind, empty }) => ({ name, kind, empty }));
-  return {
-    ...reportOf(inspection),
-    contents,
-    importer: importerRemarks(inspection.findings),
-    ...(content === null ? {} : { content }),
-  };
+  return { ...reportOf(inspection), contents, importer: importerRemarks(inspection.findings) };
 };
 
 /** What is known of an inspected table when it is sound. */
@@ -126,10 +91,7 @@ const firstFault = (findings: Finding[], sheet?: string): TableFaultError | null
   if (first === undefined || place === undefined) return null;
   const { line, column } = place;
   const others = faults.reduce((sum, { count }) => sum + count, -1);
-  const more =
-    others === 0
-      ? ''
-      : `; \`sluice check\` lists ${others === 1 ? '1 more fault' : `${others.toLocaleString('en')} more faults`}`;
+  const more = others === 0 ? '' : `; \`sluice check\` lists ${plural(others, 'more fault')}`;
   const hint = `${first.hint ?? ''}${more}`;
   return new TableFaultError(place.message, { code: first.code, line, column: column ?? undefined, sheet }, { hint });
 };

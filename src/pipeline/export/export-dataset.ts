@@ -249,18 +249,14 @@ const storedFile = async (
 };
 
 /** Findings about a stored file. */
-const odditiesOf = async (
-  { path, name, bytes }: StoredFile,
-  place: string,
-  signal: AbortSignal,
-): Promise<Finding[]> => {
+const odditiesOf = async ({ path, name }: StoredFile, place: string, signal: AbortSignal): Promise<Finding[]> => {
   const findings: Finding[] = [];
   const kept = basename(path);
   if (kept !== name)
     findings.push({ code: 'file-name', message: `${name} is called ${kept}, as not every disk takes its name` });
   if (!isTabular(name)) return findings;
   try {
-    await checkTable(place, { signal, bytes });
+    await checkTable(place, { signal });
   } catch (error) {
     if (!(error instanceof TableFaultError)) throw error;
     findings.push({ code: 'file-faulty', message: `${name} is published without its rows: ${error.message}` });

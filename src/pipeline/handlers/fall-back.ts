@@ -235,9 +235,8 @@ export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | nul
   const { path, source: facts } = sent;
   try {
     const owner = { portal: item.portal, uuid: wish.uuid };
-    const content = state.table?.sha256 === good.sha256 ? state.table.content : undefined;
     const former = entry.datastore === 'imported' ? (entry.good?.sha256 ?? null) : null;
-    await deps.kept.keep(owner, { path, sha256: good.sha256, facts, content }, former);
+    await deps.kept.keep(owner, { path, sha256: good.sha256, facts }, former);
   } catch (error) {
     await item.note(`no copy of ${path} could be kept: ${errorMessage(error)}`);
   }

@@ -70,8 +70,7 @@ export const attachFile: ResourceStep = async (state) => {
       const before = await fidBefore(state);
       await deps.ledger.begin(item.portal, entry, { what: 'attach', before, nonce: sha256 });
       const { path, name } = file;
-      const content = state.table?.content;
-      const upload = { path, name, bytes, content, contentType: contentTypeOf(name) };
+      const upload = { path, name, bytes, contentType: contentTypeOf(name) };
       const sent = await portal.files.attach(nid, upload, signal).catch(async (error: unknown) => {
         const isRepaired = await removeLostReferences(target, [nid], error);
         if (!isRepaired && !(error instanceof PortalBusyError)) throw error;

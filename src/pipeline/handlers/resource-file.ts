@@ -199,7 +199,7 @@ export const checkFile: ResourceStep = async (state) => {
     { name: 'check', on: sent.name, light: isSmall(bytes) },
     async (signal) => {
       const { maxRowBytes: rowBytes } = state.deps.settings;
-      const table = await checkTable(sent.path, { signal, bytes, rowBytes, ...state.prepared?.reading });
+      const table = await checkTable(sent.path, { signal, rowBytes, ...state.prepared?.reading });
       if (table.sha256 !== sent.source.sha256) throw changed(state);
       return table;
     },

@@ -1,5 +1,5 @@
 // The last good file of each resource, kept in the state folder so that it can be attached again when its successor fails.
-import { constants, existsSync, renameSync, type Stats, writeFileSync } from 'node:fs';
+import { constants, existsSync, renameSync, type Stats } from 'node:fs';
 import { copyFile, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { exists, isErrno, unless } from '../../util/durable.ts';
@@ -26,20 +26,13 @@ interface FileToKeep {
   sha256: string;
   /** Stat facts of the file when its sha256 was made. */
   facts: StatFacts;
-  /** The bytes of a small file that have that sha256, where they have been read already. */
-  content?: Buffer | undefined;
 }
 
 /** How often (ms) the folder is read again: other workers may have kept or removed files, too. */
 const rescanMs = 60_000;
 
 /** False when the file has moved since its sha256 was made; nothing is left then. */
-const copyTo = async (part: string, { path, facts, content }: FileToKeep): Promise<boolean> => {
-  if (content) {
-    // A few kilobytes into a folder of our own: handing them to another thread takes longer than writing them.
-    writeFileSync(part, content);
-    return true;
-  }
+const copyTo = async (part: string, { path, facts }: FileToKeep): Promise<boolean> => {
   await copyFile(path, part, constants.COPYFILE_FICLONE);
   if (sameFacts(factsOf(await stat(path, { bigint: true })), facts)) return true;
   await unlink(part);

@@ -10,8 +10,6 @@ import { type FixFacts, type TableFacts, TableInspection } from './inspection.ts
 /** A check as it is requested across the thread border. */
 export interface CheckTask {
   path: string;
-  /** The bytes of the file where it has been read already; never empty. */
-  content?: Buffer;
   delimiter?: string | undefined;
   /** Given by the user; see `openTable`. */
   encoding?: string | undefined;

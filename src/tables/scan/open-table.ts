@@ -74,8 +74,6 @@ export interface OpenTable {
 /** How a file is opened. */
 interface OpenOptions {
   path: string;
-  /** The bytes of the file where it has been read already; never empty. */
-  content?: Buffer | undefined;
   delimiter?: string | undefined;
   /** The encoding, a name that `encodingNamed` knows, where it was given; UTF-8 and UTF-16 are seen. */
   encoding?: string | undefined;
@@ -88,8 +86,8 @@ interface OpenOptions {
   onBytes?: (bytes: Buffer) => void;
 }
 
-function* rawChunks({ path, content, cancelled, onBytes }: OpenOptions): Generator<Buffer> {
-  for (const chunk of content === undefined ? fileChunks(path, cancelled, { reuse: true }) : [content]) {
+function* rawChunks({ path, cancelled, onBytes }: OpenOptions): Generator<Buffer> {
+  for (const chunk of fileChunks(path, cancelled, { reuse: true })) {
     onBytes?.(chunk);
     yield chunk;
   }

@@ -14,6 +14,7 @@ import { checkFile } from '../../../src/tables/inspect/inspect-file.ts';
 import { defaultRowBytes } from '../../../src/tables/scan/dialect.ts';
 import { isWhole } from '../../support/extent.ts';
 import { pageText } from '../../support/pages.ts';
+import { fileOf } from '../../support/table-file.ts';
 import { dailyTable, incidents, tableKinds } from './support/table-histories.ts';
 
 const guard: TableGuard = { rows: 0.2, columns: 'grow', nulls: 0.5 };
@@ -21,8 +22,7 @@ const seed = 17;
 const cancelled = new Int32Array(new SharedArrayBuffer(4));
 
 const check = (text: string): CheckedTable => {
-  const content = Buffer.from(text);
-  const answer = checkFile({ path: 'table.csv', content, rowBytes: defaultRowBytes, cancelled });
+  const answer = checkFile({ path: fileOf(text), rowBytes: defaultRowBytes, cancelled });
   if (answer.kind !== 'inspected') throw new Error(answer.message);
   const { rows, bytes, sha256, columns } = answer.inspection;
   return { rows, bytes, sha256, contents: columns.map(({ name, mostly: kind, empty }) => ({ name, kind, empty })) };

@@ -50,16 +50,6 @@ describe('kept files', () => {
     expect(modeOf(dir)).toBe('700');
   });
 
-  it('keeps bytes that were read before, whatever became of their file', async () => {
-    const { kept, keep } = open();
-    const { path, sha256 } = await keep(two, 'as read');
-    const facts = await fingerprintFile(path, null);
-    writeFileSync(path, 'written over since');
-    const content = Buffer.from('as read');
-    expect(await kept.keep(one, { path, sha256, facts, content }, null)).toBe(true);
-    expect(readFileSync((await kept.find(one, sha256)) ?? '', 'utf8')).toBe('as read');
-  });
-
   it('keeps one file for each resource: the last', async () => {
     const { kept, keep, settings } = open();
     const first = await keep(one, 'first');
