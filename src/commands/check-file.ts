@@ -357,14 +357,11 @@ const checkConverted = async (
 const rejectedText = ({ rows, examples }: { rows: number; examples: string[] }): string =>
   `${plural(rows, 'bad row')} left out: ${examples.slice(0, 3).join('; ')}${rows > 3 ? '; …' : ''}`;
 
-/** What a manifest publishes. */
 interface Contents {
-  /** Its files. */
   sources: PublishedFile[];
   /** Its addresses: those of files, and that of a catalogue. */
   addresses: string[];
   problems: FileProblem[];
-  /** Remarks. */
   notes?: string[];
 }
 

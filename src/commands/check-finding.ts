@@ -29,28 +29,22 @@ export interface Fault {
   context?: string;
 }
 
-/** What was found in one file. */
 export interface FileFinding {
   file: string;
   kind: 'table' | 'manifest' | 'config' | 'catalogue' | 'package' | 'other';
   ok: boolean;
-  /** One line about a sound file. */
   summary: string | null;
-  /** Facts about a sound table. */
   table: TableReport | null;
   /** Everything found in a table, sound or not. */
   inspection: Omit<Inspection, 'fix'> | null;
   faults: Fault[];
-  /** Files that a sound manifest publishes. */
   sources: PublishedFile[];
-  /** Remarks. */
   notes?: string[];
 }
 
 /** How tables are read, where specified; see `CheckOptions`. */
 export type Reading = Pick<CheckOptions, 'skipRows' | 'delimiter' | 'encoding'>;
 
-/** What a check works with. */
 export interface CheckContext {
   io: Io;
   /** The configuration in force; null when it cannot be loaded. */
@@ -58,7 +52,6 @@ export interface CheckContext {
   reading: Reading;
 }
 
-/** A file that a manifest publishes. */
 export interface PublishedFile {
   path: string;
   wish: ResourceWish;
@@ -81,7 +74,6 @@ const separators: Record<string, string> = { ',': 'commas', ';': 'semicolons', '
 /** A verdict in the words of `--fix`. */
 export const verdictText = (verdict: Inspection['verdict']): string => (verdict === 'mendable' ? 'fixable' : verdict);
 
-/** One line about a table as a whole. */
 export const summaryOfTable = ({ verdict, rows, columns, delimiter, encoding, findings }: Inspection): string => {
   const remarks = findings.filter(({ code }) => code === null).length;
   const parts = [
@@ -245,10 +237,8 @@ const fileSection = ({ file, ok, summary, inspection, faults }: FileFinding): Pa
   return html`${head}\n<p>${summary ?? ''}</p>\n${table(['Place', 'Fault', 'What to do'], rows)}`;
 };
 
-/** The findings as a page. */
 export const htmlOfFiles = (files: FileFinding[]): string => page('Check', files.map(fileSection));
 
-/** The changes of a fix as a page. */
 export const htmlOfFix = (file: string, target: string, report: FixReport): string =>
   page(`Fix of ${file}`, [
     html`<p>Written to <code>${target}</code>: ${countText(report.bytes)} bytes, <span class="sound">sound</span>.</p>`,

@@ -15,13 +15,10 @@ import { type Io, say, sayText } from './io.ts';
 /** Separators by their names on the command line. */
 export const separatorNames: Record<string, string> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
 
-/** Options of a fix. */
 export interface FixOptions {
-  /** The new file. */
   output?: string;
   /** Encoding of the table, a name that TextDecoder knows. */
   encoding?: string;
-  /** Lines above the header. */
   skipRows?: string;
   /** Of the table as it is, one of {@link separatorNames} or a character. */
   delimiter?: string;

@@ -3,7 +3,6 @@ import type { Config } from '../config/config.ts';
 import type { Log } from '../model/log.ts';
 import type { PortalProbe } from '../portal-client/client.ts';
 
-/** What was found at a portal. */
 export interface PortalFinding extends PortalProbe {
   name: string;
   url: string;

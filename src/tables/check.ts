@@ -14,7 +14,6 @@ import { defaultRowBytes, portalDelimiter } from './scan/dialect.ts';
 /** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
 export interface TableReport {
   rows: number;
-  /** Header cells as they are in the file. */
   columns: string[];
   delimiter: string;
   bom: boolean;
@@ -24,13 +23,10 @@ export interface TableReport {
 
 /** A table that can be published. */
 export interface SoundTable extends TableReport {
-  /** What its columns hold. */
   contents: TableColumn[];
-  /** What importers of portals make of it. */
   importer: ImporterRemarks;
 }
 
-/** Options of a check. */
 export interface CheckOptions {
   signal?: AbortSignal | undefined;
   /** Found from the first 64 KB when absent. */
@@ -96,7 +92,6 @@ const firstFault = (findings: Finding[], sheet?: string): TableFaultError | null
   return new TableFaultError(place.message, { code: first.code, line, column: column ?? undefined, sheet }, { hint });
 };
 
-/** Options of {@link fixTable}. */
 interface FixTableOptions extends CheckOptions {
   /** The separator of the fixed table; unchanged when absent. */
   separator?: string | undefined;

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { optional, scalar } from '../schema-parts.ts';
 import { dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
 
-/** What a cell can be cast to. */
 const castTypes = ['text', 'integer', 'number', 'boolean', 'date', 'datetime', 'time'] as const;
 
 type CastType = (typeof castTypes)[number];

@@ -263,7 +263,6 @@ const reserved = new Set(['and', 'or', 'not', 'in', 'is', 'contains', 'matches',
 export const compileExpression = (text: string, columnOf: (name: string) => number): Formula =>
   new Parser(text, columnOf).whole();
 
-/** Text that is a sound expression. */
 export const expressionText = z
   .string()
   .min(1)

@@ -88,7 +88,6 @@ export const tableSchemaSchema = z.looseObject({
 
 export type TableSchema = z.infer<typeof tableSchemaSchema>;
 
-/** One field of a Table Schema. */
 export type FieldSchema = TableSchema['fields'][number];
 
 const directives: Record<string, string> = {

@@ -11,21 +11,18 @@ import { type FindingKind, faultKinds } from '../scan/fault-kinds.ts';
 import { openTable } from '../scan/open-table.ts';
 import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
 
-/** A task of `fixTable`. */
 export interface FixTask {
   path: string;
   /** The file to create; it must not exist. */
   target: string;
   rowBytes: number;
   separator: string;
-  /** Given by the user; see `openTable`. */
   encoding?: string | undefined;
   skipRows?: number | undefined;
   /** Of the file at `path`; each of its faults has a mend. */
   inspection: Inspection;
 }
 
-/** The answer across the thread border. */
 export type FixAnswer =
   | { kind: 'fixed'; report: FixReport }
   | { kind: 'unwritable'; code: string; message: string }
@@ -127,7 +124,6 @@ export const fixFile = (task: Cancellable<FixTask>): FixAnswer => {
 /** True where a finding has a fix that may be made without a request. */
 const isSafely = ({ kind, mend }: Finding): boolean => mend !== null && 'isSafe' in faultKinds[kind];
 
-/** A text that was fixed. */
 interface FixedText {
   /** What was fixed, a line each; no row contents. */
   fixes: string[];

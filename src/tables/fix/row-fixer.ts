@@ -14,13 +14,11 @@ interface FixedPlace {
   line: number;
   /** Number of the cell in its row, from 1; null for a whole row. */
   column: number | null;
-  /** As it was in the file. */
   before: string;
   /** Null when the row was left out. */
   after: string | null;
 }
 
-/** What a fix did. */
 export interface FixReport {
   /** Every mend with its description and how often it was needed. */
   mends: { kind: FindingKind | 'separator'; mend: string; count: number }[];
@@ -30,33 +28,26 @@ export interface FixReport {
   rows: FixedPlace[];
   /** Rows of which a change is missing in `rows`. */
   unshown: number;
-  /** Of the mended file. */
   bytes: number;
   sha256: string;
-  /** Remarks that stay. */
   left: Finding[];
 }
 
 /** How many changes a report shows: nobody reads more. */
 const mostShown = 100_000;
 
-/** How rows are fixed. */
 export interface FixPlan {
   /** How the table is written down now. */
   dialect: TableDialect;
   separator: string;
   lineEnd: '\n' | '\r\n';
-  /** Rows above the header, which are left out. */
   titleRows: number;
   /** Rows from this line on are left out; null: none. */
   footerLine: number | null;
   /** Columns at the end that have neither name nor value and are left out. */
   emptyTail: number;
-  /** The header's cells. */
   header: string[];
-  /** True when rows equal to the header are left out. */
   dropsHeaders: boolean;
-  /** True when control characters are left out. */
   dropsControls: boolean;
   /** The bytes that a text had in the file; null where they are the same. */
   encode: ((text: string) => Buffer) | null;
@@ -159,12 +150,10 @@ export class RowFixer {
     return ((this.#scanner.marks[cell] ?? 0) & marks) !== 0;
   }
 
-  /** The numbers of the cells of a row. */
   #cellsOf(row: number): number[] {
     return Array.from({ length: this.#scanner.width(row) }, (_, at) => this.#scanner.firstCell(row) + at);
   }
 
-  /** The raw cells of a row, with their quotes. */
   #rawCells(row: number): string[] {
     let from = this.#scanner.startOf(row);
     return this.#cellsOf(row).map((cell) => {
@@ -237,7 +226,6 @@ export class RowFixer {
     else this.#note(row, [{ column: null, before: this.#inFile(before), after }]);
   }
 
-  /** Text as it was in the file. */
   #inFile(text: string): string {
     const { encode } = this.#plan;
     return shownText(encode === null ? Buffer.from(text) : encode(text));

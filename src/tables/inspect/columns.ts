@@ -14,14 +14,12 @@ interface KindCount {
   line: number;
 }
 
-/** The type of one column. */
 export interface ColumnFacts {
   type: ColumnType;
   /** The line of the row that decided: the one after which no other row changed the type; null for an empty column. */
   decidedBy: number | null;
   /** Kinds of its values but empty ones, in the order they appear. */
   kinds: KindCount[];
-  /** Cells without anything. */
   empty: number;
 }
 
@@ -79,7 +77,6 @@ export class ColumnKinds {
   #counts: Float64Array = new Float64Array();
   #lines: Float64Array = new Float64Array();
 
-  /** Makes room for so many columns. */
   reserve(columns: number): void {
     if (columns * kindsCount <= this.#counts.length) return;
     const [counts, lines] = [this.#counts, this.#lines];
@@ -102,7 +99,6 @@ export class ColumnKinds {
     return this.#counts[column * kindsCount + kind] === 1;
   }
 
-  /** What was counted of a column. */
   facts(column: number): ColumnFacts {
     const from = column * kindsCount;
     const kinds: KindCount[] = [];
@@ -170,14 +166,12 @@ interface ColumnsRead {
   names: string[];
   facts: ColumnFacts[];
   rows: number;
-  /** The line of the header. */
   line: number;
 }
 
 const listed = (kinds: KindCount[]): string =>
   kinds.map(({ kind, count, line }) => `${kind} (${count.toLocaleString('en')}, first in line ${line})`).join(', ');
 
-/** Adds findings about columns. */
 export const columnRemarks = (findings: Findings, { names, facts, rows, line }: ColumnsRead): void => {
   facts.forEach((column, at) => {
     if (rows > 0 && column.kinds.length === 0 && names[at]?.trim() !== '') {

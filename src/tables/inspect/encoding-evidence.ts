@@ -4,7 +4,6 @@ import { legacyEncodings } from '../../model/recipe/encodings.ts';
 import { decoderOf } from '../scan/encodings.ts';
 import { letterPairs } from './letter-pairs.ts';
 
-/** What is known of the letters of a language. */
 interface Language {
   tag: string;
   /** How often a pair of letters is in its words, by {@link pairKey}; of single letters where it is written by them. */
@@ -143,7 +142,6 @@ const shapeOf = (code: number): Shape => {
   return shape;
 };
 
-/** A reading of the evidence in one language. */
 interface Score {
   /** Minus the logarithm of how likely the text is. */
   cost: number;

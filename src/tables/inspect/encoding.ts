@@ -17,7 +17,6 @@ const mostOffsets = 10;
 /** How much text is kept as evidence: pieces per byte beyond ASCII, bytes in all, bytes of a piece. */
 const [mostPieces, mostBytes, longestPiece] = [6, 12 * 1024, 2048];
 
-/** How many candidates are reported. */
 const mostCandidates = 3;
 
 /** Tab, line ends, quote, comma, semicolon: what ends a piece of text, and no character of several bytes holds. */
@@ -71,7 +70,6 @@ export class EncodingWatch {
     return this.#held.length;
   }
 
-  /** The encoding by all evidence. */
   verdict(): EncodingVerdict {
     if (this.shifted !== null) return { encoding: this.shifted, candidates: [] };
     if (this.bad === 0) return { encoding: 'UTF-8', candidates: [] };
@@ -170,7 +168,6 @@ export interface BadByte extends FoundAt {
   offset: number;
 }
 
-/** What is known of the encoding. */
 interface EncodingFacts extends EncodingVerdict {
   /** Bytes that belong to no UTF-8 character. */
   count: number;
@@ -203,7 +200,6 @@ const hintOf = (verdict: EncodingVerdict, read: (encoding: string) => string): s
 export const encodingHint = (verdict: EncodingVerdict): string =>
   hintOf(verdict, (encoding) => `: save it as UTF-8, or set \`encoding: ${encoding.toLowerCase()}\``);
 
-/** Adds the findings about the encoding. */
 export const encodingFinding = (findings: Findings, facts: EncodingFacts): void => {
   const { encoding, count, places, bom } = facts;
   if (bom) findings.add('bom', { line: 1, offset: 0 });
@@ -221,7 +217,6 @@ export const encodingFinding = (findings: Findings, facts: EncodingFacts): void 
   });
 };
 
-/** Adds the finding about an encoding that was given. */
 export const reportEncoding = (findings: Findings, encoding: string): void => {
   findings.add('other-encoding', { line: 1 }, { encoding, isGiven: true });
 };

@@ -7,7 +7,6 @@ import { placeInRow } from '../scan/faults.ts';
 
 /** One place where something was found. */
 export interface FindingPlace {
-  /** From 1. */
   line: number;
   /** Number of the cell in its row, from 1; null where the row or file is meant. */
   column: number | null;
@@ -53,7 +52,6 @@ export interface FoundAt {
   offset?: number | null;
   context?: string | null;
   candidates?: Candidate[];
-  /** How many there are; 1 when absent. */
   count?: number;
 }
 
@@ -110,7 +108,6 @@ export class Findings {
     if (!isFull) known.places.push(place);
   }
 
-  /** What was found of a kind. */
   of(kind: FindingKind): Finding | undefined {
     return this.#byKind.get(kind);
   }
@@ -133,7 +130,6 @@ const orderOf = ({ places }: Finding): number => {
 /** Sound: it can be published. Fixable: every fault has a mend. */
 export type Verdict = 'sound' | 'mendable' | 'faulty';
 
-/** The verdict on a table with these findings. */
 export const verdictOf = (findings: Finding[]): Verdict => {
   const faults = findings.filter(({ code }) => code !== null);
   if (faults.length === 0) return 'sound';

@@ -14,7 +14,6 @@ type HeaderColumn =
   | { portalName: string; kind: 'header-unusable'; facts: FactsOf<'header-unusable'> }
   | { portalName: string; kind: 'header-duplicate'; facts: FactsOf<'header-duplicate'> };
 
-/** Checks every cell of the header row. */
 const headerColumns = (cells: string[], delimiter: string): HeaderColumn[] => {
   const seen = new Map<string, { column: number; name: string }>();
   const lastNamed = cells.findLastIndex((cell) => cell.trim() !== '');
@@ -72,7 +71,6 @@ interface HeaderFacts extends Pick<ScannedHeader, 'cells' | 'line' | 'places'> {
   facts: ColumnFacts[];
   rows: number;
   delimiter: string;
-  /** True when it is a record like all others. */
   isRecord: boolean;
 }
 
@@ -141,17 +139,14 @@ const valuesInHeader = (findings: Findings, header: HeaderFacts): void => {
   findings.add('header-values', placeOf(header, Math.max(at, 0)), { isRecord });
 };
 
-/** A header row. */
 export interface ScannedHeader {
   cells: string[];
   line: number;
   /** Of each cell; empty for a header that is too wide. */
   places: FoundAt[];
-  /** Its bytes without the line end. */
   raw: Buffer;
 }
 
-/** Reads a row of the scanner as the header. */
 export const scannedHeader = (scanner: CellScanner, row: number, dialect: TableDialect): ScannedHeader => {
   const [first, line, start] = [scanner.firstCell(row), scanner.lineOf(row), scanner.startOf(row)];
   const cells = Array.from({ length: scanner.width(row) }, (_, at) => cellText(scanner, first + at, dialect));

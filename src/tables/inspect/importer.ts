@@ -48,7 +48,6 @@ export class ImporterWatch {
     this.#delimiter = delimiter.charCodeAt(0);
   }
 
-  /** Looks through the complete rows of the scanner. */
   take(): void {
     const { rows, bytes } = this.#scanner;
     const last = this.#scanner.firstCell(rows) - 1;

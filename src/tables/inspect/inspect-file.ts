@@ -11,9 +11,7 @@ import { type FixFacts, type TableFacts, TableInspection } from './inspection.ts
 export interface CheckTask {
   path: string;
   delimiter?: string | undefined;
-  /** Given by the user; see `openTable`. */
   encoding?: string | undefined;
-  /** Given by the user; see `openTable`. */
   skipRows?: number | undefined;
   rowBytes: number;
   /** Lines of rows that blank rows are above in the workbook that the table was made of. */

@@ -22,7 +22,6 @@ import { ImporterWatch } from './importer.ts';
 import { RowInspector } from './row-inspector.ts';
 import { tableRemarks } from './table-remarks.ts';
 
-/** One column of a table. */
 interface InspectedColumn {
   /** The header cell as it is in the file. */
   name: string;
@@ -33,7 +32,6 @@ interface InspectedColumn {
   mostly: ColumnKind;
   /** The line of the row that decided the type; null for a column without values. */
   decidedBy: number | null;
-  /** Cells without a value. */
   empty: number;
   /** The notation of numbers that portals keep as text; several where the values are ambiguous. */
   notations?: NumberNotation[];
@@ -51,7 +49,6 @@ export interface TableFacts {
   lineEnds: 'LF' | 'CRLF' | 'CR' | 'mixed' | 'none';
   /** The line of the header, from 1; 0 where there is none. */
   headerLine: number;
-  /** Rows below the header. */
   rows: number;
   columns: InspectedColumn[];
   findings: Finding[];
@@ -67,14 +64,12 @@ export interface FixFacts {
   header: string[];
 }
 
-/** How a table is inspected. */
 interface InspectionSettings {
   layout: Layout;
   rowBytes: number;
   bom: boolean;
   /** Of a file that was decoded before: offsets in its bytes are not known. */
   decodedFrom: string | null;
-  /** True where the encoding was given. */
   isEncodingGiven?: boolean;
   /** Lines of rows that are known to be below blank ones. */
   apart?: ReadonlySet<number>;
@@ -121,7 +116,6 @@ export class TableInspection {
     this.#scanner.beginBelow(bytes + (settings.bom ? 3 : 0), lines);
   }
 
-  /** Takes the next bytes. */
   feed(chunk: Buffer): void {
     let from = 0;
     for (const { at, report } of this.#marks(chunk)) {
@@ -132,7 +126,6 @@ export class TableInspection {
     this.#scan(from === 0 ? chunk : chunk.subarray(from));
   }
 
-  /** The table has ended. */
   end(): { facts: TableFacts; fix: FixFacts } {
     const { place, base, end } = this.#scanner;
     const cut = this.#watch.end();

@@ -26,7 +26,6 @@ export class PaddedNotes {
   /** True when the table has such rows among the others. */
   #isUsual = false;
 
-  /** Takes a row of which `filled` cells have a value. */
   add(scanner: CellScanner, row: number, filled: number): void {
     const { bytes, starts, ends, marks } = scanner;
     if (filled === 0) {
@@ -56,7 +55,6 @@ export class PaddedNotes {
     this.#areLong = true;
   }
 
-  /** The table has ended. */
   report(findings: Findings): void {
     if (this.#count === 0 || this.#count > mostNotes) return;
     const isSure = this.#areMarked || (this.#isApart && this.#areLong);

@@ -6,13 +6,11 @@ import { raggedFacts } from '../scan/faults.ts';
 import { type Findings, type FoundAt, foundRow } from './finding.ts';
 import { mostNotes } from './padded-notes.ts';
 
-/** Collects ragged rows. */
 export class RaggedRows {
   /** Line of the first note below the last row; null when there is none. Known after {@link end}. */
   footerLine: number | null = null;
   readonly #scanner: CellScanner;
   readonly #findings: Findings;
-  /** Cells of the header. */
   readonly #width: number;
   /** Rows that are notes unless a full row follows. */
   #notes: { at: FoundAt; facts: FactsOf<'row-short'> }[] = [];

@@ -19,7 +19,6 @@ const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!)$/;
 
 /** What is known of the table when its rows are inspected. */
 interface RowSettings {
-  /** Cells of the header. */
   width: number;
   /** The bytes of the header row without its line end. */
   header: Buffer;
@@ -30,7 +29,6 @@ interface RowSettings {
 
 /** Inspects rows; the state of a table of any size is bounded. */
 export class RowInspector {
-  /** Rows below the header. */
   rows = 0;
   /** The last row: how many of its cells hold something, its line, and whether it reads like a note, one cut by delimiters, or a sum. */
   readonly last = { line: 0, filled: 0, note: false, cutNote: false, total: false };

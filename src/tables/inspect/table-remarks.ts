@@ -4,13 +4,10 @@ import { keyOf } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
 import type { Findings } from './finding.ts';
 
-/** What is known when the whole table was read. */
 interface TableRead {
   lines: { lf: number; crlf: number; cr: number; blank: number; firstBlank: number };
   layout: Layout;
-  /** The header's line; null where there is none. */
   header: { line: number; cells: string[] } | null;
-  /** The last row. */
   last: { line: number; filled: number; note: boolean; cutNote: boolean; total: boolean } | null;
   rows: number;
   /** The line of the first row of all. */
@@ -19,7 +16,6 @@ interface TableRead {
   skipped: number | null;
 }
 
-/** Adds the findings about the table as a whole. */
 export const tableRemarks = (findings: Findings, read: TableRead): void => {
   unclear(findings, read);
   division(findings, read);

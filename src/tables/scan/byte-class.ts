@@ -25,7 +25,6 @@ export const has = {
   tab: 1 << 12,
   /** A line break, which only quotes allow. */
   lineBreak: 1 << 13,
-  /** The cell is in quotes. */
   quotes: 1 << 16,
   /** The text holds quotes written twice, or characters behind an escape. */
   escapes: 1 << 17,

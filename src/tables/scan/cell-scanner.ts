@@ -38,7 +38,6 @@ export class CellScanner {
   starts = new Int32Array(1024);
   ends = new Int32Array(1024);
   marks = new Int32Array(1024);
-  /** Rows that were completed. */
   rows = 0;
   /** See the class; one entry more than {@link rows}. */
   rowCells = new Int32Array(256);
@@ -92,7 +91,6 @@ export class CellScanner {
     return this.firstCell(row + 1) - this.firstCell(row);
   }
 
-  /** The line on which a row begins. */
   lineOf(row: number): number {
     return this.rowLines[row] ?? 1;
   }
@@ -132,7 +130,6 @@ export class CellScanner {
     this.rowLines[0] = this.#line;
   }
 
-  /** How many of {@link bytes} are valid. */
   get end(): number {
     return this.#end;
   }
@@ -218,7 +215,6 @@ export class CellScanner {
     }
   }
 
-  /** The first byte of a cell. */
   #begin(): void {
     const byte = this.bytes[this.#at];
     if (this.#afterCr) {

@@ -19,7 +19,6 @@ const unescapeOf = (dialect: TableDialect): ((text: string) => string) => {
   };
 };
 
-/** The value of a cell of the scanner. */
 export const cellText = (scanner: CellScanner, cell: number, dialect: TableDialect): string => {
   const text = scanner.bytes.toString('utf8', scanner.starts[cell], scanner.ends[cell]);
   return ((scanner.marks[cell] ?? 0) & has.escapes) === 0 ? text : unescapeOf(dialect)(text);

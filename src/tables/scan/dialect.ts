@@ -16,7 +16,6 @@ export interface TableDialect {
 /** A way to read a table that may be the right one. */
 export interface LayoutCandidate {
   delimiter: string;
-  /** Lines above the header. */
   skipRows: number;
   /** The cells of the header, one byte a character. */
   header: string[];
@@ -34,7 +33,6 @@ export const defaultRowBytes = 1024 * 1024;
 /** True for one printable ASCII character or a tab: what may separate or quote cells. */
 export const isDialectCharacter = (text: string): boolean => /^[\t\x20-\x7e]$/.test(text);
 
-/** The name of a delimiter in a sentence. */
 export const delimiterName = (delimiter: string): string => {
   const names: Record<string, string> = { ',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar' };
   return (

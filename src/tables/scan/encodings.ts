@@ -47,7 +47,6 @@ export const encodingNamed = (name: string): string | null => {
   }
 };
 
-/** Reads bytes; see the method of TextDecoder. */
 export interface ByteDecoder {
   decode(bytes?: Uint8Array, options?: { stream?: boolean }): string;
 }

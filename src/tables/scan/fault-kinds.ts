@@ -86,7 +86,6 @@ const header = 'table-header';
 const encoding = 'table-encoding';
 const quoting = 'table-quote';
 
-/** By name; a finding's `kind`. */
 export const faultKinds = {
   'not-a-table': kind<{ signature: string }>({
     code: encoding,
@@ -543,7 +542,6 @@ export type FactsOf<K extends FindingKind> = K extends FindingKind
 /** The facts as an argument, which kinds without any do not need. */
 export type Facts<K extends FindingKind> = unknown extends FactsOf<K> ? [facts?: object] : [facts: FactsOf<K>];
 
-/** What there is to say about one finding. */
 interface Description {
   code: TableFaultCode | null;
   message: string;

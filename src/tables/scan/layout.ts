@@ -5,7 +5,6 @@ import { delimiters, type LayoutCandidate, rfc4180, type TableDialect } from './
 import { type Division, divisionOf } from './division.ts';
 import { kindNumber, kindOf } from './value-kind.ts';
 
-/** The layout of a table. */
 export interface Layout {
   dialect: TableDialect;
   /** Rows above the header, blank lines not counted. */
@@ -25,7 +24,6 @@ interface KnownLayout {
   isHeader?: boolean;
 }
 
-/** A row of the head, as far as detection needs it. */
 interface HeadRow {
   line: number;
   cells: number;
@@ -34,7 +32,6 @@ interface HeadRow {
   filled: number;
   /** True when a quote stands where none may. */
   faulty: boolean;
-  /** Cells that are in quotes. */
   quoted: number;
   /** True when the first cell has text with a space. */
   prose: boolean;
@@ -159,7 +156,6 @@ const mayBeHeader = (row: HeadRow): boolean =>
 
 const mostTitleRows = 20;
 
-/** One way to read the head of a table. */
 interface Reading {
   dialect: TableDialect;
   rows: HeadRow[];

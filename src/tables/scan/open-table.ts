@@ -9,7 +9,6 @@ import { findLayout, type Layout } from './layout.ts';
 
 const chunkBytes = 256 * 1024;
 
-/** How {@link fileChunks} reads. */
 interface ChunkOptions {
   /** Read every chunk into the same memory: each must be done with before the next is requested. */
   reuse?: boolean;
@@ -71,7 +70,6 @@ export interface OpenTable {
   chunks: Generator<Buffer>;
 }
 
-/** How a file is opened. */
 interface OpenOptions {
   path: string;
   delimiter?: string | undefined;

@@ -7,7 +7,6 @@ import { hasBom, refuseWide, Utf8Check } from './encodings.ts';
 import { faultOf } from './fault-kinds.ts';
 import { faultOfRow, oversizeFault } from './faults.ts';
 
-/** Options of {@link readTable}. */
 export interface ReadOptions {
   /** Largest size of one row in bytes; 1 MB when absent. */
   rowBytes?: number;

@@ -17,9 +17,7 @@ export const rowsDropped = async (path: string, rows: number, signal: AbortSigna
   return scan.dropped;
 };
 
-/** Reads a CSV file byte by byte, as the importer does. */
 class Scan {
-  /** Lines of the rows that are dropped. */
   readonly dropped: number[] = [];
   #offset = 0;
   #line = 1;

@@ -1,7 +1,6 @@
 // The kind of a cell (number, date, text …), by its bytes and the marks of the scanner.
 import { has, quoteFaults } from './byte-class.ts';
 
-/** Kinds of values. */
 export const valueKinds = [
   'empty',
   'integer',

@@ -6,7 +6,6 @@ import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { plural } from '../../util/plural.ts';
 import { type Row, shown, type Table } from './row.ts';
 
-/** One thing that is wrong with a row. */
 export interface Violation {
   /** Name of the column; null where the row as a whole is meant. */
   column: string | null;
@@ -15,13 +14,11 @@ export interface Violation {
   message: string;
 }
 
-/** Violations that are listed one by one. */
 const mostReported = 20;
 
 /** Where a single bad row fails the table, the work ends after so many: enough for a report. */
 const enough = 100;
 
-/** Bad rows that were found. */
 interface BadRowCount {
   rows: number;
   violations: number;
@@ -29,7 +26,6 @@ interface BadRowCount {
   examples: string[];
 }
 
-/** Collects the bad rows of one table. */
 export class BadRows {
   readonly #policy: TableRecipe['badRows'];
   readonly #limit: TableRecipe['maxBadRows'];
@@ -96,7 +92,6 @@ export class BadRows {
     if (this.#policy === 'fail' || rows > most) throw this.#fault(rowsRead);
   }
 
-  /** Idempotent; for early exits. */
   close(): void {
     this.#file?.close();
   }

@@ -55,7 +55,6 @@ const isTimeout = (error: unknown): boolean =>
 export interface Pipeline extends Omit<Table, 'close'> {
   /** What the steps did, a line each; complete once all rows were read. */
   summary(): string[];
-  /** Rows that were read. */
   rowsRead(): number;
   close(): void;
 }

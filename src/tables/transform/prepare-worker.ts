@@ -23,7 +23,6 @@ import {
   tooLarge,
 } from './row.ts';
 
-/** A task of `prepareTable`. */
 export interface PrepareTask {
   path: string;
   name: string;
@@ -35,7 +34,6 @@ export interface PrepareTask {
   limits: Limits;
 }
 
-/** The table that a source was converted to. */
 export interface MadeTable extends MakingReport {
   kind: 'table';
   bytes: number;

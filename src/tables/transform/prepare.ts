@@ -36,19 +36,16 @@ const placeOf = (manifest: string): Semaphore => {
   return place;
 };
 
-/** Options of {@link prepareTable}. */
 export interface PrepareOptions {
   /** The source, and the name that determines its kind. */
   path: string;
   name: string;
   recipe: TableRecipe;
-  /** Folder for the table. */
   folder: string;
   /** Prefix of the name of its file; the rest is random. */
   label: string;
   /** Where rejected rows are written; null: nowhere. An older file there is replaced, or removed when no row is bad. */
   rejects: string | null;
-  /** The manifest that it is for. */
   manifest: string;
   maxBytes: number;
   rowBytes: number;
@@ -61,7 +58,6 @@ export interface PrepareOptions {
 
 const usualSilenceMs = 600_000;
 
-/** Two minutes, and a second for each 500 kB. */
 const usualMostMs = (bytes: number): number => 120_000 + bytes / 500;
 
 const never = new AbortController().signal;

@@ -2,7 +2,6 @@
 import { errorMessage, type TableFaultError, TableInputError, TableStepError } from '../../model/errors.ts';
 import { faultOf } from '../scan/fault-kinds.ts';
 
-/** One row. */
 export interface Row {
   /** Line of the source on which it begins (of a workbook its row, of JSON its number), from 1. */
   line: number;
@@ -40,7 +39,6 @@ export async function* inBatches(rows: AsyncIterable<Row> | Iterable<Row>): Asyn
 
 /** What is said about the making of a table, a line each. */
 export interface MakingReport {
-  /** What was read, and how. */
   notes: string[];
   /** What was fixed; no row contents. */
   mended: string[];
@@ -48,13 +46,10 @@ export interface MakingReport {
   warnings: string[];
 }
 
-/** Limits of size. */
 export interface Limits {
   /** Largest table, bytes, also when unpacked from an archive. */
   bytes: number;
-  /** Largest row, bytes. */
   rowBytes: number;
-  /** Most columns. */
   columns: number;
   /** Most bytes per compressed byte, once {@link Limits.freeBytes} were unpacked. */
   ratio: number;
@@ -69,7 +64,6 @@ export const shown = (text: string): string => {
   return JSON.stringify(flat.length > 40 ? `${flat.slice(0, 39)}…` : flat);
 };
 
-/** A compression bomb. */
 export const bomb = (what: string, limits: Limits): TableInputError =>
   new TableInputError(`${what} expands to more than ${limits.ratio} times its size: it looks like a compression bomb`, {
     hint: 'publish the table itself, not an archive of it',
@@ -94,7 +88,6 @@ export const damaged = (what: string, cause: unknown): TableInputError =>
     cause,
   });
 
-/** A row beyond the limit. */
 export const oversizeRow = (line: number, limits: Limits): TableFaultError =>
   faultOf('row-oversize', { line }, { limit: limits.rowBytes, isMade: true });
 
@@ -105,7 +98,6 @@ export const tooManyColumns = (count: number, limits: Limits): TableInputError =
     { line: 1, hint: 'portals cannot store such a table; turn columns into rows, or split the file' },
   );
 
-/** There is no header row. */
 export const noHeader = (line: number, sheet?: string): TableFaultError =>
   faultOf('empty-file', { line, sheet }, { isBelow: true });
 

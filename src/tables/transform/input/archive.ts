@@ -10,9 +10,7 @@ import { BombGuard, type Bytes } from './bytes.ts';
 /** Most entries of an archive; no real table has more. */
 const mostEntries = 10_000;
 
-/** An opened archive. */
 export interface Archive {
-  /** Name of the archive itself. */
   name: string;
   /** Files by name, in the order of the archive; folders are left out. */
   entries: Map<string, Entry>;

@@ -16,16 +16,13 @@ import { openDelimited, type ReadingOptions } from './delimited.ts';
 import { jsonFormat, openJson } from './json-rows.ts';
 import { openWorkbook } from './workbook.ts';
 
-/** A source that was opened. */
 interface Opened {
   table: Table;
   close: () => void;
 }
 
-/** What a source is opened with. */
 interface OpenOptions {
   path: string;
-  /** Name that determines its kind. */
   name: string;
   recipe: Pick<TableRecipe, 'asked' | 'sheet' | 'member' | 'steps' | 'mend'>;
   limits: Limits;

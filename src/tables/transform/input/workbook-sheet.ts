@@ -7,17 +7,13 @@ import type { Archive } from './archive.ts';
 import { numberText, type Shows } from './number-format.ts';
 import { attributes, readXml, type XmlEvents } from './xml.ts';
 
-/** What is needed to read a sheet. */
 export interface SheetContent {
-  /** Name of the sheet. */
   sheet: string;
-  /** Texts that cells refer to by index. */
   shared: string[];
   /** What the cells of each style show, see `stylesShow`. */
   styles: (Shows | null)[];
   since1904: boolean;
   limits: Limits;
-  /** Called behind the last row. */
   onEnd: (facts: SheetFacts) => void;
 }
 
@@ -29,7 +25,6 @@ export interface SheetFacts {
   merged: { column: number; top: number; bottom: number }[];
 }
 
-/** Most merged cells of a sheet. */
 const mostMerged = 100_000;
 
 /** Yields the rows of a sheet; empty rows are left out. */
@@ -49,7 +44,6 @@ export async function* readSheet(archive: Archive, entry: Entry, content: SheetC
   content.onEnd(reader.facts);
 }
 
-/** Collects the rows of a sheet from its XML. */
 class SheetReader {
   readonly #content: SheetContent;
   rows: Row[] = [];

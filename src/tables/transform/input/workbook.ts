@@ -26,7 +26,6 @@ const eachShared = 8;
 /** Most relations and cell styles of a workbook; its usual programs stop at 64,000 styles. */
 const mostParts = 100_000;
 
-/** Most sheets of a workbook. */
 const mostSheets = 1000;
 
 interface Sheet {
@@ -96,10 +95,8 @@ const refuseTitles = (header: Row, below: Row[], sheet: string): void => {
   if (first !== undefined) throw titlesAbove(header.line, first.line, sheet);
 };
 
-/** The rows of a sheet that were read below its header. */
 interface Body {
   sheet: string;
-  /** Its row. */
   header: number;
   width: number;
   /** Empty columns before it. */
@@ -217,7 +214,6 @@ const part = (archive: Archive, path: string): Entry => {
 /** The parts of a workbook, found by its relationships; names are compared without case, as its programs do. */
 interface Parts {
   book: string;
-  /** Paths by the id of the relationship. */
   targets: Map<string, string>;
   shared: Entry | undefined;
   styles: Entry | undefined;

@@ -11,7 +11,6 @@ export interface XmlEvents {
   close?: (name: string) => void;
 }
 
-/** The attributes of a tag. */
 export const attributes = (tag: SaxesTagPlain): Record<string, string | undefined> => tag.attributes;
 
 /**

@@ -35,7 +35,6 @@ export const dropStep = (columns: string[], names: string[]): RowStep => {
   };
 };
 
-/** Renames columns; two may swap names. */
 export const renameStep = (columns: string[], renames: Record<string, string>): RowStep => ({
   columns: renamed('rename', columns, renames),
   apply: () => true,

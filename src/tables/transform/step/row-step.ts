@@ -6,16 +6,13 @@ import { ambiguousColumn, noColumn, type Row } from '../row.ts';
 
 /** A step of the recipe, compiled for the columns before it, that works on one row at a time. */
 export interface RowStep {
-  /** Columns after it. */
   columns: string[];
   /** Changes the row in place; false drops it. */
   apply(row: Row): boolean;
-  /** What it did, for the job log. */
   summary(): string;
   close?(): void;
 }
 
-/** What steps need beside their columns. */
 export interface StepTools {
   bad: BadRows;
   /** A unique path for a temporary file beside the table. */

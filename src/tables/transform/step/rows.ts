@@ -26,7 +26,6 @@ const scratchDatabase = (path: string): DatabaseSync => {
   return database;
 };
 
-/** A set of keys with flat memory. */
 export class SeenKeys {
   readonly #path: string;
   readonly #database: DatabaseSync;
