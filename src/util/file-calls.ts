@@ -1,38 +1,11 @@
-// System calls on files: flags, small files at once, what the system reports.
-import { type BigIntStats, chmodSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+// System calls on files: flags, what is small, what the system reports.
+import { chmodSync, constants } from 'node:fs';
 
 /** Flags to open a file for reading: a pipe that was put there meanwhile must not hang the open. */
 export const readFlags = constants.O_RDONLY | constants.O_NONBLOCK;
 
-/** Up to this size, reading a file at once is faster than having another thread open and read it. */
-export const smallBytes = 16 * 1024;
-
-export const isSmall = (bytes: number): boolean => bytes <= smallBytes;
-
-/** A small file as it was read, with what the system says of it afterwards. */
-interface SmallFile {
-  /** One byte more than was requested where the file has grown. */
-  content: Buffer;
-  stats: BigIntStats;
-}
-
-/**
- * Reads a small file of `bytes` bytes within this turn of the event loop. To be called right after `stat` found
- * it: where its drive does not answer, that call waits and blocks nothing else. The content is in `memory`, which has room
- * for a byte more.
- */
-export const readSmall = (path: string, bytes: number, memory = Buffer.allocUnsafeSlow(bytes + 1)): SmallFile => {
-  const file = openSync(path, readFlags);
-  try {
-    let length = 0;
-    for (let got = -1; got !== 0 && length <= bytes; length += got) {
-      got = readSync(file, memory, length, bytes + 1 - length, null);
-    }
-    return { content: memory.subarray(0, length), stats: fstatSync(file, { bigint: true }) };
-  } finally {
-    closeSync(file);
-  }
-};
+/** True for a file that is checked in less time than it takes to record that the check begins. */
+export const isSmall = (bytes: number): boolean => bytes <= 16 * 1024;
 
 /** True for an error of a system call. */
 export const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>

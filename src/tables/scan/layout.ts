@@ -1,9 +1,16 @@
 // Detects the layout of a table from the first bytes of its file: delimiter, quotes, and the line of the header.
-import { has, quoteFaults } from './byte-class.ts';
-import { CellScanner } from './cell-scanner.ts';
 import { delimiters, type LayoutCandidate, rfc4180, type TableDialect } from './dialect.ts';
 import { type Division, divisionOf } from './division.ts';
-import { kindNumber, kindOf } from './value-kind.ts';
+import {
+  cellBegin,
+  type HeadRow,
+  headRows,
+  isBelowBlank,
+  isNamed,
+  isRecord,
+  mayBeHeader,
+  mayBeTitle,
+} from './head-rows.ts';
 
 export interface Layout {
   dialect: TableDialect;
@@ -23,136 +30,6 @@ interface KnownLayout {
   /** True where the first row is the header. */
   isHeader?: boolean;
 }
-
-interface HeadRow {
-  line: number;
-  cells: number;
-  /** Empty cells at its end. */
-  tail: number;
-  filled: number;
-  /** True when a quote stands where none may. */
-  faulty: boolean;
-  quoted: number;
-  /** True when the first cell has text with a space. */
-  prose: boolean;
-  /** True when the row begins with `#`. */
-  sharp: boolean;
-  /** The kind of each cell, of the first rows only; see `value-kind.ts`. */
-  kinds: number[];
-  /** Where each cell of those rows begins and ends in {@link head}. */
-  spans: number[];
-  head: Buffer;
-}
-
-const sharp = 0x23;
-
-/** How many rows keep kinds and spans, unless they have more cells than the second number. */
-const [closeRows, closeCells] = [60, 300];
-
-/** How many cells before number `end` are empty and not in quotes. */
-const tailOf = ({ starts, ends, marks }: CellScanner, first: number, end: number): number => {
-  let cell = end;
-  while (cell > first && starts[cell - 1] === ends[cell - 1] && ((marks[cell - 1] ?? 0) & has.quotes) === 0) cell--;
-  return end - cell;
-};
-
-const headRow = (head: Buffer, scanner: CellScanner, row: number, isClose: boolean): HeadRow => {
-  const { base, bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
-  const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-  const firstMark = marks[first] ?? 0;
-  const facts: HeadRow = {
-    line: rowLines[row] ?? 1,
-    cells: end - first,
-    tail: tailOf(scanner, first, end),
-    filled: 0,
-    faulty: false,
-    quoted: 0,
-    prose: (firstMark & has.space) !== 0 && (firstMark & (has.text | has.high)) !== 0,
-    sharp: bytes[rowStarts[row] ?? 0] === sharp,
-    kinds: [],
-    spans: [],
-    head,
-  };
-  const isLookedAt = isClose && facts.cells <= closeCells;
-  for (let cell = first; cell < end; cell++) {
-    const [start, stop, mark] = [starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0];
-    if ((mark & quoteFaults & ~has.quoteSpaces) !== 0) facts.faulty = true;
-    if ((mark & has.quotes) !== 0) facts.quoted += 1;
-    if (start !== stop) facts.filled += 1;
-    if (!isLookedAt) continue;
-    facts.kinds.push(kindOf(bytes, start, stop, mark & ~quoteFaults));
-    facts.spans.push(base + start, base + stop);
-  }
-  return facts;
-};
-
-/** Reads the head of a table; `whole` when it is all of it. Otherwise the last row may be cut and is left out. */
-const headRows = (head: Buffer, dialect: TableDialect, whole: boolean): HeadRow[] => {
-  const scanner = new CellScanner(dialect, head.length + 1);
-  const rows: HeadRow[] = [];
-  const take = (): void => {
-    for (let row = 0; row < scanner.rows; row++) rows.push(headRow(head, scanner, row, rows.length < closeRows));
-  };
-  scanner.feed(head);
-  take();
-  if (whole || rows.length === 0) {
-    scanner.finish();
-    take();
-  }
-  return rows;
-};
-
-const [empty, text] = [kindNumber('empty'), kindNumber('text')];
-
-const year = /^(?:1[6-9]|20)\d\d$/;
-
-/** The beginning of a cell as it stands there, one byte a character; '' in rows without kinds. */
-const textOf = ({ head, spans }: HeadRow, column: number): string => {
-  const [start = 0, stop = 0] = [spans[2 * column], spans[2 * column + 1]];
-  return head.toString('latin1', start, Math.min(stop, start + 80));
-};
-
-/** What the rows below a header say about it. */
-interface HeaderEvidence {
-  /** Columns that hold numbers, dates or the like in every row below, and a name in the header; half for a year as name. */
-  named: number;
-  /** Header cells of those columns that have a value of the same kind there. */
-  values: string[];
-}
-
-/** Compares a row with those below as if it were their header. */
-const headerEvidence = (rows: HeadRow[], at: number): HeaderEvidence => {
-  const header = rows[at];
-  const evidence: HeaderEvidence = { named: 0, values: [] };
-  const below = rows.slice(at + 1).filter(({ kinds, cells }) => kinds.length > 0 && cells === header?.cells);
-  if (header === undefined || header.kinds.length === 0) return evidence;
-  for (let column = 0; column < header.cells; column++) {
-    const values = below.filter(({ kinds }) => kinds[column] !== empty);
-    if (values.length === 0 || values.some(({ kinds }) => kinds[column] === text)) continue;
-    const [own, kind] = [textOf(header, column), header.kinds[column]];
-    if (kind === text) evidence.named += 1;
-    else if (year.test(own) && !values.every((row) => year.test(textOf(row, column)))) evidence.named += 0.5;
-    else if (values.some(({ kinds }) => kinds[column] === kind)) evidence.values.push(own);
-  }
-  return evidence;
-};
-
-/** True when a row is a record and no header: it has values in the columns that hold nothing else. */
-const isRecord = (rows: HeadRow[], at: number, fewestCounted = 3): boolean => {
-  const { named, values } = headerEvidence(rows, at);
-  return named === 0 && values.length > 0 && !(values.length >= fewestCounted && isCounted(values));
-};
-
-/** True for names such as 1, 2, 3 or 2020, 2021, 2022. */
-const isCounted = (values: string[]): boolean => {
-  const numbers = values.map(Number);
-  const [first = 0, second = 0] = numbers;
-  return second > first && numbers.every((number, at) => number === first + at * (second - first));
-};
-
-/** True when a row may be a header: it has names, or years, and no other values. */
-const mayBeHeader = (row: HeadRow): boolean =>
-  row.kinds.length > 0 && row.kinds.every((kind, at) => kind === empty || kind === text || year.test(textOf(row, at)));
 
 const mostTitleRows = 20;
 
@@ -249,16 +126,6 @@ const areTitles = (fit: Fit): boolean => {
   return isBelowBlank(rows, skip) || isNamed(rows, skip);
 };
 
-/** True when a blank line is above a row, and another row above that. */
-const isBelowBlank = (rows: HeadRow[], at: number): boolean =>
-  (rows[at]?.line ?? 0) > (rows[at - 1]?.line ?? Infinity) + 1;
-
-/** True when the rows below prove that a row is their header. */
-const isNamed = (rows: HeadRow[], at: number): boolean => {
-  const header = rows[at];
-  return header !== undefined && mayBeHeader(header) && headerEvidence(rows, at).named >= 1;
-};
-
 /** Rows above the header that have as many cells as the table: how many, and whether that is certain. */
 const paddedTitles = ({ rows, width }: Fit): { titleRows: number; isSure: boolean } => {
   const none = { titleRows: 0, isSure: true };
@@ -279,7 +146,14 @@ const commentRows = ({ rows }: Fit): { titleRows: number; isSure: boolean } => {
   return { titleRows: at - 1, isSure: isRecord(rows, at) };
 };
 
-const withTitles = (byQuoting: Reading[][]): { fit: Fit; isSure: boolean; rival: Fit | undefined } | null => {
+/** The rows from number `fit.skip` on as a table below titles. */
+interface Titled {
+  fit: Fit;
+  isSure: boolean;
+  rival: Fit | undefined;
+}
+
+const withTitles = (byQuoting: Reading[][]): Titled | null => {
   for (let skip = 1; skip <= mostTitleRows; skip++) {
     const best = byQuoting.flatMap((readings) => {
       const fits = readings.map((reading) => fitOf(reading, skip));
@@ -295,14 +169,7 @@ const withTitles = (byQuoting: Reading[][]): { fit: Fit; isSure: boolean; rival:
   return null;
 };
 
-const nothing = (): Fit => ({
-  dialect: { ...rfc4180, delimiter: ',' },
-  rows: [],
-  skip: 0,
-  share: 0,
-  width: 0,
-  isApart: false,
-});
+const nothing: Fit = { dialect: rfc4180, rows: [], skip: 0, share: 0, width: 0, isApart: false };
 
 /** The ways of quoting to try: the usual one, and others of which the bytes hold a sign. */
 const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
@@ -318,7 +185,7 @@ const separatorLine = /^sep=([,;\t|])\r?\n/i;
 
 const candidateOf = ({ dialect, rows }: Reading, at: number): LayoutCandidate => {
   const row = rows[at];
-  const header = row?.kinds.map((_, column) => textOf(row, column)) ?? [];
+  const header = row?.kinds.map((_, column) => cellBegin(row, column)) ?? [];
   return { delimiter: dialect.delimiter, skipRows: (row?.line ?? 1) - 1, header };
 };
 
@@ -343,7 +210,7 @@ const clearShare = 0.95;
 const laterRival = (best: Fit, readings: Reading[]): Fit | undefined => {
   if (best.dialect.delimiter === '\t') return undefined;
   const header = best.rows[best.skip];
-  const isText = header?.kinds.slice(1).every((_, at) => textOf(header, at + 1).startsWith(' ')) ?? false;
+  const isText = header?.kinds.slice(1).every((_, at) => cellBegin(header, at + 1).startsWith(' ')) ?? false;
   const isProven = isNamed(best.rows, best.skip);
   return readings.map(titledFit).find((fit): fit is Fit => {
     if (fit === undefined || fit.skip <= best.skip) return false;
@@ -358,37 +225,6 @@ const laterRival = (best: Fit, readings: Reading[]): Fit | undefined => {
 const titledFit = (reading: Reading): Fit | undefined => {
   const skip = reading.rows.findIndex(({ cells }) => cells > 1);
   return skip < 1 || skip > mostTitleRows || reading.rows.length < skip + 2 ? undefined : fitOf(reading, skip);
-};
-
-/** The layout of a table whose first row is known to be its header. */
-const chosenLayout = (best: Fit, fits: Fit[], given = ','): Layout => {
-  if (best.share === 0) return { dialect: { ...rfc4180, delimiter: given }, titleRows: 0 };
-  const rival = rivalOf(best, fits);
-  const layout: Layout = { dialect: best.dialect, titleRows: 0 };
-  if (rival !== undefined) layout.candidates = [best, rival].map((fit) => ({ ...candidateOf(fit, 0), skipRows: 0 }));
-  if (isRecord(best.rows, 0, 2)) layout.headerless = true;
-  return layout;
-};
-
-/** True for a row above a blank line and another row of names, unless values prove that it is the header. */
-const mayBeTitle = (rows: HeadRow[], at: number): boolean => {
-  const next = rows[at + 1];
-  return next !== undefined && isBelowBlank(rows, at + 1) && mayBeHeader(next) && !isNamed(rows, at);
-};
-
-/** The layout of a reading whose first row belongs to the table, or is a title with as many cells. */
-const layoutOf = (best: Fit, fits: Fit[]): Layout => {
-  const { dialect, rows } = best;
-  const isCommented = rows[0]?.sharp === true;
-  const { titleRows, isSure } = isCommented ? commentRows(best) : paddedTitles(best);
-  const rival = rivalOf(best, fits);
-  const layout: Layout = { dialect, titleRows };
-  if (rival !== undefined) layout.candidates = [candidateOf(best, titleRows), candidateOf(rival, 0)];
-  else if (!isSure) layout.candidates = [titleRows, isCommented ? titleRows + 1 : 0].map((at) => candidateOf(best, at));
-  else if (mayBeTitle(rows, titleRows))
-    layout.candidates = [titleRows, titleRows + 1].map((at) => candidateOf(best, at));
-  if (isRecord(rows, titleRows)) layout.headerless = true;
-  return layout;
 };
 
 /**
@@ -421,32 +257,59 @@ export const findLayout = (
       });
   const [plain = [], ...others] = quotings(head).map(read);
   const fits = [plain, ...others].map((readings) => readings.map((reading) => fitOf(reading, 0)));
-  const best = fits.map((some) => some.reduce(better, nothing())).reduce(betterQuoting);
-  if (isHeader) return chosenLayout(best, fits[0] ?? [], given);
-  if (best.share >= goodShare) {
-    const layout = layoutOf(best, fits[0] ?? []);
-    const later = layout.candidates === undefined ? laterRival(best, plain) : undefined;
-    if (later !== undefined) layout.candidates = [candidateOf(best, layout.titleRows), candidateOf(later, later.skip)];
-    return layout;
-  }
+  const best = fits.map((some) => some.reduce(better, nothing)).reduce(betterQuoting);
+  const single: Layout = { dialect: { ...rfc4180, delimiter: given ?? ',' }, titleRows: 0 };
+  if (isHeader) return best.share === 0 ? single : chosenLayout(best, fits[0] ?? []);
+  if (best.share >= goodShare) return layoutFrom(best, fits[0] ?? [], plain);
   const titled = withTitles([plain, ...others]);
-  const single = { ...rfc4180, delimiter: given ?? ',' };
-  if (titled === null) return best.share > 0 ? { dialect: best.dialect, titleRows: 0 } : undivided(head, whole, given);
-  const { fit, isSure, rival } = titled;
-  if (fit.rows[0]?.sharp === true) return layoutOf(fit, []);
-  const layout: Layout = { dialect: fit.dialect, titleRows: fit.skip };
-  if (isRecord(fit.rows, fit.skip)) layout.headerless = true;
-  if (rival !== undefined) layout.candidates = [fit, rival].map((one) => candidateOf(one, one.skip));
-  if (isSure) return layout;
-  if (best.share > 0) return { ...layout, candidates: [candidateOf(fit, fit.skip), candidateOf(best, 0)] };
-  const alone = { delimiter: ',', skipRows: 0, header: [head.toString('latin1', 0, head.indexOf(0x0a))] };
-  return { dialect: single, titleRows: 0, candidates: [candidateOf(fit, fit.skip), alone] };
+  if (titled !== null) return titledLayout(titled, best) ?? { ...single, candidates: oneColumnOr(titled.fit, head) };
+  if (best.share > 0) return { dialect: best.dialect, titleRows: 0 };
+  const division = given === undefined ? divisionOf(head, whole) : null;
+  if (division === null) return single;
+  return { ...single, dialect: { ...rfc4180, delimiter: division.isRead ? division.by : ',' }, division };
 };
 
-/** The layout of a file that none of the usual delimiters divides. */
-const undivided = (head: Buffer, whole: boolean, given: string | undefined): Layout => {
-  const dialect = { ...rfc4180, delimiter: given ?? ',' };
-  const division = given === undefined ? divisionOf(head, whole) : null;
-  if (division === null) return { dialect, titleRows: 0 };
-  return { dialect: division.isRead ? { ...dialect, delimiter: division.by } : dialect, titleRows: 0, division };
+/** The layout of a reading with so many rows above the header. */
+const layoutAt = ({ dialect, rows }: Reading, titleRows: number, candidates: LayoutCandidate[] | null): Layout => ({
+  dialect,
+  titleRows,
+  ...(candidates && { candidates }),
+  ...(isRecord(rows, titleRows) && { headerless: true }),
+});
+
+/** The layout of a table whose first row is known to be its header. */
+const chosenLayout = (best: Fit, fits: Fit[]): Layout => {
+  const rival = rivalOf(best, fits);
+  return {
+    dialect: best.dialect,
+    titleRows: 0,
+    ...(rival && { candidates: [best, rival].map((fit) => ({ ...candidateOf(fit, 0), skipRows: 0 })) }),
+    ...(isRecord(best.rows, 0, 2) && { headerless: true }),
+  };
 };
+
+/** The layout of a reading whose first row belongs to the table, or is a title with as many cells. */
+const layoutFrom = (best: Fit, fits: Fit[], plain: Reading[]): Layout => {
+  const isCommented = best.rows[0]?.sharp === true;
+  const { titleRows, isSure } = isCommented ? commentRows(best) : paddedTitles(best);
+  const rowsFrom = (...places: number[]) => places.map((at) => candidateOf(best, at));
+  const rival = rivalOf(best, fits);
+  if (rival) return layoutAt(best, titleRows, [...rowsFrom(titleRows), candidateOf(rival, 0)]);
+  if (!isSure) return layoutAt(best, titleRows, rowsFrom(titleRows, isCommented ? titleRows + 1 : 0));
+  if (mayBeTitle(best.rows, titleRows)) return layoutAt(best, titleRows, rowsFrom(titleRows, titleRows + 1));
+  const later = laterRival(best, plain);
+  return layoutAt(best, titleRows, later ? [...rowsFrom(titleRows), candidateOf(later, later.skip)] : null);
+};
+
+/** The layout of a table below titles, `best` being the reading from the first row on; null where it may have one column. */
+const titledLayout = ({ fit, isSure, rival }: Titled, best: Fit): Layout | null => {
+  if (fit.rows[0]?.sharp === true) return layoutFrom(fit, [], []);
+  const own = candidateOf(fit, fit.skip);
+  if (isSure) return layoutAt(fit, fit.skip, rival ? [own, candidateOf(rival, rival.skip)] : null);
+  return best.share > 0 ? layoutAt(fit, fit.skip, [own, candidateOf(best, 0)]) : null;
+};
+
+const oneColumnOr = (fit: Fit, head: Buffer): LayoutCandidate[] => [
+  candidateOf(fit, fit.skip),
+  { delimiter: ',', skipRows: 0, header: [head.toString('latin1', 0, head.indexOf(0x0a))] },
+];
