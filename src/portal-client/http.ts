@@ -11,7 +11,7 @@ import { answers, isFrontPage, type PortalFacts, type Reply, situationOf } from 
 import { failureOf, isTransient, networkFailure, tooSlow } from './classify.ts';
 import type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
 import { Silence } from './silence.ts';
-import { exchangeText } from './text-reply.ts';
+import { exchangeText, ReplyMemory } from './text-reply.ts';
 
 /** A request before session headers are added. */
 export interface HttpRequest {
@@ -62,7 +62,7 @@ export class Http {
   private readonly basePath: string;
   private readonly pool: Pool;
   private readonly filePool: Dispatcher;
-  private readonly unfinished = { bytes: 0 };
+  private readonly memory = new ReplyMemory();
   private readonly semaphore: Semaphore;
   private readonly settings: PortalSettings;
   private readonly hooks: PortalHooks;
@@ -246,7 +246,7 @@ export class Http {
           signal,
           bodyMs,
           maxBytes: request.maxBytes,
-          unfinished: this.unfinished,
+          memory: this.memory,
           total: { ms: totalMs, error: () => tooSlow(request, `did not end within ${totalMs} ms`, this.facts) },
         },
       );

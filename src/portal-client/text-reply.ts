@@ -16,8 +16,33 @@ export interface TextReply {
 /** Largest body of most replies; a node with thousands of references stays far below. */
 const usualBytes = 2 * 1024 * 1024;
 
-/** Bytes of unfinished bodies of one portal: its share of the memory, whatever it answers. */
-const shareBytes = 64 * 1024 * 1024;
+/** Most objects and lists in such a body: parsed, each takes some twenty times its two bytes. */
+const usualValues = 100_000;
+
+const megabyte = 1024 * 1024;
+
+/** Bytes of unfinished bodies: of one portal, of all together, and what each may have in any case: one body with rows. */
+const mostBytes = { ofOne: 64 * megabyte, ofAll: 128 * megabyte, ofEach: 16 * megabyte };
+
+/** The portals whose replies are being read. */
+const reading = new Set<ReplyMemory>();
+
+/** The memory for unfinished bodies of one portal: an equal share, so that no portal takes that of others. */
+export class ReplyMemory {
+  #bytes = 0;
+
+  /** Takes more; false where that is too much. */
+  take(bytes: number): boolean {
+    this.#bytes += bytes;
+    reading.add(this);
+    return this.#bytes <= Math.max(mostBytes.ofEach, Math.min(mostBytes.ofOne, mostBytes.ofAll / reading.size));
+  }
+
+  giveBack(bytes: number): void {
+    this.#bytes -= bytes;
+    if (this.#bytes === 0) reading.delete(this);
+  }
+}
 
 /** When an exchange is given up. */
 export interface Patience {
@@ -27,8 +52,7 @@ export interface Patience {
   bodyMs: number;
   /** Largest body that is read, where it may be larger than that of a node. */
   maxBytes?: number | undefined;
-  /** What the unfinished bodies of the portal take together. */
-  unfinished: { bytes: number };
+  memory: ReplyMemory;
   /** Milliseconds the whole exchange may take, and what it rejects with then. */
   total: { ms: number; error: () => Error };
 }
@@ -90,20 +114,23 @@ class TextHandler implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#ended) return;
-    const { maxBytes = usualBytes, unfinished } = this.#patience;
+    const { maxBytes = usualBytes, memory } = this.#patience;
     this.#bytes += chunk.length;
-    unfinished.bytes += chunk.length;
-    const isTooMuch = unfinished.bytes > shareBytes;
-    if (this.#bytes <= maxBytes && !isTooMuch) this.#chunks.push(chunk);
-    else {
-      const what = isTooMuch ? `all replies have more than ${shareBytes}` : `the reply has more than ${maxBytes}`;
-      this.#giveUp(new errors.ResponseExceededMaxSizeError(`${what} bytes`));
-    }
+    const isFitting = memory.take(chunk.length);
+    if (this.#bytes <= maxBytes && isFitting) this.#chunks.push(chunk);
+    else this.#tooLong(isFitting ? `the reply has more than ${maxBytes} bytes` : 'all replies at once are too large');
   }
 
   onResponseEnd(): void {
+    const text = textOf(this.#chunks);
+    if (this.#patience.maxBytes === undefined && hasMoreValues(text, usualValues))
+      this.#tooLong(`the reply has more than ${usualValues} objects and lists`);
     this.#stopWaiting();
-    if (this.#head) this.#answer.resolve({ ...this.#head, text: textOf(this.#chunks) });
+    if (this.#head) this.#answer.resolve({ ...this.#head, text });
+  }
+
+  #tooLong(message: string): void {
+    this.#giveUp(new errors.ResponseExceededMaxSizeError(message));
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -122,11 +149,15 @@ class TextHandler implements Dispatcher.DispatchHandler {
   #stopWaiting(): void {
     clearTimeout(this.#totalTimer);
     clearTimeout(this.#bodyTimer);
-    this.#patience.unfinished.bytes -= this.#bytes;
+    this.#patience.memory.giveBack(this.#bytes);
     this.#bytes = 0;
     this.#patience.signal.removeEventListener('abort', this.#onAbort);
   }
 }
+
+/** Counts brackets in texts, too, which hold few of them. */
+const hasMoreValues = (text: string, most: number): boolean =>
+  text.length > 2 * most && text.split(/[[{]/, most + 2).length > most + 1;
 
 const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));
 

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { afterEach, expect, it } from 'vitest';
-import { exchangeText, type Patience, type TextReply } from '../../src/portal-client/text-reply.ts';
+import { exchangeText, type Patience, ReplyMemory, type TextReply } from '../../src/portal-client/text-reply.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -27,14 +27,14 @@ const serve = async (listener: RequestListener): Promise<Pool> => {
   return poolTo((server.address() as AddressInfo).port);
 };
 
-const ask = (pool: Pool, patience: Partial<Patience> = {}): Promise<TextReply> =>
+const ask = (pool: Pool, patience: Partial<Patience> = {}, path = '/'): Promise<TextReply> =>
   exchangeText(
     pool,
-    { method: 'GET', path: '/' },
+    { method: 'GET', path },
     {
       signal: new AbortController().signal,
       bodyMs: 5000,
-      unfinished: { bytes: 0 },
+      memory: new ReplyMemory(),
       total: { ms: 10_000, error: () => new Error('too slow') },
       ...patience,
     },
@@ -118,9 +118,38 @@ it('leaves nothing behind: no listener on the signal, no timer, and the connecti
 
 it('takes no more memory for all replies of a portal together, and gives back what a reply took', async () => {
   const pool = await serve((_request, response) => void response.end('x'.repeat(1000)));
-  const unfinished = { bytes: 64 * 1024 * 1024 - 1001 };
-  for (let at = 0; at < 3; at++) expect((await ask(pool, { unfinished })).text).toHaveLength(1000);
-  unfinished.bytes += 2;
-  await expect(ask(pool, { unfinished })).rejects.toThrow('all replies have more than 67108864 bytes');
-  expect(unfinished.bytes).toBe(64 * 1024 * 1024 - 999);
+  const memory = new ReplyMemory();
+  const other = 64 * 1024 * 1024 - 1001;
+  expect(memory.take(other)).toBe(true);
+  for (let at = 0; at < 3; at++) expect((await ask(pool, { memory })).text).toHaveLength(1000);
+  memory.take(2);
+  await expect(ask(pool, { memory })).rejects.toThrow('all replies at once are too large');
+  expect(memory.take(999)).toBe(true);
+  memory.giveBack(other + 2 + 999);
+});
+
+it.each([1, 2, 3, 4, 8, 24])('has an equal share of the memory for each of %i portals', (portals) => {
+  const megabyte = 1024 * 1024;
+  const all = Array.from({ length: portals }, () => new ReplyMemory());
+  for (const memory of all) memory.take(1);
+  const share = Math.max(16, Math.min(64, 128 / portals));
+  const taken = all.map((memory) => {
+    let bytes = 1;
+    for (; memory.take(megabyte); bytes += megabyte);
+    memory.giveBack(megabyte);
+    return bytes;
+  });
+  expect(taken).toEqual(all.map(() => (Math.ceil(share) - 1) * megabyte + 1));
+  for (const [at, memory] of all.entries()) memory.giveBack(taken[at] ?? 0);
+  const last = new ReplyMemory();
+  expect(last.take(64 * megabyte)).toBe(true);
+  last.giveBack(64 * megabyte);
+});
+
+it('takes no reply of very many tiny values, unless it may have rows', async () => {
+  const values = (count: number): string => `[${Array.from({ length: count - 1 }, () => '{}').join()}]`;
+  const pool = await serve(({ url }, response) => void response.end(values(url === '/more' ? 100_001 : 100_000)));
+  expect((await ask(pool)).text).toHaveLength(values(100_000).length);
+  await expect(ask(pool, {}, '/more')).rejects.toThrow('more than 100000 objects and lists');
+  expect((await ask(pool, { maxBytes: 1e7 }, '/more')).text).toHaveLength(values(100_001).length);
 });
