@@ -79,13 +79,8 @@ const valuesAt = (value: unknown, [step, ...rest]: string[]): unknown[] => {
   return isObject(value) && Object.hasOwn(value, step) ? valuesAt(value[step], rest) : [];
 };
 
-interface Put {
-  value: unknown;
-  /** True: an existing value is replaced, too. */
-  force: boolean;
-}
-
-const put = (target: unknown, [step, ...rest]: string[], how: Put): void => {
+/** Puts a value at a path; one that is there is only replaced by `force`. */
+const put = (target: unknown, [step, ...rest]: string[], how: { value: unknown; force: boolean }): void => {
   if (step === undefined) return;
   if (Array.isArray(target)) {
     if (!/^\d+$/.test(step)) for (const item of target) put(item, [step, ...rest], how);
@@ -122,7 +117,7 @@ export const gatherCatalogue = async (
 ): Promise<GatheredCatalogue> => {
   const gathering = new Gathering(manifest);
   const { from } = manifest.catalogue;
-  const walk = new CatalogueWalk(source, { limits, passedOver: (key) => gathering.passOver(key) });
+  const walk = new CatalogueWalk(source, limits, (key) => gathering.passOver(key));
   for await (const entry of walk.entries(from)) {
     for (const described of describedIn(entry)) {
       const wish = gathering.add(described);
@@ -132,7 +127,7 @@ export const gatherCatalogue = async (
   const { documents, doubts } = walk;
   const complete: Completeness = doubts.size === 0 || [...doubts].join('; ');
   const confirm = async (): Promise<Completeness> => {
-    const again = new CatalogueWalk(source, { limits });
+    const again = new CatalogueWalk(source, limits);
     for await (const _entry of again.entries(from)); // only what it found counts
     return walk.isLike(again) || 'the catalogue changed while its pages were read';
   };
@@ -146,18 +141,12 @@ interface Faulty {
   isGuessed?: boolean;
 }
 
-/** Faulty distributions of an entry that is published. */
-interface Incomplete {
-  entry: DescribedEntry;
-  dataset: CatalogueDataset;
-  leftOut: LeftOut[];
-}
-
 class Gathering {
   readonly #manifest: CatalogueManifest;
   readonly #remarks = new Remarks();
   readonly #faulty: Faulty[] = [];
-  readonly #incomplete: Incomplete[] = [];
+  /** Faulty distributions of entries that are published. */
+  readonly #leftOut: FaultyItem[] = [];
   /** The sound entries, by id. */
   readonly #places = new Map<string, Pick<DescribedEntry, 'index' | 'member'>>();
   /** What entries call themselves, wanted or not, and those that are only named. */
@@ -204,9 +193,8 @@ class Gathering {
       return null;
     }
     this.#places.set(dataset.id, { index: entry.index, member: entry.member });
-    if (leftOut.length > 0) this.#incomplete.push({ entry, dataset, leftOut });
-    const { identifier } = dataset;
-    return { ...datasetWish(this.#manifest, dataset), identifier };
+    this.#leftOut.push(...leftOut.map((part) => this.#partOf(dataset, entry, part)));
+    return { ...datasetWish(this.#manifest, dataset), identifier: dataset.identifier };
   }
 
   end({ lost }: Pick<CatalogueWalk, 'lost'>): Omit<GatheredCatalogue, 'complete'> {
@@ -218,7 +206,6 @@ class Gathering {
     }
     const taken = new Set(this.#places.keys().map((id) => datasetKey(name, id)));
     const skipped = this.#faulty.map((faulty) => this.#skipped(faulty, taken));
-    const incomplete = this.#incomplete.flatMap((each) => each.leftOut.map((part) => this.#leftOut(each, part)));
     const parts = lost.map(({ address, error }, at): FaultyItem => {
       const reason = { ...reasonOf(error), message: `a part of the catalogue cannot be read: ${error.message}` };
       const key = datasetKey(name, `part#${at + 1}`);
@@ -227,7 +214,7 @@ class Gathering {
         problem: { file: address, line: 1, column: 1, key: '', message: error.message },
       };
     });
-    const all = [...parts, ...skipped, ...incomplete];
+    const all = [...parts, ...skipped, ...this.#leftOut];
     return {
       skipped: all.map((each) => each.skipped),
       remarks: this.#remarks.lines(),
@@ -239,10 +226,8 @@ class Gathering {
   #skipped({ entry, names, faults, isGuessed = false }: Faulty, taken: Set<string>): FaultyItem {
     const { name } = this.#manifest;
     const id = names.identifier === null ? null : idOfIdentifier(names.identifier);
-    const key =
-      id === null || taken.has(datasetKey(name, id))
-        ? datasetKey(name, `entry#${placeOf(entry)}`)
-        : datasetKey(name, id);
+    const own = id === null ? null : datasetKey(name, id);
+    const key = own === null || taken.has(own) ? datasetKey(name, `entry#${placeOf(entry)}`) : own;
     taken.add(key);
     return this.#item(entry, {
       key,
@@ -255,10 +240,10 @@ class Gathering {
     });
   }
 
-  #leftOut({ entry, dataset }: Incomplete, { id, position, title, fault, isGuessed }: LeftOut): FaultyItem {
-    const part = id ?? `distribution#${position}`;
+  #partOf(dataset: CatalogueDataset, entry: DescribedEntry, part: LeftOut): FaultyItem {
+    const { id, position, title, fault, isGuessed } = part;
     return this.#item(entry, {
-      key: resourceKey(this.#manifest.name, dataset.id, part),
+      key: resourceKey(this.#manifest.name, dataset.id, id ?? `distribution#${position}`),
       uuid: id === null ? '' : uuidOfKey(resourceKey(this.#firstName, dataset.id, id)),
       title: title ?? dataset.title,
       isKnown: id !== null && !isGuessed,

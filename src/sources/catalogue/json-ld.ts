@@ -55,10 +55,10 @@ export async function* readJsonLd(
   } catch (cause) {
     throw endOfThread(cause, name);
   }
-  if ('fault' in answer) throw fault(name, answer.fault, { hint: answer.hint });
+  if ('fault' in answer) throw documentFault(name, answer.fault, { hint: answer.hint });
   const { entries, said } = answer;
   if (entries.length === 0 && said.parts.length === 0 && !isLater)
-    throw fault(name, 'it describes no dataset: it contains no `dcat:Dataset`');
+    throw documentFault(name, 'it describes no dataset: it contains no `dcat:Dataset`');
   yield* entries;
   return said;
 }
@@ -69,7 +69,7 @@ const wholeOf = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<
   for await (const chunk of bytes) {
     length += chunk.length;
     if (length > longestDocument)
-      throw fault(name, `as JSON-LD it may have at most ${countText(longestDocument)} bytes`);
+      throw documentFault(name, `as JSON-LD it may have at most ${countText(longestDocument)} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -77,12 +77,13 @@ const wholeOf = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<
 
 const endOfThread = (cause: unknown, name: string): unknown => {
   const hint = 'ask its publisher for a smaller document, or one with a simpler context';
-  if (cause instanceof SilentError) return fault(name, 'reading it as JSON-LD takes too long', { hint, cause });
+  if (cause instanceof SilentError) return documentFault(name, 'reading it as JSON-LD takes too long', { hint, cause });
   if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY')) return cause;
-  return fault(name, 'reading it as JSON-LD exceeds the memory limit of a catalogue', { hint, cause });
+  return documentFault(name, 'reading it as JSON-LD exceeds the memory limit of a catalogue', { hint, cause });
 };
 
-const fault = (
+/** The error for a document of a catalogue that cannot be read as a whole. */
+export const documentFault = (
   name: string,
   what: string,
   { hint = 'nothing was published or removed', cause }: { hint?: string | undefined; cause?: unknown } = {},

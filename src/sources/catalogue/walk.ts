@@ -1,11 +1,11 @@
 // Reads a catalogue with all its pages and the parts that it refers to, as one list of entries, and says whether that is all.
-import { CatalogueFaultError, SluiceError } from '../../model/errors.ts';
+import { SluiceError } from '../../model/errors.ts';
 import { isObject } from '../../util/json.ts';
 import { peeked } from '../../util/peek.ts';
 import { countText } from '../../util/plural.ts';
 import { shown } from '../fetch/policy.ts';
 import type { CatalogueDocument, CatalogueSource } from './catalogue-bytes.ts';
-import { detectJsonLd, readJsonLd } from './json-ld.ts';
+import { detectJsonLd, documentFault as fault, readJsonLd } from './json-ld.ts';
 import { countedNext, isUnpaged, joined, limitIn, noPaging, type Paging } from './paging.ts';
 import {
   type CatalogueEntry,
@@ -25,11 +25,6 @@ export interface WalkedEntry extends CatalogueEntry {
   name: string;
   /** True where an earlier page of the list has it, too. */
   isRepeated: boolean;
-}
-
-export interface WalkOptions {
-  limits?: CatalogueLimits | undefined;
-  passedOver?: (key: string) => void;
 }
 
 interface LostPart {
@@ -71,7 +66,7 @@ export class CatalogueWalk {
   #entries = 0;
   #bytes = 0;
 
-  constructor(source: CatalogueSource, { limits = catalogueLimits, passedOver = () => undefined }: WalkOptions) {
+  constructor(source: CatalogueSource, limits = catalogueLimits, passedOver: (key: string) => void = () => undefined) {
     this.#source = source;
     this.#limits = limits;
     this.#passedOver = passedOver;
@@ -272,9 +267,3 @@ const sizeOf = ({ count, named, ids }: List): number =>
 /** True for an error of a source, not of the run. */
 const isOfSource = (error: unknown): error is SluiceError =>
   error instanceof SluiceError && /^(?:source|catalogue)-/.test(error.code);
-
-const fault = (
-  name: string,
-  what: string,
-  { hint = 'nothing was published or removed', cause }: { hint?: string | undefined; cause?: unknown } = {},
-): CatalogueFaultError => new CatalogueFaultError(what, { name, line: 1, column: 1 }, { hint, cause });

@@ -7,7 +7,7 @@ import { isErrno, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { Fetcher } from './fetch.ts';
-import type { FetchOptions, Validators } from './policy.ts';
+import { type FetchOptions, type Validators, validatorsSchema } from './policy.ts';
 
 /** Folders of resources that were not requested for so long (ms) are removed. */
 const forgottenMs = 7 * 86_400_000;
@@ -18,16 +18,13 @@ const fetchedSchema = z.object({
   by: z.string(),
   bytes: z.number().int(),
   sha256: z.string(),
-  etag: z.string().nullable(),
-  lastModified: z.string().nullable(),
-  finalUrl: z.string(),
+  validators: validatorsSchema,
   contentType: z.string().nullable(),
   fileName: z.string().nullable(),
 });
 
-export interface FetchedFile extends Omit<Facts, 'by' | 'etag' | 'lastModified' | 'finalUrl'> {
+export interface FetchedFile extends Facts {
   path: string;
-  validators: Validators;
 }
 
 export interface Wanted {
@@ -67,8 +64,8 @@ export class FetchedFiles {
     const folder = this.folderOf(wanted);
     const into = join(folder, 'content');
     const here = await this.whole(folder, wanted.url);
-    if (here?.by === wanted.by) return present(here, into);
-    const known = wanted.published ?? (here && validatorsOf(here));
+    if (here?.by === wanted.by) return { ...here, path: into };
+    const known = wanted.published ?? here?.validators ?? null;
     const how = { ...options, known, name: wanted.name, accept: acceptFor(wanted.name) };
     const fetched = await this.fetcher.toFile(wanted.url, into, how);
     if (fetched.status === 'unchanged') {
@@ -76,8 +73,7 @@ export class FetchedFiles {
       return await this.note(folder, { ...here, by: wanted.by });
     }
     const { bytes, sha256, validators, contentType, fileName } = fetched;
-    const { etag, lastModified, finalUrl = wanted.url } = validators;
-    const facts = { bytes, sha256, etag, lastModified, finalUrl, contentType, fileName };
+    const facts = { bytes, sha256, validators, contentType, fileName };
     return await this.note(folder, { url: wanted.url, by: wanted.by, ...facts });
   }
 
@@ -93,7 +89,7 @@ export class FetchedFiles {
   private async note(folder: string, facts: Facts): Promise<FetchedFile> {
     await makeFolder(folder, 0o700);
     await writeDurably(noteOf(folder), JSON.stringify(facts));
-    return present(facts, join(folder, 'content'));
+    return { ...facts, path: join(folder, 'content') };
   }
 
   /** The whole file of an earlier fetch, or null. */
@@ -134,11 +130,3 @@ type Facts = z.infer<typeof fetchedSchema>;
 const noteOf = (folder: string): string => join(folder, 'fetched.json');
 
 const mtimeOf = async (path: string): Promise<number> => (await unless(stat(path), ['ENOENT'], null))?.mtimeMs ?? 0;
-
-const validatorsOf = ({ etag, lastModified, finalUrl }: Facts): Validators | null =>
-  etag === null && lastModified === null ? null : { etag, lastModified, finalUrl };
-
-const present = ({ url, bytes, sha256, contentType, fileName, ...facts }: Facts, path: string): FetchedFile => {
-  const { etag, lastModified, finalUrl } = facts;
-  return { path, url, bytes, sha256, contentType, fileName, validators: { etag, lastModified, finalUrl } };
-};

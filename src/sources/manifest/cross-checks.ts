@@ -21,7 +21,7 @@ export const crossProblems = (document: YamlDocument): FileProblem[] => {
     report(['renamedFrom'], 'is the current name; remove it', 'key');
   checkIndex(document.value, report);
   checkFolders(document.value, report);
-  checkDatasets(document, document.value, report);
+  checkDatasets({ document, report }, document.value);
   return problems;
 };
 
@@ -96,49 +96,40 @@ const checkFolders = ({ drop, defaults }: Mapping, report: Report): void => {
   }
 };
 
-const checkDatasets = (document: YamlDocument, value: Mapping, report: Report): void => {
-  const defaults = recordOf(recordOf(value.defaults).dataset);
-  const datasets = listOf(value.datasets);
-  checkIds({ document, entries: datasets, path: ['datasets'], what: 'dataset', report });
-  for (const [index, dataset] of datasets.entries())
-    checkDataset({ document, dataset, defaults, path: ['datasets', index], report });
-};
-
-interface DatasetCheck {
+/** Where faults between keys are reported. */
+interface Checked {
   document: PlacedValue;
-  dataset: Mapping;
-  defaults: Mapping;
-  path: PropertyKey[];
   report: Report;
 }
 
-const checkDataset = ({ document, dataset, defaults, path, report }: DatasetCheck): void => {
-  for (const fault of datasetMetadataFaults({ ...defaults, ...dataset }))
-    report([...path, ...fault.path], fault.message);
+const checkDatasets = (checked: Checked, value: Mapping): void => {
+  const defaults = recordOf(recordOf(value.defaults).dataset);
+  const datasets = listOf(value.datasets);
+  checkIds(checked, datasets, ['datasets']);
+  for (const [index, dataset] of datasets.entries())
+    checkDataset(checked, { ...defaults, ...dataset }, ['datasets', index]);
+};
+
+/** `dataset` has the values of the defaults for keys that it leaves out. */
+const checkDataset = (checked: Checked, dataset: Mapping, path: PropertyKey[]): void => {
+  for (const fault of datasetMetadataFaults(dataset)) checked.report([...path, ...fault.path], fault.message);
   const resources = listOf(dataset.resources);
-  checkIds({ document, entries: resources, path: [...path, 'resources'], what: 'resource', report });
+  checkIds(checked, resources, [...path, 'resources']);
   for (const [position, resource] of resources.entries())
-    checkSource(resource, [...path, 'resources', position], report);
+    checkSource(resource, [...path, 'resources', position], checked.report);
 };
 
 /** The problems between the keys of one dataset, as it is in a manifest, in a value of its own. */
 export const datasetProblems = (document: PlacedValue, defaults: object): FileProblem[] => {
   const problems: FileProblem[] = [];
   const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
-  checkDataset({ document, dataset: recordOf(document.value), defaults: recordOf(defaults), path: [], report });
+  checkDataset({ document, report }, { ...defaults, ...recordOf(document.value) }, []);
   return problems;
 };
 
-interface IdCheck {
-  document: PlacedValue;
-  entries: Mapping[];
-  path: PropertyKey[];
-  what: 'dataset' | 'resource';
-  report: Report;
-}
-
 /** Ids must differ, and a former id must not be that of another entry: otherwise two nodes would share an identity. */
-const checkIds = ({ document, entries, path, what, report }: IdCheck): void => {
+const checkIds = ({ document, report }: Checked, entries: Mapping[], path: PropertyKey[]): void => {
+  const what = String(path.at(-1)).slice(0, -1); // `datasets` or `resources`
   const lineOf = (index: number, key: string): number => document.position([...path, index, key]).line;
   const first = new Map<unknown, { index: number; key: string }>();
   const check = (index: number, key: string, id: unknown): void => {
