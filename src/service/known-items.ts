@@ -1,7 +1,5 @@
-// All known items, in brief and in memory: counted by state and searched, without reading the ledger again; one item
-// in full.
+// All known items, in brief and in memory, to be counted and searched; one item in full.
 import { basename } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { itemId } from '../model/job.ts';
 import { isBelow, kindOfKey } from '../model/key.ts';
 import type { IndexedEntry, LedgerEntry } from '../model/ledger-entry.ts';
@@ -51,8 +49,6 @@ interface KnownItem {
 
 /** The items of a target. */
 export interface TargetItems {
-  /** When they were read, Unix milliseconds. */
-  readAt: number;
   items: ReadonlyMap<string, KnownItem>;
   counts: Readonly<Partial<Record<ItemState, number>>>;
 }
@@ -66,6 +62,8 @@ export interface FoundItem extends KnownItem {
 interface Known extends TargetItems {
   /** Fingerprint of the target when it was read. */
   sign: string;
+  /** Unix milliseconds. */
+  readAt: number;
   /** How long that took, milliseconds. */
   ms: number;
 }
@@ -73,60 +71,29 @@ interface Known extends TargetItems {
 /** Share of the time that rereading may take at most. */
 const share = 1 / 20;
 const soonestMs = 1000;
-/** How long a request waits for a read, and the longest previous read that is worth waiting for, milliseconds. */
-const [patienceMs, quickMs] = [500, 80];
-/** Targets that are read at once, so that a thousand of them leave time for requests. */
-const lanes = 4;
 /** Age after which a target is reread even if no run has changed it. */
 const longestMs = 5 * 60_000;
 
-const nothing: Known = { items: new Map(), counts: {}, sign: '', readAt: 0, ms: 0 };
-
-/**
- * Reads the ledger of a target on demand once a run has changed it; only changed entries are read in full. Takes some 400
- * bytes of memory per item until {@link KnownItems.forget}.
- */
+/** Reads the ledger of a target on demand once a run has changed it. Takes some 400 bytes of memory per item. */
 export class KnownItems {
   readonly #ledger: Pick<Ledger, 'each'>;
   readonly #known = new Map<string, Known>();
-  readonly #reading = new Map<string, Promise<void>>();
-  readonly #lanes: Promise<void>[] = [];
-  #turns = 0;
+  readonly #reading = new Map<string, Promise<TargetItems>>();
 
   constructor(ledger: Pick<Ledger, 'each'>) {
     this.#ledger = ledger;
   }
 
-  /**
-   * The items of a target as of its last read, null before the first has ended. `sign`: a fingerprint that differs after a
-   * change.
-   */
-  of(target: Target, sign: string): TargetItems | null {
+  /** The items of a target, read again once they may have changed; `sign`: a fingerprint that differs after a change. */
+  async of(target: Target, sign: string): Promise<TargetItems> {
     const name = targetName(target);
     const known = this.#known.get(name);
     const age = Date.now() - (known?.readAt ?? 0);
-    const isDue =
-      known === undefined || age > longestMs || (known.sign !== sign && age > Math.max(soonestMs, known.ms / share));
-    if (isDue && !this.#reading.has(name)) {
-      const lane = this.#turns++ % lanes;
-      const reading = (this.#lanes[lane] ?? Promise.resolve())
-        .then(() => this.#read(target, sign))
-        .finally(() => this.#reading.delete(name));
-      this.#lanes[lane] = reading.catch(() => undefined);
-      reading.catch(() => undefined); // reported to those who wait
-      this.#reading.set(name, reading);
-    }
-    return known ?? null;
-  }
-
-  /** As {@link KnownItems.of}, but waits up to `waitMs` for a first read, and for later ones if they are quick. */
-  async latest(target: Target, sign: string, waitMs = patienceMs): Promise<TargetItems | null> {
-    this.of(target, sign);
-    const name = targetName(target);
-    const isQuick = (this.#known.get(name)?.ms ?? 0) <= quickMs;
-    const reading = this.#reading.get(name);
-    if (reading && isQuick) await Promise.race([reading, sleep(waitMs)]);
-    return this.#known.get(name) ?? null;
+    const isDue = known === undefined || age > longestMs || known.sign !== sign;
+    if (known && !(isDue && age > Math.max(soonestMs, known.ms / share))) return known;
+    const reading = this.#reading.get(name) ?? this.#read(target, sign).finally(() => this.#reading.delete(name));
+    this.#reading.set(name, reading);
+    return reading;
   }
 
   /** Items whose key, title or file name holds all words, keys that are the words themselves first; at most `most`. */
@@ -146,33 +113,30 @@ export class KnownItems {
 
   /** Resources of a dataset on a portal, at most `most`. */
   resourcesOf(dataset: string, target: Target, most: number): FoundItem[] {
-    const found: FoundItem[] = [];
-    for (const [key, item] of this.#known.get(targetName(target))?.items ?? []) {
-      if (found.length === most) break;
-      if (isBelow(key, dataset)) found.push({ ...item, key, portal: target.portal });
-    }
-    return found;
+    const all = this.#known.get(targetName(target))?.items.entries() ?? [];
+    return Iterator.from(all)
+      .filter(([key]) => isBelow(key, dataset))
+      .take(most)
+      .map(([key, item]) => ({ ...item, key, portal: target.portal }))
+      .toArray();
   }
 
-  /** Frees what is kept. */
-  forget(): void {
-    this.#known.clear();
-  }
-
-  async #read(target: Target, sign: string): Promise<void> {
+  async #read(target: Target, sign: string): Promise<TargetItems> {
     const name = targetName(target);
-    const before = this.#known.get(name) ?? nothing;
+    const before = this.#known.get(name)?.items;
     const begun = Date.now();
     const items = new Map<string, KnownItem>();
     const counts: Partial<Record<ItemState, number>> = {};
     for await (const { brief, whole } of this.#ledger.each(target)) {
-      const known = before.items.get(brief.key);
-      const item = known?.at === brief.syncedAt ? known : briefOf(brief, whole());
+      const same = before?.get(brief.key);
+      const item = same?.at === brief.syncedAt ? same : briefOf(brief, whole());
       if (items.has(brief.key)) continue; // a scan may return an entry twice
       items.set(brief.key, item);
       counts[item.state] = (counts[item.state] ?? 0) + 1;
     }
-    this.#known.set(name, { items, counts, sign, readAt: Date.now(), ms: Date.now() - begun });
+    const known = { items, counts, sign, readAt: Date.now(), ms: Date.now() - begun };
+    this.#known.set(name, known);
+    return known;
   }
 }
 

@@ -34,8 +34,8 @@ export const metricLabels: Readonly<Record<string, readonly string[]>> = {
 /** Seconds. */
 const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** How long metrics are cached, and how long to wait for items that were never counted, milliseconds. */
-const [freshMs, patienceMs] = [1000, 20];
+/** How long metrics are cached, milliseconds. */
+const freshMs = 1000;
 
 /** The metrics of a service; requests to portals are those of this process, everything else is of all workers. */
 export class Metrics {
@@ -103,9 +103,8 @@ export class Metrics {
       this.#gauges.sluice_run_last_end_timestamp_seconds.set({ ...targetOfName(name) }, ended / 1000);
       this.#gauges.sluice_run_duration_seconds.set({ ...targetOfName(name) }, (ended - begun) / 1000);
     }
-    for (const { counts, ...labels } of await this.#overview.counts(patienceMs)) {
-      for (const [state, items] of Object.entries(counts ?? {}))
-        this.#gauges.sluice_items.set({ ...labels, state }, items);
+    for (const { counts, ...labels } of await this.#overview.counts()) {
+      for (const [state, items] of Object.entries(counts)) this.#gauges.sluice_items.set({ ...labels, state }, items);
     }
   }
 

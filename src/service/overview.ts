@@ -16,8 +16,8 @@ import type { KnownTarget, Runtime } from './runtime.ts';
 
 /** A target at a glance. */
 export interface TargetView extends Target {
-  /** Items by state; null while they are read for the first time. */
-  counts: TargetItems['counts'] | null;
+  /** Items by state. */
+  counts: TargetItems['counts'];
   /** When its next run begins by its schedule, Unix milliseconds, and the schedule's time zone. */
   next: { at: number; timezone: string } | null;
   /** Its newest runs, newest first. */
@@ -59,8 +59,6 @@ const mostJobs = 20;
 const mostOverdue = 10;
 /** How long a view is cached, milliseconds. */
 const freshMs = 1000;
-/** Idle time after which the items are freed, milliseconds. */
-const idleMs = 10 * 60_000;
 
 const jobSchema = z.object({
   runId: z.string(),
@@ -76,7 +74,6 @@ export class Overview {
   readonly #runtime: Runtime;
   readonly #served: () => readonly KnownTarget[];
   #last: { at: number; view: Promise<OverviewView> } | null = null;
-  #idle: NodeJS.Timeout | null = null;
 
   /** `served`: what the service of this process serves. */
   constructor(runtime: Runtime, served: () => readonly KnownTarget[] = () => []) {
@@ -88,7 +85,6 @@ export class Overview {
 
   /** The view, at most a second old. */
   view(): Promise<OverviewView> {
-    this.#forgetWhenIdle();
     const now = Date.now();
     if (this.#last === null || now - this.#last.at > freshMs) {
       const view = this.#look(now);
@@ -100,16 +96,15 @@ export class Overview {
     return this.#last.view;
   }
 
-  /** Items of each target that was run, by state, as of their last read; null before the first, for which it waits `waitMs`. */
-  async counts(waitMs: number): Promise<(Target & Pick<TargetView, 'counts'>)[]> {
-    this.#forgetWhenIdle();
+  /** Items of each target that was run, by state. */
+  async counts(): Promise<(Target & Pick<TargetView, 'counts'>)[]> {
     const { redis, keys, ledger } = this.#runtime;
     const [targets, last] = await Promise.all([ledger.targets(), lastRuns(redis, keys)]);
     return Promise.all(
       targets.map(async ({ manifest, portal }) => {
         const target = { manifest, portal };
         const sign = signOf(last.get(targetName(target)), await this.#current(target));
-        return { ...target, counts: (await this.items.latest(target, sign, waitMs))?.counts ?? null };
+        return { ...target, counts: (await this.items.of(target, sign)).counts };
       }),
     );
   }
@@ -128,12 +123,6 @@ export class Overview {
   /** Drops the cached view, after a change. */
   renew(): void {
     this.#last = null;
-  }
-
-  /** Frees everything. */
-  close(): void {
-    if (this.#idle) clearTimeout(this.#idle);
-    this.items.forget();
   }
 
   async #look(now: number): Promise<OverviewView> {
@@ -160,7 +149,7 @@ export class Overview {
         const sign = signOf(last.get(name), current);
         return {
           ...target,
-          counts: wereRun.has(name) ? ((await this.items.latest(target, sign))?.counts ?? null) : {},
+          counts: wereRun.has(name) ? (await this.items.of(target, sign)).counts : {},
           next: kept ? { at: nextStart(kept.schedule, name, kept, now), timezone: kept.schedule.timezone } : null,
           runs: (runs.get(name) ?? []).slice(0, stripRuns),
           current,
@@ -199,11 +188,6 @@ export class Overview {
       const { runId, key, kind, trace } = data;
       return [{ portal, runId, key, kind, steps: Object.entries(trace?.steps ?? {}), since: job.processedOn ?? 0 }];
     });
-  }
-
-  #forgetWhenIdle(): void {
-    if (this.#idle) this.#idle.refresh();
-    else this.#idle = setTimeout(() => this.items.forget(), idleMs).unref();
   }
 }
 

@@ -56,7 +56,6 @@ export const webApp = async (runtime: Runtime, served?: () => readonly KnownTarg
       .type('text/plain')
       .send(status >= 500 ? 'Something went wrong.\n' : `${error.message}\n`);
   });
-  app.addHook('onClose', async () => context.overview.close());
   for (const part of parts) await app.register(async (scope) => part(scope, context));
   return app;
 };

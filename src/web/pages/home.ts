@@ -24,7 +24,6 @@ export const mostFound = 50;
 /** The first page. */
 export const homePage = (view: OverviewView, now: number): Page => ({
   title: '',
-  ...(isCounting(view) ? { soon: 2 } : {}),
   live: [
     view.hasWorkers
       ? null
@@ -40,23 +39,17 @@ export const homePage = (view: OverviewView, now: number): Page => ({
 });
 
 /** What a search found. */
-export const searchPage = (view: OverviewView, query: string, found: FoundItem[]): Page => ({
+export const searchPage = (query: string, found: FoundItem[]): Page => ({
   title: `Search: ${query}`,
   query,
-  ...(isCounting(view) ? { soon: 2 } : {}),
-  live: foundHtml(query, found, isCounting(view)),
-});
-
-const isCounting = ({ targets }: OverviewView): boolean => targets.some(({ counts }) => counts === null);
-
-const foundHtml = (query: string, found: FoundItem[], isPartial: boolean): Html => html`<h1>Search</h1>
+  live: html`<h1>Search</h1>
 <p class="soft" role="status">${
-  found.length === 0
-    ? html`Nothing is known of <bdi>${query}</bdi>${isPartial ? ' so far: titles and file names are still being read.' : '.'}`
-    : found.length === mostFound
-      ? `The first ${mostFound} items; another word narrows it down.`
-      : plural(found.length, 'item')
-}</p>
+    found.length === 0
+      ? html`Nothing is known of <bdi>${query}</bdi>.`
+      : found.length === mostFound
+        ? `The first ${mostFound} items; another word narrows it down.`
+        : plural(found.length, 'item')
+  }</p>
 <ul class="cards">
 ${found.map(
   ({ key, portal, title, file, state }) => html`<li>
@@ -64,7 +57,8 @@ ${found.map(
 <p class="soft"><code>${key}</code> on ${portal}${file && html` · <bdi>${file}</bdi>`}</p>
 </li>
 `,
-)}</ul>`;
+)}</ul>`,
+});
 
 const pauseHtml = ({
   portal,
@@ -128,7 +122,6 @@ ${runs.length === 0 ? null : html`<a class="strip" href="${path}" aria-label="${
 /** `412 of 415 live, 2 quarantined, 1 held, next run 03:15`. */
 const sentenceHtml = ({ counts, next, runs, current }: TargetView, now: number): Part => {
   const when = next && html`, next run ${nextHtml(next, now)}`;
-  if (counts === null) return html`<span class="soft">counting …</span>${when}`;
   const { live = 0, removed = 0 } = counts;
   const rest = itemStates.flatMap((state) => {
     const count = counts[state] ?? 0;

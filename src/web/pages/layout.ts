@@ -15,8 +15,6 @@ export interface Page {
   fixed?: Part;
   /** What was searched for. */
   query?: string;
-  /** Seconds after which a browser without scripts asks again; for what is not ready yet. */
-  soon?: number;
   /** True for a page of somebody who is not logged in. */
   bare?: boolean;
   /** Token of the form that logs out; without one there is no login. */
@@ -153,7 +151,6 @@ declare module 'fastify' {
 export const send = (reply: FastifyReply, page: Page, status = 200): FastifyReply => {
   const { session } = reply.request;
   const logout = session?.canLogOut ? session.token : null;
-  if (page.soon !== undefined) reply.header('refresh', String(page.soon));
   return reply
     .code(status)
     .type('text/html; charset=utf-8')

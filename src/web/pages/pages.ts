@@ -110,9 +110,9 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools, events: ChangeEven
   const { runtime, overview } = tools;
   app.get('/', async (request, reply) => {
     const query = parameterOf(request, 'q').trim().slice(0, 200);
-    const view = await overview.view();
+    const view = await overview.view(); // has the items read that are searched
     if (query === '') return send(reply, homePage(view, Date.now()));
-    return send(reply, searchPage(view, query, overview.items.find(query, mostFound)));
+    return send(reply, searchPage(query, overview.items.find(query, mostFound)));
   });
   app.get('/item/*', async (request, reply) => {
     const key = pathPart(request, '*');
