@@ -17,7 +17,7 @@ import { isDropManifest } from '../sources/manifest/schema.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type Io, say, warn } from './io.ts';
+import { aligned, type Io, say, warn } from './io.ts';
 import { publish } from './publish.ts';
 import { reasonLines } from './report-text.ts';
 
@@ -143,9 +143,7 @@ const showLive = async (portal: Portal, items: ReportItem[], io: Io): Promise<bo
     const name = item.kind === 'dataset' ? node.title : `  ${node.title}`;
     lines.push([name, rows === null ? '' : String(rows), node.path ?? `${portal.url}/node/${node.nid}`]);
   }
-  const width = Math.max(5, ...lines.map(([name]) => name.length));
-  say(io, `  ${'title'.padEnd(width)}  ${'rows'.padStart(6)}  address`);
-  for (const [name, rows, address] of lines) say(io, `  ${name.padEnd(width)}  ${rows.padStart(6)}  ${address}`);
+  for (const line of aligned([['title', 'rows', 'address'], ...lines], [1])) say(io, `  ${line}`);
   return fine && lines.length > 0;
 };
 

@@ -5,7 +5,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, sayText } from './io.ts';
+import { aligned, type CommonOptions, type Io, oneOrAll, print } from './io.ts';
 import { withRuntimeOf } from './session.ts';
 
 /** Lists the versions of a table, newest first, with what changed in its columns. */
@@ -15,15 +15,13 @@ export const historyCommand = async (key: string, options: CommonOptions, io: Io
     if (found.length === 0) {
       throw new NotFoundError(`no version of a table "${key}" is known`, { hint: '`sluice status` lists the keys' });
     }
-    if (options.json) {
-      const json = found.map(({ portal, versions }) => ({ portal, versions: versions.map(shown).reverse() }));
-      sayText(io, JSON.stringify(json.length === 1 ? json[0] : json, null, 2));
-      return exitCodes.ok;
-    }
-    for (const { portal, versions } of found) {
-      say(io, `${key} on ${portal}: ${plural(versions.length, 'version')}`);
-      for (const line of lines(versions)) say(io, line);
-    }
+    print(io, options, {
+      json: oneOrAll(found.map(({ portal, versions }) => ({ portal, versions: versions.map(shown).reverse() }))),
+      lines: found.flatMap(({ portal, versions }) => [
+        `${key} on ${portal}: ${plural(versions.length, 'version')}`,
+        ...versionLines(versions).reverse(),
+      ]),
+    });
     return exitCodes.ok;
   });
 
@@ -40,26 +38,18 @@ const versionsByPortal = async (
   return found;
 };
 
-const shown = ({ at, rows, bytes, columns }: TableVersion) => ({
-  at: new Date(at).toISOString(),
-  rows,
-  bytes,
-  columns,
-});
+const shown = ({ at, ...version }: TableVersion) => ({ at: new Date(at).toISOString(), ...version });
 
-const lines = (versions: TableVersion[]): string[] => {
-  const rowsOf = ({ rows }: TableVersion): string => plural(rows, 'row');
-  const bytesOf = ({ bytes }: TableVersion): string => plural(bytes, 'byte');
-  const [rowsWidth, bytesWidth] = [rowsOf, bytesOf].map((of) => Math.max(...versions.map((each) => of(each).length)));
-  return versions
-    .map((version, index) => {
-      const { at, columns } = version;
+const versionLines = (versions: TableVersion[]): string[] =>
+  aligned(
+    versions.map((version, index) => {
+      const { at, rows, bytes, columns } = version;
       const time = new Date(at).toISOString().slice(0, 16).replace('T', ' ');
-      const size = `${rowsOf(version).padStart(rowsWidth ?? 0)}  ${bytesOf(version).padStart(bytesWidth ?? 0)}`;
-      return `  ${time}  ${size}  ${plural(columns.length, 'column')}${changes(versions[index - 1], version)}`;
-    })
-    .reverse();
-};
+      const shape = `${plural(columns.length, 'column')}${changes(versions[index - 1], version)}`;
+      return [`  ${time}`, plural(rows, 'row'), plural(bytes, 'byte'), shape];
+    }),
+    [1, 2],
+  );
 
 const changes = (before: TableVersion | undefined, { columns }: TableVersion): string => {
   if (before === undefined) return '';

@@ -23,7 +23,7 @@ import {
   schemaFiles,
   settingsFiles,
 } from './init-files.ts';
-import { type CommonOptions, type Io, say, sayText } from './io.ts';
+import { type CommonOptions, type Io, print, say } from './io.ts';
 import { oneOffLog } from './session.ts';
 
 /** Options of `sluice init`; missing ones are prompted for on a terminal. */
@@ -58,16 +58,11 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
   const inbox = await inboxOf(root);
   await addFolder(root, inbox);
   const probe = await probeUntilLogin(root, portal, options, io);
-  if (options.json) sayText(io, JSON.stringify({ folder: root, written, kept, portal: probe }, null, 2));
-  else
-    for (const line of reportLines(relative(io.cwd, root), {
-      written,
-      kept,
-      probe,
-      inbox,
-      password: settings.find(({ secret }) => secret)?.path ?? null,
-    }))
-      say(io, line);
+  const password = settings.find(({ secret }) => secret)?.path ?? null;
+  print(io, options, {
+    json: { folder: root, written, kept, portal: probe },
+    lines: reportLines(relative(io.cwd, root), { written, kept, probe, inbox, password }),
+  });
   return exitCodes.ok;
 };
 

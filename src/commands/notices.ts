@@ -3,7 +3,7 @@ import { UsageError } from '../model/errors.ts';
 import { testNotices } from '../service/test-notices.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, sayText } from './io.ts';
+import { type CommonOptions, type Io, print } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
 
 /** Sends one notice through every channel; 0 when all took it, 3 otherwise. @throws UsageError where there is none */
@@ -15,14 +15,14 @@ export const noticesTestCommand = async (options: CommonOptions, io: Io): Promis
       hint: 'set `notify.webhook`, `notify.email` or `notify.heartbeat` in the configuration',
     });
   }
-  if (options.json) sayText(io, JSON.stringify(channels, null, 2));
-  else {
-    for (const { channel, to, manifest, error } of channels) {
-      const whose = manifest === null ? '' : ` (of ${manifest})`;
-      say(io, `${channel} ${to}${whose}: ${error === null ? 'delivered' : `failed: ${error.message}`}`);
-      if (error?.hint) say(io, `  -> ${error.hint}`);
-    }
-  }
+  const lines = channels.flatMap(({ channel, to, manifest, error }) => {
+    const whose = manifest === null ? '' : ` (of ${manifest})`;
+    return [
+      `${channel} ${to}${whose}: ${error === null ? 'delivered' : `failed: ${error.message}`}`,
+      ...(error?.hint ? [`  -> ${error.hint}`] : []),
+    ];
+  });
+  print(io, options, { json: channels, lines });
   return channels.every(({ error }) => error === null) ? exitCodes.ok : exitCodes.someFailed;
 };
 

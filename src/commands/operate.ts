@@ -13,7 +13,7 @@ import {
 } from '../service/actions.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, sayText } from './io.ts';
+import { type CommonOptions, type Io, print } from './io.ts';
 import { awaitReports, showReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 import { waitForRuns } from './wait.ts';
@@ -31,7 +31,7 @@ export const retryCommand = async (what: string | undefined, options: RetryOptio
     const runs = await retry(runtime, retried, io.stop);
     if (runs.length > 0) return awaitReports(runtime, runs, options, io);
     const where = 'of' in retried ? `run ${retried.of}` : `${retried.manifest} with ${retried.code}`;
-    say(io, options.json ? '[]' : `nothing failed in ${where}`);
+    print(io, options, { json: [], lines: [`nothing failed in ${where}`] });
     return exitCodes.ok;
   });
 };
@@ -55,7 +55,8 @@ export const discardCommand = async (what: string, options: CommonOptions, io: I
   withRuntimeOf('discard', options, io, async (runtime) => {
     const runs = await discard(runtime, what, io.stop);
     if (runs.length > 0) return awaitReports(runtime, runs, options, io);
-    say(io, options.json ? JSON.stringify({ discarded: what }) : `run ${what} is discarded; nothing was changed`);
+    const lines = [`run ${what} is discarded; nothing was changed`];
+    print(io, options, { json: { discarded: what }, lines });
     return exitCodes.ok;
   });
 
@@ -81,7 +82,7 @@ export const cancelCommand = async (runId: string, options: CommonOptions, io: I
     const isCancelled = (await runtime.runs.reason(runId))?.code === 'cancelled';
     const did = isCancelled ? 'been cancelled' : 'ended';
     const text = state === 'held' ? 'was held, and is discarded; nothing was changed' : `had already ${did}`;
-    say(io, options.json ? JSON.stringify({ ...run, state }) : `run ${runId} of ${run.manifest} ${text}`);
+    print(io, options, { json: { ...run, state }, lines: [`run ${runId} of ${run.manifest} ${text}`] });
     return exitCodes.ok;
   });
 
@@ -93,11 +94,13 @@ export const pauseCommand = async (
 ): Promise<number> =>
   withRuntimeOf('pause', options, io, async (runtime) => {
     const pause = await pausePortal(runtime, portal, reason ?? null);
-    if (options.json) sayText(io, JSON.stringify({ portal, pause }, null, 2));
-    else if (pause) {
-      say(io, `portal ${portal} is paused since ${new Date(pause.since).toISOString()}: ${pause.reason.message}`);
-      say(io, `  -> ${pause.reason.hint}`);
-    }
+    const lines = pause
+      ? [
+          `portal ${portal} is paused since ${new Date(pause.since).toISOString()}: ${pause.reason.message}`,
+          `  -> ${pause.reason.hint}`,
+        ]
+      : [];
+    print(io, options, { json: { portal, pause }, lines });
     return exitCodes.ok;
   });
 
@@ -108,8 +111,7 @@ export const resumeCommand = async (portal: string, options: CommonOptions, io: 
     const text = ended
       ? `portal ${portal} is resumed; it was paused since ${new Date(ended.since).toISOString()}`
       : `portal ${portal} was not paused`;
-    if (options.json) sayText(io, JSON.stringify({ portal, ended }, null, 2));
-    else say(io, text);
+    print(io, options, { json: { portal, ended }, lines: [text] });
     return exitCodes.ok;
   });
 

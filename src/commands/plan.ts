@@ -17,7 +17,7 @@ import { isStale } from '../state/targets.ts';
 import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, sayText } from './io.ts';
+import { type CommonOptions, type Io, oneOrAll, print, say } from './io.ts';
 import { awaitReports, loadAll } from './publish.ts';
 import { leftBehindLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
@@ -45,7 +45,7 @@ export const planCommand = async (paths: string[], options: PlanOptions, io: Io)
     return made;
   });
   if (options.output !== undefined) await writePlan(resolve(io.cwd, options.output), plans[0]);
-  if (options.json) sayText(io, JSON.stringify(plans.length === 1 ? plans[0] : plans, null, 2));
+  print(io, options, { json: oneOrAll(plans), lines: [] });
   return plans.some((plan) => plan.held !== null) ? exitCodes.held : exitCodes.ok;
 };
 

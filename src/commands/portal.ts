@@ -15,7 +15,7 @@ import { embeddedPortal, serverSettings } from '../service/portal-access.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, jsonOption, parsePort, placeOptions, type Subcommand } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type Io, say, stopped, warn } from './io.ts';
+import { type Io, print, say, stopped, warn } from './io.ts';
 import { configOf } from './session.ts';
 
 /** Options that name the embedded portal. */
@@ -222,10 +222,10 @@ export const portalTokenCommand = async (what: TokenAction, options: TokenOption
       await warnWhenOff(options, io);
     } else if (what.action === 'list') {
       const all = tokens.list();
-      if (options.json) say(io, JSON.stringify(all));
-      for (const { id, user, label, created } of options.json ? [] : all) {
-        say(io, `${id}\t${user}\t${new Date(created * 1000).toISOString()}\t${label}`);
-      }
+      const lines = all.map(
+        ({ id, user, label, created }) => `${id}\t${user}\t${new Date(created * 1000).toISOString()}\t${label}`,
+      );
+      print(io, options, { json: all, lines });
     } else {
       if (!/^\d{1,9}$/.test(what.id)) throw new UsageError(`"${what.id}" is not a token number`);
       tokens.revoke(Number(what.id));

@@ -11,7 +11,7 @@ import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes, worstOf } from './exit.ts';
-import { type CommonOptions, type Io, say, sayText } from './io.ts';
+import { type CommonOptions, type Io, print } from './io.ts';
 import { loadAll } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
 
@@ -135,19 +135,14 @@ const withReconciled = async (
     }
     return all;
   });
-  const [only] = results;
-  if (options.json) {
-    const json =
-      results.length === 1 ? only?.json : results.map(({ portal, json: value }) => ({ portal, result: value }));
-    sayText(io, JSON.stringify(json, null, 2));
-  } else {
-    for (const { portal, lines } of results) {
-      if (results.length > 1) say(io, `${portal}:`);
-      for (const line of lines) say(io, line);
-    }
-    // The source of what was published from a watched folder is gone, so there is nothing to compare with.
-    if (isDropManifest(manifest)) say(io, droppedNote);
-  }
+  print(io, options, {
+    json: results.length === 1 ? results[0]?.json : results.map(({ portal, json }) => ({ portal, result: json })),
+    lines: [
+      ...results.flatMap(({ portal, lines }) => (results.length > 1 ? [`${portal}:`, ...lines] : lines)),
+      // The source of what was published from a watched folder is gone, so there is nothing to compare with.
+      ...(isDropManifest(manifest) ? [droppedNote] : []),
+    ],
+  });
   return worstOf(results.map(({ code }) => code));
 };
 

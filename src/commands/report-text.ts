@@ -5,6 +5,7 @@ import type { IndexedEntry } from '../model/ledger-entry.ts';
 import { isSuccess, type Reason, type ReportItem, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { countText, plural } from '../util/plural.ts';
+import { aligned } from './io.ts';
 
 /** Longest report listed item by item; of longer ones only what needs attention is, by cause if that is as long. */
 const listedWhole = 40;
@@ -26,19 +27,22 @@ export const reportLines = (report: StoredReport, isWhole = false): string[] => 
 };
 
 /** Items that are listed of each cause. */
-const shownOfCause = 5;
+export const shownOfCause = 5;
+
+/** Items by the code of their reason, the most frequent first. */
+export const byCause = <T extends { reason: Reason | null }>(items: readonly T[]): [code: string, items: T[]][] =>
+  [...Map.groupBy(items, ({ reason }) => reason?.code ?? 'warnings')].sort(([, a], [, b]) => b.length - a.length);
 
 const causeLines = (items: ReportItem[], runId: string): string[] =>
-  [...Map.groupBy(items, ({ reason }) => reason?.code ?? 'warnings')]
-    .sort(([, a], [, b]) => b.length - a.length)
-    .flatMap(([cause, all]) => {
-      const rest = all.length - shownOfCause;
-      return [
-        `  ${plural(all.length, 'item')} with ${cause}:`,
-        ...itemLines(all.slice(0, shownOfCause)),
-        ...(rest > 0 ? [`  … and ${countText(rest)} more; \`sluice report ${runId}\` lists them`] : []),
-      ];
-    });
+  byCause(items).flatMap(([cause, all]) => [
+    `  ${plural(all.length, 'item')} with ${cause}:`,
+    ...itemLines(all.slice(0, shownOfCause)),
+    ...restLines(all.length - shownOfCause, `\`sluice report ${runId}\` lists them`, '  '),
+  ]);
+
+/** What is said of `rest` more that are not listed. */
+export const restLines = (rest: number, where: string, indent = ''): string[] =>
+  rest > 0 ? [`${indent}… and ${countText(rest)} more; ${where}`] : [];
 
 const stateOf = (item: ReportItem): string => {
   if (item.live) return 'live';
@@ -51,29 +55,22 @@ const takenDown: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'dele
 
 /** Items as an aligned table, each with its reason below it. */
 const itemLines = (items: ReportItem[]): string[] => {
-  const widthOf = (of: (item: ReportItem) => string): number =>
-    Math.min(
-      60,
-      items.reduce((widest, item) => Math.max(widest, of(item).length), 0),
-    );
-  const rowsOf = (item: ReportItem): string => (item.rows === null ? '' : plural(item.rows, 'row'));
-  const widths = [widthOf(({ key }) => key), widthOf(({ outcome }) => outcome), widthOf(stateOf), widthOf(rowsOf)];
-  const [keys = 0, outcomes = 0, states = 0, rows = 0] = widths;
-  return items.flatMap((item) => {
-    const did = item.actions.length > 0 ? item.actions.join(', ') : '';
-    const state = stateOf(item);
-    const line = `  ${item.key.padEnd(keys)}  ${item.outcome.padEnd(outcomes)}  ${state.padEnd(states)}  ${rowsOf(item).padStart(rows)}  ${did}`;
-    const rejected = item.rejected ? [`      ${rejectedText(item.rejected)}`] : [];
-    const mended = item.mended.map((line) => `      fixed: ${line}`);
-    const warnings = item.warnings.map((warning) => `      warning: ${warning}`);
-    return [
-      line.trimEnd(),
-      ...mended,
-      ...rejected,
-      ...warnings,
-      ...(item.reason ? reasonLines(item.reason, '      ') : []),
-    ];
-  });
+  const rowsOf = ({ rows }: ReportItem): string => (rows === null ? '' : plural(rows, 'row'));
+  const cells = items.map((item) => [
+    `  ${item.key}`,
+    item.outcome,
+    stateOf(item),
+    rowsOf(item),
+    item.actions.join(', '),
+  ]);
+  const lines = aligned(cells, [3]);
+  return items.flatMap((item, at) => [
+    lines[at] ?? '',
+    ...item.mended.map((line) => `      fixed: ${line}`),
+    ...(item.rejected ? [`      ${rejectedText(item.rejected)}`] : []),
+    ...item.warnings.map((warning) => `      warning: ${warning}`),
+    ...(item.reason ? reasonLines(item.reason, '      ') : []),
+  ]);
 };
 
 /** `3 bad rows set aside in …`. */

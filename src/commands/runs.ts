@@ -2,15 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../model/errors.ts';
 import { itemId } from '../model/job.ts';
-import { targetName } from '../model/redis-keys.ts';
 import { lastRunOfKey } from '../service/known-items.ts';
 import { reportFormats } from '../service/report-formats.ts';
+import { fatesText, type RunStatus, runStatus } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { itemFates } from '../state/report-lines.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, parseCount } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, sayAll, sayText } from './io.ts';
+import { type CommonOptions, type Io, print, say, sayAll } from './io.ts';
 import { reportLines } from './report-text.ts';
 import { withRuntimeOf } from './session.ts';
 
@@ -21,39 +20,26 @@ export const runsCommand = async (
 ): Promise<number> =>
   withRuntimeOf('runs', options, io, async (runtime) => {
     const runs = await latestRuns(runtime, limit);
-    if (options.json) sayText(io, JSON.stringify(runs, null, 2));
-    else if (runs.length === 0) say(io, 'no runs yet: `sluice publish <manifest>` starts one');
-    else for (const run of runs) for (const line of runLines(run)) say(io, line);
+    const lines = runs.length === 0 ? ['no runs yet: `sluice publish <manifest>` starts one'] : runs.flatMap(runLines);
+    print(io, options, { json: runs, lines });
     return exitCodes.ok;
   });
 
 /** The last runs, newest first; only those of `--portal`, if given. */
-export const latestRuns = async (runtime: Runtime, limit: number): Promise<RunStatus[]> => {
+export const latestRuns = async (runtime: Runtime, limit: number): Promise<ListedRun[]> => {
   const { portal } = runtime.config;
   const ids = await runtime.runs.latest(portal === null ? limit : limit * 20);
   const runs = await Promise.all(ids.map((runId) => runStatus(runtime, runId)));
-  return runs.filter(({ target }) => portal === null || target.endsWith(`@${portal}`)).slice(0, limit);
+  const asked = runs.filter(({ target }) => portal === null || target.endsWith(`@${portal}`)).slice(0, limit);
+  return asked.map(({ endedAt: _endedAt, ...run }) => run);
 };
 
-const runStatus = async ({ runs }: Runtime, runId: string) => {
-  const [target, progress, summary] = await Promise.all([
-    runs.target(runId),
-    runs.progress(runId),
-    runs.summary(runId),
-  ]);
-  const reason = summary ? summary.reason : await runs.reason(runId);
-  return { runId, target: target ? targetName(target) : '', ...progress, fates: summary?.fates ?? null, reason };
-};
-
-/** A run as lists show it. */
-export type RunStatus = Awaited<ReturnType<typeof runStatus>>;
+export type ListedRun = Omit<RunStatus, 'endedAt'>;
 
 /** A run in one line, with the reason below if it failed as a whole. */
-export const runLines = ({ runId, target, state, total, done, failed, fates, reason }: RunStatus): string[] => {
-  const counts = fates
-    ? itemFates.flatMap((fate) => (fates[fate] ? [`${fates[fate].toLocaleString('en')} ${fate}`] : []))
-    : [`${done}/${total} items`, ...(failed > 0 ? [`${failed} failed`] : [])];
-  const words = state === 'done' ? counts : [state, ...counts];
+export const runLines = ({ runId, target, state, reason, ...run }: ListedRun): string[] => {
+  const counts = [...(run.fates ? [] : [`${run.done}/${run.total} items`]), fatesText(run)];
+  const words = [...(state === 'done' ? [] : [state]), ...counts].filter(Boolean);
   const why = reason ? [`    ${reason.code}: ${reason.message.split('\n', 1)[0]}`] : [];
   return [`  ${runId}  ${target}  ${words.join(', ') || plural(0, 'item')}`, ...why];
 };

@@ -15,7 +15,7 @@ import { plural } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, sayText, warn } from './io.ts';
+import { type CommonOptions, type Io, print, warn } from './io.ts';
 import { awaitReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 
@@ -45,9 +45,8 @@ export const schedulesCommand = async (paths: string[], options: CommonOptions, 
     const { manifests, faulty } = await loadSound(asked);
     const rows = await rowsOf(runtime, manifests, kept);
     const service = (await runtime.workerRoles()).includes('start');
-    if (options.json) sayText(io, JSON.stringify({ service, schedules: rows }, null, 2));
-    else
-      for (const line of [...rows.flatMap((row) => rowLines(row, service)), ...remarks(rows, service)]) say(io, line);
+    const lines = [...rows.flatMap((row) => rowLines(row, service)), ...remarks(rows, service)];
+    print(io, options, { json: { service, schedules: rows }, lines });
     for (const { path, error } of faulty) warn(io, `skipped: ${path}: ${error.message}`);
     return faulty.length > 0 ? exitCodes.usage : exitCodes.ok;
   });
@@ -153,21 +152,12 @@ export const runNowCommand = async (named: string[], options: RunNowOptions, io:
       if (isDropManifest(manifest) && !served) await takeDropped(runtime, manifest, io.stop);
       runs.push(...(await runNow(runtime, manifest)));
     }
-    if (options.wait === false) return reportQueued(runs, { options, served }, io);
-    return awaitReports(runtime, runs, options, io);
+    if (options.wait !== false) return awaitReports(runtime, runs, options, io);
+    const lines = runs.map(({ runId, manifest, portal }) => `run ${runId} of ${manifest} to ${portal} was requested`);
+    print(io, options, { json: runs, lines });
+    if (!served) warn(io, 'no worker is running: the next `sluice start` or `sluice publish` starts it');
+    return exitCodes.ok;
   });
-
-const reportQueued = (
-  runs: RequestedRun[],
-  { options, served }: { options: RunNowOptions; served: boolean },
-  io: Io,
-): number => {
-  if (options.json) sayText(io, JSON.stringify(runs, null, 2));
-  else
-    for (const { runId, manifest, portal } of runs) say(io, `run ${runId} of ${manifest} to ${portal} was requested`);
-  if (!served) warn(io, 'no worker is running: the next `sluice start` or `sluice publish` starts it');
-  return exitCodes.ok;
-};
 
 /** The manifest of a path, or a known one of this name, even where a folder has it: `inbox` beside the folder `inbox`. */
 const manifestOf = (runtime: Runtime, what: string, cwd: string): Promise<Manifest> => {

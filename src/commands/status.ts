@@ -11,15 +11,23 @@ import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
 import { listedFolders, placeRule } from '../sources/drop/drop-target.ts';
-import { type Claim, foldersOf, listClaims } from '../sources/drop/spool.ts';
+import { foldersOf, listClaims } from '../sources/drop/spool.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, sayText } from './io.ts';
-import { isLeftBehind, leftBehindLines, reasonLines, rejectedText } from './report-text.ts';
-import { latestRuns, type RunStatus, runLines } from './runs.ts';
+import { type CommonOptions, type Io, oneOrAll, print } from './io.ts';
+import {
+  byCause,
+  isLeftBehind,
+  leftBehindLines,
+  reasonLines,
+  rejectedText,
+  restLines,
+  shownOfCause,
+} from './report-text.ts';
+import { type ListedRun, latestRuns, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
 import { standstillText } from './wait.ts';
 
@@ -41,8 +49,8 @@ export const statusCommand = async (what: string | undefined, options: StatusOpt
   );
 
 /** Entries of a target, by key. */
-const inOrder = (entries: ReadonlyMap<string, LedgerEntry>, { portal }: KnownTarget): KeyStatus[] =>
-  [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => ({ ...entry, portal }));
+const inOrder = (entries: LedgerEntry[], { portal }: KnownTarget): KeyStatus[] =>
+  entries.sort((a, b) => (a.key < b.key ? -1 : 1)).map((entry) => ({ ...entry, portal }));
 
 /** Entries whose key begins with `start` and for which `isFound` holds. */
 const keysWhere = async (
@@ -59,7 +67,7 @@ const keysWhere = async (
       const isBegun = entry?.nid === null && entry.pending !== null;
       if (entry && !isBegun && isFound(entry)) entries.set(brief.key, entry);
     }
-    found.push(inOrder(entries, target));
+    found.push(inOrder([...entries.values()], target));
   }
   return found.flat();
 };
@@ -67,8 +75,7 @@ const keysWhere = async (
 const showFound = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
   const found = await find(runtime, what, io.cwd);
   if (found.length === 0) return explainUnknown(runtime, what, options, io);
-  if (options.json) sayText(io, JSON.stringify(found.length === 1 ? found[0] : found, null, 2));
-  else for (const line of foundLines(found, options.all === true)) say(io, line);
+  print(io, options, { json: oneOrAll(found), lines: foundLines(found, options.all === true) });
   if (found.some(isHeld)) return exitCodes.held;
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
@@ -99,8 +106,8 @@ const explainUnknown = async (runtime: Runtime, what: string, options: CommonOpt
   if (planned) {
     const { key, title, portal, runId, step } = planned;
     const stage = step === null ? 'waits in' : `is at step ${step} of`;
-    if (options.json) sayText(io, JSON.stringify({ ...planned, state: 'publishing' }, null, 2));
-    else say(io, `${key} ("${title}" on ${portal}): not live yet: it ${stage} run ${runId}`);
+    const lines = [`${key} ("${title}" on ${portal}): not live yet: it ${stage} run ${runId}`];
+    print(io, options, { json: { ...planned, state: 'publishing' }, lines });
     return exitCodes.someFailed;
   }
   const path = resolve(io.cwd, what);
@@ -108,16 +115,14 @@ const explainUnknown = async (runtime: Runtime, what: string, options: CommonOpt
     const dropped = relative(view.folder, path);
     const left = view.left.find((item) => item.path === dropped);
     const settling = view.settling.find((item) => item.path === dropped);
-    const isClaimed = (claim: Claim): boolean => claim.dropped === dropped;
-    const claimed = (await listClaims(foldersOf(view.folder).spool)).findLast(isClaimed);
+    const claimed = (await listClaims(foldersOf(view.folder).spool)).findLast((claim) => claim.dropped === dropped);
     let found: [state: object, text: string];
     if (left) found = [{ state: 'left', reason: left.reason }, `not live: ignored in the inbox: ${left.reason}`];
     else if (settling) found = [{ state: 'settling', since: settling.since }, 'not live yet: still settling'];
     else if (claimed) found = [{ state: 'claimed', since: claimed.claimedAt }, `not live yet: ${claimedText}`];
     else continue;
     const [state, text] = found;
-    if (options.json) sayText(io, JSON.stringify({ file: path, manifest: view.manifest, ...state }, null, 2));
-    else say(io, `${what}: ${text}`);
+    print(io, options, { json: { file: path, manifest: view.manifest, ...state }, lines: [`${what}: ${text}`] });
     return exitCodes.someFailed;
   }
   throw new NotFoundError(`no key, file or title matches "${what}"`, {
@@ -132,10 +137,9 @@ const shownFound = 40;
 
 const foundLines = (found: KeyStatus[], all: boolean): string[] => {
   if (all || found.length <= shownInFull) return found.flatMap(keyLines);
-  const rest = found.length - shownFound;
   return [
     ...found.slice(0, shownFound).map((entry) => `${entry.key} "${entry.title}": ${stateOf(entry)}`),
-    ...(rest > 0 ? [`… and ${rest.toLocaleString('en')} more; --all shows them`] : []),
+    ...restLines(found.length - shownFound, '--all shows them'),
   ];
 };
 
@@ -219,18 +223,17 @@ const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promi
   const held = (await runtime.plans.held()).filter((run) => portal === null || run.portal === portal);
   const late = await whatIsOverdue(runtime);
   const runs = await latestRuns(runtime, shownRuns);
-  if (options.json) sayText(io, JSON.stringify({ targets, held, overdue: late.overdue, runs, inboxes, keys }, null, 2));
-  else {
-    const lines = [
+  print(io, options, {
+    json: { targets, held, overdue: late.overdue, runs, inboxes, keys },
+    lines: [
       ...held.flatMap((run) => [
         `HELD: run ${run.runId} of ${run.manifest} for ${run.portal}: ${run.why}`,
         `  -> \`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``,
       ]),
       ...overdueLines(late),
       ...overviewLines({ targets, runs, inboxes, keys }, options.all === true),
-    ];
-    for (const line of lines) say(io, line);
-  }
+    ],
+  });
   if (held.length > 0 || keys.some(isHeld)) return exitCodes.held;
   return keys.every(isFine) && targets.every(({ pause, stuck }) => pause === null && stuck === null)
     ? exitCodes.ok
@@ -243,7 +246,7 @@ type TargetStatus = Awaited<ReturnType<typeof targetStatus>>['status'];
 const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean) => {
   const { ledger } = runtime;
   const { entries, live } = all ? { entries: await ledger.entries(target), live: 0 } : await ledger.exceptions(target);
-  const read = inOrder(entries, target);
+  const read = inOrder([...entries.values()], target);
   const keys = all ? read : read.filter((entry) => !entry.live || entry.reason !== null);
   const others = read.filter((entry) => !entry.live);
   const { current } = await runtime.gate.state(target);
@@ -276,7 +279,7 @@ const endedOf = async (runtime: Runtime, runId: string, entries: KeyStatus[]): P
 
 interface Overview {
   targets: TargetStatus[];
-  runs: RunStatus[];
+  runs: ListedRun[];
   inboxes: InboxViewOfService[];
   keys: KeyStatus[];
 }
@@ -284,12 +287,8 @@ interface Overview {
 const overviewLines = ({ targets, runs, inboxes, keys }: Overview, all: boolean): string[] => {
   if (targets.length === 0 && inboxes.length === 0)
     return ['nothing has been published yet; start with `sluice publish <manifest>`'];
-  const faulty = keys.filter((key) => !isFine(key));
-  const causes = [...Map.groupBy(faulty, ({ reason }) => reason?.code ?? '')].sort(
-    ([, a], [, b]) => b.length - a.length,
-  );
   return [
-    ...causes.flatMap(([code, entries]) => causeLines(code, entries, all)),
+    ...byCause(keys.filter((key) => !isFine(key))).flatMap(([code, entries]) => causeLines(code, entries, all)),
     ...inboxes.flatMap(inboxLines),
     ...(runs.length > 0 ? ['last runs:', ...runs.flatMap(runLines)] : []),
     ...targets.flatMap((target) => [
@@ -301,9 +300,6 @@ const overviewLines = ({ targets, runs, inboxes, keys }: Overview, all: boolean)
   ];
 };
 
-/** Keys that are listed of each cause unless all are requested. */
-const shownOfCause = 5;
-
 const causeLines = (code: string, entries: KeyStatus[], all: boolean): string[] => {
   const listed = all ? entries : entries.slice(0, shownOfCause);
   const lines = listed.flatMap((entry, at) => {
@@ -312,11 +308,10 @@ const causeLines = (code: string, entries: KeyStatus[], all: boolean): string[] 
     const reason = entry.reason && { ...entry.reason, hint: entry.reason.hint === next ? null : entry.reason.hint };
     return [`  ${entry.key}: ${stateOf(entry)}`, ...(reason ? reasonLines(reason, '    ') : [])];
   });
-  const rest = entries.length - listed.length;
   return [
     `${plural(entries.length, 'item')} with ${code}:`,
     ...lines,
-    ...(rest > 0 ? [`  … and ${rest.toLocaleString('en')} more; \`sluice status --all\` lists them`] : []),
+    ...restLines(entries.length - listed.length, '`sluice status --all` lists them', '  '),
   ];
 };
 

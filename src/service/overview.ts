@@ -4,14 +4,13 @@ import { type Target, targetName } from '../model/redis-keys.ts';
 import { nextStart } from '../model/schedule-times.ts';
 import type { Pause } from '../queue/pause.ts';
 import { keptSchedules } from '../queue/schedules.ts';
-import type { ItemFate, RunSummary } from '../state/report-lines.ts';
 import type { RunProgress } from '../state/runs.ts';
 import type { HeldRun } from '../state/stored-plans.ts';
 import { type LastRun, lastRuns } from '../state/targets.ts';
-import { BoundedMap } from '../util/bounded-map.ts';
 import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
 import { KnownItems, type TargetItems } from './known-items.ts';
 import { type Overdue, whatIsOverdue } from './overdue.ts';
+import { RunList, type RunStatus } from './run-list.ts';
 import type { KnownTarget, Runtime } from './runtime.ts';
 
 /** A target at a glance. */
@@ -21,7 +20,7 @@ export interface TargetView extends Target {
   /** When its next run begins by its schedule, Unix milliseconds, and the schedule's time zone. */
   next: { at: number; timezone: string } | null;
   /** Its newest runs, newest first. */
-  runs: RunBrief[];
+  runs: RunStatus[];
   current: ({ runId: string } & RunProgress) | null;
   held: HeldRun | null;
 }
@@ -194,73 +193,3 @@ export class Overview {
 /** Changes whenever the items of a target may have. */
 const signOf = (last: LastRun | undefined, current: TargetView['current']): string =>
   `${last?.runId} ${current?.runId} ${current?.done}`;
-
-/** A run in brief. */
-export interface RunBrief {
-  runId: string;
-  target: Target;
-  state: 'running' | 'done';
-  /** Unix milliseconds. */
-  startedAt: number;
-  /** Null while it is open. */
-  endedAt: number | null;
-  fates: RunSummary['fates'];
-  /** Code of the reason for which the run as a whole failed or was held. */
-  code: string | null;
-}
-
-/** Outcome of a run as a whole. */
-type RunMark = 'fine' | 'failed' | 'held' | 'running';
-
-export const markOf = ({ state, fates, code }: RunBrief): RunMark => {
-  if (state === 'running') return 'running';
-  const bad: ItemFate[] = ['failed', 'quarantined'];
-  if ((code !== null && code !== 'held' && code !== 'cancelled') || bad.some((fate) => fates[fate])) return 'failed';
-  return code !== null || fates.held || fates.cancelled ? 'held' : 'fine';
-};
-
-/** Runs that are read: the last days of a few hundred schedules. */
-const mostRuns = 3000;
-
-/** Reads runs; ended ones are cached. */
-class RunList {
-  readonly #runtime: Pick<Runtime, 'runs'>;
-  readonly #ended = new BoundedMap<string, RunBrief>(2 * mostRuns);
-
-  constructor(runtime: Pick<Runtime, 'runs'>) {
-    this.#runtime = runtime;
-  }
-
-  /** The newest runs by the name of their target, newest first. */
-  async byTarget(): Promise<Map<string, RunBrief[]>> {
-    const ids = await this.#runtime.runs.latest(mostRuns);
-    const briefs = await Promise.all(ids.map((runId) => this.#ended.get(runId) ?? this.#read(runId)));
-    return Map.groupBy(
-      briefs.filter((brief) => brief !== null),
-      ({ target }) => targetName(target),
-    );
-  }
-
-  async #read(runId: string): Promise<RunBrief | null> {
-    const { runs } = this.#runtime;
-    const [target, progress, summary, reason] = await Promise.all([
-      runs.target(runId),
-      runs.progress(runId),
-      runs.summary(runId),
-      runs.reason(runId),
-    ]);
-    if (target === null) return null;
-    const state = progress.state === 'done' ? 'done' : 'running';
-    const brief: RunBrief = {
-      runId,
-      target,
-      state,
-      startedAt: progress.startedAt ?? 0,
-      endedAt: summary === null ? null : Date.parse(summary.endedAt),
-      fates: summary?.fates ?? (progress.failed > 0 ? { failed: progress.failed } : {}),
-      code: reason?.code ?? null,
-    };
-    if (state === 'done') this.#ended.set(runId, brief);
-    return brief;
-  }
-}

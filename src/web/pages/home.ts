@@ -1,7 +1,8 @@
 // The first page: what is live by manifest, what runs, what waits for somebody; and what a search finds.
 import { targetName } from '../../model/redis-keys.ts';
 import { type FoundItem, itemStates } from '../../service/known-items.ts';
-import { markOf, type OverviewView, type RunBrief, type RunningJob, type TargetView } from '../../service/overview.ts';
+import type { OverviewView, RunningJob, TargetView } from '../../service/overview.ts';
+import { markOf, type RunStatus } from '../../service/run-list.ts';
 import { type Html, html, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import {
@@ -167,7 +168,7 @@ const progressHtml = (
 const markTone = { fine: '', failed: 'bad', held: 'wait', running: 'now' } as const;
 const markHeight = { fine: 12, failed: 28, held: 20, running: 28 } as const;
 
-const stripLabel = (runs: RunBrief[]): string => {
+const stripLabel = (runs: RunStatus[]): string => {
   const marks = Map.groupBy(runs, markOf);
   const parts = (['failed', 'held', 'running'] as const).flatMap((mark) => {
     const count = marks.get(mark)?.length ?? 0;
@@ -177,7 +178,7 @@ const stripLabel = (runs: RunBrief[]): string => {
 };
 
 /** Oldest left; what went wrong is taller, too, for who does not see colours. */
-const stripSvg = (runs: RunBrief[]): Html => {
+const stripSvg = (runs: RunStatus[]): Html => {
   const bars = runs.toReversed().map((run, index) => {
     const mark = markOf(run);
     const height = markHeight[mark];

@@ -1,7 +1,7 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
 import { targetName } from '../../model/redis-keys.ts';
 import type { Cause, Reason, ReportItem } from '../../model/report.ts';
-import { markOf, type RunBrief } from '../../service/overview.ts';
+import { fatesText, markOf, type RunStatus } from '../../service/run-list.ts';
 import { fateOf, itemFates, type RunSummary } from '../../state/report-lines.ts';
 import type { RunProgress } from '../../state/runs.ts';
 import { type Html, html, type Part } from '../../util/html.ts';
@@ -136,7 +136,7 @@ const markWords = {
 } as const;
 
 /** Runs of a target, newest first. */
-export const runsPage = (target: string, runs: RunBrief[]): Page => ({
+export const runsPage = (target: string, runs: RunStatus[]): Page => ({
   title: `Runs of ${target}`,
   live: html`<h1>Runs of ${target}</h1>
 <p class="row">${actLink('Run now', 'run-now', { target })}</p>
@@ -148,13 +148,10 @@ ${
 <tbody>
 ${runs.map((run) => {
   const [word, tone] = markWords[markOf(run)];
-  return html`<tr><td><a href="${runPath(run.runId)}">${momentHtml(run.startedAt)}</a></td><td><span class="badge ${tone}">${word}</span> ${run.code && html`<code>${run.code}</code>`}</td>
-<td>${fatesText(run)}</td><td class="n">${run.endedAt === null ? null : spanText(run.endedAt - run.startedAt)}</td></tr>
+  return html`<tr><td><a href="${runPath(run.runId)}">${momentHtml(run.startedAt ?? 0)}</a></td><td><span class="badge ${tone}">${word}</span> ${run.reason && html`<code>${run.reason.code}</code>`}</td>
+<td>${fatesText(run)}</td><td class="n">${run.endedAt && spanText(run.endedAt - (run.startedAt ?? 0))}</td></tr>
 `;
 })}</tbody>
 </table></div>`
 }`,
 });
-
-const fatesText = ({ fates }: RunBrief): string =>
-  itemFates.flatMap((fate) => (fates[fate] ? [`${countText(fates[fate])} ${fate}`] : [])).join(', ');

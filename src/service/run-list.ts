@@ -1,0 +1,69 @@
+// Runs as lists show them: on the terminal, as JSON and on the pages.
+import { targetName } from '../model/redis-keys.ts';
+import { type ItemFate, itemFates } from '../state/report-lines.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
+import { countText } from '../util/plural.ts';
+import type { Runtime } from './runtime.ts';
+
+type Runs = Pick<Runtime, 'runs'>;
+
+export type RunStatus = Awaited<ReturnType<typeof runStatus>>;
+
+/** A run; `target` is '' where it is not known any more, `fates` null while it is open. */
+export const runStatus = async ({ runs }: Runs, runId: string) => {
+  const [target, progress, summary] = await Promise.all([
+    runs.target(runId),
+    runs.progress(runId),
+    runs.summary(runId),
+  ]);
+  const reason = summary ? summary.reason : await runs.reason(runId);
+  return {
+    runId,
+    target: target ? targetName(target) : '',
+    ...progress,
+    fates: summary?.fates ?? null,
+    reason,
+    endedAt: summary && Date.parse(summary.endedAt),
+  };
+};
+
+/** What became of the items: `12 added, 3 failed`. */
+export const fatesText = ({ fates, failed }: Pick<RunStatus, 'fates' | 'failed'>): string => {
+  const known: NonNullable<RunStatus['fates']> = fates ?? { failed };
+  return itemFates.flatMap((fate) => (known[fate] ? [`${countText(known[fate])} ${fate}`] : [])).join(', ');
+};
+
+/** Outcome of a run as a whole. */
+export const markOf = ({ state, fates, reason }: RunStatus): 'fine' | 'failed' | 'held' | 'running' => {
+  if (state !== 'done') return 'running';
+  const has = (...some: ItemFate[]): boolean => some.some((fate) => fates?.[fate]);
+  const isDecided = reason === null || reason.code === 'held' || reason.code === 'cancelled';
+  if (!isDecided || has('failed', 'quarantined')) return 'failed';
+  return reason !== null || has('held', 'cancelled') ? 'held' : 'fine';
+};
+
+/** Runs that are read: the last days of a few hundred schedules. */
+const mostRuns = 3000;
+
+/** Reads runs; ended ones are cached. */
+export class RunList {
+  readonly #runtime: Runs;
+  readonly #ended = new BoundedMap<string, RunStatus>(2 * mostRuns);
+
+  constructor(runtime: Runs) {
+    this.#runtime = runtime;
+  }
+
+  /** The newest runs by the name of their target, newest first. */
+  async byTarget(): Promise<Map<string, RunStatus[]>> {
+    const ids = await this.#runtime.runs.latest(mostRuns);
+    const runs = await Promise.all(ids.map((runId) => this.#ended.get(runId) ?? this.#read(runId)));
+    return Map.groupBy(runs, ({ target }) => target);
+  }
+
+  async #read(runId: string): Promise<RunStatus> {
+    const run = await runStatus(this.#runtime, runId);
+    if (run.state === 'done') this.#ended.set(runId, run);
+    return run;
+  }
+}
