@@ -140,29 +140,46 @@ const findRenames = (
   wishes: readonly DatasetWish[],
   { entries, sources, sent }: KnownItems,
 ): Rename[] => {
-  if (gone.length === 0) return [];
+  const made: Rename[] = [];
+  const left = new Set(gone);
+  const free = new Set(wishes.flatMap((wish): Wish[] => [wish, ...wish.resources]).filter(isNew(entries)));
+  const match = (marksOfEntry: (entry: LedgerEntry) => string[], marksOfWish: (wish: Wish) => string[]): void => {
+    const marked = [...free].flatMap((wish) => marksOfWish(wish).map((mark) => ({ mark, wish })));
+    const byMark = Map.groupBy(marked, ({ mark }) => mark);
+    for (const entry of left) {
+      const mark = marksOfEntry(entry).find((each) => byMark.get(each)?.length) ?? '';
+      const found = byMark.get(mark)?.shift();
+      if (!found) continue;
+      made.push({ from: entry, to: found.wish.key });
+      left.delete(entry);
+      free.delete(found.wish);
+    }
+  };
+  match(
+    ({ uuid }) => [uuid],
+    ({ uuid }) => [uuid],
+  );
+  match(contentsOf, (wish) => contentWishedBy(wish, sources.get(wish.key) ?? null));
   const resources = wishes.flatMap((wish) => wish.resources);
-  const pairs = new Pairs(
-    gone,
-    wishes.flatMap((wish): Wish[] => [wish, ...wish.resources]).filter(({ key }) => !entries.get(key)?.nid),
-  );
-  pairs.match(
-    ({ uuid }) => [uuid],
-    ({ uuid }) => [uuid],
-  );
-  pairs.match(contentsOf, (wish) => contentWishedBy(wish, sources.get(wish.key) ?? null));
   for (const { markOf, needsTitle } of likenesses) {
     const markOfEntry = (entry: LedgerEntry): string[] => inDataset(entry, markOf(factsOfEntry(entry, sent)));
     const markOfWish = (wish: ResourceWish): string[] => inDataset(wish, markOf(factsOfWish(wish)));
-    const [before, after] = [countsOf(gone.flatMap(markOfEntry)), countsOf(resources.flatMap(markOfWish))];
-    const isOnly = (mark: string): boolean => before.get(mark) === 1 && after.get(mark) === 1;
-    pairs.match(
+    const [before, after] = [gone.flatMap(markOfEntry), resources.flatMap(markOfWish)].map((marks) =>
+      Map.groupBy(marks, (mark) => mark),
+    );
+    const isOnly = (mark: string): boolean => before?.get(mark)?.length === 1 && after?.get(mark)?.length === 1;
+    match(
       (entry) => (needsTitle && entry.removed ? [] : markOfEntry(entry).filter(isOnly)),
       (wish) => ('source' in wish && (wish.byAddress || !needsTitle) ? markOfWish(wish).filter(isOnly) : []),
     );
   }
-  return pairs.made;
+  return made;
 };
+
+const isNew =
+  (entries: KnownItems['entries']) =>
+  ({ key }: Wish): boolean =>
+    !entries.get(key)?.nid;
 
 /** What is known, as if the renames had been recorded. */
 export const applyRenames = (known: Observed, renames: readonly Rename[]): Observed => {
@@ -232,37 +249,3 @@ const contentWishedBy = (wish: Wish, source: SourceFingerprint | null): string[]
   if (!source || !('source' in wish)) return [];
   return inDataset(wish, wish.recipe ? `${source.sha256}@${wish.recipe.fingerprint}` : source.sha256);
 };
-
-const countsOf = (marks: readonly string[]): Map<string, number> => {
-  const counts = new Map<string, number>();
-  for (const mark of marks) counts.set(mark, (counts.get(mark) ?? 0) + 1);
-  return counts;
-};
-
-/** Entries and wishes of which each is paired at most once, in their order. */
-class Pairs {
-  readonly made: Rename[] = [];
-  readonly #entries: Set<LedgerEntry>;
-  readonly #wishes: Set<Wish>;
-
-  constructor(entries: readonly LedgerEntry[], wishes: readonly Wish[]) {
-    this.#entries = new Set(entries);
-    this.#wishes = new Set(wishes);
-  }
-
-  /** Pairs entries and wishes that share a mark. */
-  match(marksOfEntry: (entry: LedgerEntry) => string[], marksOfWish: (wish: Wish) => string[]): void {
-    const byMark = Map.groupBy(
-      [...this.#wishes].flatMap((wish) => marksOfWish(wish).map((mark) => ({ mark, wish }))),
-      ({ mark }) => mark,
-    );
-    for (const entry of this.#entries) {
-      const [mark] = marksOfEntry(entry).filter((each) => byMark.get(each)?.length);
-      const found = mark === undefined ? undefined : byMark.get(mark)?.shift();
-      if (!found) continue;
-      this.made.push({ from: entry, to: found.wish.key });
-      this.#entries.delete(entry);
-      this.#wishes.delete(found.wish);
-    }
-  }
-}
