@@ -1,6 +1,6 @@
 // Finds the portal nodes of wishes: by uuid, by a mapping, by exact type and title; and resources that were renamed.
 import { missingFields } from '../../dataset-api/compare.ts';
-import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
+import type { ResourceWish } from '../../model/wish.ts';
 import type { NodeRow, Portal, PortalNode } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
 import { type KnownFile, type LocalTools, withLocalFile } from './local-file.ts';
@@ -26,45 +26,15 @@ export interface FindOptions {
   byContent: boolean;
 }
 
-type Sought = Pick<DatasetWish, 'key' | 'uuid' | 'title' | 'published'>;
+type SoughtNode = Pick<NodeWish, 'key' | 'uuid' | 'title' | 'published' | 'type'>;
 
-export const findDataset = async (
+/** Finds the node of a wish; that of a resource by title only among those that belong to the dataset node `within`. */
+export const findNode = async (
   portal: Portal,
-  wish: Sought,
-  options: FindOptions,
+  { wish, within }: { wish: SoughtNode; within: string | null },
+  { mapping, byTitle }: FindOptions,
   signal: AbortSignal,
 ): Promise<Found> => {
-  const known = await byIdentity(portal, { ...wish, type: 'dataset' }, options, signal);
-  if (!options.byTitle || (known && known.how !== 'unclear')) return known ?? { how: 'none' };
-  return oneOf(await portal.nidsTitled('dataset', wish.title, signal), known);
-};
-
-/** Finds the node of a resource; by title only among those that belong to the dataset node. */
-export const findResource = async (
-  portal: Portal,
-  wish: Sought,
-  datasetNid: string | null,
-  options: FindOptions,
-  signal: AbortSignal,
-): Promise<Found> => {
-  const known = await byIdentity(portal, { ...wish, type: 'resource' }, options, signal);
-  if (known && known.how !== 'unclear') return known;
-  if (!options.byTitle || datasetNid === null) return known ?? { how: 'none' };
-  const ours: string[] = [];
-  for (const nid of await portal.nidsTitled('resource', wish.title, signal)) {
-    const node = await portal.nodes.read(nid, signal);
-    const reference = { field_dataset_ref: { und: [{ target_id: datasetNid }] } };
-    if (missingFields(reference, node).length === 0) ours.push(nid);
-  }
-  return oneOf(ours, known);
-};
-
-const byIdentity = async (
-  portal: Portal,
-  wish: SoughtNode,
-  { mapping }: FindOptions,
-  signal: AbortSignal,
-): Promise<Found | null> => {
   const row = await portal.findByUuid(wish.uuid, signal);
   if (row) return { how: 'uuid', nid: row.nid };
   const mapped = mapping.get(wish.key);
@@ -72,17 +42,21 @@ const byIdentity = async (
   // What is to be published may have been made as a draft.
   const { nid, doubt } = await findHidden(portal, wish, signal);
   if (nid !== null) return { how: 'mark', nid };
-  return doubt && { how: 'unclear', why: doubt.message };
+  const isTitled = byTitle && (wish.type === 'dataset' || within !== null);
+  const nids = isTitled ? await portal.nidsTitled(wish.type, wish.title, signal) : [];
+  const ours = within === null ? nids : await nidsWithin(portal, nids, within, signal);
+  const [first, ...more] = ours;
+  if (first === undefined) return doubt ? { how: 'unclear', why: doubt.message } : { how: 'none' };
+  return more.length === 0 ? { how: 'title', nid: first } : { how: 'ambiguous', nids: ours };
 };
 
-/** `doubt` where a node may be there although none has the title. */
-const oneOf = (nids: string[], doubt: Found | null): Found => {
-  const [nid, ...more] = nids;
-  if (nid === undefined) return doubt ?? { how: 'none' };
-  return more.length === 0 ? { how: 'title', nid } : { how: 'ambiguous', nids };
+const nidsWithin = async (portal: Portal, nids: string[], dataset: string, signal: AbortSignal): Promise<string[]> => {
+  const reference = { field_dataset_ref: { und: [{ target_id: dataset }] } };
+  const ours: string[] = [];
+  for (const nid of nids)
+    if (missingFields(reference, await portal.nodes.read(nid, signal)).length === 0) ours.push(nid);
+  return ours;
 };
-
-type SoughtNode = Sought & Pick<NodeWish, 'type'>;
 
 /** A node that no listing shows by its uuid; `doubt` says why there may be one although none was found. */
 interface Unlisted {

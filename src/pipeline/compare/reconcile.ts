@@ -9,7 +9,7 @@ import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wish.ts';
-import { type FindOptions, type Found, findDataset, findRenamed, findResource } from './find.ts';
+import { type FindOptions, type Found, findNode, findRenamed } from './find.ts';
 import { type KnownFile, withLocalFile } from './local-file.ts';
 import { type NodeWish, nodeOf } from './node.ts';
 import { observe } from './observe.ts';
@@ -89,10 +89,10 @@ interface Known {
 
 const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, known: Known): Promise<Reconciled[]> => {
   const { portal, signal } = options;
-  const found = await locate(options, wish.key, known, (find) => findDataset(portal, wish, find, signal));
-  const nid = 'nid' in found ? found.nid : null;
   const fields = await portal.groups.resolve(wish.fields, signal);
   const node = nodeOf('dataset', wish, fields);
+  const found = await locate(options, node, null, known);
+  const nid = 'nid' in found ? found.nid : null;
   const at = { nid: nid ?? '', known: known.entries.get(wish.key) };
   const proof = nid === null ? null : await orFault(node, () => proveNodeOnly(options, node, at));
   const resources: Reconciled[] = [];
@@ -137,8 +137,7 @@ const reconcileResource = async (
   datasetNid: string | null,
   known: Known,
 ): Promise<Reconciled> => {
-  const { portal, signal } = options;
-  const found = await locate(options, wish.key, known, (find) => findResource(portal, wish, datasetNid, find, signal));
+  const found = await locate(options, nodeOf('resource', wish), datasetNid, known);
   if (!('nid' in found)) return { key: wish.key, found, proof: null };
   return proveFound(options, wish, found, known);
 };
@@ -176,12 +175,12 @@ const knownFile = ({ target }: ReconcileOptions, { key }: ResourceWish, { entrie
 });
 
 const locate = async (
-  { find }: ReconcileOptions,
-  key: string,
+  { find, portal, signal }: ReconcileOptions,
+  wish: NodeWish,
+  within: string | null,
   { entries }: Known,
-  search: (find: FindOptions) => Promise<Found>,
 ): Promise<Reconciled['found']> => {
-  const nid = entries.get(key)?.nid ?? null;
+  const nid = entries.get(wish.key)?.nid ?? null;
   if (nid !== null) return { how: 'ledger', nid };
-  return find ? search(find) : { how: 'none' };
+  return find ? findNode(portal, { wish, within }, find, signal) : { how: 'none' };
 };

@@ -1,10 +1,19 @@
 // Which node of a portal a wish stands for.
 import { expect, it } from 'vitest';
-import { findDataset, findResource } from '../../../src/pipeline/compare/find.ts';
+import { type FindOptions, type Found, findNode } from '../../../src/pipeline/compare/find.ts';
+import type { Portal } from '../../../src/portal-client/client.ts';
 import { calm } from '../../portal-client/support/open.ts';
 import { useCity } from './support/city.ts';
 
 const city = useCity();
+type Sought = Omit<Parameters<typeof findNode>[1]['wish'], 'type'>;
+
+const findDataset = (portal: Portal, wish: Sought, options: FindOptions, signal: AbortSignal): Promise<Found> =>
+  findNode(portal, { wish: { ...wish, type: 'dataset' }, within: null }, options, signal);
+
+const findResource = (portal: Portal, wish: Sought, within: string | null, options: FindOptions): Promise<Found> =>
+  findNode(portal, { wish: { ...wish, type: 'resource' }, within }, options, calm);
+
 const byIdentity = { mapping: new Map<string, string>(), byTitle: false, byContent: false };
 const byTitle = { ...byIdentity, byTitle: true };
 const nobody = '00000000-0000-4000-8000-000000000000';
@@ -63,7 +72,7 @@ it('a resource is found by title only below its own dataset', async () => {
   ];
   const table = await city.makeTable({ dataset: one.nid, title: 'Spending', content: 'a\n1\n' });
   const wish = { key: 'city/one/t', uuid: nobody, title: 'Spending', published: true };
-  expect(await findResource(city.portal(), wish, one.nid, byTitle, calm)).toEqual({ how: 'title', nid: table.nid });
-  expect(await findResource(city.portal(), wish, two.nid, byTitle, calm)).toEqual({ how: 'none' });
-  expect(await findResource(city.portal(), wish, null, byTitle, calm)).toEqual({ how: 'none' });
+  expect(await findResource(city.portal(), wish, one.nid, byTitle)).toEqual({ how: 'title', nid: table.nid });
+  expect(await findResource(city.portal(), wish, two.nid, byTitle)).toEqual({ how: 'none' });
+  expect(await findResource(city.portal(), wish, null, byTitle)).toEqual({ how: 'none' });
 });
