@@ -130,28 +130,24 @@ export const proveResource = async (
   local: LocalFile,
 ): Promise<Proof> => {
   const proof = await proveNodeOnly(parts, node, at);
-  if (!proof.node || !('name' in local.wish.source)) return proof;
-  const faults = [...proof.faults];
-  let entry: LedgerEntry = {
-    ...proof.entry,
-    sourcePath: sourcePathOf(local.wish.source),
-    fetched: local.fetched,
-  };
-  const file = await proveFile(parts, proof.node, local, at.known?.file?.fid);
-  faults.push(...file.faults);
-  entry = { ...entry, file: file.file, source: local.source };
-  let { broken } = proof;
-  if (file.isBroken) broken = { ...broken, ...brokenFile };
+  const { wish, source, fetched } = local;
+  if (!proof.node || !('name' in wish.source)) return proof;
+  const { uuid } = proof.entry;
+  const { file, ...ofFile } = await proveFile(parts, proof.node, local, at.known?.file?.fid);
   // What was made of the source may be no table, and then has no datastore.
-  if (wantsImport(local.wish) && (local.table !== null || local.sent === null)) {
-    const { fault, ...table } = await proveDatastore(parts, { nid: at.nid, uuid: entry.uuid, table: local.table });
-    if (fault !== null) {
-      faults.push(fault);
-      broken = { ...broken, ...brokenTable };
-    }
-    entry = { ...entry, ...table, rowsAreOwn: table.datastore === 'imported' };
-  }
-  return { ...proof, entry: { ...entry, live: entry.live && faults.length === 0 }, faults, broken };
+  const isTable = wantsImport(wish) && (local.table !== null || local.sent === null);
+  const { fault, ...table } = isTable
+    ? await proveDatastore(parts, { nid: at.nid, uuid, table: local.table })
+    : { fault: null };
+  const faults = [...proof.faults, ...[ofFile.fault, fault].filter((each) => each !== null)];
+  const broken = { ...(ofFile.isBroken ? brokenFile : {}), ...(fault === null ? {} : brokenTable) };
+  const entry: LedgerEntry = { ...proof.entry, sourcePath: sourcePathOf(wish.source), source, fetched, file, ...table };
+  return {
+    ...proof,
+    entry: { ...entry, rowsAreOwn: entry.datastore === 'imported', live: entry.live && faults.length === 0 },
+    faults,
+    broken: ofFile.isBroken || fault !== null ? { ...proof.broken, ...broken } : proof.broken,
+  };
 };
 
 const noFile = 'the node has no file';
@@ -168,22 +164,23 @@ const proveFile = async (
   node: PortalNode,
   { source, sent }: LocalFile,
   known: string | undefined,
-): Promise<{ file: LedgerEntry['file']; faults: string[]; isBroken: boolean }> => {
-  const unknown = (fault: string) => ({ file: null, faults: [fault], isBroken: false });
-  const broken = (fault: string) => ({ file: null, faults: [fault], isBroken: true });
+): Promise<{ file: LedgerEntry['file']; fault: string | null; isBroken: boolean }> => {
+  const broken = (fault: string) => ({ file: null, fault, isBroken: true });
   const item = fileOf(node);
   if (!item) return broken(noFile);
-  if (!source) return unknown('the local file cannot be read, so nothing can be compared');
-  if (!sent) return unknown('no table can be made of the local file, so nothing can be compared');
+  if (!source || !sent) {
+    const why = source ? 'no table can be made of the local file' : 'the local file cannot be read';
+    return { file: null, fault: `${why}, so nothing can be compared`, isBroken: false };
+  }
   const fault = fileFault(item, { bytes: sent.bytes, ...(content ? {} : { fid: known }) });
   if (fault !== null) return broken(fault);
   const { filename: name, fid, uri } = item;
-  const file = { fid, name, url: null, ...sent };
-  if (!content) return { file, faults: [], isBroken: false };
-  const sha256 = await portal.fileHash(typeof uri === 'string' ? uri : '', signal);
-  if (sha256 === null) return broken(`file ${name} cannot be downloaded`);
-  if (sha256 !== sent.sha256) return broken(`file ${name} differs from the local file`);
-  return { file, faults: [], isBroken: false };
+  if (content) {
+    const sha256 = await portal.fileHash(typeof uri === 'string' ? uri : '', signal);
+    if (sha256 === null) return broken(`file ${name} cannot be downloaded`);
+    if (sha256 !== sent.sha256) return broken(`file ${name} differs from the local file`);
+  }
+  return { file: { fid, name, url: null, ...sent }, fault: null, isBroken: false };
 };
 
 /** True for a table with these rows and columns; columns are not compared where the portal does not report them. */
