@@ -81,25 +81,35 @@ export const formFrequency = (code: string): number | null =>
 /** Who may have the data; all but `public` need `rights` (recorded-behaviour 8a). */
 export const accessLevels = ['public', 'restricted', 'private'] as const;
 
-/** Prefixes of license addresses, without scheme and `www.`, with their codes; the first match wins. */
-const addresses: readonly (readonly [string, License])[] = [
-  ['creativecommons.org/licenses/by-sa', 'cc-by-sa'],
-  ['creativecommons.org/licenses/by-nc', 'cc-nc'],
-  ['creativecommons.org/licenses/by', 'cc-by'],
-  ['creativecommons.org/publicdomain/zero', 'cc-zero'],
-  ['creativecommons.org/publicdomain/mark', 'other-pd'],
+/** The access levels as catalogues (DCAT-US 1.1) name them. */
+export const catalogueAccess: Readonly<Record<(typeof accessLevels)[number], string>> = {
+  public: 'public',
+  restricted: 'restricted public',
+  private: 'non-public',
+};
+
+/**
+ * Prefixes of license addresses, without scheme and `www.`, with their codes, and with the rest of the address of the present
+ * version of a license; the first match wins.
+ */
+const addresses: readonly (readonly [string, License, string?])[] = [
+  ['creativecommons.org/licenses/by-sa', 'cc-by-sa', '/4.0/'],
+  ['creativecommons.org/licenses/by-nc', 'cc-nc', '/4.0/'],
+  ['creativecommons.org/licenses/by', 'cc-by', '/4.0/'],
+  ['creativecommons.org/publicdomain/zero', 'cc-zero', '/1.0/'],
+  ['creativecommons.org/publicdomain/mark', 'other-pd', '/1.0/'],
   ['creativecommons.org/licenses/publicdomain', 'other-pd'],
-  ['opendatacommons.org/licenses/by', 'odc-by'],
-  ['opendatacommons.org/licenses/odbl', 'odc-odbl'],
-  ['opendatacommons.org/licenses/pddl', 'odc-pddl'],
+  ['opendatacommons.org/licenses/by', 'odc-by', '/1-0/'],
+  ['opendatacommons.org/licenses/odbl', 'odc-odbl', '/1-0/'],
+  ['opendatacommons.org/licenses/pddl', 'odc-pddl', '/1-0/'],
   ['opendefinition.org/licenses/cc-by-sa', 'cc-by-sa'],
   ['opendefinition.org/licenses/cc-by', 'cc-by'],
   ['opendefinition.org/licenses/cc-zero', 'cc-zero'],
   ['opendefinition.org/licenses/odc-by', 'odc-by'],
   ['opendefinition.org/licenses/odc-odbl', 'odc-odbl'],
   ['opendefinition.org/licenses/odc-pddl', 'odc-pddl'],
-  ['nationalarchives.gov.uk/doc/open-government-licence', 'uk-ogl'],
-  ['gnu.org/licenses/fdl', 'gfdl'],
+  ['nationalarchives.gov.uk/doc/open-government-licence', 'uk-ogl', '/version/3/'],
+  ['gnu.org/licenses/fdl', 'gfdl', '-1.3.html'],
   ['gnu.org/copyleft/fdl', 'gfdl'],
   ['usa.gov/government-works', 'other-pd'],
   ['usa.gov/publicdomain', 'other-pd'],
@@ -113,9 +123,16 @@ export const licenseCode = (text: string): License | null => {
   return addresses.find(([begin]) => begins(variants(address), begin))?.[1] ?? null;
 };
 
-/** `by` must not match `by-nd`: the name ends where the address continues with a slash, a point, or not at all. */
+/** The address of a license; undefined for one that has none. */
+export const licenseAddress = (license: License): string | undefined => {
+  const [begin, , rest] = addresses.find(([, code, version]) => code === license && version !== undefined) ?? [];
+  // These answer under their full name only.
+  return begin && `https://${/^(?:gnu|nationalarchives)/.test(begin) ? 'www.' : ''}${begin}${rest}`;
+};
+
+/** `by` must not match `by-nd`: the name ends where the address continues with a slash, a point, a version, or not at all. */
 const begins = (address: string, begin: string): boolean =>
-  address.startsWith(begin) && /^(?:$|[/.#?])/.test(address.slice(begin.length));
+  address.startsWith(begin) && /^(?:$|[/.#?]|-\d)/.test(address.slice(begin.length));
 
 /** The variants of non-commercial licenses count as one. */
 const variants = (address: string): string => address.replace(/\/by-nc-(?:sa|nd)(?=$|\/)/, '/by-nc');

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { formFrequency, frequencies, frequencyCode } from '../../src/dataset-api/values.ts';
+import {
+  formFrequency,
+  frequencies,
+  frequencyCode,
+  licenseAddress,
+  licenseCode,
+  licenses,
+} from '../../src/dataset-api/values.ts';
 
 describe('frequencies', () => {
   it.each([
@@ -32,4 +39,9 @@ describe('frequencies', () => {
     const words = frequencies.flatMap(({ code, words: own }) => [code, ...own]);
     expect(new Set(words).size).toBe(words.length);
   });
+});
+
+it.each(Object.keys(licenses) as (keyof typeof licenses)[])('the address of %s is read as its code again', (code) => {
+  const address = licenseAddress(code);
+  expect(address === undefined ? code : licenseCode(address)).toBe(code);
 });

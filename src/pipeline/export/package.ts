@@ -1,7 +1,7 @@
 // An exported dataset as a Frictionless data package, as an entry of a DCAT-US 1.1 catalogue, and as one of a manifest.
 import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
 import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
-import { frequencyCode, licenses } from '../../dataset-api/values.ts';
+import { catalogueAccess, frequencyCode, licenseAddress, licenses } from '../../dataset-api/values.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { fieldItems } from '../../portal-client/replies.ts';
@@ -195,7 +195,7 @@ export const catalogueEntry = (record: DatasetRecord, portal: ExportedPortal): R
     publisher: { '@type': 'org:Organization', name: groups.join(', ') || portal.name },
     contactPoint: contactOf(shown, portal),
     // A level that is not known is none that opens anything.
-    accessLevel: shown.access ? accessLevels[shown.access] : isSaid(node) ? 'non-public' : 'public',
+    accessLevel: shown.access ? catalogueAccess[shown.access] : isSaid(node) ? 'non-public' : 'public',
     ...optionalKeys(shown),
     landingPage: addressOf(shown.landingPage) ?? addressOf(node.path),
     distribution: listed(record.resources.flatMap((resource) => distributionOf(resource, record, portal) ?? [])),
@@ -204,7 +204,7 @@ export const catalogueEntry = (record: DatasetRecord, portal: ExportedPortal): R
 
 const optionalKeys = (shown: Partial<DatasetMetadata>): Record<string, unknown> => ({
   rights: shown.rights,
-  license: shown.license && licenseAddresses[shown.license],
+  license: shown.license && licenseAddress(shown.license),
   accrualPeriodicity: shown.frequency && frequencyCode(shown.frequency),
   spatial: shown.spatial?.wkt ?? shown.spatial?.label,
   temporal: shown.temporal && period(shown.temporal),
@@ -246,22 +246,6 @@ const distributionOf = (
       ? { accessURL: addressOf(link) }
       : { downloadURL, mediaType: contentTypeOf(upload?.name ?? '') }),
   });
-};
-
-const accessLevels = { public: 'public', restricted: 'restricted public', private: 'non-public' } as const;
-
-/** The schema of catalogues wants an address. */
-const licenseAddresses: Partial<Record<string, string>> = {
-  'cc-by': 'https://creativecommons.org/licenses/by/4.0/',
-  'cc-by-sa': 'https://creativecommons.org/licenses/by-sa/4.0/',
-  'cc-zero': 'https://creativecommons.org/publicdomain/zero/1.0/',
-  'cc-nc': 'https://creativecommons.org/licenses/by-nc/4.0/',
-  gfdl: 'https://www.gnu.org/licenses/fdl-1.3.html',
-  'odc-by': 'https://opendatacommons.org/licenses/by/1-0/',
-  'odc-odbl': 'https://opendatacommons.org/licenses/odbl/1-0/',
-  'odc-pddl': 'https://opendatacommons.org/licenses/pddl/1-0/',
-  'other-pd': 'https://creativecommons.org/publicdomain/mark/1.0/',
-  'uk-ogl': 'https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/',
 };
 
 const period = ({ from, to }: { from: string; to?: string | undefined }): string =>

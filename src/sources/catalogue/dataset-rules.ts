@@ -1,6 +1,6 @@
 // The mapping of a catalogue's datasets (DCAT-US 1.1, and 3.0 where it has the same keys) as a table: one rule for each key.
 // `docs/reference/catalogue-mapping.md` shows this table; a test keeps the page in step.
-import { frequencyCode, licenseCode } from '../../dataset-api/values.ts';
+import { accessLevels, catalogueAccess, frequencyCode, licenseCode } from '../../dataset-api/values.ts';
 import { isObject } from '../../util/json.ts';
 import {
   areaOf,
@@ -58,7 +58,7 @@ const takes = {
   contactPoint: takeContact,
   accessLevel: (value, draft) => {
     const text = oneLine(textOf(value) ?? '').toLowerCase();
-    const level = accessLevels[text];
+    const level = accessLevels.find((each) => catalogueAccess[each] === text);
     if (level !== undefined) draft.metadata.access = level;
     else draft.keep('accessLevel', 'Access level', [text || keptText(value)], noCode);
   },
@@ -226,10 +226,3 @@ const rows: readonly (readonly [from: keyof typeof takes, to: string, how: strin
 export const datasetRules = rows.map(([from, to, how]) => ({ from, to, how, take: takes[from] as Take }));
 
 const noCode = 'portals have no code for it';
-
-/** The access levels of catalogues (DCAT-US 1.1) as those of portals. */
-const accessLevels: Record<string, 'public' | 'restricted' | 'private'> = {
-  public: 'public',
-  'restricted public': 'restricted',
-  'non-public': 'private',
-};
