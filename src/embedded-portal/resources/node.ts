@@ -4,6 +4,7 @@ import { paths } from '../../dataset-api/paths.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit, mayRead } from '../access.ts';
+import type { NodeChanges, ReadContext } from '../content/changes.ts';
 import { isNodeType } from '../content/fields.ts';
 import { type Copies, createNode, deleteNode, type Saved, updateNode } from '../content/save.ts';
 import { viewNode } from '../content/view.ts';
@@ -75,6 +76,20 @@ const changeOf = ({ portal, user }: Call, copies: Copies) => ({
   mostGroupedAtOnce: portal.profile.mostGroupedAtOnce,
 });
 
+/** Most terms that one request may create. */
+const mostNewTerms = 1000;
+
+const readBody = (call: Call, body: Record<string, unknown>, context: ReadContext): NodeChanges => {
+  const { terms } = context.store;
+  let added = 0;
+  const add: typeof terms.add = (term) => {
+    added += 1;
+    if (added > mostNewTerms) throw new Refusal(406, `A request may create ${mostNewTerms} terms at most.`);
+    return terms.add(term);
+  };
+  return call.portal.profile.readNode(body, { ...context, store: { ...context.store, terms: { ...terms, add } } });
+};
+
 const create = async (call: Call): Promise<Result> => {
   const { portal, user } = call;
   const { store, profile } = portal;
@@ -85,7 +100,7 @@ const create = async (call: Call): Promise<Result> => {
   const save = (copies: Copies): Promise<{ nid: number; change: FileChange; lost: Refusal | null }> =>
     store.write(() => {
       const context = { store, user, type, node: null, fields, rendered, shownStatus: '0', now: portal.now() };
-      const read = profile.readNode(body, context);
+      const read = readBody(call, body, context);
       const { nid } = createNode(store, { type, fields }, { ...read, change: changeOf(call, copies) });
       const hasList = store.nodes.targets(nid).length > 0;
       const takeBack = (): void => store.nodes.remove(nid);
@@ -114,7 +129,7 @@ const update = async (call: Call): Promise<Result> => {
         throw new Refusal(406, 'Node type cannot be changed');
       }
       const shownStatus = shownStatusOf(call, node) ?? '0';
-      const read = profile.readNode(body, {
+      const read = readBody(call, body, {
         store,
         user,
         type,

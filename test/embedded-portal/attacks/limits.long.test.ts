@@ -64,6 +64,22 @@ describe('A body', () => {
     expect([400, 413]).toContain(await post(type, body));
   });
 
+  it.each([
+    ['names', (name: string) => ({ name })],
+    ['new terms', (name: string) => ({ tid: 'autocreate', name: `new ${name}` })],
+  ])('with %s of more terms than one request may create is refused, and creates none', async (_, tag) => {
+    const tagged = (count: number) => ({
+      type: 'dataset',
+      title: 'Tagged',
+      field_tags: { und: Array.from({ length: count }, (_, at) => tag(`t${at}`)) },
+    });
+    const refused = await creator.send('POST', '/api/dataset/node', { body: tagged(1001) });
+    expect(refused.status).toBe(406);
+    expect(refused.json()).toEqual(['A request may create 1000 terms at most.']);
+    const made = await creator.read(await creator.create(tagged(1000)));
+    expect(made.field_tags).toMatchObject({ und: { length: 1000 } });
+  });
+
   it('with a field that is too long for a node is refused with its name', async () => {
     const reply = await creator.send('POST', '/api/dataset/node', {
       body: { type: 'dataset', title: 'x', field_author: { und: [{ value: 'x'.repeat(256) }] } },
