@@ -74,16 +74,8 @@ type FileCheck = (path: string, finding: FileFinding, context: CheckContext) => 
 
 const findingOf = async (path: string, context: CheckContext, check: FileCheck): Promise<FileFinding> => {
   const file = shown(path, context.io.cwd);
-  const finding: FileFinding = {
-    file,
-    kind: 'other',
-    ok: false,
-    summary: null,
-    table: null,
-    inspection: null,
-    faults: [],
-    sources: [],
-  };
+  const nothing = { summary: null, table: null, inspection: null };
+  const finding: FileFinding = { file, kind: 'other', ok: false, ...nothing, faults: [], sources: [] };
   try {
     await check(path, finding, context);
     finding.ok = finding.faults.length === 0;
@@ -271,13 +263,9 @@ export const faultsOf = (error: SluiceError, file: string, cwd?: string): Fault[
       faultOfProblem(problem, error.code, cwd === undefined ? file : shown(problem.file, cwd), hint),
     );
   }
-  if (error instanceof TableFaultError) {
+  if (error instanceof TableFaultError || error instanceof CatalogueFaultError) {
     const { code, line, column, what } = error;
     return [{ code, file, line, ...(column === undefined ? {} : { column }), message: what, hint }];
-  }
-  if (error instanceof CatalogueFaultError) {
-    const { code, line, column, what } = error;
-    return [{ code, file, line, column, message: what, hint }];
   }
   if (error instanceof SourceMissingError) {
     const message = error.cause === undefined ? error.message : unreadable(error.cause).why; // without the path
@@ -314,7 +302,8 @@ const checkConverted = async (
   const rowBytes = config?.limits.rowBytes ?? 1024 * 1024;
   const maxBytes = config?.limits.tableBytes ?? 10e9;
   try {
-    const how = {
+    const limits = { maxBytes, rowBytes, signal: io.stop };
+    const made = await prepareTable({
       path,
       name,
       recipe,
@@ -322,11 +311,8 @@ const checkConverted = async (
       label: 'check',
       manifest: '',
       rejects: null,
-      maxBytes,
-      rowBytes,
-      signal: io.stop,
-    };
-    const made = await prepareTable(how);
+      ...limits,
+    });
     if (made.kind === 'as-is' && isTabular(name)) return await checkTableFile(path, finding, context);
     if (made.kind === 'as-is') {
       finding.summary = `${made.why}: sent unchanged`;

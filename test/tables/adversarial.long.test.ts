@@ -28,14 +28,16 @@ function* stream({
 const inspect = (chunks: Iterable<Buffer>): { verdict: string; findings: Finding[]; held: number } => {
   const before = process.memoryUsage().arrayBuffers;
   const layout = { dialect: { ...rfc4180, delimiter: ',' as const }, titleRows: 0 };
-  const inspection = new TableInspection({ layout, rowBytes: defaultRowBytes, bom: false, decodedFrom: null });
+  const table = { layout, bom: false, decodedFrom: null, skipped: null };
+  const how = { rowBytes: defaultRowBytes, isEncodingGiven: false, apart: new Set<number>() };
+  const inspection = new TableInspection({ ...table, ...how });
   let held = 0;
   for (const chunk of chunks) {
     inspection.feed(chunk);
     held = Math.max(held, process.memoryUsage().arrayBuffers - before);
   }
-  const { facts } = inspection.end();
-  return { verdict: facts.verdict, findings: facts.findings, held };
+  const { verdict, findings } = inspection.end();
+  return { verdict, findings, held };
 };
 
 const first = (findings: Finding[]) => findings.filter(({ code }) => code !== null)[0];

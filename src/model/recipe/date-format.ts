@@ -125,8 +125,15 @@ export const dateFormat = (format: string, to: DateType): ((text: string) => str
 
 /** What holds of a date or time that does not say otherwise. */
 const newYear2000: DateParts = {
-  ...{ year: 2000, month: 1, day: 1, hour: 0, minute: 0, second: 0 },
-  ...{ fraction: '', afternoon: null, zone: '' },
+  year: 2000,
+  month: 1,
+  day: 1,
+  hour: 0,
+  minute: 0,
+  second: 0,
+  fraction: '',
+  afternoon: null,
+  zone: '',
 };
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&').replaceAll(' ', ' +');

@@ -5,7 +5,7 @@ import type { Cancellable } from '../../util/worker-pool.ts';
 import { encodingNamed } from '../scan/encodings.ts';
 import { type OpenTable, openTable } from '../scan/open-table.ts';
 import { byPlace, Findings, verdictOf } from './finding.ts';
-import { type FixFacts, type TableFacts, TableInspection } from './inspection.ts';
+import { type Inspected, TableInspection } from './inspection.ts';
 
 /** A check as it is requested across the thread border. */
 export interface CheckTask {
@@ -19,13 +19,7 @@ export interface CheckTask {
 }
 
 /** What an inspection finds of a file. `sha256` is hex and of the bytes as they are in the file. */
-export interface Inspection extends TableFacts {
-  bytes: number;
-  sha256: string;
-  fix: FixFacts;
-}
-
-type Inspected = Pick<Inspection, 'fix'> & TableFacts;
+export type Inspection = Inspected & { bytes: number; sha256: string };
 
 /** The inspection of a file that cannot be read as a table. */
 const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
@@ -52,23 +46,14 @@ const inspectTable = (
   table: OpenTable,
   { rowBytes, encoding, apart }: Pick<CheckTask, 'rowBytes' | 'encoding' | 'apart'>,
 ): Inspected => {
-  const { signature, bom, decodedFrom, layout, skipped, chunks } = table;
-  if (signature !== null || decodedFrom === 'UTF-32') {
-    for (const _ of chunks); // the hash covers all bytes
+  if (table.signature !== null || table.decodedFrom === 'UTF-32') {
+    for (const _ of table.chunks); // the hash covers all bytes
     return noTable(table);
   }
-  const inspection = new TableInspection({
-    layout,
-    rowBytes,
-    bom: bom && decodedFrom === null,
-    decodedFrom,
-    isEncodingGiven: encoding !== undefined,
-    apart: new Set(apart),
-    ...(skipped === null ? {} : { skipped: { lines: skipped.lines, bytes: skipped.skipper.bytes } }),
-  });
-  for (const chunk of chunks) inspection.feed(chunk);
-  const { facts, fix } = inspection.end();
-  return { ...facts, bom, fix };
+  const how = { rowBytes, isEncodingGiven: encoding !== undefined, apart: new Set(apart) };
+  const inspection = new TableInspection({ ...table, ...how });
+  for (const chunk of table.chunks) inspection.feed(chunk);
+  return inspection.end();
 };
 
 const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection => {

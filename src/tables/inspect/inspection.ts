@@ -5,7 +5,7 @@ import { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
 import type { TableDialect } from '../scan/dialect.ts';
 import { oversizeOf } from '../scan/faults.ts';
-import type { Layout } from '../scan/layout.ts';
+import type { OpenTable } from '../scan/open-table.ts';
 import {
   type ColumnFacts,
   ColumnKinds,
@@ -64,17 +64,14 @@ export interface FixFacts {
   header: string[];
 }
 
-interface InspectionSettings {
-  layout: Layout;
+/** What an inspection finds, for reports and for a fix. */
+export type Inspected = TableFacts & { fix: FixFacts };
+
+interface InspectionSettings extends Pick<OpenTable, 'layout' | 'bom' | 'decodedFrom' | 'skipped'> {
   rowBytes: number;
-  bom: boolean;
-  /** Of a file that was decoded before: offsets in its bytes are not known. */
-  decodedFrom: string | null;
-  isEncodingGiven?: boolean;
+  isEncodingGiven: boolean;
   /** Lines of rows that are known to be below blank ones. */
-  apart?: ReadonlySet<number>;
-  /** Lines above the first row that were skipped on request, and their bytes. */
-  skipped?: { lines: number; bytes: number };
+  apart: ReadonlySet<number>;
 }
 
 /** Signs of text that an earlier conversion damaged. */
@@ -111,9 +108,14 @@ export class TableInspection {
     this.#dialect = settings.layout.dialect;
     this.#titleRows = settings.layout.titleRows;
     this.#scanner = new CellScanner(this.#dialect, settings.rowBytes);
-    const { bytes, lines } = settings.skipped ?? { bytes: 0, lines: 0 };
     this.#importer = new ImporterWatch(this.#scanner, this.findings, this.#dialect.delimiter);
-    this.#scanner.beginBelow(bytes + (settings.bom ? 3 : 0), lines);
+    const { lines, skipper } = settings.skipped ?? { lines: 0, skipper: { bytes: 0 } };
+    this.#scanner.beginBelow(skipper.bytes + (this.#hasMark ? 3 : 0), lines);
+  }
+
+  /** True when the bytes of the file begin with a byte order mark of UTF-8. */
+  get #hasMark(): boolean {
+    return this.#settings.bom && this.#settings.decodedFrom === null;
   }
 
   feed(chunk: Buffer): void {
@@ -123,56 +125,57 @@ export class TableInspection {
       from = at;
       report();
     }
-    this.#scan(from === 0 ? chunk : chunk.subarray(from));
+    this.#scan(chunk.subarray(from));
   }
 
-  end(): { facts: TableFacts; fix: FixFacts } {
+  end(): Inspected {
     const { place, base, end } = this.#scanner;
     const cut = this.#watch.end();
     this.#scanner.finish();
     this.#takeRows();
-    this.#rows?.end(this.#settings.skipped !== undefined);
-    if (cut > 0) {
-      const offset = base + end - cut;
-      this.findings.add('cut-character', { ...place, offset }, { offset });
-    }
+    const { bom, layout, skipped } = this.#settings;
+    this.#rows?.end(skipped !== null);
+    const offset = base + end - cut;
+    if (cut > 0) this.findings.add('cut-character', { ...place, offset }, { offset });
     const encoding = this.#reportDecoding();
     const columns = this.#reportColumns();
-    this.#reportLines();
+    const { rows = 0, footerLine = null, last = null } = this.#rows ?? {};
+    tableRemarks(this.findings, {
+      layout,
+      last,
+      rows,
+      lines: this.#scanner.lines,
+      header: this.#header,
+      firstRowLine: this.#firstRowLine,
+      skipped: skipped?.lines ?? null,
+    });
     const { quote, escape: by, delimiter } = this.#dialect;
+    const { line: headerLine = 0, cells: header = [] } = this.#header ?? {};
     const findings = this.findings.list();
-    const facts: TableFacts = {
+    return {
       verdict: verdictOf(findings),
       encoding,
-      bom: this.#settings.bom,
+      bom,
       delimiter,
       quote,
       escape: by,
       lineEnds: this.#lineEnds(),
-      headerLine: this.#header?.line ?? 0,
-      rows: this.#rows?.rows ?? 0,
+      headerLine,
+      rows,
       columns,
       findings,
-    };
-    return {
-      facts,
-      fix: {
-        titleRows: this.#settings.layout.titleRows,
-        footerLine: this.#rows?.footerLine ?? null,
-        emptyTail: this.#emptyTail,
-        header: this.#header?.cells ?? [],
-      },
+      fix: { titleRows: layout.titleRows, footerLine, emptyTail: this.#emptyTail, header },
     };
   }
 
   #reportDecoding(): string {
-    const { decodedFrom, isEncodingGiven, bom } = this.#settings;
+    const { decodedFrom, isEncodingGiven } = this.#settings;
     if (isEncodingGiven && decodedFrom !== null) {
       reportEncoding(this.findings, decodedFrom);
       return decodedFrom;
     }
     const verdict = decodedFrom === null ? this.#watch.verdict() : { encoding: decodedFrom, candidates: [] };
-    encodingFinding(this.findings, { ...verdict, count: this.#watch.bad, places: this.#badAt, bom });
+    encodingFinding(this.findings, { ...verdict, count: this.#watch.bad, places: this.#badAt, bom: this.#hasMark });
     return verdict.encoding;
   }
 
@@ -240,7 +243,7 @@ export class TableInspection {
     this.#header = header;
     const width = header.cells.length;
     this.#kinds.reserve(Math.min(width, mostColumns + 1));
-    const { rowBytes, apart = new Set() } = this.#settings;
+    const { rowBytes, apart } = this.#settings;
     const settings = { width, header: header.raw, rowBytes, apart };
     this.#rows = new RowInspector(scanner, { findings: this.findings, kinds: this.#kinds, settings });
     this.#rows.inspectCells(row);
@@ -256,13 +259,9 @@ export class TableInspection {
     const facts = header.cells.map((_, column) => this.#kinds.facts(column));
     this.#emptyTail = emptyTail({ cells: header.cells, facts });
     this.#judgeRepeats(facts);
-    const names = headerFindings(this.findings, {
-      ...header,
-      facts,
-      rows,
-      delimiter: this.#dialect.delimiter,
-      isRecord: this.#settings.layout.headerless === true,
-    });
+    const isRecord = this.#settings.layout.headerless === true;
+    const { delimiter } = this.#dialect;
+    const names = headerFindings(this.findings, { ...header, facts, rows, delimiter, isRecord });
     this.#importer.header(header.cells, header.line);
     if (header.cells.length <= mostColumns)
       columnRemarks(this.findings, { names: header.cells, facts, rows, line: header.line });
@@ -287,22 +286,9 @@ export class TableInspection {
     else repeats.mend = null;
   }
 
-  #reportLines(): void {
-    const { lines } = this.#scanner;
-    tableRemarks(this.findings, {
-      lines,
-      layout: this.#settings.layout,
-      header: this.#header,
-      last: this.#rows?.last ?? null,
-      rows: this.#rows?.rows ?? 0,
-      firstRowLine: this.#firstRowLine,
-      skipped: this.#settings.skipped?.lines ?? null,
-    });
-  }
-
   #lineEnds(): TableFacts['lineEnds'] {
     const { lf, crlf, cr } = this.#scanner.lines;
-    const kinds = [lf > 0 ? 'LF' : '', crlf > 0 ? 'CRLF' : '', cr > 0 ? 'CR' : ''].filter((kind) => kind !== '');
-    return kinds.length > 1 ? 'mixed' : ((kinds[0] ?? 'none') as TableFacts['lineEnds']); // the names just given
+    const [kind = 'none', ...others] = (['LF', 'CRLF', 'CR'] as const).filter((_, at) => ([lf, crlf, cr][at] ?? 0) > 0);
+    return others.length > 0 ? 'mixed' : kind;
   }
 }

@@ -37,13 +37,8 @@ const unclear = (findings: Findings, { layout: { candidates = [] } }: TableRead)
   findings.add('layout-unclear', { line: 1, candidates: described }, { keys: described.map(({ key }) => key) });
 };
 
-const division = (findings: Findings, { layout, header }: TableRead): void => {
-  if (!layout.division) return;
-  findings.add(
-    layout.division.isRead ? 'delimiter-foreign' : 'undivided',
-    { line: header?.line ?? 1 },
-    layout.division,
-  );
+const division = (findings: Findings, { layout: { division: found }, header }: TableRead): void => {
+  if (found) findings.add(found.isRead ? 'delimiter-foreign' : 'undivided', { line: header?.line ?? 1 }, found);
 };
 
 const noRows = (findings: Findings, { line, cells }: NonNullable<TableRead['header']>): void => {

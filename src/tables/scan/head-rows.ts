@@ -34,10 +34,17 @@ const headRow = (head: Buffer, scanner: CellScanner, row: number, isClose: boole
   const [first, cells] = [scanner.firstCell(row), scanner.width(row)];
   const firstMark = marks[first] ?? 0;
   const facts: HeadRow = {
-    ...{ line: scanner.lineOf(row), cells, tail: 0, filled: 0, faulty: false, quoted: 0 },
+    line: scanner.lineOf(row),
+    cells,
+    tail: 0,
+    filled: 0,
+    faulty: false,
+    quoted: 0,
     prose: (firstMark & has.space) !== 0 && (firstMark & (has.text | has.high)) !== 0,
     sharp: bytes[scanner.startOf(row)] === sharp,
-    ...{ kinds: [], spans: [], head },
+    kinds: [],
+    spans: [],
+    head,
   };
   const isLookedAt = isClose && cells <= closeCells;
   for (let cell = first; cell < first + cells; cell++) {

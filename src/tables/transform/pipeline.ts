@@ -66,8 +66,10 @@ export const pipelineOf = async (
   tools: StepTools,
 ): Promise<Pipeline> => {
   const { batchMs = mostBatchMs } = tools;
-  const summaries: (() => string)[] = [];
-  const closing: (() => void)[] = [];
+  const parts: Pick<RowStep, 'summary' | 'close'>[] = [];
+  const close = (): void => {
+    for (const part of parts) part.close?.();
+  };
   let rowsRead = 0;
   let here: Table = {
     columns: table.columns,
@@ -83,8 +85,7 @@ export const pipelineOf = async (
   };
   const add = (step: RowStep): void => {
     pending.push(step);
-    summaries.push(() => step.summary());
-    closing.push(() => step.close?.());
+    parts.push(step);
   };
   try {
     for (const step of steps) {
@@ -98,24 +99,16 @@ export const pipelineOf = async (
             ? await pluginStage(here, step.transform ?? '', tools)
             : sortStage(here, step.sort, tools);
         here = { columns: stage.columns, batches: stage.batches };
-        summaries.push(stage.summary);
-        closing.push(stage.close);
+        parts.push(stage);
       }
     }
     if (schema !== null) add(schemaStep(pending.at(-1)?.columns ?? here.columns, schema, tools));
     flush();
   } catch (error) {
-    for (const close of closing) close();
+    close();
     throw error;
   }
-  return {
-    ...here,
-    summary: () => summaries.map((report) => report()),
-    rowsRead: () => rowsRead,
-    close: () => {
-      for (const close of closing) close();
-    },
-  };
+  return { ...here, summary: () => parts.map((part) => part.summary()), rowsRead: () => rowsRead, close };
 };
 
 const rowStepOf = (step: Step, columns: string[], tools: StepTools): RowStep | null => {
