@@ -167,22 +167,16 @@ const stepSchema = z
   .meta({ minProperties: 1, maxProperties: 1 });
 
 /** The steps of a table in their order. */
-export const stepsSchema = z.array(stepSchema).refine((steps) => misplacedInput(steps) === null, {
+export const stepsSchema = z.array(stepSchema).refine((steps) => startWithInput(steps), {
   error: `${inputSteps.join(', ')} say how the file is read: they come before all other steps, each once at most`,
 });
 
 export type Step = z.infer<typeof stepSchema>;
 
-/** The first input step that comes after other steps or for the second time; null when there is none. */
-const misplacedInput = (steps: Step[]): string | null => {
-  const seen = new Set<string>();
-  let others = false;
-  for (const step of steps) {
-    const key = Object.keys(step)[0] ?? '';
-    const isInput = inputSteps.some((name) => name === key);
-    if (isInput && (others || seen.has(key))) return key;
-    if (!isInput) others = true;
-    seen.add(key);
-  }
-  return null;
+/** True where input steps come before all others, each once at most. */
+const startWithInput = (steps: Step[]): boolean => {
+  const isInput = (key: string): boolean => inputSteps.some((name) => name === key);
+  const keys = steps.map((step) => Object.keys(step)[0] ?? '');
+  const inputs = keys.filter(isInput);
+  return keys.slice(0, inputs.length).every(isInput) && new Set(inputs).size === inputs.length;
 };

@@ -11,14 +11,10 @@ import { type FindingKind, faultKinds } from '../scan/fault-kinds.ts';
 import { openTable } from '../scan/open-table.ts';
 import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
 
-export interface FixTask {
-  path: string;
+export interface FixTask extends Pick<CheckTask, 'path' | 'rowBytes' | 'encoding' | 'skipRows'> {
   /** The file to create; it must not exist. */
   target: string;
-  rowBytes: number;
   separator: string;
-  encoding?: string | undefined;
-  skipRows?: number | undefined;
   /** Of the file at `path`; each of its faults has a mend. */
   inspection: Inspection;
 }

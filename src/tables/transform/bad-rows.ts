@@ -3,7 +3,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { TableRowsError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
-import { plural } from '../../util/plural.ts';
+import { countText, plural } from '../../util/plural.ts';
 import { type Row, shown, type Table } from './row.ts';
 
 export interface Violation {
@@ -14,7 +14,8 @@ export interface Violation {
   message: string;
 }
 
-const mostReported = 20;
+/** Violations that are reported one by one: by the result, and in the message of an error. */
+const [mostReported, mostListed] = [20, 10];
 
 /** Where a single bad row fails the table, the work ends after so many: enough for a report. */
 const enough = 100;
@@ -98,22 +99,21 @@ export class BadRows {
 
   #fault(rowsRead: number | null): TableRowsError {
     const { rows, violations, examples } = this.#count;
-    const of =
-      rowsRead === null ? `${rows} or more bad rows` : `${plural(rows, 'bad row')} of ${rowsRead.toLocaleString('en')}`;
-    const allowed = this.#policy === 'fail' ? '' : `, more than ${this.#allowed()}`;
-    const more =
-      violations > examples.length ? [`and ${(violations - examples.length).toLocaleString('en')} more`] : [];
+    const of = rowsRead === null ? `${rows} or more bad rows` : `${plural(rows, 'bad row')} of ${countText(rowsRead)}`;
+    const listed = examples.slice(0, mostListed);
+    const more = violations > listed.length ? [`and ${countText(violations - listed.length)} more`] : [];
     const line = /^(?:line|row) (\d+)/.exec(examples[0] ?? '')?.[1];
-    return new TableRowsError(
-      [`${of}${allowed}: nothing is published`, ...examples.slice(0, 10), ...moreOf(examples, more)].join('\n'),
-      {
-        ...(line === undefined ? {} : { line: Number(line) }),
-        hint:
-          this.#policy === 'fail'
-            ? 'fix these rows, or set them aside with `badRows: quarantine`'
-            : 'fix these rows, or raise maxBadRows; the steps may no longer fit the file',
-      },
-    );
+    const [allowed, hint] =
+      this.#policy === 'fail'
+        ? ['', 'fix these rows, or set them aside with `badRows: quarantine`']
+        : [
+            `, more than ${this.#allowed()}`,
+            'fix these rows, or raise maxBadRows; the steps may no longer fit the file',
+          ];
+    return new TableRowsError([`${of}${allowed}: nothing is published`, ...listed, ...more].join('\n'), {
+      line: line === undefined ? undefined : Number(line),
+      hint,
+    });
   }
 
   #allowed(): string {
@@ -122,12 +122,6 @@ export class BadRows {
       : `the ${Number((this.#limit.share * 100).toPrecision(6))}% allowed (maxBadRows)`;
   }
 }
-
-const moreOf = (examples: string[], more: string[]): string[] => {
-  const cut = examples.length - 10;
-  if (cut <= 0) return more;
-  return more.length > 0 ? more : [`and ${cut} more`];
-};
 
 const reasonOf = ({ column, message }: Violation): string => (column === null ? message : `${column}: ${message}`);
 

@@ -1,5 +1,4 @@
 // Opens delimited text as a table; rows carry their line and their fault.
-import { TableFaultError } from '../../../model/errors.ts';
 import { CellScanner } from '../../scan/cell-scanner.ts';
 import { cellsReader } from '../../scan/cell-text.ts';
 import type { TableDialect } from '../../scan/dialect.ts';
@@ -73,12 +72,12 @@ async function* readRows(
   { dialect, skip, limits }: { dialect: TableDialect; skip: number; limits: Limits },
 ): AsyncGenerator<Row[]> {
   const scanner = new CellScanner(dialect, limits.rowBytes);
-
+  scanner.beginBelow(0, skip);
   const takeRows = (): Row[] => {
     const cellsOf = cellsReader(scanner, dialect);
     return Array.from({ length: scanner.rows }, (_, row) => {
       const fault = faultOfRow(scanner, row, { expected: 0, rowBytes: limits.rowBytes });
-      return { line: scanner.lineOf(row) + skip, cells: cellsOf(row), ...(fault && { fault: below(fault, skip) }) };
+      return { line: scanner.lineOf(row), cells: cellsOf(row), ...(fault && { fault }) };
     });
   };
   for await (const piece of withoutLines(source, skip)) {
@@ -88,11 +87,3 @@ async function* readRows(
   scanner.finish();
   if (scanner.rows > 0) yield takeRows();
 }
-
-/** The fault with its lines counted from `lines` further up. */
-const below = (fault: TableFaultError, lines: number): TableFaultError => {
-  if (lines === 0) return fault;
-  const what = fault.what.replaceAll(/\bline (\d+)/g, (_, line: string) => `line ${Number(line) + lines}`);
-  const place = { code: fault.code, line: fault.line + lines, column: fault.column };
-  return new TableFaultError(what, place, fault.hint === undefined ? {} : { hint: fault.hint });
-};

@@ -121,7 +121,7 @@ const codeOf = (plain: string, sections: Section[]): string | null => {
   if (!shows || fraction.length > (decimals ?? []).filter(isPlaceholder).length) return null;
   const left = [...digits.replace(/^0+/, '')];
   const first = whole.findIndex(isPlaceholder);
-  const shown = whole.map((part) => part);
+  const shown = [...whole];
   for (let at = whole.length - 1; at >= 0; at--) {
     const part = whole[at] ?? '';
     if (at === first) shown[at] = left.length > 0 ? left.join('') : filler(part);

@@ -176,14 +176,8 @@ const fixedText = async (
 };
 
 /** How the source is to be read: the first steps of a recipe. */
-const readingOf = (steps: readonly Step[]): Pick<Step, (typeof inputSteps)[number]> => {
-  const reading: Step = {};
-  for (const step of steps) {
-    const [key] = Object.keys(step);
-    if (inputSteps.some((name) => name === key)) Object.assign(reading, step);
-  }
-  return reading;
-};
+const readingOf = (steps: readonly Step[]): Pick<Step, (typeof inputSteps)[number]> =>
+  Object.assign({}, ...steps.filter((step) => inputSteps.some((name) => name in step)));
 
 const refuseTextSteps = ({ encoding, delimiter }: { encoding?: unknown; delimiter?: unknown }, name: string): void => {
   if (encoding !== undefined && encoding !== null) throw misplaced('encoding', name, 'text');

@@ -23,10 +23,7 @@ export async function* readXml(
 ): AsyncGenerator<void> {
   const parser = new SaxesParser({ xmlns: false });
   let fault: Error | null = null;
-  let quiet = 0;
-  const loud = (): void => {
-    quiet = 0;
-  };
+  let [quiet, depth] = [0, 0];
   parser.on('error', (error) => {
     fault ??= error;
   });
@@ -35,40 +32,37 @@ export async function* readXml(
       hint: 'save it again with the program that made it',
     });
   });
-  let depth = 0;
   parser.on('opentag', (tag) => {
-    loud();
+    quiet = 0;
     if (++depth > deepest) fault ??= new Error(`elements are nested more than ${deepest} levels deep`);
     events.open?.(bare(tag.name), tag);
   });
-  parser.on('text', (piece) => {
-    loud();
+  const onText = (piece: string): void => {
+    quiet = 0;
     events.text?.(piece);
-  });
-  parser.on('cdata', (piece) => {
-    loud();
-    events.text?.(piece);
-  });
+  };
+  parser.on('text', onText);
+  parser.on('cdata', onText);
   parser.on('closetag', (tag) => {
-    loud();
+    quiet = 0;
     depth--;
     events.close?.(bare(tag.name));
   });
-  const failed = (): Error | null => (fault === null || fault instanceof SluiceError ? fault : damaged(what, fault));
+  const throwFault = (): void => {
+    if (fault !== null) throw fault instanceof SluiceError ? fault : damaged(what, fault);
+  };
   for await (const text of decoded(bytes, null)) {
     for (let from = 0; from < text.length; from += pieceLength) {
       const piece = text.slice(from, from + pieceLength);
       quiet += piece.length;
       parser.write(piece);
-      const error = failed();
-      if (error !== null) throw error;
+      throwFault();
       if (quiet > limits.rowBytes + pieceLength) throw damaged(what, new Error('a part of it is too large'));
     }
     yield;
   }
   parser.close();
-  const error = failed();
-  if (error !== null) throw error;
+  throwFault();
   yield;
 }
 

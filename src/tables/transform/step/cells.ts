@@ -8,31 +8,26 @@ import { plural } from '../../../util/plural.ts';
 import { noColumn, shown } from '../row.ts';
 import { inColumn, madeCell, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
-/** Keeps the named columns, in that order. */
+/** Keeps the columns at some places, in that order. */
+const keepStep = (columns: string[], places: number[], summary: string): RowStep => ({
+  columns: places.map((at) => columns[at] ?? ''),
+  apply: (row) => {
+    const { cells } = row;
+    row.cells = places.map((at) => cells[at] ?? '');
+    return true;
+  },
+  summary: () => summary,
+});
+
 export const selectStep = (columns: string[], names: string[]): RowStep => {
   const places = names.map((name) => placeOf('select', columns, name));
-  return {
-    columns: names,
-    apply: (row) => {
-      const { cells } = row;
-      row.cells = places.map((at) => cells[at] ?? '');
-      return true;
-    },
-    summary: () => `select: ${plural(names.length, 'column')} of ${columns.length}`,
-  };
+  return keepStep(columns, places, `select: ${plural(names.length, 'column')} of ${columns.length}`);
 };
 
-/** Leaves the named columns out. */
 export const dropStep = (columns: string[], names: string[]): RowStep => {
   const gone = new Set(names.map((name) => placeOf('drop', columns, name)));
-  return {
-    columns: columns.filter((_, at) => !gone.has(at)),
-    apply: (row) => {
-      row.cells = row.cells.filter((_, at) => !gone.has(at));
-      return true;
-    },
-    summary: () => `drop: ${plural(gone.size, 'column')} of ${columns.length}`,
-  };
+  const places = [...columns.keys()].filter((at) => !gone.has(at));
+  return keepStep(columns, places, `drop: ${plural(gone.size, 'column')} of ${columns.length}`);
 };
 
 export const renameStep = (columns: string[], renames: Record<string, string>): RowStep => ({
