@@ -145,7 +145,7 @@ export const goodPath = async ({ deps, wish, target }: ResourceState, good: Good
   const kept = await deps.kept.find({ portal: target.item.portal, uuid: wish.uuid }, good.sha256);
   if (kept !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return kept;
   const { path, claim } = wish.source;
-  return findArchived({ path, claim, ...idsOfKey(wish.key), sha256: good.sha256 });
+  return findArchived({ path, claim }, { ...idsOfKey(wish.key), sha256: good.sha256 });
 };
 
 /** The state of the job as if the good file were wanted; null when that is unavailable. */

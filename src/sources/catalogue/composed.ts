@@ -47,13 +47,8 @@ const zoneOf = (zone: string): string => {
   return `${zone[0]}${digits.slice(0, 2)}:${digits.slice(2)}`;
 };
 
-interface Span {
-  from: string;
-  to?: string;
-}
-
 /** `2014-01-01/2015-01-01`, `2014/P1Y` or `2014` as a span; null for anything else, such as a period without an end. */
-export const spanOf = (text: string): Span | null => {
+export const spanOf = (text: string): { from: string; to?: string } | null => {
   const parts = text.split('/');
   const [begin = '', end = ''] = parts;
   if (parts.length > 2) return null;
@@ -168,10 +163,7 @@ const titleOf = (item: unknown, url: string, draft: Draft): string => {
   return titleSchema.safeParse(url).success ? url : new URL(url).hostname;
 };
 
-interface Area {
-  wkt?: string;
-  label?: string;
-}
+type Area = { wkt?: string; label?: string };
 
 /** The area of a `spatial` value; empty where nothing is understood. */
 export const areaOf = (value: unknown): Area => {

@@ -57,17 +57,11 @@ const formatOf = (format: string | null, mediaType: string | null): string | nul
   return null;
 };
 
-interface FileFacts {
-  url: string;
-  format: string | null;
-  mediaType: string | null;
-}
-
 /**
  * The name that a fetched file gets on the portal; undefined where its address ends in one. Null for a file that portals
  * do not take, as far as address, media type and format say.
  */
-const fileNameFor = ({ url, format, mediaType }: FileFacts): string | undefined | null => {
+const fileNameFor = (url: string, format: string | null, mediaType: string | null): string | undefined | null => {
   const last = new URL(url).pathname.split('/').at(-1) ?? '';
   const own = /[^.]\.([a-z0-9]{1,8})$/i.exec(last)?.[1]?.toLowerCase();
   if (own !== undefined && taken.has(own)) return undefined;
@@ -86,14 +80,8 @@ interface DistributionTools {
   remark(part: string, what: string): void;
 }
 
-interface DistributionRow {
-  from: string;
-  to: string;
-  how: string;
-}
-
 /** The mapping of distributions as a table; {@link resourcesOf} does it. */
-export const distributionRows: readonly DistributionRow[] = [
+export const distributionRows: readonly Record<'from' | 'to' | 'how', string>[] = [
   {
     from: 'downloadURL',
     to: 'field_link_api or field_upload',
@@ -259,7 +247,7 @@ const descriptionOf = (text: string | null, { isLink, url }: Target): string | n
 const sourceOf = (item: Record<string, unknown>, { url, isFile }: Target, tools: DistributionTools): ResourceSource => {
   if (!isFile) return { kind: 'api', url };
   if (tools.files === 'link') return { kind: 'link', url };
-  const name = fileNameFor({ url, format: textOf(item.format), mediaType: textOf(item.mediaType) });
+  const name = fileNameFor(url, textOf(item.format), textOf(item.mediaType));
   if (name !== null) return urlSource(url, name);
   tools.remark('distribution.downloadURL', 'is linked, not fetched: portals take no files of its kind');
   return { kind: 'link', url };

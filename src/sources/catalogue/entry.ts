@@ -1,8 +1,7 @@
 // One entry of a catalogue as a dataset of a manifest, or why it cannot be published; DCAT-US 3.0 adds series and
 // services.
 import { isObject } from '../../util/json.ts';
-import type { CatalogueSpec } from '../manifest/list-schemas.ts';
-import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
+import type { CatalogueManifest, DatasetSpec } from '../manifest/schema.ts';
 import { datasetRules } from './dataset-rules.ts';
 import { type LeftOut, resourcesOf } from './distributions.ts';
 import {
@@ -28,12 +27,6 @@ export interface CatalogueDataset extends DatasetSpec {
   identifier: string;
 }
 
-interface EntryOptions {
-  files: CatalogueSpec['files'];
-  defaults: ManifestBase['defaults'];
-  remark: Remark;
-}
-
 /** Identifier and title of an entry, null where it has none. */
 export const namesOf = (value: unknown): EntryNames => {
   if (!isObject(value)) return { identifier: null, title: null };
@@ -46,7 +39,11 @@ type EntryResult =
   | { dataset: null; leftOut: []; faults: string[] };
 
 /** The dataset of an entry without its faulty distributions, or all faults of the dataset itself. */
-export const datasetOf = (value: unknown, { files, defaults, remark }: EntryOptions): EntryResult => {
+export const datasetOf = (
+  value: unknown,
+  { catalogue, defaults }: Pick<CatalogueManifest, 'catalogue' | 'defaults'>,
+  remark: Remark,
+): EntryResult => {
   if (!isObject(value)) return { dataset: null, leftOut: [], faults: ['it is not an object'] };
   const { identifier, title } = namesOf(value);
   if (identifier === null || title === null) {
@@ -54,7 +51,7 @@ export const datasetOf = (value: unknown, { files, defaults, remark }: EntryOpti
     return { dataset: null, leftOut: [], faults };
   }
   const draft = new Draft(remark);
-  const tools = { files, defaults: defaults.resource, title, remark };
+  const tools = { files: catalogue.files, defaults: defaults.resource, title, remark };
   const { resources, leftOut } = resourcesOf(value.distribution, tools);
   applyRules(identifiedBy(identifier, value), draft);
   const { fields, ...details } = defaults.dataset;

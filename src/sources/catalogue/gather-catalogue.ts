@@ -164,7 +164,7 @@ class Gathering {
 
   /** The wish of an entry; null where it has none. */
   add(entry: DescribedEntry): DatasetWish | null {
-    const { catalogue, defaults } = this.#manifest;
+    const { catalogue } = this.#manifest;
     const reference = referenceOf(entry.value);
     if (reference !== null) this.#named.set(reference, this.#named.get(reference) ?? entry);
     if (reference !== null || entry.isRepeated) return null;
@@ -183,11 +183,8 @@ class Gathering {
       this.#faulty.push({ entry, names, faults: [`entry ${first.index} has the same identifier and is used`] });
       return null;
     }
-    const { dataset, faults, leftOut } = datasetOf(value, {
-      files: catalogue.files,
-      defaults,
-      remark: (part, what) => this.#remarks.add(part, what, where),
-    });
+    const remark = (part: string, what: string): void => this.#remarks.add(part, what, where);
+    const { dataset, faults, leftOut } = datasetOf(value, this.#manifest, remark);
     if (dataset === null) {
       this.#faulty.push({ entry, names, faults });
       return null;

@@ -27,11 +27,6 @@ export interface WalkedEntry extends CatalogueEntry {
   isRepeated: boolean;
 }
 
-interface LostPart {
-  address: string;
-  error: SluiceError;
-}
-
 /** A list in one or more pages, as far as it was read. */
 interface List {
   /** Identifiers of the entries of earlier pages. */
@@ -54,7 +49,8 @@ interface List {
 export class CatalogueWalk {
   /** Why something may be missing. */
   readonly doubts = new Set<string>();
-  readonly lost: LostPart[] = [];
+  /** Parts that could not be read. */
+  readonly lost: { address: string; error: SluiceError }[] = [];
   documents = 0;
   readonly #source: CatalogueSource;
   readonly #limits: CatalogueLimits;

@@ -10,7 +10,7 @@ import { checkDocument } from '../../model/yaml/check.ts';
 import { type End, type Path, PathMap, type PlacedValue, type YamlDocument } from '../../model/yaml/document.ts';
 import { defined, isObject } from '../../util/json.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
-import type { PackageFile, PackageResource, ReadPackage } from './read-package.ts';
+import { type PackageFile, type PackageResource, packageSchema, type ReadPackage } from './read-package.ts';
 
 type Mapping = Record<string, unknown>;
 
@@ -80,15 +80,15 @@ export class PackageDraft implements PlacedValue {
   }
 }
 
-interface MapOptions {
-  /** Name that stands for the package where it has none: that of its folder. */
-  folder: string;
-  /** Which resources are mapped, of a package that only describes files with ids of their own; all when absent. */
-  only?: (paths: string[]) => boolean;
-}
-
-/** The package as a dataset of a manifest, not checked yet. */
-export const mapPackage = ({ value, document }: ReadPackage, { folder, only }: MapOptions): PackageDraft => {
+/**
+ * The package as a dataset of a manifest, not checked yet. `folder` is its name where it has none; `only` says which
+ * resources are mapped, of a package that only describes files with ids of their own.
+ */
+export const mapPackage = (
+  { value, document }: ReadPackage,
+  folder: string,
+  only?: (paths: string[]) => boolean,
+): PackageDraft => {
   const draft = new PackageDraft(document);
   const name = value.name ?? folder;
   const id = idOfName(name);
@@ -113,22 +113,8 @@ export const mapPackage = ({ value, document }: ReadPackage, { folder, only }: M
 const oneLine = (text: string | undefined): string | undefined => text?.replaceAll(/\s+/g, ' ').trim();
 
 /** Properties that are mapped, or that mean nothing to readers. */
-const understood = new Set([
-  'name',
-  'id',
-  'title',
-  'description',
-  'homepage',
-  'version',
-  'created',
-  'keywords',
-  'licenses',
-  'contributors',
-  'sources',
-  'resources',
-  'profile',
-  '$schema',
-]);
+/** The others mean nothing to readers. */
+const understood = new Set([...Object.keys(packageSchema.shape), 'profile', '$schema']);
 
 const tagsOf = ({ keywords = [] }: PackageFile): string[] | undefined => {
   const tags = [...new Set(keywords.map((word) => word.trim()).filter((word) => word !== ''))];

@@ -31,7 +31,7 @@ const packageResourceSchema = z.looseObject({
   schema: z.unknown().exactOptional(),
 });
 
-const packageSchema = z.looseObject({
+export const packageSchema = z.looseObject({
   name: text.exactOptional(),
   id: text.exactOptional(),
   title: text.exactOptional(),
@@ -49,10 +49,7 @@ const packageSchema = z.looseObject({
 export type PackageFile = z.infer<typeof packageSchema>;
 export type PackageResource = z.infer<typeof packageResourceSchema>;
 
-export interface ReadPackage {
-  value: PackageFile;
-  document: YamlDocument;
-}
+export type ReadPackage = { value: PackageFile; document: YamlDocument };
 
 const maxBytes = 8 * 1024 * 1024;
 

@@ -60,7 +60,7 @@ export class Claimer {
     const { folders, placed, settling } = this.#options;
     const due = settling.due(clock()).filter(([, { folder }]) => folder === null);
     if (due.length === 0) return;
-    const collides = collisionFinder(folders.inbox, { placed, listed: this.#options.listed });
+    const collides = collisionFinder(folders.inbox, placed, this.#options.listed);
     for (const [path, settler] of due) {
       if (signal.aborted) return;
       if (await this.#mayTake(path, settler, collides, clock())) await this.#take(path, settler, clock());
@@ -145,12 +145,6 @@ export interface Unrecorded {
   folder: string;
 }
 
-/** Result of completing: the claims that are recorded now, and the files that still move (or that another watcher took over). */
-interface Completed {
-  claims: Claim[];
-  moving: Unrecorded[];
-}
-
 /** A writer that pauses between two writes is given this long (ms) to show itself after the hash. */
 const secondLookMs = 250;
 
@@ -191,7 +185,10 @@ const claimOf = ({ settler, folder }: Unrecorded, fingerprint: SourceFingerprint
  * Hashes all files, looks at all of them again a moment later, and writes the records of those that stood still from
  * settling to then.
  */
-export const completeClaims = async (files: Unrecorded[], signal: AbortSignal): Promise<Completed> => {
+export const completeClaims = async (
+  files: Unrecorded[],
+  signal: AbortSignal,
+): Promise<{ claims: Claim[]; moving: Unrecorded[] }> => {
   const hashes = await mapInBatches(files, atOnce, (file) => hashOne(file, signal));
   const hashed = files.flatMap((file, at) => (hashes[at] ? [{ file, claim: claimOf(file, hashes[at]) }] : []));
   if (hashed.length > 0) await wait(secondLookMs, undefined, { signal });

@@ -95,76 +95,50 @@ interface PlacedFile {
   place: DropTarget;
 }
 
-interface Names {
-  folders: string[];
-  files: string[];
-}
-
-const namesIn = async (folder: string): Promise<Names> => {
-  const entries = await unless(readdir(folder, { withFileTypes: true }), gone, []);
-  const visible = entries.filter((entry) => !entry.name.startsWith('.'));
-  return {
-    folders: visible.filter((entry) => entry.isDirectory()).map((entry) => entry.name),
-    files: visible.filter((entry) => entry.isFile()).map((entry) => entry.name),
-  };
-};
-
-interface CollisionOptions {
-  placed: (path: string) => Placed;
-  /** Folders that hold datasets, too. */
-  listed: string[];
-}
-
-/** Makes a finder over the present content of `inbox`. */
-export const collisionFinder = (inbox: string, { placed, listed }: CollisionOptions): CollisionFinder => {
-  const read = new Map<string, Promise<Names>>();
-  const names = (folder: string): Promise<Names> => {
-    const known = read.get(folder) ?? namesIn(join(inbox, folder));
-    read.set(folder, known);
-    return known;
-  };
-  const below = (folder: string, name: string): string => (folder === '' ? name : `${folder}/${name}`);
+/**
+ * Makes a finder over the present content of `inbox` by its own rule; `listed` are the folders that hold datasets, too.
+ */
+export const collisionFinder = (
+  inbox: string,
+  placed: (path: string) => Placed,
+  listed: readonly string[],
+): CollisionFinder => {
   const isListed = (folder: string): boolean => listed.some((path) => path === folder || path.startsWith(`${folder}/`));
 
-  const placedIn = new Map<string, PlacedFile[]>();
-  const filesIn = async (folder: string): Promise<PlacedFile[]> => {
-    const { files } = await names(folder);
-    const known = placedIn.get(folder);
-    if (known) return known;
-    const found = files.flatMap((name): PlacedFile[] => {
-      const path = below(folder, name);
-      const here = placed(path);
-      return here.kind === 'file' ? [{ path, place: here.place }] : [];
-    });
-    placedIn.set(folder, found);
-    return found;
+  /** The files in a folder with their places, and the folders of datasets with the ids they give. */
+  const read = async (folder: string) => {
+    const entries = await unless(readdir(join(inbox, folder), { withFileTypes: true }), gone, []);
+    const files: PlacedFile[] = [];
+    const datasets: { path: string; id: string }[] = [];
+    for (const entry of entries) {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      const here = entry.isFile() ? placed(path) : null;
+      if (here?.kind === 'file') files.push({ path, place: here.place });
+      if (entry.isDirectory() && !entry.name.startsWith('.') && !isListed(path))
+        datasets.push({ path, id: path.split('/').map(slugOf).join('.') });
+    }
+    return { files, datasets };
+  };
+  const known = new Map<string, ReturnType<typeof read>>();
+  const contentOf = (folder: string): ReturnType<typeof read> => {
+    const content = known.get(folder) ?? read(folder);
+    known.set(folder, content);
+    return content;
   };
 
-  /** Folders of datasets with the ids they give. */
-  const datasetsIn = async (folder: string): Promise<{ path: string; id: string }[]> =>
-    (await names(folder)).folders.flatMap((name) => {
-      const path = below(folder, name);
-      return isListed(path) ? [] : [{ path, id: path.split('/').map(slugOf).join('.') }];
-    });
-
-  return async (path, place) => {
-    const siblings = [...(await filesIn(place.datasetName))];
+  return async (path, { dataset, resource, datasetName }) => {
+    const siblings = [...(await contentOf(datasetName)).files];
     for (const base of ['', ...listed]) {
-      const folder = (await datasetsIn(base)).find(
-        (other) => other.path !== place.datasetName && other.id === place.dataset,
-      );
+      const { files, datasets } = await contentOf(base);
+      const folder = datasets.find((other) => other.path !== datasetName && other.id === dataset);
       if (folder !== undefined) return `${folder.path}/`;
-      const files = await filesIn(base);
-      const foreign = files.find(
-        (file) => file.place.datasetName !== place.datasetName && file.place.dataset === place.dataset,
-      );
+      const foreign = files.find(({ place }) => place.datasetName !== datasetName && place.dataset === dataset);
       if (foreign !== undefined) return foreign.path;
       siblings.push(...files);
     }
-    const twin = siblings.find(
-      (file) => file.path !== path && file.place.dataset === place.dataset && file.place.resource === place.resource,
-    );
-    return twin?.path ?? null;
+    const isTwin = (other: PlacedFile): boolean =>
+      other.path !== path && other.place.dataset === dataset && other.place.resource === resource;
+    return siblings.find(isTwin)?.path ?? null;
   };
 };
 

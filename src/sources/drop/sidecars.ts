@@ -142,32 +142,19 @@ const draftOf = async (
   only: (paths: string[]) => boolean,
 ): Promise<{ draft: PackageDraft; hasTitle: boolean }> => {
   const read = await readPackage(path);
-  const draft = mapPackage(read, { folder: basename(dirname(path)), only });
+  const draft = mapPackage(read, basename(dirname(path)), only);
   if (draft.problems.length > 0) throw new ManifestError(draft.problems);
   return { draft, hasTitle: read.value.title !== undefined && read.value.title.trim() !== '' };
 };
 
 /** Fields of plain text, which refer to nothing, release nothing and choose no text format. */
-const plainFields = new Set([
-  'field_additional_info',
-  'field_author',
-  'field_conforms_to',
-  'field_contact_email',
-  'field_contact_name',
-  'field_data_dictionary',
-  'field_data_dictionary_type',
-  'field_frequency',
-  'field_granularity',
-  'field_is_part_of',
-  'field_landing_page',
-  'field_language',
-  'field_license',
-  'field_pod_theme',
-  'field_public_access_level',
-  'field_related_content',
-  'field_rights',
-  'field_spatial_geographical_cover',
-]);
+const plainFields = new Set(
+  [
+    'additional_info author conforms_to contact_email contact_name data_dictionary data_dictionary_type',
+    'frequency granularity is_part_of landing_page language license pod_theme public_access_level',
+    'related_content rights spatial_geographical_cover',
+  ].flatMap((names) => names.split(' ').map((name) => `field_${name}`)),
+);
 
 /** What these fields hold: texts, under the names that the API has for them. */
 const plainValue = z.strictObject({

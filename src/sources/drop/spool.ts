@@ -151,9 +151,9 @@ const reasonText = (claim: Claim, reason: Reason, when: string): string =>
     file: claim.dropped,
     code: reason.code,
     message: reason.message,
-    ...(reason.line === undefined ? {} : { line: reason.line }),
-    ...(reason.column === undefined ? {} : { column: reason.column }),
-    ...(reason.hint === null ? {} : { hint: reason.hint }),
+    line: reason.line,
+    column: reason.column,
+    hint: reason.hint ?? undefined,
     when,
     dropped: new Date(claim.claimedAt).toISOString(),
     bytes: claim.bytes,
@@ -248,25 +248,18 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<Way
   return await moveOut(claim, target, 'quarantined');
 };
 
-interface ArchivedVersion {
-  /** Path of a claim of the same inbox in its spool, and the claim's id. */
-  path: string;
-  claim: string;
-  dataset: string;
-  resource: string;
-  sha256: string;
-}
-
-/** Path of the newest archived version with that content, or null. Its name holds only the first 8 digits: check its bytes. */
-export const findArchived = async (wanted: ArchivedVersion): Promise<string | null> => {
-  const { path, claim, dataset, resource, sha256 } = wanted;
+/**
+ * Path of the newest archived version with the content of a claim, or null. Its name holds only the first 8 digits: check
+ * its bytes. `path` is that of a claim of the same inbox in its spool.
+ */
+export const findArchived = async (
+  { path, claim }: { path: string; claim: string },
+  { dataset, resource, sha256 }: Pick<Claim, 'dataset' | 'resource' | 'sha256'>,
+): Promise<string | null> => {
   const at = path.lastIndexOf(join('/.sluice', 'spool', claim));
   if (at < 0) return null;
   const folder = join(foldersOf(path.slice(0, at)).archive, dataset, resource);
   const names = await unless(readdir(folder), gone, []);
-  const name = names
-    .filter((candidate) => candidate.includes(`-${sha256.slice(0, 8)}`))
-    .sort()
-    .at(-1);
+  const name = names.sort().findLast((candidate) => candidate.includes(`-${sha256.slice(0, 8)}`));
   return name === undefined ? null : join(folder, name);
 };

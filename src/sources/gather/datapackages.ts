@@ -94,7 +94,7 @@ interface PackageDataset {
 
 const readDataset = async (file: string, manifest: PackageManifest): Promise<PackageDataset> => {
   try {
-    const draft = mapPackage(await readPackage(file), { folder: basename(dirname(file)) });
+    const draft = mapPackage(await readPackage(file), basename(dirname(file)));
     const checked = checkDocument(draft, datasetSchema);
     const between = datasetProblems(draft, manifest.defaults.dataset);
     const problems = [...draft.problems, ...checked.problems, ...between];

@@ -10,8 +10,8 @@ import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/r
 import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import type { Reason } from '../../model/report.ts';
-import type { DatasetWish, NodeFields, ResourceSource, ResourceWish } from '../../model/wish.ts';
-import { wellFormed } from '../../util/json.ts';
+import type { DatasetWish, ResourceSource, ResourceWish } from '../../model/wish.ts';
+import { defined, wellFormed } from '../../util/json.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { guardOf, shareOf, type TableDetails } from '../manifest/resource-keys.ts';
 import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts';
@@ -84,14 +84,12 @@ const hashOf = (path: string, faults: string[]): string => {
   }
 };
 
-interface FingerprintedMetadata {
-  title: string;
-  published: boolean;
-  fields: NodeFields;
-}
-
 /** sha256 (hex) over the canonical JSON of what the portal shall hold. */
-export const metadataFingerprint = ({ title, published, fields }: FingerprintedMetadata): string =>
+export const metadataFingerprint = ({
+  title,
+  published,
+  fields,
+}: Pick<DatasetWish, 'title' | 'published' | 'fields'>): string =>
   hash('sha256', canonicalJson({ title, published, fields }));
 
 /** JSON without spaces and with the keys of every object sorted; `undefined` entries are left out. */
@@ -180,11 +178,7 @@ const resourceWish = (
   const recipe = recipeOf(metadata, spec.source, mode);
   const guard = guardOf(limits);
   const { encoding, skipRows, mend } = metadata;
-  const reading = {
-    ...(encoding === undefined ? {} : { encoding }),
-    ...(skipRows === undefined ? {} : { skipRows }),
-    ...(mend === undefined ? {} : { mend }),
-  };
+  const reading = defined({ encoding, skipRows, mend });
   const isOpen = !recipe?.asked && Object.keys(reading).length > 0;
   const former = [
     owner.renamedFrom ?? owner.name,
@@ -198,10 +192,12 @@ const resourceWish = (
     ...node,
     source: spec.source,
     import: mode,
-    ...(spec.byAddress ? { byAddress: true } : {}),
-    ...(recipe === null ? {} : { recipe }),
-    ...(guard === null ? {} : { guard }),
-    ...(isOpen ? { reading } : {}),
+    ...defined({
+      byAddress: spec.byAddress,
+      recipe: recipe ?? undefined,
+      guard: guard ?? undefined,
+      reading: isOpen ? reading : undefined,
+    }),
     metadataFingerprint: metadataFingerprint(node),
   };
 };
