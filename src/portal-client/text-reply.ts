@@ -17,7 +17,7 @@ export interface TextReply {
 const usualBytes = 2 * 1024 * 1024;
 
 /** Most objects and lists in such a body: parsed, each takes some twenty times its two bytes. */
-const usualValues = 100_000;
+const usualValues = 20_000;
 
 const megabyte = 1024 * 1024;
 
@@ -155,9 +155,17 @@ class TextHandler implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Counts brackets in texts, too, which hold few of them. */
-const hasMoreValues = (text: string, most: number): boolean =>
-  text.length > 2 * most && text.split(/[[{]/, most + 2).length > most + 1;
+/** True for JSON that has more objects and lists. */
+const hasMoreValues = (json: string, most: number): boolean => {
+  let [values, isText] = [0, false];
+  for (let at = 0; at < json.length && values <= most; at++) {
+    const character = json[at];
+    if (character === '\\') at += 1;
+    else if (character === '"') isText = !isText;
+    else if (!isText && (character === '{' || character === '[')) values += 1;
+  }
+  return values > most;
+};
 
 const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));
 
