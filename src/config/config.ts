@@ -54,7 +54,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
     ),
     /** The portal of `--portal`, which takes precedence over the manifest's own; null without that option. */
     portal: null as string | null,
-    manifests: (file.manifests ?? []).map((pattern) => resolve(context.dir, pattern)),
+    manifests: (file.manifests ?? defaults.manifests).map((pattern) => resolve(context.dir, pattern)),
     redis: resolveRedis(file.redis, context),
     retry: {
       attempts: retry.attempts,
@@ -106,8 +106,20 @@ const resolveRedis = (file: ConfigFile['redis'], { env, secrets }: ResolveContex
 };
 
 const resolveSources = (file: ConfigFile['sources'] = {}, { secrets }: ResolveContext) => {
-  const { allow = [], credentials = {}, ...rest } = file;
-  const { maxSize, maxRedirects, connect, headers, body, requestsPerSecond, proxy } = { ...defaults.sources, ...rest };
+  const {
+    allow,
+    credentials = {},
+    maxSize,
+    maxRedirects,
+    connect,
+    headers,
+    body,
+    requestsPerSecond,
+    proxy,
+  } = {
+    ...defaults.sources,
+    ...file,
+  };
   return {
     allow,
     credentials: resolveCredentials(credentials, secrets),

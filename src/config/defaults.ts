@@ -16,6 +16,7 @@ export const defaults = {
   },
   /** `requestsPerSecond` null: what the portal takes. */
   remote: { concurrency: 4, requestsPerSecond: null },
+  manifests: [],
   redis: { appendfsync: 'everysec', fetch: true, prefix: 'sluice' },
   retry: { attempts: 8, backoff: '1s', maxBackoff: '60s' },
   breaker: { failures: 5, probe: '5s', maxProbe: '5m' },
@@ -26,6 +27,7 @@ export const defaults = {
   kept: { total: '1 GB', file: '100 MB' },
   limits: { table: '10 GB', row: '1 MB' },
   sources: {
+    allow: [],
     maxSize: '10 GB',
     maxRedirects: 5,
     connect: '10s',

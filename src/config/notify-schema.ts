@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
 // The shape of `notify` in a configuration file: who is notified, and how.
 import { z } from 'zod';
-import { optional, text, webAddress, webAddressRule } from '../model/schema-parts.ts';
+import { keysOf, optional, text, webAddress, webAddressRule } from '../model/schema-parts.ts';
 import { defaults } from './defaults.ts';
 import { portNumber, secret } from './portal-schema.ts';
 
@@ -14,21 +14,19 @@ export const recipientsSchema = z.union([mailbox, z.array(mailbox).min(1)], {
   error: 'must be an e-mail address or a list of them',
 });
 
+const address = z.union(
+  [
+    text,
+    z.strictObject({ file: text.meta({ description: 'File that holds the address.', examples: ['webhook-url'] }) }),
+  ],
+  { error: 'must be an address such as `https://example.org/hook`, or `{file: path}`' },
+);
+
 const webhook = z.strictObject({
-  url: z
-    .union(
-      [
-        text,
-        z.strictObject({ file: text.meta({ description: 'File that holds the address.', examples: ['webhook-url'] }) }),
-      ],
-      {
-        error: 'must be an address such as `https://example.org/hook`, or `{file: path}`',
-      },
-    )
-    .meta({
-      description: 'Address that receives each notice as a JSON POST; may be a reference.',
-      examples: ['https://ops.example.org/sluice'],
-    }),
+  url: address.meta({
+    description: 'Address that receives each notice as a JSON POST; may be a reference.',
+    examples: ['https://ops.example.org/sluice'],
+  }),
   secret: optional(secret, {
     description: 'Key of the HMAC-SHA256 signature, as a reference; unsigned without it.',
     examples: ['${SLUICE_WEBHOOK_SECRET}'],
@@ -37,36 +35,33 @@ const webhook = z.strictObject({
 
 const email = z.strictObject({
   host: text.meta({ description: 'Mail server.', examples: ['smtp.example.org'] }),
-  port: optional(portNumber, { default: defaults.email.port, description: 'Its port.', examples: [465] }),
-  secure: optional(z.boolean(), {
-    default: defaults.email.secure,
-    description: 'Implicit TLS (port 465). Otherwise STARTTLS, required with a login.',
-    examples: [true],
-  }),
-  username: optional(text, { description: 'User to log in as, if any.', examples: ['sluice'] }),
-  password: optional(secret, {
-    description: 'Password, as a reference: `${NAME}` or `{file: path}`.',
-    examples: ['${SMTP_PASSWORD}'],
-  }),
+  ...keysOf(
+    {
+      port: [portNumber, 'Its port.', 465],
+      secure: [z.boolean(), 'Implicit TLS (port 465). Otherwise STARTTLS, required with a login.', true],
+      username: [text, 'User to log in as, if any.', 'sluice'],
+      password: [secret, 'Password, as a reference: `${NAME}` or `{file: path}`.', '${SMTP_PASSWORD}'],
+    },
+    defaults.email,
+  ),
   from: mailbox.meta({ description: 'Sender.', examples: ['sluice@example.org'] }),
   to: recipientsSchema.meta({ description: 'Recipients: an address or a list.', examples: [['ops@example.org']] }),
 });
 
 const ping = (when: string, state: string) =>
-  optional(webAddress, {
-    description: `Address that is called when a run ${when}.`,
-    examples: [`https://example.org/ping?state=${state}`],
-  });
+  [webAddress, `Address that is called when a run ${when}.`, `https://example.org/ping?state=${state}`] as const;
 
 /** Addresses that each run calls: one for all, or one each. */
 export const heartbeatSchema = z.union(
   [
     webAddress,
-    z.strictObject({
-      start: ping('begins', 'run'),
-      ok: ping('has succeeded', 'complete'),
-      fail: ping('has failed or is held', 'fail'),
-    }),
+    z.strictObject(
+      keysOf({
+        start: ping('begins', 'run'),
+        ok: ping('has succeeded', 'complete'),
+        fail: ping('has failed or is held', 'fail'),
+      }),
+    ),
   ],
   { error: `${webAddressRule}, or a mapping with \`start\`, \`ok\` and \`fail\`` },
 );
@@ -90,19 +85,19 @@ export const heartbeatUrls = (file: z.infer<typeof heartbeatSchema>): HeartbeatU
 
 /** Who is notified of problems and recoveries. */
 export const notifyFileSchema = z
-  .strictObject({
-    webhook: optional(webhook, {
-      description: 'Notices to a program.',
-      examples: [{ url: 'https://ops.example.org/sluice' }],
-    }),
-    email: optional(email, {
-      description: 'Notices to people.',
-      examples: [{ host: 'smtp.example.org', from: 'sluice@example.org', to: 'ops@example.org' }],
-    }),
-    heartbeat: optional(heartbeatSchema, {
-      description:
+  .strictObject(
+    keysOf({
+      webhook: [webhook, 'Notices to a program.', { url: 'https://ops.example.org/sluice' }],
+      email: [
+        email,
+        'Notices to people.',
+        { host: 'smtp.example.org', from: 'sluice@example.org', to: 'ops@example.org' },
+      ],
+      heartbeat: [
+        heartbeatSchema,
         'Monitor that each run calls: an address, which gets `/start` and `/fail` appended, or an address for each.',
-      examples: ['https://hc-ping.com/1f0c4f4e-6a5c-4f0e-9d39-0e6a3a7b8c11'],
+        'https://hc-ping.com/1f0c4f4e-6a5c-4f0e-9d39-0e6a3a7b8c11',
+      ],
     }),
-  })
+  )
   .meta({ description: 'Who is notified of problems and recoveries.' });

@@ -13,6 +13,19 @@ interface KeyDocs {
 export const optional = <T extends z.ZodType>(schema: T, docs: KeyDocs): z.ZodExactOptional<T> =>
   schema.exactOptional().meta({ ...docs });
 
+/** A key that may be left out: its schema, what the documentation says of it, and an example. */
+export type Key = readonly [schema: z.ZodType, description: string, example?: unknown];
+
+/** The keys of a mapping, each with its default if `usual` has one. */
+export const keysOf = <T extends Record<string, Key>>(keys: T, usual: object = {}) => {
+  const schemas = Object.entries(keys).map(([name, [schema, description, example]]) => {
+    const fallback: unknown = (usual as Record<string, unknown>)[name];
+    const docs = { ...(fallback == null ? {} : { default: fallback }), description };
+    return [name, optional(schema, example === undefined ? docs : { ...docs, examples: [example] })];
+  });
+  return Object.fromEntries(schemas) as { [K in keyof T]: z.ZodExactOptional<T[K][0]> }; // as made above
+};
+
 /** Text that says something. */
 export const text = z.string().trim().min(1);
 
