@@ -31,55 +31,52 @@ export interface SentFile {
   from?: { sha256: string; recipe: string };
 }
 
-/** The file that a recipe makes of a source. */
+/** The file that a recipe makes of a source; one without a table is sent unchanged. */
 export interface PreparedFile extends SentFile {
-  /** False where the source holds no table and is sent unchanged. */
-  isMade: boolean;
-  /** How a made table is written. */
-  reading: PreparedTable['reading'];
-  rejected: { rows: number; path: string | null } | null;
-  /** What was fixed, a line each. */
-  mended: string[];
-  /** What of the source may be missing, a line each. */
-  warnings: string[];
+  made: Prepared;
 }
 
-type PrepareHow = Pick<PrepareOptions, 'folder' | 'label' | 'manifest' | 'rejects' | 'maxBytes' | 'rowBytes'> & {
+/** The table that was made of a source; null where that is sent unchanged. */
+export const madeTable = (file: { made?: Prepared } | null): PreparedTable | null =>
+  file?.made?.kind === 'table' ? file.made : null;
+
+/** What tables are made and checked with. */
+interface TableTools {
+  /** Folder for temporary tables. */
+  preparedDir: string;
+  maxFileBytes: number;
+  maxRowBytes: number;
   signal: AbortSignal;
-};
+}
 
 /**
- * Makes the file that is sent from a source by the recipe of its wish; the caller removes a made one (`isMade`).
+ * Makes the file that is sent from a source by the recipe of its wish; the caller removes a made one.
  * @throws as `prepareTable`, and SourceChangedError when the source changed meanwhile
  */
 export const prepareFile = async (
   raw: SentFile,
-  { recipe, source }: Pick<ResourceWish, 'source'> & Required<Pick<ResourceWish, 'recipe'>>,
-  how: PrepareHow,
-): Promise<{ file: PreparedFile; made: Prepared }> => {
+  { key, recipe, source }: Pick<ResourceWish, 'key' | 'source'> & Required<Pick<ResourceWish, 'recipe'>>,
+  { preparedDir: folder, maxFileBytes: maxBytes, maxRowBytes: rowBytes, signal }: TableTools,
+  { label, rejects }: Pick<PrepareOptions, 'label' | 'rejects'>,
+): Promise<PreparedFile> => {
   const { path, name, source: facts } = raw;
-  const made = await prepareTable({ path, name, recipe, ...how });
-  const now = await fingerprintFile(path, facts, how.signal);
+  const manifest = manifestOfKey(key);
+  const made = await prepareTable({ path, name, recipe, folder, label, manifest, rejects, maxBytes, rowBytes, signal });
+  const now = await fingerprintFile(path, facts, signal);
   if (now.sha256 !== facts.sha256) {
     if (made.kind === 'table') await removePreparedFile(made.path);
     throw sourceChanged(path, 'its table was being prepared');
   }
   const from = { sha256: facts.sha256, recipe: recipe.fingerprint };
-  if (made.kind === 'as-is')
-    return { file: { ...raw, from, isMade: false, reading: {}, rejected: null, mended: [], warnings: [] }, made };
-  const { rejected, rejects, sha256, reading, mended, warnings } = made;
-  const file = {
+  if (made.kind === 'as-is') return { ...raw, from, made };
+  const stats = factsOf(await stat(made.path, { bigint: true }));
+  return {
     path: made.path,
     name: sentName({ source, recipe }),
-    source: { ...factsOf(await stat(made.path, { bigint: true })), sha256, hashedAt: Date.now() },
+    source: { ...stats, sha256: made.sha256, hashedAt: Date.now() },
     from,
-    isMade: true,
-    reading,
-    rejected: rejected.rows > 0 ? { rows: rejected.rows, path: rejects } : null,
-    mended,
-    warnings,
+    made,
   };
-  return { file, made };
 };
 
 /** The error of a source that changed while `something was done`. */
@@ -88,23 +85,20 @@ export const sourceChanged = (path: string, during: string): SourceChangedError 
     hint: 'it will be read again; to avoid this, write to a temporary name, then rename',
   });
 
-interface FileHere {
-  file: Extract<ResourceSource, { kind: 'file' }>;
-  source: SourceFingerprint;
-  fetched: FetchedFrom;
-}
-
+/** What is known of a resource once its file is fetched: that file is its source on this host. */
 export const fetchedFileOf = async (
+  wish: ResourceWish,
   from: Extract<ResourceSource, { kind: 'url' }>,
   got: FetchedFile,
-): Promise<FileHere> => {
-  const kind = await kindOfFile(got.path);
+): Promise<{ wish: ResourceWish; source: SourceFingerprint; fetched: FetchedFrom }> => {
+  const { path, sha256 } = got;
+  const kind = await kindOfFile(path);
   const name = nameOfFetched(from, { ...got, kind });
   const { etag, lastModified, finalUrl = from.url } = got.validators;
-  const facts = factsOf(await stat(got.path, { bigint: true }));
+  const facts = factsOf(await stat(path, { bigint: true }));
   return {
-    file: { kind: 'file', path: got.path, name, url: from.url },
-    source: { ...facts, sha256: got.sha256, hashedAt: Date.now(), ...(kind === null ? {} : { kind }) },
+    wish: withSource(wish, { kind: 'file', path, name, url: from.url }),
+    source: { ...facts, sha256, hashedAt: Date.now(), ...(kind === null ? {} : { kind }) },
     fetched: { url: from.url, etag, lastModified, finalUrl, name },
   };
 };
@@ -132,13 +126,8 @@ export interface LocalFile {
 }
 
 /** What files are checked with. */
-export interface LocalTools {
+export interface LocalTools extends TableTools {
   fetched: FetchedFiles;
-  /** Folder for temporary tables. */
-  preparedDir: string;
-  maxFileBytes: number;
-  maxRowBytes: number;
-  signal: AbortSignal;
 }
 
 /** What is known of a resource before. */
@@ -200,8 +189,7 @@ const fetchedFile = async (
       fetched: entry.fetched,
     };
   }
-  const { file, source: facts, fetched } = await fetchedFileOf(source, got);
-  return { ...nothing, wish: withSource(wish, file), source: facts, fetched };
+  return { ...nothing, ...(await fetchedFileOf(wish, source, got)) };
 };
 
 /** Beside the folder of the job that publishes the resource, which may run at the same time. */
@@ -215,37 +203,27 @@ const withSentFile = async <T>(local: LocalFile, tools: LocalTools, work: Work<T
   if (wish.source.kind !== 'file' || source === null) return work(local);
   const { recipe } = wish;
   const raw: SentFile = { path: wish.source.path, name: wish.source.name, source };
-  const { preparedDir: folder, maxFileBytes: maxBytes, maxRowBytes: rowBytes, signal } = tools;
-  const how = {
-    folder,
-    label: randomUUID(),
-    manifest: manifestOfKey(wish.key),
-    rejects: null,
-    maxBytes,
-    rowBytes,
-    signal,
-  };
-  const made = recipe
-    ? await orNull(prepareFile(raw, { ...wish, recipe }, how))
-    : { file: { ...raw, isMade: false, reading: {} } };
-  if (made === null) return work(local);
-  const { path, name, source: facts, from, isMade, reading } = made.file;
+  const file: (SentFile & { made?: Prepared }) | null = recipe
+    ? await orNull(prepareFile(raw, { ...wish, recipe }, tools, { label: randomUUID(), rejects: null }))
+    : raw;
+  if (file === null) return work(local);
+  const made = madeTable(file);
+  const { bytes, sha256 } = file.source;
   try {
-    const sent = { bytes: facts.bytes, sha256: facts.sha256, ...(from ? { from } : {}) };
-    return await work({ ...local, sent, table: await tableOf(path, { name, reading }, tools) });
+    const sent = { bytes, sha256, ...(file.from ? { from: file.from } : {}) };
+    return await work({ ...local, sent, table: await tableOf(file, made, tools) });
   } finally {
-    if (isMade) await removePreparedFile(path);
+    if (made) await removePreparedFile(made.path);
   }
 };
 
 const tableOf = async (
-  path: string,
-  { name, reading }: Pick<PreparedFile, 'name' | 'reading'>,
+  { path, name }: SentFile,
+  made: PreparedTable | null,
   { maxRowBytes: rowBytes, signal }: LocalTools,
 ): Promise<TableShape | null> => {
-  const table = isTabular(name) ? await orNull(checkTable(path, { signal, rowBytes, ...reading })) : null;
-  if (table === null) return null;
-  return shapeOfTable(path, table, signal);
+  const table = isTabular(name) ? await orNull(checkTable(path, { signal, rowBytes, ...made?.reading })) : null;
+  return table && shapeOfTable(path, table, signal);
 };
 
 /** The shape that the table of a file should have on a portal. */

@@ -18,6 +18,7 @@ import { isTooLarge } from '../../portal-client/files.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { findArchived } from '../../sources/drop/spool.ts';
 import { checkTable } from '../../tables/check.ts';
+import { madeTable } from '../compare/local-file.ts';
 import { importFingerprint, wantsImport } from '../plan/known-wish.ts';
 import { type ResourceState, sentFile } from './resource-file.ts';
 
@@ -229,7 +230,7 @@ export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | nul
   const sent = sentFile(state);
   const good = { ...entry.file, rows: entry.rows, delimiter: state.table?.delimiter ?? entry.good?.delimiter ?? null };
   // A table that was made is not what the archive of an inbox holds.
-  const isMade = state.prepared ? state.prepared.isMade : wish.recipe !== undefined;
+  const isMade = state.prepared ? madeTable(state.prepared) !== null : wish.recipe !== undefined;
   const isArchived = wish.source.kind === 'file' && wish.source.claim !== undefined && !isMade;
   if (sent === null || isArchived || entry.good?.sha256 === good.sha256) return good;
   const { path, source: facts } = sent;

@@ -1,7 +1,6 @@
 // The file of a resource on this host, in steps: fetched or found, the table made of it, checked. Values go from step to step.
 import { join } from 'node:path';
 import { SourceRefusedError } from '../../model/errors.ts';
-import { manifestOfKey } from '../../model/key.ts';
 import type { FetchedFrom, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { type ResourceSource, type ResourceWish, sentName, sourcePathOf } from '../../model/wish.ts';
@@ -13,6 +12,7 @@ import { type Prepared, type PreparedTable, sweepPrepared } from '../../tables/t
 import { isSmall } from '../../util/file-calls.ts';
 import {
   fetchedFileOf,
+  madeTable,
   type PreparedFile,
   prepareFile,
   type SentFile,
@@ -20,7 +20,7 @@ import {
   sourceChanged,
   type TableShape,
 } from '../compare/local-file.ts';
-import { isRefusedFile, isSent, wantsImport, withBytes, withSource } from '../plan/known-wish.ts';
+import { isRefusedFile, isSent, wantsImport, withBytes } from '../plan/known-wish.ts';
 import type { HandlerDeps } from './deps.ts';
 import type { NodeTarget } from './node-locate.ts';
 
@@ -129,8 +129,7 @@ export const fetchAddress = async (
     (file) => (file === 'unchanged' ? 'unchanged' : bytesOf(file)),
   );
   if (got === 'unchanged') return { ...state, source: entry.source };
-  const { file, ...here } = await fetchedFileOf(source, got);
-  return { ...state, ...here, wish: withSource(wish, file) };
+  return { ...state, ...(await fetchedFileOf(wish, source, got)) };
 };
 
 /** False where the portal holds the last fetched version, complete and proven. */
@@ -156,19 +155,21 @@ export const prepareTable: ResourceStep = async (state) => {
   const { item } = state.target;
   const { recipe, source: raw } = wish;
   if (recipe === undefined || source === null || raw.kind !== 'file') return state;
-  const { preparedDir: folder, rejectsDir, maxFileBytes: maxBytes, maxRowBytes: rowBytes } = deps.settings;
+  const { preparedDir, rejectsDir } = deps.settings;
   const rejects = join(rejectsDir, ...wish.key.split('/'), sentName(wish).replace(/\.csv$/, '.rejects.csv'));
-  const { file, made } = await item.step(
+  const prepared = await item.step(
     { name: 'prepare', on: raw.name },
     async (signal) => {
-      await sweepPrepared(folder, item.id);
-      const how = { folder, label: item.id, manifest: manifestOfKey(wish.key), rejects, maxBytes, rowBytes, signal };
-      return prepareFile({ path: raw.path, name: raw.name, source }, { ...wish, recipe }, how);
+      await sweepPrepared(preparedDir, item.id);
+      const { path, name } = raw;
+      const tools = { ...deps.settings, signal };
+      return prepareFile({ path, name, source }, { ...wish, recipe }, tools, { label: item.id, rejects });
     },
-    (prepared) => outcomeOf(prepared.made),
+    ({ made }) => outcomeOf(made),
   );
-  if (made.kind === 'table') await noteMade(state, made);
-  return { ...state, prepared: file };
+  const made = madeTable(prepared);
+  if (made) await noteMade(state, made);
+  return { ...state, prepared };
 };
 
 const outcomeOf = (prepared: Prepared): string => {
@@ -199,7 +200,7 @@ export const checkFile: ResourceStep = async (state) => {
     { name: 'check', on: sent.name, light: isSmall(bytes) },
     async (signal) => {
       const { maxRowBytes: rowBytes } = state.deps.settings;
-      const table = await checkTable(sent.path, { signal, rowBytes, ...state.prepared?.reading });
+      const table = await checkTable(sent.path, { signal, rowBytes, ...madeTable(state.prepared)?.reading });
       if (table.sha256 !== sent.source.sha256) throw changed(state);
       return table;
     },

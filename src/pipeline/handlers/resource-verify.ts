@@ -7,7 +7,8 @@ import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
 import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
-import type { SentFile } from '../compare/local-file.ts';
+import type { PreparedTable } from '../../tables/transform/prepare.ts';
+import { madeTable, type SentFile } from '../compare/local-file.ts';
 import { brokenFile, fileFault, proveTable } from '../compare/prove.ts';
 import { isLate } from '../plan/known-wish.ts';
 import { keepGoodFile } from './fall-back.ts';
@@ -88,9 +89,16 @@ const withOrigin = (file: PortalFile, sent: SentFile | null): PortalFile => {
   return sent.from ? { ...plain, from: sent.from } : plain;
 };
 
+/** What is said of the table that was made. */
+const saidOf = (made: PreparedTable | null): Pick<LedgerEntry, 'rejected' | 'mended' | 'doubts'> => ({
+  rejected: made && made.rejected.rows > 0 ? { rows: made.rejected.rows, path: made.rejects } : null,
+  mended: made?.mended ?? [],
+  doubts: made?.warnings ?? [],
+});
+
 /** Step `ledger`: records what was proven; a table that is proven later, together with others, is left open. */
 export const recordResource: ResourceStep = async (state) => {
-  const { deps, entry, prepared, table, wish } = state;
+  const { deps, entry, table, wish } = state;
   const { item } = state.target;
   const isOpen = entry.datastore === 'pending';
   const good = await keepGoodFile(state);
@@ -105,13 +113,7 @@ export const recordResource: ResourceStep = async (state) => {
     source: state.source ?? entry.source,
     file: entry.file && withOrigin(entry.file, sent),
     // A file that was not fetched again was not prepared again either.
-    ...(sent
-      ? {
-          rejected: prepared?.rejected ?? null,
-          mended: prepared?.mended ?? [],
-          doubts: prepared?.warnings ?? [],
-        }
-      : {}),
+    ...(sent ? saidOf(madeTable(state.prepared)) : {}),
     sourcePath: sourcePathOf(wish.source),
     fetched: state.fetched ?? (isOfWeb(wish.source) ? entry.fetched : null),
     live: wish.published && !isOpen && !staysLate,

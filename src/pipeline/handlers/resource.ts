@@ -3,6 +3,7 @@ import { PortalError, PortalGoneError, reasonOf } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import { removePreparedFile } from '../../tables/transform/prepare.ts';
+import { madeTable } from '../compare/local-file.ts';
 import { importFingerprint } from '../plan/known-wish.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
@@ -51,8 +52,8 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
   const nothing = { source: null, prepared: null, fetched: null, table: null, node: null, fallsBack: false };
   const flow = new Flow({ ...nothing, ...how, deps, target, wish, seen, entry: before });
   const entry = await publish(flow).finally(async () => {
-    const { prepared } = flow.state;
-    if (prepared?.isMade) await removePreparedFile(prepared.path);
+    const made = madeTable(flow.state.prepared);
+    if (made) await removePreparedFile(made.path);
   });
   if (item.unproven && !mode.provesNow) return;
   const { reason } = entry;
