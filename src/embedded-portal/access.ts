@@ -35,7 +35,6 @@ export const mayUseFile = (store: Store, user: User, { file, node }: { file: Sto
   (user.uid !== 0 && file.uid === user.uid) ||
   mayReadFile(store, user, file);
 
-/** Throws 403 unless `allowed`. */
 export const demand = (user: User, allowed: boolean): void => {
   if (!allowed) throw accessDenied(user.name);
 };

@@ -1,10 +1,11 @@
 // Answers: errors in the format that was requested, and how they go out: written straight to node's response.
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../model/log.ts';
+import { isErrno } from '../util/durable.ts';
 import { closeAfter } from './connections.ts';
 import type { Format } from './media/formats.ts';
 import type { Value } from './media/value.ts';
@@ -18,7 +19,6 @@ export interface StreamedBody {
   disposition: string;
 }
 
-/** A response before it is sent. */
 export interface Answer {
   status: number;
   /** The reason phrase; the standard one when absent. */
@@ -49,7 +49,6 @@ export const formatError = (
   return { status, reason, contentType: format.mimeTypes[0], body };
 };
 
-/** The answer that sends a client on. */
 export const redirectTo = (location: string, status: 301 | 302 = 301): Answer => ({
   status,
   contentType: 'text/html; charset=UTF-8',
@@ -90,39 +89,6 @@ interface SendOptions {
   closes: boolean;
 }
 
-const headersOf = ({ contentType, headers, plain }: Answer): Record<string, string | number> => ({
-  ...(plain === true ? {} : serviceHeaders),
-  ...headers,
-  'content-type': contentType,
-});
-
-const openBytes = async (path: string): Promise<FileHandle> => {
-  try {
-    return await open(path);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') throw new Refusal(404, 'The bytes of this file are lost.');
-    throw error;
-  }
-};
-
-/** The bytes of a file; its own headers keep a browser from running them. */
-const sendFile = async (raw: ServerResponse, file: FileHandle, { status, headers, body, idleMs }: FileAnswer) => {
-  raw.writeHead(status, {
-    ...headers,
-    'content-length': body.bytes,
-    'content-disposition': body.disposition,
-    'content-security-policy': "sandbox; default-src 'none'",
-  });
-  await sendParts(raw, file.createReadStream({ highWaterMark: partBytes }), idleMs);
-};
-
-interface FileAnswer {
-  status: number;
-  headers: Record<string, string | number>;
-  body: StreamedBody;
-  idleMs: number;
-}
-
 const partBytes = 65_536;
 
 /** Sends a long body; a client that takes too long for one part is cut off. */
@@ -142,33 +108,41 @@ function* partsOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += partBytes) yield bytes.subarray(at, at + partBytes);
 }
 
+/** The bytes of a file; its headers keep a browser from running them. */
+const openFile = async ({ path, bytes, disposition }: StreamedBody) => {
+  const file = await open(path).catch((error: unknown) => {
+    throw isErrno(error, 'ENOENT') ? new Refusal(404, 'The bytes of this file are lost.') : error;
+  });
+  const headers = {
+    'content-length': bytes,
+    'content-disposition': disposition,
+    'content-security-policy': "sandbox; default-src 'none'",
+  };
+  return { source: file.createReadStream({ highWaterMark: partBytes }), headers };
+};
+
 /**
  * Sends the answer; resolves when node has taken it over. Throws what opening the file of a streamed body throws, a Refusal
  * where its bytes are lost; then nothing has been sent and another answer can be.
  */
 export const sendAnswer = async (
   reply: FastifyReply,
-  answer: Answer,
+  { status, reason, contentType, plain, body, ...answer }: Answer,
   { longestReason, idleMs, closes }: SendOptions,
 ): Promise<void> => {
-  const { status, reason, body } = answer;
-  const file = typeof body === 'string' ? null : await openBytes(body.path);
+  const file = typeof body === 'string' ? null : await openFile(body);
   const { raw } = reply;
   reply.hijack();
-  const headers = headersOf(answer);
   if (closes) closeAfter(raw);
   if (reason !== undefined) raw.statusMessage = cleanReason(reason, longestReason);
+  const headers = { ...(plain === true ? {} : serviceHeaders), ...answer.headers, 'content-type': contentType };
   if (typeof body !== 'string') {
-    if (file !== null) await sendFile(raw, file, { headers, status, body, idleMs });
+    raw.writeHead(status, { ...headers, ...file?.headers });
+    if (file !== null) await sendParts(raw, file.source, idleMs);
     return;
   }
-  const length = Buffer.byteLength(body);
-  raw.writeHead(status, closes ? headers : { ...headers, 'content-length': length });
-  if (length > partBytes) {
-    await sendParts(raw, Readable.from(partsOf(Buffer.from(body)), { objectMode: false }), idleMs);
-  } else if (length === body.length) {
-    raw.end(body, 'latin1'); // plain ASCII: head and body leave in one piece
-  } else {
-    raw.end(Buffer.from(body));
-  }
+  const bytes = Buffer.from(body);
+  raw.writeHead(status, closes ? headers : { ...headers, 'content-length': bytes.length });
+  if (bytes.length <= partBytes) raw.end(bytes);
+  else await sendParts(raw, Readable.from(partsOf(bytes), { objectMode: false }), idleMs);
 };

@@ -2,7 +2,6 @@
 import { BoundedMap } from '../util/bounded-map.ts';
 import type { Answer } from './answer.ts';
 
-/** Pages by address. */
 export class PageCache {
   readonly #pages = new BoundedMap<string, { answer: Answer; madeAt: number }>(1000);
 

@@ -45,13 +45,11 @@ export const checkPassword = async (password: string, hash: string): Promise<boo
   return expected.length === found.length && timingSafeEqual(expected, found);
 };
 
-/** How many run at once. */
 const threads = 2;
 
 /** How many may wait; a person waits a few seconds behind them. */
 const mostWaiting = 50;
 
-/** Runs password checks in the order in which they came. */
 export class LoginQueue {
   #free = threads;
   readonly #waiting: (() => void)[] = [];

@@ -28,7 +28,6 @@ import {
   type UserSpec,
 } from './users-file.ts';
 
-/** How a portal is started. */
 export interface PortalServerOptions {
   /** Folder of the store, made when it is missing. One process at a time may serve it. */
   dataDir: string;
@@ -69,7 +68,6 @@ export interface PortalServerOptions {
   log: Log;
 }
 
-/** A running portal. */
 export interface PortalServer {
   /** Address without a slash at the end. */
   url: string;

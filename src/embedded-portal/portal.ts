@@ -35,7 +35,6 @@ export type PortalDatastore = Omit<Datastore, 'search' | 'sweep' | 'fieldStatus'
   runCron?(): Promise<void>;
 };
 
-/** What a datastore is opened with. */
 export interface DatastoreParts extends DatastoreOptions {
   /** Null: requests do not get in each other's way. */
   races: Races | null;
@@ -69,7 +68,6 @@ export const defaultLimits = {
   connectionsPerAddress: 1024,
 };
 
-/** Limits of a portal, see {@link defaultLimits}. */
 export type PortalLimits = typeof defaultLimits;
 
 /** The running portal, as every request sees it. */
@@ -105,7 +103,6 @@ export interface Portal {
   accessLevel: 'info' | 'debug';
 }
 
-/** One request to the service. */
 export interface Call {
   portal: Portal;
   request: IncomingMessage;
@@ -144,7 +141,6 @@ export type Result =
   | { redirect: string }
   | { stream: StreamedBody };
 
-/** One thing a resource can do. */
 export interface Operation {
   /** True when it changes nodes or datastores; counted by the portal. */
   writes: boolean;
@@ -222,10 +218,8 @@ export interface Uploads {
 /** Answers at paths outside of the service; null at any other. */
 export type SiteHandler = (call: Call, path: string) => Answer | null | Promise<Answer | null>;
 
-/** Names of the profiles. */
 export type ProfileName = 'spec' | 'dkan-7.18.16' | 'dkan-7.18' | 'dkan-7.14';
 
-/** One of the portals that can be served. */
 export interface Profile {
   name: ProfileName;
   /** Title of the portal's own pages. */

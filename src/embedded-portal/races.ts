@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exceptionFault, type Refusal } from './refusal.ts';
 
-/** How requests are made to overlap. */
 export interface RaceOptions {
   /** Start of the draws that decide which of the overlapping requests fail; 1 when absent. */
   seed?: number;

@@ -1,13 +1,11 @@
 // Roles and their permissions (recorded behaviour 14).
 import type { Permission } from '../dataset-api/values.ts';
 
-/** A role: its number and what it may do. */
 interface Role {
   rid: number;
   permissions: readonly Permission[];
 }
 
-/** Roles by name. */
 export type RoleTable = Readonly<Record<string, Role>>;
 
 const writer = ['create content', 'edit own content', 'manage datastore'] as const;

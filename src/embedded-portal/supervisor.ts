@@ -34,7 +34,7 @@ export class PortalSupervisor {
   readonly #options: PortalServerOptions;
   #server: PortalServer | null = null;
   #url = '';
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | undefined;
   #closed = false;
   #taking: Promise<void> = Promise.resolve();
 
@@ -54,20 +54,12 @@ export class PortalSupervisor {
 
   /** Serves the store, or finds the process that does. */
   async open(): Promise<void> {
-    for (let tries = 0; ; tries++) {
-      if (await this.#serve()) break;
-      const url = await this.#addressOfOther();
-      if (url) {
-        this.#url = url;
-        break;
-      }
+    for (let tries = 0; !(await this.#serve()) && !(await this.#findOther()); tries++) {
       if (tries > 100) {
-        throw new PortalPortError(
-          `another process holds the portal store ${this.#options.dataDir} but does not answer`,
-          {
-            hint: 'stop that process, or give this portal another dataDir',
-          },
-        );
+        const { dataDir } = this.#options;
+        throw new PortalPortError(`another process holds the portal store ${dataDir} but does not answer`, {
+          hint: 'stop that process, or give this portal another dataDir',
+        });
       }
       await sleep(50);
     }
@@ -75,14 +67,13 @@ export class PortalSupervisor {
       this.#taking = this.#takeOver().catch((error: unknown) => {
         this.#options.log.warn({ err: error }, 'the embedded portal could not be taken over');
       });
-    }, 1000);
-    this.#timer.unref();
+    }, 1000).unref();
   }
 
   /** Stops serving; idempotent. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#timer) clearInterval(this.#timer);
+    clearInterval(this.#timer);
     await this.#taking;
     const server = this.#server;
     this.#server = null;
@@ -99,32 +90,25 @@ export class PortalSupervisor {
   async #serve(): Promise<boolean> {
     const { dataDir, port = 0 } = this.#options;
     const kept = port === 0 ? await keptPort(dataDir) : port;
-    try {
-      this.#server = await startPortalServer({ ...this.#options, port: kept });
-    } catch (error) {
-      if (!(error instanceof PortalPortError)) throw error;
-      if (await answers(await storedAddress(dataDir))) return false;
-      if (port !== 0 || kept === 0) return this.#rethrowUnlessHeld(error);
-      // The port of last time was taken by another program meanwhile.
+    for (const wanted of new Set([kept, port])) {
       try {
-        this.#server = await startPortalServer({ ...this.#options, port: 0 });
-      } catch (second) {
-        return this.#rethrowUnlessHeld(second);
+        this.#server = await startPortalServer({ ...this.#options, port: wanted });
+      } catch (error) {
+        if (!(error instanceof PortalPortError)) throw error;
+        if (error instanceof StoreHeldError || (await answers(await storedAddress(dataDir)))) return false;
+        if (wanted === port) throw error;
+        continue; // another program took the port of last time meanwhile
       }
+      this.#url = this.#server.url;
+      await storeAddress(dataDir, this.#url);
+      return true;
     }
-    this.#url = this.#server.url;
-    await storeAddress(dataDir, this.#url);
-    return true;
+    return false;
   }
 
-  #rethrowUnlessHeld(error: unknown): false {
-    if (error instanceof StoreHeldError) return false;
-    throw error;
-  }
-
-  async #addressOfOther(): Promise<string | null> {
-    const url = await storedAddress(this.#options.dataDir);
-    return (await answers(url)) ? url : null;
+  async #findOther(): Promise<boolean> {
+    this.#url = await storedAddress(this.#options.dataDir);
+    return await answers(this.#url);
   }
 }
 

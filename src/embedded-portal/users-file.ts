@@ -8,7 +8,6 @@ import { assignableRoles } from './roles.ts';
 import type { Store } from './store/open.ts';
 import type { User, UserInput } from './store/users.ts';
 
-/** One account as files write it; `roles` must be among the given names. */
 const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
   z.strictObject({
     name: z.string().min(1).max(60),
@@ -25,7 +24,6 @@ const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
 const fileSchemaOf = (roleNames: string[] | undefined) =>
   z.strictObject({ users: z.array(userSchemaOf(roleNames)).min(1) });
 
-/** An account to add or update. */
 export type UserSpec = z.output<ReturnType<typeof userSchemaOf>>;
 
 const hint =
@@ -128,7 +126,6 @@ const seedSchema = z.strictObject({
   terms: z.array(z.strictObject({ vocabulary: z.string().min(1), tid: positive, name: z.string().min(1) })).optional(),
 });
 
-/** The state that a seed file describes. */
 export type Seed = z.infer<typeof seedSchema>;
 
 /** Reads a seed file (YAML; plain passwords in a file of any mode). Throws UsersFileError naming every problem. */

@@ -33,7 +33,6 @@ export interface CoreChanges {
   newRevision?: boolean;
 }
 
-/** Everything that a body says about a node. */
 export interface NodeChanges {
   core: CoreChanges;
   changes: FieldChanges;

@@ -35,10 +35,8 @@ export const mainProperty = {
   remote: 'uri',
 } as const;
 
-/** A kind of field. */
 export type FieldKind = keyof typeof mainProperty;
 
-/** One field of a node type. */
 export interface Field {
   name: string;
   kind: FieldKind;

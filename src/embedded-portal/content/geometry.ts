@@ -1,7 +1,6 @@
 // The centroid and the bounds of a geometry in well-known text.
 import { type Point, parseWkt } from '../../dataset-api/wkt.ts';
 
-/** Longest text that is read, in characters. */
 const longestWkt = 1_000_000;
 
 /** What a `field_spatial` item says beside the text (recorded behaviour 8). Numbers have six significant digits. */

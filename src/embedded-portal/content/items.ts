@@ -9,17 +9,16 @@ import { readWkt } from './geometry.ts';
 import type { RenderedTexts } from './long-texts.ts';
 import { isTextFormat, safeText } from './safe-text.ts';
 
-/** An item as it was sent. */
 export type RawItem = Record<string, unknown>;
 
 /** What is wrong with a field; the message names no internals and may be shown. */
 export class FieldFault extends Error {
   readonly field: string;
 
-  constructor(field: string, message: string) {
+  constructor({ name }: Field, message: string) {
     super(message);
     this.name = 'FieldFault';
-    this.field = field;
+    this.field = name;
   }
 }
 
@@ -45,7 +44,7 @@ const checkLength = (field: Field, text: string): string => {
   const length = [...text].length;
   if (length > field.maxLength) {
     throw new FieldFault(
-      field.name,
+      field,
       `${field.name} may not be longer than ${field.maxLength} characters; ${length} were sent.`,
     );
   }
@@ -54,7 +53,7 @@ const checkLength = (field: Field, text: string): string => {
 
 const checkOption = (field: Field, text: string): string => {
   if (field.options !== null && !field.options.includes(text)) {
-    throw new FieldFault(field.name, `Invalid option for field ${field.name}; allowed: ${field.options.join(', ')}`);
+    throw new FieldFault(field, `Invalid option for field ${field.name}; allowed: ${field.options.join(', ')}`);
   }
   return text;
 };
@@ -66,7 +65,7 @@ const checkUrl = (field: Field, text: string): string => {
   // The length first: the pattern takes time that grows with the square of it.
   checkLength({ ...field, maxLength: 2048 }, text);
   if (urlPattern.test(text)) return text;
-  throw new FieldFault(field.name, `The value provided for ${field.name} is not a valid URL.`);
+  throw new FieldFault(field, `The value provided for ${field.name} is not a valid URL.`);
 };
 
 const readText = (field: Field, raw: RawItem): RawItem => {
@@ -81,13 +80,10 @@ const readLong = (field: Field, raw: RawItem, rendered: RenderedTexts): RawItem 
 };
 
 const readBody = (field: Field, raw: RawItem, rendered: RenderedTexts): RawItem => {
-  const value = checkLength(field, textOf(raw.value) ?? '');
+  const { value, format, ...safe } = readLong(field, raw, rendered);
   const summary = textOf(raw.summary);
-  const format = textOf(raw.format);
-  const safe = isTextFormat(format)
-    ? { safe_value: safeText(value, format, rendered), safe_summary: safeText(summary ?? '', format, rendered) }
-    : {};
-  return { value, summary, format, ...safe };
+  const text = isTextFormat(format) ? { safe_summary: safeText(summary ?? '', format, rendered) } : {};
+  return { value, summary, format, ...safe, ...text };
 };
 
 const readLink = (field: Field, raw: RawItem): RawItem => {
@@ -104,14 +100,14 @@ export const emptyGeometry = (): RawItem => Object.fromEntries(geometryKeys.map(
 const readGeo = (field: Field, raw: RawItem): RawItem => {
   const wkt = textOf(raw.wkt) ?? '';
   const facts = readWkt(wkt);
-  if (facts === null) throw new FieldFault(field.name, `The value of ${field.name} is not well-known text (WKT).`);
+  if (facts === null) throw new FieldFault(field, `The value of ${field.name} is not well-known text (WKT).`);
   return { wkt, ...facts, srid: null, accuracy: null, source: null };
 };
 
 const needDate = (field: Field, value: unknown): string => {
   const date = readDate(textOf(value) ?? '');
   if (date === null) {
-    throw new FieldFault(field.name, `The value of ${field.name} is not a date (YYYY-MM-DD HH:MM:SS or ISO 8601).`);
+    throw new FieldFault(field, `The value of ${field.name} is not a date (YYYY-MM-DD HH:MM:SS or ISO 8601).`);
   }
   return date;
 };
@@ -212,23 +208,20 @@ export const readTerm = (store: Store, field: Field, raw: RawItem): number => {
   const vocabulary = field.vocabulary ?? '';
   const named = textOf(raw.vocabulary_machine_name) ?? textOf(raw.vocabulary) ?? '';
   if (named !== '' && named !== vocabulary) {
-    throw new FieldFault(
-      field.name,
-      `${field.name} takes terms of the vocabulary ${vocabulary}, not ${escapeHtml(named)}.`,
-    );
+    throw new FieldFault(field, `${field.name} takes terms of the vocabulary ${vocabulary}, not ${escapeHtml(named)}.`);
   }
   const tid = idOf(raw.tid);
   if (tid !== null) {
     const term = store.terms.byTid(tid);
     if (term === null || term.vocabulary !== vocabulary) {
-      throw new FieldFault(field.name, `${field.name}: there is no term ${tid} in the vocabulary ${vocabulary}.`);
+      throw new FieldFault(field, `${field.name}: there is no term ${tid} in the vocabulary ${vocabulary}.`);
     }
     return tid;
   }
   const given = textOf(raw.tid);
   const name = (textOf(raw.name) ?? (given === 'autocreate' ? null : given) ?? '').trim();
   if (name === '' || name.length > 255) {
-    throw new FieldFault(field.name, `${field.name}: a term needs a tid, or a name of 1 to 255 characters.`);
+    throw new FieldFault(field, `${field.name}: a term needs a tid, or a name of 1 to 255 characters.`);
   }
   return store.terms.byName(vocabulary, name)?.tid ?? store.terms.add({ tid: null, vocabulary, name });
 };
@@ -242,10 +235,10 @@ const nidIn = (store: Store, field: Field, { text, isFor }: { text: string; isFo
     return node !== null && isFor(node);
   });
   const [only] = found;
-  if (only === undefined) throw new FieldFault(field.name, `There are no entities matching "${escapeHtml(text)}"`);
+  if (only === undefined) throw new FieldFault(field, `There are no entities matching "${escapeHtml(text)}"`);
   if (found.length > 1) {
     throw new FieldFault(
-      field.name,
+      field,
       `Several entities match "${escapeHtml(text)}"; write the title with its nid in brackets.`,
     );
   }
@@ -263,7 +256,7 @@ export const readReference = (
   const nid = nidIn(store, field, { text: textOf(raw.target_id) ?? '', isFor });
   const target = store.nodes.byNid(nid);
   if (target === null || !isFor(target) || (field.target !== null && target.type !== field.target)) {
-    throw new FieldFault(field.name, `The referenced entity (node: ${nid}) is invalid.`);
+    throw new FieldFault(field, `The referenced entity (node: ${nid}) is invalid.`);
   }
   return nid;
 };
@@ -278,7 +271,7 @@ export const readFile = (
   const file = fid === null ? null : store.files.byFid(fid);
   if (fid === null || file === null || !isFor(file)) {
     throw new FieldFault(
-      field.name,
+      field,
       `The file ${escapeHtml(textOf(raw.fid) ?? '')} referenced by ${field.name} does not exist.`,
     );
   }

@@ -4,7 +4,6 @@ import type { Field } from './fields.ts';
 import type { RenderTask } from './render-worker.ts';
 import { isShort } from './safe-text.ts';
 
-/** HTML by text. */
 export type RenderedTexts = ReadonlyMap<string, string>;
 
 /** Longest text that is rendered as Markdown, characters. */

@@ -34,7 +34,6 @@ export const fileTypeOf = (mime: string): string => {
   return documents.has(mime) ? 'document' : 'undefined';
 };
 
-/** Longest name, in characters. */
 const longest = 240;
 
 /** Names that mean a device on some systems, whatever their extension. */
@@ -83,7 +82,6 @@ const stopWords = new Set(
   ),
 );
 
-/** Longest slug, in characters. */
 const longestSlug = 100;
 
 /**

@@ -2,7 +2,6 @@
 import { createContext, Script } from 'node:vm';
 import { formatted } from './safe-text.ts';
 
-/** A text to render. */
 export interface RenderTask {
   text: string;
   /** Longest time for it. */

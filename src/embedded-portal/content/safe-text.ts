@@ -6,7 +6,6 @@ import { escapeHtml } from '../../util/html.ts';
 /** The text formats of the portal; any other is unknown. */
 type TextFormat = 'html' | 'plain_text';
 
-/** True for a known format. */
 export const isTextFormat = (format: unknown): format is TextFormat => format === 'html' || format === 'plain_text';
 
 const allowed: sanitizeHtml.IOptions = {

@@ -29,7 +29,6 @@ export const copyNodes = (store: Store, nids: Iterable<number>): Copies =>
     }),
   );
 
-/** What a saved node brought with it. */
 export interface Saved {
   nid: number;
   /** Files no longer in use: their bytes go once the write is durable. */

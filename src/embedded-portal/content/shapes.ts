@@ -63,7 +63,6 @@ const constant: Readonly<Record<string, readonly string[]>> = {
   attributes: [],
 };
 
-/** Every property of an item, by kind. */
 const properties: Record<FieldKind, readonly string[]> = { ...taken };
 for (const [kind, more] of Object.entries(derived) as [FieldKind, readonly string[]][]) {
   properties[kind] = [...taken[kind], ...more];
@@ -94,7 +93,7 @@ const fromEntry = (field: Field, value: unknown): RawItem =>
   field.kind === 'term' && typeof value === 'string' ? termNamed(value.trim()) : { [mainProperty[field.kind]]: value };
 
 const refuse = (field: Field, words: string): never => {
-  throw new FieldFault(field.name, `${field.name}: ${words}`);
+  throw new FieldFault(field, `${field.name}: ${words}`);
 };
 
 const shown = (key: string): string => `"${escapeHtml(key.slice(0, 64))}"`;

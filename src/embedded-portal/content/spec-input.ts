@@ -18,7 +18,6 @@ import { publicPath } from './view.ts';
 export const formRefusal = (errors: Record<string, string>): Refusal =>
   new Refusal(406, Object.values(errors).join(' '), { body: { form_errors: errors } });
 
-/** Longest title, in characters. */
 export const longestTitle = 255;
 
 /** What the editing form says of a text that has more than `most` characters; null for a shorter one. */
@@ -29,37 +28,46 @@ export const tooLong = (label: string, text: string, most: number): string | nul
     : `${label} cannot be longer than ${em(String(most))} characters but is currently ${em(String(length))} characters long.`;
 };
 
-const readTitle = (body: Record<string, unknown>, errors: Record<string, string>): string | undefined => {
-  const title = textOf(body.title) ?? '';
-  const fault = title.trim() === '' ? 'Title field is required.' : tooLong('Title', title, longestTitle);
-  if (fault !== null) errors.title = fault;
-  return title;
-};
-
-const flags = ['promote', 'sticky', 'comment'] as const;
-
-const readFlag = (name: string, value: unknown, errors: Record<string, string>): number => {
-  const text = textOf(value) ?? '';
-  if (text === '') return 0;
-  if (!/^\d$/.test(text)) errors[name] = `The value of ${name} must be a single digit.`;
-  return Number(text);
-};
-
-const readStatus = (value: unknown, errors: Record<string, string>): number => {
-  const text = textOf(value) ?? 'none';
-  if (!['0', '1', ''].includes(text)) errors.status = 'The value of status must be 0 or 1.';
-  return text === '1' ? 1 : 0;
-};
+/** What is wrong with a core property as it was sent; null: nothing. */
+type Check = (sent: string, context: ReadContext) => string | null;
 
 const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-const readUuid = (value: unknown, { node }: ReadContext, errors: Record<string, string>): string | undefined => {
-  const uuid = textOf(value) ?? '';
-  if (uuid === '') return undefined;
-  if (!uuidPattern.test(uuid)) errors.uuid = 'The value of uuid is not a UUID.';
-  else if (node !== null && node.uuid.toLowerCase() !== uuid.toLowerCase())
-    errors.uuid = 'The uuid of a node cannot be changed.';
-  return uuid;
+const digit =
+  (name: string): Check =>
+  (sent) =>
+    /^\d?$/.test(sent) ? null : `The value of ${name} must be a single digit.`;
+
+/** A flag that only those who administer nodes may change. */
+const flag =
+  (name: 'promote' | 'sticky'): Check =>
+  (sent, context) => {
+    const isChanged = Number(sent) !== (context.node?.[name] ?? 0);
+    if (isChanged && !may(context.user, 'administer nodes')) {
+      return `Only users who administer nodes may change ${name}.`;
+    }
+    return digit(name)(sent, context);
+  };
+
+const checks: Readonly<Record<string, Check>> = {
+  language: (sent) => (['', 'und'].includes(sent) ? null : 'The value of language must be und.'),
+  revision: (sent) => (sent === '0' ? 'Every update makes a new revision; leave revision out.' : null),
+  nid: (sent, { node }) => {
+    if (sent === '' || sent === String(node?.nid)) return null;
+    return node === null ? 'The nid of a new node cannot be chosen.' : 'The nid of a node cannot be changed.';
+  },
+  title: (sent) => (sent.trim() === '' ? 'Title field is required.' : tooLong('Title', sent, longestTitle)),
+  status: (sent) => (/^[01]?$/.test(sent) ? null : 'The value of status must be 0 or 1.'),
+  uuid: (sent, { node }) => {
+    if (sent === '' || sent.toLowerCase() === node?.uuid.toLowerCase()) return null;
+    if (!uuidPattern.test(sent)) return 'The value of uuid is not a UUID.';
+    return node === null ? null : 'The uuid of a node cannot be changed.';
+  },
+  created: (sent) =>
+    sent === '' || idOf(sent) !== null ? null : 'The value of created must be a time in Unix seconds.',
+  promote: flag('promote'),
+  sticky: flag('sticky'),
+  comment: digit('comment'),
 };
 
 /** The author: the caller; who administers nodes may name another one (recorded behaviour 8a). */
@@ -89,7 +97,7 @@ const readAuthor = (
 /** Accepted core properties; all of them texts or numbers. */
 const settable = [
   ...['type', 'title', 'status', 'uuid', 'nid', 'uid', 'name', 'language', 'created', 'log', 'revision'],
-  ...flags,
+  ...['promote', 'sticky', 'comment'],
 ];
 
 /** Properties that reads show and only the portal sets. */
@@ -124,31 +132,6 @@ const keyFault = (name: string, value: unknown, { node, fields, type }: ReadCont
   return isSame ? null : `The value of ${name} is set by the portal; leave it out.`;
 };
 
-const checkKeys = (body: Record<string, unknown>, context: ReadContext, errors: Record<string, string>): void => {
-  for (const [name, value] of Object.entries(body)) {
-    const fault = keyFault(name, value, context);
-    if (fault !== null) errors[name] = fault;
-  }
-  const language = textOf(body.language) ?? '';
-  if (language !== '' && language !== 'und') errors.language = 'The value of language must be und.';
-  if (textOf(body.revision) === '0') errors.revision = 'Every update makes a new revision; leave revision out.';
-};
-
-const checkIdentity = (body: Record<string, unknown>, { node }: ReadContext, errors: Record<string, string>): void => {
-  const nid = textOf(body.nid) ?? '';
-  if (nid !== '' && (node === null || nid !== String(node.nid))) {
-    errors.nid = node === null ? 'The nid of a new node cannot be chosen.' : 'The nid of a node cannot be changed.';
-  }
-};
-
-const readCreated = (value: unknown, errors: Record<string, string>): number | undefined => {
-  const text = textOf(value) ?? '';
-  if (text === '') return undefined;
-  const created = idOf(text);
-  if (created === null) errors.created = 'The value of created must be a time in Unix seconds.';
-  return created ?? undefined;
-};
-
 /** A uuid can be used once; which node has it is shown to those who may read that node. */
 const checkUuid = ({ store, user, node }: ReadContext, uuid: string | undefined): void => {
   const known = uuid === undefined || node !== null ? null : store.nodes.byUuid(uuid);
@@ -175,24 +158,29 @@ const checkOtherSides = ({ store, user, node, type }: ReadContext, targets: read
 /** Core properties under `spec`: title required, author the caller, language `und`, given uuid, log, status and created kept. */
 const readCore = (body: Record<string, unknown>, context: ReadContext): CoreChanges => {
   const errors: Record<string, string> = {};
-  const isNew = context.node === null;
-  checkKeys(body, context, errors);
-  checkIdentity(body, context, errors);
-  const core: { [K in keyof CoreChanges]: CoreChanges[K] | undefined } = {
-    title: isNew || 'title' in body ? readTitle(body, errors) : undefined,
-    status: 'status' in body ? readStatus(body.status, errors) : undefined,
-    uid: readAuthor(body, context, errors),
-    uuid: readUuid(body.uuid, context, errors),
-    language: isNew ? 'und' : undefined,
-    created: readCreated(body.created, errors),
-    log: textOf(body.log) ?? undefined,
+  const note = (name: string, fault: string | null): void => {
+    if (fault !== null) errors[name] = fault;
   };
-  for (const name of flags) if (name in body) core[name] = readFlag(name, body[name], errors);
-  for (const name of ['promote', 'sticky'] as const) {
-    const isSame = core[name] === undefined || core[name] === (context.node?.[name] ?? 0);
-    if (isSame || may(context.user, 'administer nodes')) continue;
-    errors[name] = `Only users who administer nodes may change ${name}.`;
+  const textIn = (name: string): string => textOf(body[name]) ?? '';
+  const isNew = context.node === null;
+  for (const [name, value] of Object.entries(body)) note(name, keyFault(name, value, context));
+  for (const [name, check] of Object.entries(checks)) {
+    if (name in body || (isNew && name === 'title'))
+      note(name, check(name === 'status' ? (textOf(body.status) ?? 'none') : textIn(name), context));
   }
+  const numberIn = (name: string): number | undefined => (name in body ? Number(textIn(name)) : undefined);
+  const core: { [K in keyof CoreChanges]: CoreChanges[K] | undefined } = {
+    title: isNew || 'title' in body ? textIn('title') : undefined,
+    status: numberIn('status'),
+    uid: readAuthor(body, context, errors),
+    uuid: textIn('uuid') || undefined,
+    language: isNew ? 'und' : undefined,
+    created: idOf(textIn('created')) ?? undefined,
+    log: textOf(body.log) ?? undefined,
+    promote: numberIn('promote'),
+    sticky: numberIn('sticky'),
+    comment: numberIn('comment'),
+  };
   if (Object.keys(errors).length > 0) throw formRefusal(errors);
   return defined(core);
 };
@@ -224,7 +212,7 @@ const checkOwned = (field: Field, raw: RawItem[], { node, shownStatus }: ReadCon
   const sent = textOf(raw[0]?.value) ?? '';
   const present = node === null ? '0' : shownStatus;
   if (sent !== '' && sent !== present) {
-    throw new FieldFault(field.name, `The value of ${field.name} is set by the portal; leave it out.`);
+    throw new FieldFault(field, `The value of ${field.name} is set by the portal; leave it out.`);
   }
 };
 
@@ -246,7 +234,7 @@ const mayReferTo = ({ store, user, node }: ReadContext, target: StoredNode): boo
 const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChanges => {
   const { store, rendered } = context;
   if (!field.many && raw.length > 1) {
-    throw new FieldFault(field.name, `${field.name} takes one value; ${raw.length} were sent.`);
+    throw new FieldFault(field, `${field.name} takes one value; ${raw.length} were sent.`);
   }
   const isFor = (target: StoredNode): boolean => mayReferTo(context, target);
   if (field.kind === 'node')
@@ -288,7 +276,6 @@ const readFields = (body: Record<string, unknown>, context: ReadContext): FieldC
   return changes;
 };
 
-/** The body of a node under the specification. */
 export const readSpecNode: NodeReader = (body, context) => {
   const core = readCore(body, context);
   checkUuid(context, core.uuid);

@@ -20,7 +20,6 @@ const nodeRdf = {
 /** The item of a file in `field_upload` (spec 2.3); `settings` say how its preview is shown. */
 export type FileItem = (file: StoredFile, settings?: Record<string, unknown>) => Record<string, unknown>;
 
-/** What a view is made of beside the node. */
 interface NodeParts {
   fields: readonly Field[];
   fileItem: FileItem;
@@ -75,7 +74,6 @@ const itemsOf = (field: Field, node: StoredNode, parts: NodeParts): Record<strin
   return node.fields[field.name] ?? [];
 };
 
-/** The public address of a node. */
 export const publicPath = (node: { nid: number; alias: string | null }, baseUrl: string): string =>
   node.alias === null
     ? `${baseUrl}/node/${node.nid}`
@@ -84,7 +82,6 @@ export const publicPath = (node: { nid: number; alias: string | null }, baseUrl:
 /** Where the bytes of files are, by public name. */
 export const filesPath = '/sites/default/files/';
 
-/** The public address of a file. */
 export const fileUrl = ({ name }: { name: string }, baseUrl: string): string =>
   `${baseUrl}${filesPath}${encodeURIComponent(name)}`;
 

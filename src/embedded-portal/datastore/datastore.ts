@@ -22,7 +22,6 @@ import {
 import { searchTable } from './search.ts';
 import { TableFiles } from './table-files.ts';
 
-/** What a datastore needs. */
 export interface DatastoreOptions {
   /** portal.db with the tables of `datastoreSchema`. */
   db: DatabaseSync;
@@ -40,7 +39,6 @@ export interface DatastoreOptions {
 /** The outcome of an attach or import call while the caller waited; `running` = it continues in the background. */
 export type ImportOutcome = 'imported' | 'failed' | 'not-importable' | 'running';
 
-/** A search over the rows of one resource. */
 export interface SearchQuery extends SearchWish {
   nid: string;
   /** Shown in the answer. */
@@ -51,7 +49,6 @@ export interface SearchQuery extends SearchWish {
   isUnlimited?: boolean;
 }
 
-/** An import in progress. */
 interface RunningImport {
   record: DatastoreRecord;
   /** Name of the table file that it makes. */

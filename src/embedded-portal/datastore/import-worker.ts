@@ -10,7 +10,6 @@ import { readTable } from '../../tables/scan/reader.ts';
 import { type Cancellable, CancelledError } from '../../util/worker-pool.ts';
 import { identifier, serialColumn, tableColumns } from './table-files.ts';
 
-/** An import as it is requested across the thread border. */
 export interface ImportTask {
   path: string;
   /** The SQLite file to make; it does not exist yet. */
@@ -19,7 +18,6 @@ export interface ImportTask {
   rowBytes: number;
 }
 
-/** A table that was imported. */
 interface ImportedTable {
   rows: number;
   columns: string[];

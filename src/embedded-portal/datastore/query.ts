@@ -8,7 +8,6 @@ import { identifier, serialColumn } from './table-files.ts';
 /** What can be computed of a column, in the order of an answer. */
 export const aggregates = ['sum', 'avg', 'min', 'max', 'count'] as const;
 
-/** One of {@link aggregates}. */
 export type Aggregate = (typeof aggregates)[number];
 
 /** What a search may ask for, as it comes out of a query string. */
@@ -29,13 +28,11 @@ export interface SearchWish extends Partial<Record<Aggregate, unknown>> {
   fields?: unknown;
 }
 
-/** A statement and its parameters. */
 export interface Statement {
   sql: string;
   parameters: (string | number)[];
 }
 
-/** A search ready to run. */
 export interface SearchPlan {
   /** Columns of the answer, the serial one where it is requested. */
   fields: string[];
@@ -216,7 +213,6 @@ export const planSearch = (table: TablePointer, wish: SearchWish): SearchPlan =>
   };
 };
 
-/** The answer to a search as recorded; values are text, `total` counts the rows that match. */
 export interface SearchAnswer {
   help: string;
   success: boolean;
@@ -266,7 +262,6 @@ const lengthOf = (record: Record<string, unknown>): number => {
   return length;
 };
 
-/** Records that fit. */
 export interface Taken {
   records: Record<string, unknown>[];
   /** Characters they take. */

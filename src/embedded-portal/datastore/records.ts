@@ -90,7 +90,6 @@ export interface TablePointer {
   columns: string[];
 }
 
-/** What is known of a resource's datastore. */
 export interface DatastoreRecord {
   nid: string;
   fid: string;
@@ -178,7 +177,6 @@ export const openRecords = (db: DatabaseSync) => {
   };
 };
 
-/** A datastore status (spec 2.7). */
 export interface DatastoreStatus {
   class: string;
   storage: number;

@@ -2,7 +2,6 @@
 import { type Statement, type Taken, takeWithin } from './query.ts';
 import { openTable } from './table-files.ts';
 
-/** A search as it is requested across the thread border. */
 export interface SearchTask {
   path: string;
   rows: Statement;

@@ -14,7 +14,6 @@ export const openTable = (path: string): DatabaseSync => {
   return new DatabaseSync(url, { readOnly: true });
 };
 
-/** The folder of tables. */
 export class TableFiles {
   readonly #dir: string;
 

@@ -80,7 +80,6 @@ const faultRuleSchema = z.discriminatedUnion('fault', [
 
 export type FaultRule = z.infer<typeof faultRuleSchema>;
 
-/** A file of rules and switches. */
 export const faultPlanSchema = z.strictObject({
   /** Begins the draws: the same seed, rules and requests meet the same faults. */
   seed: z.int().min(0).default(1),
@@ -105,7 +104,6 @@ export const readFaults = async (path: string): Promise<FaultFile> => {
   return checked.value;
 };
 
-/** What happens to one request. */
 interface Draw {
   /** Milliseconds to hold the request back. */
   delayMs: number;
@@ -115,7 +113,6 @@ interface Draw {
   fault: Exclude<FaultRule, SiteRule | { fault: 'delay' | 'pass' }> | null;
 }
 
-/** Draws for the requests of one plan. */
 export class Draws {
   readonly #seed: number;
   readonly #rules: KnownRule[];

@@ -18,7 +18,6 @@ export interface Seen {
   fault: FaultRule['fault'] | null;
 }
 
-/** How a switchboard is opened. */
 interface SwitchboardOptions {
   /** Address of the portal behind it. */
   target: string;
@@ -36,7 +35,6 @@ interface SwitchboardOptions {
   onEnd?: (seen: Seen) => void;
 }
 
-/** An open switchboard. */
 export interface Switchboard {
   /** Address without a slash at the end. */
   url: string;
@@ -110,66 +108,47 @@ interface Exchange {
 }
 
 const serve = async (exchange: Exchange, delayMs: number, fault: FaultRule | null): Promise<void> => {
-  const { reply, seen, onEnd } = exchange;
+  const { incoming, reply, target, seen, onEnd } = exchange;
   try {
     if (delayMs > 0) await sleep(delayMs);
     if (reply.destroyed) return; // the caller has gone
-    if (fault === null) {
-      await pass(exchange);
-      return;
-    }
-    if (isBefore(fault)) {
-      for await (const _chunk of exchange.incoming); // read and dropped
+    if (fault !== null && isBefore(fault)) {
+      for await (const _chunk of incoming); // read and dropped
       instead(reply, fault);
       return;
     }
-    const answer = await answerOf(await forward(exchange.incoming, exchange.target));
-    seen.status = answer.status;
-    afterwards(reply, fault, answer);
+    const answer = await forward(incoming, target);
+    seen.status = answer.statusCode ?? 0;
+    if (fault !== null) {
+      afterwards(reply, fault, await answerOf(answer));
+      return;
+    }
+    onEnd();
+    await passOn(answer, reply, incoming.complete);
   } finally {
     onEnd();
   }
 };
 
 /** True when the portal never hears of the request. */
-const isBefore = (fault: FaultRule): boolean => {
-  if (fault.fault === 'drop-request') return true;
-  return (fault.fault === 'status' || fault.fault === 'hang' || fault.fault === 'wrong-type') && fault.when !== 'after';
-};
-
-const pass = async ({ incoming, reply, target, seen, onEnd }: Exchange): Promise<void> => {
-  const answer = await forward(incoming, target);
-  seen.status = answer.statusCode ?? 0;
-  onEnd();
-  await passOn(answer, reply, incoming.complete);
-};
+const isBefore = (fault: FaultRule): boolean =>
+  fault.fault === 'drop-request' ||
+  ('when' in fault ? fault.when !== 'after' : ['status', 'hang', 'wrong-type'].includes(fault.fault));
 
 /** Answers in place of the portal. */
 const instead = (reply: ServerResponse, fault: FaultRule): void => {
   if (fault.fault === 'status') statusAnswer(reply, fault);
   else if (fault.fault === 'wrong-type') plainAnswer(reply);
-  else if (fault.fault === 'drop-request') reset(reply);
+  else if (fault.fault === 'drop-request' || fault.fault === 'drop-reply') reset(reply);
   // `hang`: nothing, until the caller gives up.
 };
 
 /** Applies a fault to an answer of the portal. */
 const afterwards = (reply: ServerResponse, fault: FaultRule, answer: Forwarded): void => {
-  switch (fault.fault) {
-    case 'drop-reply':
-      reset(reply);
-      break;
-    case 'reset-body':
-      sendHalf(reply, answer, () => reset(reply));
-      break;
-    case 'truncated-body':
-      sendHalf(reply, answer, null);
-      break;
-    case 'paused':
-      sendWhole(reply, { ...answer, body: pausedBody(answer.body) });
-      break;
-    default:
-      instead(reply, fault);
-  }
+  if (fault.fault === 'reset-body') sendHalf(reply, answer, () => reset(reply));
+  else if (fault.fault === 'truncated-body') sendHalf(reply, answer, null);
+  else if (fault.fault === 'paused') sendWhole(reply, { ...answer, body: pausedBody(answer.body) });
+  else instead(reply, fault);
 };
 
 const onlyOnce = (call: () => void): (() => void) => {
@@ -184,7 +163,6 @@ const reset = (reply: ServerResponse): void => {
   reply.socket?.resetAndDestroy();
 };
 
-/** A whole answer of the portal. */
 interface Forwarded {
   status: number;
   reason: string;

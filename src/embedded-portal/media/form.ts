@@ -1,7 +1,6 @@
 // Reads form-encoded bodies and query strings with bracket keys as PHP does: `body[und][0][value]=…` (spec 1).
 import { type BodyParser, defaultParseLimits, MalformedBody, phpIntegerKey, readText } from './value.ts';
 
-/** A tree of texts, lists and maps; an array whose keys are not 0, 1, 2, … is a map. */
 export type FormTree = Record<string, unknown>;
 
 type Pair = readonly [name: string, value: string];

@@ -10,7 +10,6 @@ import { parseYaml, writeYaml } from './yaml.ts';
 /** A response format, named as its path suffix is (spec 1, "Response formats"). */
 export type FormatName = 'bencode' | 'json' | 'jsonp' | 'php' | 'xml' | 'yaml';
 
-/** One response format. */
 export interface Format {
   name: FormatName;
   /** The first is sent when the path suffix chose the format. */
@@ -37,7 +36,6 @@ export const formats: Readonly<Record<FormatName, Format>> = {
   yaml: { name: 'yaml', mimeTypes: ['text/plain', 'application/x-yaml', 'text/yaml'], write: writeYaml },
 };
 
-/** True for the name of a format; case matters. */
 export const isFormatName = (name: string): name is FormatName => Object.hasOwn(formats, name);
 
 /** The header value for a MIME type: texts carry their charset, others none. */
@@ -135,7 +133,6 @@ export type FormatChoice = ChosenFormat | { unsupported: true; vary: boolean } |
 
 const byMime = new Map(Object.values(formats).flatMap((format) => format.mimeTypes.map((type) => [type, format.name])));
 
-/** The types of all formats. */
 export const mimeTypes = [...byMime.keys()];
 
 /** An unasked-for format goes out under its alphabetically last name, as `*\/*` would choose it. */

@@ -1,7 +1,6 @@
 // The size of a picture, from the first bytes of its file.
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** Size in pixels. */
 interface ImageSize {
   height: number;
   width: number;
@@ -17,7 +16,6 @@ const gif = (bytes: Buffer): ImageSize | null =>
     ? { height: bytes.readUInt16LE(8), width: bytes.readUInt16LE(6) }
     : null;
 
-/** The size is in the frame header, behind other segments. */
 const jpeg = (bytes: Buffer): ImageSize | null => {
   if (bytes.length < 4 || bytes.readUInt16BE(0) !== 0xffd8) return null;
   let at = 2;

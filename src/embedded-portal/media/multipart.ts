@@ -23,13 +23,11 @@ export interface UploadedFile {
   sha256: string;
 }
 
-/** What a multipart body held. */
 interface MultipartBody {
   fields: FormTree;
   files: UploadedFile[];
 }
 
-/** How a multipart body is read. */
 interface MultipartOptions {
   /** Where file parts grow. */
   dir: string;

@@ -3,7 +3,6 @@
 /** A value of the API: what JSON can say. Lists are arrays, maps are plain objects in key order. */
 export type Value = null | boolean | number | string | Value[] | ValueMap;
 
-/** A map of the API. */
 export interface ValueMap {
   [key: string]: Value;
 }

@@ -50,7 +50,6 @@ export const element = (name: string, value: Value): string => {
   return `<${name}${list}>${entries.map(([key, child]) => element(key, child)).join('')}</${name}>`;
 };
 
-/** A document with one element. */
 export const xmlDocument = (root: string): string => `<?xml version="1.0" encoding="utf-8"?>\n${root}\n`;
 
 /**
@@ -91,7 +90,6 @@ export const parseXml: BodyParser<Value> = (body, limits = defaultParseLimits) =
   return body.byteLength === 0 ? null : valueIn(readXmlTree(document, limits), document);
 };
 
-/** An element. */
 export interface XmlElement {
   name: string;
   attributes: Readonly<Record<string, string>>;

@@ -98,10 +98,8 @@ const writeValue = (value: unknown): string => {
 
 const declaration = '<?xml version="1.0" encoding="utf-8"?>\n';
 
-/** A `methodResponse` with a value. */
 export const writeRpcAnswer = (value: unknown): string =>
   `${declaration}<methodResponse><params><param>${writeValue(value)}</param></params></methodResponse>\n`;
 
-/** A `methodResponse` with a fault. */
 export const writeRpcFault = (code: number, message: string): string =>
   `${declaration}<methodResponse><fault>${writeValue({ faultCode: code, faultString: message })}</fault></methodResponse>\n`;

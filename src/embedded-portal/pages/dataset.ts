@@ -23,7 +23,6 @@ import {
   titleText,
 } from './layout.ts';
 
-/** Most resources on one page. */
 const mostResources = 500;
 
 const frequencyText = (value: string | null): string | null =>
@@ -138,7 +137,6 @@ ${shown.map((row) => resourceHtml(row, call.baseUrl))}</ul>
 ${more ? html`<p class="soft">Only the first ${mostResources} are listed here; the API knows the others.</p>` : null}`;
 };
 
-/** The page of a dataset, with the resources that the caller may read. */
 export const datasetText = (call: Call, node: StoredNode): string => {
   const main = html`<h2>Resources</h2>
 ${resourcesHtml(call, node)}

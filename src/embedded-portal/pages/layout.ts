@@ -105,7 +105,6 @@ export const pageAnswer = (status: number, body: string): Answer => ({
 /** Label and value of a row; null: no row. */
 export type Fact = readonly [label: string, value: Part];
 
-/** The rows as a table. */
 export const factsHtml = (facts: readonly Fact[]): Html =>
   html`<table class="facts">
 <tbody>
@@ -114,7 +113,6 @@ ${facts
   .map(([label, value]) => html`<tr><th scope="row">${label}</th><td dir="auto">${value}</td></tr>\n`)}</tbody>
 </table>`;
 
-/** The items of a field. */
 export const itemsOf = (node: StoredNode, field: string): Record<string, unknown>[] => node.fields[field] ?? [];
 
 /** A property of the first item of a field as text; null where there is none. */
@@ -123,7 +121,6 @@ export const firstText = (node: StoredNode, field: string, property = 'value'): 
   return text === '' ? null : text;
 };
 
-/** The names of the terms in a field. */
 export const termNames = ({ portal }: Call, node: StoredNode, field: string): string[] => {
   const tids = itemsOf(node, field).map(({ tid }) => Number(tid));
   return tids.length === 0 ? [] : portal.store.terms.names(tids);

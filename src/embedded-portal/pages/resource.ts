@@ -90,7 +90,6 @@ const apiFacts = (call: Call, node: StoredNode, preview: Preview | null): Fact[]
   ];
 };
 
-/** The page of a resource. */
 export const resourceText = async (call: Call, node: StoredNode): Promise<string> => {
   const preview = await readPreview(call.portal, node);
   const main = html`${factsHtml(factsOf(call, node, preview))}

@@ -3,5 +3,4 @@ import type { Profile, ProfileName } from '../portal.ts';
 import { releases } from './dkan/releases.ts';
 import { specProfile } from './spec.ts';
 
-/** Every profile. */
 export const profiles: Readonly<Record<ProfileName, Profile>> = { spec: specProfile, ...releases };

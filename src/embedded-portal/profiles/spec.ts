@@ -17,7 +17,6 @@ import { termResource } from '../resources/term.ts';
 import { userResource } from '../resources/user.ts';
 import { specWire } from '../wire.ts';
 
-/** The `spec` profile. */
 export const specProfile: Profile = {
   name: 'spec',
   siteName: 'sluice portal',

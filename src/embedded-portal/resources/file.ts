@@ -49,7 +49,6 @@ const retrieve = (call: Call): Result => {
   };
 };
 
-/** The file resource (`spec` profile only; deployed servers answer 404). */
 export const fileResource: Resource = {
   retrieve: operation({
     access: (call) => demand(call.user, mayReadFile(call.portal.store, call.user, needFile(call))),

@@ -167,7 +167,6 @@ const demandEdit = (call: Call): void => demand(call.user, mayEdit(call.user, ne
 
 const demandRead = (call: Call): void => demand(call.user, mayRead(call.user, needNode(call)));
 
-/** The node resource. */
 export const nodeResource = {
   index: operation({ run: (call) => ({ value: listNodes(call, (node) => view(call, node)), shape: 'rows' }) }),
   retrieve: operation({

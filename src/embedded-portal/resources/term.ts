@@ -38,7 +38,6 @@ const index = ({ portal, query }: Call): Record<string, unknown>[] => {
   return found.slice(Number(page) * maxPageSize, (Number(page) + 1) * maxPageSize);
 };
 
-/** The term resource. */
 export const termResource: Resource = {
   index: operation({ run: (call) => ({ value: index(call) }) }),
   retrieve: operation({ run: (call) => ({ value: retrieve(call), shape: 'object' }) }),

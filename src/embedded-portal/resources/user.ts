@@ -49,7 +49,6 @@ const userView = (user: User, viewer: User, login: number | string): Record<stri
 const cookieDate = (seconds: number): string =>
   new Date(seconds * 1000).toUTCString().replace(/(\d\d) (\w+) (\d{4})/, '$1-$2-$3');
 
-/** The Set-Cookie of a session. */
 export const sessionCookie = (call: Call, id: string): string => {
   const { now, profile } = call.portal;
   return `${call.cookieName}=${id}; expires=${cookieDate(now() + cookieSeconds)}; Max-Age=${cookieSeconds}; path=/${call.isSecure ? '; secure' : ''}; HttpOnly${profile.wire.cookieAttributes}`;
@@ -89,7 +88,6 @@ const attemptOf = ({ portal, address }: Call, user: number | string | null): Att
   now: portal.now(),
 });
 
-/** A password that was right. */
 interface Verified {
   user: User;
   /** Stronger than the one that is stored; null where that is strong enough. */
@@ -195,7 +193,6 @@ const retrieve = (call: Call): Result => {
 /** The token of the session, or one that stands for nothing without a session. */
 export const tokenOf = (call: Call): string => call.session?.token ?? randomToken();
 
-/** The user resource. */
 export const userResource = {
   retrieve: operation({ access: demandAccount, run: retrieve }),
   actions: {

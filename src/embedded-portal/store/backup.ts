@@ -7,7 +7,6 @@ import { PortalStoreError } from '../../model/errors.ts';
 import { isErrno, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 
-/** What a backup holds. */
 interface BackupFacts {
   nodes: number;
   files: number;

@@ -2,7 +2,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { inserter, statementsOf } from './statements.ts';
 
-/** One uploaded file. */
 export interface StoredFile {
   fid: number;
   uid: number;

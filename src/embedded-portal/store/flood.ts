@@ -8,7 +8,6 @@ export const userLimit = { failures: 5, window: 6 * 3600 };
 /** Failures from one address that are allowed, and within how many seconds. */
 export const addressLimit = { failures: 50, window: 3600 };
 
-/** An attempt to log in. */
 export interface Attempt {
   /** Uid, or a name that no account has; null: counted by address only. */
   user: number | string | null;

@@ -27,7 +27,6 @@ export const nodeColumns = [
   'uuid',
 ] as const;
 
-/** A column of the node table. */
 export type NodeColumn = (typeof nodeColumns)[number];
 
 /** A node with its current revision. Times are Unix seconds. */
@@ -153,7 +152,6 @@ const updated = 'vid language title uid status created changed comment promote s
 ) as (keyof Row)[]; // as written
 const revised = 'uid title log timestamp status fields'.split(' ') as (keyof Revision)[]; // as written
 
-/** The node, revision and reference tables. */
 export type Nodes = ReturnType<typeof openNodes>;
 
 /** Opens the node, revision and reference tables. What changes something is to be called inside a write. */

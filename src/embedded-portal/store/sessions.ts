@@ -15,7 +15,6 @@ export const longestSeconds = 12 * 3600;
 /** How often "last seen" is written, seconds. */
 const seenEvery = 180;
 
-/** A session of a logged-in user. */
 export interface Session {
   /** What the cookie holds; it is never stored. */
   id: string;

@@ -2,7 +2,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { statementsOf } from './statements.ts';
 
-/** A term. */
 export interface Term {
   tid: number;
   vocabulary: string;
@@ -18,7 +17,6 @@ export const defaultTerms: Omit<Term, 'tid'>[] = [
   { vocabulary: 'format', name: 'zip' },
 ];
 
-/** Opens the term table. */
 export const openTerms = (db: DatabaseSync) => {
   const { row, rows, column, change } = statementsOf(db);
   const insert = change<[tid: number | null, vocabulary: string, name: string]>(

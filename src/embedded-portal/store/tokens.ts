@@ -19,7 +19,6 @@ interface TokenFacts {
   created: number;
 }
 
-/** The token table. */
 export type Tokens = ReturnType<typeof openTokenTable>;
 
 /** Opens the token table. Tokens are stored hashed; the portal and the command line may use it at the same time. */

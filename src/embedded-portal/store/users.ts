@@ -41,7 +41,6 @@ export interface UserInput {
   created: number;
 }
 
-/** The user of requests without a session. */
 const anonymousOf = (table: RoleTable): User => ({
   uid: 0,
   name: '',
@@ -96,7 +95,6 @@ export const openUsers = (db: DatabaseSync) => {
   );
   const setPass = change<[pass: string, uid: number]>('UPDATE user SET pass = ? WHERE uid = ?');
   return {
-    /** The user of requests without a session. */
     get anonymous(): User {
       return anonymousOf(table);
     },

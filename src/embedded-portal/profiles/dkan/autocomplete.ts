@@ -7,7 +7,6 @@ import { vocabularyIds } from '../../content/items.ts';
 import type { Call, SiteHandler } from '../../portal.ts';
 import { answerOf } from '../../resources/catalogue.ts';
 
-/** Something that can be looked up. */
 interface Entity {
   id: number;
   label: string;

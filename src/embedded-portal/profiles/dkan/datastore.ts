@@ -11,7 +11,6 @@ import { timeLimitFault } from './faults.ts';
 import { type RecordedTable, recordedSearch, searchFault } from './search.ts';
 import { blocksOf, headerOf, type SimpleCell, SimpleParser, simpleText } from './simple-import.ts';
 
-/** The state of one datastore. */
 interface DatastoreState {
   storage: number;
   data_import: number;
@@ -108,7 +107,6 @@ const openTables = (db: DatabaseSync) => {
   };
 };
 
-/** Rows that are written together. */
 const batchRows = 1000;
 
 /** Most text columns of a table: recorded with 200, refused with 400, by what such a database keeps of each within a row. */
@@ -133,7 +131,6 @@ const refusedMessage = (error: unknown): string => {
 
 type Parts = Pick<DatastoreParts, 'db' | 'write' | 'races' | 'site'>;
 
-/** What differs between the releases. */
 export interface DatastoreRelease {
   /** How often waiting tables are imported, milliseconds; null: never. */
   cronMs: number | null;

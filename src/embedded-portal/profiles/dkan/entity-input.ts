@@ -226,7 +226,6 @@ const readFields = (body: Record<string, unknown>, context: ReadContext): FieldC
   return changes;
 };
 
-/** The body of a dataset or resource as release B takes it. */
 export const readEntity: NodeReader = (body, context) => ({
   core: readCore(body, context),
   changes: readFields(body, context),

@@ -15,7 +15,6 @@ const formFrequencies: readonly string[] = Array.from({ length: 19 }, (_, number
 
 const illegal = 'An illegal choice has been detected. Please contact the site administrator.';
 
-/** Labels of fields in messages. */
 const labels: Record<string, string> = {
   field_author: 'Author',
   field_contact_name: 'Contact Name',
@@ -30,7 +29,6 @@ const labels: Record<string, string> = {
 
 const labelOf = (field: Field): string => labels[field.name] ?? field.name;
 
-/** The items of a field as they are. */
 const heldItems = (field: Field, { node }: ReadContext): RawItem[] => node?.fields[field.name] ?? [];
 
 /**

@@ -24,7 +24,6 @@ import { fatalFault, syntaxError, unknownColumn } from './faults.ts';
 /** Largest page for those who may ask for more than {@link maxPageSize}. */
 const largestPage = 10_000;
 
-/** 406 with the database's message. */
 const invalid = (sql: string): Refusal => {
   const message = `${invalidQuery} ${sql}`;
   return new Refusal(406, message, { reason: `Not Acceptable : ${message.replaceAll('\n', '')}` });
@@ -56,7 +55,6 @@ const comparisons: Readonly<Record<string, string>> = { '>': '>', '>=': '>=', '<
 
 const otherOperators = ['=', '!=', '<>', 'IS NULL', 'IS NOT NULL', 'LIKE', 'NOT LIKE', 'BETWEEN', 'IN', 'NOT IN'];
 
-/** True for a comparison that there is. */
 const isKnownOperator = (op: string): boolean =>
   Object.hasOwn(comparisons, op) || otherOperators.includes(op.toUpperCase());
 

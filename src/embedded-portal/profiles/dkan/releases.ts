@@ -44,7 +44,6 @@ const uploadsOf = (extensions: readonly string[]): Uploads => ({
   item: fileItem,
 });
 
-/** The datastore of release B. */
 export const datastoreRelease: DatastoreRelease = {
   cronMs: null,
   defaultProperties: { delimiter: ',', quote: '"', escape: '\\', trailing_delimiter: false },
@@ -96,5 +95,4 @@ const dkan714: Profile = {
   site: [...systemHandlers, bareFiles, brokenSearches, autocompleteHandler, catalogueHandler],
 };
 
-/** The releases by name. */
 export const releases = { 'dkan-7.18.16': dkan71816, 'dkan-7.18': dkan718, 'dkan-7.14': dkan714 } as const;

@@ -48,7 +48,6 @@ const ofTable = (value: unknown): unknown => (isObject(value) ? value.t : value)
 const listOf = (value: unknown, separator: string): string[] =>
   (Array.isArray(value) ? value.map(String) : (textOf(value) ?? '').split(separator)).filter((text) => text !== '');
 
-/** A number as PHP casts it. */
 const castInt = (value: unknown, absent: number): number =>
   value === undefined ? absent : Number.parseInt(textOf(value) ?? '', 10) || 0;
 

@@ -34,7 +34,6 @@ const anonymousCookie = (call: Call): string | null => {
   return call.hasDeadCookie ? deletedCookie(call) : null;
 };
 
-/** The wire of release B. */
 export const recordedWire: Wire = {
   ...specWire,
   formats: recordedFormats,
