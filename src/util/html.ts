@@ -45,6 +45,36 @@ export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): 
 /** Text that is HTML already, such as what a sanitiser made. */
 export const trusted = (text: string): Html => new Html(text);
 
+/** A whole page: what its head has beside the title, and its body. */
+export const documentHtml = ({
+  title,
+  head,
+  body,
+}: {
+  title: string;
+  head: Part;
+  body: Part;
+}): Html => html`<!DOCTYPE html>
+<html lang="en" dir="ltr">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+${head}</head>
+<body>
+${body}
+</body>
+</html>
+`;
+
+/** A moment (milliseconds or ISO 8601), to the minute, UTC; what is none as it is. */
+export const momentHtml = (at: number | string): Html => {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return html`${at}`;
+  const iso = date.toISOString();
+  return html`<time datetime="${iso}">${iso.slice(0, -8).replace('T', ' ')} UTC</time>`;
+};
+
 const units = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const;
 
 /** A size in powers of 1000, such as `1.2 MB`. */

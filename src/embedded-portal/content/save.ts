@@ -206,14 +206,10 @@ const link = (
 const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
   Object.fromEntries(
     fields
-      .filter((field) => field.initial !== null)
-      .map((field) => [
-        field.name,
-        [
-          field.kind === 'text'
-            ? { value: field.initial, format: null, safe_value: field.initial }
-            : { value: field.initial },
-        ],
+      .filter(({ initial }) => initial !== null)
+      .map(({ name, kind, initial: value }) => [
+        name,
+        [kind === 'text' ? { value, format: null, safe_value: value } : { value }],
       ]),
   );
 
@@ -231,22 +227,10 @@ export const createNode = (
   }
   const { now, uid } = change;
   const node = {
-    type,
-    language: core.language ?? '',
-    title: core.title ?? '',
-    uid: core.uid ?? 0,
-    status: core.status ?? 1,
-    created: core.created ?? now,
-    changed: now,
-    comment: core.comment ?? 0,
-    promote: core.promote ?? 0,
-    sticky: core.sticky ?? 0,
-    uuid: core.uuid ?? randomUUID(),
-    vuuid: randomUUID(),
-    log: core.log ?? '',
-    revisionTimestamp: now,
-    revisionUid: uid,
-    fields: items,
+    ...{ language: '', title: '', uid: 0, status: 1, created: now, comment: 0, promote: 0, sticky: 0, log: '' },
+    uuid: randomUUID(),
+    ...core,
+    ...{ type, changed: now, vuuid: randomUUID(), revisionTimestamp: now, revisionUid: uid, fields: items },
   };
   const early = type !== 'resource' || changes.targets === undefined;
   const alias = early ? aliasFor(store, { ...node, nid: null }) : null;

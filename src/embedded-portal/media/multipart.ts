@@ -70,12 +70,14 @@ const drain = async (stream: Readable): Promise<{ bytes: number; sha256: string 
 /** Removes a file; none is there when it could not even be made. */
 const remove = (path: string): Promise<void> => rm(path, { force: true });
 
+const tooLarge = (bytes: number): Refusal => new Refusal(413, `The file is larger than ${bytes} bytes.`);
+
 /** Stores bytes that came in another way than as a part of a form, as a part would be. Throws a {@link Refusal} (413). */
 export const keepBytes = async (
   { part, filename, bytes }: { part: string; filename: string; bytes: Buffer },
   { dir, syncDir, fileBytes }: Omit<MultipartOptions, 'keepFiles'>,
 ): Promise<UploadedFile> => {
-  if (bytes.length > fileBytes) throw new Refusal(413, `The file is larger than ${fileBytes} bytes.`);
+  if (bytes.length > fileBytes) throw tooLarge(fileBytes);
   const path = join(dir, randomUUID());
   try {
     return { part, filename, path, ...(await store(Readable.from([bytes]), path, syncDir)) };
@@ -90,95 +92,78 @@ export const discard = async (files: UploadedFile[]): Promise<void> => {
   await Promise.all(files.map(({ path }) => (path === null ? null : remove(path))));
 };
 
-class Reading {
-  readonly pairs: [string, string][] = [];
-  readonly files: UploadedFile[] = [];
-  readonly work: Promise<void>[] = [];
-  /** Called when a part cannot be stored. */
-  onFault: (error: Error) => void = () => undefined;
-  readonly #streams: Readable[] = [];
-  readonly #options: MultipartOptions;
-
-  constructor(options: MultipartOptions) {
-    this.#options = options;
+/** A body that does not have to be read on tells why by `fail`. */
+const openParser = (request: IncomingMessage, { fileBytes }: MultipartOptions, fail: (error: Error) => void) => {
+  let busboy: BusboyInstance;
+  try {
+    // The caller has seen a content-type header that starts with multipart/form-data.
+    busboy = new Busboy({
+      headers: request.headers as BusboyHeaders,
+      limits: { ...limits, fileSize: fileBytes },
+      isPartAFile: (_name, _type, filename) => filename !== undefined,
+    });
+  } catch (error) {
+    throw new MalformedBody((error as Error).message);
   }
-
-  file(part: string, stream: Readable, filename: string): void {
-    const { dir, syncDir, keepFiles } = this.#options;
-    const path = keepFiles && filename !== '' ? join(dir, randomUUID()) : null;
-    // Busboy reports a body that is cut short on the part, possibly before it is read.
-    stream.on('error', (error) => stream.destroy(error));
-    this.#streams.push(stream);
-    const entry: UploadedFile = { part, filename, path, bytes: 0, sha256: '' };
-    this.files.push(entry);
-    const reading = (path === null ? drain(stream) : store(stream, path, syncDir)).then((facts) => {
-      Object.assign(entry, facts);
-    });
-    // A part that cannot be stored ends the body: the rest of it would not be read.
-    reading.catch((error: unknown) => this.onFault(error as Error));
-    this.work.push(reading);
+  for (const [event, what] of [
+    ['partsLimit', 'parts'],
+    ['filesLimit', 'files'],
+    ['fieldsLimit', 'fields'],
+  ] as const) {
+    busboy.on(event, () => fail(new Refusal(413, `The form has too many ${what}.`)));
   }
-
-  /** Ends the parts that still grow. */
-  abort(error: Error): void {
-    for (const stream of this.#streams) stream.destroy(error);
-  }
-}
-
-const parseParts = (request: IncomingMessage, reading: Reading, fileBytes: number): Promise<void> =>
-  new Promise((resolve, reject) => {
-    let busboy: BusboyInstance;
-    try {
-      // The caller has seen a content-type header that starts with multipart/form-data.
-      busboy = new Busboy({
-        headers: request.headers as BusboyHeaders,
-        limits: { ...limits, fileSize: fileBytes },
-        isPartAFile: (_name, _type, filename) => filename !== undefined,
-      });
-    } catch (error) {
-      reject(new MalformedBody((error as Error).message));
-      return;
-    }
-    const fail = (error: Error): void => {
-      request.unpipe(busboy);
-      request.resume();
-      reading.abort(error);
-      reject(error);
-    };
-    reading.onFault = fail;
-    busboy.on('field', (name, value, nameTruncated, valueTruncated) => {
-      if (nameTruncated || valueTruncated) fail(new Refusal(413, 'A field of the form is too long.'));
-      else reading.pairs.push([name, value]);
-    });
-    busboy.on('file', (name, stream, filename) => {
-      stream.once('limit', () => fail(new Refusal(413, `The file is larger than ${fileBytes} bytes.`)));
-      reading.file(name ?? '', stream, filename ?? '');
-    });
-    busboy.on('partsLimit', () => fail(new Refusal(413, 'The form has too many parts.')));
-    busboy.on('filesLimit', () => fail(new Refusal(413, 'The form has too many files.')));
-    busboy.on('fieldsLimit', () => fail(new Refusal(413, 'The form has too many fields.')));
-    busboy.on('error', (error) => fail(new MalformedBody((error as Error).message)));
-    busboy.on('finish', () => resolve());
-    request.on('error', fail);
-    request.on('close', () => {
-      if (!request.complete) fail(new MalformedBody('the body is cut short'));
-    });
-    request.pipe(busboy);
+  busboy.on('error', (error) => fail(new MalformedBody((error as Error).message)));
+  request.on('error', fail);
+  request.on('close', () => {
+    if (!request.complete) fail(new MalformedBody('the body is cut short'));
   });
+  return busboy;
+};
 
 /**
  * Reads a multipart body; file parts stream to `dir` (fsynced, SHA-256 on the way), so memory stays flat.
  * Throws MalformedBody or a {@link Refusal} (413); then nothing is left on disk.
  */
 export const readMultipart = async (request: IncomingMessage, options: MultipartOptions): Promise<MultipartBody> => {
-  const reading = new Reading(options);
+  const { dir, syncDir, keepFiles, fileBytes } = options;
+  const pairs: [string, string][] = [];
+  const files: UploadedFile[] = [];
+  const streams: Readable[] = [];
+  const work: Promise<void>[] = [];
+  const { promise: parsed, resolve, reject } = Promise.withResolvers<void>();
+  const fail = (error: Error): void => {
+    request.unpipe(busboy);
+    request.resume();
+    for (const stream of streams) stream.destroy(error);
+    reject(error);
+  };
+  const busboy = openParser(request, options, fail);
+  busboy.on('finish', () => resolve());
+  busboy.on('field', (name, value, nameTruncated, valueTruncated) => {
+    if (nameTruncated || valueTruncated) fail(new Refusal(413, 'A field of the form is too long.'));
+    else pairs.push([name, value]);
+  });
+  busboy.on('file', (part = '', stream, filename = '') => {
+    stream.once('limit', () => fail(tooLarge(fileBytes)));
+    // Busboy reports a body that is cut short on the part, possibly before it is read.
+    stream.on('error', (error) => stream.destroy(error));
+    streams.push(stream);
+    const path = keepFiles && filename !== '' ? join(dir, randomUUID()) : null;
+    const entry: UploadedFile = { part, filename, path, bytes: 0, sha256: '' };
+    files.push(entry);
+    const reading = path === null ? drain(stream) : store(stream, path, syncDir);
+    // A part that cannot be stored ends the body: the rest of it would not be read.
+    reading.catch((error: unknown) => fail(error as Error));
+    work.push(reading.then((facts) => void Object.assign(entry, facts)));
+  });
   try {
-    await parseParts(request, reading, options.fileBytes);
-    await Promise.all(reading.work);
-    return { fields: treeOf(reading.pairs), files: reading.files };
+    request.pipe(busboy);
+    await parsed;
+    await Promise.all(work);
+    return { fields: treeOf(pairs), files };
   } catch (error) {
-    await Promise.allSettled(reading.work);
-    await discard(reading.files);
+    await Promise.allSettled(work);
+    await discard(files);
     throw error;
   }
 };

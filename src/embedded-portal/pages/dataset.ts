@@ -1,6 +1,6 @@
 // The page of a dataset: description, facts, resources.
 import { frequencies } from '../../dataset-api/values.ts';
-import { type Html, html, sizeWords } from '../../util/html.ts';
+import { type Html, html, momentHtml, sizeWords } from '../../util/html.ts';
 import { mayRead } from '../access.ts';
 import { licenseName } from '../content/fields.ts';
 import { publicPath } from '../content/view.ts';
@@ -16,7 +16,6 @@ import {
   itemsOf,
   linesHtml,
   linkHtml,
-  momentHtml,
   nodeText,
   shortened,
   termNames,
@@ -107,8 +106,8 @@ const factsOf = (call: Call, node: StoredNode): Fact[] => {
     ['Rights', firstText(node, 'field_rights')],
     ...additional(node),
     ['Changed at the source', modified(node)],
-    ['Changed', momentHtml(node.changed)],
-    ['Published', momentHtml(node.created)],
+    ['Changed', momentHtml(node.changed * 1000)],
+    ['Published', momentHtml(node.created * 1000)],
     ['Identifier', html`<code>${node.uuid}</code>`],
   ];
 };

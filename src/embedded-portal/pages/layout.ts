@@ -1,7 +1,7 @@
 // The frame of the public pages (head, stylesheet, header, footer, headers that keep a browser from running anything) and what they are made of.
 import { createHash } from 'node:crypto';
 import { paths } from '../../dataset-api/paths.ts';
-import { type Html, html, type Part, trusted } from '../../util/html.ts';
+import { documentHtml, type Html, html, type Part, trusted, unescapeHtml } from '../../util/html.ts';
 import type { Answer } from '../answer.ts';
 import { textOf } from '../content/items.ts';
 import { safeText } from '../content/safe-text.ts';
@@ -64,23 +64,17 @@ export const pageText = (
   { title, canonical, main }: { title: string | null; canonical: string | null; main: Html },
 ): string => {
   const { siteName } = portal.profile;
-  return html`<!DOCTYPE html>
-<html lang="en" dir="ltr">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title === null ? siteName : `${title} | ${siteName}`}</title>
-${canonical === null ? null : html`<link rel="canonical" href="${canonical}">\n`}<style>${trusted(stylesheet)}</style>
-</head>
-<body>
-<header><a href="${baseUrl}/">${siteName}</a></header>
+  const hasNodes = isExposed(portal, 'node', 'index');
+  const data = html`Everything here as data: <a href="${baseUrl}${paths.nodes}.json">Dataset REST API</a>`;
+  return documentHtml({
+    title: title === null ? siteName : `${title} | ${siteName}`,
+    head: html`${canonical === null ? null : html`<link rel="canonical" href="${canonical}">\n`}<style>${trusted(stylesheet)}</style>\n`,
+    body: html`<header><a href="${baseUrl}/">${siteName}</a></header>
 <main>
 ${main}
 </main>
-<footer>${isExposed(portal, 'node', 'index') ? html`Everything here as data: <a href="${baseUrl}${paths.nodes}.json">Dataset REST API</a>` : siteName}</footer>
-</body>
-</html>
-`.text;
+<footer>${hasNodes ? data : siteName}</footer>`,
+  }).text;
 };
 
 /** The page of a dataset or resource; `crumbs` follow the link to the list, `main` its description. */
@@ -137,14 +131,6 @@ export const formattedHtml = (node: StoredNode, field: string): Html | null => {
   return safe === null ? null : html`<div class="text" dir="auto">${trusted(safe)}</div>`;
 };
 
-/** A moment in Unix seconds, to the minute and in UTC. */
-export const momentHtml = (seconds: number): Html => {
-  const date = new Date(seconds * 1000);
-  if (Number.isNaN(date.getTime())) return html`${seconds}`;
-  const iso = date.toISOString();
-  return html`<time datetime="${iso}">${iso.slice(0, -8).replace('T', ' ')} UTC</time>`;
-};
-
 /** A stored date (`YYYY-MM-DD HH:MM:SS`, UTC) without the time where that is midnight. */
 export const dateText = (stored: string): string => stored.replace(/[T ]00:00:00$/, '');
 
@@ -152,11 +138,8 @@ export const dateText = (stored: string): string => stored.replace(/[T ]00:00:00
 export const shortened = (text: string, longest: number): string =>
   text.length <= longest ? text : `${text.slice(0, longest).replace(/[\ud800-\udbff]$/, '')}…`;
 
-const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#039': "'" };
-
 /** The text of sanitised HTML, tags left out; it is text, to be escaped again. */
-const textOfHtml = (safe: string): string =>
-  safe.replace(/<[^>]*(?:>|$)/g, ' ').replace(/&(amp|lt|gt|quot|#039);/g, (_, name: string) => entities[name] ?? '');
+const textOfHtml = (safe: string): string => unescapeHtml(safe.replace(/<[^>]*(?:>|$)/g, ' '));
 
 /** The beginning of a description, one line, cut between words: of its sanitised HTML, else of its plain text. */
 export const excerpt = (

@@ -1,5 +1,5 @@
 // Routes of the public pages: the list of datasets, a dataset, a resource, a group or page.
-import { type Html, html } from '../../util/html.ts';
+import { type Html, html, momentHtml } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
@@ -7,7 +7,7 @@ import { publicPath } from '../content/view.ts';
 import type { Call, SiteHandler } from '../portal.ts';
 import type { DatasetRow, StoredNode } from '../store/nodes.ts';
 import { datasetText } from './dataset.ts';
-import { excerpt, formattedHtml, momentHtml, pageAnswer, pageText, titleText } from './layout.ts';
+import { excerpt, formattedHtml, pageAnswer, pageText, titleText } from './layout.ts';
 import { resourceText } from './resource.ts';
 
 const pageSize = 20;
@@ -16,7 +16,7 @@ const datasetHtml = (row: DatasetRow, baseUrl: string): Html => {
   const words = excerpt(row);
   return html`<li>
 <h2><a href="${publicPath(row, baseUrl)}"><bdi>${titleText(row)}</bdi></a></h2>
-${words === '' ? null : html`<p dir="auto">${words}</p>\n`}<p class="soft">${plural(row.resources, 'resource')} · changed ${momentHtml(row.changed)}</p>
+${words === '' ? null : html`<p dir="auto">${words}</p>\n`}<p class="soft">${plural(row.resources, 'resource')} · changed ${momentHtml(row.changed * 1000)}</p>
 </li>
 `;
 };

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { paths } from '../../dataset-api/paths.ts';
 import { type DatastoreState, datastoreState } from '../../dataset-api/values.ts';
-import { type Html, html, sizeWords } from '../../util/html.ts';
+import { type Html, html, momentHtml, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import { fileUrl, publicPath } from '../content/view.ts';
@@ -17,7 +17,6 @@ import {
   firstText,
   isExposed,
   linkHtml,
-  momentHtml,
   nodeText,
   shortened,
   termNames,
@@ -72,7 +71,7 @@ const factsOf = (call: Call, node: StoredNode, preview: Preview | null): Fact[] 
     ['Format', formats.join(', ')],
     ['Datastore', files.length === 0 ? null : datastoreText(call, String(node.nid), preview !== null)],
     ['Rows', preview === null ? null : countText(preview.total)],
-    ['Changed', momentHtml(node.changed)],
+    ['Changed', momentHtml(node.changed * 1000)],
     ['Identifier', html`<code>${node.uuid}</code>`],
   ];
 };

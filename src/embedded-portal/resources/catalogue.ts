@@ -1,23 +1,13 @@
 // What a site publishes about its datasets beside the service: package_show, package_list, group_list and data.json, as deployed
 // portals answer them.
-import { createHash } from 'node:crypto';
 import { slugOf } from '../../dataset-api/names.ts';
 import { type Answer, redirectTo } from '../answer.ts';
-import { licenseName } from '../content/fields.ts';
-import { textOf, vocabularyIds } from '../content/items.ts';
-import { fileUrl, publicPath } from '../content/view.ts';
+import { textOf } from '../content/items.ts';
 import { escapeUnit } from '../media/value.ts';
 import type { Call, Portal, SiteHandler } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
-import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
-import type { Term } from '../store/terms.ts';
-
-/** The uuid of a term: made of its number, so that it stays. */
-const termUuid = ({ tid }: Term): string => {
-  const hex = createHash('sha256').update(`term ${tid}`).digest('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-};
+import { entryOf, nameOf, packageOf } from './catalogue-entries.ts';
 
 const escapes = /[/<>&'\u0080-\uffff]/g;
 
@@ -30,143 +20,6 @@ export const answerOf = (value: unknown, status = 200): Answer => ({
   contentType: 'application/json',
   body: encode(value),
 });
-
-/** `Sun, 11/22/2026 - 22:16` in UTC. */
-const moment = (seconds: number): string => {
-  const date = new Date(seconds * 1000);
-  const [year, month, day] = date.toISOString().slice(0, 10).split('-');
-  return `${date.toUTCString().slice(0, 3)}, ${month}/${day}/${year} - ${date.toISOString().slice(11, 16)}`;
-};
-
-const day = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 10);
-
-/** `16 bytes`, `4.78 KB`. */
-const sizeOf = (bytes: number): string => {
-  if (bytes < 1024) return `${bytes} bytes`;
-  const isKilo = bytes < 1024 * 1024;
-  return `${Number((bytes / (isKilo ? 1024 : 1024 * 1024)).toFixed(2))} ${isKilo ? 'KB' : 'MB'}`;
-};
-
-const first = (node: StoredNode, field: string, property = 'value'): string =>
-  textOf(node.fields[field]?.[0]?.[property]) ?? '';
-
-/** The same without the keys that say nothing. */
-const filled = (entries: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== '' && value !== undefined));
-
-const addressOf = (call: Call, node: StoredNode, file: StoredFile | undefined): string => {
-  if (file !== undefined) return fileUrl(file, call.baseUrl);
-  return first(node, 'field_link_api', 'url') || first(node, 'field_link_remote_file', 'uri');
-};
-
-const resourcesOf = ({ portal }: Call, node: StoredNode): StoredNode[] =>
-  portal.store.nodes.targets(node.nid).flatMap((nid) => {
-    const resource = portal.store.nodes.byNid(nid);
-    return resource?.type === 'resource' && resource.status === 1 ? [resource] : [];
-  });
-
-/** The terms in a field that have a name in its vocabulary: a term that strayed into another one has none here. */
-const termsOf = ({ portal }: Call, node: StoredNode, field: string): Term[] =>
-  (node.fields[field] ?? []).flatMap(({ tid }) => portal.store.terms.byTid(Number(tid)) ?? []);
-
-const nameOf = ({ alias, nid }: StoredNode): string => alias?.split('/').at(-1) ?? `node-${nid}`;
-
-const packageResource = (call: Call, node: StoredNode): Record<string, unknown> => {
-  const [file] = call.portal.store.files.ofNode(node.nid);
-  const format = termsOf(call, node, 'field_format')[0]?.name ?? '';
-  return {
-    id: node.uuid,
-    revision_id: '',
-    url: addressOf(call, node, file),
-    description: first(node, 'body', 'safe_value'),
-    format,
-    state: 'Active',
-    revision_timestamp: moment(node.changed),
-    name: node.title,
-    mimetype: file?.filemime ?? '',
-    size: file === undefined ? '' : sizeOf(file.filesize),
-    created: moment(node.created),
-    resource_group_id: '',
-    last_modified: `Date changed  ${moment(node.changed)}`,
-  };
-};
-
-const packageOf = (call: Call, node: StoredNode): Record<string, unknown> => {
-  const author = call.portal.store.users.byUid(node.uid);
-  const extras = (node.fields.field_additional_info ?? []).map((item) => ({ key: item.first, value: item.second }));
-  return {
-    ...filled({
-      id: node.uuid,
-      name: nameOf(node),
-      title: node.title,
-      author: first(node, 'field_contact_name'),
-      author_email: first(node, 'field_contact_email'),
-      maintainer: call.portal.profile.siteName,
-      license_title: licenseName(first(node, 'field_license')),
-      notes: first(node, 'body', 'safe_value'),
-      url: publicPath(node, call.baseUrl),
-      state: 'Active',
-      log_message: node.log,
-      private: true,
-      revision_timestamp: moment(node.changed),
-      metadata_created: moment(node.created),
-      metadata_modified: moment(node.changed),
-      creator_user_id: author?.uuid,
-      type: 'Dataset',
-    }),
-    resources: resourcesOf(call, node).map((resource) => packageResource(call, resource)),
-    ...(node.fields.field_tags?.length
-      ? {
-          tags: termsOf(call, node, 'field_tags').map((term) => ({
-            id: termUuid(term),
-            vocabulary_id: vocabularyIds[term.vocabulary] ?? term.vocabulary,
-            name: term.name,
-          })),
-        }
-      : {}),
-    ...(extras.length === 0 ? {} : { extras }),
-  };
-};
-
-const distributionOf = (call: Call, node: StoredNode): Record<string, unknown> => {
-  const [file] = call.portal.store.files.ofNode(node.nid);
-  const address = addressOf(call, node, file);
-  const place = file === undefined ? { accessURL: address } : { downloadURL: address, mediaType: file.filemime };
-  const description = first(node, 'body', 'safe_value');
-  return filled({ '@type': 'dcat:Distribution', ...place, description, title: node.title });
-};
-
-const entryOf = (call: Call, node: StoredNode): Record<string, unknown> => {
-  // Deployed portals list them by name.
-  const tags = termsOf(call, node, 'field_tags')
-    .map(({ vocabulary, name }) => (vocabulary === 'tags' ? name : ''))
-    .sort((a, b) => a.localeCompare(b, 'en'));
-  const topics = termsOf(call, node, 'field_topic').map(({ name }) => name);
-  const email = first(node, 'field_contact_email') || 'noemailprovided@usa.gov';
-  const author = call.portal.store.users.byUid(node.uid)?.name ?? '';
-  const period = [first(node, 'field_temporal_coverage'), first(node, 'field_temporal_coverage', 'value2')];
-  const distribution = resourcesOf(call, node).map((resource) => distributionOf(call, resource));
-  return filled({
-    '@type': 'dcat:Dataset',
-    accessLevel: first(node, 'field_public_access_level'),
-    rights: first(node, 'field_rights'),
-    accrualPeriodicity: first(node, 'field_frequency'),
-    contactPoint: { fn: first(node, 'field_contact_name') || author, hasEmail: `mailto:${email}` },
-    description: first(node, 'body', 'safe_value'),
-    distribution: distribution.length === 0 ? undefined : distribution,
-    identifier: node.uuid,
-    issued: day(node.created),
-    keyword: tags.length === 0 ? undefined : tags,
-    landingPage: first(node, 'field_landing_page', 'url') || publicPath(node, call.baseUrl),
-    license: first(node, 'field_license'),
-    modified: day(node.changed),
-    publisher: { '@type': 'org:Organization', name: call.portal.profile.siteName },
-    spatial: first(node, 'field_spatial', 'wkt'),
-    theme: topics.length === 0 ? undefined : topics,
-    temporal: period[0] === '' ? '' : period.map((date) => `${date?.replace(' ', 'T')}+00:00`).join('/'),
-    title: node.title,
-  });
-};
 
 /** Most text of a catalogue, in characters; what is longer would end the process rather than be sent. */
 const longestCatalogue = 100_000_000;

@@ -3,13 +3,12 @@ import { targetName } from '../../model/redis-keys.ts';
 import { type FoundItem, itemStates } from '../../service/known-items.ts';
 import type { OverviewView, RunningJob, TargetView } from '../../service/overview.ts';
 import { markOf, type RunStatus } from '../../service/run-list.ts';
-import { type Html, html, type Part, sizeWords } from '../../util/html.ts';
+import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import {
   actLink,
   hintHtml,
   itemPath,
-  momentHtml,
   type Page,
   proseHtml,
   reasonHtml,

@@ -4,12 +4,11 @@ import { warningsOf } from '../../model/ledger-entry.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import type { TableVersion } from '../../model/table-history.ts';
 import { type FoundItem, type ItemView, itemStateOf } from '../../service/known-items.ts';
-import { type Html, html, type Part, sizeWords } from '../../util/html.ts';
+import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import {
   actLink,
   itemPath,
-  momentHtml,
   type Page,
   proseHtml,
   reasonHtml,

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Reason } from '../../model/report.ts';
 import type { ItemState } from '../../service/known-items.ts';
 import type { ItemFate } from '../../state/report-lines.ts';
-import { type Html, html, type Part } from '../../util/html.ts';
+import { documentHtml, type Html, html, type Part } from '../../util/html.ts';
 
 /** What a page consists of. */
 export interface Page {
@@ -23,19 +23,13 @@ export interface Page {
 
 /** A page as text. */
 const pageText = ({ title, live, fixed = null, query = '', bare = false, logout = null }: Page): string =>
-  html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title === '' ? 'sluice' : `${title} | sluice`}</title>
+  documentHtml({
+    title: title === '' ? 'sluice' : `${title} | sluice`,
+    head: html`<meta name="color-scheme" content="light dark">
 <link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/assets/pages.css">
-${bare ? null : html`<script src="/assets/refresh.js" type="module"></script>`}
-</head>
-<body>
-<a class="skip" href="#main">Skip to content</a>
+${bare ? null : html`<script src="/assets/refresh.js" type="module"></script>\n`}`,
+    body: html`<a class="skip" href="#main">Skip to content</a>
 <header>
 <a class="home" href="/">sluice</a>
 ${bare ? null : searchForm(query)}
@@ -46,10 +40,8 @@ ${fixed}
 <div id="live">
 ${live}
 </div>
-</main>
-</body>
-</html>
-`.text;
+</main>`,
+  }).text;
 
 const searchForm = (query: string): Html => html`<form class="search" role="search" action="/" method="get">
 <input type="search" name="q" value="${query}" aria-label="Key, title or file name" placeholder="Key, title or file name" maxlength="200">
@@ -78,12 +70,6 @@ export const webLink = (url: string, text = url): Html => {
   const parsed = URL.parse(url);
   const isWeb = parsed !== null && /^https?:$/.test(parsed.protocol);
   return isWeb ? html`<a href="${parsed.href}" rel="noreferrer"><bdi>${text}</bdi></a>` : html`<bdi>${text}</bdi>`;
-};
-
-/** A moment, to the minute, UTC. */
-export const momentHtml = (at: number | string): Html => {
-  const iso = new Date(at).toISOString();
-  return html`<time datetime="${iso}">${iso.slice(0, 16).replace('T', ' ')} UTC</time>`;
 };
 
 /** How long something has lasted or lasts: `12 s`, `3 min`, `5 h`, `2 days`. */

@@ -4,14 +4,13 @@ import type { Cause, Reason, ReportItem } from '../../model/report.ts';
 import { fatesText, markOf, type RunStatus } from '../../service/run-list.ts';
 import { fateOf, itemFates, type RunSummary } from '../../state/report-lines.ts';
 import type { RunProgress } from '../../state/runs.ts';
-import { type Html, html, type Part } from '../../util/html.ts';
+import { type Html, html, momentHtml, type Part } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import {
   actLink,
   fateTone,
   hintHtml,
   itemPath,
-  momentHtml,
   type Page,
   proseHtml,
   reasonHtml,
