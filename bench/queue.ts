@@ -3,22 +3,24 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { plainRequest, type RunData } from '../src/model/job.ts';
+import { plainRequest, type RunRequest } from '../src/model/job.ts';
 import { createLog } from '../src/model/log.ts';
 import { redisKeys } from '../src/model/redis-keys.ts';
+import { Advancer } from '../src/queue/advancer.ts';
 import { StopWatch } from '../src/queue/cancel.ts';
 import { Exclusive } from '../src/queue/exclusive.ts';
+import { RunGate } from '../src/queue/gate.ts';
 import { CircuitBreaker, PortalPauses } from '../src/queue/pause.ts';
 import { portalQueue, Queues, runsQueue } from '../src/queue/queues.ts';
-import { type Handlers, QueueWorker } from '../src/queue/worker.ts';
+import type { Handlers } from '../src/queue/turn.ts';
+import { QueueWorker } from '../src/queue/worker.ts';
 import { openRedis } from '../src/redis-server/embedded.ts';
+import type { DatasetWork } from '../src/state/run-work.ts';
+import { Runs } from '../src/state/runs.ts';
 import type { BenchOptions } from './options.ts';
 
-const jobsPerPage = 200;
 const prefix = 'bench';
-const request: RunData = {
-  kind: 'run',
-  runId: 'r',
+const request: RunRequest = {
   manifestPath: '',
   manifest: 'm',
   portal: 'p',
@@ -26,32 +28,32 @@ const request: RunData = {
   ...plainRequest,
   only: null,
 };
+const runId = 'r';
 
-/** Adds the jobs of `datasets` datasets page by page, as a run does, and waits for their end. */
-const handlersOf = (datasets: number, ended: () => void): Handlers => ({
+/** A run of `datasets` datasets whose jobs do nothing. */
+const handlersOf = (runs: Runs, datasets: number, ended: () => void): Handlers => ({
   trigger: { run: async () => null },
   run: {
-    run: async (job) => {
-      await job.pages({
-        settled: 0,
-        priority: 'normal',
-        page: async (index) => {
-          const length = Math.min(jobsPerPage, datasets - index * jobsPerPage);
-          const { runId, manifest, portal } = request;
-          const keyOf = (at: number): string => `m/d${index * jobsPerPage + at}`;
-          return length <= 0
-            ? null
-            : Array.from({ length }, (_, at) => ({ kind: 'dataset', runId, manifest, portal, key: keyOf(at) }));
-        },
-        settle: async () => undefined,
-        waits: async () => undefined,
-      });
-      ended();
-      return null;
+    run: async ({ writer }) => {
+      const own = runs.inNameOf(writer);
+      await own.phases.startOver(runId);
+      const plan = own.newPlan(runId);
+      for (let at = 0; at < datasets; at++) {
+        const work = { wish: { key: `m/d${at}` } } as DatasetWork; // nobody reads more of it
+        await plan.add({ datasets: [work], resources: [], settled: [], claims: [] });
+      }
+      await plan.end([]);
     },
   },
-  dataset: { run: async () => null },
+  dataset: { run: async ({ data, writer }) => runs.inNameOf(writer).leave(runId, data.key) },
+  export: { run: async () => null },
   prove: { run: async () => null },
+  close: {
+    run: async () => {
+      await runs.drop(runId);
+      ended();
+    },
+  },
 });
 
 /** Prints the processor time of a job. */
@@ -60,18 +62,22 @@ const measure = async (redis: Redis, { datasets, concurrency }: BenchOptions): P
   const log = createLog({ level: 'error' });
   const queues = new Queues(redis, { prefix, attempts: 4, keepLogs: 1000, keepMs: 60_000 });
   const pauses = new PortalPauses(redis, keys, queues);
+  const runs = new Runs(redis, keys, 60_000);
+  const gate = new RunGate(redis, keys, queues, runs);
+  const advancer = new Advancer(queues, gate, runs);
   const { promise: end, resolve: ended } = Promise.withResolvers<void>();
   const settings = { failures: 5, probeMs: 5_000, maxProbeMs: 60_000, longestRequestedMs: 60_000 };
   const common = {
     queues,
-    handlers: handlersOf(datasets, ended),
+    handlers: handlersOf(runs, datasets, ended),
     pauses,
     breaker: new CircuitBreaker({ redis, keys, pauses, settings, log }),
     exclusive: new Exclusive(redis, keys.exclusive),
     stops: new StopWatch(redis, keys, pauses),
     isOfOthers: async () => false,
     heartbeat: { id: 'bench', lives: async () => true },
-    logKey: keys.itemLog,
+    logKey: keys.log,
+    ended: (id: string) => advancer.advance(id),
     retry: { backoffMs: 1_000, maxBackoffMs: 60_000 },
     lockMs: 5_000,
     stalledCheckMs: 1_000,
@@ -83,7 +89,8 @@ const measure = async (redis: Redis, { datasets, concurrency }: BenchOptions): P
   ];
   await Promise.all(workers.map((worker) => worker.ready()));
   const [used, begun] = [process.cpuUsage(), performance.now()];
-  await queues.runs.add('run', request, queues.runOptions(request.runId));
+  await runs.ask(runId, { manifest: 'm', portal: 'p' }, request);
+  await queues.runs.add('run', { kind: 'run', runId, ...request }, queues.runOptions(runId));
   await end;
   const { user, system } = process.cpuUsage(used);
   const seconds = (performance.now() - begun) / 1000;

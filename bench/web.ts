@@ -117,7 +117,7 @@ const writeRun = async (runtime: Runtime, keys: string[]): Promise<void> => {
     const logs = runtime.redis.pipeline();
     for (const key of some) {
       const lines = steps.map((step, order) => `${at} ${step} readings.csv: ok (${12 * order} ms)`);
-      logs.rpush(runtime.keys.itemLog(itemId(runId, key)), ...lines);
+      logs.rpush(runtime.keys.log(itemId(runId, key)), ...lines);
     }
     await logs.exec();
   }

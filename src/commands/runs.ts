@@ -92,17 +92,11 @@ interface LogSource {
 const findLog = async (runtime: Runtime, what: string): Promise<LogSource> => {
   if (what.includes('/')) return logOfKey(runtime, what);
   const runId = what.split('.', 1)[0] ?? what;
-  const target = await runtime.runs.target(runId);
-  const job = await runtime.queues.runs.getJob(runId);
-  if (!target && !job) throw unknown(what);
-  const ended = (): Promise<boolean> => runtime.runs.isClosed(runId);
-  if (what === runId) {
-    // A closed run writes its last lines before its job ends.
-    const isOver = async (): Promise<boolean> =>
-      (await ended()) && (await runtime.queues.runs.getJobState(runId)) !== 'active';
-    return { read: (from) => runtime.jobLogs.readRun(runId, from), ended: isOver };
-  }
-  return { read: (from) => runtime.jobLogs.read(what, from), ended };
+  if (!(await runtime.runs.target(runId))) throw unknown(what);
+  const read = (from: number): Promise<string[]> => runtime.runs.log(what, from);
+  // A closed run writes its last lines before its job ends.
+  const isOver = async (): Promise<boolean> => (await runtime.runs.phases.phase(runId)) === 'closed';
+  return { read, ended: what === runId ? isOver : () => runtime.runs.isClosed(runId) };
 };
 
 const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
@@ -111,7 +105,7 @@ const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
     if (!runId) continue;
     const id = itemId(runId, key);
     return {
-      read: (from) => runtime.jobLogs.read(id, from),
+      read: (from) => runtime.runs.log(id, from),
       ended: () => runtime.runs.isClosed(runId),
     };
   }

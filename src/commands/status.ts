@@ -5,8 +5,7 @@ import { datasetDataSchema, itemId } from '../model/job.ts';
 import { isBelow, kindOfKey, parentKey, resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
-import { stuckRun } from '../queue/run-watch.ts';
-import { standstillOf } from '../queue/standstill.ts';
+import { waitOfRun } from '../queue/run-wait.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
@@ -261,9 +260,8 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
     takenDown: others.filter((entry) => entry.removed !== null).length,
     leftBehind: read.filter(isLeftBehind).map(({ key }) => key),
     running: current,
-    standstill: current === null ? null : await standstillOf(runtime.queues, { runId: current, portal: target.portal }),
-    stuck: current === null ? null : await stuckRun(runtime.redis, runtime.keys, current),
-    pause: await runtime.pauses.state(target.portal),
+    ...(await waitOfRun(runtime, { runId: current, portal: target.portal })),
+    stuck: current === null ? null : (await runtime.runs.phases.quiet(current)).stuck,
     lastPause: await runtime.pauses.last(target.portal),
   };
   return { status, keys };
@@ -271,10 +269,10 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
 
 /** Without those that the run in progress still works on. */
 const endedOf = async (runtime: Runtime, runId: string, entries: KeyStatus[]): Promise<KeyStatus[]> => {
-  const records = await Promise.all(
-    entries.map((entry) => (entry.runId === runId ? runtime.runs.record(runId, entry.key) : null)),
+  const items = await Promise.all(
+    entries.map((entry) => (entry.runId === runId ? runtime.runs.item(runId, entry.key) : null)),
   );
-  return entries.filter((_, index) => !records[index] || records[index].ended !== null);
+  return entries.filter((_, index) => items[index]?.ended !== null);
 };
 
 interface Overview {

@@ -4,7 +4,7 @@ import { InterruptedError, printable, UnfinishedError } from '../model/errors.ts
 import { datasetDataSchema } from '../model/job.ts';
 import { targetName } from '../model/redis-keys.ts';
 import type { StoredReport } from '../model/report.ts';
-import { type Standstill, standstillOf } from '../queue/standstill.ts';
+import { type Standstill, waitOfRun } from '../queue/run-wait.ts';
 import type { RequestedRun } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
@@ -125,7 +125,7 @@ interface Wait {
 
 const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null> => {
   const { portal } = run;
-  const pause = await runtime.pauses.state(portal);
+  const { pause, standstill } = await waitOfRun(runtime, run);
   if (pause) {
     const { since, reason } = pause;
     const error = new UnfinishedError(
@@ -134,7 +134,6 @@ const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null>
     );
     return { since, until: 0, needsPerson: pause.probe === null, error };
   }
-  const standstill = await standstillOf(runtime.queues, run);
   if (standstill === null) return null;
   const error = new UnfinishedError(`portal ${portal} is not tried again before ${standstillText(standstill)}`, {
     hint: `the run stays queued, and ${nextCommand} resumes it; \`--wait\` says how long to wait`,
@@ -248,9 +247,8 @@ const timeText = (seconds: number): string => {
 /** Why nothing continues: a portal is paused, or everything waits for its next attempt. */
 const pauseText = async (runtime: Runtime, runs: RequestedRun[]): Promise<string | null> => {
   for (const run of runs) {
-    const pause = await runtime.pauses.state(run.portal);
+    const { pause, standstill } = await waitOfRun(runtime, run);
     if (pause) return `paused: ${pause.reason.message}`;
-    const standstill = await standstillOf(runtime.queues, run);
     if (standstill) return `waits until ${standstillText(standstill)}`;
   }
   return null;

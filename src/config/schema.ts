@@ -70,7 +70,7 @@ const sections = {
     stalledCheck: [durationText, 'How often jobs of dead workers are searched for.', '10s'],
     stuck: [
       durationText,
-      'How long a run may make no progress before it is restarted; after two restarts it is closed as failed.',
+      'How long a run may make no progress before its jobs are added again; after two such repairs it is closed as failed.',
       '1m',
     ],
   }),

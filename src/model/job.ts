@@ -4,8 +4,8 @@ import type { SluiceError } from './errors.ts';
 import { kindOfKey, uuidOfKey } from './key.ts';
 import type { JobWriter } from './lease.ts';
 import type { JobLog } from './log.ts';
-import { driftPolicies, heldDecisions, type RunPriority, removalModes } from './policy.ts';
-import { exportSchema, type Reason, reasonSchema } from './report.ts';
+import { driftPolicies, heldDecisions, removalModes } from './policy.ts';
+import { exportSchema, type Reason } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
 
 /** What a run is asked to do. */
@@ -51,8 +51,9 @@ const traceSchema = z.object({
   kills: z.record(z.string(), z.number().int()),
   /** How often a worker that stayed alive lost the job in a step, likewise. */
   losses: z.record(z.string(), z.number().int()).default({}),
-  /** Heartbeat of the worker that wrote this. */
+  /** Heartbeat of the worker that wrote this, and when, Unix milliseconds. */
   by: z.string().exactOptional(),
+  at: z.number().exactOptional(),
   /** The engine's stall counter when they were last counted. */
   stalls: z.number().int(),
 });
@@ -75,18 +76,16 @@ export const triggerDataSchema = z.object({
   trace,
 });
 
-/** One execution of a manifest. */
-const runDataSchema = z.object({
-  kind: z.literal('run'),
-  runId: z.string(),
-  ...requestData,
-  /** Why the run is to be closed as failed instead of continuing. */
-  halt: reasonSchema.exactOptional(),
-  trace,
-});
+const runData = { runId: z.string(), ...requestData, trace };
 
-/** What every job below a run gets. */
-const childData = {
+/** Plans one execution of a manifest. */
+const runDataSchema = z.object({ kind: z.literal('run'), ...runData });
+
+/** Closes a run: its report, its dropped files, notices, the gate. */
+const closeDataSchema = z.object({ kind: z.literal('close'), ...runData });
+
+/** What every job on items of a run gets. */
+const itemData = {
   runId: z.string(),
   manifest: z.string(),
   portal: z.string(),
@@ -95,28 +94,27 @@ const childData = {
   trace,
 };
 
-/** Publish one dataset with its resources, or export it. */
-export const datasetDataSchema = z.object({
-  kind: z.literal('dataset'),
-  ...childData,
-  /** The dataset is not published but exported. */
-  export: exportSchema.exactOptional(),
-});
+/** Publish one dataset with its resources. */
+export const datasetDataSchema = z.object({ kind: z.literal('dataset'), ...itemData });
 
-/** Prove that the tables of some resources are whole, after everything was sent. */
-const proveDataSchema = z.object({ kind: z.literal('prove'), ...childData, keys: z.array(z.string()) });
+/** Export one dataset with its resources. */
+const exportDataSchema = z.object({ kind: z.literal('export'), ...itemData, export: exportSchema });
+
+/** Prove that the tables of a group of resources are whole, after everything was sent. */
+const proveDataSchema = z.object({ kind: z.literal('prove'), ...itemData, group: z.number().int() });
 
 /** Data of a `trigger` job. */
 export type TriggerData = z.infer<typeof triggerDataSchema>;
 /** Data of a `run` job. */
 export type RunData = z.infer<typeof runDataSchema>;
-/** Data of a `dataset` job. */
-export type DatasetData = z.infer<typeof datasetDataSchema>;
-/** Data of a `prove` job. */
-export type ProveData = z.infer<typeof proveDataSchema>;
+/** Data of a job on items of a run. */
+export type ItemData =
+  | z.infer<typeof datasetDataSchema>
+  | z.infer<typeof exportDataSchema>
+  | z.infer<typeof proveDataSchema>;
 
 /** What to do after a run that published or exported was cancelled. */
-export const cancelledHint = ({ export: order }: { export?: object }): string =>
+export const cancelledHint = ({ export: order }: { export?: object | undefined }): string =>
   `${order ? 'export' : 'publish'} again to continue where the run stopped; completed work is kept`;
 
 /** A request that follows the manifest and is pinned to nothing. */
@@ -136,7 +134,9 @@ export const jobSchemas = {
   trigger: triggerDataSchema,
   run: runDataSchema,
   dataset: datasetDataSchema,
+  export: exportDataSchema,
   prove: proveDataSchema,
+  close: closeDataSchema,
 } as const;
 
 /** A kind of job. */
@@ -148,12 +148,12 @@ export type JobDataOf = { [Kind in JobKind]: z.infer<(typeof jobSchemas)[Kind]> 
 /** Id of the work of a run on an item, and of its log: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
 export const itemId = (runId: string, key: string): string => `${runId}.${kindOfKey(key)}.${uuidOfKey(key)}`;
 
-/** Id of a child job of a run. */
-export const childId = ({ kind, runId, key }: DatasetData | ProveData): string =>
-  kind === 'dataset' ? itemId(runId, key) : `${itemId(runId, key)}.${kind}`;
+/** Id of a job on items of a run; it follows from the run and what the job ends. */
+export const jobIdOf = (data: ItemData): string =>
+  data.kind === 'prove' ? `${data.runId}.prove.${data.group}` : itemId(data.runId, data.key);
 
-/** How a child job ended. */
-export type ChildOutcome = { state: 'completed' } | { state: 'failed'; reason: Reason } | { state: 'lost' };
+/** Id of the job that closes a run. */
+export const closeId = (runId: string): string => `${runId}.close`;
 
 /** A step as it is logged. */
 export interface StepLabel {
@@ -203,8 +203,6 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   /** Everything written in the name of this job goes through it; null outside a queue. */
   readonly writer: JobWriter | null;
   readonly log: JobLog;
-  /** Changes the job's data, durably. */
-  save(changes: Partial<JobDataOf[K]>): Promise<void>;
   /** Steps and notes of one item. */
   item(key: string): ItemLog;
   /** Why an item is given up: workers were killed in the same step of it, or lost it there, too often. Null otherwise. */
@@ -214,35 +212,13 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
    * it cannot be lost without the lease being lost.
    */
   exclusive<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
-  /**
-   * Works through pages of child jobs, some at once, and resolves when all are settled; until then the job leaves the
-   * worker and is started again later. The jobs of a settled page leave the queue.
-   */
-  pages(pages: ChildPages): Promise<void>;
 }
 
 /** A handler of one kind of job. */
 export interface Handler<K extends JobKind = JobKind> {
   run(job: JobContext<K>): Promise<unknown>;
-  /** Called once when the job has failed for good, before the engine learns of it. */
+  /** Called once when the job has failed for good; it ends what the job was for. */
   failed?(job: JobContext<K>, reason: Reason, error: unknown): Promise<void>;
-}
-
-/** Child jobs of a job, in pages. */
-export interface ChildPages {
-  /** How many pages are settled, durably. */
-  settled: number;
-  /** Whose jobs go first. */
-  priority: RunPriority;
-  /** A page by its number, the same on every attempt; null after the last one. */
-  page(index: number): Promise<(DatasetData | ProveData)[] | null>;
-  /**
-   * Called in order for each page that has ended, with the outcomes by key; records that it is settled. Called again if a
-   * kill came before that.
-   */
-  settle(index: number, outcomes: ReadonlyMap<string, ChildOutcome>): Promise<void>;
-  /** Called before the job leaves the worker: whether there are pages that were not added yet. */
-  waits(hasMore: boolean): Promise<void>;
 }
 
 /** Thrown inside a handler to give the job back unharmed; the worker moves it to wait without spending an attempt. */

@@ -12,16 +12,26 @@ export interface FieldWrite extends HashField {
   value: string | Buffer | null;
 }
 
+/** A member of a sorted set to be set; null removes it. */
+export interface MemberWrite {
+  set: string;
+  member: string;
+  score: number | null;
+}
+
+/** A write that may be repeated: the last one counts. */
+export type StateWrite = FieldWrite | MemberWrite;
+
 /** Writes to Redis in the name of a job; all of them are refused with JobLostError once another worker has the job. */
 export interface JobWriter {
   readonly lease: JobLease;
-  /** Writes these fields, and everything buffered before, in one atomic step. */
-  write(writes: readonly FieldWrite[]): Promise<void>;
+  /** Writes these, and everything buffered before, in one atomic step. */
+  write(writes: readonly StateWrite[]): Promise<void>;
   /**
-   * Buffers fields for the next write, which comes a moment later at the latest. Only for what a kill may lose: the
+   * Buffers writes for the next one, which comes a moment later at the latest. Only for what a kill may lose: the
    * effect of a portal write whose intent stays open until then.
    */
-  writeLater(writes: readonly FieldWrite[]): void;
+  writeLater(writes: readonly StateWrite[]): void;
   /**
    * Resolves when a field, or everything where none is named, is written, so that what this job reads of it afterwards is
    * what it wrote; rejects where that failed.

@@ -35,20 +35,20 @@ export const redisKeys = (prefix: string) => ({
   cancelled: `${prefix}.cancelled`,
   /** Hash: target name -> absolute path of its manifest, of every target that was ever run. */
   targets: `${prefix}.targets`,
-  /** Hash: the request of a run, its state and its report. */
+  /** Hash: the request of a run, its phase, what its plan came to, and its report. */
   run: (runId: string) => `${prefix}.run:${runId}`,
-  /** Hash: key -> work item of the run (wish and plan, JSON). */
+  /** Hash: key -> planned work (wish and plan, JSON). */
   runWork: (runId: string) => `${prefix}.work:${runId}`,
-  /** List: parts of a plan of the run (JSON): keys of its datasets, and dropped files. */
-  runPlan: (runId: string, plan: string) => `${prefix}.run-plan:${runId}:${plan}`,
-  /** List: items of a plan that need no job, each element some of them as lines of the report. */
-  runSettled: (runId: string, plan: string) => `${prefix}.run-settled:${runId}:${plan}`,
-  /** Hash: key -> what the run has done to the item so far (JSON). */
-  runItems: (runId: string) => `${prefix}.items:${runId}`,
-  /** Hash: key -> outcome, for progress. */
-  runOutcomes: (runId: string) => `${prefix}.outcomes:${runId}`,
+  /** Sorted set: what has not ended, a dataset or a table to prove -> number of its job. */
+  runOpen: (runId: string) => `${prefix}.open:${runId}`,
+  /** Hash: key -> item of the report (JSON), of every item that has ended. */
+  runLines: (runId: string) => `${prefix}.lines:${runId}`,
+  /** Hash: key -> what was done so far to an item that has not ended (JSON). */
+  runBegun: (runId: string) => `${prefix}.begun:${runId}`,
   /** Hash: key -> outcome, of the items that failed. */
   runFailures: (runId: string) => `${prefix}.failures:${runId}`,
+  /** Hash: claim id of a dropped file -> what becomes of it, or the key of its resource (JSON). */
+  runDrops: (runId: string) => `${prefix}.drops:${runId}`,
   /** Sorted set of run ids by start time. */
   runs: `${prefix}.runs`,
   /** Hash: portal -> what it made of a dropped file that goes to several portals (JSON). */
@@ -65,8 +65,8 @@ export const redisKeys = (prefix: string) => ({
   gateOnly: (target: Target) => `${prefix}.current-run-only:${targetName(target)}`,
   /** Set of gates that are or were in use. */
   gates: `${prefix}.gates`,
-  /** List: log lines of the work of a run on an item, by `itemId`. */
-  itemLog: (itemId: string) => `${prefix}.log:${itemId}`,
+  /** List: log lines of a run, by its id, or of its work on an item, by `itemId`. */
+  log: (id: string) => `${prefix}.log:${id}`,
   /** Held by the job that does work of which the portal takes one piece at a time. */
   exclusive: (name: string) => `${prefix}.exclusive:${name}`,
   /** Hash: facts about a portal shared by all workers (dialect, pause, circuit breaker). */

@@ -1,6 +1,6 @@
 // The report of a run: what happened to every dataset and resource, as `--json` prints it, and failures by cause.
 import { z } from 'zod';
-import { itemKinds } from './key.ts';
+import { itemKinds, kindOfKey } from './key.ts';
 import { exportedFiles } from './policy.ts';
 
 /** What a run did to an item. */
@@ -72,6 +72,26 @@ export const reportItemSchema = z.object({
 });
 
 export type ReportItem = z.infer<typeof reportItemSchema>;
+
+/** An item of a report; what is not known of it is null or empty. */
+export const reportItem = (known: Pick<ReportItem, 'key' | 'uuid' | 'outcome'> & Partial<ReportItem>): ReportItem => ({
+  kind: kindOfKey(known.key),
+  nid: null,
+  url: null,
+  actions: [],
+  live: false,
+  stale: false,
+  rows: null,
+  file: null,
+  rejected: null,
+  mended: [],
+  warnings: [],
+  reason: null,
+  jobId: null,
+  attempts: 0,
+  ms: 0,
+  ...known,
+});
 
 /** How a portal is exported. */
 export const exportSchema = z.object({

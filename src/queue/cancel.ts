@@ -16,10 +16,6 @@ export const cancelledError = (of: { runId: string; export?: object }): Cancelle
 export const markCancelled = async (redis: Redis, keys: RedisKeys, runId: string): Promise<boolean> =>
   (await redis.hsetnx(keys.cancelled, runId, Date.now())) === 1;
 
-/** True when the run is marked and has not closed since. */
-export const isCancelled = async (redis: Redis, keys: RedisKeys, runId: string): Promise<boolean> =>
-  (await redis.hexists(keys.cancelled, runId)) === 1;
-
 /** Tells the jobs of this process when their run is cancelled, or when their portal is paused until a person acts. */
 export class StopWatch {
   readonly #redis: Redis;

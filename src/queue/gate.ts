@@ -1,9 +1,11 @@
 // The run gate: one run of a manifest per portal at a time, and no request is ever lost.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { type RunData, type RunRequest, runRequestSchema } from '../model/job.ts';
+import { type RunRequest, runRequestSchema } from '../model/job.ts';
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { RedisScript } from '../state/redis/script.ts';
+import type { Runs } from '../state/runs.ts';
+import { parsedJson } from '../util/json.ts';
 import type { Queues } from './queues.ts';
 
 // gate hash: current, currentRequest, again, againRequest, againAll; the set beside it: keys a limited `again` is for.
@@ -61,11 +63,13 @@ export class RunGate {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #queues: Queues;
+  readonly #runs: Pick<Runs, 'ask'>;
 
-  constructor(redis: Redis, keys: RedisKeys, queues: Queues) {
+  constructor(redis: Redis, keys: RedisKeys, queues: Queues, runs: Pick<Runs, 'ask'>) {
     this.#redis = redis;
     this.#keys = keys;
     this.#queues = queues;
+    this.#runs = runs;
   }
 
   /**
@@ -127,9 +131,15 @@ export class RunGate {
     return { current: current ?? null, again: again ?? null };
   }
 
+  /** What is asked of the run that holds the gate of a target; null where there is none, or it is not understood. */
+  async requestOf(target: Target): Promise<RunRequest | null> {
+    const text = await this.#redis.hget(this.#keys.gate(target), 'currentRequest');
+    return runRequestSchema.safeParse(parsedJson(text ?? '')).data ?? null;
+  }
+
   async #enqueue(runId: string, request: RunRequest): Promise<void> {
-    const data: RunData = { kind: 'run', runId, ...request };
-    await this.#queues.runs.add('run', data, this.#queues.runOptions(runId));
+    await this.#runs.ask(runId, { manifest: request.manifest, portal: request.portal }, request);
+    await this.#queues.runs.add('run', { kind: 'run', runId, ...request }, this.#queues.runOptions(runId));
   }
 }
 

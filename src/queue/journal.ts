@@ -1,7 +1,7 @@
 // Buffers what a job writes to Redis (its data, log lines, fields of ledger and run record), in order and in few round
 // trips.
 import type { Job } from 'bullmq';
-import { clock, type FieldWrite, type HashField, type JobLease, type JobWriter } from '../model/lease.ts';
+import { clock, type HashField, type JobLease, type JobWriter, type StateWrite } from '../model/lease.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
@@ -9,10 +9,10 @@ import type { Queues } from './queues.ts';
 const gatherMs = 100;
 
 /**
- * KEYS: the job's lock, the job, then a log for each line and a hash for each field. ARGV: the token the lock holds while
- * the job is ours; the job's data (empty: unchanged); how many lines a log keeps and its expiry in seconds (0: none); the
- * number of lines; the lines; name and value of each field (an empty value removes it). Returns how many milliseconds the
- * lock still stands, or nil when it is not ours; a job that was removed stays removed.
+ * KEYS: the job's lock, the job, then a log for each line, and a hash or sorted set for each write. ARGV: the token the lock
+ * holds while the job is ours; the job's data (empty: unchanged); how many lines a log keeps and its expiry in seconds (0:
+ * none); the number of lines; the lines; of each write its kind, then field and value, or member and score (empty: removed).
+ * Returns how many milliseconds the lock still stands, or nil when it is not ours; a job that was removed stays removed.
  */
 const script = new RedisScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
@@ -30,8 +30,12 @@ for log in pairs(logs) do
   if ARGV[4] ~= '0' then redis.call('EXPIRE', log, ARGV[4]) end
 end
 for i = 3 + lines, #KEYS do
-  local at = 2 * (i - 3 - lines) + 6 + lines
-  if ARGV[at + 1] == '' then redis.call('HDEL', KEYS[i], ARGV[at]) else redis.call('HSET', KEYS[i], ARGV[at], ARGV[at + 1]) end
+  local at = 3 * (i - 3 - lines) + 6 + lines
+  local kind, name, value = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  if kind == 'z' then
+    if value == '' then redis.call('ZREM', KEYS[i], name) else redis.call('ZADD', KEYS[i], value, name) end
+  elseif value == '' then redis.call('HDEL', KEYS[i], name)
+  else redis.call('HSET', KEYS[i], name, value) end
 end
 return left
 `);
@@ -39,7 +43,12 @@ return left
 /** Most lines that go in one call of the script. */
 const mostLines = 1000;
 
-const nameOf = ({ hash, field }: HashField): string => `${hash}\n${field}`;
+const nameOf = (write: HashField | StateWrite): string =>
+  'set' in write ? `${write.set}\n${write.member}` : `${write.hash}\n${write.field}`;
+
+/** A write as the script takes it. */
+const argumentsOf = (write: StateWrite): (string | number | Buffer)[] =>
+  'set' in write ? ['z', write.member, write.score ?? ''] : ['h', write.field, write.value ?? ''];
 
 interface LogLine {
   log: string;
@@ -47,8 +56,8 @@ interface LogLine {
 }
 
 /**
- * The journal of one job. Data and lines are for people and for the poison rule, so a kill may lose the newest; fields
- * written with {@link write} are durable when it resolves, and take along whatever is buffered.
+ * The journal of one job. Data and lines are for people and for the poison rule, so a kill may lose the newest; what is
+ * written with {@link write} is durable when it resolves, and takes along whatever is buffered.
  */
 export class JobJournal implements JobWriter {
   readonly job: Job;
@@ -57,7 +66,7 @@ export class JobJournal implements JobWriter {
   #data: object | null = null;
   #lines: LogLine[] = [];
   /** By {@link nameOf}. */
-  #fields = new Map<string, FieldWrite>();
+  #writes = new Map<string, StateWrite>();
   #timer: NodeJS.Timeout | null = null;
   #turn: NodeJS.Immediate | null = null;
   #sending: Promise<void> | null = null;
@@ -90,12 +99,12 @@ export class JobJournal implements JobWriter {
     });
   }
 
-  async write(writes: readonly FieldWrite[]): Promise<void> {
+  async write(writes: readonly StateWrite[]): Promise<void> {
     this.#buffer(writes);
     await this.#send();
   }
 
-  writeLater(writes: readonly FieldWrite[]): void {
+  writeLater(writes: readonly StateWrite[]): void {
     this.#buffer(writes);
     this.#gather();
   }
@@ -103,7 +112,7 @@ export class JobJournal implements JobWriter {
   async catchUp(read?: HashField): Promise<void> {
     await this.#sending;
     if (this.#failure !== null) throw this.#failure;
-    if (read ? this.#fields.has(nameOf(read)) : this.#fields.size > 0) await this.#send();
+    if (read ? this.#writes.has(nameOf(read)) : this.#writes.size > 0) await this.#send();
   }
 
   /** Resolves when everything was sent; rejects with the first failure of a delayed write. */
@@ -125,23 +134,23 @@ export class JobJournal implements JobWriter {
   }
 
   get #hasUnsent(): boolean {
-    return this.#data !== null || this.#lines.length > 0 || this.#fields.size > 0;
+    return this.#data !== null || this.#lines.length > 0 || this.#writes.size > 0;
   }
 
-  /** Of each field the newest value counts. */
-  #buffer(writes: readonly FieldWrite[]): void {
-    for (const write of writes) this.#fields.set(nameOf(write), write);
+  /** Of each field and member the newest write counts. */
+  #buffer(writes: readonly StateWrite[]): void {
+    for (const write of writes) this.#writes.set(nameOf(write), write);
   }
 
-  #take(): { data: object | null; lines: LogLine[]; fields: FieldWrite[] } {
+  #take(): { data: object | null; lines: LogLine[]; writes: StateWrite[] } {
     if (this.#timer) clearTimeout(this.#timer);
     if (this.#turn) clearImmediate(this.#turn);
     this.#timer = null;
     this.#turn = null;
-    const taken = { data: this.#data, lines: this.#lines, fields: [...this.#fields.values()] };
+    const taken = { data: this.#data, lines: this.#lines, writes: [...this.#writes.values()] };
     this.#data = null;
     this.#lines = [];
-    this.#fields.clear();
+    this.#writes.clear();
     return taken;
   }
 
@@ -164,19 +173,24 @@ export class JobJournal implements JobWriter {
   }
 
   async #send(): Promise<void> {
-    const { data, lines, fields } = this.#take();
+    const { data, lines, writes } = this.#take();
     for (let at = mostLines; at < lines.length; at += mostLines)
       await this.#run(null, lines.slice(at - mostLines, at), []);
     const rest = lines.length === 0 ? 0 : Math.floor((lines.length - 1) / mostLines) * mostLines;
-    await this.#run(data, lines.slice(rest), fields);
+    await this.#run(data, lines.slice(rest), writes);
   }
 
-  async #run(data: object | null, lines: LogLine[], fields: FieldWrite[]): Promise<void> {
+  async #run(data: object | null, lines: LogLine[], writes: StateWrite[]): Promise<void> {
     const askedAt = clock();
     const { keepLogs, keepMs } = this.#queues.settings;
     const left = await script.run(
       this.#queues.connection,
-      [this.lease.key, this.#jobKey, ...lines.map(({ log }) => log), ...fields.map(({ hash }) => hash)],
+      [
+        this.lease.key,
+        this.#jobKey,
+        ...lines.map(({ log }) => log),
+        ...writes.map((write) => ('set' in write ? write.set : write.hash)),
+      ],
       [
         this.lease.token,
         data === null ? '' : JSON.stringify(data),
@@ -184,7 +198,7 @@ export class JobJournal implements JobWriter {
         Math.ceil(keepMs / 1000),
         lines.length,
         ...lines.map(({ text }) => text),
-        ...fields.flatMap(({ field, value }) => [field, value ?? '']),
+        ...writes.flatMap(argumentsOf),
       ],
     );
     this.lease.renewed(askedAt, typeof left === 'number' ? left : null);

@@ -149,7 +149,7 @@ export class PortalPauses {
     const waiting: Job[] = [];
     for (let from = 0, more = true; more; from += runsRead) {
       const jobs: (Job | undefined)[] = await runs.getDelayed(from, from + runsRead - 1); // one may have gone meanwhile
-      waiting.push(...jobs.flatMap((job) => (job?.name === 'run' && job.data.portal === portal ? [job] : [])));
+      waiting.push(...jobs.flatMap((job) => (isOfRun(job) && job.data.portal === portal ? [job] : [])));
       more = jobs.length === runsRead;
     }
     for (const job of waiting) await job.promote().catch(() => undefined); // it went by itself
@@ -161,6 +161,9 @@ export class PortalPauses {
     await this.#queues.portal(portal).resume();
   }
 }
+
+/** Triggers wait for their time. */
+const isOfRun = (job: Job | undefined): job is Job => job?.name === 'run' || job?.name === 'close';
 
 /** When a portal counts as down, and how often it is probed then. */
 interface BreakerSettings {

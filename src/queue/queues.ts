@@ -72,9 +72,13 @@ export class Queues {
     };
   }
 
-  /** Options of an item's job: kept until its run is closed, which removes it; of high priority, before all that wait. */
+  /**
+   * Options of a job on items: it goes when it has ended, and stays where it could not even say how; of high priority, it is
+   * taken before all that wait.
+   */
   itemOptions(id: string, priority: RunPriority): JobsOptions {
-    return { ...this.#common(), lifo: priority === 'high', jobId: id, removeOnComplete: false, removeOnFail: false };
+    const removeOnFail = { age: Math.ceil(this.settings.keepMs / 1000) };
+    return { ...this.#common(), lifo: priority === 'high', jobId: id, removeOnComplete: true, removeOnFail };
   }
 
   /** Closes all queues; the shared connection stays open. */
@@ -119,7 +123,7 @@ export const queueDepths = (queues: Queues, portals: string[]): Promise<QueueDep
   return Promise.all(
     [...all].map(async ([name, queue]) => {
       const [jobs, first] = await Promise.all([
-        queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'waiting-children'),
+        queue.getJobCounts('wait', 'prioritized', 'active', 'delayed'),
         queue.getJobs(['wait', 'prioritized'], 0, 0, true),
       ]);
       const added = first.flatMap((job) => (job ? [job.timestamp] : []));

@@ -79,7 +79,7 @@ export class JobTrace {
 
   /** Replaces what is known of interrupted work, durably. */
   save(data: Trace): void {
-    this.#data = { ...data, by: this.#parts.by };
+    this.#data = { ...data, by: this.#parts.by, at: Date.now() };
     this.#parts.save(this.#data);
   }
 
@@ -167,7 +167,7 @@ export class JobTrace {
 
 /** The engine's own errors that move a job are control flow, not failures. */
 export const isEngineSignal = (error: unknown): boolean =>
-  error instanceof Error && ['WaitingChildrenError', 'WaitingError', 'DelayedError'].includes(error.name);
+  error instanceof Error && ['WaitingError', 'DelayedError'].includes(error.name);
 
 /** How long a job waits for steps of others that are in progress, and how long it has the worker to itself, milliseconds. */
 const [patienceMs, longestMs] = [2000, 10_000];

@@ -7,7 +7,6 @@ import type { RemovalMode } from '../model/policy.ts';
 import { isSuccess } from '../model/report.ts';
 import { markCancelled } from '../queue/cancel.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
-import { wakeRun } from '../queue/run-watch.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
@@ -194,7 +193,7 @@ interface CancelAnswer {
  * any worker carries it out. @throws NotFoundError for an unknown run
  */
 export const cancelRun = async (runtime: Runtime, runId: string): Promise<CancelAnswer> => {
-  const { redis, keys, gate, runs, plans, queues } = runtime;
+  const { redis, keys, gate, runs, plans, advancer } = runtime;
   const recorded = await runs.target(runId);
   const isHeld = recorded !== null && (await plans.dropHeld(runId));
   if (recorded && (isHeld || (await runs.isClosed(runId))))
@@ -208,7 +207,7 @@ export const cancelRun = async (runtime: Runtime, runId: string): Promise<Cancel
   const target = found?.target ?? recorded;
   if (!target) throw new NotFoundError(`run "${runId}" is no longer known`, { hint: 'see `sluice runs`' });
   if (found?.waiting) await closeUnbegun(runtime, { runId, ...target }, found.waiting);
-  else await wakeRun(queues, runId);
+  else await advancer.advance(runId);
   return { run: { runId, ...target }, state: 'ending' };
 };
 
@@ -221,9 +220,9 @@ const closeUnbegun = async (runtime: Runtime, run: RequestedRun, request: RunReq
   });
   const { current } = await gate.state(run);
   // A run that is not planned yet takes all files of the spool.
-  const planned = request.only === null && current !== null ? await runs.planned(current) : null;
-  if (planned) {
-    const others = new Set([...planned.claims.map(({ claim }) => claim), ...Object.values(planned.dropped)]);
+  const drops = request.only === null && current !== null ? await runs.drops(current) : null;
+  if (drops) {
+    const others = new Set([...drops.claims.map(({ claim }) => claim), ...drops.dropped.values()]);
     await leaveDrops(request, reasonOf(error), { redis: runtime.redis, keys: runtime.keys, others });
   }
   await runs.close({

@@ -171,24 +171,24 @@ export const itemViews = async (runtime: Runtime, key: string): Promise<ItemView
 };
 
 const viewOf = async (runtime: Runtime, target: KnownTarget, key: string): Promise<ItemView | null> => {
-  const { ledger, jobLogs } = runtime;
+  const { ledger, runs } = runtime;
   const entry = await ledger.entry(target.portal, key);
   if (entry === null) return null;
   const [former, runId] = await Promise.all([
     ledger.formerVersions(target.portal, key),
     lastRunOfKey(runtime, target, key),
   ]);
-  const log = runId === null ? [] : await jobLogs.read(itemId(runId, key));
+  const log = runId === null ? [] : await runs.log(itemId(runId, key));
   return { target, entry, versions: versionsOf(former, entry.version), runId: runId ?? '', log };
 };
 
 /** The run that processes a key now, else the last one that did. */
 export const lastRunOfKey = async (
-  { gate, jobLogs, ledger }: Pick<Runtime, 'gate' | 'jobLogs' | 'ledger'>,
+  { gate, runs, ledger }: Pick<Runtime, 'gate' | 'runs' | 'ledger'>,
   target: Target,
   key: string,
 ): Promise<string | null> => {
   const { current } = await gate.state(target);
-  if (current !== null && (await jobLogs.read(itemId(current, key))).length > 0) return current;
+  if (current !== null && (await runs.log(itemId(current, key))).length > 0) return current;
   return (await ledger.entry(target.portal, key))?.runId || null;
 };

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Notifier } from '../notify/notifier.ts';
+import type { Advancer } from '../queue/advancer.ts';
 import { StopWatch } from '../queue/cancel.ts';
 import { Exclusive } from '../queue/exclusive.ts';
 import type { RunGate } from '../queue/gate.ts';
@@ -18,10 +19,12 @@ import type { NoticeQueue } from '../queue/notices.ts';
 import { CircuitBreaker, type PortalPauses } from '../queue/pause.ts';
 import { PortalWatch } from '../queue/portal-watch.ts';
 import { portalQueue, type Queues, runsQueue } from '../queue/queues.ts';
-import { RunWatch } from '../queue/run-watch.ts';
-import { type Handlers, QueueWorker } from '../queue/worker.ts';
+import { RunSweep } from '../queue/run-sweep.ts';
+import type { Handlers } from '../queue/turn.ts';
+import { QueueWorker } from '../queue/worker.ts';
+import type { Runs } from '../state/runs.ts';
 
-/** Runs and triggers that a process handles at once; they mostly wait for their children. */
+/** Triggers and runs that a process plans and closes at once. */
 const runConcurrency = 4;
 
 /** What workers are made of. */
@@ -44,8 +47,8 @@ interface PortalWorkersParts {
   /** How long a portal has owed every reply to this process. */
   silence(portal: string): PortalSilence | null;
   gate: RunGate;
-  /** Whether a run has its report. */
-  isClosed(runId: string): Promise<boolean>;
+  runs: Runs;
+  advancer: Advancer;
 }
 
 /** Works jobs until it is stopped. */
@@ -55,7 +58,7 @@ export class PortalWorkers {
   readonly #watch: PortalWatch;
   readonly #workers: QueueWorker[];
   readonly #ofPortal: ReadonlyMap<string, QueueWorker>;
-  readonly #runWatch: RunWatch;
+  readonly #sweep: RunSweep;
 
   private constructor(parts: PortalWorkersParts) {
     const { config, log, redis, keys, pauses, limits, notifier } = parts;
@@ -80,7 +83,7 @@ export class PortalWorkers {
       lockMs: config.jobs.lockMs,
       log,
     });
-    this.#runWatch = new RunWatch({ ...parts, portals, stuckMs: config.jobs.stuckMs });
+    this.#sweep = new RunSweep({ ...parts, portals, stuckMs: config.jobs.stuckMs });
     const exclusive = new Exclusive(redis, keys.exclusive);
     const stops = new StopWatch(redis, keys, pauses);
     const worker = (queue: string, concurrency: number): QueueWorker =>
@@ -117,7 +120,7 @@ export class PortalWorkers {
     await Promise.all(this.#workers.map((each) => each.ready()));
     await notices.work((data, signal) => notifier.deliver(data, signal));
     await this.#watch.start();
-    await this.#runWatch.start();
+    await this.#sweep.start();
   }
 
   /** True while a write to a portal is in progress. */
@@ -137,7 +140,7 @@ export class PortalWorkers {
 
   /** Takes no more jobs; those in a write finish it, the others go back to the queue. `kill` ends at once. */
   async stop(kill: boolean): Promise<void> {
-    this.#runWatch.stop();
+    this.#sweep.stop();
     await Promise.all(this.#workers.map((worker) => (kill ? worker.kill() : worker.stop())));
     await this.#watch.stop(kill);
     await this.#parts.notices.stop(kill);
@@ -174,7 +177,8 @@ const workerOf = (
     pauses: parts.pauses,
     ...shared,
     isOfOthers: async (portal) => !Object.hasOwn(parts.config.portals, portal) && isServed(parts, portal),
-    logKey: parts.keys.itemLog,
+    logKey: parts.keys.log,
+    ended: (runId) => parts.advancer.advance(runId),
     retry: parts.config.retry,
     lockMs: parts.config.jobs.lockMs,
     stalledCheckMs: parts.config.jobs.stalledCheckMs,

@@ -4,22 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Config } from '../config/config.ts';
-import type { Heartbeat } from '../config/notify-schema.ts';
-import { UsageError } from '../model/errors.ts';
-import { plainRequest, type RunRequest, type TriggerData } from '../model/job.ts';
+import { plainRequest, type RunRequest } from '../model/job.ts';
 import { isBelow } from '../model/key.ts';
 import type { Log } from '../model/log.ts';
-import { type RedisKeys, redisKeys, type Target, targetName } from '../model/redis-keys.ts';
-import { isSuccess, type StoredReport } from '../model/report.ts';
-import { firesBy } from '../model/schedule-times.ts';
-import type { Post } from '../notify/channels.ts';
-import { Heartbeats } from '../notify/heartbeats.ts';
-import { type ManifestFacts, Notifier } from '../notify/notifier.ts';
-import { datasetHandler } from '../pipeline/handlers/dataset.ts';
-import type { HandlerDeps } from '../pipeline/handlers/deps.ts';
-import { proveHandler } from '../pipeline/handlers/prove.ts';
-import { runHandler } from '../pipeline/handlers/run.ts';
-import { triggerHandler } from '../pipeline/handlers/trigger.ts';
+import { type RedisKeys, redisKeys, type Target } from '../model/redis-keys.ts';
+import type { StoredReport } from '../model/report.ts';
+import { Notifier } from '../notify/notifier.ts';
 import {
   type Portal,
   type PortalHooks,
@@ -27,34 +17,31 @@ import {
   type RequestKind,
   traitsSchema,
 } from '../portal-client/client.ts';
-import { isCancelled } from '../queue/cancel.ts';
+import { Advancer } from '../queue/advancer.ts';
 import { RunGate } from '../queue/gate.ts';
 import { liveWorkers, type PortalLimits, type PortalSilence } from '../queue/heartbeat.ts';
-import { JobLogs } from '../queue/job-logs.ts';
 import { NoticeQueue } from '../queue/notices.ts';
 import { PortalPauses } from '../queue/pause.ts';
 import { Queues } from '../queue/queues.ts';
 import { Pace } from '../queue/rate-limit.ts';
-import { holdTrigger } from '../queue/schedules.ts';
 import { openRedis, type RedisHandle } from '../redis-server/embedded.ts';
-import { KeptFiles } from '../sources/drop/kept.ts';
 import type { Fetcher } from '../sources/fetch/fetch.ts';
 import { FetchedFiles } from '../sources/fetch/fetched-files.ts';
-import { loadManifest, perPortal } from '../sources/manifest/load.ts';
-import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { perPortal } from '../sources/manifest/load.ts';
+import type { Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
-import { Deadlines, expectedOf, newsIn } from '../state/deadlines.ts';
+import { Deadlines } from '../state/deadlines.ts';
 import { Ledger } from '../state/ledger.ts';
 import { BatchingRedis } from '../state/redis/connection.ts';
 import { smallHash } from '../state/redis/fields.ts';
 import { Runs } from '../state/runs.ts';
 import { StoredPlans } from '../state/stored-plans.ts';
-import { rememberSuccess, rememberTrigger, type TriggerRecord } from '../state/targets.ts';
 import { configuredFetcher } from './configured-fetcher.ts';
+import { handlersOf } from './handlers.ts';
 import { PortalAccess } from './portal-access.ts';
 import { PortalWorkers } from './portal-workers.ts';
+import { RunNotices } from './run-notices.ts';
 import { SilenceWatch } from './silence-watch.ts';
-import { gatherSources, leaveDrops, settleDrops } from './sources.ts';
 
 /** What a runtime is opened with. */
 export interface RuntimeOptions {
@@ -84,7 +71,7 @@ export class Runtime {
   readonly queues: Queues;
   readonly gate: RunGate;
   readonly pauses: PortalPauses;
-  readonly jobLogs: JobLogs;
+  readonly advancer: Advancer;
   readonly portals: PortalAccess;
   readonly plans: StoredPlans;
   /** Fetches files and catalogues of the web. */
@@ -97,11 +84,10 @@ export class Runtime {
   readonly silence: SilenceWatch;
   /** Called after every single request to a portal, for metrics. */
   onRequest: ((portal: string, kind: RequestKind, ms: number, status: number | null) => void) | null = null;
-  readonly #heartbeats: Heartbeats;
+  readonly runNotices: RunNotices;
   readonly #notices: NoticeQueue;
   readonly #notifier: Notifier;
   readonly #role: string;
-  readonly #onRunClosed: (report: StoredReport) => void;
   #portalWorkers: PortalWorkers | null = null;
   readonly #publicPortals = new Map<string, Promise<Portal>>();
   #closing: Promise<void> | null = null;
@@ -111,7 +97,6 @@ export class Runtime {
     this.config = config;
     this.log = options.log;
     this.#role = options.role;
-    this.#onRunClosed = options.onRunClosed ?? (() => undefined);
     this.redisHandle = handle;
     this.redis = redis;
     this.keys = redisKeys(config.redis.prefix);
@@ -126,10 +111,10 @@ export class Runtime {
     this.fetcher = configuredFetcher(config, options.env);
     this.fetched = new FetchedFiles(join(config.stateDir, 'fetched'), this.fetcher);
     this.plans = new StoredPlans(redis, this.keys, config.jobs.keepRunsMs);
-    this.gate = new RunGate(redis, this.keys, this.queues);
+    this.gate = new RunGate(redis, this.keys, this.queues, this.runs);
+    this.advancer = new Advancer(this.queues, this.gate, this.runs);
     this.pauses = new PortalPauses(redis, this.keys, this.queues);
     this.portals = new PortalAccess(config, options.log);
-    this.jobLogs = new JobLogs(redis, this.keys, this.queues);
     this.#notices = new NoticeQueue(this.queues, { ...config.jobs, backoffMs: config.retry.backoffMs }, options.log);
     this.#notifier = new Notifier({
       redis,
@@ -139,8 +124,17 @@ export class Runtime {
       post: (url, posting) => this.fetcher.post(url, posting),
       log: options.log,
     });
-    this.#heartbeats = new Heartbeats(options.log);
     this.deadlines = new Deadlines(redis, this.keys);
+    this.runNotices = new RunNotices({
+      config,
+      redis,
+      keys: this.keys,
+      deadlines: this.deadlines,
+      notifier: this.#notifier,
+      fetcher: this.fetcher,
+      log: options.log,
+      onRunClosed: options.onRunClosed ?? (() => undefined),
+    });
     this.silence = new SilenceWatch({
       config,
       redis,
@@ -301,13 +295,14 @@ export class Runtime {
       pauses: this.pauses,
       notices: this.#notices,
       notifier: this.#notifier,
-      handlers: this.#handlers(),
+      handlers: handlersOf(this),
       role: this.#role,
       limits: Object.fromEntries(portals.map((name) => [name, this.limits(name)])),
       silence: (name) => this.portals.opened(name)?.silence ?? null,
       probe: async (name, signal) => (await this.openPortal(name)).nodes.ping(signal),
       gate: this.gate,
-      isClosed: (runId) => this.runs.isClosed(runId),
+      runs: this.runs,
+      advancer: this.advancer,
     });
   }
 
@@ -337,7 +332,7 @@ export class Runtime {
   async #close(force: boolean): Promise<void> {
     await this.silence.stop(force);
     await this.stopWorkers(force);
-    if (!force) await this.#heartbeats.close();
+    if (!force) await this.runNotices.close();
     await this.fetcher.close();
     await this.portals.close();
     await this.queues.close();
@@ -345,104 +340,9 @@ export class Runtime {
     await this.redisHandle.close();
   }
 
-  #handlers() {
-    const deps: HandlerDeps = {
-      ledger: this.ledger,
-      runs: this.runs,
-      deadlines: this.deadlines,
-      fetcher: this.fetcher,
-      fetched: this.fetched,
-      kept: new KeptFiles({ dir: join(this.config.stateDir, 'kept'), ...this.config.kept }),
-      settings: {
-        importTimeoutMs: (name) => this.portals.config(name).importTimeoutMs,
-        importsTogether: (name) => this.portals.config(name).imports === 'parallel',
-        refreshAfterMs: (name) => this.refreshAfterMs(name),
-        maxFileBytes: this.config.limits.tableBytes,
-        maxRowBytes: this.config.limits.rowBytes,
-        preparedDir: join(this.config.stateDir, 'prepared'),
-        rejectsDir: join(this.config.stateDir, 'rejects'),
-      },
-      portal: (name) => {
-        const portal = this.portals.opened(name);
-        if (!portal)
-          throw new UsageError(`portal "${name}" is not open in this worker`, { hint: 'name it in config/' });
-        return portal;
-      },
-      publicPortal: (name) => this.openPublicPortal(name),
-      isShared: async (name) => (await this.#portalWorkers?.isShared(name)) ?? true,
-      gather: (request, signal) => gatherSources(request, this.sourceTools(signal), this),
-      plans: this.plans,
-      leaveDrops: (run, reason) => leaveDrops(run, reason, this),
-      settleDrops: (run, claims) =>
-        settleDrops(run, claims, { keep: this.config.inbox.archiveKeep, redis: this.redis, keys: this.keys }),
-      requestRun: (request) => this.gate.request(request),
-      holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
-      triggered: (data, record) => this.#triggered(data, record),
-      started: (request) => {
-        if (isOfWhole(request)) void this.#heartbeat('start', request, `run ${request.runId} begins`);
-      },
-      notify: (report, request) => this.#notify(report, request),
-      isCancelled: (runId) => isCancelled(this.redis, this.keys, runId),
-      closeJobs: (portal, ids) => this.jobLogs.closeRun(portal, ids),
-      openGate: (target, runId) => this.gate.close(target, runId),
-    };
-    return {
-      trigger: triggerHandler(deps),
-      run: runHandler(deps),
-      dataset: datasetHandler(deps),
-      prove: proveHandler(deps),
-    };
-  }
-
-  async #triggered(data: TriggerData, record: TriggerRecord): Promise<void> {
-    await rememberTrigger(this.redis, this.keys, data, record);
-    if (data.schedule === null) return;
-    const now = Date.now();
-    const waits = record.did === 'wait' ? { until: record.until } : {};
-    const at = firesBy(data.schedule, { now, ...waits, slackMs: this.config.watch.everyMs });
-    await this.deadlines.keepPromise({ member: expectedOf.schedule(data), at });
-  }
-
-  /** Only for runs of everything: one of some items proves nothing about the others. */
-  async #wholeRunClosed(report: StoredReport, request: RunRequest): Promise<void> {
-    const heartbeat = isSuccess(report) ? 'ok' : 'fail';
-    await this.#heartbeat(heartbeat, request, `run ${report.runId}: ${JSON.stringify(report.counts)}`);
-    if (heartbeat === 'fail') return;
-    await this.deadlines.happened([expectedOf.success(report)], Date.now());
-    await rememberSuccess(this.redis, this.keys, report);
-  }
-
-  /** The monitor of the manifest takes precedence over the configured one. */
-  async #heartbeat(heartbeat: Heartbeat, request: RunRequest, text: string): Promise<void> {
-    const manifest = await loadManifest(request.manifestPath).catch(() => null);
-    const own = manifest?.notify?.heartbeat;
-    const target = targetName(request);
-    if (own) {
-      const post: Post = (url, posting) => this.fetcher.post(url, posting);
-      this.#heartbeats.call({ heartbeat, target, urls: own, text, post });
-    } else if (this.config.notify.heartbeat) {
-      this.#heartbeats.call({ heartbeat, target, urls: this.config.notify.heartbeat, text });
-    }
-  }
-
-  /** A fault here must not keep a run from closing. */
-  async #notify(report: StoredReport, request: RunRequest): Promise<void> {
-    const facts = async (): Promise<ManifestFacts> => {
-      const manifest = await loadManifest(request.manifestPath).catch(() => null); // its faults are the report's reason
-      const isLimited = request.only !== null || request.plan !== null || request.remove !== null;
-      return {
-        notify: manifest?.notify ?? { email: null, webhook: null },
-        isWhole: manifest !== null && !isDropManifest(manifest) && !isLimited,
-      };
-    };
-    try {
-      this.#onRunClosed(report);
-      await this.deadlines.happened(newsIn(report), Date.now());
-      if (isOfWhole(request)) await this.#wholeRunClosed(report, request);
-      await this.#notifier.runClosed(report, facts);
-    } catch (error) {
-      this.log.error({ runId: report.runId, err: error }, 'the notice of a run could not be made');
-    }
+  /** True where other workers may use the portal as well. */
+  async isShared(name: string): Promise<boolean> {
+    return (await this.#portalWorkers?.isShared(name)) ?? true;
   }
 
   async #knownTraits(name: string, url: string): Promise<PortalTraits> {
@@ -471,7 +371,3 @@ export class Runtime {
     }
   }
 }
-
-/** True for a run of everything in its target. */
-const isOfWhole = ({ only, remove, decision }: RunRequest): boolean =>
-  only === null && remove === null && decision === undefined;

@@ -14,7 +14,7 @@ import { gatherSource, type SourceTools } from '../sources/source-kinds.ts';
 import { WishList } from '../sources/wish-list.ts';
 import { forgetVerdicts, readVerdicts, recordVerdict, type Verdicts, withdrawVerdict } from '../state/drop-verdicts.ts';
 import type { Ledger } from '../state/ledger.ts';
-import type { SettledClaim } from '../state/runs.ts';
+import type { SettledClaim } from '../state/run-work.ts';
 
 /** Transient reasons, not the fault of a dropped file: it stays in the spool and is retried. */
 const transientReasons: ReadonlySet<string> = new Set<ErrorCode>([

@@ -157,7 +157,7 @@ describe('sluice cancel', () => {
     release();
     expect(await asked.ended).toBe(0);
     const redis = place.redis();
-    expect(await isIdle(place, redis, 'waiting')).toBe(true);
+    await waitUntil('the gate', () => isIdle(place, redis, 'waiting'));
     redis.disconnect();
     expect(await service.end('SIGTERM')).toBe(0);
   });

@@ -71,7 +71,7 @@ it('of one process that works, watches an inbox and serves the portal', async ()
   for (const moment of momentsOf(datasets * 2 - 20)) {
     await waitUntil(`${moment} items to end`, async () => {
       const runs = await redis.zrevrange(place.keys.runs, 0, -1);
-      const ended = await Promise.all(runs.map((id) => redis.hlen(place.keys.runOutcomes(id))));
+      const ended = await Promise.all(runs.map((id) => redis.hlen(place.keys.runLines(id))));
       return ended.reduce((sum, count) => sum + count, 0) >= moment;
     });
     expect(await service.end('SIGKILL')).toBe('SIGKILL');

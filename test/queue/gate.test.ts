@@ -2,12 +2,10 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { plainRequest, type RunRequest } from '../../src/model/job.ts';
-import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { newRunId, RunGate } from '../../src/queue/gate.ts';
-import { PortalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';
-import { RunWatch, stuckRun } from '../../src/queue/run-watch.ts';
+import { Runs } from '../../src/state/runs.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -22,19 +20,12 @@ const request = (only: string[] | null = null): RunRequest => ({
   ...plainRequest,
   only,
 });
-const never = async (): Promise<boolean> => false;
-const watch = (isClosed: (runId: string) => Promise<boolean>, stuckMs = 30_000): RunWatch => {
-  const keys = redisKeys('g');
-  const pauses = new PortalPauses(redis, keys, queues);
-  const log = createLog({ level: 'silent' });
-  return new RunWatch({ redis, keys, queues, gate, pauses, portals: ['local'], isClosed, stuckMs, log });
-};
-
 beforeAll(async () => {
   server = await startTestRedis();
   redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
   queues = new Queues(redis, { prefix: 'g', attempts: 3, keepLogs: 10, keepMs: 60_000 });
-  gate = new RunGate(redis, redisKeys('g'), queues);
+  const keys = redisKeys('g');
+  gate = new RunGate(redis, keys, queues, new Runs(redis, keys, 60_000));
 });
 afterAll(async () => {
   await queues.close();
@@ -95,69 +86,6 @@ describe('the run gate', () => {
     const first = await gate.request(request());
     await gate.close(target, 'another-run');
     expect((await gate.state(target)).current).toBe(first.runId);
-  });
-
-  it('adds the job of a run again when a kill came between taking the gate and adding it', async () => {
-    const { runId } = await gate.request(request(['city/a']));
-    await queues.runs.remove(runId);
-    await watch(never).look();
-    const job = await queues.runs.getJob(runId);
-    expect(job?.data).toMatchObject({ runId, only: ['city/a'] });
-    await watch(never).look();
-    expect((await queues.runs.getJob(runId))?.timestamp).toBe(job?.timestamp);
-  });
-
-  it('opens when a kill came between closing the run and opening it, and starts the run that waits', async () => {
-    const { runId } = await gate.request(request());
-    const next = await gate.request(request());
-    await queues.runs.remove(runId);
-    await watch(async (id) => id === runId).look();
-    expect((await gate.state(target)).current).toBe(next.runId);
-    expect(await queues.runs.getJobState(next.runId)).toBe('waiting');
-  });
-});
-
-describe('the watch over runs', () => {
-  const state = { current: '' };
-  beforeEach(async () => {
-    state.current = (await gate.request(request())).runId;
-    await redis.lrem(queues.runs.toKey('wait'), 1, state.current);
-    await redis.zadd(queues.runs.toKey('waiting-children'), 1, state.current);
-  });
-
-  /** Looks twice, so that nothing has moved in between, and gives the state of the run's job. */
-  const look = async (): Promise<string> => {
-    const watched = watch(never, 0);
-    await watched.look();
-    await watched.look();
-    return queues.runs.getJobState(state.current);
-  };
-
-  it('begins a run again that waits for nothing', async () => {
-    expect(await look()).toBe('waiting');
-    expect(await stuckRun(redis, redisKeys('g'), state.current)).toMatchObject({ repairs: 1 });
-  });
-
-  it.each(['active', 'delayed', 'wait'] as const)('leaves a run alone with a job among the %s ones', async (set) => {
-    const queue = queues.portal('local');
-    if (set === 'delayed') await redis.zadd(queue.toKey(set), 1, `${state.current}.dataset.a`);
-    else await redis.rpush(queue.toKey(set), `${state.current}.dataset.a`);
-    if (set === 'wait') await redis.rpush(queue.toKey('active'), 'a job of another run');
-    expect(await look()).toBe('waiting-children');
-  });
-
-  it('leaves a run alone whose portal is paused', async () => {
-    const pauses = new PortalPauses(redis, redisKeys('g'), queues);
-    await pauses.pause('local', { code: 'portal-unreachable', message: 'down', hint: null });
-    expect(await look()).toBe('waiting-children');
-  });
-
-  it('begins a run again whose jobs wait for a worker that takes none', async () => {
-    await redis.rpush(queues.portal('local').toKey('wait'), `${state.current}.dataset.a`);
-    expect(await look()).toBe('waiting');
-    expect(await stuckRun(redis, redisKeys('g'), state.current)).toMatchObject({
-      why: 'its jobs are waiting, and no worker picks them up',
-    });
   });
 });
 

@@ -8,8 +8,8 @@ import { nextDue } from '../../src/model/schedule-times.ts';
 import { liveWorkers, WorkerHeartbeat } from '../../src/queue/heartbeat.ts';
 import { PortalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';
+import { waitOfRun } from '../../src/queue/run-wait.ts';
 import { holdTrigger, keptSchedules, type ScheduledTarget, syncSchedules } from '../../src/queue/schedules.ts';
-import { standstillOf } from '../../src/queue/standstill.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -85,7 +85,8 @@ describe('a standstill', () => {
     const job = await queues.runs.add('run', { kind: 'run' }, options);
     const failed = "OOM command not allowed when used memory > 'maxmemory'.";
     await redis.hset(queues.runs.toKey('r-full'), 'failedReason', failed);
-    const standstill = await standstillOf(queues, { runId: job.id ?? '', portal: 'p' });
+    const pauses = new PortalPauses(redis, keys, queues);
+    const { standstill } = await waitOfRun({ queues, pauses }, { runId: job.id ?? '', portal: 'p' });
     expect(standstill?.why).toMatch(/^OOM command not allowed.* -> raise `maxmemory` of Redis/);
   });
 });

@@ -18,10 +18,11 @@ it('writes a plan that is longer than a string can be', async () => {
     const lists = { resources: [], order: [], next: [] };
     return { wish: { ...wish, key: key(index) }, why: 'new', nid: null, onDrift: 'hold' as const, ...lists, ...state };
   });
+  await runs.phases.startOver('r');
   const plan = runs.newPlan('r');
   await plan.add({ datasets, resources: [], settled: [], claims: [] });
   await plan.end([]);
   expect(await redis().ping()).toBe('PONG');
-  expect((await runs.planned('r'))?.datasets).toHaveLength(datasets.length);
+  expect(await runs.phases.open('r', 0, 1000)).toHaveLength(datasets.length);
   expect(await runs.datasetWork('r', key(559))).toEqual(datasets[559]);
 });

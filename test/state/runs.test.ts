@@ -4,9 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { JobLostError } from '../../src/model/errors.ts';
 import type { JobWriter } from '../../src/model/lease.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import type { ReportItem, StoredReport } from '../../src/model/report.ts';
+import { type ReportItem, reportItem, type StoredReport } from '../../src/model/report.ts';
 import { ReportBuilder } from '../../src/state/report-lines.ts';
-import { type DatasetWork, type ItemRecord, type ResourceWork, Runs } from '../../src/state/runs.ts';
+import { firstGroup } from '../../src/state/run-phase.ts';
+import type { DatasetWork, ResourceWork } from '../../src/state/run-work.ts';
+import { Runs } from '../../src/state/runs.ts';
 import { useLedger } from '../pipeline/handlers/support/job.ts';
 import { lossyRedis } from '../support/lossy-redis.ts';
 
@@ -15,26 +17,8 @@ const day = 24 * 3600 * 1000;
 const runs = (keepMs = day): Runs => new Runs(redis(), redisKeys('test'), keepMs);
 const target = { manifest: 'city', portal: 'p' };
 
-const item = (key: string, outcome: ReportItem['outcome']): ReportItem => ({
-  key,
-  kind: key.split('/').length > 2 ? 'resource' : 'dataset',
-  nid: '1',
-  uuid: 'u',
-  url: null,
-  actions: outcome === 'done' ? ['created'] : [],
-  outcome,
-  live: true,
-  stale: false,
-  rows: null,
-  file: null,
-  rejected: null,
-  mended: [],
-  warnings: [],
-  reason: null,
-  jobId: null,
-  attempts: 1,
-  ms: 1,
-});
+const item = (key: string, outcome: ReportItem['outcome']): ReportItem =>
+  reportItem({ key, uuid: 'u', outcome, nid: '1', live: true, actions: outcome === 'done' ? ['created'] : [] });
 
 const common = {
   removal: null,
@@ -64,51 +48,58 @@ const report = (runId: string): StoredReport => {
   return builder.end({ runId, ...target, startedAt: at, endedAt: at, reason: null });
 };
 
+const nothing = { datasets: [], resources: [], settled: [], claims: [] };
+
+/** Writes of a job that another worker has. */
+const lostWriter = (): JobWriter => {
+  const gone = async () => Promise.reject(new JobLostError('gone'));
+  const renewed = () => {
+    throw new JobLostError('gone');
+  };
+  const lease = { check: gone, renewed, key: 'test.no-lock', token: 'mine' };
+  return { write: gone, writeLater: () => undefined, catchUp: async () => undefined, lease } as unknown as JobWriter;
+};
+
 it('a part of a plan whose reply was lost with its connection is in the plan once', async () => {
-  // Twice in the plan, its jobs were forgotten with one page and added again for the other, forever.
   const { client, cutAfter, close } = await lossyRedis(redis().options.path ?? '');
   try {
     const cutRuns = new Runs(client, redisKeys('test'), day);
+    await cutRuns.phases.startOver('cut');
     const plan = cutRuns.newPlan('cut');
-    const part = { datasets: [], resources: [], settled: [], claims: [] };
-    await plan.add(part);
-    for (const id of ['c1', 'c2']) {
-      cutAfter(0);
-      await plan.add({ ...part, claims: [{ claim: id, reason: null }] });
-    }
+    cutAfter(0);
+    await plan.add({ ...nothing, datasets: [dataset('city/one')], claims: [{ claim: 'c1', reason: null }] });
     await plan.end([]);
-    expect((await cutRuns.planned('cut'))?.claims.map(({ claim }) => claim)).toEqual(['c1', 'c2']);
+    expect((await cutRuns.drops('cut'))?.claims.map(({ claim }) => claim)).toEqual(['c1']);
+    expect(await cutRuns.phases.open('cut', 0, 10)).toEqual([{ key: 'city/one', number: 0 }]);
   } finally {
     close();
   }
 });
 
-it('items that need no job make no page of jobs, and are reported once', async () => {
+it('items that need no job are reported, and are no progress', async () => {
+  await runs().phases.startOver('still');
   const plan = runs().newPlan('still');
-  const nothing = { datasets: [], resources: [], settled: [], claims: [] };
-  await plan.add(nothing);
   await plan.add({ ...nothing, settled: [item('city/two', 'unchanged'), item('city/one', 'unchanged')] });
   await plan.add({ ...nothing, datasets: [dataset('city/three')] });
   await plan.add({ ...nothing, settled: [item('city/four', 'held')] });
   expect(await plan.end([])).toEqual({ datasets: 1, resources: 0, settled: 3 });
-  expect(await runs().plannedPage('still', 0)).toEqual(['city/three']);
-  expect(await runs().plannedPage('still', 1)).toBeNull();
+  expect(await runs().progress('still')).toMatchObject({ total: 1, done: 0 });
   const { items, counts } = (await runs().reported('still')).end(report('still'));
   expect(items.map(({ key }) => key)).toEqual(['city/four', 'city/one', 'city/two']);
   expect(counts.dataset).toEqual({ unchanged: 2, held: 1 });
   await runs().close({ ...report('still'), items, counts });
   expect((await runs().summary('still'))?.fates).toEqual({ unchanged: 2, held: 1 });
   await runs().drop('still');
-  expect(await redis().keys('test.run-*still*')).toEqual([]);
+  expect((await redis().keys('test.*:still')).filter((key) => key !== 'test.run:still')).toEqual([]);
 });
 
 describe('a run', () => {
   it('is queued before it begins, running with a plan, done with a report', async () => {
     expect((await runs().progress('r1')).state).toBe('queued');
-    expect(await runs().exists('r1')).toBe(false);
     const begun = await runs().begin('r1', target);
     expect(await runs().begin('r1', target)).toBe(begun);
-    expect(await runs().planned('r1')).toBeNull();
+    expect(await runs().drops('r1')).toBeNull();
+    expect(await runs().phases.startOver('r1')).toBe('planning');
     const work = {
       datasets: [dataset('city/one')],
       resources: [resource('city/one/a')],
@@ -116,28 +107,26 @@ describe('a run', () => {
       claims: [{ claim: 'c1', reason: null }],
     };
     const remarks = ['`x` has no field on the portal (in "a")'];
-    const gone = async () => Promise.reject(new JobLostError('gone'));
-    const writer = { write: gone, lease: { check: gone } } as unknown as JobWriter;
-    const lost = runs().inNameOf(writer).newPlan('r1');
-    await expect(lost.add({ datasets: [dataset('city/x')], resources: [], settled: [], claims: [] })).rejects.toThrow(
-      'gone',
-    );
-    await expect(lost.end([])).rejects.toThrow('gone');
-    await expect(runs().inNameOf(writer).proofs('r1', 10)).rejects.toThrow('gone');
-    await expect(runs().inNameOf(writer).close(report('r1'))).rejects.toThrow('gone');
+    const lost = runs().inNameOf(lostWriter());
+    const lostPlan = lost.newPlan('r1');
+    await lostPlan.add({ ...nothing, datasets: [dataset('city/x')] });
+    await expect(lostPlan.end([])).rejects.toThrow('gone');
+    await expect(lost.phases.startOver('r1')).rejects.toThrow('gone');
+    await expect(lost.close(report('r1'))).rejects.toThrow('gone');
     expect((await runs().progress('r1')).state).toBe('running');
+
     const abandoned = runs().newPlan('r1');
-    await abandoned.add({ ...work, datasets: [dataset('city/other')] });
-    expect(await runs().planned('r1')).toBeNull();
+    await abandoned.add({ ...work, datasets: [dataset('city/other')], settled: [item('city/gone', 'unchanged')] });
+    expect(await runs().isPlanned('r1')).toBe(false);
+    expect(await runs().phases.startOver('r1')).toBe('planning');
     const plan = runs().newPlan('r1');
     await plan.add({ ...work, resources: [], settled: [], claims: [] });
     await plan.add({ ...work, datasets: [] });
     expect(await plan.end(remarks)).toEqual({ datasets: 1, resources: 1, settled: 1 });
-    expect(await runs().planned('r1')).toMatchObject({
-      datasets: ['city/one'],
-      claims: work.claims,
-      remarks,
-    });
+    expect(await runs().phases.startOver('r1')).toBe('publish');
+    expect(await runs().phases.open('r1', 0, 10)).toEqual([{ key: 'city/one', number: 0 }]);
+    expect((await runs().drops('r1'))?.claims).toEqual(work.claims);
+    expect(await runs().remarks('r1')).toEqual(remarks);
     expect(await runs().progress('r1')).toMatchObject({ state: 'running', total: 2, done: 0, failed: 0 });
     expect(await runs().datasetWork('r1', 'city/one')).toMatchObject({
       wish: { key: 'city/one' },
@@ -147,31 +136,24 @@ describe('a run', () => {
     expect((await runs().resourceWork('r1', 'city/one/a'))?.wish.key).toBe('city/one/a');
     expect(await runs().resourceWork('r1', 'city/nothing')).toBeNull();
 
-    const ended = (key: string, outcome: ReportItem['outcome']) =>
-      runs().keep('r1', key, { actions: [], unproven: null, attempts: 0, ms: 1, ended: item(key, outcome) });
-    expect(await runs().record('r1', 'city/one')).toEqual({
-      actions: [],
-      unproven: null,
-      attempts: 0,
-      ms: 0,
-      ended: null,
-    });
-    await runs().keep('r1', 'city/one', { actions: ['created'], unproven: null, attempts: 0, ms: 7, ended: null });
-    expect(await runs().record('r1', 'city/one')).toEqual({
-      actions: ['created'],
-      unproven: null,
-      attempts: 0,
-      ms: 7,
-      ended: null,
-    });
+    const fresh = { actions: [], unproven: null, attempts: 0, ms: 0 };
+    expect(await runs().item('r1', 'city/one')).toEqual({ begun: fresh, ended: null });
+    const begunOne = { actions: ['created' as const], unproven: null, attempts: 0, ms: 7 };
+    await runs().note('r1', 'city/one', begunOne);
+    expect(await runs().item('r1', 'city/one')).toEqual({ begun: begunOne, ended: null });
     expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 0 });
-    await ended('city/one', 'done');
-    await ended('city/one/a', 'quarantined');
+    await runs().end('r1', item('city/one/a', 'done'));
+    await runs().end('r1', item('city/one', 'done'));
+    await runs().end('r1', item('city/one/a', 'quarantined'));
+    await runs().leave('r1', 'city/one');
+    expect(await runs().item('r1', 'city/one')).toEqual({ begun: fresh, ended: item('city/one', 'done') });
+    expect(await runs().phases.isOpen('r1', 'city/one')).toBe(false);
+    expect((await runs().failures('r1', 5)).map(({ key }) => key)).toEqual(['city/one/a']);
     const { items } = (await runs().reported('r1')).end(report('r1'));
     expect(items.map(({ key }) => key)).toEqual(['city/one', 'city/one/a', 'city/two']);
     expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 2, failed: 1 });
     // A resource that got a job after all: never more done than there are.
-    await ended('city/one/b', 'done');
+    await runs().end('r1', item('city/one/b', 'done'));
     expect(await runs().progress('r1')).toMatchObject({ total: 3, done: 3 });
 
     await runs().close(report('r1'));
@@ -179,6 +161,7 @@ describe('a run', () => {
     expect(await runs().report('r1')).toEqual(report('r1'));
     await runs().drop('r1');
     await runs().drop('r1');
+    expect(await runs().phases.phase('r1')).toBe('closed');
     expect(await runs().progress('r1')).toMatchObject({ total: 3, done: 3, failed: 1 });
     expect(await runs().datasetWork('r1', 'city/one')).toBeNull();
     expect(await runs().report('r1')).toEqual(report('r1'));
@@ -188,35 +171,59 @@ describe('a run', () => {
 
   it('writes a large plan down in pieces, so that no command of it is large', async () => {
     const commands = async (): Promise<number> =>
-      Number(/cmdstat_hset:calls=(\d+)/.exec(await redis().info('commandstats'))?.[1] ?? 0);
+      Number(/cmdstat_exec:calls=(\d+)/.exec(await redis().info('commandstats'))?.[1] ?? 0);
     const datasets = Array.from({ length: 300 }, (_, index) => {
       const work = dataset(`city/d${index}`);
       return { ...work, wish: { ...work.wish, fields: { body: randomBytes(10_000).toString('base64') } } };
     });
+    await runs().phases.startOver('large');
     const before = await commands();
     const plan = runs().newPlan('large');
-    await plan.add({ datasets, resources: [], settled: [], claims: [] });
-    expect((await commands()) - before).toBeGreaterThan(5);
+    await plan.add({ ...nothing, datasets });
     await plan.end([]);
-    expect((await runs().planned('large'))?.datasets).toHaveLength(300);
+    expect((await commands()) - before).toBeGreaterThan(5);
+    expect(await runs().phases.open('large', 0, 1000)).toHaveLength(300);
     expect(await runs().datasetWork('large', 'city/d299')).toEqual(datasets[299]);
   });
 
-  it('lists the tables that wait for their proof, the same however often it is asked', async () => {
+  it('proves its tables in groups once its datasets have ended, and closes when they have', async () => {
     const good = { fid: '1', name: 't.csv', bytes: 1, sha256: 's', url: null, rows: 1, delimiter: ',' };
     const unproven = { nid: '7', uuid, rows: 1, columns: 1, good, version: null };
-    const keep = (key: string, more: Partial<ItemRecord>) =>
-      runs().keep('r2', key, { actions: [], unproven, attempts: 0, ms: 1, ended: null, ...more });
-    await runs().begin('r2', target);
-    for (const key of ['city/a/3', 'city/a/1', 'city/a/2']) await keep(key, {});
-    await keep('city/a/0', { unproven: null });
-    await keep('city/a/4', { ended: item('city/a/4', 'failed') });
-    const lists = [['city/a/1', 'city/a/2'], ['city/a/3']];
-    expect(await runs().proofs('r2', 2)).toEqual(lists);
-    await keep('city/a/1', { unproven: null, ended: item('city/a/1', 'done') });
-    await keep('city/a/5', {});
-    expect(await runs().proofs('r2', 2)).toEqual(lists);
-    expect(await runs().record('r2', 'city/a/3')).toMatchObject({ unproven });
+    const begun = { actions: [], unproven, attempts: 1, ms: 1 };
+    const { phases } = runs();
+    await phases.startOver('r2');
+    const plan = runs().newPlan('r2');
+    await plan.add({ ...nothing, datasets: [dataset('city/a')] });
+    await plan.end([]);
+    const tables = Array.from({ length: 25 }, (_, index) => `city/a/${String(index).padStart(2, '0')}`);
+    for (const key of tables.toReversed()) await runs().leaveToProof('r2', key, begun);
+    await phases.goOn('r2');
+    expect(await phases.stand('r2')).toEqual({ phase: 'publish', isCancelled: false, inQueue: 0, waiting: 1 });
+    expect(await phases.tables('r2', 0)).toEqual([]);
+    await runs().leave('r2', 'city/a');
+    await phases.goOn('r2');
+    expect(await phases.stand('r2')).toEqual({ phase: 'prove', isCancelled: false, inQueue: 0, waiting: 25 });
+    expect(await phases.tables('r2', 0)).toEqual(tables.slice(0, 20));
+    await runs().note('r2', tables[24] ?? '', { ...begun, ms: 9 });
+    expect(await phases.tables('r2', 1)).toEqual(tables.slice(20));
+    await phases.addedTo('r2', firstGroup + 1);
+    expect(await phases.stand('r2')).toMatchObject({ inQueue: 20, waiting: 5 });
+    for (const key of tables) await runs().end('r2', item(key, 'done'));
+    await phases.goOn('r2');
+    expect(await phases.phase('r2')).toBe('closing');
+  });
+
+  it('is halted once, in any phase before its end, and is not planned then', async () => {
+    const reason = { code: 'cancelled', message: 'c', hint: null };
+    const { phases } = runs();
+    expect(await phases.halt('r3', reason)).toBe('closing');
+    expect(await phases.halt('r3', { ...reason, message: 'later' })).toBe('closing');
+    expect(await runs().reason('r3')).toEqual(reason);
+    expect(await phases.startOver('r3')).toBe('closing');
+    await runs().newPlan('r3').end([]);
+    expect(await phases.phase('r3')).toBe('closing');
+    await phases.goOn('r3');
+    expect(await phases.phase('r3')).toBe('closing');
   });
 
   it('is listed by age, newest first, as long as it is kept', async () => {

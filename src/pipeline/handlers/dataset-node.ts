@@ -4,7 +4,7 @@ import { itemsOfField } from '../../dataset-api/fields.ts';
 import { PortalGoneError, PortalRefusedError, VerifyFailedError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import { isAnswer, type PortalNode } from '../../portal-client/client.ts';
-import type { DatasetWork } from '../../state/runs.ts';
+import type { DatasetWork } from '../../state/run-work.ts';
 import { editedFields } from '../compare/decide.ts';
 import {
   areGroupsLate,

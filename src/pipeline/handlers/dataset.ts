@@ -2,16 +2,15 @@
 
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { CancelledError, DatasetFailedError, reasonOf } from '../../model/errors.ts';
-import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
+import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { Reason } from '../../model/report.ts';
-import type { DatasetWork } from '../../state/runs.ts';
+import type { DatasetWork } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { linkedNids, nodeOf } from '../compare/node.ts';
 import { checkDataset, publishDataset, targetOf } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
-import { exportHandler } from './export-run.ts';
 import { ItemRunner, workLost } from './item.ts';
 import { nidOnPortal, unknownNode } from './node-locate.ts';
 import { removeNode } from './removal.ts';
@@ -23,39 +22,49 @@ const resourcesAtOnce = 4;
 /** Ends when every item of the dataset has; what became of them is in the run's record. */
 export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
   run: async (job) => {
-    if (job.data.export) return exportHandler(shared, job.data.export).run(job);
     const deps = inNameOf(shared, job);
-    const work = await workOf(deps, job);
+    const { runId, key } = job.data;
+    if (!(await deps.runs.phases.isToDo(runId, key))) return;
+    const work = await deps.runs.datasetWork(runId, key);
+    if (!work) throw workLost(runId, key);
     const runner = new ItemRunner(deps, job);
     await (work.removal ? removeDataset(deps, runner, work, work.removal) : publish(deps, runner, work));
     runner.finish();
+    await deps.runs.leave(runId, key);
   },
   failed: async (job, reason, error) => {
-    if (job.data.export) return exportHandler(shared, job.data.export).failed?.(job, reason, error);
     const deps = inNameOf(shared, job);
-    const work = await workOf(deps, job);
+    const { runId, key } = job.data;
+    if (!(await deps.runs.phases.isOpen(runId, key))) return;
+    const work = await deps.runs.datasetWork(runId, key);
     const runner = new ItemRunner(deps, job);
-    const unfinished = error instanceof UnfinishedItemsError ? error : null;
-    const reasons = unfinished?.items ?? new Map([[work.wish.key, error]]);
-    const own = reasons.get(work.wish.key);
-    // Its node may be verified while some of its resources are not.
-    const isLive = own === undefined && (await runner.endAsLive(work.wish.key));
-    if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? unfinished?.first ?? error));
-    const others = reasonsOfOthers(reason, { isLive, error });
-    for (const key of work.resources) {
-      const ofItem = reasons.get(key);
-      // What was sent is proven with the tables of others.
-      if (ofItem === undefined && (await runner.awaitsProof(key))) continue;
-      await runner.fail(key, ofItem === undefined ? others.open : reasonOf(ofItem));
-    }
-    await failUnproven(deps, runner, work, others.sent);
+    if (work) await failItems(deps, runner, work, { reason, error });
+    else await runner.fail(key, reason);
+    await deps.runs.leave(runId, key);
   },
 });
 
-const workOf = async (deps: HandlerDeps, job: JobContext<'dataset'>): Promise<DatasetWork> => {
-  const work = await deps.runs.datasetWork(job.data.runId, job.data.key);
-  if (work) return work;
-  throw workLost(job.data.runId, job.data.key);
+/** Ends the items that have not ended, each for its own reason. */
+const failItems = async (
+  deps: HandlerDeps,
+  runner: ItemRunner,
+  work: DatasetWork,
+  { reason, error }: { reason: Reason; error: unknown },
+): Promise<void> => {
+  const unfinished = error instanceof UnfinishedItemsError ? error : null;
+  const reasons = unfinished?.items ?? new Map([[work.wish.key, error]]);
+  const own = reasons.get(work.wish.key);
+  // Its node may be verified while some of its resources are not.
+  const isLive = own === undefined && (await runner.endAsLive(work.wish.key));
+  if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? unfinished?.first ?? error));
+  const others = reasonsOfOthers(reason, { isLive, error });
+  for (const key of work.resources) {
+    const ofItem = reasons.get(key);
+    // What was sent is proven with the tables of others.
+    if (ofItem === undefined && (await runner.awaitsProof(key))) continue;
+    await runner.fail(key, ofItem === undefined ? others.open : reasonOf(ofItem));
+  }
+  await failUnproven(deps, runner, work, others.sent);
 };
 
 const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork): Promise<void> => {

@@ -1,7 +1,6 @@
-// Dependencies of handlers; the composition root supplies them.
-import type { JobContext, RunData, RunRequest, TriggerData } from '../../model/job.ts';
-import type { Target } from '../../model/redis-keys.ts';
-import type { Reason, StoredReport } from '../../model/report.ts';
+// What handlers work with; the composition root supplies it.
+import type { JobContext, RunRequest } from '../../model/job.ts';
+import type { Reason } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import type { KeptFiles } from '../../sources/drop/kept.ts';
 import type { Claim } from '../../sources/drop/spool.ts';
@@ -12,9 +11,8 @@ import type { Manifest } from '../../sources/manifest/schema.ts';
 import type { WishList } from '../../sources/wish-list.ts';
 import type { Deadlines } from '../../state/deadlines.ts';
 import type { Ledger } from '../../state/ledger.ts';
-import type { Runs, SettledClaim } from '../../state/runs.ts';
+import type { Runs } from '../../state/runs.ts';
 import type { StoredPlans } from '../../state/stored-plans.ts';
-import type { TriggerRecord } from '../../state/targets.ts';
 
 /** Limits and folders of handlers. */
 interface HandlerSettings {
@@ -53,14 +51,11 @@ export interface Gathered extends Stated {
   >;
 }
 
+/** What items are published with. */
 export interface HandlerDeps {
   ledger: Ledger;
   runs: Runs;
-  /** When runs and new data are expected. */
-  deadlines: Pick<Deadlines, 'expect'>;
   settings: HandlerSettings;
-  /** Plans that runs are pinned to, and runs that the guard holds. */
-  plans: StoredPlans;
   /** The last good file of each resource, on this host. */
   kept: KeptFiles;
   /** Fetched files, on this host. */
@@ -69,38 +64,33 @@ export interface HandlerDeps {
   fetcher: Fetcher;
   /** The client of a portal. */
   portal(name: string): Portal;
-  /** A client without a login: it sees what the public may see. */
-  publicPortal(name: string): Promise<Portal>;
   /** True where other workers may use the portal as well: workers know only each other's jobs, not their requests. */
   isShared(portal: string): Promise<boolean>;
-  /** Gathers the wishes of a manifest as it is now, those for this run. */
-  gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
-  /** Leaves the dropped files of a run that was cancelled before it was planned to runs on request. */
-  leaveDrops(run: { manifestPath: string; portal: string }, reason: Reason): Promise<void>;
-  /** Moves dropped files where a closed run puts them; idempotent. */
-  settleDrops(run: { manifestPath: string; portal: string }, claims: SettledClaim[]): Promise<void>;
-  /** Asks the run gate for a run. */
-  requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }>;
-  /** Delays a trigger to a time, Unix milliseconds. */
-  holdTrigger(data: TriggerData, until: number): Promise<void>;
-  /** Records what the schedule of a target did. */
-  triggered(data: TriggerData, record: TriggerRecord): Promise<void>;
-  /** Notifies monitors that a run begins; waits for nothing and never fails. */
-  started(request: RunData): void;
-  /** Sends notices of faults and recoveries after a run; idempotent, never rejects. */
-  notify(report: StoredReport, request: RunRequest): Promise<void>;
-  /** Removes jobs of a run; returns how many stay because a worker has them. */
-  closeJobs(portal: string, ids: string[]): Promise<number>;
-  /** True when somebody cancelled the run. */
-  isCancelled(runId: string): Promise<boolean>;
-  /** Opens the run gate after a run. */
-  openGate(target: Target, runId: string): Promise<void>;
 }
 
-/** The dependencies for one job: its writes to ledger, run record and portal are refused once another worker has the job. */
-export const inNameOf = (deps: HandlerDeps, { writer }: Pick<JobContext, 'writer'>): HandlerDeps => ({
+/** What a run is planned with. */
+export interface PlanDeps extends HandlerDeps {
+  /** When runs and new data are expected. */
+  deadlines: Pick<Deadlines, 'expect'>;
+  /** Plans that runs are pinned to, and runs that the guard holds. */
+  plans: StoredPlans;
+  /** Gathers the wishes of a manifest as it is now, those for this run. */
+  gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
+}
+
+/** What a portal is exported with. */
+export interface ExportDeps extends Pick<HandlerDeps, 'runs' | 'fetcher' | 'portal'> {
+  /** A client without a login: it sees what the public may see. */
+  publicPortal(name: string): Promise<Portal>;
+}
+
+/** Dependencies for one job: its writes to ledger, run record and portal are refused once another worker has the job. */
+export const inNameOf = <D extends Pick<HandlerDeps, 'runs' | 'portal'> & { ledger?: Ledger }>(
+  deps: D,
+  { writer }: Pick<JobContext, 'writer'>,
+): D => ({
   ...deps,
-  ledger: deps.ledger.inNameOf(writer),
+  ...(deps.ledger ? { ledger: deps.ledger.inNameOf(writer) } : {}),
   runs: deps.runs.inNameOf(writer),
   portal: (name) => deps.portal(name).inNameOf(writer?.lease ?? null),
 });

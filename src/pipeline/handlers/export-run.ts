@@ -1,15 +1,15 @@
-// An export: the run lists, plans, has one job for each dataset, then writes the files of the whole folder.
+// What the run of an export does: lists the portal and plans its datasets, and writes the files of the whole folder at its end.
 import { join } from 'node:path';
 import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
-import { type Handler, itemId, type JobContext } from '../../model/job.ts';
-import { datasetKey, idsOfKey, kindOfKey, resourceKey, uuidOfKey } from '../../model/key.ts';
-import type { ExportOrder, ItemAction, Reason, ReportItem, StoredReport } from '../../model/report.ts';
-import { filePath, type Portal } from '../../portal-client/client.ts';
+import type { JobContext } from '../../model/job.ts';
+import { datasetKey, uuidOfKey } from '../../model/key.ts';
+import type { ExportOrder, Reason } from '../../model/report.ts';
 import type { ReportBuilder } from '../../state/report-lines.ts';
-import type { DatasetWork } from '../../state/runs.ts';
+import type { DatasetWork } from '../../state/run-work.ts';
+import type { Runs } from '../../state/runs.ts';
 import { plural } from '../../util/plural.ts';
 import { completeRecords, exportStrays } from '../export/complete.ts';
-import { type ExportTools, exportDataset } from '../export/export-dataset.ts';
+import type { ExportTools } from '../export/export-dataset.ts';
 import { datasetsName, markFolder, readRecord, records, sizeOf, sweep } from '../export/folder.ts';
 import {
   forgetListing,
@@ -20,99 +20,32 @@ import {
   type PlannedFolder,
   planFolders,
 } from '../export/listing.ts';
-import { type ExportedPortal, findingsOf } from '../export/package.ts';
-import type { DatasetRecord, ExportedNode } from '../export/record.ts';
+import type { ExportedPortal } from '../export/package.ts';
+import type { DatasetRecord } from '../export/record.ts';
 import { type ExportTotals, totalsOf, writeSummary } from '../export/summary.ts';
-import { type HandlerDeps, inNameOf } from './deps.ts';
-import { workLost } from './item.ts';
+import type { ExportDeps } from './deps.ts';
+import { datasetItem, exportTools, itemsOfRecord } from './export-items.ts';
 
-/** Datasets whose jobs are added together. */
-const datasetsAPage = 100;
-
-type RunJob = JobContext<'run'>;
-
-/** A portal as an export uses it. */
-const exportTools = async (
-  deps: HandlerDeps,
-  { name, order, attempt }: { name: string; order: ExportOrder; attempt: number },
-  signal: AbortSignal,
-): Promise<ExportTools> => {
-  const portal = order.isPublic ? await deps.publicPortal(name) : deps.portal(name);
-  return { portal, about: aboutPortal(portal), fetcher: deps.fetcher, attempt, signal };
-};
-
-const aboutPortal = ({ name, url }: Portal): ExportedPortal => ({
-  name,
-  fileUrl: (uri) => {
-    const path = filePath(uri);
-    return path === null ? null : `${url}${path}`;
-  },
-});
-
-/** Runs an export, and closes it with its report; `work` runs the jobs of the datasets. */
-export const executeExport = async (
-  deps: HandlerDeps,
-  job: RunJob,
-  { order, work }: { order: ExportOrder; work: () => Promise<void> },
-): Promise<StoredReport> => {
-  const { runId, portal: name } = job.data;
-  const startedAt = await deps.runs.begin(runId, job.data);
-  const tools = (signal: AbortSignal): Promise<ExportTools> =>
-    exportTools(deps, { name, order, attempt: job.attempt }, signal);
-  if (!(await deps.runs.isPlanned(runId))) {
-    await job.step({ name: 'list', on: name, light: true }, async (signal) =>
-      planExport(deps, job, { order, tools: await tools(signal) }),
-    );
-  }
-  await work();
-  const listing = await keptListing(order.folder, runId);
-  if (!listing)
-    throw new JobLostError(`what run ${runId} listed vanished from ${order.folder}`, {
-      hint: 'export again, when no other export writes into that folder',
-    });
-  const totals = await job.step({ name: 'complete', on: order.folder, light: true }, async (signal) =>
-    completeExport(deps, job, { order, listing, tools: await tools(signal) }),
-  );
-  const gathered = await reportItems(deps, job, order);
-  const report = gathered.end({
-    runId,
-    manifest: job.data.manifest,
-    portal: name,
-    startedAt: new Date(startedAt).toISOString(),
-    endedAt: new Date().toISOString(),
-    reason: await faultOf(order),
-    remarks: remarksOf(order, totals, listing),
-    export: order,
-  });
-  await deps.runs.close(report);
-  await forgetListing(order.folder);
-  await job.note(`ended: ${JSON.stringify(report.counts)}`);
-  return report;
-};
-
-const planExport = async (
-  deps: HandlerDeps,
-  { data }: RunJob,
-  { order, tools }: { order: ExportOrder; tools: ExportTools },
-): Promise<void> => {
-  const { runId, manifest } = data;
-  await markFolder(order.folder, tools.portal.url);
-  await sweep(order.folder);
-  const listing = await listPortal(tools.portal, order.folder, tools.signal);
-  const planned = await planFolders(order, listing);
-  await keepListing(order.folder, runId, listing);
-  const writer = deps.runs.newPlan(runId);
-  for (let at = 0; at < planned.length; at += datasetsAPage) {
-    const page = planned.slice(at, at + datasetsAPage);
-    const settled: ReportItem[] = [];
-    for (const { folder } of page.filter(({ why }) => why === null)) {
-      const record = await readRecord(join(order.folder, datasetsName, folder));
-      if (record) settled.push(...itemsOfRecord(manifest, { folder, record, about: tools.about }, 'unchanged'));
+/** Lists the portal and plans which datasets are exported. */
+export const planExport = async (deps: ExportDeps, job: JobContext<'run'>, order: ExportOrder): Promise<void> => {
+  const { runId, manifest, portal: name } = job.data;
+  await job.step({ name: 'list', on: name, light: true }, async (signal) => {
+    const tools = await exportTools(deps, { name, order, attempt: job.attempt }, signal);
+    await markFolder(order.folder, tools.portal.url);
+    await sweep(order.folder);
+    const listing = await listPortal(tools.portal, order.folder, tools.signal);
+    const planned = await planFolders(order, listing);
+    await keepListing(order.folder, runId, listing);
+    const writer = deps.runs.newPlan(runId);
+    for (const each of planned) {
+      const datasets = each.why === null ? [] : [workOf(manifest, each)];
+      const { folder } = each;
+      const record = each.why === null ? await readRecord(join(order.folder, datasetsName, folder)) : null;
+      const settled = record ? itemsOfRecord(manifest, { folder, record, about: tools.about }, 'unchanged') : [];
+      await writer.add({ datasets, resources: [], settled, claims: [] });
     }
-    const datasets = page.flatMap((folder) => (folder.why === null ? [] : [workOf(manifest, folder)]));
-    await writer.add({ datasets, resources: [], settled, claims: [] });
-  }
-  await writer.end([]);
+    await writer.end([]);
+  });
 };
 
 /** A dataset to export in the shape of one to publish: only its key, number and reason are used. */
@@ -135,16 +68,36 @@ const workOf = (manifest: string, { folder, nid, title, published, why }: Planne
 };
 
 /** Ends a dataset that could not be exported. */
-export const endFailed = async (deps: HandlerDeps, runId: string, key: string, reason: Reason): Promise<void> => {
-  const record = await deps.runs.record(runId, key);
-  if (record.ended) return;
-  await deps.runs.keep(runId, key, { ...record, ended: datasetItem(key, null, { outcome: 'failed', reason }) });
+export const endExport = async (runs: Runs, runId: string, key: string, reason: Reason): Promise<void> => {
+  if ((await runs.item(runId, key)).ended) return;
+  await runs.end(runId, datasetItem(key, null, { outcome: 'failed', reason }));
 };
+
+/** What an export came to, once all datasets are here and the folder is complete. */
+export const exportReport = async (deps: ExportDeps, job: JobContext<'close'>, order: ExportOrder) => {
+  const { runId, portal: name } = job.data;
+  const toolsFor = (signal: AbortSignal): Promise<ExportTools> =>
+    exportTools(deps, { name, order, attempt: job.attempt }, signal);
+  const listing = await keptListing(order.folder, runId);
+  if (!listing)
+    throw new JobLostError(`what run ${runId} listed vanished from ${order.folder}`, {
+      hint: 'export again, when no other export writes into that folder',
+    });
+  const totals = await job.step({ name: 'complete', on: order.folder, light: true }, async (signal) =>
+    completeExport(deps, job, { order, listing, tools: await toolsFor(signal) }),
+  );
+  const { about } = await toolsFor(job.signal);
+  const items = await reportItems(deps, job, { order, about });
+  return { items, reason: await faultOf(order), remarks: remarksOf(order, totals, listing) };
+};
+
+/** Forgets what only the run of an export needed. */
+export const forgetExport = ({ folder }: ExportOrder): Promise<void> => forgetListing(folder);
 
 /** Completes the export once all datasets are here. */
 const completeExport = async (
-  deps: HandlerDeps,
-  job: RunJob,
+  deps: ExportDeps,
+  job: JobContext<'close'>,
   { order, listing, tools }: { order: ExportOrder; listing: KeptListing; tools: ExportTools },
 ): Promise<ExportTotals> => {
   const root = order.folder;
@@ -170,28 +123,27 @@ const completeExport = async (
 
 /** A dataset that was unchanged is reported as exported where a resource joined it. */
 const reportJoined = async (
-  { runs }: HandlerDeps,
-  { data: { runId, manifest } }: RunJob,
+  { runs }: ExportDeps,
+  { data: { runId, manifest } }: JobContext<'close'>,
   folder: string,
   { node }: DatasetRecord,
 ): Promise<void> => {
   const key = datasetKey(manifest, folder);
-  const record = await runs.record(runId, key);
-  if (record.ended) return;
-  await runs.keep(runId, key, {
-    ...record,
-    ended: datasetItem(key, node, { outcome: 'done', actions: ['exported'] }),
-  });
+  const { ended } = await runs.item(runId, key);
+  if (ended && ended.outcome !== 'unchanged') return;
+  await runs.end(runId, datasetItem(key, node, { outcome: 'done', actions: ['exported'] }));
 };
 
 /** The items of the report; of a dataset that was exported also its resources, as they are in its record. */
-const reportItems = async (deps: HandlerDeps, job: RunJob, order: ExportOrder): Promise<ReportBuilder> => {
-  const { runId, manifest, portal } = job.data;
-  const { about } = await exportTools(deps, { name: portal, order, attempt: job.attempt }, job.signal);
+const reportItems = async (
+  deps: ExportDeps,
+  { data: { runId, manifest } }: JobContext<'close'>,
+  { order, about }: { order: ExportOrder; about: ExportedPortal },
+): Promise<ReportBuilder> => {
   const items = await deps.runs.reported(runId);
   for await (const { folder, record } of records(order.folder)) {
     const key = datasetKey(manifest, folder);
-    const { ended } = await deps.runs.record(runId, key);
+    const { ended } = await deps.runs.item(runId, key);
     // A resource without a dataset is exported without a job.
     const isAlone = record.node === null && record.removed === null && !items.has(key);
     if (ended?.outcome !== 'done' && !isAlone) continue;
@@ -230,108 +182,5 @@ const remarksOf = (order: ExportOrder, totals: ExportTotals, { unread, complete 
     ...(findings.length > 0 ? [`${plural(findings.length, 'finding')}: see findings.json`] : []),
     ...(complete === true ? [] : [`datasets may be missing, and none was marked as removed: ${complete}`]),
     ...(unread > 0 ? [`${plural(unread, 'node')} that no list shows ${unread === 1 ? 'was' : 'were'} not read`] : []),
-  ];
-};
-
-/** Exports a dataset and ends its item; those of its resources are made of its record when the run closes. */
-export const exportHandler = (shared: HandlerDeps, order: ExportOrder): Handler<'dataset'> => ({
-  run: async (job) => {
-    const deps = inNameOf(shared, job);
-    const { runId, key } = job.data;
-    if ((await deps.runs.record(runId, key)).ended) return;
-    const poison = job.poisonOf(key);
-    if (poison) throw poison;
-    await exportItem(deps, job, order);
-  },
-  failed: async (job, reason) => {
-    await job.item(job.data.key).note(`failed for good: ${reason.code}: ${reason.message}`);
-    await endFailed(inNameOf(shared, job), job.data.runId, job.data.key, reason);
-  },
-});
-
-const exportItem = async (deps: HandlerDeps, job: JobContext<'dataset'>, order: ExportOrder): Promise<void> => {
-  const { runId, key, portal: name } = job.data;
-  const planned = await deps.runs.datasetWork(runId, key);
-  if (!planned) throw workLost(runId, key);
-  const folder = idsOfKey(key).dataset;
-  const began = performance.now();
-  const item = job.item(key);
-  const exported = await item.step(
-    { name: 'export', on: folder, light: true },
-    async (signal) =>
-      exportDataset(await exportTools(deps, { name, order, attempt: job.attempt }, signal), {
-        order,
-        folder,
-        nid: planned.nid,
-        more: [],
-      }),
-    (done) => (done ? `${done.record.resources.length} resources` : 'gone meanwhile'),
-  );
-  for (const path of exported?.replaced ?? []) await item.note(`${path} was replaced by another file`);
-  const { attempts, actions } = await deps.runs.record(runId, key);
-  const ended = {
-    ...datasetItem(key, exported?.record.node ?? null, { outcome: 'done', actions: ['exported'] }),
-    jobId: itemId(runId, key),
-    attempts: job.attempt,
-    ms: Math.round(performance.now() - began),
-  };
-  await deps.runs.keep(runId, key, { actions, attempts, unproven: null, ms: ended.ms, ended });
-  item.end();
-};
-
-/** How an item ended. */
-interface Ended {
-  outcome: 'done' | 'unchanged' | 'failed';
-  actions?: ItemAction[];
-  warnings?: string[];
-  reason?: Reason | null;
-  file?: ReportItem['file'];
-  rows?: number | null;
-}
-
-/** The item of a dataset or resource; `node` is null for one that could not be read. */
-const datasetItem = (key: string, node: ExportedNode | null, ended: Ended): ReportItem => ({
-  key,
-  kind: kindOfKey(key),
-  nid: node?.nid ?? null,
-  uuid: String(node?.uuid ?? ''),
-  url: typeof node?.path === 'string' ? node.path : null,
-  actions: ended.actions ?? [],
-  outcome: ended.outcome,
-  live: ended.outcome !== 'failed' && node !== null && String(node.status) === '1',
-  stale: false,
-  rows: ended.rows ?? null,
-  file: ended.file ?? null,
-  rejected: null,
-  mended: [],
-  warnings: ended.warnings ?? [],
-  reason: ended.reason ?? null,
-  jobId: null,
-  attempts: 0,
-  ms: 0,
-});
-
-/** The items of a dataset and its resources as they were exported. */
-const itemsOfRecord = (
-  manifest: string,
-  { folder, record, about }: { folder: string; record: DatasetRecord; about: ExportedPortal },
-  outcome: 'done' | 'unchanged',
-): ReportItem[] => {
-  const findings = findingsOf(record, about);
-  const warningsOf = (name: string | null): string[] =>
-    findings.flatMap(({ resource, message }) => (resource === name ? [message] : []));
-  const did: ItemAction = record.removed === null ? 'exported' : 'marked as removed';
-  const actions = outcome === 'done' ? [did] : [];
-  return [
-    datasetItem(datasetKey(manifest, folder), record.node, { outcome, actions, warnings: warningsOf(null) }),
-    ...record.resources.map(({ name, node, file, table }) =>
-      datasetItem(resourceKey(manifest, folder, name), node, {
-        outcome,
-        actions,
-        warnings: warningsOf(name),
-        rows: table?.rows ?? null,
-        file: file && { name: file.name, bytes: file.bytes, sha256: file.sha256 },
-      }),
-    ),
   ];
 };

@@ -15,7 +15,7 @@ import {
 } from '../../model/table-history.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import type { Ledger } from '../../state/ledger.ts';
-import type { RunWork } from '../../state/runs.ts';
+import type { RunWork } from '../../state/run-work.ts';
 import { guardFingerprint, isLate } from '../plan/known-wish.ts';
 import { sharesNoColumn, tableGuardFaults } from '../plan/table-guard.ts';
 import type { HandlerDeps } from './deps.ts';

@@ -5,9 +5,10 @@ import { isOutage, JobLostError, machineFault, PortalLoginError, reasonOf, Sluic
 import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey } from '../../model/key.ts';
 import { type LedgerEntry, newEntry, type Pending, warningsOf } from '../../model/ledger-entry.ts';
-import type { ItemAction, ItemOutcome, Reason, ReportItem } from '../../model/report.ts';
+import { type ItemAction, type ItemOutcome, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
 import { sourcePathOf } from '../../model/wish.ts';
-import type { ItemRecord, Runs, Unproven } from '../../state/runs.ts';
+import type { Begun, Unproven } from '../../state/run-work.ts';
+import type { ItemState, Runs } from '../../state/runs.ts';
 import type { HandlerDeps } from './deps.ts';
 
 /** How an item ended, in addition to its ledger entry. */
@@ -35,10 +36,11 @@ export class Item {
   readonly exclusive: JobContext['exclusive'];
   readonly #runs: Runs;
   readonly #log: ItemLog;
-  readonly #begun = performance.now();
-  #record: ItemRecord;
+  readonly #since = performance.now();
+  #begun: Begun;
+  #ended: ReportItem | null;
 
-  constructor(job: ItemJob, key: string, parts: { runs: Runs; log: ItemLog; record: ItemRecord }) {
+  constructor(job: ItemJob, key: string, parts: { runs: Runs; log: ItemLog; state: ItemState }) {
     this.id = itemId(job.data.runId, key);
     this.key = key;
     this.runId = job.data.runId;
@@ -49,12 +51,14 @@ export class Item {
     this.exclusive = job.exclusive;
     this.#runs = parts.runs;
     this.#log = parts.log;
-    this.#record = parts.record;
+    const { begun, ended } = parts.state;
+    this.#begun = ended ? { ...begun, actions: ended.actions, attempts: ended.attempts, ms: ended.ms } : begun;
+    this.#ended = ended;
   }
 
   /** What the run has done to the item, over all attempts. */
   get actions(): readonly ItemAction[] {
-    return this.#record.actions;
+    return this.#begun.actions;
   }
 
   /** True when its node was created in this run, so that nothing of an older file is there. */
@@ -74,7 +78,7 @@ export class Item {
 
   /** How the item has ended; null while it has not. */
   get ended(): ReportItem | null {
-    return this.#record.ended;
+    return this.#ended;
   }
 
   get step(): ItemLog['step'] {
@@ -87,57 +91,52 @@ export class Item {
 
   /** The table whose import was ordered, until it is proven. */
   get unproven(): Unproven | null {
-    return this.#record.unproven;
+    return this.#begun.unproven;
   }
 
-  /** Leaves the item open until its table is proven. */
+  /** Leaves the item to the job that proves its table. */
   async awaitProof(unproven: Unproven): Promise<void> {
-    this.#record = { ...this.#record, unproven, attempts: this.attempt, ms: this.#ms };
-    await this.#keep(this.#record);
+    this.#begun = { ...this.#begun, unproven, attempts: this.attempt, ms: this.#ms };
+    await this.#runs.leaveToProof(this.runId, this.key, this.#begun);
     this.#log.end();
   }
 
   /** Remembers an action, once. */
   async did(action: ItemAction): Promise<void> {
-    if (this.#record.actions.includes(action)) return;
-    this.#record = { ...this.#record, actions: [...this.#record.actions, action] };
-    await this.#keep(this.#record);
+    if (this.actions.includes(action)) return;
+    this.#begun = { ...this.#begun, actions: [...this.actions, action] };
+    await this.#runs.note(this.runId, this.key, this.#begun);
   }
 
   /** Adds a warning to the report of this run only, once; it is written with what is recorded next. */
   tell(warning: string): void {
-    this.#record = { ...this.#record, told: [...new Set([...(this.#record.told ?? []), warning])] };
+    this.#begun = { ...this.#begun, told: [...new Set([...(this.#begun.told ?? []), warning])] };
   }
 
   /** Adds the time of this attempt; for an attempt that does not end the item. */
   async pause(): Promise<void> {
-    await this.#keep({ ...this.#record, ms: this.#ms });
+    await this.#runs.note(this.runId, this.key, { ...this.#begun, ms: this.#ms });
   }
 
   /** Records how the item ended. */
   async end(entry: LedgerEntry, end: ItemEnd): Promise<void> {
-    const { actions, told = [], attempts } = this.#record;
-    const ms = this.#ms;
+    const { actions, told = [], attempts } = this.#begun;
     const item = itemOfEntry(entry, end);
-    const ended = {
+    this.#ended = {
       ...item,
       warnings: [...item.warnings, ...told],
       actions,
       jobId: this.id,
       attempts: Math.max(this.attempt, attempts),
-      ms,
+      ms: this.#ms,
     };
-    this.#record = { actions, unproven: null, attempts, ms, ended };
-    await this.#keep(this.#record);
+    this.#begun = { ...this.#begun, unproven: null };
+    await this.#runs.end(this.runId, this.#ended);
     this.#log.end();
   }
 
   get #ms(): number {
-    return this.#record.ms + Math.round(performance.now() - this.#begun);
-  }
-
-  async #keep(record: ItemRecord): Promise<void> {
-    await this.#runs.keep(this.runId, this.key, record);
+    return this.#begun.ms + Math.round(performance.now() - this.#since);
   }
 }
 
@@ -146,13 +145,13 @@ const enoughOutages = 2;
 
 /** The items of one attempt of a job. */
 export class ItemRunner {
-  readonly #deps: HandlerDeps;
+  readonly #deps: Pick<HandlerDeps, 'ledger' | 'runs'>;
   readonly #job: JobContext<'dataset'> | JobContext<'prove'>;
   readonly #unfinished = new Map<string, unknown>();
   readonly #ended = new Map<string, ReportItem>();
   #outages = 0;
 
-  constructor(deps: HandlerDeps, job: JobContext<'dataset'> | JobContext<'prove'>) {
+  constructor(deps: Pick<HandlerDeps, 'ledger' | 'runs'>, job: JobContext<'dataset'> | JobContext<'prove'>) {
     this.#deps = deps;
     this.#job = job;
   }
@@ -266,7 +265,7 @@ export class ItemRunner {
   async #open(key: string): Promise<Item> {
     const { runs } = this.#deps;
     const log = this.#job.item(key);
-    return new Item(this.#job, key, { runs, log, record: await runs.record(this.#job.data.runId, key) });
+    return new Item(this.#job, key, { runs, log, state: await runs.item(this.#job.data.runId, key) });
   }
 
   async #work(item: Item, work: (item: Item) => Promise<void>): Promise<void> {
@@ -316,27 +315,24 @@ export const workLost = (runId: string, key: string): JobLostError =>
   new JobLostError(`run ${runId} no longer has work on ${key}`, { hint: 'publish again' });
 
 /** The report item of a ledger entry, without any work on it. */
-export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: ItemEnd): ReportItem => ({
-  key: entry.key,
-  kind: entry.kind,
-  nid: entry.nid,
-  uuid: entry.uuid,
-  url: entry.url,
-  actions: [],
-  outcome,
-  live: entry.live,
-  stale: entry.stale,
-  rows: entry.rows,
-  file: entry.file ? { name: entry.file.name, bytes: entry.file.bytes, sha256: entry.file.sha256 } : null,
-  rejected: entry.rejected,
-  mended: entry.mended,
-  warnings: warningsOf(entry),
-  reason,
-  ...(versions === undefined ? {} : { versions }),
-  jobId: null,
-  attempts: 0,
-  ms: 0,
-});
+export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: ItemEnd): ReportItem =>
+  reportItem({
+    key: entry.key,
+    kind: entry.kind,
+    nid: entry.nid,
+    uuid: entry.uuid,
+    url: entry.url,
+    outcome,
+    live: entry.live,
+    stale: entry.stale,
+    rows: entry.rows,
+    file: entry.file && { name: entry.file.name, bytes: entry.file.bytes, sha256: entry.file.sha256 },
+    rejected: entry.rejected,
+    mended: entry.mended,
+    warnings: warningsOf(entry),
+    reason,
+    ...(versions === undefined ? {} : { versions }),
+  });
 
 /** How a failure is reported: faults of the file itself are quarantined, most others failed. */
 export const outcomeOf = (reason: Reason): ItemOutcome => {

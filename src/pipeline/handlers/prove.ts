@@ -4,16 +4,13 @@ import { PortalGoneError, PortalRefusedError, reasonOf } from '../../model/error
 import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { TableSize } from '../../portal-client/client.ts';
-import type { Unproven } from '../../state/runs.ts';
+import type { Unproven } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { hasShape } from '../compare/prove.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { formerWith } from './guard-table.ts';
 import { type Item, ItemRunner, noteFound, workLost } from './item.ts';
 import { publishResource } from './resource.ts';
-
-/** Tables that one job proves: as many as one request counts. */
-export const tablesAJob = 20;
 
 /** States that are requested at once. */
 const statesAtOnce = 4;
@@ -22,17 +19,18 @@ const statesAtOnce = 4;
 export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   run: async (job) => {
     const deps = inNameOf(shared, job);
+    const { runId, portal, group } = job.data;
+    const keys = await deps.runs.phases.tables(runId, group);
     const runner = new ItemRunner(deps, job);
-    const seen = await proveTables(deps, job.data.runId, job.data.portal, job.data.keys, job.signal);
-    for (const key of job.data.keys) {
-      await runner.run(key, (item) => proveTable(deps, item, seen.get(key) ?? null));
-    }
+    const seen = await proveTables(deps, { runId, portal }, keys, job.signal);
+    for (const key of keys) await runner.run(key, (item) => proveTable(deps, item, seen.get(key) ?? null));
     runner.finish();
   },
   failed: async (job, reason, error) => {
-    const runner = new ItemRunner(inNameOf(shared, job), job);
+    const deps = inNameOf(shared, job);
+    const runner = new ItemRunner(deps, job);
     const reasons = error instanceof UnfinishedItemsError ? error.items : new Map<string, unknown>();
-    for (const key of job.data.keys) {
+    for (const key of await deps.runs.phases.tables(job.data.runId, job.data.group)) {
       const own = reasons.get(key);
       await runner.fail(key, own === undefined ? reason : reasonOf(own));
     }
@@ -51,16 +49,16 @@ interface SeenTable {
 /** Counts all tables by one request, and requests their states where portals may lose them. */
 const proveTables = async (
   deps: HandlerDeps,
-  runId: string,
-  portalName: string,
+  { runId, portal: portalName }: { runId: string; portal: string },
   keys: readonly string[],
   signal: AbortSignal,
 ): Promise<Map<string, SeenTable>> => {
+  if (keys.length === 0) return new Map();
   const portal = deps.portal(portalName);
-  const records = await Promise.all(keys.map((key) => deps.runs.record(runId, key)));
+  const items = await Promise.all(keys.map((key) => deps.runs.item(runId, key)));
   const open = keys.flatMap((key, index) => {
-    const record = records[index];
-    return record?.unproven && !record.ended ? [{ key, unproven: record.unproven }] : [];
+    const unproven = items[index]?.begun.unproven;
+    return unproven ? [{ key, unproven }] : [];
   });
   const sizes = await portal.datastore.tableSizes(
     open.map(({ unproven }) => unproven.uuid),

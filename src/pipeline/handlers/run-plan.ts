@@ -8,13 +8,13 @@ import type { Reason } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import { guardOf } from '../../sources/manifest/resource-keys.ts';
 import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
-import type { PlannedCounts, PlanWriter } from '../../state/runs.ts';
+import type { PlannedCounts, PlanWriter } from '../../state/plan-writer.ts';
 import { isStale } from '../../state/targets.ts';
 import { listNodes, observe } from '../compare/observe.ts';
 import type { Missing, Removal } from '../plan/missing.ts';
 import type { KnownState, Observed, PlannedDataset, PlannedItem } from '../plan/plan.ts';
 import { TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
-import type { Gathered, HandlerDeps } from './deps.ts';
+import type { Gathered, PlanDeps } from './deps.ts';
 import { lateDrops, withDecision } from './guard-table.ts';
 import { movedItems, refuseOtherPortal } from './run-checks.ts';
 import { skippedWork, sourceWork, WorkBuilder } from './run-work.ts';
@@ -24,7 +24,7 @@ import { skippedWork, sourceWork, WorkBuilder } from './run-work.ts';
  * and since when something is missing.
  * @throws HeldError when the guard holds the run
  */
-export const planRun = async (deps: HandlerDeps, request: RunData, signal: AbortSignal): Promise<PlannedCounts> => {
+export const planRun = async (deps: PlanDeps, request: RunData, signal: AbortSignal): Promise<PlannedCounts> => {
   if (request.remove) return planRemoval(deps, request, request.remove, signal);
   const gathered = await deps.gather(request, signal);
   try {
@@ -35,7 +35,7 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
 };
 
 const planGathered = async (
-  deps: HandlerDeps,
+  deps: PlanDeps,
   request: RunData,
   gathered: Gathered,
   signal: AbortSignal,
@@ -52,6 +52,7 @@ const planGathered = async (
   const isForgetful = hasWork && (await refuseOtherPortal(deps, request, plan.index, signal));
   if (isForgetful && !isAsked && !isLimited && !pins) {
     refreshed = true;
+    await deps.runs.phases.startOver(request.runId);
     ({ plan, writer, hasWork } = await writePages(deps, request, { ...how, refresh: true }, signal));
   }
   await learn(deps, request, plan.missing);
@@ -69,7 +70,7 @@ interface PlanningHow {
 
 /** Plans page by page and stores the work of each; nothing takes effect before the plan is ended. */
 const writePages = async (
-  deps: HandlerDeps,
+  deps: PlanDeps,
   request: RunData,
   { gathered, pins, isLimited, released, refresh }: PlanningHow & { refresh: boolean },
   signal: AbortSignal,
@@ -89,7 +90,6 @@ const writePages = async (
     ...(pins ? { isCounted: (key: string) => isPinned(pins, key) } : {}),
     observe: await observer(deps, request, { refresh, isPinned: pins !== null }, signal),
   });
-  if (plan.hasNew) void meet(deps, request.portal, signal).catch(() => undefined); // the jobs report why
   await writer.add(sourceWork(request, gathered));
   if (gathered.isDrop) {
     const guard = guardOf(gathered.manifest.defaults.resource.guard);
@@ -130,7 +130,7 @@ const writePages = async (
 
 /** Observes the wishes of a page, and clears from the ledger what was found wrong or is doubted. */
 const observer = async (
-  deps: HandlerDeps,
+  deps: PlanDeps,
   request: RunData,
   { refresh, isPinned }: { refresh: boolean; isPinned: boolean },
   signal: AbortSignal,
@@ -154,19 +154,8 @@ const observer = async (
   };
 };
 
-/**
- * Logs in and makes the reads before the first create while the plan is made, because a login takes a while. Not on a shared
- * portal, where jobs of other workers may use all requests.
- */
-const meet = async (deps: HandlerDeps, name: string, signal: AbortSignal): Promise<void> => {
-  if (await deps.isShared(name)) return;
-  const portal = deps.portal(name);
-  await portal.identity(signal);
-  await portal.dialectInUse(signal);
-};
-
 /** Makes jobs of a run that doubts "unchanged" replies fetch the files. */
-const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: Observed): Promise<void> => {
+const forgetVersions = async (deps: PlanDeps, { portal }: RunData, seen: Observed): Promise<void> => {
   for (const key of seen.addresses?.keys() ?? []) {
     const entry = seen.entries.get(key);
     if (!entry?.fetched) continue;
@@ -176,7 +165,7 @@ const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: Obse
 
 /** Records changes of tables: broken ones, refused ones that are retried, and decisions on held ones. */
 const learnOfTables = async (
-  deps: HandlerDeps,
+  deps: PlanDeps,
   request: RunData,
   wishes: DatasetWish[],
   known: Observed,
@@ -212,14 +201,14 @@ const isRetried = ({ refused }: LedgerEntry, { source }: ResourceWish, { why }: 
   (why === 'retry' || (refused.bytes ?? tooLarge) < tooLarge || (source.kind === 'file' && source.claim !== undefined));
 
 /** True on request, or when the last comparison with the portal's listing is too old. */
-const needsRefresh = async (deps: HandlerDeps, request: RunData): Promise<boolean> =>
+const needsRefresh = async (deps: PlanDeps, request: RunData): Promise<boolean> =>
   request.refresh ||
   request.createMissing ||
   isStale(await deps.ledger.refreshedAt(request), deps.settings.refreshAfterMs(request.portal));
 
 /** Holds a run beyond the limits of the guard; one that passes replaces any that was held before. */
 const passGuard = async (
-  deps: HandlerDeps,
+  deps: PlanDeps,
   request: RunData,
   { plan, wished, isLimited }: { plan: TargetPlan; wished: number; isLimited: boolean },
 ): Promise<void> => {
@@ -247,7 +236,7 @@ const passGuard = async (
 };
 
 /** Records what the comparison found. */
-const learn = async (deps: HandlerDeps, { portal }: RunData, missing: Missing): Promise<void> => {
+const learn = async (deps: PlanDeps, { portal }: RunData, missing: Missing): Promise<void> => {
   for (const { from, to } of missing.renames) await deps.ledger.rename(portal, from, to);
   const missingSince = Date.now();
   await deps.ledger.putAll(portal, [
@@ -258,7 +247,7 @@ const learn = async (deps: HandlerDeps, { portal }: RunData, missing: Missing): 
 
 /** Plans the removal of one item on request; a dataset with all its resources. */
 const planRemoval = async (
-  deps: HandlerDeps,
+  deps: PlanDeps,
   request: RunData,
   { key, how }: NonNullable<RunData['remove']>,
   signal: AbortSignal,

@@ -8,7 +8,7 @@ import type { OnDrift } from '../../model/policy.ts';
 import type { Reason, ReportItem } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';
-import type { DatasetWork, ResourceWork, RunWork } from '../../state/runs.ts';
+import type { DatasetWork, ResourceWork, RunWork } from '../../state/run-work.ts';
 import { isLate, isRefusedFile } from '../plan/known-wish.ts';
 import type { Removal } from '../plan/missing.ts';
 import type { KnownState, PlannedDataset } from '../plan/plan.ts';

@@ -1,14 +1,21 @@
 // Job kind `trigger`: a schedule or an event requests a run of its manifest.
-import type { Handler, TriggerData } from '../../model/job.ts';
+import type { Handler, RunRequest, TriggerData } from '../../model/job.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import { decide } from '../../model/schedule-times.ts';
 import type { TriggerRecord } from '../../state/targets.ts';
-import type { HandlerDeps } from './deps.ts';
+
+/** What a trigger asks for. */
+interface TriggerDeps {
+  /** Asks the run gate for a run. */
+  requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }>;
+  /** Delays a trigger to a time, Unix milliseconds. */
+  holdTrigger(data: TriggerData, until: number): Promise<void>;
+  /** Records what the schedule of a target did. */
+  triggered(data: TriggerData, record: TriggerRecord): Promise<void>;
+}
 
 /** Requests a run from the run gate, delays the trigger, or skips the run, by its schedule; returns what it did. */
-export const triggerHandler = (
-  deps: Pick<HandlerDeps, 'requestRun' | 'holdTrigger' | 'triggered'>,
-): Handler<'trigger'> => ({
+export const triggerHandler = (deps: TriggerDeps): Handler<'trigger'> => ({
   run: async (job) => {
     const now = Date.now();
     const { schedule, waited } = job.data;
@@ -33,7 +40,7 @@ const requestOf = ({ kind: _kind, schedule: _schedule, waited: _waited, ...reque
 
 /** Records the trigger of a schedule. */
 const remember = async (
-  deps: Pick<HandlerDeps, 'triggered'>,
+  deps: Pick<TriggerDeps, 'triggered'>,
   data: TriggerData,
   record: TriggerRecord,
 ): Promise<TriggerRecord> => {

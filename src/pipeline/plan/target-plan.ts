@@ -102,12 +102,6 @@ export class TargetPlan {
     return new TargetPlan(options, index, options.isLimited ? nothingMissing : await missingOf(options, index));
   }
 
-  /** True where some wish was never published. */
-  get hasNew(): boolean {
-    for (const key of this.#options.wishes.keys) if (!this.index.has(key)) return true;
-    return false;
-  }
-
   /** What is to be said about it. */
   get remarks(): string[] {
     const { unproven } = this.missing;

@@ -1,18 +1,21 @@
 // Reading large Redis hashes, sets and lists in pieces, and writing fields outside of any job.
 import type { Redis } from 'ioredis';
-import type { FieldWrite, JobWriter } from '../../model/lease.ts';
+import type { JobWriter, StateWrite } from '../../model/lease.ts';
 
-/** Writes fields in one transaction; in the name of a job where there is one, which is refused with JobLostError once it is lost. */
+/** Writes fields and members in one transaction; in the name of a job where there is one, which is refused with JobLostError once it is lost. */
 export const writeFields = async (
   redis: Redis,
   writer: JobWriter | null,
-  writes: readonly FieldWrite[],
+  writes: readonly StateWrite[],
 ): Promise<void> => {
   if (writer) return writer.write(writes);
   const multi = redis.multi();
-  for (const { hash, field, value } of writes) {
-    if (value === null) multi.hdel(hash, field);
-    else multi.hset(hash, field, value);
+  for (const write of writes) {
+    if ('set' in write) {
+      if (write.score === null) multi.zrem(write.set, write.member);
+      else multi.zadd(write.set, write.score, write.member);
+    } else if (write.value === null) multi.hdel(write.hash, write.field);
+    else multi.hset(write.hash, write.field, write.value);
   }
   await multi.exec();
 };
@@ -70,6 +73,13 @@ export async function* membersOf(redis: Redis, key: string, match: string): Asyn
     cursor = next;
   } while (cursor !== '0');
 }
+
+/** Buffers writes in the name of a job for its next write; outside of one they are written at once. */
+export const writeSoon = async (
+  redis: Redis,
+  writer: JobWriter | null,
+  writes: readonly StateWrite[],
+): Promise<void> => (writer ? writer.writeLater(writes) : writeFields(redis, null, writes));
 
 /** Entries of a list, in pages. */
 export async function* entriesOf(redis: Redis, key: string): AsyncGenerator<string> {

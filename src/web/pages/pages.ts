@@ -236,14 +236,14 @@ const reportOf = async ({ runs }: Runtime, runId: string): Promise<StoredReport>
 };
 
 const runView = async (runtime: Runtime, runId: string): Promise<RunView> => {
-  const { runs, gate, plans, jobLogs } = runtime;
+  const { runs, gate, plans } = runtime;
   const target = isRunId(runId) ? ((await runs.target(runId)) ?? (await gate.find(runId))?.target ?? null) : null;
   if (target === null) throw unknown('no such run is known');
   const [progress, reason, held, log, remarks] = await Promise.all([
     runs.progress(runId),
     runs.reason(runId),
     plans.held(),
-    jobLogs.readRun(runId),
+    runs.log(runId),
     runs.remarks(runId),
   ]);
   const view = { runId, ...target, progress, reason, isHeld: held.some((run) => run.runId === runId), remarks, log };

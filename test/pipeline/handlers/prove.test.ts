@@ -5,7 +5,8 @@ import { redisKeys } from '../../../src/model/redis-keys.ts';
 import type { HandlerDeps } from '../../../src/pipeline/handlers/deps.ts';
 import { proveHandler } from '../../../src/pipeline/handlers/prove.ts';
 import type { Portal } from '../../../src/portal-client/client.ts';
-import { type ResourceWork, Runs } from '../../../src/state/runs.ts';
+import type { DatasetWork, ResourceWork } from '../../../src/state/run-work.ts';
+import { Runs } from '../../../src/state/runs.ts';
 import { entryOf, nodeWish, useLedger } from './support/job.ts';
 
 const { ledger, redis } = useLedger();
@@ -15,17 +16,21 @@ it('a resumed proof says what it found before it takes the table for live', asyn
   const runs = new Runs(redis(), redisKeys('test'), 60_000);
   const wish = nodeWish(key);
   await runs.begin('r', { manifest: 'm', portal: 'p' });
+  await runs.phases.startOver('r');
   const plan = runs.newPlan('r');
   const source = { kind: 'file', path: '/t.csv', name: 't.csv' };
   const work = { why: 'new', source: null, removal: null, onDrift: 'hold', createMissing: false };
   const full = { ...wish, datasetKey: 'm/d', metadataFingerprint: 'f', source, import: 'auto' };
   const resource = { ...work, wish: full } as unknown as ResourceWork; // all that a proof reads
-  await plan.add({ datasets: [], resources: [resource], settled: [], claims: [] });
+  const dataset = { wish: { key: 'm/d' } } as DatasetWork; // nobody reads more of it
+  await plan.add({ datasets: [dataset], resources: [resource], settled: [], claims: [] });
   await plan.end([]);
   const file = { fid: '3', name: 't.csv', bytes: 9, sha256: 'a'.repeat(64), url: null };
   const good = { ...file, rows: 2, delimiter: ',' };
   const unproven = { nid: '7', uuid: wish.uuid, rows: 2, columns: 1, good, version: null };
-  await runs.keep('r', key, { actions: ['imported'], unproven, attempts: 1, ms: 1, ended: null });
+  await runs.leaveToProof('r', key, { actions: ['imported'], unproven, attempts: 1, ms: 1 });
+  await runs.leave('r', 'm/d');
+  await runs.phases.goOn('r');
   const sent = entryOf(key, { nid: '7', uuid: wish.uuid });
   await ledger().begin('p', sent, { what: 'import', before: null, nonce: '' });
 
@@ -44,7 +49,7 @@ it('a resumed proof says what it found before it takes the table for live', asyn
   const said: string[] = [];
   const { signal } = new AbortController();
   const job = {
-    data: { kind: 'prove', runId: 'r', manifest: 'm', portal: 'p', key, keys: [key] },
+    data: { kind: 'prove', runId: 'r', manifest: 'm', portal: 'p', key, group: 0 },
     attempt: 1,
     isLast: false,
     signal,
@@ -64,4 +69,6 @@ it('a resumed proof says what it found before it takes the table for live', asyn
   await proveHandler(deps).run(job);
   expect(said).toEqual(['found node 7, an import under way: looking whether it took effect', 'prove']);
   expect(await ledger().entry('p', key)).toMatchObject({ live: true, rows: 2, pending: null });
+  expect(await runs.phases.open('r', 0, 10)).toEqual([]);
+  expect((await runs.item('r', key)).ended).toMatchObject({ outcome: 'done', actions: ['imported'], live: true });
 });

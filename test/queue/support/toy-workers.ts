@@ -1,6 +1,5 @@
 // Workers with small handlers whose behaviour is named by the key: `m/fail`, `m/kill-3`, `m/slow-read` …
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Job } from 'bullmq';
 import { Redis } from 'ioredis';
 import {
   JobLostError,
@@ -12,13 +11,19 @@ import type { JobContext } from '../../../src/model/job.ts';
 import { newEntry } from '../../../src/model/ledger-entry.ts';
 import { createLog } from '../../../src/model/log.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
+import type { Reason } from '../../../src/model/report.ts';
+import { Advancer } from '../../../src/queue/advancer.ts';
 import { StopWatch } from '../../../src/queue/cancel.ts';
 import { Exclusive } from '../../../src/queue/exclusive.ts';
+import { RunGate } from '../../../src/queue/gate.ts';
 import { CircuitBreaker, PortalPauses } from '../../../src/queue/pause.ts';
 import { PortalWatch } from '../../../src/queue/portal-watch.ts';
 import { portalQueue, Queues, runsQueue } from '../../../src/queue/queues.ts';
-import { type Handlers, QueueWorker } from '../../../src/queue/worker.ts';
+import type { Handlers } from '../../../src/queue/turn.ts';
+import { QueueWorker } from '../../../src/queue/worker.ts';
 import { Ledger } from '../../../src/state/ledger.ts';
+import type { DatasetWork } from '../../../src/state/run-work.ts';
+import { Runs } from '../../../src/state/runs.ts';
 
 const facts = { method: 'POST', path: '/api/dataset/node', status: 400 };
 
@@ -49,7 +54,7 @@ export interface ToyWorkers {
   stop(): Promise<void>;
 }
 
-/** Starts workers on the Redis at the socket `path`; `trick`: `kill-before-waiting` or `lose-lock-before-waiting`. */
+/** Starts workers on the Redis at the socket `path`; `trick`: `kill-before-adding` or `lose-lock-before-adding`. */
 export const startToyWorkers = async (path: string, trick?: string): Promise<ToyWorkers> => {
   const redis = new Redis({ path, maxRetriesPerRequest: null });
   const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
@@ -62,25 +67,26 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
     log: createLog({ level: 'silent' }),
   });
 
-  if (trick === 'kill-before-waiting') {
-    // Dies once between adding the children and waiting for them, after the failing child has failed.
-    const original = Job.prototype.moveToWaitingChildren;
-    Job.prototype.moveToWaitingChildren = async function (this: Job, ...args) {
-      if ((await redis.incr('toy.kills')) === 1) {
-        while ((await queues.portal('p').getFailedCount()) === 0) await sleep(20);
-        die();
-      }
-      return original.apply(this, args);
-    };
-  }
+  const runs = new Runs(redis, redisKeys('toy'), 60_000);
+  const advancer = new Advancer(queues, new RunGate(redis, redisKeys('toy'), queues, runs), runs);
 
-  if (trick === 'lose-lock-before-waiting') {
-    const original = Job.prototype.moveToWaitingChildren;
-    Job.prototype.moveToWaitingChildren = async function (this: Job, ...args) {
-      if ((await redis.incr('toy.losses')) === 1) await redis.del(`${this.queueQualifiedName}:${this.id}:lock`);
-      return original.apply(this, args);
-    };
-  }
+  /** With a trick, the run is planned once without adding its jobs. */
+  const ended = async (runId: string): Promise<void> => {
+    const isFirst = trick !== undefined && (await redis.incr(`toy.tricks:${runId}`)) === 1;
+    if (isFirst && trick === 'kill-before-adding') die();
+    if (isFirst && trick === 'lose-lock-before-adding') {
+      await redis.del(`${queues.runs.toKey(runId)}:lock`);
+      return;
+    }
+    await advancer.advance(runId);
+  };
+
+  /** Records how a dataset ended, and that it did. */
+  const leave = async ({ data, writer }: JobContext<'dataset'>, reason: Reason | null): Promise<void> => {
+    const outcome = reason === null ? { state: 'completed' } : { state: 'failed', reason };
+    await redis.hset(`toy.outcomes:${data.runId}`, data.key, JSON.stringify(outcome));
+    await runs.inNameOf(writer).leave(data.runId, data.key);
+  };
 
   /** The toy portal of the test, over HTTP; without one every request fails. */
   const ask = async (portal: string, what: string): Promise<void> => {
@@ -250,25 +256,32 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
           dieWhere(job.data);
         });
         if (only?.includes('m/plan')) await job.step({ name: 'plan', on: manifest }, () => ask(portal, 'plan'));
-        const page = (only ?? []).map((key) => ({ kind: 'dataset' as const, runId, manifest, portal, key }));
-        await job.pages({
-          settled: await redis.exists(`toy.outcomes:${runId}`),
-          priority: 'normal',
-          page: async (index) => (index === 0 ? page : null),
-          settle: async (_, outcomes) => {
-            await redis.set(`toy.outcomes:${runId}`, JSON.stringify(Object.fromEntries(outcomes)));
-          },
-          waits: async () => undefined,
-        });
-        return JSON.parse((await redis.get(`toy.outcomes:${runId}`)) ?? '{}');
+        const own = runs.inNameOf(job.writer);
+        if ((await own.phases.startOver(runId)) !== 'planning') return;
+        const writer = own.newPlan(runId);
+        const datasets = (only ?? []).map((key) => ({ wish: { key } }) as DatasetWork); // nobody reads more of it
+        await writer.add({ datasets, resources: [], settled: [], claims: [] });
+        await writer.end([]);
       },
-      failed: async (job, reason) => void (await redis.hset('toy.failed', job.data.runId, reason.code)),
+      failed: async (job, reason) => {
+        await redis.hset('toy.failed', job.data.runId, reason.code);
+        await runs.phases.halt(job.data.runId, reason);
+      },
     },
     dataset: {
-      run: item,
-      failed: async (job, reason) => void (await redis.hset('toy.failed', job.data.key, reason.code)),
+      run: async (job) => {
+        if (!(await runs.phases.isToDo(job.data.runId, job.data.key))) return;
+        await item(job);
+        await leave(job, null);
+      },
+      failed: async (job, reason) => {
+        await redis.hset('toy.failed', job.data.key, reason.code);
+        await leave(job, reason);
+      },
     },
+    export: { run: async () => null },
     prove: { run: async () => null },
+    close: { run: async (job) => runs.drop(job.data.runId) },
   };
 
   const common = {
@@ -280,7 +293,8 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
     stops: new StopWatch(redis, redisKeys('toy'), pauses),
     isOfOthers: async () => false,
     heartbeat: { id: String(process.pid), lives: async (id: string) => isRunning(Number(id)) },
-    logKey: redisKeys('toy').itemLog,
+    logKey: redisKeys('toy').log,
+    ended,
     retry: { backoffMs: 50, maxBackoffMs: 200 },
     lockMs: 1500,
     stalledCheckMs: 500,

@@ -2,8 +2,11 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
-import { type ChildOutcome, plainRequest, type RunData } from '../../../src/model/job.ts';
+import { plainRequest, type RunRequest } from '../../../src/model/job.ts';
+import { redisKeys } from '../../../src/model/redis-keys.ts';
+import type { Reason } from '../../../src/model/report.ts';
 import { Queues } from '../../../src/queue/queues.ts';
+import { Runs } from '../../../src/state/runs.ts';
 import { bundled } from '../../support/bundled.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { startNode } from '../../support/run-node.ts';
@@ -12,11 +15,15 @@ import { startToyWorkers, type ToyWorkers } from './toy-workers.ts';
 
 const script = bundled(new URL('./toy-worker.ts', import.meta.url));
 
+/** How the job of a key ended. */
+type Outcome = { state: 'completed' } | { state: 'failed'; reason: Reason };
+
 /** A Redis with toy queues and worker processes that can be killed. */
 export const openToy = async () => {
   const server = await startTestRedis();
   const redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
   const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
+  const runs = new Runs(redis, redisKeys('toy'), 60_000);
   const children: ChildProcess[] = [];
   const path = server.options.path ?? '';
   const serving: ToyWorkers[] = [];
@@ -52,9 +59,7 @@ export const openToy = async () => {
       return starts;
     },
     async addRun(runId: string, keys: string[], portal = 'p'): Promise<void> {
-      const data: RunData = {
-        kind: 'run',
-        runId,
+      const request: RunRequest = {
         manifestPath: '/m.yaml',
         manifest: 'm',
         portal,
@@ -62,11 +67,14 @@ export const openToy = async () => {
         ...plainRequest,
         only: keys.map((key) => `m/${key}`),
       };
-      await queues.runs.add('run', data, queues.runOptions(runId));
+      await runs.ask(runId, { manifest: 'm', portal }, request);
+      await queues.runs.add('run', { kind: 'run', runId, ...request }, queues.runOptions(runId));
     },
-    async outcomes(runId: string): Promise<Record<string, ChildOutcome> | null> {
-      const job = await queues.runs.getJob(runId);
-      return job && (await job.isCompleted()) ? (job.returnvalue as Record<string, ChildOutcome>) : null;
+    /** How each job of a run ended, once the run is closed. */
+    async outcomes(runId: string): Promise<Record<string, Outcome> | null> {
+      if ((await runs.phases.phase(runId)) !== 'closed') return null;
+      const outcomes = Object.entries(await redis.hgetall(`toy.outcomes:${runId}`));
+      return Object.fromEntries(outcomes.map(([key, text]) => [key, JSON.parse(text) as Outcome]));
     },
     async close(): Promise<void> {
       for (const child of children) {

@@ -3,7 +3,14 @@ import { itemId, plainRequest } from '../../../src/model/job.ts';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import { type LedgerEntry, newEntry } from '../../../src/model/ledger-entry.ts';
 import { targetName } from '../../../src/model/redis-keys.ts';
-import { countItem, type ExportOrder, type Reason, type Report, type ReportItem } from '../../../src/model/report.ts';
+import {
+  countItem,
+  type ExportOrder,
+  type Reason,
+  type Report,
+  type ReportItem,
+  reportItem,
+} from '../../../src/model/report.ts';
 import type { LiveVersion } from '../../../src/model/table-history.ts';
 import { withFormer } from '../../../src/model/table-history.ts';
 import { syncSchedules } from '../../../src/queue/schedules.ts';
@@ -274,7 +281,7 @@ const writeVersions = async (runtime: Runtime, key: string): Promise<void> => {
 
 const writeLog = async (runtime: Runtime, runId: string, key: string, lines: string[]): Promise<void> => {
   const texts = lines.map((line, at) => `${new Date(noon + at * 700).toISOString()} ${line}`);
-  await runtime.redis.rpush(runtime.keys.itemLog(itemId(runId, key)), ...texts);
+  await runtime.redis.rpush(runtime.keys.log(itemId(runId, key)), ...texts);
 };
 
 /** A run in progress, with jobs that a worker has. */
@@ -284,8 +291,9 @@ export const startWork = async (runtime: Runtime): Promise<string> => {
   await runtime.redis.hset(runtime.keys.gate(target), 'current', runId);
   await runtime.redis.sadd(runtime.keys.gates, targetName(target));
   await runtime.runs.begin(runId, { ...target, why: 'command' });
-  await runtime.redis.hset(runtime.keys.run(runId), 'total', 6);
-  await runtime.redis.hset(runtime.keys.runOutcomes(runId), 'transport/stops', 'done', 'transport/stops/table', 'done');
+  await runtime.redis.hset(runtime.keys.run(runId), { total: 6, settled: 0 });
+  for (const key of ['transport/stops', 'transport/stops/table'])
+    await runtime.runs.end(runId, reportItem({ key, uuid: '', outcome: 'done' }));
   const queue = runtime.queues.portal('local');
   const key = 'transport/boardings';
   const data = {

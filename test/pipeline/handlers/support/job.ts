@@ -49,7 +49,11 @@ export const itemOf = (
     },
     key,
     {
-      runs: { keep: async () => undefined } as unknown as Runs, // all that an item uses
+      runs: {
+        note: async () => undefined,
+        end: async () => undefined,
+        leaveToProof: async () => undefined,
+      } as unknown as Runs, // all that an item uses
       log: {
         resumed: more.resumed ?? false,
         log: createLog({ level: 'silent' }),
@@ -64,7 +68,7 @@ export const itemOf = (
         note: async (line) => void said.push(line),
         end: () => undefined,
       },
-      record: { actions: more.actions ?? [], unproven: null, attempts: 0, ms: 0, ended: null },
+      state: { begun: { actions: more.actions ?? [], unproven: null, attempts: 0, ms: 0 }, ended: null },
     },
   );
   return { item, said };

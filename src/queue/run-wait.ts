@@ -1,6 +1,8 @@
-// Work that can only go on later, as after a `Retry-After`. Apart from the queues, because commands that wait load it first.
+// What a run waits for: the end of a pause of its portal, or a time, as after a `Retry-After`.
 import type { Job, Queue } from 'bullmq';
 import { machineFault, StateFullError } from '../model/errors.ts';
+import { closeId } from '../model/job.ts';
+import type { Pause, PortalPauses } from './pause.ts';
 import type { Queues } from './queues.ts';
 
 /** Nothing is done before `until` (Unix milliseconds); `why` is what the last attempt met, '' when it is not known. */
@@ -9,14 +11,29 @@ export interface Standstill {
   why: string;
 }
 
-/** The standstill of a run on its portal; null while something of it can be done. A paused portal has a reason of its own. */
-export const standstillOf = async (
-  queues: Queues,
-  { runId, portal }: { runId: string; portal: string },
-): Promise<Standstill | null> => {
-  const run = await queues.runs.getJob(runId);
-  if (run && (await run.isDelayed())) return nextOf(queues, queues.runs, run);
-  const queue = queues.portal(portal);
+/** What a run waits for; both null while something of it can be done. */
+export interface RunWait {
+  pause: Pause | null;
+  standstill: Standstill | null;
+}
+
+/** Reads it from the pause of the portal and the jobs that wait for a time; `runId` is null where no run is in progress. */
+export const waitOfRun = async (
+  { queues, pauses }: { queues: Queues; pauses: Pick<PortalPauses, 'state'> },
+  { runId, portal }: { runId: string | null; portal: string },
+): Promise<RunWait> => {
+  const pause = await pauses.state(portal);
+  return {
+    pause,
+    standstill: pause || runId === null ? null : await standstillOf(queues, runId, queues.portal(portal)),
+  };
+};
+
+const standstillOf = async (queues: Queues, runId: string, queue: Queue): Promise<Standstill | null> => {
+  for (const id of [runId, closeId(runId)]) {
+    const job = await queues.runs.getJob(id);
+    if (job && (await job.isDelayed())) return nextOf(queues, queues.runs, job);
+  }
   const { delayed = 0, ...others } = await queue.getJobCounts('active', 'waiting', 'prioritized', 'delayed');
   if (delayed === 0 || Object.values(others).some((count) => count > 0)) return null;
   const [next] = await queue.getDelayed(0, 0);

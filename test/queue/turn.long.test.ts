@@ -1,4 +1,4 @@
-// The rules of the job tree that take many kills.
+// The rules of the jobs of a run that take many kills.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { itemId } from '../../src/model/job.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
@@ -29,7 +29,7 @@ describe('a job whose worker is killed', () => {
     const starts = await toy.startUntil(() => ended('r5'));
     expect(starts).toBe(5);
     expect((await toy.outcomes('r5'))?.['m/kill-4']).toMatchObject({ state: 'completed' });
-    const logs = await toy.redis.lrange(redisKeys('toy').itemLog(itemId('r5', 'm/kill-4')), 0, -1);
+    const logs = await toy.redis.lrange(redisKeys('toy').log(itemId('r5', 'm/kill-4')), 0, -1);
     expect(logs.filter((line) => line.includes('resumed after a kill in step boom'))).toHaveLength(4);
   });
 
@@ -50,7 +50,7 @@ describe('jobs that were hit twice', () => {
     const outcomes = await toy.outcomes('r6-crowd');
     for (const key of keys) {
       expect(outcomes?.[`m/${key}`]).toMatchObject({ state: 'completed' });
-      const logs = await toy.redis.lrange(redisKeys('toy').itemLog(itemId('r6-crowd', `m/${key}`)), 0, -1);
+      const logs = await toy.redis.lrange(redisKeys('toy').log(itemId('r6-crowd', `m/${key}`)), 0, -1);
       expect(logs.join('\n')).not.toContain('(3 in this step)');
     }
   });

@@ -1,0 +1,107 @@
+// What people and monitors learn of runs: heartbeats, notices of faults and recoveries, and what is no longer overdue.
+import type { Redis } from 'ioredis';
+import type { Config } from '../config/config.ts';
+import type { Heartbeat } from '../config/notify-schema.ts';
+import type { RunRequest, TriggerData } from '../model/job.ts';
+import type { Log } from '../model/log.ts';
+import { type RedisKeys, targetName } from '../model/redis-keys.ts';
+import { isSuccess, type StoredReport } from '../model/report.ts';
+import { firesBy } from '../model/schedule-times.ts';
+import type { Post } from '../notify/channels.ts';
+import { Heartbeats } from '../notify/heartbeats.ts';
+import type { ManifestFacts, Notifier } from '../notify/notifier.ts';
+import type { Fetcher } from '../sources/fetch/fetch.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import { isDropManifest } from '../sources/manifest/schema.ts';
+import { type Deadlines, expectedOf, newsIn } from '../state/deadlines.ts';
+import { rememberSuccess, rememberTrigger, type TriggerRecord } from '../state/targets.ts';
+
+/** What is told with. */
+interface RunNoticesParts {
+  config: Pick<Config, 'notify' | 'watch'>;
+  redis: Redis;
+  keys: RedisKeys;
+  deadlines: Deadlines;
+  notifier: Notifier;
+  fetcher: Fetcher;
+  log: Log;
+  /** Called with the report of each run that this process closed; after a kill perhaps twice. */
+  onRunClosed: (report: StoredReport) => void;
+}
+
+/** Tells of runs. */
+export class RunNotices {
+  readonly #parts: RunNoticesParts;
+  readonly #heartbeats: Heartbeats;
+
+  constructor(parts: RunNoticesParts) {
+    this.#parts = parts;
+    this.#heartbeats = new Heartbeats(parts.log);
+  }
+
+  /** A run begins; waits for nothing and never fails. */
+  started(request: RunRequest & { runId: string }): void {
+    if (isOfWhole(request)) void this.#heartbeat('start', request, `run ${request.runId} begins`);
+  }
+
+  /** A run has its report. A fault here must not keep it from closing. */
+  async closed(report: StoredReport, request: RunRequest): Promise<void> {
+    const { deadlines, notifier, onRunClosed, log } = this.#parts;
+    const facts = async (): Promise<ManifestFacts> => {
+      const manifest = await loadManifest(request.manifestPath).catch(() => null); // its faults are the report's reason
+      const isLimited = request.only !== null || request.plan !== null || request.remove !== null;
+      return {
+        notify: manifest?.notify ?? { email: null, webhook: null },
+        isWhole: manifest !== null && !isDropManifest(manifest) && !isLimited,
+      };
+    };
+    try {
+      onRunClosed(report);
+      await deadlines.happened(newsIn(report), Date.now());
+      if (isOfWhole(request)) await this.#wholeClosed(report, request);
+      await notifier.runClosed(report, facts);
+    } catch (error) {
+      log.error({ runId: report.runId, err: error }, 'the notice of a run could not be made');
+    }
+  }
+
+  /** A schedule was due. */
+  async triggered(data: TriggerData, record: TriggerRecord): Promise<void> {
+    const { redis, keys, deadlines, config } = this.#parts;
+    await rememberTrigger(redis, keys, data, record);
+    if (data.schedule === null) return;
+    const waits = record.did === 'wait' ? { until: record.until } : {};
+    const at = firesBy(data.schedule, { now: Date.now(), ...waits, slackMs: config.watch.everyMs });
+    await deadlines.keepPromise({ member: expectedOf.schedule(data), at });
+  }
+
+  /** Waits for what is under way. */
+  close(): Promise<void> {
+    return this.#heartbeats.close();
+  }
+
+  /** Only for runs of everything: one of some items proves nothing about the others. */
+  async #wholeClosed(report: StoredReport, request: RunRequest): Promise<void> {
+    const { deadlines, redis, keys } = this.#parts;
+    const heartbeat = isSuccess(report) ? 'ok' : 'fail';
+    await this.#heartbeat(heartbeat, request, `run ${report.runId}: ${JSON.stringify(report.counts)}`);
+    if (heartbeat === 'fail') return;
+    await deadlines.happened([expectedOf.success(report)], Date.now());
+    await rememberSuccess(redis, keys, report);
+  }
+
+  /** The monitor of the manifest takes precedence over the configured one. */
+  async #heartbeat(heartbeat: Heartbeat, request: RunRequest, text: string): Promise<void> {
+    const { config, fetcher } = this.#parts;
+    const manifest = await loadManifest(request.manifestPath).catch(() => null);
+    const own = manifest?.notify?.heartbeat;
+    const target = targetName(request);
+    const post: Post = (url, posting) => fetcher.post(url, posting);
+    if (own) this.#heartbeats.call({ heartbeat, target, urls: own, text, post });
+    else if (config.notify.heartbeat) this.#heartbeats.call({ heartbeat, target, urls: config.notify.heartbeat, text });
+  }
+}
+
+/** True for a run of everything in its target. */
+const isOfWhole = ({ only, remove, decision }: RunRequest): boolean =>
+  only === null && remove === null && decision === undefined;

@@ -1,0 +1,224 @@
+// How far a run is: its phase, the keys that have not ended, and the writes that move it on.
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { clock, type JobWriter } from '../model/lease.ts';
+import type { RedisKeys } from '../model/redis-keys.ts';
+import type { Reason } from '../model/report.ts';
+import { RedisScript } from './redis/script.ts';
+
+/**
+ * `queued` before its first job, then `planning` until the whole plan is written, `publish` while datasets are open, `prove`
+ * while tables are, `closing` until the report is stored and the gate is open, `closed`.
+ */
+const phases = ['queued', 'planning', 'publish', 'prove', 'closing', 'closed'] as const;
+
+export type Phase = (typeof phases)[number];
+
+/** Datasets are numbered from 0, in the order of the plan; groups of tables to prove from here. */
+export const firstGroup = 1_000_000_000;
+
+/** Tables that one job proves: as many as one request counts. */
+export const tablesAGroup = 20;
+
+/** What has not ended, with the number of the job that ends it. */
+export interface OpenKey {
+  key: string;
+  number: number;
+}
+
+/** How many keys of the phase have not ended: of those whose jobs were added, and of the others. */
+export interface RunStand {
+  phase: Phase;
+  isCancelled: boolean;
+  inQueue: number;
+  waiting: number;
+}
+
+/** A run of which no job can begin, as any worker found it last. */
+const stuckSchema = z.object({
+  /** Unix milliseconds. */
+  at: z.number(),
+  why: z.string(),
+  /** How often its jobs were added again since its last progress. */
+  repairs: z.number(),
+});
+
+export type StuckRun = z.infer<typeof stuckSchema>;
+
+/** What a plan came to, in fields of the record. */
+export interface PlanFacts {
+  total: number;
+  settled: number;
+  remarks: string[];
+  priority: string;
+}
+
+// KEYS: the record, the lock of the job that asks, what is to be forgotten. ARGV: its token, '' outside of any job. Returns
+// the phase; nil when the job is not ours.
+const startOver = new RedisScript(`
+if ARGV[1] ~= '' and redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
+local phase = redis.call('HGET', KEYS[1], 'phase') or 'queued'
+if phase ~= 'queued' and phase ~= 'planning' then return phase end
+redis.call('HSET', KEYS[1], 'phase', 'planning')
+redis.call('UNLINK', unpack(KEYS, 3))
+return 'planning'
+`);
+
+// KEYS: the record, the lock of the job that asks. ARGV: its token, '' outside of any job; the phases that it may leave; the
+// new one; fields and values that go with it. Returns the phase that stands then; nil when the job is not ours.
+const move = new RedisScript(`
+if ARGV[1] ~= '' and redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
+local phase = redis.call('HGET', KEYS[1], 'phase') or 'queued'
+if not string.find(ARGV[2], ' ' .. phase .. ' ', 1, true) then return phase end
+redis.call('HSET', KEYS[1], 'phase', unpack(ARGV, 3))
+return ARGV[3]
+`);
+
+// KEYS: the record, the open keys. ARGV: Unix milliseconds. Once no dataset is open, tables are proven in groups, and once none is either, the run closes.
+const goOn = new RedisScript(`
+local phase = redis.call('HGET', KEYS[1], 'phase') or 'queued'
+if phase == 'publish' and redis.call('ZCOUNT', KEYS[2], '-inf', '(${firstGroup}') == 0 then
+  local keys = redis.call('ZRANGE', KEYS[2], 0, -1)
+  for at, key in ipairs(keys) do
+    redis.call('ZADD', KEYS[2], ${firstGroup} + math.floor((at - 1) / ${tablesAGroup}), key)
+  end
+  phase = #keys > 0 and 'prove' or 'closing'
+  redis.call('HSET', KEYS[1], 'phase', phase, 'added', ${firstGroup}, 'advancedAt', ARGV[1])
+elseif phase == 'prove' and redis.call('ZCARD', KEYS[2]) == 0 then
+  phase = 'closing'
+  redis.call('HSET', KEYS[1], 'phase', phase)
+end
+return phase
+`);
+
+// KEYS: the record, the open keys, the cancelled runs. ARGV: the run.
+const look = new RedisScript(`
+local phase, added = unpack(redis.call('HMGET', KEYS[1], 'phase', 'added'))
+local first, last = '-inf', '(${firstGroup}'
+if phase == 'prove' then first, last = ${firstGroup}, '+inf' end
+added = added or 0
+return {
+  phase or 'queued',
+  redis.call('HEXISTS', KEYS[3], ARGV[1]),
+  redis.call('ZCOUNT', KEYS[2], first, '(' .. added),
+  redis.call('ZCOUNT', KEYS[2], added, last),
+}
+`);
+
+const standSchema = z.tuple([z.enum(phases), z.number(), z.number(), z.number()]);
+
+/** Moves runs from one phase to the next; in the name of a job where there is one. */
+export class RunPhases {
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+  readonly #writer: JobWriter | null;
+
+  constructor(redis: Redis, keys: RedisKeys, writer: JobWriter | null = null) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#writer = writer;
+  }
+
+  /** Begins to plan: forgets what an earlier attempt wrote. Returns the phase, which is another one where the run is planned. */
+  async startOver(runId: string): Promise<Phase> {
+    const keys = this.#keys;
+    const plan = [keys.runWork, keys.runOpen, keys.runLines, keys.runBegun, keys.runFailures, keys.runDrops];
+    return this.#fenced(
+      startOver,
+      runId,
+      [],
+      plan.map((of) => of(runId)),
+    );
+  }
+
+  /** The plan is written: from now on it is what the run does. */
+  planned(runId: string, { remarks, ...facts }: PlanFacts): Promise<Phase> {
+    const fields = Object.entries({ ...facts, remarks: JSON.stringify(remarks), advancedAt: Date.now() }).flat();
+    return this.#fenced(move, runId, [' planning ', 'publish', ...fields]);
+  }
+
+  /** Ends the work on a run for a reason, in whatever phase: what is open ends with it. */
+  halt(runId: string, reason: Reason): Promise<Phase> {
+    const fields = ['reason', JSON.stringify(reason)];
+    return this.#fenced(move, runId, [' queued planning publish prove ', 'closing', ...fields]);
+  }
+
+  /** Moves a run to its next phase where nothing of this one is open. */
+  async goOn(runId: string): Promise<void> {
+    await goOn.run(this.#redis, [this.#keys.run(runId), this.#keys.runOpen(runId)], [Date.now()]);
+  }
+
+  /** Where a run stands. */
+  async stand(runId: string): Promise<RunStand> {
+    const keys = [this.#keys.run(runId), this.#keys.runOpen(runId), this.#keys.cancelled];
+    const [phase, cancelled, inQueue, waiting] = standSchema.parse(await look.run(this.#redis, keys, [runId]));
+    return { phase, isCancelled: cancelled === 1, inQueue, waiting };
+  }
+
+  /** The phase of a run. */
+  async phase(runId: string): Promise<Phase> {
+    return (await this.stand(runId)).phase;
+  }
+
+  /** Open keys from a number on, in the order of their jobs, at most `most`. */
+  async open(runId: string, from: number, most: number): Promise<OpenKey[]> {
+    await this.#writer?.catchUp();
+    const key = this.#keys.runOpen(runId);
+    const found = await this.#redis.zrange(key, from, '+inf', 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES');
+    return Array.from({ length: found.length / 2 }, (_, at) => ({
+      key: found[2 * at] ?? '',
+      number: Number(found[2 * at + 1]),
+    }));
+  }
+
+  /** The open tables of a group, while they are proven; none afterwards. */
+  async tables(runId: string, group: number): Promise<string[]> {
+    const number = firstGroup + group;
+    const keys = await this.#redis.zrangebyscore(this.#keys.runOpen(runId), number, number);
+    return (await this.phase(runId)) === 'prove' ? keys : [];
+  }
+
+  /** True while a job is to work on a dataset. */
+  async isToDo(runId: string, key: string): Promise<boolean> {
+    return (await this.isOpen(runId, key)) && (await this.phase(runId)) === 'publish';
+  }
+
+  /** True while something has not ended. */
+  async isOpen(runId: string, key: string): Promise<boolean> {
+    return (await this.#redis.zscore(this.#keys.runOpen(runId), key)) !== null;
+  }
+
+  /** Number of the first key whose job was not added yet. */
+  async added(runId: string): Promise<number> {
+    return Number((await this.#redis.hget(this.#keys.run(runId), 'added')) ?? 0);
+  }
+
+  /** Records that the jobs before a number were added. */
+  async addedTo(runId: string, number: number): Promise<void> {
+    await this.#redis.hset(this.#keys.run(runId), 'added', number);
+  }
+
+  /** What a sweep found of a run of which no job can begin, and when one of its items ended last, Unix milliseconds. */
+  async quiet(runId: string): Promise<{ stuck: StuckRun | null; advancedAt: number }> {
+    const [text, at] = await this.#redis.hmget(this.#keys.run(runId), 'stuck', 'advancedAt');
+    const advancedAt = Number(at ?? 0);
+    const stuck = text ? stuckSchema.parse(JSON.parse(text)) : null;
+    return { stuck: stuck && stuck.at >= advancedAt ? stuck : null, advancedAt };
+  }
+
+  /** Records that no job can begin; null: one can. */
+  async stuck(runId: string, stuck: StuckRun | null): Promise<void> {
+    const key = this.#keys.run(runId);
+    if (stuck === null) await this.#redis.hdel(key, 'stuck');
+    else await this.#redis.hset(key, 'stuck', JSON.stringify(stuck));
+  }
+
+  async #fenced(script: RedisScript, runId: string, args: (string | number)[], more: string[] = []): Promise<Phase> {
+    await this.#writer?.catchUp();
+    const lease = this.#writer?.lease;
+    const record = this.#keys.run(runId);
+    const phase = await script.run(this.#redis, [record, lease?.key ?? record, ...more], [lease?.token ?? '', ...args]);
+    if (phase === null) lease?.renewed(clock(), null); // throws: the job is not ours
+    return z.enum(phases).parse(phase);
+  }
+}

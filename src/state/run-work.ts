@@ -1,0 +1,98 @@
+// What a run has to do: the planned work on datasets and resources, what its jobs noted of items in progress, dropped files.
+import { z } from 'zod';
+import { goodFileSchema, sourceFingerprintSchema } from '../model/ledger-entry.ts';
+import { driftPolicies, removalModes } from '../model/policy.ts';
+import { itemActions, type ReportItem, reasonSchema } from '../model/report.ts';
+import { liveVersionSchema } from '../model/table-history.ts';
+import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
+
+/** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
+export const datasetWorkSchema = z.object({
+  wish: datasetWishSchema.omit({ resources: true }),
+  why: z.string(),
+  /** Node id as the run found it in the ledger; when the node turns out to be another one, all resources have work. */
+  nid: z.string().nullable(),
+  resources: z.array(z.string()),
+  /** Keys of all its resources that have or may get a node, in the order in which its list names them. */
+  order: z.array(z.string()),
+  /** Uuids that are searched for on the portal: its own, those of its resources, and of datasets after it. */
+  next: z.array(z.string()).default([]),
+  /** True when the node is to be read and proven although the ledger knows nothing against it. */
+  verify: z.boolean(),
+  /** True when the node stays as it is and only resources below it have work. */
+  frozen: z.boolean(),
+  /** Why a stored plan could not be done to a frozen dataset. */
+  refused: reasonSchema.nullable(),
+  /** How the dataset is to be taken down; null when it is to be published. */
+  removal: z.enum(removalModes).nullable(),
+  onDrift: z.enum(driftPolicies),
+  /** Somebody decided that what cannot be found is created. */
+  createMissing: z.boolean().default(false),
+});
+
+/** The planned work on one resource. */
+export const resourceWorkSchema = z.object({
+  wish: resourceWishSchema,
+  why: z.string(),
+  /** The file as the run saw it; null when it could not be read, or was left to the job. */
+  source: sourceFingerprintSchema.nullable(),
+  removal: z.enum(removalModes).nullable(),
+  onDrift: z.enum(driftPolicies),
+  createMissing: z.boolean().default(false),
+});
+
+/** A table that was ordered to be imported, and what its proof is held against. */
+const unprovenSchema = z.object({
+  nid: z.string(),
+  uuid: z.string(),
+  /** Rows and columns of the file. */
+  rows: z.number().int(),
+  columns: z.number().int(),
+  /** What becomes the good file of the resource once it is proven. */
+  good: goodFileSchema,
+  /** The version of the table that is live then. */
+  version: liveVersionSchema.nullable().default(null),
+});
+
+export type Unproven = z.infer<typeof unprovenSchema>;
+
+/** What the jobs of a run have done so far to an item that has not ended. */
+export const begunSchema = z.object({
+  actions: z.array(z.enum(itemActions)),
+  /** What its report says once, beside what is known of it at all times. */
+  told: z.array(z.string()).exactOptional(),
+  /** Its table, while that is not proven to be whole; the item ends with the proof. */
+  unproven: unprovenSchema.nullable().default(null),
+  /** Attempts that it took until its table was to be proven. */
+  attempts: z.number().int().default(0),
+  /** Milliseconds of work, over all attempts. */
+  ms: z.number().int(),
+});
+
+export type Begun = z.infer<typeof begunSchema>;
+
+/** What is known of an item to which nothing was done. */
+export const notBegun: Begun = { actions: [], unproven: null, attempts: 0, ms: 0 };
+
+export type DatasetWork = z.infer<typeof datasetWorkSchema>;
+export type ResourceWork = z.infer<typeof resourceWorkSchema>;
+
+export const settledClaimSchema = z.object({
+  claim: z.string(),
+  reason: reasonSchema.nullable(),
+  /** What was mended in the file before it was sent, a line each. */
+  mended: z.array(z.string()).exactOptional(),
+});
+
+/** A dropped file by its claim id: archived, or quarantined with a reason. */
+export type SettledClaim = z.infer<typeof settledClaimSchema>;
+
+/** A part of the planned work of a run. */
+export interface RunWork {
+  datasets: DatasetWork[];
+  resources: ResourceWork[];
+  /** Items that need no job. */
+  settled: ReportItem[];
+  /** Dropped files that need no job: what becomes of them when the run closes. */
+  claims: SettledClaim[];
+}
