@@ -21,8 +21,8 @@ import { RedisScript } from './redis/script.ts';
 /** Entries that go in one write. */
 const entriesAtOnce = 500;
 
-interface SettledWith {
-  /** What was sent by the write. */
+interface WrittenWith {
+  /** What was sent by a write. */
   sent?: SentNode | undefined;
   /** Versions of its table before the one that the entry holds; null to forget them. */
   former?: FormerVersions | null | undefined;
@@ -109,9 +109,19 @@ export class Ledger {
     }
   }
 
-  /** Writes an entry. */
-  async put(portal: string, entry: LedgerEntry): Promise<void> {
-    await this.#writeLater([this.#entryField(portal, entry)]);
+  /** Writes an entry, and what goes along with it, all or nothing. */
+  async put(portal: string, entry: LedgerEntry, { sent, former }: WrittenWith = {}): Promise<LedgerEntry> {
+    const target = targetOf(portal, entry.key);
+    const writes: FieldWrite[] = [
+      this.#entryField(portal, entry),
+      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
+      ...(former === undefined
+        ? []
+        : [{ hash: this.#keys.history(target), field: entry.key, value: former && JSON.stringify(former) }]),
+    ];
+    if (this.#writer) this.#writer.writeLater(writes);
+    else await writeFields(this.#redis, null, writes);
+    return entry;
   }
 
   /** Records that a write begins; must be awaited before the request is sent. */
@@ -121,27 +131,13 @@ export class Ledger {
     return begun;
   }
 
-  /** Records what a write led to, so that none is pending, and what goes along with it, all or nothing. */
-  async settle(portal: string, entry: LedgerEntry, { sent, former }: SettledWith = {}): Promise<LedgerEntry> {
-    const target = targetOf(portal, entry.key);
-    const settled = { ...entry, pending: null };
-    await this.#writeLater([
-      this.#entryField(portal, settled),
-      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
-      ...(former === undefined
-        ? []
-        : [{ hash: this.#keys.history(target), field: entry.key, value: former && JSON.stringify(former) }]),
-    ]);
-    return settled;
+  /** As {@link put}, of an entry of which no write is pending any more. */
+  settle(portal: string, entry: LedgerEntry, more: WrittenWith = {}): Promise<LedgerEntry> {
+    return this.put(portal, { ...entry, pending: null }, more);
   }
 
   #entryField(portal: string, entry: LedgerEntry): FieldWrite {
     return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: storedEntry(entry) };
-  }
-
-  async #writeLater(writes: FieldWrite[]): Promise<void> {
-    if (this.#writer) this.#writer.writeLater(writes);
-    else await writeFields(this.#redis, null, writes);
   }
 
   #field(hash: string, field: string): Promise<Buffer | null> {

@@ -142,17 +142,18 @@ const adoptNode = async (
   return updateNode(target, wish, { ...located, entry: settled }, more);
 };
 
-/** Records the node; with what was sent, where it holds that. */
+/** Records the node; with what was sent, where it holds that. A pending attach or import is for its own step. */
 const settleNode = (
   { item, ledger }: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
   sent?: SentNode,
 ): Promise<LedgerEntry> =>
-  ledger.settle(
+  ledger.put(
     item.portal,
     {
       ...entry,
+      pending: entry.pending?.what === 'attach' || entry.pending?.what === 'import' ? entry.pending : null,
       uuid: entry.uuid || wish.uuid,
       title: wish.title,
       fieldNames: sent ? namesIn(wish, sent) : entry.fieldNames,
@@ -226,10 +227,10 @@ interface Update {
 
 const sendUpdate = (target: NodeTarget, wish: NodeWish, { facts, decision, fields }: Update): Promise<WrittenNode> => {
   const { item, ledger } = target;
-  const { node } = facts;
+  const { node, entry } = facts;
   return item.step({ name: 'update', on: `node ${node.nid}`, writes: true }, async (signal) => {
     const nonce = newNonce();
-    const entry = await ledger.begin(item.portal, facts.entry, { what: 'update', before: null, nonce });
+    await ledger.begin(item.portal, entry, { what: 'update', before: null, nonce });
     const changes = { ...changesOf(wish, facts, decision, fields), log: logOf(wish, nonce) };
     await updatePatiently(target, node, changes, signal);
     await item.did('updated');

@@ -252,6 +252,16 @@ describe('an update', () => {
     expect(said.join('\n')).toContain('had taken effect');
   });
 
+  it.each(['attach', 'import'] as const)('leaves an interrupted %s to the step that began it', async (what) => {
+    const { portal, wish, write } = await prepare();
+    const pending: Pending = { what, before: '3', nonce, at: 1 };
+    for (const node of [{ title: 'Before', log: 'older' }, {}]) {
+      portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid, ...node }));
+      expect((await write({ ...known(wish), metadataFingerprint: null }, pending)).pending).toEqual(pending);
+      expect((await ledger().entry('city', wish.key))?.pending).toEqual(pending);
+    }
+  });
+
   it('interrupted before it had its effect: sends it once', async () => {
     const { portal, wish, write, writes } = await prepare();
     portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid, title: 'Before', log: 'older' }));
