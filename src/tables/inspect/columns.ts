@@ -74,19 +74,15 @@ const columnKindOf = (kind: ValueKind): ColumnKind => {
 
 /** Counts kinds of values by column in flat memory. */
 export class ColumnKinds {
-  #counts: Float64Array = new Float64Array();
-  #lines: Float64Array = new Float64Array();
+  readonly #counts: Float64Array;
+  readonly #lines: Float64Array;
 
-  reserve(columns: number): void {
-    if (columns * kindsCount <= this.#counts.length) return;
-    const [counts, lines] = [this.#counts, this.#lines];
+  constructor(columns: number) {
     this.#counts = new Float64Array(columns * kindsCount);
     this.#lines = new Float64Array(columns * kindsCount);
-    this.#counts.set(counts);
-    this.#lines.set(lines);
   }
 
-  /** Counts a value of a column (from 0) that {@link reserve} knows. */
+  /** Counts a value of a column (from 0); those beyond the last one do not count. */
   add(column: number, kind: number, line: number): void {
     const at = column * kindsCount + kind;
     const count = this.#counts[at] ?? 0;

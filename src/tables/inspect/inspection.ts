@@ -8,7 +8,6 @@ import { oversizeOf } from '../scan/faults.ts';
 import type { OpenTable } from '../scan/open-table.ts';
 import {
   type ColumnFacts,
-  ColumnKinds,
   type ColumnType,
   columnRemarks,
   mostlyOf,
@@ -93,7 +92,6 @@ export class TableInspection {
   readonly #dialect: TableDialect;
   readonly #scanner: CellScanner;
   readonly #watch = new EncodingWatch();
-  readonly #kinds = new ColumnKinds();
   readonly #importer: ImporterWatch;
   #titleRows: number;
   #firstRowLine = 0;
@@ -241,22 +239,20 @@ export class TableInspection {
     }
     const header = scannedHeader(scanner, row, this.#dialect);
     this.#header = header;
-    const width = header.cells.length;
-    this.#kinds.reserve(Math.min(width, mostColumns + 1));
     const { rowBytes, apart } = this.#settings;
-    const settings = { width, header: header.raw, rowBytes, apart };
-    this.#rows = new RowInspector(scanner, { findings: this.findings, kinds: this.#kinds, settings });
+    const settings = { width: header.cells.length, header: header.raw, rowBytes, apart };
+    this.#rows = new RowInspector(scanner, this.findings, settings);
     this.#rows.inspectCells(row);
   }
 
   #reportColumns(): InspectedColumn[] {
     const header = this.#header;
-    if (header === null) {
+    if (header === null || this.#rows === null) {
       if (this.findings.of('row-oversize') === undefined) this.findings.add('empty-file', { line: 1 }, {});
       return [];
     }
-    const rows = this.#rows?.rows ?? 0;
-    const facts = header.cells.map((_, column) => this.#kinds.facts(column));
+    const { rows, kinds: counts } = this.#rows;
+    const facts = header.cells.map((_, column) => counts.facts(column));
     this.#emptyTail = emptyTail({ cells: header.cells, facts });
     this.#judgeRepeats(facts);
     const isRecord = this.#settings.layout.headerless === true;

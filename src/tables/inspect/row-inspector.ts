@@ -3,8 +3,9 @@ import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { oversizeOf, quoteFaultOf } from '../scan/faults.ts';
 import { kindNumber, kindOf } from '../scan/value-kind.ts';
-import type { ColumnKinds } from './columns.ts';
+import { ColumnKinds } from './columns.ts';
 import { type Findings, foundAt, foundIn, foundRow } from './finding.ts';
+import { mostColumns } from './header.ts';
 import { noteStart, PaddedNotes } from './padded-notes.ts';
 import { RaggedRows } from './ragged-rows.ts';
 import { SecondHeaders } from './second-header.ts';
@@ -30,12 +31,12 @@ interface RowSettings {
 /** Inspects rows; the state of a table of any size is bounded. */
 export class RowInspector {
   rows = 0;
+  readonly kinds: ColumnKinds;
   /** The last row: how many of its cells hold something, its line, and whether it reads like a note, one cut by delimiters, or a sum. */
   readonly last = { line: 0, filled: 0, note: false, cutNote: false, total: false };
   #lastRow = -1;
   readonly #scanner: CellScanner;
   readonly #findings: Findings;
-  readonly #kinds: ColumnKinds;
   readonly #settings: RowSettings;
   readonly #ragged: RaggedRows;
   readonly #tail = new PaddedNotes();
@@ -43,13 +44,13 @@ export class RowInspector {
   /** Columns that have their first text in the row at hand. */
   #firstTexts: number[] = [];
 
-  constructor(scanner: CellScanner, parts: { findings: Findings; kinds: ColumnKinds; settings: RowSettings }) {
+  constructor(scanner: CellScanner, findings: Findings, settings: RowSettings) {
     this.#scanner = scanner;
-    this.#findings = parts.findings;
-    this.#kinds = parts.kinds;
-    this.#settings = parts.settings;
-    this.#names = new SecondHeaders(scanner, parts.settings.header);
-    this.#ragged = new RaggedRows(scanner, parts.findings, parts.settings.width);
+    this.#findings = findings;
+    this.#settings = settings;
+    this.kinds = new ColumnKinds(Math.min(settings.width, mostColumns + 1));
+    this.#names = new SecondHeaders(scanner, settings.header);
+    this.#ragged = new RaggedRows(scanner, findings, settings.width);
   }
 
   /** Inspects the complete rows of the scanner from number `from` on. */
@@ -108,7 +109,7 @@ export class RowInspector {
   #count(row: number): { filled: number; marks: number } {
     const { bytes, starts, ends, marks } = this.#scanner;
     const { width } = this.#settings;
-    const kinds = this.#kinds;
+    const { kinds } = this;
     const line = this.#scanner.lineOf(row);
     const first = this.#scanner.firstCell(row);
     const isWhole = this.#scanner.width(row) === width;
@@ -141,7 +142,7 @@ export class RowInspector {
     this.#ragged.end(this.rows);
     if (isGiven) return;
     this.#tail.report(this.#findings);
-    this.#names.report(this.#findings, (column) => this.#kinds.facts(column));
+    this.#names.report(this.#findings, (column) => this.kinds.facts(column));
   }
 
   /** Line of the first row of a footer that a fix leaves out; null when there is none. */
