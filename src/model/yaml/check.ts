@@ -1,47 +1,13 @@
 // Checks a document against a zod schema and words every fault for the person who wrote the file.
 import type { z } from 'zod';
 import type { FileProblem } from '../errors.ts';
-import { type Path, type PlacedValue, valueAt } from './document.ts';
+import { type PlacedValue, valueAt } from './document.ts';
 import { nearest } from './nearest.ts';
 
-type AnySchema = z.core.$ZodTypes;
-
-/** Names of the keys that `schema` allows in the mapping at `path`; `root` decides which kind of a union is meant. */
-const knownKeys = (schema: z.ZodType, path: Path, root: unknown): string[] => {
-  let here: AnySchema | undefined = plain(schema, root);
-  for (const [depth, step] of path.entries()) here = stepInto(here, step, valueAt(root, path.slice(0, depth + 1)));
-  return here?._zod.def.type === 'object' ? Object.keys(here._zod.def.shape) : [];
-};
-
-const stepInto = (schema: AnySchema | undefined, step: PropertyKey, value: unknown): AnySchema | undefined => {
-  const def = schema?._zod.def;
-  if (def?.type === 'object') {
-    const inner = def.shape[String(step)];
-    return inner && plain(inner, value);
-  }
-  if (def?.type === 'array') return plain(def.element, value);
-  if (def?.type === 'record') return plain(def.valueType, value);
-  return undefined;
-};
-
-/** Unwraps `optional`, `default` and the like, and picks the member of a union that fits `value`. */
-const plain = (schema: z.core.$ZodType, value: unknown): AnySchema | undefined => {
-  // Every class of zod's own is in $ZodTypes; the base type does not say so.
-  const typed = schema as AnySchema;
-  const def = typed._zod.def;
-  if ('innerType' in def) return plain(def.innerType, value);
-  if (def.type === 'pipe') return plain(def.in, value);
-  if (def.type !== 'union') return typed;
-  const members = def.options.map((option) => plain(option, value)).filter((member) => member !== undefined);
-  return (
-    members.find((member) => accepts(member, value)) ?? members.find((member) => member._zod.def.type === 'object')
-  );
-};
-
-/** True for the member of a discriminated union whose fixed values `value` holds. */
-const accepts = (member: AnySchema, value: unknown): boolean => {
-  if (member._zod.def.type !== 'object' || value === null || typeof value !== 'object') return false;
-  return Object.entries(member._zod.propValues ?? {}).every(([key, values]) => values.has(Reflect.get(value, key)));
+/** As the message of unknown keys, the keys that the mapping may have, a line each. */
+const knownKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
+  const { def } = (inst as z.core.$ZodTypes | undefined)?._zod ?? {}; // every class of zod's own is in $ZodTypes
+  return code === 'unrecognized_keys' && def?.type === 'object' ? Object.keys(def.shape).join('\n') : undefined;
 };
 
 /** What a check gave: a value when nothing is wrong, otherwise problems. */
@@ -56,9 +22,9 @@ export const checkDocument = <T>(
   schema: z.ZodType<T>,
   value: unknown = document.value,
 ): Checked<T> => {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: knownKeys });
   if (result.success) return { value: result.data, problems: [] };
-  return { value: null, problems: result.error.issues.flatMap((issue) => problemsOf(document, schema, value, issue)) };
+  return { value: null, problems: result.error.issues.flatMap((issue) => problemsOf(document, issue)) };
 };
 
 type Issue = z.core.$ZodIssue;
@@ -66,18 +32,17 @@ type Issue = z.core.$ZodIssue;
 /** How zod begins a message where a schema has none of its own. */
 const stockPhrase = /^(Invalid input|Too (small|big)|Invalid option)/;
 
-const problemsOf = (document: PlacedValue, schema: z.ZodType, root: unknown, issue: Issue): FileProblem[] => {
+const problemsOf = (document: PlacedValue, issue: Issue): FileProblem[] => {
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => {
-        const known = knownKeys(schema, issue.path, root);
-        return document.problem([...issue.path, key], unknownKey(key, known), 'key');
-      });
+      return issue.keys.map((key) =>
+        document.problem([...issue.path, key], unknownKey(key, issue.message.split('\n')), 'key'),
+      );
     case 'invalid_key':
       return [document.problem(issue.path, issue.issues[0]?.message ?? issue.message, 'key')];
     default: {
       const meant = issue.code === 'invalid_union' ? meantForm(issue) : null;
-      if (meant !== null) return meant.flatMap((inner) => problemsOf(document, schema, root, inner));
+      if (meant !== null) return meant.flatMap((inner) => problemsOf(document, inner));
       // Messages quote what is in the file, never what a reference in it was replaced with.
       const found = valueAt(document.value, issue.path);
       return [document.problem(issue.path, found === undefined ? missingValue(issue) : wrongValue(issue, found))];
@@ -102,7 +67,7 @@ const meantForm = (issue: z.core.$ZodIssueInvalidUnion): Issue[] | null => {
 const unknownKey = (key: string, known: string[]): string => {
   const meant = nearest(key, known);
   if (meant !== undefined) return `unknown key; did you mean \`${meant}\`?`;
-  return known.length === 0 ? 'unknown key' : `unknown key; known here: ${known.join(', ')}`;
+  return `unknown key; known here: ${known.join(', ')}`;
 };
 
 const missingValue = (issue: Issue): string => {
