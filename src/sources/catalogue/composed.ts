@@ -37,14 +37,10 @@ const timed = (date: string, rest: string): string | null => {
     /^[T ](\d{2}:\d{2}(?::\d{2})?)(?:[.,]\d+)?\s*(Z|[+-]\d{2}:?\d{2}|[+-]\d{2})?$/i.exec(rest) ?? [];
   if (time === undefined) return null;
   const full = time.length === 5 ? `${time}:00` : time;
-  const parsed = new Date(`${date}T${full}${zoneOf(zone)}`);
+  // `+02` and `+0200` as `+02:00`.
+  const offset = zone.replace(/^([+-]\d{2}):?(\d{2})?$/, (_, hours, minutes = '00') => `${hours}:${minutes}`);
+  const parsed = new Date(`${date}T${full}${offset.toUpperCase() || 'Z'}`);
   return Number.isNaN(parsed.getTime()) ? null : parsed.toISOString().slice(0, 19);
-};
-
-const zoneOf = (zone: string): string => {
-  if (zone === '' || zone.toUpperCase() === 'Z') return 'Z';
-  const digits = zone.slice(1).replace(':', '').padEnd(4, '0');
-  return `${zone[0]}${digits.slice(0, 2)}:${digits.slice(2)}`;
 };
 
 /** `2014-01-01/2015-01-01`, `2014/P1Y` or `2014` as a span; null for anything else, such as a period without an end. */

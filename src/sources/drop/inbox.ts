@@ -160,8 +160,7 @@ class InboxWatcher implements Inbox {
         this.#log.warn({ err: error }, 'could not watch the whole inbox; the rescan finds missed files');
       },
     });
-    const spooled = await listClaims(this.#folders.spool);
-    for (const claim of spooled) this.#announcer.add(claim, now());
+    this.#announcer.retry(await listClaims(this.#folders.spool), now());
     this.#wake(now());
   }
 

@@ -131,7 +131,6 @@ export class Announcer {
   readonly #report: (claims: Claim[]) => Promise<void>;
   readonly #log: Log;
   readonly #announced = new Set<string>();
-  readonly #failed = new Map<string, Claim>();
   #pending = new Map<string, Claim>();
   #first = Number.POSITIVE_INFINITY;
   #reporting: Promise<void> | null = null;
@@ -149,17 +148,15 @@ export class Announcer {
   /** Adds a claim to the present batch unless it was announced before. */
   add(claim: Claim, movedAt: number): void {
     if (this.#announced.has(claim.id) || this.#pending.has(claim.id)) return;
-    if (this.#pending.size === 0) this.#first = movedAt;
-    this.#first = Math.min(this.#first, movedAt);
+    this.#first = this.#pending.size === 0 ? movedAt : Math.min(this.#first, movedAt);
     this.#pending.set(claim.id, claim);
   }
 
-  /** Puts what could not be announced into the present batch again, and forgets claims that are no longer in the spool. */
+  /** Takes up what is in the spool and was not announced, and forgets claims that are no longer there. */
   retry(spooled: Claim[], now: number): void {
     const present = new Set(spooled.map((claim) => claim.id));
     for (const id of this.#announced) if (!present.has(id)) this.#announced.delete(id);
-    for (const [id, claim] of this.#failed) if (present.has(id)) this.add(claim, now);
-    this.#failed.clear();
+    for (const claim of spooled) this.add(claim, now);
   }
 
   /** Closes the present batch and announces it; one call at a time, `done` runs after it. */
@@ -174,11 +171,11 @@ export class Announcer {
   }
 
   async #reportOf(batch: Claim[]): Promise<void> {
+    for (const claim of batch) this.#announced.add(claim.id);
     try {
       await this.#report(batch);
-      for (const claim of batch) this.#announced.add(claim.id);
     } catch (error) {
-      for (const claim of batch) this.#failed.set(claim.id, claim);
+      for (const claim of batch) this.#announced.delete(claim.id);
       this.#log.warn({ err: error, claims: batch.length }, 'could not hand over claims; the next rescan retries');
     }
   }

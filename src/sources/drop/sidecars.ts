@@ -158,15 +158,7 @@ const plainFields = new Set(
 
 /** What these fields hold: texts, under the names that the API has for them. */
 const plainValue = z.strictObject({
-  und: z.array(
-    z.strictObject({
-      value: z.string().exactOptional(),
-      url: z.string().exactOptional(),
-      title: z.string().exactOptional(),
-      first: z.string().exactOptional(),
-      second: z.string().exactOptional(),
-    }),
-  ),
+  und: z.array(z.partialRecord(z.enum(['value', 'url', 'title', 'first', 'second']), z.string())),
 });
 
 /** What a sidecar may not say; `defaults` has the values of the manifest for keys that it leaves out. */

@@ -1,5 +1,6 @@
 // Limits, options and results of fetches, and their errors. Query strings are never shown: they hold keys.
 
+import { STATUS_CODES } from 'node:http';
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
 import type { SourceCredentials } from '../../config/source-credentials.ts';
@@ -90,7 +91,8 @@ export const statusFailure = (
   { where, status, login }: { where: string; status: number; login: string | null },
   retryAfter: number | undefined,
 ): SluiceError => {
-  const text = `${where} answered ${status}${names[status] === undefined ? '' : ` ${names[status]}`}`;
+  const name = STATUS_CODES[status]?.toLowerCase();
+  const text = `${where} answered ${status}${name === undefined ? '' : ` (${name})`}`;
   if (transient.has(status) || status >= 500) {
     const pause = retryAfter === undefined ? '' : ` and requested a pause of ${Math.ceil(retryAfter / 1000)} s`;
     return new SourceUnreachableError(`${text}${pause}`, {
@@ -111,18 +113,6 @@ export const statusFailure = (
     return new SourceRefusedError(text, { hint });
   }
   return new SourceRefusedError(text, { hint: 'open the address in a browser and correct `url`' });
-};
-
-const names: Record<number, string> = {
-  401: '(login required)',
-  403: '(forbidden)',
-  404: '(not found)',
-  410: '(gone for good)',
-  429: '(too many requests)',
-  500: '(internal error)',
-  502: '(bad gateway)',
-  503: '(not available now)',
-  504: '(gateway time-out)',
 };
 
 /** The error for a fetch that failed; our own errors unchanged. A fault without a name is one of the server or the network. */
