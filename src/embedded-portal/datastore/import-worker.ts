@@ -1,5 +1,6 @@
 // Worker-thread entry: one file into one new SQLite file, all or nothing.
-import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
+import { open as openFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isFullCode, reasonOf, TableFaultError } from '../../model/errors.ts';
@@ -40,13 +41,9 @@ const makeTable = (db: DatabaseSync, columns: string[]): ((row: string[]) => voi
   return (row) => void insert.run(...row);
 };
 
-const sync = (path: string): void => {
-  const fd = openSync(path, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+const sync = async (path: string): Promise<void> => {
+  const file = await openFile(path);
+  await file.sync().finally(() => file.close());
 };
 
 /**
@@ -114,8 +111,8 @@ export const importFile = async (task: Cancellable<ImportTask>): Promise<ImportA
     try {
       const table = await fill(db, task);
       db.close();
-      sync(task.target);
-      sync(dirname(task.target));
+      await sync(task.target);
+      await sync(dirname(task.target));
       imported = true;
       return { kind: 'imported', ...table };
     } finally {

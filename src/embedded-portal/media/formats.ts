@@ -74,14 +74,11 @@ const parseRange = (text: string): Range | null => {
   return type === undefined || subtype === undefined ? null : { type, subtype, quality: qualityOf(parameters) };
 };
 
-const fits = (range: Range, type: string, subtype: string): boolean =>
-  (range.type === type || range.type === '*') && (range.subtype === subtype || range.subtype === '*');
-
 /** 110 for the very type, 100 for the type with any subtype, 0 for anything; -1 where the range does not match. */
 const fitnessOf = (range: Range, mimeType: string): number => {
   const [type = '', subtype = ''] = mimeType.split('/');
-  if (!fits(range, type, subtype)) return -1;
-  return (range.type === type ? 100 : 0) + (range.subtype === subtype ? 10 : 0);
+  const doesFit = [type, '*'].includes(range.type) && [subtype, '*'].includes(range.subtype);
+  return doesFit ? (range.type === type ? 100 : 0) + (range.subtype === subtype ? 10 : 0) : -1;
 };
 
 /**
@@ -97,21 +94,19 @@ export const matchMime = (header: string, supported: readonly string[], preferre
     if (range === null) return { malformed: part.trim() };
     ranges.push(range);
   }
-  let best = { type: '', fitness: -1, quality: 0 };
-  for (const type of supported.toSorted()) {
-    let own = { type, fitness: -1, quality: 0 };
-    for (const range of ranges) {
-      const fitness = fitnessOf(range, type);
-      if (fitness > own.fitness) own = { type, fitness, quality: range.quality };
-    }
-    const isTie = own.fitness === best.fitness && own.quality === best.quality;
-    const better =
-      own.fitness > best.fitness ||
-      (own.fitness === best.fitness && own.quality > best.quality) ||
-      (isTie && best.type !== preferred);
-    if (own.fitness >= 0 && better) best = own;
-  }
-  return best.fitness < 0 ? { type: null } : { type: best.type, fitness: best.fitness };
+  const [best] = supported
+    .map((type) => {
+      const all = ranges.map((range) => ({ type, fitness: fitnessOf(range, type), quality: range.quality }));
+      return all.reduce((own, next) => (next.fitness > own.fitness ? next : own), { type, fitness: -1, quality: 0 });
+    })
+    .sort(
+      (a, b) =>
+        b.fitness - a.fitness ||
+        b.quality - a.quality ||
+        Number(b.type === preferred) - Number(a.type === preferred) ||
+        (a.type < b.type ? 1 : -1),
+    );
+  return best === undefined || best.fitness < 0 ? { type: null } : { type: best.type, fitness: best.fitness };
 };
 
 /** What a request says about its format. */

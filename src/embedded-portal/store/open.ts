@@ -54,8 +54,10 @@ const sweep = (filesDir: string, uuids: string[]): void => {
 
 /** A store that was moved, or restored from a backup, still names its files where they were. */
 const relocate = (db: DatabaseSync, filesDir: string): void => {
-  const tables = db.prepare("SELECT name FROM sqlite_master WHERE name IN ('datastore', 'recorded_datastore')").all();
-  for (const { name } of tables) {
+  const tables = statementsOf(db).column<string>(
+    "SELECT name FROM sqlite_master WHERE sql LIKE '% path TEXT NOT NULL%'",
+  );
+  for (const name of tables()) {
     db.prepare(`UPDATE ${name} SET path = ?1 || substr(path, -36) WHERE path <> ?1 || substr(path, -36)`).run(
       join(filesDir, '/'),
     );

@@ -26,9 +26,7 @@ const integer = (value: unknown): number => Number(/^\s*-?\d{1,10}/.exec(textOf(
 const readCore = (body: Record<string, unknown>, { node }: ReadContext): CoreChanges => {
   const isNew = node === null;
   const nid = textOf(body.nid) ?? '';
-  if (nid !== '' && nid !== String(node?.nid)) {
-    throw unknownNode('');
-  }
+  if (nid !== '' && nid !== String(node?.nid)) throw unknownNode('');
   if (!isNew && (body.type === null || body.type === '')) throw untyped();
   const title = 'title' in body ? (textOf(body.title) ?? '') : undefined;
   const fault = titleFault(title ?? '');
@@ -158,9 +156,7 @@ const readTarget = ({ store }: ReadContext, field: Field, raw: RawItem): number 
   const sent = textOf(raw.target_id) ?? '';
   const nid = idOf(sent);
   if (nid === null) throw badValue(field, `${field.name}_target_id`, { type: 'integer', value: sent });
-  if (store.nodes.byNid(nid) === null) {
-    throw untyped();
-  }
+  if (store.nodes.byNid(nid) === null) throw untyped();
   return nid;
 };
 
