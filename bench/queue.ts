@@ -35,7 +35,7 @@ const handlersOf = (runs: Runs, datasets: number, ended: () => void): Handlers =
   trigger: { run: async () => null },
   run: {
     run: async ({ writer }) => {
-      const own = runs.inNameOf(writer);
+      const own = runs.forJob(writer);
       await own.phases.startOver(runId);
       const plan = own.newPlan(runId);
       for (let at = 0; at < datasets; at++) {
@@ -45,7 +45,7 @@ const handlersOf = (runs: Runs, datasets: number, ended: () => void): Handlers =
       await plan.end([]);
     },
   },
-  dataset: { run: async ({ data, writer }) => runs.inNameOf(writer).leave(runId, data.key) },
+  dataset: { run: async ({ data, writer }) => runs.forJob(writer).leave(runId, data.key) },
   export: { run: async () => null },
   prove: { run: async () => null },
   close: {

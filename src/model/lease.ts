@@ -29,7 +29,7 @@ export interface JobWriter {
   write(writes: readonly StateWrite[]): Promise<void>;
   /**
    * Buffers writes for the next one, which comes a moment later at the latest. Only for what a kill may lose: the
-   * effect of a portal write whose intent stays open until then.
+   * effect of a portal write, which stays pending until then.
    */
   writeLater(writes: readonly StateWrite[]): void;
   /**

@@ -119,7 +119,7 @@ export class Portal {
   }
 
   /** The same portal for one job: writes are sent only while the lease is valid. */
-  inNameOf(lease: WriteLease | null): Portal {
+  forJob(lease: WriteLease | null): Portal {
     return new Portal(this.#shared, lease);
   }
 

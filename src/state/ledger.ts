@@ -44,7 +44,7 @@ export class Ledger {
    * The ledger for one job: what it writes is refused with JobLostError once another worker has the job. What a portal write
    * led to ({@link settle}, {@link put}) goes along with the next write: a kill before that finds the write pending.
    */
-  inNameOf(writer: JobWriter | null): Ledger {
+  forJob(writer: JobWriter | null): Ledger {
     return new Ledger(this.#redis, this.#keys, writer);
   }
 

@@ -86,7 +86,7 @@ export class Runs {
   }
 
   /** The records in the name of a job: what it writes is refused with JobLostError once another worker has the job. */
-  inNameOf(writer: JobWriter | null): Runs {
+  forJob(writer: JobWriter | null): Runs {
     return new Runs(this.#redis, this.#keys, this.#keepMs, writer);
   }
 

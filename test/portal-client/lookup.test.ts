@@ -29,7 +29,7 @@ describe('hidden nodes', () => {
   it('are searched for once, for all who ask', async () => {
     const { portal, node, reads } = await start();
     node(3, '0');
-    const both = await Promise.all([portal.hiddenNodes(calm), portal.inNameOf(null).hiddenNodes(calm)]);
+    const both = await Promise.all([portal.hiddenNodes(calm), portal.forJob(null).hiddenNodes(calm)]);
     await portal.hiddenNodes(calm);
     expect(both.map(({ nodes }) => nodes.length)).toEqual([1, 1]);
     expect(reads()).toHaveLength(23);

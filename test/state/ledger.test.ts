@@ -81,7 +81,7 @@ describe('the ledger', () => {
 
   it('takes nothing in the name of a job that another worker has', async () => {
     const gone = () => Promise.reject(new JobLostError('gone'));
-    const lost = ledger().inNameOf({ write: gone } as unknown as JobWriter);
+    const lost = ledger().forJob({ write: gone } as unknown as JobWriter);
     const entry = entryOf('city/one/f', { nid: '11' });
     await ledger().put('p', entry);
     await expect(lost.begin('p', entry, write)).rejects.toThrow('gone');

@@ -107,7 +107,7 @@ describe('a run', () => {
       claims: [{ claim: 'c1', reason: null }],
     };
     const remarks = ['`x` has no field on the portal (in "a")'];
-    const lost = runs().inNameOf(lostWriter());
+    const lost = runs().forJob(lostWriter());
     const lostPlan = lost.newPlan('r1');
     await lostPlan.add({ ...nothing, datasets: [dataset('city/x')] });
     await expect(lostPlan.end([])).rejects.toThrow('gone');

@@ -6,7 +6,7 @@ import type { Reason, StoredReport } from '../../model/report.ts';
 import { ReportBuilder } from '../../state/report-lines.ts';
 import type { SettledClaim } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import { type ExportDeps, type HandlerDeps, inNameOf } from './deps.ts';
+import { type ExportDeps, forJob, type HandlerDeps } from './deps.ts';
 import { endExport, exportReport, forgetExport } from './export-run.ts';
 import { failedEntry, itemOfEntry, knownEntry, outcomeOf } from './item.ts';
 
@@ -27,7 +27,7 @@ type CloseJob = JobContext<'close'>;
 /** Returns the counts of the report; the report itself is kept with the run's record. */
 export const closeHandler = (shared: CloseDeps): Handler<'close'> => ({
   run: async (job) => {
-    const deps = inNameOf(shared, job);
+    const deps = forJob(shared, job);
     return close(deps, job, await deps.runs.reason(job.data.runId));
   },
   failed: async (job, reason) => {
@@ -36,7 +36,7 @@ export const closeHandler = (shared: CloseDeps): Handler<'close'> => ({
       shared
         .settleDrops(run, claims)
         .catch((error: unknown) => job.note(`dropped files were not settled: ${reasonOf(error).message}`));
-    const deps = { ...inNameOf(shared, job), settleDrops };
+    const deps = { ...forJob(shared, job), settleDrops };
     await close(deps, job, (await deps.runs.reason(job.data.runId)) ?? reason);
   },
 });

@@ -10,7 +10,7 @@ import type { DatasetWork } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { linkedNids, nodeOf } from '../compare/node.ts';
 import { checkDataset, publishDataset, targetOf } from './dataset-node.ts';
-import { type HandlerDeps, inNameOf } from './deps.ts';
+import { forJob, type HandlerDeps } from './deps.ts';
 import { ItemRunner, workLost } from './item.ts';
 import { nidOnPortal, unknownNode } from './node-locate.ts';
 import { removeNode } from './removal.ts';
@@ -22,7 +22,7 @@ const resourcesAtOnce = 4;
 /** Ends when every item of the dataset has; what became of them is in the run's record. */
 export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
   run: async (job) => {
-    const deps = inNameOf(shared, job);
+    const deps = forJob(shared, job);
     const { runId, key } = job.data;
     if (!(await deps.runs.phases.isToDo(runId, key))) return;
     const work = await deps.runs.datasetWork(runId, key);
@@ -33,7 +33,7 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     await deps.runs.leave(runId, key);
   },
   failed: async (job, reason, error) => {
-    const deps = inNameOf(shared, job);
+    const deps = forJob(shared, job);
     const { runId, key } = job.data;
     if (!(await deps.runs.phases.isOpen(runId, key))) return;
     const work = await deps.runs.datasetWork(runId, key);

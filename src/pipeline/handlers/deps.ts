@@ -85,12 +85,12 @@ export interface ExportDeps extends Pick<HandlerDeps, 'runs' | 'fetcher' | 'port
 }
 
 /** Dependencies for one job: its writes to ledger, run record and portal are refused once another worker has the job. */
-export const inNameOf = <D extends Pick<HandlerDeps, 'runs' | 'portal'> & { ledger?: Ledger }>(
+export const forJob = <D extends Pick<HandlerDeps, 'runs' | 'portal'> & { ledger?: Ledger }>(
   deps: D,
   { writer }: Pick<JobContext, 'writer'>,
 ): D => ({
   ...deps,
-  ...(deps.ledger ? { ledger: deps.ledger.inNameOf(writer) } : {}),
-  runs: deps.runs.inNameOf(writer),
-  portal: (name) => deps.portal(name).inNameOf(writer?.lease ?? null),
+  ...(deps.ledger ? { ledger: deps.ledger.forJob(writer) } : {}),
+  runs: deps.runs.forJob(writer),
+  portal: (name) => deps.portal(name).forJob(writer?.lease ?? null),
 });

@@ -2,7 +2,7 @@
 import { type Handler, itemId, type JobContext } from '../../model/job.ts';
 import { idsOfKey } from '../../model/key.ts';
 import { exportDataset } from '../export/export-dataset.ts';
-import { type ExportDeps, inNameOf } from './deps.ts';
+import { type ExportDeps, forJob } from './deps.ts';
 import { datasetItem, exportTools } from './export-items.ts';
 import { endExport } from './export-run.ts';
 import { workLost } from './item.ts';
@@ -10,7 +10,7 @@ import { workLost } from './item.ts';
 /** Exports a dataset and ends its item; those of its resources are made of its record when the run closes. */
 export const exportHandler = (shared: ExportDeps): Handler<'export'> => ({
   run: async (job) => {
-    const deps = inNameOf(shared, job);
+    const deps = forJob(shared, job);
     const { runId, key } = job.data;
     if (!(await deps.runs.phases.isToDo(runId, key))) return;
     const poison = job.poisonOf(key);
@@ -19,7 +19,7 @@ export const exportHandler = (shared: ExportDeps): Handler<'export'> => ({
     await deps.runs.leave(runId, key);
   },
   failed: async (job, reason) => {
-    const { runs } = inNameOf(shared, job);
+    const { runs } = forJob(shared, job);
     const { runId, key } = job.data;
     if (!(await runs.phases.isOpen(runId, key))) return;
     await job.item(key).note(`failed for good: ${reason.code}: ${reason.message}`);

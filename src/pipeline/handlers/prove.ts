@@ -7,7 +7,7 @@ import type { TableSize } from '../../portal-client/client.ts';
 import type { Unproven } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { hasShape } from '../compare/prove.ts';
-import { type HandlerDeps, inNameOf } from './deps.ts';
+import { forJob, type HandlerDeps } from './deps.ts';
 import { formerWith } from './guard-table.ts';
 import { type Item, ItemRunner, noteFound, workLost } from './item.ts';
 import { publishResource } from './resource.ts';
@@ -18,7 +18,7 @@ const statesAtOnce = 4;
 /** Ends the items of the resources that it is for. */
 export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   run: async (job) => {
-    const deps = inNameOf(shared, job);
+    const deps = forJob(shared, job);
     const { runId, portal, group } = job.data;
     const keys = await deps.runs.phases.tables(runId, group);
     const runner = new ItemRunner(deps, job);
@@ -27,7 +27,7 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
     runner.finish();
   },
   failed: async (job, reason, error) => {
-    const deps = inNameOf(shared, job);
+    const deps = forJob(shared, job);
     const runner = new ItemRunner(deps, job);
     const reasons = error instanceof UnfinishedItemsError ? error.items : new Map<string, unknown>();
     for (const key of await deps.runs.phases.tables(job.data.runId, job.data.group)) {

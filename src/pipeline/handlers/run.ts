@@ -1,6 +1,6 @@
 // Job kind `run`: plans a run. What it wrote down is what the jobs on its items do; the last of them lets it close.
 import type { Handler, JobContext, RunData } from '../../model/job.ts';
-import { type ExportDeps, inNameOf, type PlanDeps } from './deps.ts';
+import { type ExportDeps, forJob, type PlanDeps } from './deps.ts';
 import { planExport } from './export-run.ts';
 import { planRun } from './run-plan.ts';
 
@@ -13,14 +13,14 @@ interface RunDeps extends PlanDeps, ExportDeps {
 /** Plans a run once: after a kill from the start, unless the plan was ended before. */
 export const runHandler = (shared: RunDeps): Handler<'run'> => ({
   run: async (job) => {
-    const deps = inNameOf(shared, job);
+    const deps = forJob(shared, job);
     const { runId, export: order } = job.data;
     await deps.runs.begin(runId, job.data);
     if ((await deps.runs.phases.startOver(runId)) !== 'planning') return;
     await (order ? planExport(deps, job, order) : plan(deps, job));
   },
   failed: async (job, reason) => {
-    const deps = inNameOf(shared, job);
+    const deps = forJob(shared, job);
     await deps.runs.begin(job.data.runId, job.data);
     await deps.runs.phases.halt(job.data.runId, reason);
   },

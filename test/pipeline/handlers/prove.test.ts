@@ -35,7 +35,7 @@ it('a resumed proof says what it found before it takes the table for live', asyn
   await ledger().begin('p', sent, { what: 'import', before: null, nonce: '' });
 
   const portal = {
-    inNameOf: () => portal,
+    forJob: () => portal,
     datastore: { tableSizes: async () => new Map([[wish.uuid, { rows: 2, columns: 1 }]]) },
   } as unknown as Portal;
   const deps = {

@@ -85,7 +85,7 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
   const leave = async ({ data, writer }: JobContext<'dataset'>, reason: Reason | null): Promise<void> => {
     const outcome = reason === null ? { state: 'completed' } : { state: 'failed', reason };
     await redis.hset(`toy.outcomes:${data.runId}`, data.key, JSON.stringify(outcome));
-    await runs.inNameOf(writer).leave(data.runId, data.key);
+    await runs.forJob(writer).leave(data.runId, data.key);
   };
 
   /** The toy portal of the test, over HTTP; without one every request fails. */
@@ -102,7 +102,7 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
   /** The first worker of the job stands still where the key says; whoever gets through to a write is put down. */
   const stopAt = async (job: JobContext<'dataset'>): Promise<void> => {
     const { key } = job.data;
-    const ledger = new Ledger(redis, redisKeys('toy')).inNameOf(job.writer);
+    const ledger = new Ledger(redis, redisKeys('toy')).forJob(job.writer);
     const isFirst = (await redis.incr(`toy.stops:${key}`)) === 1;
     const standStill = (where: string): void => {
       if (isFirst && key.endsWith(where)) process.kill(process.pid, 'SIGSTOP');
@@ -256,7 +256,7 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
           dieWhere(job.data);
         });
         if (only?.includes('m/plan')) await job.step({ name: 'plan', on: manifest }, () => ask(portal, 'plan'));
-        const own = runs.inNameOf(job.writer);
+        const own = runs.forJob(job.writer);
         if ((await own.phases.startOver(runId)) !== 'planning') return;
         const writer = own.newPlan(runId);
         const datasets = (only ?? []).map((key) => ({ wish: { key } }) as DatasetWork); // nobody reads more of it
