@@ -1,5 +1,4 @@
 // `sluice init`: prompts for the portal and writes a configuration and manifests to begin with.
-import { once } from 'node:events';
 import { constants } from 'node:fs';
 import { access, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -223,7 +222,6 @@ const probeChosen = async (
   }
 };
 
-/** What `init` has done. */
 interface Initialized {
   written: string[];
   kept: string[];
@@ -247,7 +245,6 @@ const reportLines = (folder: string, { written, kept, probe, inbox, password }: 
   `  sluice start                      # the service: drop CSV files into ${inbox}/`,
 ];
 
-/** `sluice init` on the command line. */
 export const commands = {
   init: {
     arguments: { '[folder]': { text: 'where to write', fallback: '.' } },
@@ -270,9 +267,8 @@ const canPrompt = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.
 class Prompt {
   readonly #lines: Interface;
   readonly #io: Io;
-  readonly #ended = new AbortController();
-  /** Lines typed before they were prompted for. */
-  readonly #ahead: string[] = [];
+  /** Also what was typed before it was prompted for; ends with Ctrl-C, Ctrl-D and a stop. */
+  readonly #typed: AsyncIterator<string>;
   #hidden = false;
 
   constructor(io: Io) {
@@ -283,9 +279,8 @@ class Prompt {
         done();
       },
     });
-    this.#lines = createInterface({ input: io.stdin, output, terminal: true });
-    this.#lines.on('line', (line) => this.#ahead.push(line));
-    this.#lines.once('close', () => this.#ended.abort()); // Ctrl-C and Ctrl-D close it
+    this.#lines = createInterface({ input: io.stdin, output, terminal: true, signal: io.stop });
+    this.#typed = this.#lines[Symbol.asyncIterator]();
   }
 
   /** The answer without blanks around it; `fallback` for an empty one. Throws {@link InterruptedError} on Ctrl-C and Ctrl-D. */
@@ -306,20 +301,15 @@ class Prompt {
     }
   }
 
-  /** Idempotent. */
   close(): void {
     this.#lines.close();
   }
 
   async #answer(prompt: string): Promise<string> {
-    const signal = AbortSignal.any([this.#ended.signal, this.#io.stop]);
     this.#lines.setPrompt(prompt);
     this.#lines.prompt();
-    try {
-      if (this.#ahead.length === 0) await once(this.#lines, 'line', { signal });
-    } catch (cause) {
-      throw new InterruptedError('interrupted; nothing was written', { cause });
-    }
-    return this.#ahead.shift() ?? '';
+    const { value, done } = await this.#typed.next();
+    if (done) throw new InterruptedError('interrupted; nothing was written');
+    return value;
   }
 }
