@@ -10,7 +10,6 @@ import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import type { Io } from './io.ts';
 
-/** How to wait. */
 interface WaitOptions {
   /** Show progress on standard error. */
   progress: boolean;
@@ -59,7 +58,7 @@ const untilClosed = async (
   { waitMs, display }: Pick<WaitOptions, 'waitMs'> & { display: Progress | null },
   io: Io,
 ): Promise<void> => {
-  const pauses = new PauseLimit(runtime, waitMs ?? usualWaitMs);
+  const refusePaused = pauseLimit(runtime, waitMs ?? usualWaitMs);
   let checkedAt = 0;
   for (let open = runs; ; ) {
     if (io.stop.aborted) throw interrupted(runs);
@@ -68,7 +67,7 @@ const untilClosed = async (
       if (!(await runtime.hasWorkers(portals))) await runtime.startWorkers(portals);
       checkedAt = Date.now();
       for (const run of open) await refuseLost(runtime, run);
-      await pauses.check(open);
+      await refusePaused(open);
       for (const { portal } of open) await refuseSilent(runtime, portal, waitMs);
     }
     const isClosed = await Promise.all(open.map(({ runId }) => runtime.runs.isClosed(runId)));
@@ -113,10 +112,8 @@ const refuseSilent = async (runtime: Runtime, portal: string, waitMs: number | u
   });
 };
 
-/** Why a run does not continue. */
 interface Wait {
-  /** Unix milliseconds. */
-  since: number;
+  text: string;
   /** Unix milliseconds before which nothing can happen. */
   until: number;
   needsPerson: boolean;
@@ -126,50 +123,43 @@ interface Wait {
 const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null> => {
   const { portal } = run;
   const { pause, standstill } = await waitOfRun(runtime, run);
+  const stays = `the run stays queued, and ${nextCommand} resumes it`;
   if (pause) {
-    const { since, reason } = pause;
-    const error = new UnfinishedError(
-      `portal ${portal} is paused since ${new Date(since).toISOString()}: ${reason.message}`,
-      { hint: `${reason.hint ?? 'fix the cause'}; the run stays queued, and ${nextCommand} resumes it` },
-    );
-    return { since, until: 0, needsPerson: pause.probe === null, error };
+    const { since, reason, probe } = pause;
+    const message = `portal ${portal} is paused since ${new Date(since).toISOString()}: ${reason.message}`;
+    const error = new UnfinishedError(message, { hint: `${reason.hint ?? 'fix the cause'}; ${stays}` });
+    return { text: `paused: ${reason.message}`, until: 0, needsPerson: probe === null, error };
   }
   if (standstill === null) return null;
-  const error = new UnfinishedError(`portal ${portal} is not tried again before ${standstillText(standstill)}`, {
-    hint: `the run stays queued, and ${nextCommand} resumes it; \`--wait\` says how long to wait`,
+  const end = standstillText(standstill);
+  const error = new UnfinishedError(`portal ${portal} is not tried again before ${end}`, {
+    hint: `${stays}; \`--wait\` says how long to wait`,
   });
-  return { since: 0, until: standstill.until, needsPerson: false, error };
+  return { text: `waits until ${end}`, until: standstill.until, needsPerson: false, error };
 };
 
-/** Bounds how long a command waits, all pauses together, for portals that are paused or asked for a pause. */
-class PauseLimit {
-  readonly #runtime: Runtime;
-  readonly #mostMs: number;
-  #waitedMs = 0;
-  #checkedAt = Date.now();
+const waitsOf = async (runtime: Runtime, runs: RequestedRun[]): Promise<Wait[]> =>
+  (await Promise.all(runs.map((run) => waitOf(runtime, run)))).filter((wait) => wait !== null);
 
-  constructor(runtime: Runtime, mostMs: number) {
-    this.#runtime = runtime;
-    this.#mostMs = mostMs;
-  }
-
-  /**
-   * To be called about once a second. Throws {@link UnfinishedError} when the time is spent or will be before the next
-   * attempt, and at once when a login was refused: that needs a person.
-   */
-  async check(runs: RequestedRun[]): Promise<void> {
-    const waits = (await Promise.all(runs.map((run) => waitOf(this.#runtime, run)))).filter((wait) => wait !== null);
+/**
+ * Bounds how long a command waits, all pauses together, for portals that are paused or asked for a pause. To be called
+ * about once a second. Throws {@link UnfinishedError} when the time is spent or will be before the next attempt, and at
+ * once when a login was refused: that needs a person.
+ */
+const pauseLimit = (runtime: Runtime, mostMs: number): ((runs: RequestedRun[]) => Promise<void>) => {
+  let [waitedMs, checkedAt] = [0, Date.now()];
+  return async (runs) => {
+    const waits = await waitsOf(runtime, runs);
     const now = Date.now();
-    const since = Math.max(this.#checkedAt, Math.min(...waits.map((wait) => wait.since)));
-    this.#checkedAt = now;
-    if (waits.length > 0) this.#waitedMs += now - since;
-    const left = now + this.#mostMs - this.#waitedMs;
+    if (waits.length > 0) waitedMs += now - checkedAt;
+    checkedAt = now;
+    const left = now + mostMs - waitedMs;
     const over = waits.find(
       ({ until, needsPerson }) => (needsPerson && Number.isFinite(left)) || left <= now || until > left,
     );
     if (over) throw over.error;
-  }
-}
+  };
+};
 
 /** When it ends, and its cause. */
 export const standstillText = ({ until, why }: Standstill): string =>
@@ -180,7 +170,6 @@ class Progress {
   readonly #io: Io;
   readonly #begun = Date.now();
   #shownAt = 0;
-  #items = 0;
   /** When the first item was seen to have ended, and how many had by then; earlier ones do not count for the speed. */
   #first: { at: number; done: number } | null = null;
 
@@ -190,8 +179,7 @@ class Progress {
 
   async show(runtime: Runtime, runs: RequestedRun[]): Promise<void> {
     const { line, stderr } = this.#io;
-    // All outcomes are counted each time: of a hundred thousand items every two seconds.
-    const everyMs = Math.max(line ? 200 : 5000, this.#items / 50);
+    const everyMs = line ? 200 : 5000;
     const now = Date.now();
     if (now - (this.#shownAt || (line ? 0 : this.#begun)) < everyMs) return;
     this.#shownAt = now;
@@ -213,12 +201,11 @@ class Progress {
       done += progress.done;
       failed += progress.failed;
     }
-    this.#items = total;
     const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
-    const pause = await pauseText(runtime, runs);
+    const [wait] = await waitsOf(runtime, runs);
     const known = total === 0 ? (isBegun ? 'planning' : 'waiting to start') : `${done}/${total} items`;
     const faults = failed > 0 ? `, ${failed} failed` : '';
-    if (pause !== null) return `${name}: ${known}${faults}, ${pause}`;
+    if (wait) return `${name}: ${known}${faults}, ${wait.text}`;
     const left = total === 0 ? '' : this.#left(total, done);
     return `${name}: ${known}${faults}${left}${await inFlight(runtime, runs)}`;
   }
@@ -244,17 +231,6 @@ const timeText = (seconds: number): string => {
   return minutes < 100 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`;
 };
 
-/** Why nothing continues: a portal is paused, or everything waits for its next attempt. */
-const pauseText = async (runtime: Runtime, runs: RequestedRun[]): Promise<string | null> => {
-  for (const run of runs) {
-    const { pause, standstill } = await waitOfRun(runtime, run);
-    if (pause) return `paused: ${pause.reason.message}`;
-    if (standstill) return `waits until ${standstillText(standstill)}`;
-  }
-  return null;
-};
-
-/** Keys of the items in progress. */
 const inFlight = async (runtime: Runtime, runs: RequestedRun[]): Promise<string> => {
   const keys: string[] = [];
   for (const portal of new Set(runs.map((run) => run.portal))) {
