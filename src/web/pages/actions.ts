@@ -6,6 +6,7 @@ import {
   discard,
   pausePortal,
   type RequestedRun,
+  type Retried,
   release,
   resumePortal,
   retry,
@@ -18,19 +19,14 @@ import { itemPath, type Page, runPath, tokenField } from './layout.ts';
 
 /** An action with its object, ready to be confirmed. */
 interface Prepared {
-  /** A question. */
   title: string;
-  /** What will happen. */
   text: Part;
-  /** The word on the button. */
   button: string;
-  /** Label of an optional reason. */
   reason?: string;
   /** Carries it out; returns the path of the page that shows the result. */
   act(signal: AbortSignal, reason: string): Promise<string>;
 }
 
-/** What actions work with. */
 export interface ActionTools {
   runtime: Runtime;
   overview: Overview;
@@ -48,11 +44,13 @@ const knownTarget = async ({ overview }: ActionTools, name: string): Promise<Kno
   });
 };
 
+const noRun = (runId: string): NotFoundError =>
+  new NotFoundError(`no run "${runId}" is known`, { hint: 'it may have expired' });
+
 /** The actions by their names in addresses. @throws UsageError and NotFoundError where an action is not possible */
 const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => Promise<Prepared>>> = {
   'run-now': async (tools, of) => {
-    const target = await knownTarget(tools, of('target'));
-    const { manifest, portal, manifestPath } = target;
+    const { manifest, portal, manifestPath } = await knownTarget(tools, of('target'));
     return {
       title: `Run ${manifest} now?`,
       text: html`<p>A run compares <bdi>${manifestPath}</bdi> with what is known of ${portal} and publishes what differs. Its schedule stays as it is. If a run is under way, another one follows it.</p>`,
@@ -64,43 +62,29 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     };
   },
 
-  retry: async (tools, of) => {
-    const { runtime } = tools;
+  retry: async ({ runtime }, of) => {
+    const again = (title: string, text: Part, what: Retried): Prepared => ({
+      title,
+      text: html`<p>This starts ${text}.</p>`,
+      button: 'Retry',
+      act: async (signal) => firstRun(await retry(runtime, what, signal)),
+    });
     const [key, runId, code] = [of('key'), of('run'), of('code')];
-    if (key !== '') {
-      return {
-        title: 'Retry this item?',
-        text: html`<p>This starts a run limited to <code>${key}</code>.</p>`,
-        button: 'Retry',
-        act: async (signal) => firstRun(await retry(runtime, { of: key }, signal)),
-      };
-    }
+    if (key !== '') return again('Retry this item?', html`a run limited to <code>${key}</code>`, { of: key });
     const target = await runtime.runs.target(runId);
-    if (target === null) throw new NotFoundError(`no run "${runId}" is known`, { hint: 'it may have expired' });
-    const { manifest } = target;
+    if (target === null) throw noRun(runId);
+    const { manifest, portal } = target;
     const order = (await runtime.runs.report(runId))?.export;
     if (order) {
-      return {
-        title: 'Export again?',
-        text: html`<p>This starts an export of what <bdi>${order.folder}</bdi> lacks of ${target.portal}, and of what changed there since.</p>`,
-        button: 'Export',
-        act: async (signal) => firstRun(await retry(runtime, { of: runId }, signal)),
-      };
+      const text = html`an export of what <bdi>${order.folder}</bdi> lacks of ${portal}, and of what changed there since`;
+      return { ...again('Export again?', text, { of: runId }), button: 'Export' };
     }
     if (code !== '') {
-      return {
-        title: `Retry everything with ${code}?`,
-        text: html`<p>This starts a run limited to items of ${manifest} that still fail with <code>${code}</code>.</p>`,
-        button: 'Retry',
-        act: async (signal) => firstRun(await retry(runtime, { manifest, code }, signal)),
-      };
+      const text = html`a run limited to items of ${manifest} that still fail with <code>${code}</code>`;
+      return again(`Retry everything with ${code}?`, text, { manifest, code });
     }
-    return {
-      title: 'Retry what failed in this run?',
-      text: html`<p>This starts a run of ${manifest} limited to the items that failed in run <code>${runId}</code>.</p>`,
-      button: 'Retry',
-      act: async (signal) => firstRun(await retry(runtime, { of: runId }, signal)),
-    };
+    const text = html`a run of ${manifest} limited to the items that failed in run <code>${runId}</code>`;
+    return again('Retry what failed in this run?', text, { of: runId });
   },
 
   release: async (tools, of) => {
@@ -181,9 +165,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
 
   cancel: async ({ runtime }, of) => {
     const runId = of('run');
-    if ((await runtime.runs.target(runId)) === null && (await runtime.gate.find(runId)) === null) {
-      throw new NotFoundError(`no run "${runId}" is known`, { hint: 'it may have expired' });
-    }
+    if ((await runtime.runs.target(runId)) === null && (await runtime.gate.find(runId)) === null) throw noRun(runId);
     return {
       title: 'Cancel this run?',
       text: html`<p>Running steps finish, no others start. Published items stay; the next run does the rest.</p>`,
@@ -196,14 +178,12 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
   },
 };
 
-/** The prepared action of a name. */
 export const prepare = (tools: ActionTools, name: string, of: Parameters): Promise<Prepared> => {
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
   if (!action) throw new UsageError(`there is no action "${name}"`, { hint: 'go back to the first page' });
   return action(tools, of);
 };
 
-/** The page that explains an action, with the button that confirms it. */
 export const confirmPage = (
   { title, text, button, reason }: Prepared,
   { address, token, back }: { address: string; token: string; back: string },
