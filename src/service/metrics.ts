@@ -61,7 +61,6 @@ export class Metrics {
     this.#gauges.sluice_build_info.set({ version: packageVersion() }, 1);
   }
 
-  /** The type of {@link Metrics.text}. */
   get contentType(): string {
     return this.#registry.contentType;
   }
@@ -93,19 +92,20 @@ export class Metrics {
 
   async #collectRuns(runs: Awaited<ReturnType<typeof lastRuns>>): Promise<void> {
     const { redis, keys } = this.#runtime;
-    const successes = await lastSuccesses(redis, keys);
-    for (const name of runGauges) this.#gauges[name].reset();
-    for (const [name, at] of successes) {
-      this.#gauges.sluice_run_last_success_timestamp_seconds.set({ ...targetOfName(name) }, at / 1000);
-    }
+    const [successes, targets] = await Promise.all([lastSuccesses(redis, keys), this.#overview.counts()]);
+    const items = this.#gauges.sluice_items;
+    const success = this.#gauges.sluice_run_last_success_timestamp_seconds;
+    const end = this.#gauges.sluice_run_last_end_timestamp_seconds;
+    const duration = this.#gauges.sluice_run_duration_seconds;
+    for (const gauge of [items, success, end, duration]) gauge.reset(); // targets come and go
+    for (const [name, at] of successes) success.set({ ...targetOfName(name) }, at / 1000);
     for (const [name, { startedAt, endedAt }] of runs) {
       const [begun, ended] = [Date.parse(startedAt), Date.parse(endedAt)];
-      this.#gauges.sluice_run_last_end_timestamp_seconds.set({ ...targetOfName(name) }, ended / 1000);
-      this.#gauges.sluice_run_duration_seconds.set({ ...targetOfName(name) }, (ended - begun) / 1000);
+      end.set({ ...targetOfName(name) }, ended / 1000);
+      duration.set({ ...targetOfName(name) }, (ended - begun) / 1000);
     }
-    for (const { counts, ...labels } of await this.#overview.counts()) {
-      for (const [state, items] of Object.entries(counts)) this.#gauges.sluice_items.set({ ...labels, state }, items);
-    }
+    for (const { counts, ...labels } of targets)
+      for (const [state, count] of Object.entries(counts)) items.set({ ...labels, state }, count);
   }
 
   async #collectQueues(): Promise<void> {
@@ -125,11 +125,3 @@ export class Metrics {
     }
   }
 }
-
-/** Gauges that are reset because targets come and go. */
-const runGauges = [
-  'sluice_items',
-  'sluice_run_last_success_timestamp_seconds',
-  'sluice_run_last_end_timestamp_seconds',
-  'sluice_run_duration_seconds',
-] as const;

@@ -1,7 +1,6 @@
 // One test notice through every channel of the configuration and of its manifests.
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../config/config.ts';
-import type { HeartbeatUrls } from '../config/notify-schema.ts';
 import { reasonOf } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { type Post, sendEmail, sendWebhook } from '../notify/channels.ts';
@@ -10,7 +9,6 @@ import type { Notice } from '../notify/notice.ts';
 import { configuredFetcher } from './configured-fetcher.ts';
 import { loadManifests } from './manifests.ts';
 
-/** What came of one channel. */
 interface TestedChannel {
   channel: 'webhook' | 'email' | 'heartbeat';
   /** Origin of the address, or the recipients: what may be shown. */
@@ -28,45 +26,37 @@ export const testNotices = async (
 ): Promise<TestedChannel[]> => {
   const fetcher = configuredFetcher(config, env);
   const post: Post = (url, posting) => fetcher.post(url, posting);
-  const { webhook, email, heartbeat } = config.notify;
-  const tests: Promise<TestedChannel>[] = [];
-  const test = (tested: Omit<TestedChannel, 'error'>, send: () => Promise<void>): void => {
-    tests.push(
-      send().then(
-        () => ({ ...tested, error: null }),
-        (error: unknown) => ({ ...tested, error: reasonOf(error) }),
-      ),
-    );
-  };
-  const testHeartbeat = (urls: HeartbeatUrls | null | undefined, manifest: string | null): void => {
-    const url = urls?.ok;
-    if (url === undefined) return;
-    const guarded = manifest === null ? {} : { post };
-    test({ channel: 'heartbeat', to: new URL(url).origin, manifest }, () =>
-      sendHeartbeat(url, { text: summary, ...guarded }, signal),
-    );
-  };
-  if (webhook) {
-    test({ channel: 'webhook', to: new URL(webhook.url).origin, manifest: null }, () =>
-      sendWebhook(testNotice(null), webhook, signal),
-    );
-  }
-  if (email)
-    test({ channel: 'email', to: email.to.join(', '), manifest: null }, () =>
-      sendEmail(testNotice(null), email, email.to),
-    );
-  testHeartbeat(heartbeat, null);
-  for (const { name, notify } of await loadManifests(config.manifests, log)) {
-    const { webhook: url = null, email: to = null } = notify ?? {};
-    if (url !== null) {
-      test({ channel: 'webhook', to: new URL(url).origin, manifest: name }, () =>
-        sendWebhook(testNotice(name), { url, secret: null, post }, signal),
-      );
-    }
-    if (email && to !== null)
-      test({ channel: 'email', to: to.join(', '), manifest: name }, () => sendEmail(testNotice(name), email, to));
-    testHeartbeat(notify?.heartbeat, name);
-  }
+  const { email } = config.notify;
+  const own = { manifest: null, ...config.notify, to: email?.to ?? null, guarded: {} };
+  const named = (await loadManifests(config.manifests, log)).map(({ name, notify }) => {
+    const { webhook: url = null, email: to = null, heartbeat = null } = notify ?? {};
+    return {
+      manifest: name,
+      webhook: url === null ? null : { url, secret: null, post },
+      to,
+      heartbeat,
+      guarded: { post },
+    };
+  });
+  const tests = [own, ...named].flatMap(({ manifest, webhook, to, heartbeat, guarded }) => {
+    const ping = heartbeat?.ok;
+    const notice = testNotice(manifest);
+    const test = async (
+      channel: TestedChannel['channel'],
+      shown: string,
+      sent: Promise<void>,
+    ): Promise<TestedChannel> => {
+      const error = await sent.then(() => null, reasonOf);
+      return { channel, to: shown, manifest, error };
+    };
+    return [
+      ...(webhook ? [test('webhook', new URL(webhook.url).origin, sendWebhook(notice, webhook, signal))] : []),
+      ...(email && to ? [test('email', to.join(', '), sendEmail(notice, email, to))] : []),
+      ...(ping
+        ? [test('heartbeat', new URL(ping).origin, sendHeartbeat(ping, { text: summary, ...guarded }, signal))]
+        : []),
+    ];
+  });
   try {
     return await Promise.all(tests);
   } finally {
