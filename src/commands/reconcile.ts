@@ -15,11 +15,8 @@ import { type CommonOptions, type Io, print } from './io.ts';
 import { loadAll } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
 
-/** Options of these commands. */
 export interface ReconcileCommandOptions extends CommonOptions {
-  /** File with `key,nid` rows (adopt). */
   mapping?: string;
-  /** Download and hash files (verify). */
   content?: boolean;
 }
 
@@ -27,64 +24,50 @@ export interface ReconcileCommandOptions extends CommonOptions {
 export const adoptCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> => {
   const mapping =
     options.mapping === undefined ? new Map<string, string>() : await readMapping(resolve(io.cwd, options.mapping));
-  return withReconciled(
-    'adopt',
-    path,
-    options,
-    io,
-    { find: { mapping, byTitle: true, byContent: false }, content: true },
-    async (runtime, results, target) => {
-      const news = await recordNews(runtime, target, results);
-      const ambiguous = results.filter(isUnclear);
-      const linked = news.filter((result) => result.proof?.entry.nid).length;
-      const lines = [
-        ...news.map((result) => `  ${result.key}: ${foundText(result)}`),
-        `${plural(linked, 'node')} linked, ${ambiguous.length} unclear, ${news.length - linked - ambiguous.length} not on the portal`,
-      ];
-      if (ambiguous.length > 0)
-        lines.push('name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE');
-      return {
-        code: ambiguous.length > 0 ? exitCodes.someFailed : exitCodes.ok,
-        json: news.map(({ key, found }) => ({ key, ...found })),
-        lines,
-      };
-    },
-  );
+  const how = { role: 'adopt', find: { mapping, byTitle: true, byContent: false }, content: true };
+  return withReconciled(how, { path, options, io }, async (runtime, results, target) => {
+    const news = await recordNews(runtime, target, results);
+    const ambiguous = results.filter(isUnclear);
+    const linked = news.filter((result) => result.proof?.entry.nid).length;
+    const lines = [
+      ...news.map((result) => `  ${result.key}: ${foundText(result)}`),
+      `${plural(linked, 'node')} linked, ${ambiguous.length} unclear, ${news.length - linked - ambiguous.length} not on the portal`,
+    ];
+    if (ambiguous.length > 0)
+      lines.push('name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE');
+    return {
+      code: ambiguous.length > 0 ? exitCodes.someFailed : exitCodes.ok,
+      json: news.map(({ key, found }) => ({ key, ...found })),
+      lines,
+    };
+  });
 };
+
+const rebuilding = { role: 'rebuild', find: { mapping: new Map(), byTitle: false, byContent: true }, content: true };
 
 /** Restores the ledger of a manifest from the portal, by uuid, marker, file bytes and rows. */
 export const rebuildCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> =>
-  withReconciled(
-    'rebuild',
-    path,
-    options,
-    io,
-    { find: { mapping: new Map(), byTitle: false, byContent: true }, content: true },
-    async (runtime, results, target) => {
-      await recordNews(runtime, target, results);
-      const unclear = results.filter((result) => result.found.how === 'unclear');
-      const found = results.filter((result) => result.proof?.entry.nid);
-      const sound = found.filter((result) => result.proof?.faults.length === 0);
-      return {
-        code: unclear.length > 0 ? exitCodes.someFailed : exitCodes.ok,
-        json: results.map(({ key, found: how, proof }) => ({ key, ...how, faults: proof?.faults ?? [] })),
-        lines: [
-          ...found.flatMap(({ key, proof }) => (proof?.faults ?? []).map((fault) => `  ${key}: ${fault}`)),
-          ...unclear.map((result) => `  ${result.key}: ${foundText(result)}`),
-          `${plural(results.length, 'item')}: ${sound.length} restored and verified, ${found.length - sound.length} to be repaired by the next publish, ${results.length - found.length - unclear.length} not on the portal${unclear.length > 0 ? `, ${unclear.length} not searched` : ''}`,
-        ],
-      };
-    },
-  );
+  withReconciled(rebuilding, { path, options, io }, async (runtime, results, target) => {
+    await recordNews(runtime, target, results);
+    const unclear = results.filter((result) => result.found.how === 'unclear');
+    const found = results.filter((result) => result.proof?.entry.nid);
+    const sound = found.filter((result) => result.proof?.faults.length === 0);
+    return {
+      code: unclear.length > 0 ? exitCodes.someFailed : exitCodes.ok,
+      json: results.map(({ key, found: how, proof }) => ({ key, ...how, faults: proof?.faults ?? [] })),
+      lines: [
+        ...found.flatMap(({ key, proof }) => (proof?.faults ?? []).map((fault) => `  ${key}: ${fault}`)),
+        ...unclear.map((result) => `  ${result.key}: ${foundText(result)}`),
+        `${plural(results.length, 'item')}: ${sound.length} restored and verified, ${found.length - sound.length} to be repaired by the next publish, ${results.length - found.length - unclear.length} not on the portal${unclear.length > 0 ? `, ${unclear.length} not searched` : ''}`,
+      ],
+    };
+  });
 
 /** Verifies that the portal holds what was published: one line per fault, exit code 3. */
 export const verifyCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> =>
   withReconciled(
-    'verify',
-    path,
-    options,
-    io,
-    { find: null, content: options.content === true },
+    { role: 'verify', find: null, content: options.content === true },
+    { path, options, io },
     async (runtime, results, target) => {
       await doubt(runtime, target, results);
       const faults = results.flatMap(({ key, proof }) =>
@@ -102,7 +85,6 @@ export const verifyCommand = async (path: string, options: ReconcileCommandOptio
     },
   );
 
-/** What a command reports of one portal. */
 interface PortalResult {
   code: number;
   json: unknown;
@@ -111,11 +93,8 @@ interface PortalResult {
 
 /** Does the work for each portal of the manifest; returns the worst exit code. JSON is a list where there are several. */
 const withReconciled = async (
-  role: string,
-  path: string,
-  options: ReconcileCommandOptions,
-  io: Io,
-  how: Pick<ReconcileOptions, 'find' | 'content'>,
+  { role, ...how }: Pick<ReconcileOptions, 'find' | 'content'> & { role: string },
+  { path, options, io }: { path: string; options: ReconcileCommandOptions; io: Io },
   work: (runtime: Runtime, results: Reconciled[], target: ReconcileOptions['target']) => Promise<PortalResult>,
 ): Promise<number> => {
   const config = await configOf(options, io);
@@ -187,7 +166,6 @@ const isUnclear = ({ found, proof }: Reconciled): boolean =>
   found.how === 'taken' ||
   (found.how === 'mapping' && !proof?.entry.nid);
 
-/** Puts into the ledger what it did not have; returns that. */
 const recordNews = async (
   runtime: Runtime,
   target: ReconcileOptions['target'],
@@ -260,7 +238,6 @@ const readMapping = async (path: string): Promise<Map<string, string>> => {
   return mapping;
 };
 
-/** `sluice adopt`, `rebuild` and `verify` on the command line. */
 export const commands = {
   adopt: {
     arguments: { '<manifest>': '' },
