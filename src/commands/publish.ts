@@ -17,20 +17,14 @@ import { closingLines, reportLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 import { waitForRuns } from './wait.ts';
 
-/** Options of `sluice publish`. */
 export interface PublishOptions extends CommonOptions {
-  /** Milliseconds to wait for a portal that is paused or silent. */
   wait?: number;
   onDrift?: OnDrift;
-  /** Compare with the portal's own listing first. */
   refresh?: boolean;
-  /** Write the manifest of a file or folder that has none. */
   save?: boolean;
-  /** Create what is not found on the portal, even if it may exist there. */
   createMissing?: boolean;
 }
 
-/** Publishes manifests and returns the exit code. */
 export const publishCommand = async (paths: string[], options: PublishOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
   const direct: DirectManifest[] = [];
@@ -134,7 +128,7 @@ function* jsonOf(reports: StoredReport[]): Generator<string> {
   if (isList) yield '[\n';
   for (const [index, report] of reports.entries()) {
     if (index > 0) yield ',\n';
-    yield* reportFormats.json(report).pieces;
+    yield* reportFormats.json.piecesOf(report);
   }
   if (isList) yield ']\n';
 }
@@ -155,7 +149,6 @@ export const loadAll = async (paths: string[]): Promise<Manifest[]> => {
   return manifests;
 };
 
-/** `sluice publish` on the command line. */
 export const commands = {
   publish: {
     arguments: { '<manifest...>': 'manifest files; or a table or folder to publish as one dataset' },

@@ -13,7 +13,6 @@ import { type CommonOptions, type Io, print, say, sayAll } from './io.ts';
 import { reportLines } from './report-text.ts';
 import { withRuntimeOf } from './session.ts';
 
-/** Lists the last runs, newest first. */
 export const runsCommand = async (
   { limit = 20, ...options }: CommonOptions & { limit?: number },
   io: Io,
@@ -36,7 +35,6 @@ export const latestRuns = async (runtime: Runtime, limit: number): Promise<Liste
 
 export type ListedRun = Omit<RunStatus, 'endedAt'>;
 
-/** A run in one line, with the reason below if it failed as a whole. */
 export const runLines = ({ runId, target, state, reason, ...run }: ListedRun): string[] => {
   const counts = [...(run.fates ? [] : [`${run.done}/${run.total} items`]), fatesText(run)];
   const words = [...(state === 'done' ? [] : [state]), ...counts].filter(Boolean);
@@ -44,7 +42,6 @@ export const runLines = ({ runId, target, state, reason, ...run }: ListedRun): s
   return [`  ${runId}  ${target}  ${words.join(', ') || plural(0, 'item')}`, ...why];
 };
 
-/** Formats of `sluice report`. */
 const formats = ['text', 'html', 'csv', 'md', 'json'] as const;
 
 /** Prints the report of a closed run; 0 even if items failed. */
@@ -59,7 +56,7 @@ export const reportCommand = async (
       throw new NotFoundError(`no finished run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
     const chosen = format ?? (options.json ? 'json' : 'text');
     if (chosen === 'text') for (const line of reportLines(report, true)) say(io, line);
-    else await sayAll(io, reportFormats[chosen](report).pieces);
+    else await sayAll(io, reportFormats[chosen].piecesOf(report));
     return exitCodes.ok;
   });
 
@@ -117,7 +114,6 @@ const unknown = (what: string): NotFoundError =>
     hint: '`sluice status` lists the keys; logs are kept as long as `jobs.keepRuns` says',
   });
 
-/** These commands on the command line. */
 export const commands = {
   runs: {
     options: { ...commonOptions, '--limit <count>': { text: 'how many (default: 20)', parse: parseCount } },

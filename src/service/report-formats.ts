@@ -4,21 +4,12 @@ import { fateOf } from '../state/report-lines.ts';
 import { type Html, html, trusted } from '../util/html.ts';
 import { countText } from '../util/plural.ts';
 
-/** A report in pieces, with what it is sent as. */
-interface FormattedReport {
-  contentType: string;
-  pieces: Iterable<string>;
-}
-
-/** The report in each format; a large one is never one text. */
+/** The report in each format, as what it is sent and its pieces: a large one is never one text. */
 export const reportFormats = {
-  json: (report: StoredReport): FormattedReport => ({
-    contentType: 'application/json; charset=utf-8',
-    pieces: json(report),
-  }),
-  csv: (report: StoredReport): FormattedReport => ({ contentType: 'text/csv; charset=utf-8', pieces: csv(report) }),
-  md: (report: StoredReport): FormattedReport => ({ contentType: 'text/markdown; charset=utf-8', pieces: md(report) }),
-  html: (report: StoredReport): FormattedReport => ({ contentType: 'text/html; charset=utf-8', pieces: page(report) }),
+  json: { contentType: 'application/json; charset=utf-8', piecesOf: (report: StoredReport) => json(report) },
+  csv: { contentType: 'text/csv; charset=utf-8', piecesOf: (report: StoredReport) => csv(report) },
+  md: { contentType: 'text/markdown; charset=utf-8', piecesOf: (report: StoredReport) => md(report) },
+  html: { contentType: 'text/html; charset=utf-8', piecesOf: (report: StoredReport) => page(report) },
 } as const;
 
 export type ReportFormat = keyof typeof reportFormats;

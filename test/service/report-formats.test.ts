@@ -43,7 +43,7 @@ const faulty = item('city/one/a', {
   reason: { code: 'table-ragged-row', message: '=HYPERLINK("x"), <b>line\n7</b>', hint: 'mend it' },
 });
 
-const text = (report: Report, format: ReportFormat): string => [...reportFormats[format](report).pieces].join('');
+const text = (report: Report, format: ReportFormat): string => [...reportFormats[format].piecesOf(report)].join('');
 
 it.each([0, 1, 3])('JSON of %i items is the report', (count) => {
   const report = reportOf(Array.from({ length: count }, (_, index) => item(`city/one/${index}`)));

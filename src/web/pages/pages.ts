@@ -36,14 +36,12 @@ const headers = {
 /** How long an action may wait for a run in progress. */
 const actMs = 20_000;
 
-/** Files that everybody may read. */
 const assets = {
   '/assets/pages.css': ['text/css; charset=utf-8', stylesheet],
   '/assets/refresh.js': ['text/javascript; charset=utf-8', refreshScript],
   '/assets/icon.svg': ['image/svg+xml', icon],
 } as const;
 
-/** Adds the pages. */
 export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
   const events = new ChangeEvents(overview, runtime.log);
   const logins = new Logins(runtime.config.web, guesses);
@@ -146,11 +144,11 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools, events: ChangeEven
     const format = /^report\.(csv|json|html)$/.exec(pathPart(request, 'file'))?.[1] as ReportFormat | undefined;
     if (format === undefined) throw unknown('there is no such file');
     const report = await reportOf(runtime, pathPart(request, 'runId'));
-    const { contentType, pieces } = reportFormats[format](report);
+    const { contentType, piecesOf } = reportFormats[format];
     return reply
       .type(contentType)
       .header('content-disposition', `attachment; filename="${report.manifest}-${report.runId}.${format}"`)
-      .send(Readable.from(pieces));
+      .send(Readable.from(piecesOf(report)));
   });
   app.get('/events', { exposeHeadRoute: false }, (_request, reply) => {
     if (!events.listen(reply.raw, headers))
