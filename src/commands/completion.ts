@@ -1,14 +1,12 @@
 // `sluice completion`: shell scripts that complete commands, options and files, generated from the program itself.
 import type { Command } from 'commander';
 
-/** Shells that there is a script for. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
 /** The script for a shell, of a program whose commands are all loaded. */
 export const completionScript = (shell: (typeof shells)[number], program: Command): string =>
   scripts[shell](program.commands.map(wordsOf));
 
-/** What can be typed after a command. */
 interface Words {
   name: string;
   description: string;

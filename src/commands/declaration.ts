@@ -2,7 +2,6 @@
 import { durationMs } from '../util/quantity.ts';
 import type { Io } from './io.ts';
 
-/** Text of `--help`, or that with the values an option takes. */
 export type Parameter =
   | string
   | { text: string; choices?: readonly string[]; fallback?: string; parse?: (text: string) => unknown };
@@ -19,16 +18,13 @@ export interface CommandDeclaration {
   subcommands?: Record<string, Subcommand>;
 }
 
-/** A command below another. */
 export type Subcommand = CommandDeclaration & { description: string };
 
 /** What a command file exports as `commands`, by name. */
 export type CommandDeclarations = Record<string, CommandDeclaration>;
 
-/** `--json` alone. */
 export const jsonOption = { '--json': 'print one JSON value on standard output and nothing else' };
 
-/** Where configuration and state are. */
 export const placeOptions = {
   '--config <file>': 'configuration file (default: config/sluice.yaml if it exists)',
   '--state <dir>': 'state folder (default: .sluice)',
@@ -42,7 +38,6 @@ export const commonOptions = {
   '--verbose': 'log every step on standard error',
 };
 
-/** Of `publish` and `plan`. */
 export const refreshOption = {
   '--refresh': 'compare with the portal and refetch files from the web, instead of relying on local state',
 };

@@ -155,7 +155,6 @@ const keepRunning = async (runtime: Runtime, folder: string, io: Io): Promise<vo
   while (!io.stop.aborted) await sleep(1000, undefined, { signal: io.stop }).catch(() => undefined);
 };
 
-/** `sluice demo` on the command line. */
 export const commands = {
   demo: {
     options: { '--keep': 'keep the portal running to explore it' },

@@ -8,7 +8,6 @@ import { UsageError } from '../model/errors.ts';
 import { isConvertible } from '../model/recipe/recipe.ts';
 import { makeFolder } from '../util/make-folder.ts';
 
-/** A manifest made for a file or folder. */
 export interface DirectManifest {
   /** In the state folder, or where it was saved. */
   path: string;
@@ -20,7 +19,6 @@ export interface DirectManifest {
   leftOut: string[];
 }
 
-/** Where a manifest is made, and for which portal. */
 interface DirectOptions {
   config: Pick<Config, 'stateDir' | 'portal' | 'portals'>;
   cwd: string;
@@ -56,7 +54,6 @@ export const directManifest = async (named: string, options: DirectOptions): Pro
   return { path, text, isSaved: save, of: named, leftOut };
 };
 
-/** Path of a manifest that was not saved. */
 export const directPath = ({ stateDir }: Pick<Config, 'stateDir'>, name: string): string =>
   join(stateDir, 'direct', `${name}.yaml`);
 
@@ -124,7 +121,6 @@ const writeOwn = async (
 // JSON text is YAML text.
 const quoted = (text: string): string => JSON.stringify(text);
 
-/** Says of a manifest what it was made of. */
 const headOf = (data: string): string => `# The manifest of ${data}`;
 
 const manifestText = (

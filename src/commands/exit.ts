@@ -10,6 +10,7 @@ import {
   UsageError,
 } from '../model/errors.ts';
 import type { StoredReport } from '../model/report.ts';
+import type { Io } from './io.ts';
 
 /** Exit codes (`docs/reference/commands.md`). */
 export const exitCodes = { ok: 0, bug: 1, usage: 2, someFailed: 3, held: 4, interrupted: 130 } as const;
@@ -31,7 +32,6 @@ const usageCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** Held back until a person decides. */
 const heldCodes: ReadonlySet<string> = new Set<ErrorCode>(['held', 'drift', 'plan-moved']);
 
-/** Exit code for an error that ended a command. */
 export const exitCodeOfError = (error: unknown): number => {
   if (error instanceof InterruptedError) return exitCodes.interrupted;
   if (!(error instanceof SluiceError)) return exitCodes.bug;
@@ -60,13 +60,7 @@ export const exitCodeOfReports = (reports: StoredReport[]): number => {
 };
 
 /** What ends the process, and what it waits for meanwhile. */
-interface ProcessEnd {
-  /** Aborted by the first signal, with its name as the reason, or by an unexpected error. */
-  stop: AbortSignal;
-  /** Aborted by the second signal. */
-  force: AbortSignal;
-  /** Each returns whether a write is in progress that is worth waiting for. */
-  writing: Set<() => boolean>;
+interface ProcessEnd extends Pick<Io, 'stop' | 'force' | 'writing'> {
   /** True after an unexpected error, which was reported. */
   isFaulty(): boolean;
   /** Ends the process after its command, whatever that left open. */
@@ -79,7 +73,6 @@ const beatMs = 1000;
 const [mostIdle, most] = [15, 100];
 /** Milliseconds for closing after an unexpected error, and for what a finished command left open. */
 const [faultMs, lingerMs] = [5000, 2000];
-/** Milliseconds after the second signal. */
 const forcedMs = 500;
 
 /** Handles signals and unexpected errors of this process. `report` shows a line to the user, `format` makes an error one. */

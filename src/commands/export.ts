@@ -14,7 +14,6 @@ import { showReports } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
 import { waitForRuns } from './wait.ts';
 
-/** Options of `sluice export`. */
 export interface ExportOptions extends Omit<CommonOptions, 'portal'> {
   output?: string;
   only?: string[];
@@ -62,7 +61,6 @@ const targetNameOf = (portal: string, folder: string): string =>
 
 const { '--portal <name|URL>': _portal, ...options } = commonOptions;
 
-/** `sluice export` on the command line. */
 export const commands = {
   export: {
     arguments: { '<portal>': 'name in the configuration, or URL; without a login, public content only' },

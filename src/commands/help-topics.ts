@@ -1,7 +1,6 @@
 // `sluice help manifest` and `sluice help config`: the formats of the two files that people write.
 import { readFileSync } from 'node:fs';
 
-/** Names of the topics. */
 export const helpTopics = ['manifest', 'config'] as const;
 
 const heads: Record<(typeof helpTopics)[number], string> = {

@@ -66,7 +66,6 @@ const changes = (before: TableVersion | undefined, { columns }: TableVersion): s
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 };
 
-/** `sluice history` on the command line. */
 export const commands = {
   history: {
     arguments: { '<key>': 'key of a resource such as city-finance/budget/spending' },

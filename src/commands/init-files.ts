@@ -1,7 +1,6 @@
 // The files that `sluice init` writes.
 import { readFile } from 'node:fs/promises';
 
-/** The portal that was chosen. */
 export interface ChosenPortal {
   /** Its name in the configuration. */
   name: string;
@@ -19,7 +18,6 @@ export interface NewFile {
   secret?: true;
 }
 
-/** Path of the configuration file. */
 export const configPath = 'config/sluice.yaml';
 
 /** Configuration and password: what the answers lead to. */

@@ -4,7 +4,6 @@ import { pipeline } from 'node:stream/promises';
 import { oneLine, printable } from '../model/errors.ts';
 import { type TerminalLine, wrapToCells } from './terminal-line.ts';
 
-/** Streams, environment and working directory of a command. */
 export interface Io {
   stdin: Readable;
   stdout: Writable;
@@ -25,7 +24,6 @@ export interface Io {
   writing: Set<() => boolean>;
 }
 
-/** Options that every command takes. */
 export interface CommonOptions {
   config?: string;
   state?: string;
@@ -82,7 +80,6 @@ export const sayAll = async (io: Io, pieces: Iterable<string>): Promise<void> =>
   }
 };
 
-/** Writes one line to standard error. */
 export const warn = (io: Io, line: string): void => {
   io.stderr.write(lineOf(io, line));
 };

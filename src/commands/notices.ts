@@ -26,7 +26,6 @@ export const noticesTestCommand = async (options: CommonOptions, io: Io): Promis
   return channels.every(({ error }) => error === null) ? exitCodes.ok : exitCodes.someFailed;
 };
 
-/** `sluice notices` on the command line. */
 export const commands = {
   notices: {
     examples: ['sluice notices test'],

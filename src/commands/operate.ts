@@ -18,7 +18,6 @@ import { awaitReports, showReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 import { waitForRuns } from './wait.ts';
 
-/** Options of `sluice retry`. */
 export interface RetryOptions extends CommonOptions {
   code?: string;
   manifest?: string;
@@ -115,7 +114,6 @@ export const resumeCommand = async (portal: string, options: CommonOptions, io: 
     return exitCodes.ok;
   });
 
-/** These commands on the command line. */
 export const commands = {
   retry: {
     arguments: { '[run|key]': '' },

@@ -22,7 +22,6 @@ import { awaitReports, loadAll } from './publish.ts';
 import { leftBehindLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 
-/** Options of `sluice plan`. */
 export interface PlanOptions extends CommonOptions {
   refresh?: boolean;
   output?: string;
@@ -233,7 +232,6 @@ const show = (value: unknown): string => {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 };
 
-/** `sluice plan` and `sluice apply` on the command line. */
 export const commands = {
   plan: {
     arguments: { '<manifest...>': 'manifest files' },

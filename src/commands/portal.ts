@@ -18,17 +18,14 @@ import { exitCodes } from './exit.ts';
 import { type Io, print, say, stopped, warn } from './io.ts';
 import { configOf } from './session.ts';
 
-/** Options that name the embedded portal. */
 interface PortalChoice {
   config?: string;
   state?: string;
-  /** Name of an embedded portal of the configuration. */
   portal?: string;
   /** Folder of the store, relative to the working directory; takes precedence over the configuration. */
   data?: string;
 }
 
-/** An embedded portal, and whether a configuration file describes it. */
 interface ChosenEmbedded {
   portal: EmbeddedPortalConfig;
   fromFile: boolean;
@@ -44,9 +41,8 @@ const chosenEmbedded = async (options: PortalChoice, io: Io): Promise<ChosenEmbe
   const config = isSilent ? defaultConfig(written.stateDir, io) : written;
   const found = config.portal === null ? theOne(config) : config.portals[config.portal];
   if (found?.kind === 'embedded') {
-    const { dataDir } = found;
-    const portal = { ...found, dataDir: options.data === undefined ? dataDir : resolve(io.cwd, options.data) };
-    return { portal, fromFile: config.file !== null };
+    const dataDir = options.data === undefined ? found.dataDir : resolve(io.cwd, options.data);
+    return { portal: { ...found, dataDir }, fromFile: config.file !== null };
   }
   const names = embeddedOf(config).map(({ name }) => name);
   const file = config.file ?? 'the default configuration';
@@ -76,21 +72,15 @@ const defaultConfig = (stateDir: string, { cwd, env }: Io): Config =>
 
 /** Options of `sluice portal`; each takes precedence over the key of the configuration. */
 export interface PortalCommandOptions extends PortalChoice {
-  /** 0: a free port. */
   port?: number | string;
   host?: string;
-  /** Users file, relative to the working directory. */
   users?: string;
   profile?: ProfileName;
-  /** Default: as configured, else as in the profile. */
   races?: 'on' | 'off';
-  /** Seed file for an empty store. */
   seed?: string;
-  /** True: every connection ends with its reply. */
   close?: boolean;
   /** File of fault rules: a switchboard listens in the portal's place, see `server/faults/`. */
   faults?: string;
-  /** Level of the log on standard output; `warn` when absent. */
   logLevel?: string;
 }
 
@@ -192,13 +182,11 @@ export const portalBackupCommand = async (target: string, options: PortalChoice,
   return exitCodes.ok;
 };
 
-/** What `sluice portal token` does. */
 type TokenAction =
   | { action: 'add'; user: string; label?: string }
   | { action: 'list' }
   | { action: 'revoke'; id: string };
 
-/** Options of `sluice portal token`. */
 interface TokenOptions extends PortalChoice {
   json?: boolean;
 }
@@ -236,7 +224,6 @@ export const portalTokenCommand = async (what: TokenAction, options: TokenOption
   return exitCodes.ok;
 };
 
-/** `sluice portal token` on the command line. */
 const tokenDeclaration: Subcommand = {
   description: 'manage access tokens; needs `tokens: true` in the configuration',
   examples: [
@@ -267,7 +254,6 @@ const tokenDeclaration: Subcommand = {
   },
 };
 
-/** `sluice portal` and what is below it on the command line. */
 export const commands = {
   portal: {
     options: {

@@ -118,7 +118,6 @@ const faultOf = (thrown: unknown, { aborted, reason }: AbortSignal): unknown => 
   return isOfStop ? new InterruptedError('interrupted', { hint: 'run the command again' }) : machineFault(thrown);
 };
 
-/** The program as the shell sees it. */
 export const createProgram = async (options: ProgramOptions): Promise<Command> => {
   const program = new Command('sluice')
     .description('Publishes folders, manifests and catalogues to portals that speak the Dataset REST API.')
@@ -149,7 +148,6 @@ export const createProgram = async (options: ProgramOptions): Promise<Command> =
   );
 };
 
-/** The first word of a usage. */
 const nameOf = (usage: string): string => usage.split(' ', 1)[0] ?? '';
 
 /** Adds arguments, options, examples and what runs to a command, and its subcommands. */

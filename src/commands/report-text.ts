@@ -40,7 +40,6 @@ const causeLines = (items: ReportItem[], runId: string): string[] =>
     ...restLines(all.length - shownOfCause, `\`sluice report ${runId}\` lists them`, '  '),
   ]);
 
-/** What is said of `rest` more that are not listed. */
 export const restLines = (rest: number, where: string, indent = ''): string[] =>
   rest > 0 ? [`${indent}… and ${countText(rest)} more; ${where}`] : [];
 
@@ -103,7 +102,6 @@ const summary = (report: StoredReport): string => {
 /** Addresses that are listed one by one. */
 const shownAddresses = 5;
 
-/** Lines below the report of a run. */
 export const closingLines = async (runtime: Runtime, report: StoredReport): Promise<string[]> => {
   const { entries } = await runtime.ledger.exceptions(report);
   const leftBehind = [...entries.values()].filter(isLeftBehind).map(({ key }) => key);

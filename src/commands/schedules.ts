@@ -29,11 +29,9 @@ export interface ScheduleRow {
   next: string | null;
   /** True for a schedule that is in Redis; false for one that no `sluice start` has read yet. */
   kept: boolean;
-  /** The run in progress. */
   running: string | null;
   /** What the schedule did when it was last due. */
   lastDue: TriggerRecord | null;
-  /** The last run, whatever requested it. */
   lastRun: LastRun | null;
 }
 
@@ -134,9 +132,7 @@ const localTime = (at: string | number, timeZone: string): string => {
   return `${text} ${timeZone}`;
 };
 
-/** Options of `sluice run-now`. */
 export interface RunNowOptions extends CommonOptions {
-  /** False with `--no-wait`: the run is requested, and the command ends. */
   wait?: boolean;
 }
 
@@ -166,7 +162,6 @@ const manifestOf = (runtime: Runtime, what: string, cwd: string): Promise<Manife
   return isFile ? loadManifest(path) : manifestNamed(runtime, what);
 };
 
-/** `sluice schedules` and `sluice run-now` on the command line. */
 export const commands = {
   schedules: {
     arguments: {

@@ -65,7 +65,6 @@ const refuseMissing = (manifests: string[], io: Io): void => {
   }
 };
 
-/** Works jobs until it is stopped. */
 const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
   serve('worker', options, io, async (runtime, lines) => {
     await runtime.startWorkers();
@@ -125,7 +124,6 @@ const serve = async (
   return exitCodes.ok;
 };
 
-/** `sluice start` and `sluice worker` on the command line. */
 export const commands = {
   start: {
     arguments: { '[manifest...]': 'manifests, in addition to those in the configuration' },
@@ -153,7 +151,6 @@ export class ServiceLines {
     this.#io = io;
   }
 
-  /** Prints a line. */
   say(text: string): void {
     say(this.#io, `${new Date().toTimeString().slice(0, 8)}  ${text}`);
   }

@@ -30,14 +30,11 @@ import { type ListedRun, latestRuns, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
 import { standstillText } from './wait.ts';
 
-/** One key as `status` shows it. */
 interface KeyStatus extends LedgerEntry {
   portal: string;
 }
 
-/** Options of `sluice status`. */
 export interface StatusOptions extends CommonOptions {
-  /** List every key that is not live. */
   all?: boolean;
 }
 
@@ -47,7 +44,6 @@ export const statusCommand = async (what: string | undefined, options: StatusOpt
     what === undefined ? overview(runtime, options, io) : showFound(runtime, what, options, io),
   );
 
-/** Entries of a target, by key. */
 const inOrder = (entries: LedgerEntry[], { portal }: KnownTarget): KeyStatus[] =>
   entries.sort((a, b) => (a.key < b.key ? -1 : 1)).map((entry) => ({ ...entry, portal }));
 
@@ -208,7 +204,6 @@ const keyLines = (entry: KeyStatus): string[] => {
   ];
 };
 
-/** Runs that the overview lists, newest first. */
 const shownRuns = 5;
 
 const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promise<number> => {
@@ -327,7 +322,6 @@ const stuckLines = ({ stuck }: TargetStatus): string[] => {
   return [`  the run is stuck: ${stuck.why} (seen at ${isoTime(stuck.at)}, restarted ${times})`];
 };
 
-/** Lines for what is overdue. */
 const shownOverdue = 10;
 
 const overdueLines = ({ overdue, more }: Awaited<ReturnType<typeof whatIsOverdue>>): string[] => {
@@ -371,7 +365,6 @@ const inboxLines = (view: InboxViewOfService): string[] => [
   ...view.left.slice(0, 20).map((file) => `  ignored ${file.path}: ${file.reason.replaceAll('\n', '\n  ')}`),
 ];
 
-/** `sluice status` on the command line. */
 export const commands = {
   status: {
     arguments: {

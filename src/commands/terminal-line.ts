@@ -25,7 +25,6 @@ export class TerminalLine {
     this.#cells = cellsOf(line);
   }
 
-  /** Removes the line. */
   clear(): void {
     if (this.#cells > 0) this.#terminal.write(this.#erasure());
     this.#cells = 0;

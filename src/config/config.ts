@@ -19,10 +19,8 @@ export type EmbeddedPortalConfig = ReturnType<typeof embeddedPortal> & { passwor
  */
 export type PortalConfig = EmbeddedPortalConfig | ReturnType<typeof remotePortal>;
 
-/** What the file alone does not say. */
 interface ResolveContext {
   path: string | null;
-  /** Folder that paths are relative to. */
   dir: string;
   stateDir: string;
   env: NodeJS.ProcessEnv;
@@ -214,7 +212,6 @@ const embeddedPortal = (
   };
 };
 
-/** What every portal has. */
 const portalBase = (
   name: string,
   file: Required<Pick<PortalFile, 'username' | 'concurrency' | 'imports'>> & {

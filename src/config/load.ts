@@ -11,7 +11,6 @@ import { type Config, type PortalConfig, remotePortal, resolveConfig } from './c
 import { redacting, resolveReferences } from './references.ts';
 import { type ConfigFile, configFileSchema } from './schema.ts';
 
-/** How the configuration is found. */
 interface LoadConfigOptions {
   /** `--config`, relative to `cwd`; without it `config/sluice.yaml` below `cwd` where that exists. */
   file: string | undefined;

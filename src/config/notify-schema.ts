@@ -83,7 +83,6 @@ export const heartbeatUrls = (file: z.infer<typeof heartbeatSchema>): HeartbeatU
   return { start: below('start'), ok: file, fail: below('fail') };
 };
 
-/** Who is notified of problems and recoveries. */
 export const notifyFileSchema = z
   .strictObject(
     keysOf({

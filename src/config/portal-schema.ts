@@ -30,7 +30,6 @@ export const trustedProxies = [
   ['127.0.0.1', '10.0.0.0/8'],
 ] as const;
 
-/** Operations of one resource. */
 const operations = <const T extends readonly [string, ...string[]]>(names: T, what: string, example: T[number][]) =>
   [z.array(z.enum(names)), `Operations on ${what}; none if left out of \`expose\`.`, example] as const;
 
@@ -183,7 +182,6 @@ const remote = z
     { error: 'needs username and password, or a token; without any of them, only what is public can be exported' },
   );
 
-/** A portal as the file describes it. */
 export const portalFileSchema = z.discriminatedUnion('kind', [embedded, remote]);
 
 export type PortalFile = z.infer<typeof portalFileSchema>;

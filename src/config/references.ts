@@ -5,7 +5,6 @@ import { inspect } from 'node:util';
 import { type FileProblem, unreadable } from '../model/errors.ts';
 import type { Path, YamlDocument } from '../model/yaml/document.ts';
 
-/** A configuration whose references are resolved. */
 interface Resolved {
   /** The document's value with `${NAME}` replaced everywhere but in secrets, which stay references. */
   value: unknown;

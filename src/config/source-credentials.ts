@@ -63,7 +63,6 @@ const credentials = z
 /** `sources.credentials` as people write it. */
 export const credentialsFileSchema = z.record(place, credentials);
 
-/** Resolves checked logins. */
 export const resolveCredentials = (file: z.infer<typeof credentialsFileSchema>, secrets: ReadonlyMap<string, string>) =>
   Object.entries(file).map(([name, { basic, bearer, headers = {} }]) => {
     const secretAt = (...keys: string[]): string => secrets.get(['sources.credentials', name, ...keys].join('.')) ?? '';

@@ -19,11 +19,8 @@ export type Post = (
   posting: { headers: Record<string, string>; body: string; signal: AbortSignal },
 ) => Promise<number>;
 
-/** Who is posted to, and what, as messages name them. */
 interface Delivery {
-  /** Such as `the webhook`. */
   receiver: string;
-  /** Such as `a notice`. */
   what: string;
   hint: string;
   /** For addresses that must be guarded; without it any address is reached. */

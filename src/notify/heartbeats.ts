@@ -10,13 +10,11 @@ const [callMs, drainMs] = [5000, 8000];
 /** Most calls in progress; further ones are skipped. */
 const mostCalls = 200;
 
-/** One call. */
 interface HeartbeatCall {
   heartbeat: Heartbeat;
   /** Name of the target; its calls are made one after the other. */
   target: string;
   urls: HeartbeatUrls;
-  /** What the monitor shows with it. */
   text: string;
   /** For addresses that manifests name, which must be guarded. */
   post?: Post;

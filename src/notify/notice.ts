@@ -20,7 +20,6 @@ type NoticeEvent = keyof typeof noticeEvents;
 
 const eventNames = Object.keys(noticeEvents) as [NoticeEvent, ...NoticeEvent[]]; // its own keys
 
-/** One thing a notice is about. */
 const noticeItemSchema = z.object({
   /** Key of the dataset or resource; empty for the run as a whole. */
   key: z.string(),
@@ -28,7 +27,6 @@ const noticeItemSchema = z.object({
   code: z.string(),
   /** What the code means; for what is overdue, since when and why. */
   meaning: z.string(),
-  /** What to do about it. */
   hint: z.string().exactOptional(),
   /** Place in the file, from 1. */
   line: z.number().int().optional(),
@@ -37,7 +35,6 @@ const noticeItemSchema = z.object({
 
 export type NoticeItem = z.infer<typeof noticeItemSchema>;
 
-/** A notice as the webhook gets it. */
 export const noticeSchema = z.object({
   /** The same for every repeat of this notice. */
   id: z.string(),
@@ -58,7 +55,6 @@ export const noticeSchema = z.object({
 
 export type Notice = z.infer<typeof noticeSchema>;
 
-/** Items that a notice lists. */
 export const listedItems = 50;
 
 /** The code and place of a reason, but not its message, which may quote a portal. */
@@ -73,7 +69,6 @@ export const noticeItem = (key: string, reason: Pick<Reason, 'code' | 'line' | '
 const meaningOf = (code: string): string =>
   Object.hasOwn(errorCodes, code) ? errorCodes[code as ErrorCode] : 'A fault of sluice itself.'; // just checked
 
-/** A notice as the text of an e-mail. */
 export const noticeText = (notice: Notice): { subject: string; text: string } => {
   const lines = [notice.summary, ''];
   for (const item of notice.items) {
@@ -84,16 +79,11 @@ export const noticeText = (notice: Notice): { subject: string; text: string } =>
   }
   if (notice.more > 0) lines.push(`- and ${notice.more} more`);
   if (notice.items.length > 0) lines.push('');
-  lines.push(`Time: ${notice.at}`);
-  if (notice.portal !== null) lines.push(`Portal: ${notice.portal}`);
-  if (notice.manifest !== null) lines.push(`Manifest: ${notice.manifest}`);
-  if (notice.runId !== null) lines.push(`Run: ${notice.runId}`);
-  lines.push(
-    '',
-    'Details: sluice status',
-    ...(notice.runId === null ? [] : [`         sluice log ${notice.runId}`]),
-    '',
-  );
+  const facts = { Time: notice.at, Portal: notice.portal, Manifest: notice.manifest, Run: notice.runId };
+  for (const [name, fact] of Object.entries(facts)) if (fact !== null) lines.push(`${name}: ${fact}`);
+  lines.push('', 'Details: sluice status');
+  if (notice.runId !== null) lines.push(`         sluice log ${notice.runId}`);
+  lines.push('');
   return { subject: `[sluice] ${notice.summary}`, text: lines.join('\n') };
 };
 
@@ -115,7 +105,6 @@ export interface EventReasons {
   reasons: { key: string; reason: Reason }[];
 }
 
-/** What follows from a closed run. */
 interface Judgement {
   /** Null when nothing is wrong any more. */
   incident: Incident | null;

@@ -25,7 +25,6 @@ const noticeJobSchema = z.discriminatedUnion('channel', [
   z.object({ channel: z.literal('email'), to: z.array(z.string()).nullable(), notice: noticeSchema }),
 ]);
 
-/** What a notifier works with. */
 interface NotifierParts {
   redis: Redis;
   keys: RedisKeys;
@@ -37,7 +36,6 @@ interface NotifierParts {
   log: Log;
 }
 
-/** Facts about the manifest of a closed run. */
 export interface ManifestFacts {
   notify: ManifestNotify;
   /** True when the report covers the whole target. */

@@ -13,7 +13,6 @@ import { countCancelled, openClaims, waitingPortals } from './sources.ts';
 
 const publishMs = 1000;
 
-/** What `status` shows of a watched folder. */
 const inboxViewSchema = z.object({
   manifest: z.string(),
   folder: z.string(),

@@ -23,7 +23,6 @@ export const itemStates = [
 
 export type ItemState = (typeof itemStates)[number];
 
-/** The state of an item. */
 export const itemStateOf = ({ key, live, reason, removed, nid }: IndexedEntry): ItemState => {
   if (reason?.code === 'held' && kindOfKey(key) === 'resource') return 'held';
   if (live) return 'live';
@@ -33,7 +32,6 @@ export const itemStateOf = ({ key, live, reason, removed, nid }: IndexedEntry): 
   return outcome === 'done' || outcome === 'unchanged' ? 'failed' : outcome;
 };
 
-/** An item in brief. */
 interface KnownItem {
   title: string;
   /** Name of its file where it comes from, or on the portal. */
@@ -47,13 +45,11 @@ interface KnownItem {
   at: number;
 }
 
-/** The items of a target. */
 export interface TargetItems {
   items: ReadonlyMap<string, KnownItem>;
   counts: Readonly<Partial<Record<ItemState, number>>>;
 }
 
-/** A search result. */
 export interface FoundItem extends KnownItem {
   key: string;
   portal: string;
@@ -151,7 +147,6 @@ const briefOf = (brief: IndexedEntry, entry: LedgerEntry | null): KnownItem => {
 const isAbout = (key: string, { words }: KnownItem, parts: string[]): boolean =>
   parts.every((part) => key.includes(part) || words.includes(part));
 
-/** An item on one portal. */
 export interface ItemView {
   target: KnownTarget;
   entry: LedgerEntry;
@@ -163,7 +158,6 @@ export interface ItemView {
   log: string[];
 }
 
-/** An item on each portal where it is known. */
 export const itemViews = async (runtime: Runtime, key: string): Promise<ItemView[]> => {
   const targets = await runtime.targetsOfKey(key);
   const views = await Promise.all(targets.map((target) => viewOf(runtime, target, key)));

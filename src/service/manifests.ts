@@ -13,14 +13,12 @@ import type { Runtime } from './runtime.ts';
 
 const settleMs = 300;
 
-/** Paths of the files that match. */
 const pathsOf = async (patterns: string[]): Promise<Set<string>> => {
   const paths = new Set<string>();
   for (const pattern of patterns) for await (const path of glob(pattern)) paths.add(path);
   return paths;
 };
 
-/** Manifests, and why some could not be read. */
 interface LoadedManifests {
   manifests: Manifest[];
   faulty: { path: string; error: ManifestError }[];

@@ -13,9 +13,7 @@ import { type Overdue, whatIsOverdue } from './overdue.ts';
 import { RunList, type RunStatus } from './run-list.ts';
 import type { KnownTarget, Runtime } from './runtime.ts';
 
-/** A target at a glance. */
 export interface TargetView extends Target {
-  /** Items by state. */
   counts: TargetItems['counts'];
   /** When its next run begins by its schedule, Unix milliseconds, and the schedule's time zone. */
   next: { at: number; timezone: string } | null;
@@ -25,7 +23,6 @@ export interface TargetView extends Target {
   held: HeldRun | null;
 }
 
-/** A job that a worker runs. */
 export interface RunningJob {
   portal: string;
   runId: string;
@@ -38,7 +35,6 @@ export interface RunningJob {
   since: number;
 }
 
-/** Everything at a glance. */
 export interface OverviewView {
   targets: TargetView[];
   jobs: RunningJob[];
@@ -53,7 +49,6 @@ export interface OverviewView {
 }
 
 const stripRuns = 30;
-/** Jobs that are shown of a portal. */
 const mostJobs = 20;
 const mostOverdue = 10;
 /** How long a view is cached, milliseconds. */
@@ -119,7 +114,6 @@ export class Overview {
     return [...known, ...[...schedules.values()].map(({ request }) => request), ...this.#served()];
   }
 
-  /** Drops the cached view, after a change. */
   renew(): void {
     this.#last = null;
   }
@@ -172,7 +166,6 @@ export class Overview {
     };
   }
 
-  /** The run of a target in progress. */
   async #current(target: Target): Promise<TargetView['current']> {
     const { gate, runs } = this.#runtime;
     const { current } = await gate.state(target);

@@ -92,7 +92,6 @@ export class PortalAccess {
     return portal;
   }
 
-  /** A portal that was opened, or null. */
   opened(name: string): Portal | null {
     return this.#portals.get(name) ?? null;
   }

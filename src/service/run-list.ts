@@ -33,7 +33,6 @@ export const fatesText = ({ fates, failed }: Pick<RunStatus, 'fates' | 'failed'>
   return itemFates.flatMap((fate) => (known[fate] ? [`${countText(known[fate])} ${fate}`] : [])).join(', ');
 };
 
-/** Outcome of a run as a whole. */
 export const markOf = ({ state, fates, reason }: RunStatus): 'fine' | 'failed' | 'held' | 'running' => {
   if (state !== 'done') return 'running';
   const has = (...some: ItemFate[]): boolean => some.some((fate) => fates?.[fate]);

@@ -50,11 +50,9 @@ export const readyPart: WebPart = (app, context) => {
   });
 };
 
-/** One thing that publishing needs. */
 interface ReadyCheck {
   /** `redis`, `portal city` or `inbox /data/in`. */
   name: string;
-  /** Null: it is ready. */
   reason: string | null;
 }
 
@@ -70,7 +68,6 @@ class Readiness {
     this.#runtime = runtime;
   }
 
-  /** All checks, in a fixed order. */
   async check(): Promise<ReadyCheck[]> {
     const { redis, config } = this.#runtime;
     const inTime = async (name: string, work: Promise<string | null>): Promise<ReadyCheck> => ({

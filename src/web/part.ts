@@ -6,7 +6,6 @@ import { clientAddress } from '../util/connections.ts';
 import { isSameSecret } from '../util/secrets.ts';
 import type { Guesses, Tried } from './guesses.ts';
 
-/** What every part of the server is given. */
 export interface WebContext {
   runtime: Runtime;
   /** What all parts show of items and runs. */

@@ -15,13 +15,11 @@ import { pagesPart } from './pages/pages.ts';
 import type { WebContext, WebPart } from './part.ts';
 import { runsPart } from './runs.ts';
 
-/** Everything that the server answers. */
 const parts: readonly WebPart[] = [healthPart, readyPart, metricsPart, runsPart, pagesPart];
 
 /** Connections at once of one address and in all: the files of the work need descriptors, too. */
 const [mostPerAddress, mostConnections] = [128, 256];
 
-/** A listening server. */
 export interface WebServer {
   /** An address that answers, without a slash at the end. */
   url: string;

@@ -37,7 +37,6 @@ export class ChangeEvents {
     return true;
   }
 
-  /** Ends all streams. */
   close(): void {
     for (const response of this.#listeners) {
       response.end();

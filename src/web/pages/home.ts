@@ -18,10 +18,8 @@ import {
   stateWords,
 } from './layout.ts';
 
-/** Items that a search shows. */
 export const mostFound = 50;
 
-/** The first page. */
 export const homePage = (view: OverviewView, now: number): Page => ({
   title: '',
   live: [
@@ -38,7 +36,6 @@ export const homePage = (view: OverviewView, now: number): Page => ({
   ],
 });
 
-/** What a search found. */
 export const searchPage = (query: string, found: FoundItem[]): Page => ({
   title: `Search: ${query}`,
   query,

@@ -19,10 +19,8 @@ import {
 } from './layout.ts';
 
 const [width, height, top] = [680, 140, 18] as const;
-/** Versions that are drawn. */
 const shown = 60;
 
-/** The chart; nothing for a single version. */
 const versionsChart = (all: TableVersion[]): Part => {
   const versions = all.slice(-shown);
   const [first, last] = [versions[0], versions.at(-1)];
@@ -56,7 +54,6 @@ const dayOf = ({ at }: TableVersion): string => new Date(at).toISOString().slice
 const tipOf = (version: TableVersion): Html =>
   html`${dayOf(version)}: ${plural(version.rows, 'row')}, ${sizeWords(version.bytes)}, ${plural(version.columns.length, 'column')}`;
 
-/** Resources that are listed of a dataset. */
 export const mostResources = 200;
 
 /** The page; `resources` of a dataset, by portal. */

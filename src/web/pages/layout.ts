@@ -6,7 +6,6 @@ import type { ItemState } from '../../service/known-items.ts';
 import type { ItemFate } from '../../state/report-lines.ts';
 import { documentHtml, type Html, html, type Part } from '../../util/html.ts';
 
-/** What a page consists of. */
 export interface Page {
   title: string;
   /** Exchanged when something changes; the rest stays as it is. */
@@ -21,7 +20,6 @@ export interface Page {
   logout?: string | null;
 }
 
-/** A page as text. */
 const pageText = ({ title, live, fixed = null, query = '', bare = false, logout = null }: Page): string =>
   documentHtml({
     title: title === '' ? 'sluice' : `${title} | sluice`,
@@ -51,13 +49,10 @@ const searchForm = (query: string): Html => html`<form class="search" role="sear
 /** The field that proves that a form came from a page of ours. */
 export const tokenField = (token: string): Html => html`<input type="hidden" name="token" value="${token}">`;
 
-/** Path of the page of an item. */
 export const itemPath = (key: string): string => `/item/${key.split('/').map(encodeURIComponent).join('/')}`;
 
-/** Path of the page of a run. */
 export const runPath = (runId: string): string => `/run/${encodeURIComponent(runId)}`;
 
-/** Path of an action with its parameters. */
 const actPath = (action: string, parameters: Record<string, string>): string =>
   `/act/${action}?${new URLSearchParams(parameters)}`;
 
@@ -98,7 +93,6 @@ export const stateWords: Readonly<Record<ItemState, readonly [word: string, tone
 export const fateTone = (fate: ItemFate): string =>
   fate === 'failed' || fate === 'quarantined' ? 'bad' : fate === 'held' || fate === 'cancelled' ? 'wait' : '';
 
-/** A state as a badge. */
 export const stateBadge = (state: ItemState): Html => {
   const [word, tone] = stateWords[state];
   return html`<span class="badge ${tone}">${word}</span>`;
@@ -111,7 +105,6 @@ export const proseHtml = (text: string): Part =>
     return at === all.length - 1 ? `\`${part}` : html`<code>${part}</code>`;
   });
 
-/** What to do about something. */
 export const hintHtml = (hint: string | null): Part =>
   hint === null ? null : html`<p dir="auto"><strong>What to do:</strong> ${proseHtml(hint)}</p>`;
 
@@ -119,7 +112,6 @@ export const hintHtml = (hint: string | null): Part =>
 export const reasonHtml = ({ code, message, hint }: Reason): Html =>
   html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${hintHtml(hint)}`;
 
-/** What is known of who asks. */
 export interface Session {
   /** Is in every form of this session; a form without it does nothing. */
   token: string;
@@ -133,7 +125,6 @@ declare module 'fastify' {
   }
 }
 
-/** Answers with a page. */
 export const send = (reply: FastifyReply, page: Page, status = 200): FastifyReply => {
   const { session } = reply.request;
   const logout = session?.canLogOut ? session.token : null;
@@ -149,6 +140,5 @@ export const parameterOf = ({ query }: FastifyRequest, name: string): string => 
   return typeof value === 'string' ? value.slice(0, 500) : '';
 };
 
-/** The fields of a form that was sent. */
 export const formOf = ({ body }: FastifyRequest): URLSearchParams =>
   body instanceof URLSearchParams ? body : new URLSearchParams();

@@ -59,7 +59,6 @@ export class Logins {
     return { id };
   }
 
-  /** Ends the session of a request. */
   logOut(request: FastifyRequest): void {
     const id = cookieOf(request, this.cookieName);
     if (id !== null) this.#sessions.delete(id);

@@ -18,7 +18,6 @@ import {
   spanText,
 } from './layout.ts';
 
-/** What is known of a run. */
 export interface RunView {
   runId: string;
   manifest: string;
@@ -35,7 +34,6 @@ export interface RunView {
   log: string[];
 }
 
-/** The page of a run. */
 export const runPage = (view: RunView, now: number): Page => {
   const { runId, manifest, portal, summary, reason, isHeld } = view;
   const target = targetName({ manifest, portal });
@@ -102,7 +100,6 @@ ${items.map(({ key, message }) => html`<li><a href="${itemPath(key)}">${key}</a>
 </li>
 `;
 
-/** Items that one page lists. */
 export const itemsPerPage = 200;
 
 /** Items of a closed run, those of a cause where `code` is given; `page` counts from 1. */
@@ -134,7 +131,6 @@ const markWords = {
   running: ['running', ''],
 } as const;
 
-/** Runs of a target, newest first. */
 export const runsPage = (target: string, runs: RunStatus[]): Page => ({
   title: `Runs of ${target}`,
   live: html`<h1>Runs of ${target}</h1>
