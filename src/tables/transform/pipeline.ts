@@ -4,6 +4,7 @@ import { TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
 import { plural } from '../../util/plural.ts';
+import { faultOf } from '../scan/fault-kinds.ts';
 import type { Row, Table } from './row.ts';
 import {
   castStep,
@@ -16,7 +17,7 @@ import {
   selectStep,
 } from './step/cells.ts';
 import { pluginStage } from './step/plugin.ts';
-import { isTooLong, type RowStep, type StepTools } from './step/row-step.ts';
+import type { RowStep, StepTools } from './step/row-step.ts';
 import { dedupeStep, filterStep, sortStage, splitStep } from './step/rows.ts';
 import { schemaStep } from './step/schema.ts';
 
@@ -65,7 +66,6 @@ export const pipelineOf = async (
   { steps, schema }: Pick<TableRecipe, 'steps' | 'schema'>,
   tools: StepTools,
 ): Promise<Pipeline> => {
-  const { batchMs = mostBatchMs } = tools;
   const parts: Pick<RowStep, 'summary' | 'close'>[] = [];
   const close = (): void => {
     for (const part of parts) part.close?.();
@@ -80,7 +80,7 @@ export const pipelineOf = async (
   let pending: RowStep[] = [];
   const flush = (): void => {
     if (pending.length === 0) return;
-    here = { columns: pending.at(-1)?.columns ?? here.columns, batches: through(here.batches, pending, batchMs) };
+    here = { columns: pending.at(-1)?.columns ?? here.columns, batches: through(here.batches, pending, tools) };
     pending = [];
   };
   const add = (step: RowStep): void => {
@@ -118,8 +118,8 @@ const rowStepOf = (step: Step, columns: string[], tools: StepTools): RowStep | n
   if (rename !== undefined) return renameStep(columns, rename);
   if (filter !== undefined) return filterStep(columns, filter, tools);
   if (cast !== undefined) return castStep(columns, cast, tools);
-  if (replace !== undefined) return replaceStep(columns, replace, tools);
-  if (fill !== undefined) return fillStep(columns, fill, tools);
+  if (replace !== undefined) return replaceStep(columns, replace);
+  if (fill !== undefined) return fillStep(columns, fill);
   if (dedupe !== undefined) return dedupeStep(columns, dedupe, tools);
   if (split !== undefined) return splitStep(columns, split, tools);
   if (constant !== undefined) return constantStep(columns, constant);
@@ -136,7 +136,7 @@ async function* soundRows(
     count(batch.length);
     let sound: Row[] = [];
     for (const row of batch) {
-      const message = faultOf(row, columns.length);
+      const message = wrongWith(row, columns.length);
       if (message === null) {
         if (bad.wantsRaw) row.raw = row.cells.slice();
         sound.push(row);
@@ -152,7 +152,7 @@ async function* soundRows(
   }
 }
 
-const faultOf = ({ cells, fault }: Row, width: number): string | null => {
+const wrongWith = ({ cells, fault }: Row, width: number): string | null => {
   if (fault !== undefined) return fault.what;
   return cells.length === width ? null : `the row has ${plural(cells.length, 'cell')}, the header has ${width}`;
 };
@@ -160,29 +160,32 @@ const faultOf = ({ cells, fault }: Row, width: number): string | null => {
 async function* through(
   batches: AsyncIterable<Row[]>,
   steps: readonly RowStep[],
-  batchMs: number,
+  tools: StepTools,
 ): AsyncGenerator<Row[]> {
   for await (const batch of batches) {
-    const kept = keptOf(batch, steps, batchMs);
+    const kept = keptOf(batch, steps, tools);
     if (kept.length > 0) yield kept;
   }
 }
 
-const keptOf = (batch: Row[], steps: readonly RowStep[], batchMs: number): Row[] => {
+const keptOf = (batch: Row[], steps: readonly RowStep[], { batchMs = mostBatchMs, rowBytes }: StepTools): Row[] => {
   let line = 0;
+  const apply = (step: RowStep, row: Row): boolean => {
+    const isKept = step.apply(row);
+    // At once, for texts may double with each step.
+    const at = row.cells.findIndex(({ length }) => length > rowBytes);
+    if (at < 0) return isKept;
+    throw faultOf('row-oversize', { line, column: at + 1 }, { limit: rowBytes, isMade: true });
+  };
   const keep = (row: Row): boolean => {
     line = row.line;
-    return steps.every((step) => step.apply(row));
+    return steps.every((step) => apply(step, row));
   };
   try {
     return withinTime(batchMs, () => batch.filter(keep));
   } catch (error) {
-    if (isTooLong(error)) {
-      throw new TableStepError(`line ${line}: a step makes a text that is too long here`, {
-        hint: 'look for a step that repeats the text of a cell many times',
-        cause: error,
-      });
-    }
+    if (error instanceof RangeError && error.message === 'Invalid string length')
+      throw faultOf('row-oversize', { line }, { limit: rowBytes, isMade: true });
     if (!(error instanceof OutOfTime)) throw error;
     throw new TableStepError(`line ${line}: a step does not finish here`, {
       hint: 'look for a regular expression with nested repetition, such as `(a+)+`, and simplify it',

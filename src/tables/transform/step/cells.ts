@@ -6,7 +6,7 @@ import { NoValue, textOf } from '../../../model/recipe/expression-values.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { plural } from '../../../util/plural.ts';
 import { noColumn, shown } from '../row.ts';
-import { inColumn, madeCell, placeOf, type RowStep, type StepTools } from './row-step.ts';
+import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
 /** Keeps the columns at some places, in that order. */
 const keepStep = (columns: string[], places: number[], summary: string): RowStep => ({
@@ -101,22 +101,20 @@ const nouns = {
   time: 'time in the given format',
 };
 
-interface CellChange {
-  /** Gets a cell and its place in the row. */
-  change: (cell: string, at: number) => string;
-  summary: (changed: number) => string;
-  rowBytes: number;
-}
-
-/** A step that changes cells in some columns. */
-const cellStep = (columns: string[], places: number[], { change, summary, rowBytes }: CellChange): RowStep => {
+/** A step that changes cells in some columns; `change` gets a cell and its place in the row. */
+const cellStep = (
+  columns: string[],
+  places: number[],
+  change: (cell: string, at: number) => string,
+  summary: (changed: number) => string,
+): RowStep => {
   let changed = 0;
   return {
     columns,
     apply: (row) => {
       for (const at of places) {
         const cell = row.cells[at] ?? '';
-        const text = madeCell(row, at, rowBytes, () => change(cell, at));
+        const text = change(cell, at);
         if (text === cell) continue;
         row.cells[at] = text;
         changed++;
@@ -128,15 +126,10 @@ const cellStep = (columns: string[], places: number[], { change, summary, rowByt
 };
 
 /** Replaces whole cells or text in them. */
-export const replaceStep = (
-  columns: string[],
-  wanted: NonNullable<Step['replace']>,
-  { rowBytes }: StepTools,
-): RowStep => {
+export const replaceStep = (columns: string[], wanted: NonNullable<Step['replace']>): RowStep => {
   const places =
     wanted.in === undefined ? columns.map((_, at) => at) : wanted.in.map((name) => placeOf('replace', columns, name));
-  const summary = (changed: number) => `replace: ${plural(changed, 'cell')} changed`;
-  return cellStep(columns, places, { change: replacement(wanted), summary, rowBytes });
+  return cellStep(columns, places, replacement(wanted), (changed) => `replace: ${plural(changed, 'cell')} changed`);
 };
 
 const replacement = (wanted: NonNullable<Step['replace']>): ((cell: string) => string) => {
@@ -152,20 +145,16 @@ const replacement = (wanted: NonNullable<Step['replace']>): ((cell: string) => s
 };
 
 /** Fills empty cells with a value, or with the cell above. */
-export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>, { rowBytes }: StepTools): RowStep => {
+export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>): RowStep => {
   const places = fill.in.map((name) => placeOf('fill', columns, name));
   const above: string[] = [];
   const constant = fill.with === undefined ? null : String(fill.with);
-  const change = (cell: string, at: number): string => {
+  const filled = (cell: string, at: number): string => {
     if (cell.trim() === '') return constant ?? above[at] ?? '';
     above[at] = cell;
     return cell;
   };
-  return cellStep(columns, places, {
-    change,
-    summary: (changed) => `fill: ${plural(changed, 'cell')} filled`,
-    rowBytes,
-  });
+  return cellStep(columns, places, filled, (changed) => `fill: ${plural(changed, 'cell')} filled`);
 };
 
 /** Columns with the same value in every row; an existing one is overwritten. */
@@ -183,11 +172,7 @@ export const constantStep = (columns: string[], constants: NonNullable<Step['con
 };
 
 /** Columns computed from others; each sees those before it. A row without a value is a bad row. */
-export const computedStep = (
-  columns: string[],
-  computed: Record<string, string>,
-  { bad, rowBytes }: StepTools,
-): RowStep => {
+export const computedStep = (columns: string[], computed: Record<string, string>, { bad }: StepTools): RowStep => {
   const wanted = Object.keys(computed);
   const { names, places } = withColumns(columns, wanted);
   const works = Object.values(computed).map((text, index) => {
@@ -200,7 +185,7 @@ export const computedStep = (
     apply: (row) => {
       for (const [index, at] of places.entries()) {
         try {
-          row.cells[at] = madeCell(row, at, rowBytes, () => textOf(works[index]?.(row.cells) ?? ''));
+          row.cells[at] = textOf(works[index]?.(row.cells) ?? '');
         } catch (error) {
           if (!(error instanceof NoValue)) throw error;
           rejected++;

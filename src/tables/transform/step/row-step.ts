@@ -1,6 +1,4 @@
 // The contract of a step that works row by row, and what such steps share.
-
-import { faultOf } from '../../scan/fault-kinds.ts';
 import type { BadRows, Violation } from '../bad-rows.ts';
 import { ambiguousColumn, noColumn, type Row } from '../row.ts';
 
@@ -39,18 +37,3 @@ export const inColumn = (columns: string[], at: number, message: string): Violat
   at: at + 1,
   message,
 });
-
-/** The text that a step makes of a cell. @throws TableFaultError where it is larger than a row, as where each step doubles it */
-export const madeCell = (row: Row, at: number, rowBytes: number, make: () => string): string => {
-  try {
-    const text = make();
-    if (text.length <= rowBytes) return text;
-  } catch (error) {
-    if (!isTooLong(error)) throw error;
-  }
-  throw faultOf('row-oversize', { line: row.line, column: at + 1 }, { limit: rowBytes, isMade: true });
-};
-
-/** True for a text that is longer than any can be. */
-export const isTooLong = (error: unknown): boolean =>
-  error instanceof RangeError && error.message === 'Invalid string length';
