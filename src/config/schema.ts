@@ -59,7 +59,7 @@ const sections = {
   http: section('http', 'Time-outs of requests to portals.', {
     connect: [durationText, 'Time to reach a portal.', '5s'],
     headers: [durationText, 'Time until a reply begins.', '2m'],
-    body: [durationText, 'Time for a reply; for a file as in `sources.body`.', '2m'],
+    body: [durationText, 'Time for the body of a reply; for a file as in `sources.body`.', '2m'],
     upload: [durationText, 'Time for one upload with its reply.', '2h'],
     readRetries: [z.int().min(0).max(20), 'Immediate retries of a read; writes are retried as jobs only.', 0],
   }),

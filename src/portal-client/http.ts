@@ -154,9 +154,8 @@ export class Http {
         const body = Readable.from(steady(reply.body, { pauseMs, error: trickles }), { objectMode: false });
         const headers = headersAsText(reply.headers);
         const answer = { method: 'GET', path, status, reason, headers, text: '' };
-        if (status < 300) return await take({ status, headers, body });
-        if (['wait', 'repeat'].includes(answers[situationOf(answer, this.facts)].outcome))
-          throw failureOf(answer, this.facts);
+        const { outcome } = answers[situationOf(answer, this.facts)];
+        if (status >= 300 && ['wait', 'repeat'].includes(outcome)) throw failureOf(answer, this.facts);
         return await take({ status, headers, body });
       } finally {
         // Of a file that is not wanted only so much is read; beyond that the connection is given up.
@@ -244,7 +243,6 @@ export class Http {
         },
         {
           signal,
-          bodyMs,
           maxBytes: request.maxBytes,
           memory: this.memory,
           total: { ms: totalMs, error: () => tooSlow(request, `did not end within ${totalMs} ms`, this.facts) },

@@ -20,8 +20,8 @@ export interface PortalSettings {
   /** Most requests in flight at once, each on a connection of its own. */
   connections: number;
   /**
-   * Milliseconds: `connectMs` for a connection, `headersMs` from the request to the reply's head, `bodyMs` for the whole
-   * reply body, `uploadMs` for a file upload and `importMs` (as long where absent) for a datastore import as a whole.
+   * Milliseconds: `connectMs` for a connection, `headersMs` from the request to the reply's head, `bodyMs` more for
+   * the reply body, `uploadMs` for a file upload and `importMs` (as long where absent) for a datastore import as a whole.
    */
   timeouts: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; importMs?: number };
   /** What is configured about the terms of the portal. */

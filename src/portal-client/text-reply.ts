@@ -48,8 +48,6 @@ export class ReplyMemory {
 export interface Patience {
   /** Its reason is what the exchange rejects with. */
   signal: AbortSignal;
-  /** Milliseconds from the reply's head to the end of its body. */
-  bodyMs: number;
   /** Largest body that is read, where it may be larger than that of a node. */
   maxBytes?: number | undefined;
   memory: ReplyMemory;
@@ -76,9 +74,8 @@ interface Answer {
 class TextHandler implements Dispatcher.DispatchHandler {
   readonly #patience: Patience;
   readonly #answer: Answer;
-  readonly #totalTimer: NodeJS.Timeout;
+  readonly #timer: NodeJS.Timeout;
   readonly #onAbort = (): void => this.#giveUp(this.#patience.signal.reason);
-  #bodyTimer: NodeJS.Timeout | undefined;
   #controller: Dispatcher.DispatchController | null = null;
   #head: Omit<TextReply, 'text'> | null = null;
   #chunks: Buffer[] = [];
@@ -91,7 +88,7 @@ class TextHandler implements Dispatcher.DispatchHandler {
     this.#answer = answer;
     const { signal, total } = patience;
     signal.addEventListener('abort', this.#onAbort);
-    this.#totalTimer = setTimeout(() => this.#giveUp(total.error()), total.ms);
+    this.#timer = setTimeout(() => this.#giveUp(total.error()), total.ms);
     if (signal.aborted) this.#onAbort();
   }
 
@@ -108,8 +105,6 @@ class TextHandler implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return;
     this.#head = { status, reason, headers: headersAsText(headers) };
-    const { bodyMs } = this.#patience;
-    this.#bodyTimer = setTimeout(() => this.#giveUp(new Error(`the reply did not end within ${bodyMs} ms`)), bodyMs);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -147,8 +142,7 @@ class TextHandler implements Dispatcher.DispatchHandler {
   }
 
   #stopWaiting(): void {
-    clearTimeout(this.#totalTimer);
-    clearTimeout(this.#bodyTimer);
+    clearTimeout(this.#timer);
     this.#patience.memory.giveBack(this.#bytes);
     this.#bytes = 0;
     this.#patience.signal.removeEventListener('abort', this.#onAbort);

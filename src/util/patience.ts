@@ -4,11 +4,10 @@ import { Client, type Dispatcher, errors } from 'undici';
 /** The slowest body that is waited for in the long run. */
 const slowestBytesPerMs = 64;
 
-/** True for a body of so many bytes after `ms` milliseconds: it has ten times the longest pause, and a second for each 64 KB. */
-export const isTrickling = (bytes: number, ms: number, longestPauseMs: number): boolean =>
-  ms > 10 * longestPauseMs + bytes / slowestBytesPerMs;
-
-/** Passes on a body until it trickles; then it rejects with `error`. Silence is left to undici. */
+/**
+ * Passes on a body until it trickles; then it rejects with `error`. A body has ten times the longest pause, and a second
+ * for each 64 KB. Silence is left to undici.
+ */
 export async function* steady(
   body: AsyncIterable<Buffer>,
   { pauseMs, error }: { pauseMs: number; error: (bytes: number, ms: number) => Error },
@@ -18,7 +17,7 @@ export async function* steady(
   for await (const chunk of body) {
     bytes += chunk.length;
     const ms = performance.now() - began;
-    if (isTrickling(bytes, ms, pauseMs)) throw error(bytes, Math.round(ms));
+    if (ms > 10 * pauseMs + bytes / slowestBytesPerMs) throw error(bytes, Math.round(ms));
     yield chunk;
   }
 }
