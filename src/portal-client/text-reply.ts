@@ -1,5 +1,6 @@
-// One exchange on a pool with its reply read as text: undici's `request` without a stream for each body.
+// One exchange on a pool with its reply read as text, within limits of time and memory.
 import { type Dispatcher, errors, type Pool } from 'undici';
+import { abortable } from '../util/concurrency.ts';
 import { headersAsText } from '../util/http.ts';
 
 /** A reply, whatever its status. */
@@ -56,98 +57,36 @@ export interface Patience {
 }
 
 /** Sends a request and resolves with the reply; rejects with the fault of connection or body, or as `patience` says. */
-export const exchangeText = (
+export const exchangeText = async (
   pool: Pool,
-  options: Dispatcher.DispatchOptions,
-  patience: Patience,
+  options: Dispatcher.RequestOptions,
+  { signal, maxBytes, memory, total }: Patience,
 ): Promise<TextReply> => {
-  const { promise, resolve, reject } = Promise.withResolvers<TextReply>();
-  pool.dispatch(options, new TextHandler(patience, { resolve, reject }));
-  return promise;
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(total.error()), total.ms);
+  const ending = AbortSignal.any([signal, late.signal]);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    // A request that waits in the pool does not end with its signal.
+    const reply = await abortable(pool.request({ ...options, signal: ending }), ending);
+    for await (const chunk of reply.body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (!memory.take(chunk.length)) throw tooLong('all replies at once are too large');
+      if (bytes > (maxBytes ?? usualBytes)) throw tooLong(`the reply has more than ${maxBytes ?? usualBytes} bytes`);
+      chunks.push(chunk);
+    }
+    const text = textOf(chunks);
+    if (maxBytes === undefined && hasMoreValues(text, usualValues))
+      throw tooLong(`the reply has more than ${usualValues} objects and lists`);
+    return { status: reply.statusCode, reason: reply.statusText, headers: headersAsText(reply.headers), text };
+  } finally {
+    clearTimeout(timer);
+    memory.giveBack(bytes);
+  }
 };
 
-interface Answer {
-  resolve: (reply: TextReply) => void;
-  reject: (error: unknown) => void;
-}
-
-class TextHandler implements Dispatcher.DispatchHandler {
-  readonly #patience: Patience;
-  readonly #answer: Answer;
-  readonly #timer: NodeJS.Timeout;
-  readonly #onAbort = (): void => this.#giveUp(this.#patience.signal.reason);
-  #controller: Dispatcher.DispatchController | null = null;
-  #head: Omit<TextReply, 'text'> | null = null;
-  #chunks: Buffer[] = [];
-  #bytes = 0;
-  /** Why it was given up; undefined while it continues. */
-  #ended: { error: unknown } | undefined;
-
-  constructor(patience: Patience, answer: Answer) {
-    this.#patience = patience;
-    this.#answer = answer;
-    const { signal, total } = patience;
-    signal.addEventListener('abort', this.#onAbort);
-    this.#timer = setTimeout(() => this.#giveUp(total.error()), total.ms);
-    if (signal.aborted) this.#onAbort();
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#ended) controller.abort(asError(this.#ended.error));
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: TextReply['headers'],
-    reason = '',
-  ): void {
-    if (status < 200) return;
-    this.#head = { status, reason, headers: headersAsText(headers) };
-  }
-
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#ended) return;
-    const { maxBytes = usualBytes, memory } = this.#patience;
-    this.#bytes += chunk.length;
-    const isFitting = memory.take(chunk.length);
-    if (this.#bytes <= maxBytes && isFitting) this.#chunks.push(chunk);
-    else this.#tooLong(isFitting ? `the reply has more than ${maxBytes} bytes` : 'all replies at once are too large');
-  }
-
-  onResponseEnd(): void {
-    const text = textOf(this.#chunks);
-    if (this.#patience.maxBytes === undefined && hasMoreValues(text, usualValues))
-      this.#tooLong(`the reply has more than ${usualValues} objects and lists`);
-    this.#stopWaiting();
-    if (this.#head) this.#answer.resolve({ ...this.#head, text });
-  }
-
-  #tooLong(message: string): void {
-    this.#giveUp(new errors.ResponseExceededMaxSizeError(message));
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#stopWaiting();
-    this.#answer.reject(error);
-  }
-
-  #giveUp(error: unknown): void {
-    if (this.#ended) return;
-    this.#ended = { error };
-    this.#stopWaiting();
-    this.#answer.reject(error);
-    this.#controller?.abort(asError(error));
-  }
-
-  #stopWaiting(): void {
-    clearTimeout(this.#timer);
-    this.#patience.memory.giveBack(this.#bytes);
-    this.#bytes = 0;
-    this.#patience.signal.removeEventListener('abort', this.#onAbort);
-  }
-}
+const tooLong = (message: string): Error => new errors.ResponseExceededMaxSizeError(message);
 
 /** True for JSON that has more objects and lists. */
 const hasMoreValues = (json: string, most: number): boolean => {
@@ -160,8 +99,6 @@ const hasMoreValues = (json: string, most: number): boolean => {
   }
   return values > most;
 };
-
-const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));
 
 const textOf = (chunks: Buffer[]): string => {
   const [only] = chunks;
