@@ -100,6 +100,8 @@ export class JobJournal implements JobWriter {
   }
 
   async write(writes: readonly StateWrite[]): Promise<void> {
+    await this.#sending;
+    if (this.#failure !== null) throw this.#failure; // what this builds on is not there
     this.#buffer(writes);
     await this.#send();
   }

@@ -7,6 +7,7 @@ import { type FieldWrite, JobLease } from '../../src/model/lease.ts';
 import { JobJournal } from '../../src/queue/journal.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { openTestRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const { redis, options } = await openTestRedis();
 const queue = new Queue('jobs', { connection: redis, prefix: 'q' });
@@ -44,6 +45,21 @@ describe('a write of a job', () => {
     expect(await redis.ttl('q.log')).toBeGreaterThan(0);
     expect(await textsOf(`${queue.toKey('one')}:logs`)).toEqual(['of the job itself']);
     expect(journal.lease.stands()).toBe(true);
+  });
+
+  it('is refused once an earlier one that could wait has failed', async () => {
+    const journal = journalOn(redis);
+    await redis.set('no hash', 'text');
+    journal.writeLater([{ hash: 'no hash', field: 'a', value: '1' }]);
+    await waitUntil('the failure', () =>
+      journal.catchUp({ hash: 'own', field: 'a' }).then(
+        () => false,
+        () => true,
+      ),
+    );
+    await expect(journal.write([own('b', '1')])).rejects.toThrow('WRONGTYPE');
+    expect(await redis.exists('own')).toBe(0);
+    await expect(journal.flush()).rejects.toThrow('WRONGTYPE');
   });
 
   it('leaves the data as they are when only lines are new', async () => {
