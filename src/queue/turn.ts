@@ -165,7 +165,8 @@ export class Turn {
     const { job } = this.#of;
     const { portal } = this.#data;
     const error = machineFault(thrown instanceof UnfinishedItemsError ? thrown.first : thrown);
-    if (isGiveBack(error) || this.#isOfStop(error)) return this.giveBack();
+    // Whatever fails while the job is to stop may have failed for that; if not, it fails again.
+    if (isGiveBack(error) || this.#context.signal.aborted) return this.giveBack();
     if (error instanceof PortalLoginError) {
       await this.#context.note(`portal paused: ${error.message}`);
       await this.#parts.pauses.pause(portal, reasonOf(error));
@@ -223,12 +224,6 @@ export class Turn {
     await job.moveToDelayed(Math.max(nextAt, Date.now()) + afterProbeMs, token);
     if (pause && (await pauses.state(portal)) === null) await pauses.wakeRuns(portal);
     throw new DelayedError();
-  }
-
-  /** True for what a stop cut off between two steps, such as a read of the portal. */
-  #isOfStop(error: unknown): boolean {
-    const { aborted, reason } = this.#of.stopped;
-    return aborted && (error === reason || (error instanceof Error && error.cause === reason));
   }
 
   #lease(): JobLease {

@@ -125,6 +125,7 @@ describe('a stop', () => {
     ['in a step', 'slow-read'],
     ['in a wait between two steps', 'slow-between'],
     ['in a look at the portal between two steps', 'slow-between-look'],
+    ['in a failure that comes at the same time', 'slow-refused'],
   ])('gives back a job that has not begun a write, %s, without spending an attempt', async (_, name) => {
     const workers = await toy.serve();
     await toy.addRun('r10', [name]);

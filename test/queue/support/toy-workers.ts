@@ -199,6 +199,10 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
     if (name.startsWith('slow-between')) {
       await (name.endsWith('look') ? cutOff(job.signal) : sleep(30_000, undefined, { signal: job.signal }));
     }
+    if (name.startsWith('slow-refused')) {
+      await cutOff(job.signal).catch(() => undefined);
+      throw new PortalRefusedError('portal p: no', facts);
+    }
     if (name.startsWith('slow-read')) {
       await step({ name: 'read', on: name }, (signal) => sleep(30_000, undefined, { signal }));
     }
