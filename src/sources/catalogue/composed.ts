@@ -2,7 +2,7 @@
 import { titleSchema } from '../../dataset-api/metadata.ts';
 import { frequencyCode } from '../../dataset-api/values.ts';
 import { parseWkt, plainWkt } from '../../dataset-api/wkt.ts';
-import { isObject } from '../../util/json.ts';
+import { defined, isObject } from '../../util/json.ts';
 import { addressText, type Draft, keptText, listOf, textOf, webAddressOf } from './values.ts';
 
 /**
@@ -94,10 +94,10 @@ export function takeContact(value: unknown, draft: Draft): void {
   const [contact, ...more] = listOf(value);
   const name = textOf(isObject(contact) ? (contact.fn ?? contact.name ?? contact['organization-name']) : contact);
   const email = isObject(contact) ? addressText(contact.hasEmail)?.replace(/^mailto:/i, '') : undefined;
-  draft.metadata.contact = {
-    ...(name === null ? {} : { name: draft.short('contactPoint.fn', name) }),
-    ...(email === undefined ? {} : { email: draft.short('contactPoint.hasEmail', email) }),
-  };
+  draft.metadata.contact = defined({
+    name: name === null ? undefined : draft.short('contactPoint.fn', name),
+    email: email && draft.short('contactPoint.hasEmail', email),
+  });
   if (more.length > 0) draft.keep('contactPoint', 'Further contacts', more.map(keptText), onlyFirst);
 }
 

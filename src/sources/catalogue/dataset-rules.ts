@@ -1,7 +1,7 @@
 // The mapping of a catalogue's datasets (DCAT-US 1.1, and 3.0 where it has the same keys) as a table: one rule for each key.
 // `docs/reference/catalogue-mapping.md` shows this table; a test keeps the page in step.
 import { accessLevels, catalogueAccess, frequencyCode, licenseCode } from '../../dataset-api/values.ts';
-import { isObject } from '../../util/json.ts';
+import { defined, isObject } from '../../util/json.ts';
 import {
   areaOf,
   takeContact,
@@ -87,10 +87,7 @@ const takes = {
     const { wkt, label } = areaOf(value);
     if (wkt === undefined && label === undefined)
       return draft.keep('spatial', 'Spatial', [keptText(value)], 'not understood');
-    draft.metadata.spatial = {
-      ...(wkt === undefined ? {} : { wkt }),
-      ...(label === undefined ? {} : { label: draft.short('spatial', label) }),
-    };
+    draft.metadata.spatial = defined({ wkt, label: label && draft.short('spatial', label) });
   },
   landingPage: (value, draft) => {
     const url = webAddressOf(value);

@@ -19,11 +19,10 @@ interface Applying {
   terms: number;
 }
 
-/** What is wrong with the contexts of a document, and what to do; null when it may be expanded. */
-const refusedContexts = (document: unknown): { fault: string; hint: string } | null =>
-  refusalIn(document, { contexts: 0, terms: 0 }, []);
+type Refusal = { fault: string; hint: string } | null;
 
-const refusalIn = (value: unknown, around: Applying, path: (string | number)[]): ReturnType<typeof refusedContexts> => {
+/** What is wrong with the contexts in a value, and what to do; null when it may be expanded. */
+const refusalIn = (value: unknown, around: Applying, path: (string | number)[]): Refusal => {
   if (value === null || typeof value !== 'object') return null;
   const here = isObject(value) && '@context' in value ? over(around, value['@context']) : around;
   if (here.contexts > mostContexts) return refusal([...path, '@context'], `${countText(mostContexts)} contexts apply`);
@@ -41,7 +40,7 @@ const over = ({ contexts, terms }: Applying, context: unknown): Applying => {
   return { contexts: contexts + list.length, terms: terms + own };
 };
 
-const refusal = (path: (string | number)[], what: string): { fault: string; hint: string } => ({
+const refusal = (path: (string | number)[], what: string): Refusal => ({
   fault: `at \`${path.join('.')}\` more than ${what} at once`,
   hint: 'use one context with only the terms that the document uses; nothing was published or removed',
 });
@@ -121,7 +120,7 @@ export const readDocument = async ({ bytes, base, cancelled }: Cancellable<JsonL
   beat(cancelled);
   try {
     const document = documentOf(bytes);
-    const refused = refusedContexts(document);
+    const refused = refusalIn(document, { contexts: 0, terms: 0 }, []);
     if (refused !== null) return refused;
     const nodes = await flattened(document, base);
     return { entries: entriesOf(nodes), said: { paging: pagingIn(document, nodes), parts: partsIn(nodes) } };

@@ -1,7 +1,6 @@
 // Reads a manifest and resolves it: absolute paths, merged defaults, plain numbers; of several portals one manifest for each.
 import { hash } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
-import { heartbeatUrls } from '../../config/notify-schema.ts';
 import { slugOf } from '../../dataset-api/names.ts';
 import { byPlace, ManifestError } from '../../model/errors.ts';
 import type { ResourceSource } from '../../model/wish.ts';
@@ -15,15 +14,15 @@ import { mergedGuard, resolveTable, shareOf, urlSource } from './resource-keys.t
 import { resolveSchedule } from './schedule-schema.ts';
 import {
   type DatasetSpec,
-  type DropManifest,
   defaultRules,
   type Manifest,
   type ManifestBase,
   type ManifestFile,
-  type ManifestNotify,
   manifestFileSchema,
   type ResourceDetails,
   type ResourceSpec,
+  resolveDrop,
+  resolveNotify,
 } from './schema.ts';
 
 /** Manifests still in use, by path: a command, its run and its notice read the same text. */
@@ -145,27 +144,11 @@ const resolveGuard = ({ maxRemovals, min, maxUpdates }: ManifestFile['guard'] = 
   ...(maxUpdates === undefined ? {} : { maxUpdates: shareOf(maxUpdates) }),
 });
 
-const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string): DropManifest['drop'] => {
-  const { folder, files = '**/*.csv', folders, settle, marker, trusted } = file;
-  return {
-    folder: resolve(dir, folder),
-    files: [files].flat(),
-    settleMs: msOf(settle) ?? null,
-    ...defined({ marker, folders, trusted }),
-  };
-};
-
 const portalNames = ({ portal, portals }: ManifestFile): Pick<ManifestBase, 'portal' | 'portals'> => {
   const [first, second] = portals ?? [];
   if (portals === undefined || second === undefined) return { portal: first ?? portal ?? 'local' };
   return { portal: first ?? second, portals };
 };
-
-const resolveNotify = ({ email, webhook, heartbeat }: NonNullable<ManifestFile['notify']>): ManifestNotify => ({
-  email: email === undefined ? null : [email].flat(),
-  webhook: webhook ?? null,
-  ...(heartbeat === undefined ? {} : { heartbeat: heartbeatUrls(heartbeat) }),
-});
 
 /** The table limits of the manifest's guard are the defaults of every resource. */
 const withGuard = ({ guard }: ManifestFile, details: ResourceDetails): ResourceDetails => {

@@ -1,6 +1,7 @@
 // The schema of a manifest file, and the manifest once loaded.
+import { resolve } from 'node:path';
 import { z } from 'zod';
-import { type HeartbeatUrls, heartbeatSchema, recipientsSchema } from '../../config/notify-schema.ts';
+import { heartbeatSchema, heartbeatUrls, recipientsSchema } from '../../config/notify-schema.ts';
 import {
   datasetMetadataShape,
   passedFieldsSchema,
@@ -19,7 +20,8 @@ import {
 import type { Schedule } from '../../model/schedule-times.ts';
 import { idText, optional, text, webAddress } from '../../model/schema-parts.ts';
 import type { ResourceSource } from '../../model/wish.ts';
-import { durationText } from '../../util/quantity.ts';
+import { defined } from '../../util/json.ts';
+import { durationMs, durationText } from '../../util/quantity.ts';
 import {
   type CatalogueSpec,
   catalogueSchema,
@@ -328,12 +330,14 @@ export const defaultRules: Pick<ManifestBase, 'priority' | 'onMissing' | 'missin
   guard: { maxRemovals: 0.1, min: 5, maxUpdates: null },
 };
 
-/** Recipients of notices instead of those of the configuration; null where those are meant. */
-export interface ManifestNotify {
-  email: string[] | null;
-  webhook: string | null;
-  heartbeat?: HeartbeatUrls;
-}
+/** Resolves a checked `notify`; null where the recipients of the configuration are meant. */
+export const resolveNotify = ({ email, webhook, heartbeat }: NonNullable<ManifestFile['notify']>) => ({
+  email: email === undefined ? null : [email].flat(),
+  webhook: webhook ?? null,
+  ...(heartbeat === undefined ? {} : { heartbeat: heartbeatUrls(heartbeat) }),
+});
+
+export type ManifestNotify = ReturnType<typeof resolveNotify>;
 
 export interface ManifestBase {
   path: string;
@@ -360,20 +364,20 @@ export interface ListManifest extends ManifestBase {
 }
 
 export interface DropManifest extends ManifestBase {
-  drop: {
-    folder: string;
-    /** Patterns below the folder (picomatch). */
-    files: string[];
-    /** Folders that hold datasets, too, by their paths in the inbox, with what these share. */
-    folders?: Record<string, DatasetDetails>;
-    /** True: the files beside the data may say what the manifest may. */
-    trusted?: boolean;
-    /** Null: as the configuration says (`inbox.settle`). */
-    settleMs: number | null;
-    /** Ending of marker files, such as `.done`; without it files settle by size and time. */
-    marker?: string;
-  };
+  drop: ReturnType<typeof resolveDrop>;
 }
+
+/** Resolves a checked `drop`; the folder is relative to `dir`. */
+export const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string) => {
+  const { folder, files = '**/*.csv', folders, settle, marker, trusted } = file;
+  return {
+    folder: resolve(dir, folder),
+    files: [files].flat(),
+    /** Null: as the configuration says (`inbox.settle`). */
+    settleMs: settle === undefined ? null : durationMs(settle),
+    ...defined({ marker, folders, trusted }),
+  };
+};
 
 export interface CatalogueManifest extends ManifestBase {
   catalogue: CatalogueSpec;
