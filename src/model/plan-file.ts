@@ -24,7 +24,8 @@ const planFileItemSchema = z.object({
   why: z.string().nullable(),
   /** Bytes of the file that would be sent. */
   bytes: z.number().int(),
-  changes: z.array(z.looseObject({ field: z.string() })),
+  /** Of updates, field by field; null stands for "nothing", and `from` is absent where it is not known what was sent before. */
+  changes: z.array(z.object({ field: z.string(), from: z.unknown().optional(), to: z.unknown().optional() })),
   /** Fingerprints the plan was made for. */
   metadata: z.string().nullable(),
   sha256: z.string().nullable(),

@@ -17,10 +17,7 @@ export interface ListedNode {
 }
 
 /** What the plan says of one dataset or resource. */
-export interface PlannedItem extends Omit<PlanFileItem, 'changes'> {
-  /** Field by field, for updates. */
-  changes: FieldChange[];
-}
+export type PlannedItem = PlanFileItem;
 
 /** The plan for one dataset and its resources. */
 export interface PlannedDataset extends PlannedItem {
@@ -249,12 +246,7 @@ const fileNeed = (
   return { actions: [], why: [] };
 };
 
-/** One field of an update; null stands for "nothing". `from` is undefined where it is not known what was sent before. */
-interface FieldChange {
-  field: string;
-  from?: unknown;
-  to: unknown;
-}
+type FieldChange = PlanFileItem['changes'][number];
 
 /** Changes from what was sent last (null: not known) to what is wanted. */
 export const nodeChanges = (sent: SentNode | null, wish: UpdatedNode): FieldChange[] => {

@@ -189,7 +189,7 @@ export const flatten = (datasets: PlannedDataset[]): PlannedItem[] =>
 
 /** Items of the plan file: those of the wishes, then removals. */
 export const planFileItems = (datasets: PlannedDataset[], removals: readonly Removal[]): PlanFile['items'] => [
-  ...flatten(datasets).map((item) => ({ ...item, changes: item.changes.map((change) => ({ ...change })) })),
+  ...flatten(datasets),
   ...removals.map(({ key, kind, how, entry }) => ({
     key,
     kind,
