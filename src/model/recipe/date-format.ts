@@ -1,17 +1,19 @@
 // Notations of dates: `DD.MM.YYYY` and the like, and how text in them becomes ISO 8601.
 
-/** A point in time as it was written. */
-interface DateParts {
-  year: number;
-  month: number;
-  day: number;
-  hour: number;
-  minute: number;
-  second: number;
-  fraction: string;
-  afternoon: boolean | null;
-  zone: string;
-}
+/** A point in time as it was written, with what holds of a date or time that does not say otherwise. */
+const newYear2000 = {
+  year: 2000,
+  month: 1,
+  day: 1,
+  hour: 0,
+  minute: 0,
+  second: 0,
+  fraction: '',
+  afternoon: null as boolean | null, // not only null
+  zone: '',
+};
+
+type DateParts = typeof newYear2000;
 
 const monthNames = Array.from({ length: 12 }, (_, month) =>
   new Date(Date.UTC(2000, month)).toLocaleString('en', { month: 'long', timeZone: 'UTC' }).toLowerCase(),
@@ -121,19 +123,6 @@ export const dateFormat = (format: string, to: DateType): ((text: string) => str
     for (const [index, token] of read.entries()) token.read(found[index + 1] ?? '', parts);
     return isReal(parts) ? texts[to](parts) : null;
   };
-};
-
-/** What holds of a date or time that does not say otherwise. */
-const newYear2000: DateParts = {
-  year: 2000,
-  month: 1,
-  day: 1,
-  hour: 0,
-  minute: 0,
-  second: 0,
-  fraction: '',
-  afternoon: null,
-  zone: '',
 };
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&').replaceAll(' ', ' +');

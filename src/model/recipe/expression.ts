@@ -24,20 +24,15 @@ const lexemePattern =
 const lexemesOf = (text: string): Lexeme[] => {
   const found: Lexeme[] = [];
   const pattern = new RegExp(lexemePattern);
-  for (;;) {
-    const from = pattern.lastIndex;
-    if (text.slice(from).trim() === '') {
-      found.push({ kind: 'end', value: '', at: text.length + 1 });
-      return found;
-    }
+  while (text.slice(pattern.lastIndex).trim() !== '') {
+    const rest = text.slice(pattern.lastIndex).trimStart();
+    const at = text.length - rest.length + 1;
     const match = pattern.exec(text);
-    if (match === null) {
-      const at = from + (text.slice(from).match(/^\s*/)?.[0].length ?? 0);
-      throw new ExpressionFault(`cannot be read from character ${at + 1} on (\`${text.slice(at, at + 12)}\`)`, at + 1);
-    }
-    const at = pattern.lastIndex - match[0].trimStart().length + 1;
+    if (match === null)
+      throw new ExpressionFault(`cannot be read from character ${at} on (\`${rest.slice(0, 12)}\`)`, at);
     found.push({ ...lexemeOf(match), at });
   }
+  return [...found, { kind: 'end', value: '', at: text.length + 1 }];
 };
 
 const lexemeOf = (match: RegExpExecArray): Omit<Lexeme, 'at'> => {

@@ -89,15 +89,11 @@ export const emptyTail = ({ cells, facts }: Pick<HeaderFacts, 'cells' | 'facts'>
 /** Adds findings about the header; returns the name that a portal makes of each cell, empty where it cannot. */
 export const headerFindings = (findings: Findings, header: HeaderFacts): string[] => {
   const { cells, line, delimiter } = header;
-  if (cells.length > mostColumns) {
-    const facts = { count: cells.length, most: mostColumns, isTable: false };
-    findings.add('many-columns', { line, column: mostColumns + 1 }, facts);
-    return [];
-  }
-  if (cells.length > mostStored) {
-    const facts = { count: cells.length, most: mostStored, isTable: true };
-    findings.add('many-columns', { line, column: mostStored + 1 }, facts);
-  }
+  const isTable = cells.length <= mostColumns;
+  const most = isTable ? mostStored : mostColumns;
+  if (cells.length > most)
+    findings.add('many-columns', { line, column: most + 1 }, { count: cells.length, most, isTable });
+  if (!isTable) return [];
   const columns = headerColumns(cells, delimiter);
   const mended = fixedHeader(cells, delimiter);
   const tail = cells.length - emptyTail(header);

@@ -157,17 +157,15 @@ const moduleOf = ({ steps }: TableRecipe): string | undefined =>
 const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown => {
   const message = errorMessage(error);
   const module = moduleOf(recipe);
-  if (module !== undefined && error instanceof SilentError) {
-    return new TableStepError(`transform ${basename(module)} does not finish: ${message}`, {
-      hint: 'look for an endless loop, or a promise that never resolves',
-      cause: error,
-    });
-  }
   if (module !== undefined) {
-    return new TableStepError(`transform ${basename(module)} ended its thread: ${message}`, {
-      hint: 'await all that the module begins, catch what it throws, keep only a few rows in memory, and never call process.exit',
-      cause: error,
-    });
+    const [what, hint] =
+      error instanceof SilentError
+        ? ['does not finish', 'look for an endless loop, or a promise that never resolves']
+        : [
+            'ended its thread',
+            'await all that the module begins, catch what it throws, keep only a few rows in memory, and never call process.exit',
+          ];
+    return new TableStepError(`transform ${basename(module)} ${what}: ${message}`, { hint, cause: error });
   }
   if (error instanceof OverlongError) {
     return new TableInputError(`${name} takes too long to become a table: ${message}`, {

@@ -92,7 +92,7 @@ export async function* decoded(bytes: Bytes, encoding: string | null): AsyncGene
     lines += newlinesIn(text);
     if (text !== '') yield text;
   }
-  const rest = decoder === null ? '' : decodeOr(decoder, null, () => unreadable(name, null, lines));
+  const rest = decoder === null ? '' : decodeOr(decoder, null, () => invalidText(name, lines));
   if (rest !== '') yield rest;
 }
 
@@ -144,8 +144,8 @@ const newlinesIn = (text: string): number => {
   return count;
 };
 
-const unreadable = (encoding: string, chunk: Buffer | null, linesBefore: number): TableFaultError => {
-  const lossy = chunk === null ? '' : decoderOf(encoding).decode(chunk);
+const unreadable = (encoding: string, chunk: Buffer, linesBefore: number): TableFaultError => {
+  const lossy = decoderOf(encoding).decode(chunk);
   const at = lossy.indexOf('\ufffd');
   return invalidText(encoding, linesBefore + newlinesIn(lossy.slice(0, Math.max(0, at))));
 };
