@@ -45,18 +45,19 @@ const cookieValue = (header: string | undefined, name: string): string | null =>
   return null;
 };
 
-const findSession = (portal: Portal, cookie: string | null): Session | null => {
+const findSession = (portal: Portal, cookie: string | null): { session: Session; user: User } | null => {
   if (cookie === null || !/^[\w-]{43}$/.test(cookie)) return null;
   const { sessions, users } = portal.store;
   const now = portal.now();
   const session = sessions.find(cookie, now);
-  if (session === null || users.byUid(session.uid)?.status !== 1) return null;
+  const user = session === null ? null : users.byUid(session.uid);
+  if (session === null || user?.status !== 1) return null;
   if (sessions.isDue(session, now)) {
     portal.store
       .write(() => sessions.touch(session, now))
       .catch((error: unknown) => portal.log.warn({ err: error }, 'could not note that a session is in use'));
   }
-  return session;
+  return { session, user };
 };
 
 /**
@@ -85,7 +86,7 @@ export const openCall = (
   const cookieName = cookieNameOf(baseUrl);
   const byToken = tokenUser(portal, request.headers.authorization);
   const cookie = cookieValue(request.headers.cookie, cookieName);
-  const session = byToken === null ? findSession(portal, cookie) : null;
+  const found = byToken === null ? findSession(portal, cookie) : null;
   return {
     portal,
     request: request.raw,
@@ -93,14 +94,14 @@ export const openCall = (
     isSecure: baseUrl.startsWith('https:'),
     cookieName,
     address: () => clientAddress(request),
-    session,
-    user: byToken ?? (session === null ? null : users.byUid(session.uid)) ?? users.anonymous,
+    session: found?.session ?? null,
+    user: byToken ?? found?.user ?? users.anonymous,
     query,
     queryText,
     args: [],
     body: {},
     files: [],
-    hasDeadCookie: byToken === null && cookie !== null && cookie !== '' && session === null,
+    hasDeadCookie: byToken === null && cookie !== null && cookie !== '' && found === null,
     headers: {},
   };
 };

@@ -168,12 +168,17 @@ export const listNodes = (
   const limit = Math.min(numberOf(call, 'pagesize', maxPageSize), maxPageSize);
   const offset = Math.min(numberOf(call, 'page', 0) * limit, Number.MAX_SAFE_INTEGER);
   const rows = selectNodes(call, { from: isByRevision ? revisions : 'node', clauses, order, window: [limit, offset] });
-  return rows.flatMap(({ vid, nid }) => {
-    const node = call.portal.store.nodes.atRevision(Number(vid));
-    if (node === null) return [];
-    const all: Record<string, unknown> = { ...view(node), uri: `${call.baseUrl}/api/dataset/node/${nid}` };
-    return [
-      fields === null ? all : Object.fromEntries(fields.filter((name) => name in all).map((name) => [name, all[name]])),
-    ];
+  const isOfRow = fields?.every((name) => name === 'uri' || columns.has(name)) === true;
+  const shownOf = (row: Record<string, unknown>): Record<string, unknown> | null => {
+    if (isOfRow) return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value)]));
+    const node = call.portal.store.nodes.atRevision(Number(row.vid));
+    return node === null ? null : view(node);
+  };
+  return rows.flatMap((row) => {
+    const shown = shownOf(row);
+    if (shown === null) return [];
+    const all: Record<string, unknown> = { ...shown, uri: `${call.baseUrl}/api/dataset/node/${row.nid}` };
+    const named = fields?.filter((name) => name in all) ?? Object.keys(all);
+    return [Object.fromEntries(named.map((name) => [name, all[name]]))];
   });
 };

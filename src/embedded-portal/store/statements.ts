@@ -17,8 +17,11 @@ export const statementsOf = (db: DatabaseSync) => {
     },
     /** The first row, or null. */
     row: <Row, V extends Values>(sql: string) => {
-      const run = all<Row>(sql);
-      return (...values: V): Row | null => run(values)[0] ?? null;
+      const statement = db.prepare(sql);
+      return (...values: V): Row | null => {
+        const row = statement.get(...values);
+        return row === undefined ? null : ({ ...row } as Row);
+      };
     },
     /** The one column of every row. */
     column: <Value, V extends Values = []>(sql: string) => {
@@ -27,8 +30,9 @@ export const statementsOf = (db: DatabaseSync) => {
     },
     /** The one column of the first row, or null. */
     value: <Value, V extends Values = []>(sql: string) => {
-      const run = all<Record<string, Value>>(sql);
-      return (...values: V): Value | null => Object.values(run(values)[0] ?? {})[0] ?? null;
+      const statement = db.prepare(sql);
+      return (...values: V): Value | null =>
+        Object.values((statement.get(...values) ?? {}) as Record<string, Value>)[0] ?? null;
     },
     /** The number that the statement counts. */
     count: <V extends Values = []>(sql: string) => {
