@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { type FileProblem, unreadable } from '../model/errors.ts';
 import type { Path, YamlDocument } from '../model/yaml/document.ts';
+import { isObject, recordOf } from '../util/json.ts';
 
 interface Resolved {
   /** The document's value with `${NAME}` replaced everywhere but in secrets, which stay references. */
@@ -15,16 +16,6 @@ interface Resolved {
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 const maxSecretBytes = 64 * 1024;
-
-/** Resolves every reference of `document`; files are relative to `dir`. A variable or file that is missing is a problem at its line. */
-export const resolveReferences = async (
-  document: YamlDocument,
-  options: { env: NodeJS.ProcessEnv; dir: string },
-): Promise<Resolved> => {
-  const resolver = new Resolver(document, options.env, options.dir);
-  const value = await resolver.walk(document.value, []);
-  return { value, secrets: resolver.secrets, problems: resolver.problems };
-};
 
 /** Secrets that go into a header as they are; `*` stands for any name. */
 const headerPaths = ['sources credentials * bearer', 'sources credentials * headers *'];
@@ -42,74 +33,57 @@ const isOneOf = (patterns: readonly string[], path: Path): boolean =>
     return keys.length === path.length && keys.every((key, index) => key === '*' || key === path[index]);
   });
 
-class Resolver {
-  readonly secrets = new Map<string, string>();
-  readonly problems: FileProblem[] = [];
-  readonly #document: YamlDocument;
-  readonly #env: NodeJS.ProcessEnv;
-  readonly #dir: string;
-
-  constructor(document: YamlDocument, env: NodeJS.ProcessEnv, dir: string) {
-    this.#document = document;
-    this.#env = env;
-    this.#dir = dir;
-  }
-
-  async walk(value: unknown, path: PropertyKey[]): Promise<unknown> {
-    if (isOneOf(secretPaths, path)) {
-      await this.#secret(value, path);
-      return value;
-    }
-    if (typeof value === 'string') return this.#expanded(value, path);
-    if (Array.isArray(value)) return await Promise.all(value.map((item, index) => this.walk(item, [...path, index])));
-    if (value === null || typeof value !== 'object') return value;
-    const entries = Object.entries(value).map(async ([key, item]) => [key, await this.walk(item, [...path, key])]);
-    return Object.fromEntries(await Promise.all(entries));
-  }
-
-  async #secret(value: unknown, path: PropertyKey[]): Promise<void> {
-    const name = path.map(String).join('.');
-    if (typeof value === 'string') {
-      this.#keep(name, this.#expanded(value, path), path);
-    } else if (value !== null && typeof value === 'object' && 'file' in value && typeof value.file === 'string') {
-      const text = await this.#fileText(this.#expanded(value.file, [...path, 'file']), [...path, 'file']);
-      if (text !== null) this.#keep(name, text, path);
-    }
-  }
-
-  #keep(name: string, secret: string, path: PropertyKey[]): void {
-    if (isOneOf(headerPaths, path) && !/^[ -~]+$/.test(secret))
-      this.#problem(path, 'holds something that no header may hold, such as a line break');
-    this.secrets.set(name, secret);
-  }
-
-  #expanded(text: string, path: PropertyKey[]): string {
-    return text.replaceAll(reference, (whole, name: string) => {
-      const value = this.#env[name];
-      if (value !== undefined && value !== '') return value;
+/** Resolves every reference of `document`; files are relative to `dir`. A variable or file that is missing is a problem at its line. */
+export const resolveReferences = async (
+  document: YamlDocument,
+  { env, dir }: { env: NodeJS.ProcessEnv; dir: string },
+): Promise<Resolved> => {
+  const secrets: Resolved['secrets'] = new Map();
+  const problems: FileProblem[] = [];
+  const fault = (path: PropertyKey[], message: string): null => {
+    problems.push(document.problem(path, message));
+    return null;
+  };
+  const expanded = (text: string, path: PropertyKey[]): string =>
+    text.replaceAll(reference, (whole, name: string) => {
+      const value = env[name];
+      if (value) return value;
       const state = value === undefined ? 'not set' : 'empty';
-      this.#problem(path, `the environment variable ${name} is ${state}; set it, or refer to a file with {file: path}`);
+      fault(path, `the environment variable ${name} is ${state}; set it, or refer to a file with {file: path}`);
       return whole;
     });
-  }
-
-  async #fileText(file: string, path: PropertyKey[]): Promise<string | null> {
-    const absolute = resolve(this.#dir, file);
+  const secretOf = async (value: unknown, path: PropertyKey[]): Promise<string | null> => {
+    if (typeof value === 'string') return expanded(value, path);
+    const { file } = recordOf(value);
+    return typeof file === 'string'
+      ? fileText(resolve(dir, expanded(file, [...path, 'file'])), [...path, 'file'])
+      : null;
+  };
+  const fileText = async (file: string, path: PropertyKey[]): Promise<string | null> => {
     try {
-      const bytes = await readFile(absolute);
-      if (bytes.byteLength > maxSecretBytes) return this.#problem(path, `${absolute} is too large for a secret`);
-      const text = bytes.toString('utf8').replace(/\r?\n$/, '');
-      return text === '' ? this.#problem(path, `${absolute} is empty`) : text;
+      const bytes = await readFile(file);
+      if (bytes.byteLength > maxSecretBytes) return fault(path, `${file} is too large for a secret`);
+      return bytes.toString('utf8').replace(/\r?\n$/, '') || fault(path, `${file} is empty`);
     } catch (error) {
-      return this.#problem(path, `${absolute} cannot be read: ${unreadable(error).why}`);
+      return fault(path, `${file} cannot be read: ${unreadable(error).why}`);
     }
-  }
-
-  #problem(path: PropertyKey[], message: string): null {
-    this.problems.push(this.#document.problem(path, message));
-    return null;
-  }
-}
+  };
+  const walk = async (value: unknown, path: PropertyKey[]): Promise<unknown> => {
+    if (isOneOf(secretPaths, path)) {
+      const secret = await secretOf(value, path);
+      if (secret !== null && isOneOf(headerPaths, path) && !/^[ -~]+$/.test(secret))
+        fault(path, 'holds something that no header may hold, such as a line break');
+      if (secret !== null) secrets.set(path.map(String).join('.'), secret);
+      return value;
+    }
+    if (typeof value === 'string') return expanded(value, path);
+    if (Array.isArray(value)) return Promise.all(value.map((item, index) => walk(item, [...path, index])));
+    if (!isObject(value)) return value;
+    const entries = Object.entries(value).map(async ([key, item]) => [key, await walk(item, [...path, key])]);
+    return Object.fromEntries(await Promise.all(entries));
+  };
+  return { value: await walk(document.value, []), secrets, problems };
+};
 
 /** Functions that hide keys, one for each list of keys, so that equal objects stay equal. */
 const hiders = new Map<string, (this: object) => object>();
