@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { StoredReport } from '../model/report.ts';
-import type { RequestedRun } from '../service/actions.ts';
+import { type RequestedRun, runNow } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
 import { reportFormats } from '../service/report-formats.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -93,14 +93,8 @@ export const publish = async (
   const runs: RequestedRun[] = [];
   for (const manifest of manifests) {
     if (isDropManifest(manifest)) await takeDropped(runtime, manifest, io.stop);
-    for (const target of runtime.perPortal(manifest)) {
-      const { runId } = await runtime.requestRun(target, 'command', {
-        onDrift: options.onDrift ?? null,
-        refresh: options.refresh === true,
-        createMissing: options.createMissing === true,
-      });
-      runs.push({ runId, manifest: target.name, portal: target.portal });
-    }
+    const { onDrift = null, refresh = false, createMissing = false } = options;
+    runs.push(...(await runNow(runtime, manifest, { onDrift, refresh, createMissing })));
   }
   return waitForRuns(runtime, runs, { progress: !options.json, waitMs: options.wait }, io);
 };

@@ -21,10 +21,14 @@ export interface RequestedRun {
 }
 
 /** Requests a run of a manifest on each of its portals. */
-export const runNow = async (runtime: Runtime, manifest: Manifest): Promise<RequestedRun[]> => {
+export const runNow = async (
+  runtime: Runtime,
+  manifest: Manifest,
+  more: Parameters<Runtime['requestRun']>[2] = {},
+): Promise<RequestedRun[]> => {
   const runs: RequestedRun[] = [];
   for (const target of runtime.perPortal(manifest)) {
-    const { runId } = await runtime.requestRun(target, 'command');
+    const { runId } = await runtime.requestRun(target, 'command', more);
     runs.push({ runId, manifest: target.name, portal: target.portal });
   }
   return runs;

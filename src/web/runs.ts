@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { machineFault, NotFoundError, reasonOf, SluiceError } from '../model/errors.ts';
 import { idPattern } from '../model/key.ts';
 import { driftPolicies } from '../model/policy.ts';
-import type { RequestedRun } from '../service/actions.ts';
+import { type RequestedRun, runNow } from '../service/actions.ts';
 import { manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { tryToken, type WebPart } from './part.ts';
@@ -62,19 +62,12 @@ const requestRuns = async (
   runtime: Runtime,
   { manifest: name, portal, onDrift, refresh }: z.output<typeof requestSchema>,
 ): Promise<RequestedRun[]> => {
-  const targets = runtime
-    .perPortal(await manifestNamed(runtime, name))
-    .filter((target) => portal === undefined || target.portal === portal);
-  if (targets.length === 0) throw new NotFoundError(`${name} is not published to a portal "${portal}"`);
-  const runs: RequestedRun[] = [];
-  for (const target of targets) {
-    const { runId } = await runtime.requestRun(target, 'command', {
-      onDrift: onDrift ?? null,
-      refresh,
-    });
-    runs.push({ runId, manifest: target.name, portal: target.portal });
-  }
-  return runs;
+  const manifest = await manifestNamed(runtime, name);
+  const more = { onDrift: onDrift ?? null, refresh };
+  if (portal === undefined) return runNow(runtime, manifest, more);
+  if (runtime.perPortal(manifest).some((target) => target.portal === portal))
+    return runNow(runtime, { ...manifest, portal, portals: [portal] }, more);
+  throw new NotFoundError(`${name} is not published to a portal "${portal}"`);
 };
 
 const statusOf = ({ code, retryable }: SluiceError): number => {
