@@ -69,11 +69,13 @@ export const logCommand = async (
   io: Io,
 ): Promise<number> =>
   withRuntimeOf('log', options, io, async (runtime) => {
-    const source = await findLog(runtime, what);
+    const { runs } = runtime;
+    const { runId, id } = await findLog(runtime, what);
     let from = 0;
     for (;;) {
-      const ended = await source.ended();
-      const lines = await source.read(from);
+      // A closed run writes its last lines before its job ends.
+      const ended = id === runId ? (await runs.phases.phase(runId)) === 'closed' : await runs.isClosed(runId);
+      const lines = await runs.log(id, from);
       from += lines.length;
       for (const line of lines) say(io, options.json ? JSON.stringify({ line }) : line);
       if (!options.follow || ended || io.stop.aborted) return exitCodes.ok;
@@ -81,32 +83,15 @@ export const logCommand = async (
     }
   });
 
-interface LogSource {
-  read(from: number): Promise<string[]>;
-  ended(): Promise<boolean>;
-}
-
-const findLog = async (runtime: Runtime, what: string): Promise<LogSource> => {
-  if (what.includes('/')) return logOfKey(runtime, what);
+/** The run of a job, run or key, and the id of the log. */
+const findLog = async (runtime: Runtime, what: string): Promise<{ runId: string; id: string }> => {
   const runId = what.split('.', 1)[0] ?? what;
-  if (!(await runtime.runs.target(runId))) throw unknown(what);
-  const read = (from: number): Promise<string[]> => runtime.runs.log(what, from);
-  // A closed run writes its last lines before its job ends.
-  const isOver = async (): Promise<boolean> => (await runtime.runs.phases.phase(runId)) === 'closed';
-  return { read, ended: what === runId ? isOver : () => runtime.runs.isClosed(runId) };
-};
-
-const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
-  for (const { portal, manifest } of await runtime.targetsOfKey(key)) {
-    const runId = await lastRunOfKey(runtime, { manifest, portal }, key);
-    if (!runId) continue;
-    const id = itemId(runId, key);
-    return {
-      read: (from) => runtime.runs.log(id, from),
-      ended: () => runtime.runs.isClosed(runId),
-    };
+  if (!what.includes('/') && (await runtime.runs.target(runId))) return { runId, id: what };
+  for (const target of what.includes('/') ? await runtime.targetsOfKey(what) : []) {
+    const last = await lastRunOfKey(runtime, target, what);
+    if (last) return { runId: last, id: itemId(last, what) };
   }
-  throw unknown(key);
+  throw unknown(what);
 };
 
 const unknown = (what: string): NotFoundError =>
