@@ -62,8 +62,8 @@ export const noticeItem = (key: string, reason: Pick<Reason, 'code' | 'line' | '
   key,
   code: reason.code,
   meaning: meaningOf(reason.code),
-  ...(reason.line === undefined ? {} : { line: reason.line }),
-  ...(reason.column === undefined ? {} : { column: reason.column }),
+  line: reason.line,
+  column: reason.column,
 });
 
 const meaningOf = (code: string): string =>

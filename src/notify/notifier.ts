@@ -53,8 +53,6 @@ const portalSentSchema = z.object({ paused: z.string(), resumed: z.number() });
 /** Keeps incidents in Redis, so that all workers together report each once. */
 export class Notifier {
   readonly #parts: NotifierParts;
-  /** What is known to have been reported of each portal, to save reads. */
-  readonly #seen = new Map<string, string>();
 
   constructor(parts: NotifierParts) {
     this.#parts = parts;
@@ -85,7 +83,6 @@ export class Notifier {
   async portalState(portal: string, { pause, last }: PortalState): Promise<void> {
     if (!this.#hasChannel({ email: null, webhook: null })) return;
     const sign = pause ? `${pause.since}.${pause.reason.code}` : `${last?.until ?? ''}`;
-    if (this.#seen.get(portal) === sign) return;
     const { redis, keys } = this.#parts;
     const field = `@${portal}`;
     const text = await redis.hget(keys.incidents, field);
@@ -97,7 +94,6 @@ export class Notifier {
       await this.#send(resumedNotice(portal, last), { email: null, webhook: null });
       await redis.hset(keys.incidents, field, JSON.stringify({ ...before, resumed: last.until }));
     }
-    this.#seen.set(portal, sign);
   }
 
   /**
