@@ -16,6 +16,7 @@ import {
   spanText,
   stateBadge,
   stateWords,
+  tableHtml,
 } from './layout.ts';
 
 export const mostFound = 50;
@@ -193,23 +194,20 @@ const jobsHtml = (jobs: RunningJob[], now: number): Part =>
   jobs.length === 0
     ? html`<h2>Running now</h2>\n<p class="soft">Nothing.</p>`
     : html`<h2>Running now</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Jobs"><table>
-<thead><tr><th scope="col">Job</th><th scope="col">Step</th><th scope="col" class="n">For</th></tr></thead>
-<tbody>
-${jobs.slice(0, shownJobs).map(
-  ({
-    key,
-    kind,
-    runId,
-    steps,
-    since,
-  }) => html`<tr><td><a href="${itemPath(key)}">${key}</a> <span class="soft">${kind}, <a href="${runPath(runId)}">run</a></span></td>
+${tableHtml(
+  'Jobs',
+  ['Job', 'Step', '#For'],
+  jobs.slice(0, shownJobs).map((job) => jobHtml(job, now)),
+)}
+${jobs.length > shownJobs ? html`<p class="soft">… and ${countText(jobs.length - shownJobs)} more</p>` : null}`;
+
+const jobHtml = (
+  { key, kind, runId, steps, since }: RunningJob,
+  now: number,
+): Html => html`<tr><td><a href="${itemPath(key)}">${key}</a> <span class="soft">${kind}, <a href="${runPath(runId)}">run</a></span></td>
 <td>${steps.length === 0 ? html`<span class="soft">between two steps</span>` : steps.map(([item, step], index) => html`${index > 0 ? html`<br>` : null}${step}${item === '' || item === key ? null : html` <span class="soft">${item.slice(item.lastIndexOf('/') + 1)}</span>`}`)}</td>
 <td class="n">${spanText(now - since)}</td></tr>
-`,
-)}</tbody>
-</table></div>
-${jobs.length > shownJobs ? html`<p class="soft">… and ${countText(jobs.length - shownJobs)} more</p>` : null}`;
+`;
 
 const portalsHtml = ({ portals, pauses }: OverviewView): Html => html`<h2>Portals</h2>
 <ul class="cards portals">

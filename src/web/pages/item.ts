@@ -3,7 +3,7 @@ import { kindOfKey, parentKey } from '../../model/key.ts';
 import { warningsOf } from '../../model/ledger-entry.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import type { TableVersion } from '../../model/table-history.ts';
-import { type FoundItem, type ItemView, itemStateOf } from '../../service/known-items.ts';
+import { type FoundItem, type ItemState, type ItemView, itemStateOf } from '../../service/known-items.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import {
@@ -15,6 +15,7 @@ import {
   runPath,
   stateBadge,
   stateWords,
+  tableHtml,
   webLink,
 } from './layout.ts';
 
@@ -101,23 +102,18 @@ ${actions.length > 0 ? html`<p class="row">${actions}</p>` : null}
 </div>`;
 };
 
-const verdictText = ({ refused, removed, live }: ItemView['entry'], state: ReturnType<typeof itemStateOf>): string => {
-  switch (state) {
-    case 'live':
-      return 'Published, and verified on the portal.';
-    case 'held':
-      return refused
-        ? 'A guard holds the new version; the portal serves the previous one.'
-        : 'No new data arrived in time.';
-    case 'removed':
-      return `Removed from the portal on request (${removed}).`;
-    case 'draft':
-      return 'On the portal, but not published.';
-    case 'pending':
-      return 'No run has processed it yet.';
-    default:
-      return live ? '' : 'Not live.';
-  }
+const verdictText = ({ refused, removed, live }: ItemView['entry'], state: ItemState): string => {
+  const held = refused
+    ? 'A guard holds the new version; the portal serves the previous one.'
+    : 'No new data arrived in time.';
+  const words: Partial<Record<ItemState, string>> = {
+    live: 'Published, and verified on the portal.',
+    held,
+    removed: `Removed from the portal on request (${removed}).`,
+    draft: 'On the portal, but not published.',
+    pending: 'No run has processed it yet.',
+  };
+  return words[state] ?? (live ? '' : 'Not live.');
 };
 
 const factsHtml = ({ entry, target, runId }: ItemView): Html => {
@@ -172,17 +168,15 @@ ${versionTable(newest.slice(0, shownVersions), 'Versions')}
 ${more.length === 0 ? null : html`<details id="versions"><summary>${plural(more.length, 'earlier version')}</summary>${versionTable(more, 'Earlier versions')}</details>`}`;
 };
 
-const versionTable = (
-  versions: TableVersion[],
-  label: string,
-): Html => html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
-<thead><tr><th scope="col">Live since</th><th scope="col" class="n">Rows</th><th scope="col" class="n">Size</th><th scope="col" class="n">Columns</th></tr></thead>
-<tbody>
-${versions.map(
-  ({ at, rows, bytes, columns }) =>
-    html`<tr><td>${momentHtml(at)}</td><td class="n">${countText(rows)}</td><td class="n">${sizeWords(bytes)}</td><td class="n">${countText(columns.length)}</td></tr>\n`,
-)}</tbody>
-</table></div>`;
+const versionTable = (versions: TableVersion[], label: string): Html =>
+  tableHtml(
+    label,
+    ['Live since', '#Rows', '#Size', '#Columns'],
+    versions.map(
+      ({ at, rows, bytes, columns }) =>
+        html`<tr><td>${momentHtml(at)}</td><td class="n">${countText(rows)}</td><td class="n">${sizeWords(bytes)}</td><td class="n">${countText(columns.length)}</td></tr>\n`,
+    ),
+  );
 
 const lineOf = (line: string): { at: string; text: string; ms: number | null } => {
   const [, at = '', text = line, ms] = /^(\S+Z) (.*?)(?: \((\d+) ms\))?$/s.exec(line) ?? [];

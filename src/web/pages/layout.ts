@@ -60,6 +60,14 @@ const actPath = (action: string, parameters: Record<string, string>): string =>
 export const actLink = (text: string, action: string, parameters: Record<string, string>): Html =>
   html`<a class="button" href="${actPath(action, parameters)}">${text}</a>`;
 
+/** A table that scrolls on narrow screens; heads that begin with `#` are of numbers. */
+export const tableHtml = (label: string, heads: readonly string[], rows: Part): Html =>
+  html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
+<thead><tr>${heads.map((head) => (head.startsWith('#') ? html`<th scope="col" class="n">${head.slice(1)}</th>` : html`<th scope="col">${head}</th>`))}</tr></thead>
+<tbody>
+${rows}</tbody>
+</table></div>`;
+
 /** A link to an address of the web, or its bare text where it leads elsewhere. */
 export const webLink = (url: string, text = url): Html => {
   const parsed = URL.parse(url);

@@ -8,6 +8,7 @@ import { targetName } from '../../model/redis-keys.ts';
 import { causesOf, type ReportItem, type StoredReport } from '../../model/report.ts';
 import { itemViews } from '../../service/known-items.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
+import { runStatus } from '../../service/run-list.ts';
 import type { Runtime } from '../../service/runtime.ts';
 import { clientAddress, isOwnOrigin } from '../../util/connections.ts';
 import { html, type Part } from '../../util/html.ts';
@@ -235,17 +236,15 @@ const reportOf = async ({ runs }: Runtime, runId: string): Promise<StoredReport>
 
 const runView = async (runtime: Runtime, runId: string): Promise<RunView> => {
   const { runs, gate, plans } = runtime;
-  const target = isRunId(runId) ? ((await runs.target(runId)) ?? (await gate.find(runId))?.target ?? null) : null;
-  if (target === null) throw unknown('no such run is known');
-  const [progress, reason, held, log, remarks] = await Promise.all([
-    runs.progress(runId),
-    runs.reason(runId),
+  const waiting = isRunId(runId) ? ((await gate.find(runId))?.target ?? null) : null;
+  const run = isRunId(runId) ? await runStatus(runtime, runId) : null;
+  const target = run?.target || (waiting && targetName(waiting));
+  if (run === null || !target) throw unknown('no such run is known');
+  const [causes, held, log, remarks] = await Promise.all([
+    run.endedAt === null ? runs.failures(runId, 20).then((failed) => causesOf(failed)) : runs.causes(runId),
     plans.held(),
     runs.log(runId),
     runs.remarks(runId),
   ]);
-  const view = { runId, ...target, progress, reason, isHeld: held.some((run) => run.runId === runId), remarks, log };
-  if (progress.state !== 'done') return { ...view, summary: null, causes: causesOf(await runs.failures(runId, 20)) };
-  const [summary, causes] = await Promise.all([runs.summary(runId), runs.causes(runId)]);
-  return { ...view, summary, causes };
+  return { ...run, target, causes, isHeld: held.some((other) => other.runId === runId), remarks, log };
 };

@@ -1,9 +1,8 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
-import { targetName } from '../../model/redis-keys.ts';
-import type { Cause, Reason, ReportItem } from '../../model/report.ts';
+import { targetOfName } from '../../model/redis-keys.ts';
+import type { Cause, ReportItem } from '../../model/report.ts';
 import { fatesText, markOf, type RunStatus } from '../../service/run-list.ts';
-import { fateOf, itemFates, type RunSummary } from '../../state/report-lines.ts';
-import type { RunProgress } from '../../state/runs.ts';
+import { fateOf, itemFates } from '../../state/report-lines.ts';
 import { type Html, html, momentHtml, type Part } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import {
@@ -16,18 +15,11 @@ import {
   reasonHtml,
   runPath,
   spanText,
+  tableHtml,
 } from './layout.ts';
 
-export interface RunView {
-  runId: string;
-  manifest: string;
-  portal: string;
-  progress: RunProgress;
-  /** Null while it is open. */
-  summary: RunSummary | null;
+export interface RunView extends RunStatus {
   causes: Cause[];
-  /** Why the run as a whole failed or was held. */
-  reason: Reason | null;
   /** True while somebody has to decide about it. */
   isHeld: boolean;
   remarks: string[];
@@ -35,56 +27,49 @@ export interface RunView {
 }
 
 export const runPage = (view: RunView, now: number): Page => {
-  const { runId, manifest, portal, summary, reason, isHeld } = view;
-  const target = targetName({ manifest, portal });
+  const { runId, target, startedAt, endedAt, reason, isHeld } = view;
+  const { manifest, portal } = targetOfName(target);
   return {
     title: `Run ${runId}`,
     live: html`<h1>Run of <a href="/runs/${encodeURIComponent(target)}">${manifest}</a> to ${portal}</h1>
-<p class="soft"><code>${runId}</code>${summary ? html`, ${momentHtml(summary.startedAt)}, took ${spanText(Date.parse(summary.endedAt) - Date.parse(summary.startedAt))}` : null}</p>
-${summary === null ? openHtml(view, now) : tilesHtml(summary)}
+<p class="soft"><code>${runId}</code>${endedAt && startedAt && html`, ${momentHtml(startedAt)}, took ${spanText(endedAt - startedAt)}`}</p>
+${endedAt === null ? openHtml(view, now) : tilesHtml(view)}
 ${reason && html`<div class="note ${isHeld || reason.code === 'cancelled' ? 'wait' : 'bad'}">${reasonHtml(reason)}${isHeld ? html`<p class="row">${actLink('Release', 'release', { run: runId })}${actLink('Discard', 'discard', { run: runId })}</p>` : null}</div>`}
 ${causesHtml(view)}
 ${view.remarks.length === 0 ? null : html`<h2>Remarks</h2><ul>${view.remarks.slice(0, 50).map((remark) => html`<li dir="auto">${remark}</li>`)}</ul>`}
 ${
-  summary === null
-    ? null
-    : html`<h2>Report</h2>
+  endedAt &&
+  html`<h2>Report</h2>
 <p class="row">${(['csv', 'json', 'html'] as const).map((format) => html`<a class="button" href="${runPath(runId)}/report.${format}">${format.toUpperCase()}</a>`)}<a href="${runPath(runId)}/items">All items</a></p>`
 }
 ${view.log.length === 0 ? null : html`<details id="log"><summary>Log of the run (${plural(view.log.length, 'line')})</summary><div class="log" tabindex="0" role="region" aria-label="Log">${view.log.slice(-500).join('\n')}</div></details>`}`,
   };
 };
 
-const openHtml = ({ runId, progress }: RunView, now: number): Html => {
-  const { state, done, total, failed, startedAt } = progress;
-  const text =
-    state === 'queued'
-      ? 'Waiting to start.'
-      : total === 0
-        ? 'Planning.'
-        : `${countText(done)} of ${plural(total, 'item')}`;
+const openHtml = ({ runId, state, done, total, failed, startedAt }: RunView, now: number): Html => {
+  const known = total === 0 ? 'Planning.' : `${countText(done)} of ${plural(total, 'item')}`;
   return html`<div class="note">
-<p>${text}${failed > 0 ? html`, <span class="bad">${countText(failed)} failed</span>` : null}${startedAt && html` <span class="soft">for ${spanText(now - startedAt)}</span>`}</p>
+<p>${state === 'queued' ? 'Waiting to start.' : known}${failed > 0 ? html`, <span class="bad">${countText(failed)} failed</span>` : null}${startedAt && html` <span class="soft">for ${spanText(now - startedAt)}</span>`}</p>
 ${total > 0 ? html`<progress max="${total}" value="${done}" aria-label="Items"></progress>` : null}
 <p class="row">${actLink('Cancel', 'cancel', { run: runId })}</p>
 </div>`;
 };
 
-const tilesHtml = ({ fates }: RunSummary): Html => html`<ul class="tiles">
+const tilesHtml = ({ fates }: RunView): Html => html`<ul class="tiles">
 ${itemFates.map((fate) => {
-  const count = fates[fate] ?? 0;
+  const count = fates?.[fate] ?? 0;
   return count === 0 && fate === 'cancelled'
     ? null
     : html`<li class="${count > 0 ? fateTone(fate) : 'none'}"><b>${countText(count)}</b> ${fate}</li>\n`;
 })}</ul>`;
 
-const causesHtml = ({ runId, causes, summary, isHeld }: RunView): Part => {
+const causesHtml = ({ runId, causes, endedAt, isHeld }: RunView): Part => {
   if (causes.length === 0) return null;
   const total = causes.reduce((sum, { count }) => sum + count, 0);
   return html`<h2>${plural(total, 'item')} need${total === 1 ? 's' : ''} attention</h2>
-${summary === null || isHeld ? null : html`<p class="row">${actLink('Retry all', 'retry', { run: runId })}</p>`}
+${endedAt === null || isHeld ? null : html`<p class="row">${actLink('Retry all', 'retry', { run: runId })}</p>`}
 <ul class="cards">
-${causes.map((cause) => causeHtml(runId, cause, summary !== null && !isHeld))}</ul>`;
+${causes.map((cause) => causeHtml(runId, cause, endedAt !== null && !isHeld))}</ul>`;
 };
 
 const causeHtml = (runId: string, { reason, count, items }: Cause, canRetry: boolean): Html => html`<li>
@@ -138,15 +123,15 @@ export const runsPage = (target: string, runs: RunStatus[]): Page => ({
 ${
   runs.length === 0
     ? html`<p class="soft">No run of it is kept.</p>`
-    : html`<div class="scroll" tabindex="0" role="region" aria-label="Runs"><table>
-<thead><tr><th scope="col">Begun</th><th scope="col">How it went</th><th scope="col">Items</th><th scope="col" class="n">Took</th></tr></thead>
-<tbody>
-${runs.map((run) => {
-  const [word, tone] = markWords[markOf(run)];
-  return html`<tr><td><a href="${runPath(run.runId)}">${momentHtml(run.startedAt ?? 0)}</a></td><td><span class="badge ${tone}">${word}</span> ${run.reason && html`<code>${run.reason.code}</code>`}</td>
+    : tableHtml(
+        'Runs',
+        ['Begun', 'How it went', 'Items', '#Took'],
+        runs.map((run) => {
+          const [word, tone] = markWords[markOf(run)];
+          return html`<tr><td><a href="${runPath(run.runId)}">${momentHtml(run.startedAt ?? 0)}</a></td><td><span class="badge ${tone}">${word}</span> ${run.reason && html`<code>${run.reason.code}</code>`}</td>
 <td>${fatesText(run)}</td><td class="n">${run.endedAt && spanText(run.endedAt - (run.startedAt ?? 0))}</td></tr>
 `;
-})}</tbody>
-</table></div>`
+        }),
+      )
 }`,
 });
