@@ -9,11 +9,12 @@ import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import { guardOf } from '../../sources/manifest/resource-keys.ts';
 import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
 import type { PlannedCounts, PlanWriter } from '../../state/plan-writer.ts';
+import type { RunWork } from '../../state/run-work.ts';
 import { isStale } from '../../state/targets.ts';
 import { listNodes, observe } from '../compare/observe.ts';
 import type { Missing, Removal } from '../plan/missing.ts';
 import type { KnownState, Observed, PlannedDataset, PlannedItem } from '../plan/plan.ts';
-import { TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
+import { type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
 import type { Gathered, PlanDeps } from './deps.ts';
 import { lateDrops, withDecision } from './guard-table.ts';
 import { movedItems, refuseOtherPortal } from './run-checks.ts';
@@ -41,22 +42,22 @@ const planGathered = async (
   signal: AbortSignal,
 ): Promise<PlannedCounts> => {
   const pins = request.plan === null ? null : await deps.plans.read(request.plan);
-  const isLimited = request.only !== null || gathered.isDrop;
-  await deps.deadlines.expect(expectationsOf(request, gathered.manifest.expectMs), Date.now());
   const released = request.release === null ? null : new Set((await deps.plans.heldRun(request.release)).removals);
-  const how: PlanningHow = { gathered, pins, isLimited, released };
-  const isAsked = !isLimited && !pins && (await needsRefresh(deps, request));
-  let refreshed = isAsked;
-  let { plan, writer, hasWork } = await writePages(deps, request, { ...how, refresh: isAsked }, signal);
-  await passGuard(deps, request, { plan, wished: gathered.wishes.length, isLimited });
-  const isForgetful = hasWork && (await refuseOtherPortal(deps, request, plan.index, signal));
-  if (isForgetful && !isAsked && !isLimited && !pins) {
-    refreshed = true;
-    await deps.runs.phases.startOver(request.runId);
-    ({ plan, writer, hasWork } = await writePages(deps, request, { ...how, refresh: true }, signal));
-  }
+  const isLimited = request.only !== null || gathered.isDrop;
+  const mayRefresh = !isLimited && !pins;
+  const refresh = mayRefresh && (await needsRefresh(deps, request));
+  await deps.deadlines.expect(expectationsOf(request, gathered.manifest.expectMs), Date.now());
+  const write = (how: { refresh: boolean }): Promise<WrittenPages> =>
+    writePages(deps, request, { gathered, pins, isLimited, released, ...how }, signal);
+  const first = await write({ refresh });
+  await passGuard(deps, request, { plan: first.plan, wished: gathered.wishes.length, isLimited });
+  // A portal that has forgotten some nodes is compared as a whole.
+  const hasGone = first.hasWork && (await refuseOtherPortal(deps, request, first.plan.index, signal));
+  const isRepeated = hasGone && mayRefresh && !refresh;
+  if (isRepeated) await deps.runs.phases.startOver(request.runId);
+  const { plan, writer } = isRepeated ? await write({ refresh: true }) : first;
   await learn(deps, request, plan.missing);
-  if (refreshed || plan.index.size === 0) await deps.ledger.refreshed(request, Date.now());
+  if (refresh || isRepeated || plan.index.size === 0) await deps.ledger.refreshed(request, Date.now());
   return writer.end(request.only === null ? [...gathered.remarks, ...plan.remarks] : [], gathered.manifest.priority);
 };
 
@@ -66,19 +67,27 @@ interface PlanningHow {
   isLimited: boolean;
   /** Keys that a released run may remove; null for all. */
   released: ReadonlySet<string> | null;
+  refresh: boolean;
+}
+
+interface WrittenPages {
+  plan: TargetPlan;
+  writer: PlanWriter;
+  /** True where the plan does anything. */
+  hasWork: boolean;
 }
 
 /** Plans page by page and stores the work of each; nothing takes effect before the plan is ended. */
 const writePages = async (
   deps: PlanDeps,
   request: RunData,
-  { gathered, pins, isLimited, released, refresh }: PlanningHow & { refresh: boolean },
+  how: PlanningHow,
   signal: AbortSignal,
-): Promise<{ plan: TargetPlan; writer: PlanWriter; hasWork: boolean }> => {
-  const { runs, ledger } = deps;
-  const writer = runs.newPlan(request.runId);
+): Promise<WrittenPages> => {
+  const { gathered, pins, isLimited } = how;
+  const writer = deps.runs.newPlan(request.runId);
   const plan = await TargetPlan.open({
-    ledger,
+    ledger: deps.ledger,
     target: request,
     wishes: gathered.wishes,
     only: request.only,
@@ -88,7 +97,7 @@ const writePages = async (
     stated: gathered,
     now: Date.now(),
     ...(pins ? { isCounted: (key: string) => isPinned(pins, key) } : {}),
-    observe: await observer(deps, request, { refresh, isPinned: pins !== null }, signal),
+    observe: await observer(deps, request, { refresh: how.refresh, isPinned: pins !== null }, signal),
   });
   await writer.add(sourceWork(request, gathered));
   if (gathered.isDrop) {
@@ -97,29 +106,9 @@ const writePages = async (
   }
   let hasWork = plan.missing.removals.length > 0;
   for await (const page of plan.pages()) {
-    const moved = pins ? await movedItems(deps.portal(request.portal), pins, page, signal) : new Map<string, Reason>();
-    const work = new WorkBuilder(page, {
-      request,
-      onDrift: request.onDrift ?? gathered.manifest.onDrift,
-      pinned: pins !== null,
-    });
-    await deps.deadlines.expect(
-      page.wishes.map(({ key, expectMs }) => ({
-        member: expectedOf.data(request.portal, key),
-        everyMs: expectMs ?? null,
-      })),
-      Date.now(),
-    );
-    for (const [index, wish] of page.wishes.entries()) {
-      const dataset = page.datasets[index];
-      if (dataset) work.add(wish, pins ? pinned(dataset, pins, moved) : dataset, moved);
-      hasWork ||= dataset !== undefined && hasActions(dataset);
-    }
-    work.joinLookups();
-    const removals = page.removals.filter(({ key }) => !released || released.has(key));
-    work.remove(pins ? removals.filter(({ key }) => isPinned(pins, key) && !moved.has(key)) : removals);
-    work.refuse(moved);
-    await writer.add(work.work);
+    hasWork ||= page.datasets.some(hasActions);
+    await expectData(deps, request, page.wishes);
+    await writer.add(await workOfPage(deps, request, { page, how }, signal));
   }
   const isAsked = (key: string): boolean =>
     request.only?.some((each) => each === key || each === parentKey(key)) ?? true;
@@ -127,6 +116,37 @@ const writePages = async (
   if (skipped.length > 0) await writer.add(await skippedWork(deps, request, skipped));
   return { plan, writer, hasWork };
 };
+
+/** The work of a page, without what a stored plan or a release does not name. */
+const workOfPage = async (
+  deps: PlanDeps,
+  request: RunData,
+  { page, how: { gathered, pins, released } }: { page: PlannedPage; how: PlanningHow },
+  signal: AbortSignal,
+): Promise<RunWork> => {
+  const moved = pins ? await movedItems(deps.portal(request.portal), pins, page, signal) : new Map<string, Reason>();
+  const onDrift = request.onDrift ?? gathered.manifest.onDrift;
+  const builder = new WorkBuilder(page, { request, onDrift, pinned: pins !== null });
+  for (const [index, wish] of page.wishes.entries()) {
+    const dataset = page.datasets[index];
+    if (dataset) builder.add(wish, pins ? pinned(dataset, pins, moved) : dataset, moved);
+  }
+  builder.joinLookups();
+  builder.remove(
+    page.removals.filter(
+      ({ key }) => (released?.has(key) ?? true) && (pins === null || (isPinned(pins, key) && !moved.has(key))),
+    ),
+  );
+  builder.refuse(moved);
+  return builder.work;
+};
+
+/** Says how often new data of each dataset are expected. */
+const expectData = (deps: PlanDeps, { portal }: RunData, wishes: DatasetWish[]): Promise<void> =>
+  deps.deadlines.expect(
+    wishes.map(({ key, expectMs }) => ({ member: expectedOf.data(portal, key), everyMs: expectMs ?? null })),
+    Date.now(),
+  );
 
 /** Observes the wishes of a page, and clears from the ledger what was found wrong or is doubted. */
 const observer = async (
