@@ -90,11 +90,7 @@ const portalOf = ({ portal, portals }: DirectOptions['config']): string => porta
 
 const manifestFolder = async (cwd: string): Promise<string> => {
   const jobs = join(cwd, 'jobs');
-  const isThere = await stat(jobs).then(
-    (facts) => facts.isDirectory(),
-    () => false,
-  );
-  return isThere ? jobs : cwd;
+  return (await stat(jobs).catch(() => null))?.isDirectory() ? jobs : cwd;
 };
 
 const writeNew = async (path: string, text: string): Promise<void> => {

@@ -1,6 +1,6 @@
 // `sluice init`: prompts for the portal and writes a configuration and manifests to begin with.
-import { constants } from 'node:fs';
-import { access, readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
@@ -42,13 +42,11 @@ export interface InitOptions extends CommonOptions {
  */
 export const initCommand = async (folder: string, options: InitOptions, io: Io): Promise<number> => {
   const root = resolve(io.cwd, folder);
-  await refuseExisting(root, [configPath]);
+  refuseExisting(root, [configPath]);
   const portal = await choosePortal(options, io);
   const settings = settingsFiles(portal);
-  await refuseExisting(
-    root,
-    settings.map((file) => file.path),
-  );
+  const paths = settings.map((file) => file.path);
+  refuseExisting(root, paths);
   const written: string[] = [];
   const kept: string[] = [];
   for (const file of [...settings, ...(await schemaFiles()), ...sampleFiles(portal)]) {
@@ -65,17 +63,12 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
   return exitCodes.ok;
 };
 
-const refuseExisting = async (root: string, paths: string[]): Promise<void> => {
-  for (const path of paths) {
-    const exists = await access(join(root, path), constants.F_OK).then(
-      () => true,
-      () => false,
-    );
-    if (!exists) continue;
-    throw new UsageError(`${join(root, path)} already exists; nothing was written`, {
-      hint: 'edit that file, or choose another folder: sluice init FOLDER',
-    });
-  }
+const refuseExisting = (root: string, paths: string[]): void => {
+  const exists = paths.map((path) => join(root, path)).find((path) => existsSync(path));
+  if (exists === undefined) return;
+  throw new UsageError(`${exists} already exists; nothing was written`, {
+    hint: 'edit that file, or choose another folder: sluice init FOLDER',
+  });
 };
 
 /** False when the file exists. */

@@ -40,7 +40,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
   const breaker = { ...defaults.breaker, ...file.breaker };
   const http = { ...defaults.http, ...file.http };
   const jobs = { ...defaults.jobs, ...file.jobs };
-  const inbox = { ...defaults.inbox, ...file.inbox };
+  const { settle, rescan, ...inbox } = { ...defaults.inbox, ...file.inbox };
   const kept = { ...defaults.kept, ...file.kept };
   const limits = { ...defaults.limits, ...file.limits };
   return {
@@ -80,12 +80,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
       stuckMs: durationMs(jobs.stuck),
     },
     watch: { everyMs: durationMs({ ...defaults.watch, ...file.watch }.every) },
-    inbox: {
-      settleMs: durationMs(inbox.settle),
-      rescanMs: durationMs(inbox.rescan),
-      poll: inbox.poll,
-      archiveKeep: inbox.archiveKeep,
-    },
+    inbox: { ...inbox, settleMs: durationMs(settle), rescanMs: durationMs(rescan) },
     /** Copies of the last good file of each table: all together, and the largest single one; 0 keeps none. */
     kept: { totalBytes: sizeBytes(kept.total), fileBytes: sizeBytes(kept.file) },
     limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
@@ -97,37 +92,20 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
 };
 
 const resolveRedis = (file: ConfigFile['redis'], { env, secrets }: ResolveContext) => {
-  const { appendfsync, fetch, prefix } = { ...defaults.redis, ...file };
   // External Redis; undefined means our own. It may hold a password.
   const url = env.REDIS_URL || secrets.get('redis.url');
-  return redacting({ url, appendfsync, fetch, prefix }, 'url');
+  return redacting({ ...defaults.redis, ...file, url }, 'url');
 };
 
 const resolveSources = (file: ConfigFile['sources'] = {}, { secrets }: ResolveContext) => {
-  const {
-    allow,
-    credentials = {},
-    maxSize,
-    maxRedirects,
-    connect,
-    headers,
-    body,
-    requestsPerSecond,
-    proxy,
-  } = {
-    ...defaults.sources,
-    ...file,
-  };
+  const { credentials = {}, maxSize, connect, headers, body, ...rest } = { ...defaults.sources, ...file };
   return {
-    allow,
+    ...rest,
     credentials: resolveCredentials(credentials, secrets),
     maxBytes: sizeBytes(maxSize),
-    maxRedirects,
     connectMs: durationMs(connect),
     headersMs: durationMs(headers),
     bodyMs: durationMs(body),
-    requestsPerSecond,
-    proxy,
   };
 };
 

@@ -5,6 +5,7 @@ import type { PortalServerOptions } from '../embedded-portal/portal-server.ts';
 import type { PortalSupervisor } from '../embedded-portal/supervisor.ts';
 import type { Log } from '../model/log.ts';
 import { Portal, type PortalHooks } from '../portal-client/client.ts';
+import { defined } from '../util/json.ts';
 
 /** The embedded portal is loaded only where one is served: a worker for remote portals stays small. */
 const loadSupervisor = () => import('../embedded-portal/supervisor.ts');
@@ -12,21 +13,14 @@ const loadSupervisor = () => import('../embedded-portal/supervisor.ts');
 /** How an embedded portal is served, as configured. */
 export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
   const { dataDir, host, port, profile, attachWaitMs, roles, trustedProxies, tokens, xmlrpc } = config;
-  const { races, publicUrl, expose, users } = config;
   return {
-    dataDir,
-    host,
-    port,
-    profile,
-    attachWaitMs,
-    roles,
-    trustedProxies,
-    tokens,
-    xmlrpc,
-    ...(races === null ? {} : { races }),
-    ...(publicUrl === null ? {} : { publicUrl }),
-    ...(expose === null ? {} : { expose }),
-    ...(users === null ? {} : { usersFile: users }),
+    ...{ dataDir, host, port, profile, attachWaitMs, roles, trustedProxies, tokens, xmlrpc },
+    ...defined({
+      races: config.races ?? undefined,
+      publicUrl: config.publicUrl ?? undefined,
+      expose: config.expose ?? undefined,
+      usersFile: config.users ?? undefined,
+    }),
   };
 };
 

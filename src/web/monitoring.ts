@@ -38,9 +38,9 @@ export const healthPart: WebPart = (app, { runtime }) => {
 
 /** Answers 200 when everything is ready, 503 otherwise; the reason of each check names portals and paths, as the pages do. */
 export const readyPart: WebPart = (app, context) => {
-  const readiness = new Readiness(context.runtime);
+  const ready = readiness(context.runtime);
   app.get('/readyz', async (request, reply) => {
-    const checks = await readiness.check();
+    const checks = await ready();
     const isReady = checks.every(({ reason }) => reason === null);
     const seen = Object.fromEntries(checks.map(({ name, reason }) => [name, reason ?? 'ok']));
     return reply.code(isReady ? 200 : 503).send({
@@ -60,49 +60,37 @@ interface ReadyCheck {
 const [checkMs, portalMs] = [3000, 15_000];
 
 /** Checks that Redis and the portals answer and that inboxes can be written, all at once, within seconds. */
-class Readiness {
-  readonly #runtime: Runtime;
-  readonly #portals = new Map<string, { at: number; reason: Promise<string | null> }>();
-
-  constructor(runtime: Runtime) {
-    this.#runtime = runtime;
-  }
-
-  async check(): Promise<ReadyCheck[]> {
-    const { redis, config } = this.#runtime;
-    const inTime = async (name: string, work: Promise<string | null>): Promise<ReadyCheck> => ({
-      name,
-      reason: await bounded(work),
-    });
-    const portals = Object.keys(config.portals).map((portal) => inTime(`portal ${portal}`, this.#portal(portal)));
-    // Which inboxes there are is known to Redis; without it nothing is ready anyway.
-    const inboxes = withDeadline(readInboxViews(this.#runtime))
-      .catch(() => [])
-      .then((views) => Promise.all(views.map(({ folder }) => inTime(`inbox ${folder}`, writable(folder)))));
-    const answers = inTime(
-      'redis',
-      redis.ping().then(() => null),
-    );
-    return [await answers, ...(await Promise.all(portals)), ...(await inboxes)];
-  }
-
-  async #portal(name: string): Promise<string | null> {
-    const pause = await this.#runtime.pauses.state(name);
-    if (pause) return `paused: ${pause.reason.code}`;
-    const known = this.#portals.get(name);
-    if (known && Date.now() - known.at < portalMs) return known.reason;
-    const reason = bounded(this.#ping(name));
-    this.#portals.set(name, { at: Date.now(), reason });
-    return reason;
-  }
-
-  async #ping(name: string): Promise<null> {
-    const portal = this.#runtime.portals.opened(name);
+const readiness = (runtime: Runtime): (() => Promise<ReadyCheck[]>) => {
+  const pings = new Map<string, { at: number; reason: Promise<string | null> }>();
+  const inTime = async (name: string, work: Promise<string | null>): Promise<ReadyCheck> => ({
+    name,
+    reason: await bounded(work),
+  });
+  const ping = async (name: string): Promise<null> => {
+    const portal = runtime.portals.opened(name);
     if (!portal) throw new Error('it is not open yet');
     await portal.nodes.ping(AbortSignal.timeout(checkMs));
     return null;
-  }
-}
+  };
+  const checkPortal = async (name: string): Promise<string | null> => {
+    const pause = await runtime.pauses.state(name);
+    if (pause) return `paused: ${pause.reason.code}`;
+    const known = pings.get(name);
+    if (known && Date.now() - known.at < portalMs) return known.reason;
+    const reason = bounded(ping(name));
+    pings.set(name, { at: Date.now(), reason });
+    return reason;
+  };
+  const pingRedis = (): Promise<null> => runtime.redis.ping().then(() => null);
+  return async () => {
+    const portals = Object.keys(runtime.config.portals).map((name) => inTime(`portal ${name}`, checkPortal(name)));
+    // Which inboxes there are is known to Redis; without it nothing is ready anyway.
+    const inboxes = withDeadline(readInboxViews(runtime))
+      .catch(() => [])
+      .then((views) => Promise.all(views.map(({ folder }) => inTime(`inbox ${folder}`, writable(folder)))));
+    return [await inTime('redis', pingRedis()), ...(await Promise.all(portals)), ...(await inboxes)];
+  };
+};
 
 const writable = async (folder: string): Promise<string | null> =>
   (await isUsable(folder)) ? null : 'its folder cannot be read and written';

@@ -82,24 +82,14 @@ const sendError = (
   { request, reply, runtime }: { request: FastifyRequest; reply: FastifyReply; runtime: Runtime },
 ): FastifyReply => {
   if (error instanceof SluiceError) {
-    const status = error instanceof NotFoundError ? 404 : 409;
-    const title = error instanceof NotFoundError ? 'Not found' : 'Not possible right now';
-    return send(
-      reply,
-      messagePage(title, html`<p dir="auto">${error.message}</p>${error.hint ? html`<p>${error.hint}</p>` : null}`),
-      status,
-    );
+    const [status, title] = error instanceof NotFoundError ? [404, 'Not found'] : [409, 'Not possible right now'];
+    const hint = error.hint ? html`<p>${error.hint}</p>` : null;
+    return send(reply, messagePage(title, html`<p dir="auto">${error.message}</p>${hint}`), status);
   }
   const status = (error as { statusCode?: number }).statusCode ?? 500;
-  if (status >= 500) runtime.log.error({ err: error, path: request.url.slice(0, 200) }, 'a page failed');
-  return send(
-    reply,
-    messagePage(
-      status >= 500 ? 'Something went wrong' : 'Invalid request',
-      html`<p>${status >= 500 ? 'See the log of the service.' : `Status ${status}.`}</p>`,
-    ),
-    status,
-  );
+  if (status < 500) return send(reply, messagePage('Invalid request', html`<p>Status ${status}.</p>`), status);
+  runtime.log.error({ err: error, path: request.url.slice(0, 200) }, 'a page failed');
+  return send(reply, messagePage('Something went wrong', html`<p>See the log of the service.</p>`), status);
 };
 
 const pathPart = ({ params }: FastifyRequest, name: string): string =>
