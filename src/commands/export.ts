@@ -49,7 +49,7 @@ export const exportCommand = async (portal: string, options: ExportOptions, io: 
     const target = { path: folder, name: targetNameOf(name, folder), portal: name };
     const { runId } = await runtime.requestRun(target, 'command', { export: order });
     const run = { runId, manifest: target.name, portal: name };
-    return waitForRuns(runtime, [run], { progress: !options.json, waitMs: options.wait }, io);
+    return waitForRuns(runtime, [run], options, io);
   });
   await showReports(reports, options, io);
   return exitCodeOfReports(reports);

@@ -74,8 +74,8 @@ export const cancelCommand = async (runId: string, options: CommonOptions, io: I
   withRuntimeOf('cancel', options, io, async (runtime) => {
     const { run, state } = await cancelRun(runtime, runId);
     if (state === 'ending') {
-      const wait = { progress: !options.json, waitMs: Number.POSITIVE_INFINITY };
-      await showReports(await waitForRuns(runtime, [run], wait, io), options, io);
+      const wait = Number.POSITIVE_INFINITY;
+      await showReports(await waitForRuns(runtime, [run], { ...options, wait }, io), options, io);
       return exitCodes.ok;
     }
     const isCancelled = (await runtime.runs.reason(runId))?.code === 'cancelled';

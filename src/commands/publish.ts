@@ -96,7 +96,7 @@ export const publish = async (
     const { onDrift = null, refresh = false, createMissing = false } = options;
     runs.push(...(await runNow(runtime, manifest, { onDrift, refresh, createMissing })));
   }
-  return waitForRuns(runtime, runs, { progress: !options.json, waitMs: options.wait }, io);
+  return waitForRuns(runtime, runs, options, io);
 };
 
 /** Waits for runs and shows their reports; returns the exit code. */
@@ -106,7 +106,8 @@ export const awaitReports = async (
   options: CommonOptions,
   io: Io,
 ): Promise<number> => {
-  const reports = await waitForRuns(runtime, runs, { progress: !options.json }, io);
+  // Some of these commands have a `--wait` of another meaning.
+  const reports = await waitForRuns(runtime, runs, { json: options.json === true }, io);
   await showReports(reports, options, io);
   return exitCodeOfReports(reports);
 };

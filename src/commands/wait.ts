@@ -8,17 +8,16 @@ import { type Standstill, waitOfRun } from '../queue/run-wait.ts';
 import type { RequestedRun } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
-import type { Io } from './io.ts';
+import type { CommonOptions, Io } from './io.ts';
 
-interface WaitOptions {
-  /** Show progress on standard error. */
-  progress: boolean;
+/** Progress is on standard error, unless the command prints JSON. */
+interface WaitOptions extends Pick<CommonOptions, 'json'> {
   /**
    * Longest wait in milliseconds, all together, for portals that are paused or ask for a pause, and for any sign of life;
    * the runs stay queued. Absent: a minute, but as long as the time-out of an upload or import in progress for that
    * sign. Infinity for runs that end whatever their portal does.
    */
-  waitMs?: number | undefined;
+  wait?: number;
 }
 
 const pollMs = 50;
@@ -39,14 +38,13 @@ export const waitForRuns = async (
   options: WaitOptions,
   io: Io,
 ): Promise<StoredReport[]> => {
-  const display = options.progress ? new Progress(io) : null;
   try {
-    await untilClosed(runtime, runs, { waitMs: options.waitMs, display }, io);
+    await untilClosed(runtime, runs, options, io);
   } catch (error) {
     if (error instanceof UnfinishedError) await leave(runtime);
     throw error;
   } finally {
-    display?.clear();
+    io.line?.clear();
   }
   const reports = await Promise.all(runs.map(({ runId }) => runtime.runs.report(runId)));
   return reports.filter((report) => report !== null);
@@ -55,10 +53,11 @@ export const waitForRuns = async (
 const untilClosed = async (
   runtime: Runtime,
   runs: RequestedRun[],
-  { waitMs, display }: Pick<WaitOptions, 'waitMs'> & { display: Progress | null },
+  { json, wait }: WaitOptions,
   io: Io,
 ): Promise<void> => {
-  const refusePaused = pauseLimit(runtime, waitMs ?? usualWaitMs);
+  const refusePaused = pauseLimit(runtime, wait ?? usualWaitMs);
+  const showProgress = progress(runtime, runs, io);
   let checkedAt = 0;
   for (let open = runs; ; ) {
     if (io.stop.aborted) throw interrupted(runs);
@@ -68,11 +67,11 @@ const untilClosed = async (
       checkedAt = Date.now();
       for (const run of open) await refuseLost(runtime, run);
       await refusePaused(open);
-      for (const { portal } of open) await refuseSilent(runtime, portal, waitMs);
+      for (const { portal } of open) await refuseSilent(runtime, portal, wait);
     }
     const isClosed = await Promise.all(open.map(({ runId }) => runtime.runs.isClosed(runId)));
     open = open.filter((_run, index) => !isClosed[index]);
-    await display?.show(runtime, runs);
+    if (!json) await showProgress();
     if (open.length === 0) return;
     await sleep(pollMs, undefined, { signal: io.stop }).catch(() => undefined);
   }
@@ -165,62 +164,46 @@ const pauseLimit = (runtime: Runtime, mostMs: number): ((runs: RequestedRun[]) =
 export const standstillText = ({ until, why }: Standstill): string =>
   `${new Date(until).toISOString()}${why === '' ? '' : `: ${why}`}`;
 
-/** The last line of a terminal; elsewhere one plain line every few seconds. */
-class Progress {
-  readonly #io: Io;
-  readonly #begun = Date.now();
-  #shownAt = 0;
-  /** When the first item was seen to have ended, and how many had by then; earlier ones do not count for the speed. */
-  #first: { at: number; done: number } | null = null;
-
-  constructor(io: Io) {
-    this.#io = io;
-  }
-
-  async show(runtime: Runtime, runs: RequestedRun[]): Promise<void> {
-    const { line, stderr } = this.#io;
-    const everyMs = line ? 200 : 5000;
-    const now = Date.now();
-    if (now - (this.#shownAt || (line ? 0 : this.#begun)) < everyMs) return;
-    this.#shownAt = now;
-    const text = await this.#text(runtime, runs);
+/** Shows progress when it is due: on the last line of a terminal; elsewhere as one plain line every few seconds. */
+const progress = (runtime: Runtime, runs: RequestedRun[], { line, stderr }: Io): (() => Promise<void>) => {
+  let shownAt = line ? 0 : Date.now();
+  const textOf = progressText(runtime, runs);
+  return async () => {
+    if (Date.now() - shownAt < (line ? 200 : 5000)) return;
+    shownAt = Date.now();
+    const text = await textOf();
     if (line) line.show(text);
     else stderr.write(`${printable(text).replaceAll('\n', ' ')}\n`);
-  }
+  };
+};
 
-  clear(): void {
-    this.#io.line?.clear();
-  }
-
-  async #text(runtime: Runtime, runs: RequestedRun[]): Promise<string> {
-    let [total, done, failed, isBegun] = [0, 0, 0, false];
-    for (const run of runs) {
-      const progress = await runtime.runs.progress(run.runId);
-      isBegun ||= progress.state !== 'queued';
-      total += progress.total;
-      done += progress.done;
-      failed += progress.failed;
-    }
-    const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
-    const [wait] = await waitsOf(runtime, runs);
-    const known = total === 0 ? (isBegun ? 'planning' : 'waiting to start') : `${done}/${total} items`;
+const progressText = (runtime: Runtime, runs: RequestedRun[]): (() => Promise<string>) => {
+  const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
+  const leftOf = timeLeft();
+  return async () => {
+    const all = await Promise.all(runs.map(({ runId }) => runtime.runs.progress(runId)));
+    const sum = (of: 'total' | 'done' | 'failed'): number => all.reduce((count, run) => count + run[of], 0);
+    const [total, done, failed] = [sum('total'), sum('done'), sum('failed')];
+    const begun = all.some(({ state }) => state !== 'queued') ? 'planning' : 'waiting to start';
     const faults = failed > 0 ? `, ${failed} failed` : '';
-    if (wait) return `${name}: ${known}${faults}, ${wait.text}`;
-    const left = total === 0 ? '' : this.#left(total, done);
-    return `${name}: ${known}${faults}${left}${await inFlight(runtime, runs)}`;
-  }
+    const text = `${name}: ${total === 0 ? begun : `${done}/${total} items`}${faults}`;
+    const [wait] = await waitsOf(runtime, runs);
+    return wait ? `${text}, ${wait.text}` : `${text}${leftOf(total, done)}${await inFlight(runtime, runs)}`;
+  };
+};
 
-  /** Speed and time left, once enough items have ended to know. */
-  #left(total: number, done: number): string {
+/** Speed and time left, once enough items have ended to know; those that had when it is first asked do not count. */
+const timeLeft = (): ((total: number, done: number) => string) => {
+  let first: { at: number; done: number } | null = null;
+  return (total, done) => {
     if (done === 0) return '';
-    this.#first ??= { at: Date.now(), done };
-    const seconds = (Date.now() - this.#first.at) / 1000;
-    const ended = done - this.#first.done;
+    first ??= { at: Date.now(), done };
+    const [seconds, ended] = [(Date.now() - first.at) / 1000, done - first.done];
     if (ended < knownAfter.items || seconds < knownAfter.seconds) return '';
     const rate = ended / seconds;
     return `, ${rate.toFixed(1)}/s, ${timeText((total - done) / rate)} left`;
-  }
-}
+  };
+};
 
 /** What must have ended before the time left is estimated. */
 const knownAfter = { items: 10, seconds: 3 };
