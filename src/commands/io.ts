@@ -1,4 +1,5 @@
 // The process as commands see it: streams, environment, working directory, stop signal.
+import { once } from 'node:events';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { oneLine, printable } from '../model/errors.ts';
@@ -85,8 +86,6 @@ export const warn = (io: Io, line: string): void => {
 };
 
 /** Resolves when the command is to stop. */
-export const stopped = ({ stop }: Io): Promise<void> =>
-  new Promise((done) => {
-    if (stop.aborted) done();
-    else stop.addEventListener('abort', () => done(), { once: true });
-  });
+export const stopped = async ({ stop }: Io): Promise<void> => {
+  if (!stop.aborted) await once(stop, 'abort');
+};

@@ -14,6 +14,7 @@ import { gatherManifestSources } from '../service/sources.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/targets.ts';
+import { defined } from '../util/json.ts';
 import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
 import { exitCodes } from './exit.ts';
@@ -165,16 +166,18 @@ const makePlan = async (
       held: plan.held,
       totals: totals.totals,
       count: totals.items,
-      ...(plan.missing.staying.length > 0 ? { staying: plan.missing.staying } : {}),
-      ...(gathered.skipped.length > 0
-        ? { skipped: gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason })) }
-        : {}),
-      ...(remarks.length > 0 ? { remarks } : {}),
+      ...defined({
+        staying: unlessEmpty(plan.missing.staying),
+        skipped: unlessEmpty(gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason }))),
+        remarks: unlessEmpty(remarks),
+      }),
     };
   } finally {
     await gathered.wishes.close();
   }
 };
+
+const unlessEmpty = <T>(list: T[]): T[] | undefined => (list.length > 0 ? list : undefined);
 
 /** Files that are not sent again, because the portal failed to import them and serves their last good version. */
 const standingRemarks = (items: PlanFile['items'], entries: KnownState['entries']): string[] =>

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { type FileProblem, unreadable } from '../model/errors.ts';
 import type { Path, YamlDocument } from '../model/yaml/document.ts';
+import { memoize } from '../util/bounded-map.ts';
 import { isObject, recordOf } from '../util/json.ts';
 
 interface Resolved {
@@ -85,30 +86,25 @@ export const resolveReferences = async (
   return { value: await walk(document.value, []), secrets, problems };
 };
 
-/** Functions that hide keys, one for each list of keys, so that equal objects stay equal. */
-const hiders = new Map<string, (this: object) => object>();
-
 /**
  * Returns a copy of `target` of which JSON.stringify, util.inspect and the log show `[redacted]` for `keys` where a value
  * is there. The values themselves stay readable. Copies by spread keep the protection, because it is enumerable: a log
  * that clones what it is given (pino does, to redact) must not undo it.
  */
 export const redacting = <T extends object>(target: T, ...keys: (keyof T & string)[]): T => {
-  const hide = hiderOf(keys);
+  const hide = hiderOf(keys.join(' '));
   return { ...target, toJSON: hide, [inspect.custom]: hide };
 };
 
-const hiderOf = (keys: string[]): ((this: object) => object) => {
-  const name = keys.join(' ');
-  const known = hiders.get(name);
-  if (known !== undefined) return known;
-  const hide = function (this: object): object {
-    const shown: Record<PropertyKey, unknown> = { ...this };
-    delete shown.toJSON;
-    delete shown[inspect.custom];
-    for (const key of keys) if (shown[key] !== null && shown[key] !== undefined) shown[key] = '[redacted]';
-    return shown;
-  };
-  hiders.set(name, hide);
-  return hide;
-};
+/** A function that hides keys: one for each list of them, so that equal objects stay equal. */
+const hiderOf = memoize(
+  (keys: string) =>
+    function (this: object): object {
+      const shown: Record<PropertyKey, unknown> = { ...this };
+      delete shown.toJSON;
+      delete shown[inspect.custom];
+      for (const key of keys.split(' ')) if (shown[key] != null) shown[key] = '[redacted]';
+      return shown;
+    },
+  { max: 100 },
+);

@@ -26,12 +26,11 @@ export const runsPart: WebPart = (app, context) => {
   const limit = perMinute(mostRequests);
   app.setErrorHandler((thrown: Error & { statusCode?: number }, _request, reply) => {
     const error = machineFault(thrown);
-    if (!(error instanceof SluiceError) && (thrown.statusCode ?? 500) >= 500)
-      runtime.log.error({ err: thrown, path: '/runs' }, 'a request failed');
-    const status = error instanceof SluiceError ? statusOf(error) : (thrown.statusCode ?? 500);
-    const message = status >= 500 && !(error instanceof SluiceError) ? 'something went wrong' : thrown.message;
-    const reason = error instanceof SluiceError ? reasonOf(error) : { code: 'usage', message, hint: null };
-    return reply.code(status).send({ error: reason });
+    if (error instanceof SluiceError) return reply.code(statusOf(error)).send({ error: reasonOf(error) });
+    const status = thrown.statusCode ?? 500;
+    if (status >= 500) runtime.log.error({ err: thrown, path: '/runs' }, 'a request failed');
+    const message = status >= 500 ? 'something went wrong' : thrown.message;
+    return reply.code(status).send({ error: { code: 'usage', message, hint: null } });
   });
   app.post('/runs', {
     onRequest: async (request, reply) => {
