@@ -88,12 +88,10 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
 
   const planted = failed.length === 1 && failed[0]?.outcome === 'quarantined';
   const fine = planted && live && sent === 0 && !dropped.items.some((item) => !item.live);
-  say(
-    io,
-    fine
-      ? '\nDone: everything is live except the faulty table.'
-      : '\nSomething other than the planted fault went wrong; see above.',
-  );
+  const verdict = fine
+    ? 'Done: everything is live except the faulty table.'
+    : 'Something other than the planted fault went wrong; see above.';
+  say(io, `\n${verdict}`);
   return fine;
 };
 

@@ -50,7 +50,12 @@ export const directManifest = async (named: string, options: DirectOptions): Pro
   const text = manifestText(data, headOf(save ? named : data), { name, portal: portalOf(config), resources }, pathOf);
   await makeFolder(dirname(path));
   if (save) await writeNew(path, text);
-  else await writeOwn(path, { data, named, text });
+  else {
+    // Two files of one name would overwrite each other under the same keys.
+    const before = await readFile(path, 'utf8').catch(() => headOf(data)); // none yet
+    if (before.split('\n', 1)[0] !== headOf(data)) throw noManifest(named, 'other data of this name was published');
+    await writeFile(path, text);
+  }
   return { path, text, isSaved: save, of: named, leftOut };
 };
 
@@ -102,16 +107,6 @@ const writeNew = async (path: string, text: string): Promise<void> => {
       cause,
     });
   }
-};
-
-/** Two files of one name would overwrite each other under the same keys. */
-const writeOwn = async (
-  path: string,
-  { data, named, text }: { data: string; named: string; text: string },
-): Promise<void> => {
-  const before = await readFile(path, 'utf8').catch(() => headOf(data)); // none yet
-  if (before.split('\n', 1)[0] !== headOf(data)) throw noManifest(named, 'other data of this name was published');
-  await writeFile(path, text);
 };
 
 // JSON text is YAML text.

@@ -21,7 +21,8 @@ import { itemPath, type Page, runPath, tokenField } from './layout.ts';
 interface Prepared {
   title: string;
   text: Part;
-  button: string;
+  /** The word on the button, where it is not the name of the action. */
+  button?: string;
   reason?: string;
   /** Carries it out; returns the path of the page that shows the result. */
   act(signal: AbortSignal, reason: string): Promise<string>;
@@ -54,7 +55,6 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     return {
       title: `Run ${manifest} now?`,
       text: html`<p>A run compares <bdi>${manifestPath}</bdi> with what is known of ${portal} and publishes what differs. Its schedule stays as it is. If a run is under way, another one follows it.</p>`,
-      button: 'Run now',
       act: async () => {
         const asked = { path: manifestPath, name: manifest, portal };
         return runPath((await tools.runtime.requestRun(asked, 'command')).runId);
@@ -66,7 +66,6 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     const again = (title: string, text: Part, what: Retried): Prepared => ({
       title,
       text: html`<p>This starts ${text}.</p>`,
-      button: 'Retry',
       act: async (signal) => firstRun(await retry(runtime, what, signal)),
     });
     const [key, runId, code] = [of('key'), of('run'), of('code')];
@@ -93,7 +92,6 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
       return {
         title: 'Publish the held version?',
         text: html`<p>The held version of <code>${key}</code> replaces the published one. The guard compares later versions with it.</p>`,
-        button: 'Release',
         act: async (signal) => firstRun(await release(tools.runtime, key, signal)),
       };
     }
@@ -107,7 +105,6 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
 <ul>${removals.slice(0, 20).map((removed) => html`<li><a href="${itemPath(removed)}">${removed}</a></li>`)}${removals.length > 20 ? html`<li>… and ${removals.length - 20} more</li>` : null}</ul><p>`
           : '. '
       }It also publishes other changes of the manifest.</p>`,
-      button: 'Release',
       act: async (signal) => firstRun(await release(tools.runtime, runId, signal)),
     };
   },
@@ -118,7 +115,6 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
       return {
         title: 'Discard the held version?',
         text: html`<p>The portal keeps the published version of <code>${key}</code>. The held one is not sent again.</p>`,
-        button: 'Discard',
         act: async (signal) => firstRun(await discard(tools.runtime, key, signal)),
       };
     }
@@ -126,7 +122,6 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     return {
       title: 'Discard the held run?',
       text: html`<p dir="auto">${why}</p><p>The run of ${manifest} is dropped without changes. The next run compares again.</p>`,
-      button: 'Discard',
       act: async (signal) => {
         await discard(tools.runtime, runId, signal);
         return runPath(runId);
@@ -140,7 +135,6 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     return {
       title: `Pause portal ${portal}?`,
       text: html`<p>Running jobs finish their current step; no other job starts until the portal is resumed. Nothing is lost.</p>`,
-      button: 'Pause',
       reason: 'Reason, shown on this page',
       act: async (_signal, reason) => {
         await pausePortal(runtime, portal, reason === '' ? null : reason);
@@ -155,7 +149,6 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     return {
       title: `Resume portal ${portal}?`,
       text: html`<p>Waiting jobs continue at once. If the cause of the pause persists, the portal is paused again.</p>`,
-      button: 'Resume',
       act: async () => {
         await resumePortal(runtime, portal);
         return '/';
@@ -178,10 +171,10 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
   },
 };
 
-export const prepare = (tools: ActionTools, name: string, of: Parameters): Promise<Prepared> => {
+export const prepare = async (tools: ActionTools, name: string, of: Parameters): Promise<Prepared> => {
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
   if (!action) throw new UsageError(`there is no action "${name}"`, { hint: 'go back to the first page' });
-  return action(tools, of);
+  return { button: `${name.charAt(0).toUpperCase()}${name.slice(1).replace('-', ' ')}`, ...(await action(tools, of)) };
 };
 
 export const confirmPage = (
@@ -195,6 +188,6 @@ ${text}
 <form action="${address}" method="post">
 ${tokenField(token)}
 ${reason === undefined ? null : html`<p><label for="reason">${reason}</label><br><input id="reason" name="reason" maxlength="200" size="40"></p>`}
-<p class="row"><button class="main">${button}</button><a class="button" href="${back}">Back</a></p>
+<p class="row"><button class="main">${button ?? null}</button><a class="button" href="${back}">Back</a></p>
 </form>`,
 });

@@ -19,8 +19,7 @@ const sessionMs = 12 * 3600 * 1000;
 
 /** Sessions of one process; they end with it. */
 export class Logins {
-  readonly #username: string;
-  readonly #password: string | null;
+  readonly #web: Runtime['config']['web'];
   readonly #sessions = new BoundedMap<string, KeptSession>(1000);
   readonly #guesses: Guesses;
   readonly #open: Session = { token: secretText(), canLogOut: false };
@@ -28,16 +27,15 @@ export class Logins {
   readonly cookieName: string;
 
   /** Without a password everybody who reaches the pages may use them. */
-  constructor({ username, password, publicUrl }: Runtime['config']['web'], guesses: Guesses) {
-    this.cookieName = publicUrl?.startsWith('https:') ? '__Host-sluice-session' : 'sluice-session';
+  constructor(web: Runtime['config']['web'], guesses: Guesses) {
+    this.cookieName = web.publicUrl?.startsWith('https:') ? '__Host-sluice-session' : 'sluice-session';
     this.#guesses = guesses;
-    this.#username = username;
-    this.#password = password;
+    this.#web = web;
   }
 
   /** The session of a request; null where it has to log in first. */
   sessionOf(request: FastifyRequest, now = Date.now()): Session | null {
-    if (this.#password === null) return this.#open;
+    if (this.#web.password === null) return this.#open;
     const id = cookieOf(request, this.cookieName);
     const session = id === null ? undefined : this.#sessions.get(id);
     return session && session.until > now ? { token: session.token, canLogOut: true } : null;
@@ -49,8 +47,8 @@ export class Logins {
     address: string,
     now = Date.now(),
   ): { id: string } | Exclude<Tried, 'right'> {
-    const isUser = isSameSecret(username, this.#username);
-    const isRight = isSameSecret(password, this.#password ?? '') && isUser && this.#password !== null;
+    const isUser = isSameSecret(username, this.#web.username);
+    const isRight = isSameSecret(password, this.#web.password ?? '') && isUser && this.#web.password !== null;
     const tried = this.#guesses.try(isRight, address, now);
     if (tried !== 'right') return tried;
     this.#guesses.forget(address);
