@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, extname, join, relative, resolve } from 'node:path';
 import { loadConfig } from '../config/load.ts';
 import { credentialsFor } from '../config/source-credentials.ts';
-import { namedByBytes } from '../dataset-api/file-kinds.ts';
+import { namedWithEnding } from '../dataset-api/file-kinds.ts';
 import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import {
   CatalogueFaultError,
@@ -88,7 +88,7 @@ const findingOf = async (path: string, context: CheckContext, check: FileCheck):
 
 const checkByName: FileCheck = async (path, finding, context) => {
   if (/^\.ya?ml$/i.test(extname(path))) return checkYaml(path, finding, context);
-  const name = namedByBytes(basename(path), await kindOf(path));
+  const name = namedWithEnding(basename(path), await kindOf(path));
   if (isTabular(name)) return checkTableFile(path, finding, context);
   if (name === 'datapackage.json') return checkPackage(path, finding, context);
   await checkOther(path, finding, context);

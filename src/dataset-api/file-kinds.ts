@@ -1,4 +1,4 @@
-// What a file is by its first bytes, and the name that fits them: where name and bytes disagree, the bytes decide.
+// What a file is by its first bytes, and the name that fits them: where the name that a server gives disagrees, the bytes decide.
 import { constants, gunzipSync } from 'node:zlib';
 import { endingOf, showsType } from './file-types.ts';
 
@@ -67,14 +67,17 @@ const familyOf = (ending: string): string | undefined => families[ending.replace
 const claim = /\.((?:csv|tsv|json|ndjson|jsonl|geojson)(?:\.gz)?|zip|xls[xm]?)$/i;
 const tables = new Set(['csv', 'tsv', 'csv.gz', 'tsv.gz', 'xlsx', 'zip']);
 
+/** The name of a file that people named: one that claims no kind gets the ending of its bytes. A wrong claim is refused when it is read. */
+export const namedWithEnding = (name: string, kind: string | null | undefined): string =>
+  !kind || claim.test(name) || showsType(name) ? name : `${name}.${kind}`;
+
 /**
- * The name of a file of that kind. A name that claims no kind gets its ending; one that claims another kind of table gets
- * that of the table. Pages, JSON and old workbooks in place of a table are mostly errors: they keep its name, and are refused.
+ * The name of a file that a server named: one that claims another kind of table than the bytes hold gets the ending of
+ * that. Pages, JSON and old workbooks in place of a table are mostly errors: they keep its name, and are refused.
  */
 export const namedByBytes = (name: string, kind: string | null | undefined): string => {
-  if (!kind) return name;
   const claimed = claim.exec(name)?.[1]?.toLowerCase();
-  if (claimed === undefined) return showsType(name) ? name : `${name}.${kind}`;
+  if (!kind || claimed === undefined) return namedWithEnding(name, kind);
   const isPacked = (ending: string): boolean => ending.endsWith('.gz');
   const fits = familyOf(claimed) === familyOf(kind) && isPacked(claimed) === isPacked(kind);
   return fits || !tables.has(kind) ? name : name.replace(claim, `.${kind}`);

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { kindOfBytes, namedByBytes, nameOfFetched } from '../../src/dataset-api/file-kinds.ts';
+import { kindOfBytes, namedByBytes, namedWithEnding, nameOfFetched } from '../../src/dataset-api/file-kinds.ts';
 import { workbookOf } from '../tables/transform/support/workbook.ts';
 import { zipOf } from '../tables/transform/support/zip.ts';
 
@@ -76,6 +76,17 @@ describe('the name of a file', () => {
       expect(namedByBytes(named, kind), kind).toBe(named);
     }
     expect(namedByBytes(name, null)).toBe(name);
+  });
+});
+
+describe('the name that people gave a file', () => {
+  it.each(['data.csv', 'Data.JSON', 'data.xlsx', 'data.csv.gz', 'notes.txt'])('%s stays', (name) => {
+    for (const kind of ['csv', 'xlsx', 'zip', null]) expect(namedWithEnding(name, kind)).toBe(name);
+  });
+
+  it('gets the ending of its bytes where it has none', () => {
+    expect(namedWithEnding('export', 'xlsx')).toBe('export.xlsx');
+    expect(namedWithEnding('export', null)).toBe('export');
   });
 });
 

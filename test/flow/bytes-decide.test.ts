@@ -1,4 +1,5 @@
-// Where the name of a file and its bytes disagree, the bytes decide: in every kind of source, with every run alike.
+// Where the name that a server gives and the bytes disagree, the bytes decide, with every run alike. A name that people gave is
+// believed: a file that is something else is refused, and one without an ending is what its bytes are.
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/state/ledger.ts';
@@ -49,8 +50,32 @@ const resources = (key: 'file' | 'url', at: string) =>
   files.map(([name]) => ({ id: idOf(name), title: name, [key]: `${at}/${name}` }));
 const datasets = (key: 'file' | 'url', at: string) => [{ id: 'd', title: 'D', resources: resources(key, at) }];
 
-const kinds: [kind: string, files: typeof files, keys: (name: string) => Record<string, unknown>][] = [
-  ['files', files, (name) => ({ datasets: datasets('file', name) })],
+/** Those whose names promise a table; others go up as the files that they are. */
+const refused = ['book.csv', 'archive.csv', 'sheet.xlsx', 'packed.zip'];
+
+type Keys = (name: string) => Record<string, unknown>;
+
+const local: [kind: string, keys: Keys][] = [
+  ['files', (name) => ({ datasets: datasets('file', name) })],
+  [
+    'index',
+    (name) => {
+      const rows = files.map(([file]) => `d,${idOf(file)},${file}`);
+      place.write(`${name}/list.csv`, `${['dataset,resource,file', ...rows].join('\n')}\n`);
+      return { index: `${name}/list.csv` };
+    },
+  ],
+  [
+    'package',
+    (name) => {
+      const paths = files.map(([file]) => ({ name: idOf(file), path: file }));
+      place.write(`${name}/datapackage.json`, JSON.stringify({ name: 'd', resources: paths }));
+      return { datapackage: `${name}/datapackage.json` };
+    },
+  ],
+];
+
+const kinds: [kind: string, files: typeof files, keys: Keys][] = [
   ['addresses', files, () => ({ datasets: datasets('url', server.url) })],
   [
     'named addresses',
@@ -78,24 +103,6 @@ const kinds: [kind: string, files: typeof files, keys: (name: string) => Record<
       return { catalogue: { from: `${name}/c.json`, files: 'fetch' } };
     },
   ],
-  [
-    'index',
-    files,
-    (name) => {
-      const rows = files.map(([file]) => `d,${idOf(file)},${file}`);
-      place.write(`${name}/list.csv`, `${['dataset,resource,file', ...rows].join('\n')}\n`);
-      return { index: `${name}/list.csv` };
-    },
-  ],
-  [
-    'package',
-    files,
-    (name) => {
-      const paths = files.map(([file]) => ({ name: idOf(file), path: file }));
-      place.write(`${name}/datapackage.json`, JSON.stringify({ name: 'd', resources: paths }));
-      return { datapackage: `${name}/datapackage.json` };
-    },
-  ],
 ];
 
 describe('a table whose name or type does not fit its bytes', () => {
@@ -119,17 +126,32 @@ describe('a table whose name or type does not fit its bytes', () => {
     expect(checked.code, checked.out).toBe(0);
   });
 
-  it('is live from a folder', async () => {
+  it.each(local)('is refused in %s with the name to give it; without an ending it is live', async (kind, keys) => {
+    write(kind);
+    const { report } = await place.publish(place.manifest({ name: kind, ...keys(kind) }));
+    const items = report.items.filter((item) => item.kind === 'resource');
+    for (const { key, live } of items)
+      expect([key, live]).toEqual([key, !refused.some((name) => key.endsWith(idOf(name)))]);
+    expect(items.find(({ key }) => key.endsWith('/plain'))?.rows).toBe(2);
+    const why = (name: string) => items.find(({ key }) => key.endsWith(idOf(name)))?.reason;
+    expect(why('sheet.xlsx')).toMatchObject({
+      message: 'sheet.xlsx is a table of text, not a ZIP archive or a workbook',
+      hint: expect.stringContaining('rename it to sheet.csv'),
+    });
+    expect(why('book.csv')?.message).toContain('is a ZIP archive or an Excel workbook (.xlsx), not a table of text');
+  });
+
+  it('is refused in a folder, and one without an ending is live', async () => {
     write('inbox');
     const service = await place.serve([place.manifest({ name: 'drops', drop: { folder: 'inbox', files: '**/*' } })]);
     const ledger = new Ledger(place.redis(), place.keys);
     for (const [name] of files) {
       const stem = name.replace(/\..*/, '');
-      const entry = await waitUntil(`${name} to be live`, async () => {
+      const entry = await waitUntil(`an end of ${name}`, async () => {
         const found = await ledger.entry('local', `drops/${stem}/${stem}`);
-        return found?.live ? found : null;
+        return found?.live || found?.reason ? found : null;
       });
-      expect(entry).toMatchObject({ rows: 2, file: { name: expect.stringMatching(/\.csv$/) } });
+      expect([name, entry.live]).toEqual([name, !refused.includes(name)]);
     }
     await service.end('SIGTERM');
   });

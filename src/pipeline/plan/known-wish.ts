@@ -1,6 +1,6 @@
 // A wish and what the ledger knows of it: whether its file is sent, refused or late; its name and uuid on the portal. Pure.
 import { hash } from 'node:crypto';
-import { namedByBytes } from '../../dataset-api/file-kinds.ts';
+import { namedByBytes, namedWithEnding } from '../../dataset-api/file-kinds.ts';
 import { uuidOfKey } from '../../model/key.ts';
 import type { LedgerEntry, PortalFile, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
@@ -94,11 +94,13 @@ export const withKnownNames = (wishes: DatasetWish[], { entries, sources }: Know
   return wishes.map((wish) => ({ ...wish, resources: wish.resources.map(named) }));
 };
 
-/** The wish of bytes that are known: they decide how its file is named, and by that how it is read. */
-export const withBytes = (wish: ResourceWish, bytes: { kind?: string | null } | null | undefined): ResourceWish =>
-  'name' in wish.source
-    ? withSource(wish, { ...wish.source, name: namedByBytes(wish.source.name, bytes?.kind) })
-    : wish;
+/** The wish of bytes that are known, which have a say in how its file is named, and by that in how it is read. */
+export const withBytes = (wish: ResourceWish, bytes: { kind?: string | null } | null | undefined): ResourceWish => {
+  const { source } = wish;
+  if (!('name' in source)) return wish;
+  const nameOf = source.kind === 'file' ? namedWithEnding : namedByBytes;
+  return withSource(wish, { ...source, name: nameOf(source.name, bytes?.kind) });
+};
 
 /** The wish with its resolved source. A name such as `.xlsx` may imply a recipe, or rule one out that was not asked for. */
 export const withSource = (wish: ResourceWish, source: ResourceSource): ResourceWish => {
