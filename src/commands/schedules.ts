@@ -10,7 +10,7 @@ import { knownPaths, loadSound, manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
-import { type LastRun, lastRuns, lastTriggers, type TriggerRecord } from '../state/targets.ts';
+import { type LastRun, lastRuns, lastTriggers } from '../state/targets.ts';
 import { plural } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
@@ -20,20 +20,7 @@ import { awaitReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 
 /** One line of the list. Times are ISO 8601, UTC. */
-export interface ScheduleRow {
-  manifest: string;
-  portal: string;
-  path: string;
-  schedule: Schedule | null;
-  /** When the next run begins; null without a schedule. */
-  next: string | null;
-  /** True for a schedule that is in Redis; false for one that no `sluice start` has read yet. */
-  kept: boolean;
-  running: string | null;
-  /** What the schedule did when it was last due. */
-  lastDue: TriggerRecord | null;
-  lastRun: LastRun | null;
-}
+export type ScheduleRow = Awaited<ReturnType<typeof rowsOf>>[number];
 
 /** Lists schedules; 2 when a manifest is faulty, else 0. */
 export const schedulesCommand = async (paths: string[], options: CommonOptions, io: Io): Promise<number> =>
@@ -49,35 +36,32 @@ export const schedulesCommand = async (paths: string[], options: CommonOptions, 
     return faulty.length > 0 ? exitCodes.usage : exitCodes.ok;
   });
 
-const rowsOf = async (
-  runtime: Runtime,
-  manifests: Manifest[],
-  kept: ReadonlyMap<string, KeptSchedule>,
-): Promise<ScheduleRow[]> => {
+const rowsOf = async (runtime: Runtime, manifests: Manifest[], kept: ReadonlyMap<string, KeptSchedule>) => {
   const { redis, keys } = runtime;
   const [runs, triggers] = await Promise.all([lastRuns(redis, keys), lastTriggers(redis, keys)]);
   const now = Date.now();
-  const rows: ScheduleRow[] = [];
-  for (const manifest of manifests.flatMap((each) => runtime.perPortal(each))) {
-    const target = { manifest: manifest.name, portal: manifest.portal };
-    const name = targetName(target);
-    const schedule = manifest.schedule ?? null;
+  const rowOf = async ({ name: manifest, portal, path, ...rest }: Manifest) => {
+    const schedule = rest.schedule ?? null;
+    const name = targetName({ manifest, portal });
     const known = kept.get(name);
     const isKept =
       schedule !== null && known !== undefined && JSON.stringify(known.schedule) === JSON.stringify(schedule);
     const next = schedule && nextStart(schedule, name, isKept ? known : {}, now);
-    rows.push({
-      ...target,
-      path: manifest.path,
+    return {
+      manifest,
+      portal,
+      path,
       schedule,
       next: next === null ? null : new Date(next).toISOString(),
+      /** True for a schedule that is in Redis; false for one that no `sluice start` has read yet. */
       kept: isKept,
-      running: (await runtime.gate.state(target)).current,
+      running: (await runtime.gate.state({ manifest, portal })).current,
+      /** What the schedule did when it was last due. */
       lastDue: triggers.get(name) ?? null,
       lastRun: runs.get(name) ?? null,
-    });
-  }
-  return rows;
+    };
+  };
+  return Promise.all(manifests.flatMap((each) => runtime.perPortal(each)).map(rowOf));
 };
 
 const remarks = (rows: ScheduleRow[], service: boolean): string[] => {

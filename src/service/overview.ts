@@ -23,17 +23,8 @@ export interface TargetView extends Target {
   held: HeldRun | null;
 }
 
-export interface RunningJob {
-  portal: string;
-  runId: string;
-  /** Key of the dataset, or of the first resource to prove. */
-  key: string;
-  kind: string;
-  /** Steps in progress: of which item, '' for the job itself. */
-  steps: [key: string, step: string][];
-  /** When a worker took it, Unix milliseconds. */
-  since: number;
-}
+/** A job that a worker runs. */
+export type RunningJob = Awaited<ReturnType<typeof jobsOf>>[number];
 
 export interface OverviewView {
   targets: TargetView[];
@@ -56,6 +47,7 @@ const freshMs = 1000;
 
 const jobSchema = z.object({
   runId: z.string(),
+  /** Of the dataset, or of the first resource to prove. */
   key: z.string(),
   kind: z.string(),
   trace: z.object({ steps: z.record(z.string(), z.string()) }).optional(),
@@ -152,7 +144,7 @@ export class Overview {
     );
     const portals = [...new Set([...Object.keys(config.portals), ...targets.map(({ portal }) => portal)])].sort();
     const [jobs, pauses] = await Promise.all([
-      Promise.all(portals.map((portal) => this.#jobsOf(portal))),
+      Promise.all(portals.map((portal) => jobsOf(runtime, portal))),
       Promise.all(portals.map(async (portal) => ({ portal, pause: await runtime.pauses.state(portal) }))),
     ]);
     return {
@@ -171,17 +163,17 @@ export class Overview {
     const { current } = await gate.state(target);
     return current === null ? null : { runId: current, ...(await runs.progress(current)) };
   }
-
-  async #jobsOf(portal: string): Promise<RunningJob[]> {
-    const active = await this.#runtime.queues.portal(portal).getActive(0, mostJobs - 1);
-    return active.flatMap((job) => {
-      const data = jobSchema.safeParse(job?.data).data;
-      if (!data) return [];
-      const { runId, key, kind, trace } = data;
-      return [{ portal, runId, key, kind, steps: Object.entries(trace?.steps ?? {}), since: job.processedOn ?? 0 }];
-    });
-  }
 }
+
+const jobsOf = async ({ queues }: Runtime, portal: string) =>
+  (await queues.portal(portal).getActive(0, mostJobs - 1)).flatMap((job) => {
+    const data = jobSchema.safeParse(job?.data).data;
+    if (!data) return [];
+    const { trace, ...rest } = data;
+    /** Steps in progress: of which item, '' for the job itself. */
+    const steps = Object.entries(trace?.steps ?? {});
+    return [{ portal, ...rest, steps, since: job.processedOn ?? 0 }];
+  });
 
 /** Changes whenever the items of a target may have. */
 const signOf = (last: LastRun | undefined, current: TargetView['current']): string =>
