@@ -45,7 +45,7 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
   refuseExisting(root, [configPath]);
   const portal = await choosePortal(options, io);
   const settings = settingsFiles(portal);
-  const paths = settings.map((file) => file.path);
+  const paths = settings.map(({ path }) => path);
   refuseExisting(root, paths);
   const written: string[] = [];
   const kept: string[] = [];
@@ -56,10 +56,21 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
   await addFolder(root, inbox);
   const probe = await probeUntilLogin(root, portal, options, io);
   const password = settings.find(({ secret }) => secret)?.path ?? null;
-  print(io, options, {
-    json: { folder: root, written, kept, portal: probe },
-    lines: reportLines(relative(io.cwd, root), { written, kept, probe, inbox, password }),
-  });
+  const shown = relative(io.cwd, root);
+  const lines = [
+    ...(probe ? [...portalLines(probe), ''] : []),
+    ...written.map((path) => `wrote ${join(shown, path)}`),
+    ...kept.map((path) => `kept  ${join(shown, path)}, which already exists`),
+    '',
+    ...(password === null ? [] : [`The password is in ${join(shown, password)}, readable by its owner only.`, '']),
+    ...(probe?.ok === false ? ['The portal is not ready, see NO above; the files were written anyway.', ''] : []),
+    'Next:',
+    ...(shown === '' ? [] : [`  cd ${shown}`]),
+    '  sluice check                      # configuration, manifests and tables',
+    '  sluice publish jobs/first.yaml    # publish the sample',
+    `  sluice start                      # the service: drop CSV files into ${inbox}/`,
+  ];
+  print(io, options, { json: { folder: root, written, kept, portal: probe }, lines });
   return exitCodes.ok;
 };
 
@@ -214,29 +225,6 @@ const probeChosen = async (
     return null;
   }
 };
-
-interface Initialized {
-  written: string[];
-  kept: string[];
-  probe: PortalFinding | null;
-  inbox: string;
-  /** File that holds the password. */
-  password: string | null;
-}
-
-const reportLines = (folder: string, { written, kept, probe, inbox, password }: Initialized): string[] => [
-  ...(probe ? [...portalLines(probe), ''] : []),
-  ...written.map((path) => `wrote ${join(folder, path)}`),
-  ...kept.map((path) => `kept  ${join(folder, path)}, which already exists`),
-  '',
-  ...(password === null ? [] : [`The password is in ${join(folder, password)}, readable by its owner only.`, '']),
-  ...(probe?.ok === false ? ['The portal is not ready, see NO above; the files were written anyway.', ''] : []),
-  'Next:',
-  ...(folder === '' ? [] : [`  cd ${folder}`]),
-  '  sluice check                      # configuration, manifests and tables',
-  '  sluice publish jobs/first.yaml    # publish the sample',
-  `  sluice start                      # the service: drop CSV files into ${inbox}/`,
-];
 
 export const commands = {
   init: {

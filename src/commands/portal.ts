@@ -22,20 +22,16 @@ interface PortalChoice {
   config?: string;
   state?: string;
   portal?: string;
-  /** Folder of the store, relative to the working directory; takes precedence over the configuration. */
   data?: string;
 }
 
-interface ChosenEmbedded {
-  portal: EmbeddedPortalConfig;
-  fromFile: boolean;
-}
+type ChosenEmbedded = Awaited<ReturnType<typeof chosenEmbedded>>;
 
 /**
  * The embedded portal of `--portal`, else the only one of the configuration or its `local`; the default one where no file
  * was requested and none describes any. Throws ConfigError, UsageError when it is unclear which is meant.
  */
-const chosenEmbedded = async (options: PortalChoice, io: Io): Promise<ChosenEmbedded> => {
+const chosenEmbedded = async (options: PortalChoice, io: Io) => {
   const written = await configOf(options, io);
   const isSilent = options.config === undefined && embeddedOf(written).length === 0 && written.portal === null;
   const config = isSilent ? defaultConfig(written.stateDir, io) : written;

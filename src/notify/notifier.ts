@@ -42,11 +42,7 @@ export interface ManifestFacts {
   isWhole: boolean;
 }
 
-/** A pause of a portal, or one that has ended. */
-interface PortalState {
-  pause: { reason: Reason; since: number } | null;
-  last: { reason: Reason; since: number; until: number } | null;
-}
+type Paused = { reason: Reason; since: number };
 
 const portalSentSchema = z.object({ paused: z.string(), resumed: z.number() });
 
@@ -80,7 +76,10 @@ export class Notifier {
   }
 
   /** Reports that a portal was paused or works again, each once; every worker calls it repeatedly. */
-  async portalState(portal: string, { pause, last }: PortalState): Promise<void> {
+  async portalState(
+    portal: string,
+    { pause, last }: { pause: Paused | null; last: (Paused & { until: number }) | null },
+  ): Promise<void> {
     if (!this.#hasChannel({ email: null, webhook: null })) return;
     const sign = pause ? `${pause.since}.${pause.reason.code}` : `${last?.until ?? ''}`;
     const { redis, keys } = this.#parts;

@@ -19,14 +19,12 @@ const pathsOf = async (patterns: string[]): Promise<Set<string>> => {
   return paths;
 };
 
-interface LoadedManifests {
-  manifests: Manifest[];
-  faulty: { path: string; error: ManifestError }[];
-}
-
 /** Loads manifests; faulty ones do not hide the others. */
-export const loadSound = async (paths: Iterable<string>): Promise<LoadedManifests> => {
-  const loaded: LoadedManifests = { manifests: [], faulty: [] };
+export const loadSound = async (paths: Iterable<string>) => {
+  const loaded: { manifests: Manifest[]; faulty: { path: string; error: ManifestError }[] } = {
+    manifests: [],
+    faulty: [],
+  };
   for (const path of paths) {
     try {
       loaded.manifests.push(await loadManifest(path));

@@ -69,10 +69,7 @@ const requestRuns = async (
   throw new NotFoundError(`${name} is not published to a portal "${portal}"`);
 };
 
-const statusOf = ({ code, retryable }: SluiceError): number => {
-  if (code === 'not-found') return 404;
-  return retryable ? 503 : 422;
-};
+const statusOf = ({ code, retryable }: SluiceError): number => (code === 'not-found' ? 404 : retryable ? 503 : 422);
 
 /** Counts calls; returns 0, or in how many seconds the next one is allowed. */
 const perMinute = (most: number): (() => number) => {

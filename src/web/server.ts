@@ -20,12 +20,6 @@ const parts: readonly WebPart[] = [healthPart, readyPart, metricsPart, runsPart,
 /** Connections at once of one address and in all: the files of the work need descriptors, too. */
 const [mostPerAddress, mostConnections] = [128, 256];
 
-export interface WebServer {
-  /** An address that answers, without a slash at the end. */
-  url: string;
-  close(): Promise<void>;
-}
-
 /** File in the state folder that holds the address of the health check while the service runs. */
 export const healthFile = (stateDir: string): string => join(stateDir, 'health.address');
 
@@ -58,8 +52,8 @@ export const webApp = async (runtime: Runtime, served?: () => readonly KnownTarg
   return app;
 };
 
-/** Listens where `web` of the configuration says; UsageError where it cannot. */
-export const serveWeb = async (runtime: Runtime, served?: () => readonly KnownTarget[]): Promise<WebServer> => {
+/** Listens where `web` of the configuration says; UsageError where it cannot. `url` has no slash at its end. */
+export const serveWeb = async (runtime: Runtime, served?: () => readonly KnownTarget[]) => {
   const { stateDir, web } = runtime.config;
   const app = await webApp(runtime, served);
   // With a Redis and portals elsewhere nothing else needs the state folder.
