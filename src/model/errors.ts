@@ -48,7 +48,8 @@ export const errorCodes = {
   'redis-unreachable': 'The Redis server of REDIS_URL (or `redis.url`) does not answer or cannot be used.',
   'redis-missing': 'No Redis server could be found or fetched for the embedded default.',
   'redis-failed': 'The embedded Redis server was found but did not start.',
-  'state-mismatch': 'The spool folder or state folder belongs to another Redis.',
+  'state-mismatch':
+    'The spool folder or state folder belongs to another Redis, or Redis holds the state of another release.',
   'machine-busy': 'The host or the process has too many files and connections open.',
   'state-full': 'A disk or Redis accepts no more data: full, at its memory limit, or read-only.',
   'portal-unreachable': 'The portal did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',

@@ -15,6 +15,9 @@ export const targetOfName = (name: string): Target => {
   return { manifest, portal };
 };
 
+/** Layout of what the keys hold. A key that every state has bears it in its name, so that one of another layout is noticed. */
+const layout = 2;
+
 /** Every Redis key that sluice itself writes, under a prefix. */
 export const redisKeys = (prefix: string) => ({
   /** Hash: key -> ledger entry (JSON). */
@@ -34,7 +37,9 @@ export const redisKeys = (prefix: string) => ({
   /** Hash: run id -> when it was cancelled (Unix milliseconds), until it has closed. */
   cancelled: `${prefix}.cancelled`,
   /** Hash: target name -> absolute path of its manifest, of every target that was ever run. */
-  targets: `${prefix}.targets`,
+  targets: `${prefix}.targets-${layout}`,
+  /** Keys by which the states of other layouts are known. */
+  otherLayouts: [`${prefix}.targets`, `${prefix}.targets-${layout + 1}`],
   /** Hash: the request of a run, its phase, what its plan came to, and its report. */
   run: (runId: string) => `${prefix}.run:${runId}`,
   /** Hash: key -> planned work (wish and plan, JSON). */

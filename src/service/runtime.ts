@@ -36,6 +36,7 @@ import { BatchingRedis } from '../state/redis/connection.ts';
 import { smallHash } from '../state/redis/fields.ts';
 import { Runs } from '../state/runs.ts';
 import { StoredPlans } from '../state/stored-plans.ts';
+import { refuseOtherLayout } from '../state/targets.ts';
 import { configuredFetcher } from './configured-fetcher.ts';
 import { handlersOf } from './handlers.ts';
 import { PortalAccess } from './portal-access.ts';
@@ -163,7 +164,14 @@ export class Runtime {
     });
     const redis = new BatchingRedis({ ...handle.options, maxRetriesPerRequest: null });
     redis.on('error', (error) => log.warn({ err: error.message }, 'the connection to Redis failed'));
-    return new Runtime(options, handle, redis);
+    const runtime = new Runtime(options, handle, redis);
+    try {
+      await refuseOtherLayout(redis, runtime.keys);
+    } catch (error) {
+      await runtime.close();
+      throw error;
+    }
+    return runtime;
   }
 
   /** The portal a manifest is published to: `--portal` takes precedence over the manifest's own. */

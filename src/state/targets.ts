@@ -1,8 +1,17 @@
 // State of each target: its last run, its schedule, its last comparison with the portal.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { StateMismatchError } from '../model/errors.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import type { ItemOutcome, StoredReport } from '../model/report.ts';
+
+/** @throws StateMismatchError where Redis holds what a release with another layout has written */
+export const refuseOtherLayout = async (redis: Redis, { otherLayouts }: RedisKeys): Promise<void> => {
+  if ((await redis.exists(...otherLayouts)) === 0) return;
+  throw new StateMismatchError(`Redis holds the state of another release of sluice (${otherLayouts[0]})`, {
+    hint: 'begin with another state folder (`--state`) or `redis.prefix`, and run `sluice rebuild MANIFEST` there: it finds what is on the portal',
+  });
+};
 
 const lastRunSchema = z.object({
   runId: z.string(),
