@@ -55,6 +55,12 @@ interface LogLine {
   text: string;
 }
 
+interface Taken {
+  data: object | null;
+  lines: LogLine[];
+  writes: StateWrite[];
+}
+
 /**
  * The journal of one job. Data and lines are for people and for the poison rule, so a kill may lose the newest; what is
  * written with {@link write} is durable when it resolves, and takes along whatever is buffered.
@@ -101,7 +107,6 @@ export class JobJournal implements JobWriter {
 
   async write(writes: readonly StateWrite[]): Promise<void> {
     await this.#sending;
-    if (this.#failure !== null) throw this.#failure; // what this builds on is not there
     this.#buffer(writes);
     await this.#send();
   }
@@ -144,7 +149,7 @@ export class JobJournal implements JobWriter {
     for (const write of writes) this.#writes.set(nameOf(write), write);
   }
 
-  #take(): { data: object | null; lines: LogLine[]; writes: StateWrite[] } {
+  #take(): Taken {
     if (this.#timer) clearTimeout(this.#timer);
     if (this.#turn) clearImmediate(this.#turn);
     this.#timer = null;
@@ -165,17 +170,24 @@ export class JobJournal implements JobWriter {
   }
 
   async #sendQuietly(): Promise<void> {
-    try {
-      await this.#send();
-    } catch (error) {
-      this.#failure ??= error;
-    }
+    await this.#send().catch(() => undefined); // kept for the next who asks
     this.#sending = null;
     if (this.#hasUnsent) this.#gather();
   }
 
+  /** After a failure no more is written: later writes build on those that are not there. */
   async #send(): Promise<void> {
-    const { data, lines, writes } = this.#take();
+    const taken = this.#take();
+    if (this.#failure !== null) throw this.#failure;
+    try {
+      await this.#sendAll(taken);
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
+  }
+
+  async #sendAll({ data, lines, writes }: Taken): Promise<void> {
     for (let at = mostLines; at < lines.length; at += mostLines)
       await this.#run(null, lines.slice(at - mostLines, at), []);
     const rest = lines.length === 0 ? 0 : Math.floor((lines.length - 1) / mostLines) * mostLines;

@@ -62,6 +62,16 @@ describe('a write of a job', () => {
     await expect(journal.flush()).rejects.toThrow('WRONGTYPE');
   });
 
+  it('that takes along one which fails is the last, also of those that could wait', async () => {
+    const journal = journalOn(redis);
+    await redis.set('no hash', 'text');
+    journal.writeLater([{ hash: 'no hash', field: 'a', value: '1' }]);
+    await expect(journal.write([own('b', '1')])).rejects.toThrow('WRONGTYPE');
+    journal.writeLater([own('c', '1')]);
+    await expect(journal.flush()).rejects.toThrow('WRONGTYPE');
+    expect(await redis.hget('own', 'c')).toBeNull();
+  });
+
   it('leaves the data as they are when only lines are new', async () => {
     const journal = journalOn(redis);
     journal.line('only', 'q.log');
