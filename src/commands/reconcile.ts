@@ -78,7 +78,7 @@ export const verifyCommand = async (path: string, options: ReconcileCommandOptio
         json: { checked: results.length, faults },
         lines: [
           // Words of the portal must not pass for a line of ours.
-          ...faults.map(({ key, fault }) => `${key}: ${fault}`.replaceAll(/\s*\n\s*/g, ' ')),
+          ...faults.map(({ key, fault }) => `${key}: ${fault}`),
           `${plural(results.length, 'item')} checked, ${plural(faults.length, 'fault')}`,
         ],
       };

@@ -51,9 +51,10 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]
   const { sources } = await observe(options.wishes, entries, options, signal);
   const named = withKnownNames(options.wishes, { entries, sources });
   const wishes = options.find ? named : withKnownUuids(named, entries, ownersOf(entries.values()));
+  const wished = new Set(wishes.flatMap(({ resources }) => resources.map(({ uuid }) => uuid)));
   const results: Reconciled[][] = [];
   await eachAtOnce(wishes.entries(), options.concurrency, async ([index, wish]) => {
-    results[index] = await reconcileDataset(options, wish, { entries, sources });
+    results[index] = await reconcileDataset(options, wish, { entries, sources, wished });
   });
   return oneKeyEach(results.flat(), entries);
 };
@@ -85,6 +86,8 @@ const oneKeyEach = (results: Reconciled[], entries: ReadonlyMap<string, LedgerEn
 interface Known {
   entries: ReadonlyMap<string, LedgerEntry>;
   sources: ReadonlyMap<string, SourceFingerprint | null>;
+  /** Uuids of all resources. */
+  wished: ReadonlySet<string>;
 }
 
 const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, known: Known): Promise<Reconciled[]> => {
@@ -119,7 +122,7 @@ const findByContent = async (
   const renamed = await findRenamed(proof, lost, {
     portal: options.portal,
     manifest: options.target.manifest,
-    wished: new Set(options.wishes.flatMap((other) => other.resources.map(({ uuid }) => uuid))),
+    wished: known.wished,
     tools: options,
     fileOf: (resource) => knownFile(options, resource, known),
   });
