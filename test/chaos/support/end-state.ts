@@ -48,10 +48,10 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
       others.filter(({ counts }) => Object.keys(counts.actions).length > 0),
     );
   }
-  // A run that was killed once its gate was open is closed: the next worker ends its job.
+  // A job that was killed once its end was written has nothing left to do, and its run may be closed: the next worker ends it.
   put(
     'queue',
-    (await queueState(site)).filter((name) => !name.startsWith('active runs:')),
+    (await queueState(site)).filter((name) => !name.startsWith('active ')),
   );
   // What a dead watcher says of itself stays until the next one looks at the spool.
   put(
