@@ -90,9 +90,7 @@ export class Advancer {
 
   async #addJobs(runId: string, request: RunRequest, open: OpenKey[]): Promise<void> {
     const priority = await this.#runs.priority(runId);
-    const phase = await this.#runs.phases.phase(runId);
-    // Tables are proven when everything is sent.
-    const jobs = jobsOf(runId, request, open).filter(({ kind }) => (kind === 'prove') === (phase === 'prove'));
+    const jobs = jobsOf(runId, request, open);
     for (let at = 0; at < jobs.length; at += atOnce) {
       await this.#queues
         .portal(request.portal)

@@ -160,11 +160,12 @@ export class RunPhases {
     return (await this.stand(runId)).phase;
   }
 
-  /** Open keys from a number on, in the order of their jobs, at most `most`. */
+  /** Open keys from a number on, in the order of their jobs, at most `most`; while datasets are published, those only. */
   async open(runId: string, from: number, most: number): Promise<OpenKey[]> {
     await this.#writer?.catchUp();
     const key = this.#keys.runOpen(runId);
-    const found = await this.#redis.zrange(key, from, '+inf', 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES');
+    const last = (await this.phase(runId)) === 'publish' ? `(${firstGroup}` : '+inf';
+    const found = await this.#redis.zrange(key, from, last, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES');
     return Array.from({ length: found.length / 2 }, (_, at) => ({
       key: found[2 * at] ?? '',
       number: Number(found[2 * at + 1]),
