@@ -1,12 +1,9 @@
 // Archives (.zip, and workbooks, which are zip files): checks the names of entries, guards contents against bombs.
-import { open } from 'node:fs/promises';
 import { basename, posix } from 'node:path';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
-import { kindBytes, kindOfBytes, namedByBytes } from '../../../dataset-api/file-kinds.ts';
 import { TableInputError } from '../../../model/errors.ts';
 import { isSystemError } from '../../../util/file-calls.ts';
 import { type CancelFlag, CancelledError, throwIfCancelled } from '../../../util/worker-pool.ts';
-import { signatureOf } from '../../scan/open-table.ts';
 import { damaged, type Limits, shown } from '../row.ts';
 import { BombGuard, type Bytes } from './bytes.ts';
 
@@ -34,9 +31,9 @@ export const openArchive = async (
   { limits, cancelled }: { limits: Limits; cancelled: CancelFlag },
 ): Promise<Archive> => {
   const name = basename(path);
-  const zip = await openPromise(path, { autoClose: false }).catch(async (cause) => {
+  const zip = await openPromise(path, { autoClose: false }).catch((cause) => {
     if (isSystemError(cause)) throw cause;
-    throw (await misnamed(path)) ?? damaged(name, cause);
+    throw damaged(name, cause);
   });
   try {
     const entries = await entriesOf(zip, name, cancelled);
@@ -51,18 +48,6 @@ export const openArchive = async (
     zip.close();
     throw error;
   }
-};
-
-/** The fault of a file that is something else than its name says; null where its bytes do not tell. */
-const misnamed = async (path: string): Promise<TableInputError | null> => {
-  const [name, head] = [basename(path), Buffer.alloc(kindBytes)];
-  await using file = await open(path);
-  const { bytesRead } = await file.read(head, 0, kindBytes);
-  const kind = kindOfBytes(head.subarray(0, bytesRead));
-  const what = kind === 'csv' || kind === 'tsv' ? 'a table of text' : signatureOf(head.subarray(0, bytesRead));
-  if (what === null || kind === null || kind === 'zip') return null;
-  const hint = `rename it to ${namedByBytes(name, kind)}, or export it again in the format of its name`;
-  return new TableInputError(`${name} is ${what}, not a ZIP archive or a workbook`, { hint });
 };
 
 /** The bytes that may be unpacked of an archive as a whole; what is read again counts once. */

@@ -1,6 +1,7 @@
 // Opens a source as a table by its name: delimited text, JSON, a workbook, or one of these in an archive or gzip.
 import { rm, writeFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
+import { kindOfBytes, namedByBytes } from '../../../dataset-api/file-kinds.ts';
 import { TableInputError } from '../../../model/errors.ts';
 import { isConvertible, type TableRecipe } from '../../../model/recipe/recipe.ts';
 import { inputSteps, type Step } from '../../../model/recipe/steps.ts';
@@ -53,10 +54,17 @@ const otherThan = (name: string, is: string): TableInputError =>
     hint: 'save it as .xlsx without a password, or as CSV, and check what the address or program actually returned',
   });
 
+const textInstead = (name: string, kind: string): TableInputError =>
+  new TableInputError(`${name} is a table of text, not a ZIP archive or a workbook`, {
+    hint: `rename it to ${namedByBytes(name, kind)}, or export it again in the format of its name`,
+  });
+
 const openedArchive = async (options: OpenOptions, open: (archive: Archive) => Promise<Table>): Promise<Opened> => {
   const [head = Buffer.alloc(0)] = fileChunks(options.path, options.cancelled);
   const is = signatureOf(head);
   if (is !== null && !is.startsWith('a ZIP')) throw otherThan(options.name, is);
+  const kind = kindOfBytes(head);
+  if (kind === 'csv' || kind === 'tsv') throw textInstead(options.name, kind);
   const archive = await openArchive(options.path, options);
   try {
     return { table: await open(archive), close: () => archive.close() };
