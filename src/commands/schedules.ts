@@ -29,7 +29,7 @@ export const schedulesCommand = async (paths: string[], options: CommonOptions, 
     const asked = paths.length > 0 ? paths.map((path) => resolve(io.cwd, path)) : await knownPaths(runtime, kept);
     const { manifests, faulty } = await loadSound(asked);
     const rows = await rowsOf(runtime, manifests, kept);
-    const service = (await runtime.workerRoles()).includes('start');
+    const service = (await runtime.liveWorkers()).some(({ role }) => role === 'start');
     const lines = [...rows.flatMap((row) => rowLines(row, service)), ...remarks(rows, service)];
     print(io, options, { json: { service, schedules: rows }, lines });
     for (const { path, error } of faulty) warn(io, `skipped: ${path}: ${error.message}`);

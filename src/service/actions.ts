@@ -10,7 +10,8 @@ import type { EndedPause, Pause } from '../queue/pause.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
-import type { KnownTarget, Runtime } from './runtime.ts';
+import type { KnownTarget } from './connections.ts';
+import type { Runtime } from './runtime.ts';
 import { gatherManifestSources, leaveDrops } from './sources.ts';
 
 /** A requested run; it may begin later. */

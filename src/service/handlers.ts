@@ -1,9 +1,6 @@
 // The handlers of all kinds of job, each with what it works with.
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
-import type { Config } from '../config/config.ts';
 import { UsageError } from '../model/errors.ts';
-import type { RedisKeys } from '../model/redis-keys.ts';
 import { closeHandler } from '../pipeline/handlers/close.ts';
 import { datasetHandler } from '../pipeline/handlers/dataset.ts';
 import type { HandlerDeps } from '../pipeline/handlers/deps.ts';
@@ -11,50 +8,17 @@ import { exportHandler } from '../pipeline/handlers/export.ts';
 import { proveHandler } from '../pipeline/handlers/prove.ts';
 import { runHandler } from '../pipeline/handlers/run.ts';
 import { triggerHandler } from '../pipeline/handlers/trigger.ts';
-import type { Portal } from '../portal-client/client.ts';
-import type { Advancer } from '../queue/advancer.ts';
-import type { RunGate } from '../queue/gate.ts';
-import type { Queues } from '../queue/queues.ts';
 import { breakSilence } from '../queue/run-sweep.ts';
 import { holdTrigger } from '../queue/schedules.ts';
 import type { Handlers } from '../queue/turn.ts';
 import { KeptFiles } from '../sources/drop/kept.ts';
-import type { Fetcher } from '../sources/fetch/fetch.ts';
-import type { FetchedFiles } from '../sources/fetch/fetched-files.ts';
-import type { SourceTools } from '../sources/source-kinds.ts';
-import type { Deadlines } from '../state/deadlines.ts';
-import type { Ledger } from '../state/ledger.ts';
-import type { Runs } from '../state/runs.ts';
-import type { StoredPlans } from '../state/stored-plans.ts';
-import type { PortalAccess } from './portal-access.ts';
+import type { Connections } from './connections.ts';
 import type { RunNotices } from './run-notices.ts';
 import { gatherSources, leaveDrops, settleDrops } from './sources.ts';
 
-/** What the handlers are made of. */
-interface HandlerParts {
-  config: Config;
-  redis: Redis;
-  keys: RedisKeys;
-  ledger: Ledger;
-  runs: Runs;
-  plans: StoredPlans;
-  deadlines: Deadlines;
-  queues: Queues;
-  gate: RunGate;
-  advancer: Advancer;
-  portals: PortalAccess;
-  fetcher: Fetcher;
-  fetched: FetchedFiles;
-  runNotices: RunNotices;
-  refreshAfterMs(portal: string): number | null;
-  isShared(portal: string): Promise<boolean>;
-  openPublicPortal(name: string): Promise<Portal>;
-  sourceTools(signal: AbortSignal): SourceTools;
-}
-
 /** See the head of this file. */
-export const handlersOf = (parts: HandlerParts): Handlers => {
-  const { config, redis, keys, plans, deadlines, runNotices: notices, queues } = parts;
+export const handlersOf = (parts: Connections, notices: RunNotices): Handlers => {
+  const { config, redis, keys, plans, deadlines, queues } = parts;
   const items = itemDeps(parts);
   const exported = { ...items, publicPortal: (name: string) => parts.openPublicPortal(name) };
   return {
@@ -90,7 +54,7 @@ export const handlersOf = (parts: HandlerParts): Handlers => {
 };
 
 /** What items are published with. */
-const itemDeps = (parts: HandlerParts): HandlerDeps => {
+const itemDeps = (parts: Connections): HandlerDeps => {
   const { config, portals, ledger, runs, fetcher, fetched } = parts;
   return {
     ...{ ledger, runs, fetcher, fetched },

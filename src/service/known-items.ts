@@ -7,7 +7,8 @@ import { type Target, targetName } from '../model/redis-keys.ts';
 import { type TableVersion, versionsOf } from '../model/table-history.ts';
 import { outcomeOf } from '../pipeline/handlers/item.ts';
 import type { Ledger } from '../state/ledger.ts';
-import type { KnownTarget, Runtime } from './runtime.ts';
+import type { KnownTarget } from './connections.ts';
+import type { Runtime } from './runtime.ts';
 
 /** States of items; `pending`: no run has processed it yet. */
 export const itemStates = [

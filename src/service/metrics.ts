@@ -81,7 +81,7 @@ export class Metrics {
   async #collect(): Promise<void> {
     const { redis, keys, deadlines } = this.#runtime;
     const [workers, overdue] = await Promise.all([
-      this.#runtime.workerRoles(),
+      this.#runtime.liveWorkers(),
       deadlines.countLate(Date.now()),
       this.#collectRuns(await lastRuns(redis, keys)),
       this.#collectQueues(),

@@ -7,11 +7,12 @@ import { keptSchedules } from '../queue/schedules.ts';
 import type { RunProgress } from '../state/runs.ts';
 import type { HeldRun } from '../state/stored-plans.ts';
 import { type LastRun, lastRuns } from '../state/targets.ts';
+import type { KnownTarget } from './connections.ts';
 import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
 import { KnownItems, type TargetItems } from './known-items.ts';
 import { type Overdue, whatIsOverdue } from './overdue.ts';
 import { RunList, type RunStatus } from './run-list.ts';
-import type { KnownTarget, Runtime } from './runtime.ts';
+import type { Runtime } from './runtime.ts';
 
 export interface TargetView extends Target {
   counts: TargetItems['counts'];

@@ -36,11 +36,14 @@ export const embeddedPortal = async (
   return { login: { username: name, password: secret }, options };
 };
 
+type Hooks = (url: string) => Promise<Partial<PortalHooks>>;
+
 /** Opens the portals of a configuration, each once; needs no queue. */
 export class PortalAccess {
   readonly #config: Config;
   readonly #log: Log;
   readonly #portals = new Map<string, Portal>();
+  readonly #opening = new Map<string, Promise<Portal>>();
   readonly #supervisors = new Map<string, PortalSupervisor>();
 
   constructor(config: Config, log: Log) {
@@ -54,14 +57,19 @@ export class PortalAccess {
   }
 
   /** The client of a portal, or an anonymous one; an embedded portal is served first, here or by the process that already does. */
-  async open(
-    name: string,
-    hooks: (url: string) => Promise<Partial<PortalHooks>>,
-    { isAnonymous = false } = {},
-  ): Promise<Portal> {
+  open(name: string, hooks: Hooks, { isAnonymous = false } = {}): Promise<Portal> {
     const key = isAnonymous ? `${name} without a login` : name;
-    const known = this.#portals.get(key);
-    if (known) return known;
+    const opened = this.#opening.get(key) ?? this.#open(name, key, { hooks, isAnonymous });
+    this.#opening.set(key, opened);
+    opened.catch(() => this.#opening.delete(key));
+    return opened;
+  }
+
+  async #open(
+    name: string,
+    key: string,
+    { hooks, isAnonymous }: { hooks: Hooks; isAnonymous: boolean },
+  ): Promise<Portal> {
     const config = this.config(name);
     const { username, password, url } = await this.#reach(config);
     const token = config.kind === 'remote' ? config.token : null;

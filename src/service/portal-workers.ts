@@ -1,93 +1,54 @@
 // The workers of one process: queue workers, their heartbeat, the watches over paused portals and over runs.
-import type { Redis } from 'ioredis';
-import type { Config } from '../config/config.ts';
-import type { Log } from '../model/log.ts';
-import type { RedisKeys } from '../model/redis-keys.ts';
-import type { Notifier } from '../notify/notifier.ts';
-import type { Advancer } from '../queue/advancer.ts';
 import { StopWatch } from '../queue/cancel.ts';
 import { Exclusive } from '../queue/exclusive.ts';
-import type { RunGate } from '../queue/gate.ts';
-import {
-  type AgreedLimits,
-  liveWorkers,
-  type PortalLimits,
-  type PortalSilence,
-  WorkerHeartbeat,
-} from '../queue/heartbeat.ts';
-import type { NoticeQueue } from '../queue/notices.ts';
-import { CircuitBreaker, type PortalPauses } from '../queue/pause.ts';
+import { type AgreedLimits, type PortalLimits, type PortalSilence, WorkerHeartbeat } from '../queue/heartbeat.ts';
+import { CircuitBreaker } from '../queue/pause.ts';
 import { PortalWatch } from '../queue/portal-watch.ts';
-import { portalQueue, type Queues, runsQueue } from '../queue/queues.ts';
+import { portalQueue, runsQueue } from '../queue/queues.ts';
 import { RunSweep } from '../queue/run-sweep.ts';
 import type { Handlers } from '../queue/turn.ts';
 import { QueueWorker } from '../queue/worker.ts';
-import type { Runs } from '../state/runs.ts';
+import type { Connections } from './connections.ts';
 
 /** Triggers and runs that a process plans and closes at once. */
 const runConcurrency = 4;
 
-/** What workers are made of. */
-interface PortalWorkersParts {
-  config: Config;
-  log: Log;
-  redis: Redis;
-  keys: RedisKeys;
-  queues: Queues;
-  pauses: PortalPauses;
-  notices: NoticeQueue;
-  notifier: Notifier;
-  handlers: Handlers;
-  /** What this process is, as other processes see it. */
-  role: string;
-  /** Portals it works for, with the limits that this configuration states. */
-  limits: Record<string, PortalLimits>;
-  /** One cheap read of a portal, to see whether it answers again. */
-  probe(portal: string, signal: AbortSignal): Promise<void>;
-  /** How long a portal has owed every reply to this process. */
-  silence(portal: string): PortalSilence | null;
-  gate: RunGate;
-  runs: Runs;
-  advancer: Advancer;
-}
-
 /** Works jobs until it is stopped. */
 export class PortalWorkers {
-  readonly #parts: PortalWorkersParts;
+  readonly #opened: Connections;
   readonly #heartbeat: WorkerHeartbeat;
   readonly #watch: PortalWatch;
   readonly #workers: QueueWorker[];
   readonly #ofPortal: ReadonlyMap<string, QueueWorker>;
   readonly #sweep: RunSweep;
 
-  private constructor(parts: PortalWorkersParts) {
-    const { config, log, redis, keys, pauses, limits, notifier } = parts;
-    const portals = Object.keys(limits);
-    const breaker = new CircuitBreaker({
-      redis,
-      keys,
-      pauses,
-      settings: { ...config.breaker, longestRequestedMs: config.retry.maxBackoffMs },
-      log,
-    });
-    this.#parts = parts;
-    this.#heartbeat = new WorkerHeartbeat(redis, keys, { role: parts.role, limits, silence: parts.silence }, log);
+  private constructor(opened: Connections, portals: string[], handlers: Handlers) {
+    const { config, log, redis, keys, queues, pauses, notifier, advancer, role } = opened;
+    const limits = Object.fromEntries(portals.map((name) => [name, opened.limits(name)]));
+    const silence = (name: string): PortalSilence | null => opened.portals.opened(name)?.silence ?? null;
+    const settings = { ...config.breaker, longestRequestedMs: config.retry.maxBackoffMs };
+    const breaker = new CircuitBreaker({ redis, keys, pauses, settings, log });
+    this.#opened = opened;
+    this.#heartbeat = new WorkerHeartbeat(redis, keys, { role, limits, silence }, log);
     this.#watch = new PortalWatch({
-      redis,
-      keys,
-      pauses,
-      breaker,
-      portals,
-      probe: parts.probe,
+      ...{ redis, keys, pauses, breaker, portals, log },
+      probe: async (name, signal) => (await opened.openPortal(name)).nodes.ping(signal),
       report: (name, state) => notifier.portalState(name, state),
       lockMs: config.jobs.lockMs,
-      log,
     });
-    this.#sweep = new RunSweep({ ...parts, portals, stuckMs: config.jobs.stuckMs });
-    const exclusive = new Exclusive(redis, keys.exclusive);
-    const stops = new StopWatch(redis, keys, pauses);
-    const worker = (queue: string, concurrency: number): QueueWorker =>
-      workerOf(parts, { breaker, exclusive, stops, heartbeat: this.#heartbeat }, queue, concurrency);
+    this.#sweep = new RunSweep({ ...opened, portals, stuckMs: config.jobs.stuckMs });
+    const shared = {
+      ...{ queues, handlers, pauses, breaker, log, heartbeat: this.#heartbeat },
+      exclusive: new Exclusive(redis, keys.exclusive),
+      stops: new StopWatch(redis, keys, pauses),
+      isOfOthers: async (name: string) => !Object.hasOwn(config.portals, name) && (await opened.hasWorkers([name])),
+      logKey: keys.log,
+      ended: (runId: string) => advancer.advance(runId),
+      retry: config.retry,
+      lockMs: config.jobs.lockMs,
+      stalledCheckMs: config.jobs.stalledCheckMs,
+    };
+    const worker = (queue: string, concurrency: number) => new QueueWorker({ ...shared, queue, concurrency });
     this.#ofPortal = new Map(
       Object.entries(limits).map(([name, own]) => [
         name,
@@ -97,20 +58,20 @@ export class PortalWorkers {
     this.#workers = [worker(runsQueue, runConcurrency), ...this.#ofPortal.values()];
   }
 
-  /** Begins to work; when that fails, everything it has opened is closed. */
-  static async start(parts: PortalWorkersParts): Promise<PortalWorkers> {
-    const force = new PortalWorkers(parts);
+  /** Begins to work for the given portals; when that fails, everything it has opened is closed. */
+  static async start(opened: Connections, portals: string[], handlers: Handlers): Promise<PortalWorkers> {
+    const workers = new PortalWorkers(opened, portals, handlers);
     try {
-      await force.#begin();
-      return force;
+      await workers.#begin();
+      return workers;
     } catch (error) {
-      await force.stop(true);
+      await workers.stop(true);
       throw error;
     }
   }
 
   async #begin(): Promise<void> {
-    const { notices, notifier, queues } = this.#parts;
+    const { notices, notifier, queues } = this.#opened;
     await this.#heartbeat.start(async (name, agreed) => {
       const jobs = jobsAtOnce(agreed);
       await queues.portal(name).setGlobalConcurrency(jobs);
@@ -143,7 +104,7 @@ export class PortalWorkers {
     this.#sweep.stop();
     await Promise.all(this.#workers.map((worker) => (kill ? worker.kill() : worker.stop())));
     await this.#watch.stop(kill);
-    await this.#parts.notices.stop(kill);
+    await this.#opened.notices.stop(kill);
     await this.#heartbeat.stop();
   }
 }
@@ -158,29 +119,3 @@ const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLim
   if (isShared || concurrency === 1) return concurrency;
   return concurrency * (requestsPerSecond === 0 ? 3 : 2);
 };
-
-/** True when some live worker works for the portal. */
-const isServed = async ({ redis, keys }: PortalWorkersParts, portal: string): Promise<boolean> =>
-  (await liveWorkers(redis, keys, Date.now())).values().some(({ limits }) => Object.hasOwn(limits, portal));
-
-const workerOf = (
-  parts: PortalWorkersParts,
-  shared: { breaker: CircuitBreaker; exclusive: Exclusive; stops: StopWatch; heartbeat: WorkerHeartbeat },
-  queue: string,
-  concurrency: number,
-): QueueWorker =>
-  new QueueWorker({
-    queue,
-    concurrency,
-    queues: parts.queues,
-    handlers: parts.handlers,
-    pauses: parts.pauses,
-    ...shared,
-    isOfOthers: async (portal) => !Object.hasOwn(parts.config.portals, portal) && isServed(parts, portal),
-    logKey: parts.keys.log,
-    ended: (runId) => parts.advancer.advance(runId),
-    retry: parts.config.retry,
-    lockMs: parts.config.jobs.lockMs,
-    stalledCheckMs: parts.config.jobs.stalledCheckMs,
-    log: parts.log,
-  });

@@ -1,40 +1,24 @@
 // What people and monitors learn of runs: heartbeats, notices of faults and recoveries, and what is no longer overdue.
-import type { Redis } from 'ioredis';
-import type { Config } from '../config/config.ts';
 import type { Heartbeat } from '../config/notify-schema.ts';
 import type { RunRequest, TriggerData } from '../model/job.ts';
-import type { Log } from '../model/log.ts';
-import { type RedisKeys, targetName } from '../model/redis-keys.ts';
+import { targetName } from '../model/redis-keys.ts';
 import { isSuccess, type StoredReport } from '../model/report.ts';
 import { firesBy } from '../model/schedule-times.ts';
 import type { Post } from '../notify/channels.ts';
 import { Heartbeats } from '../notify/heartbeats.ts';
-import type { ManifestFacts, Notifier } from '../notify/notifier.ts';
-import type { Fetcher } from '../sources/fetch/fetch.ts';
+import type { ManifestFacts } from '../notify/notifier.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
-import { type Deadlines, expectedOf, newsIn } from '../state/deadlines.ts';
+import { expectedOf, newsIn } from '../state/deadlines.ts';
 import { rememberSuccess, rememberTrigger, type TriggerRecord } from '../state/targets.ts';
-
-/** What is told with. */
-interface RunNoticesParts {
-  config: Pick<Config, 'notify' | 'watch'>;
-  redis: Redis;
-  keys: RedisKeys;
-  deadlines: Deadlines;
-  notifier: Notifier;
-  fetcher: Fetcher;
-  log: Log;
-  /** Called with the report of each run that this process closed; after a kill perhaps twice. */
-  onRunClosed: (report: StoredReport) => void;
-}
+import type { Connections } from './connections.ts';
 
 /** Tells of runs. */
 export class RunNotices {
-  readonly #parts: RunNoticesParts;
+  readonly #parts: Connections;
   readonly #heartbeats: Heartbeats;
 
-  constructor(parts: RunNoticesParts) {
+  constructor(parts: Connections) {
     this.#parts = parts;
     this.#heartbeats = new Heartbeats(parts.log);
   }

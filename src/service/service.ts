@@ -5,9 +5,10 @@ import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
 import { portalsOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { expectationsOf, expectedOf } from '../state/deadlines.ts';
+import type { KnownTarget } from './connections.ts';
 import { Inboxes } from './inboxes.ts';
 import { loadManifests, watchManifests } from './manifests.ts';
-import type { KnownTarget, Runtime } from './runtime.ts';
+import type { Runtime } from './runtime.ts';
 
 /** A running service. */
 export class Service {

@@ -11,8 +11,9 @@ import {
   resumePortal,
   retry,
 } from '../../service/actions.ts';
+import type { KnownTarget } from '../../service/connections.ts';
 import type { Overview } from '../../service/overview.ts';
-import type { KnownTarget, Runtime } from '../../service/runtime.ts';
+import type { Runtime } from '../../service/runtime.ts';
 import { html, type Part } from '../../util/html.ts';
 import { plural } from '../../util/plural.ts';
 import { itemPath, type Page, runPath, tokenField } from './layout.ts';

@@ -1,0 +1,225 @@
+// What a command needs, opened from a configuration: Redis and what is kept there, queues, clients of portals.
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import type { Config } from '../config/config.ts';
+import { isBelow } from '../model/key.ts';
+import type { Log } from '../model/log.ts';
+import { type RedisKeys, redisKeys, type Target } from '../model/redis-keys.ts';
+import type { StoredReport } from '../model/report.ts';
+import { Notifier } from '../notify/notifier.ts';
+import { type Portal, type PortalHooks, type RequestKind, traitsSchema } from '../portal-client/client.ts';
+import { Advancer } from '../queue/advancer.ts';
+import { RunGate } from '../queue/gate.ts';
+import { liveWorkers, type PortalLimits, type PortalSilence } from '../queue/heartbeat.ts';
+import { NoticeQueue } from '../queue/notices.ts';
+import { PortalPauses } from '../queue/pause.ts';
+import { Queues } from '../queue/queues.ts';
+import { Pace } from '../queue/rate-limit.ts';
+import type { RedisHandle } from '../redis-server/embedded.ts';
+import type { Fetcher } from '../sources/fetch/fetch.ts';
+import { FetchedFiles } from '../sources/fetch/fetched-files.ts';
+import { perPortal } from '../sources/manifest/load.ts';
+import type { Manifest } from '../sources/manifest/schema.ts';
+import type { SourceTools } from '../sources/source-kinds.ts';
+import { Deadlines } from '../state/deadlines.ts';
+import { Ledger } from '../state/ledger.ts';
+import { smallHash } from '../state/redis/fields.ts';
+import { Runs } from '../state/runs.ts';
+import { StoredPlans } from '../state/stored-plans.ts';
+import { configuredFetcher } from './configured-fetcher.ts';
+import { PortalAccess } from './portal-access.ts';
+
+/** What a runtime is opened with. */
+export interface RuntimeOptions {
+  config: Config;
+  log: Log;
+  env: NodeJS.ProcessEnv;
+  /** What this process is, as other processes see it. */
+  role: string;
+  /** Called with the report of each run that this process closed; after a kill perhaps twice. */
+  onRunClosed?: (report: StoredReport) => void;
+  /** Shows the user what the start of Redis waits for. */
+  report?: (line: string) => void;
+}
+
+/** A target that was run before, with the path of its manifest. */
+export type KnownTarget = Target & { manifestPath: string };
+
+/** The workers of this process. */
+interface Workers {
+  /** True while a write to a portal is in progress. */
+  readonly isWriting: boolean;
+  /** Limits in force for a portal: the lowest of all live workers. */
+  limits(portal: string): PortalLimits;
+  /** True where other workers may work for the portal as well. */
+  isShared(portal: string): Promise<boolean>;
+  /** Takes no more jobs; those in a write finish it, the others go back to the queue. `kill` ends at once. */
+  stop(kill: boolean): Promise<void>;
+}
+
+/** What is opened once, and read by everything above; the runtime adds the workers. */
+export class Connections {
+  readonly config: Config;
+  readonly log: Log;
+  readonly role: string;
+  readonly onRunClosed: (report: StoredReport) => void;
+  readonly keys: RedisKeys;
+  readonly redis: Redis;
+  readonly redisHandle: RedisHandle;
+  readonly ledger: Ledger;
+  readonly runs: Runs;
+  readonly queues: Queues;
+  readonly gate: RunGate;
+  readonly pauses: PortalPauses;
+  readonly advancer: Advancer;
+  readonly portals: PortalAccess;
+  readonly plans: StoredPlans;
+  /** Fetches files and catalogues of the web. */
+  readonly fetcher: Fetcher;
+  /** Files of the web on their way to a portal, on this host. */
+  readonly fetched: FetchedFiles;
+  /** What is expected to happen, and by when. */
+  readonly deadlines: Deadlines;
+  readonly notices: NoticeQueue;
+  readonly notifier: Notifier;
+  /** Called after every single request to a portal, for metrics. */
+  onRequest: ((portal: string, kind: RequestKind, ms: number, status: number | null) => void) | null = null;
+  /** Null until this process works jobs. */
+  protected workers: Workers | null = null;
+
+  protected constructor(options: RuntimeOptions, handle: RedisHandle, redis: Redis) {
+    const { config, log } = options;
+    this.config = config;
+    this.log = log;
+    this.role = options.role;
+    this.onRunClosed = options.onRunClosed ?? (() => undefined);
+    this.redisHandle = handle;
+    this.redis = redis;
+    this.keys = redisKeys(config.redis.prefix);
+    this.ledger = new Ledger(redis, this.keys);
+    this.runs = new Runs(redis, this.keys, config.jobs.keepRunsMs);
+    this.queues = new Queues(redis, {
+      prefix: config.redis.prefix,
+      attempts: config.retry.attempts,
+      keepLogs: config.jobs.keepLogs,
+      keepMs: config.jobs.keepRunsMs,
+    });
+    this.fetcher = configuredFetcher(config, options.env);
+    this.fetched = new FetchedFiles(join(config.stateDir, 'fetched'), this.fetcher);
+    this.plans = new StoredPlans(redis, this.keys, config.jobs.keepRunsMs);
+    this.gate = new RunGate(redis, this.keys, this.queues, this.runs);
+    this.advancer = new Advancer(this.queues, this.gate, this.runs);
+    this.pauses = new PortalPauses(redis, this.keys, this.queues);
+    this.portals = new PortalAccess(config, log);
+    this.notices = new NoticeQueue(this.queues, { ...config.jobs, backoffMs: config.retry.backoffMs }, log);
+    this.notifier = new Notifier({
+      redis,
+      keys: this.keys,
+      config: config.notify,
+      enqueue: (id, job) => this.notices.add(id, job),
+      post: (url, posting) => this.fetcher.post(url, posting),
+      log,
+    });
+    this.deadlines = new Deadlines(redis, this.keys);
+  }
+
+  /** The portal a manifest is published to: `--portal` takes precedence over the manifest's own. */
+  portalOf(manifest: Pick<Manifest, 'portal'>): string {
+    return this.config.portal ?? manifest.portal;
+  }
+
+  /** A manifest once for each portal it is published to; `--portal` chooses one. */
+  perPortal<M extends Pick<Manifest, 'portal' | 'portals'>>(manifest: M): M[] {
+    return perPortal(manifest, this.config.portal);
+  }
+
+  /** The client of a portal; an embedded one is served first, here or by the process that already does. */
+  async openPortal(name: string): Promise<Portal> {
+    return this.portals.open(name, (url) => this.#portalHooks(name, url));
+  }
+
+  /** As {@link openPortal}, but anonymous: it sees public content only. */
+  openPublicPortal(name: string): Promise<Portal> {
+    return this.portals.open(name, (url) => this.#portalHooks(name, url), { isAnonymous: true });
+  }
+
+  async #portalHooks(name: string, url: string): Promise<Omit<PortalHooks, 'log'>> {
+    const pace = new Pace(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond);
+    const [facts, field] = [this.keys.portal(name), `traits ${url}`];
+    const known = await this.redis.hget(facts, field);
+    return {
+      takeToken: (signal) => pace.take(signal),
+      traits: known === null ? {} : (traitsSchema.safeParse(JSON.parse(known)).data ?? {}),
+      onTraits: (traits) => {
+        this.redis
+          .hset(facts, field, JSON.stringify(traits))
+          .catch((err: unknown) => this.log.debug({ err }, 'facts learned about the portal could not be stored'));
+      },
+      terms: smallHash(this.redis, this.keys.terms(name, url)),
+      isPatient: () => this.workers === null,
+      onRequest: (kind, ms, status) => {
+        pace.answered(kind === 'read', ms, status).catch(() => undefined); // without Redis, nothing is sent either
+        this.onRequest?.(name, kind, ms, status);
+      },
+    };
+  }
+
+  /** What sources are gathered with. */
+  sourceTools(signal: AbortSignal): SourceTools {
+    return { fetcher: this.fetcher, stateDir: this.config.stateDir, signal, log: this.log };
+  }
+
+  /** Limits in force for a portal. */
+  limits(name: string): PortalLimits {
+    const { concurrency, requestsPerSecond } = this.portals.config(name);
+    return this.workers?.limits(name) ?? { concurrency, requestsPerSecond };
+  }
+
+  /** The targets that were ever run; `--portal` chooses those of one portal. */
+  async targets(): Promise<KnownTarget[]> {
+    const { portal } = this.config;
+    return (await this.ledger.targets()).filter((target) => portal === null || portal === target.portal);
+  }
+
+  /** Those of {@link targets} whose manifest a key belongs to. */
+  async targetsOfKey(key: string): Promise<KnownTarget[]> {
+    return (await this.targets()).filter(({ manifest }) => isBelow(key, manifest));
+  }
+
+  /** Those of {@link targets} that are of one manifest. */
+  async targetsOfManifest(name: string): Promise<KnownTarget[]> {
+    return (await this.targets()).filter(({ manifest }) => manifest === name);
+  }
+
+  /** How old the last comparison with a portal's own listing may be; null for our own portal, which reports changes itself. */
+  refreshAfterMs(portal: string): number | null {
+    return this.portals.config(portal).kind === 'remote' ? 24 * 3600 * 1000 : null;
+  }
+
+  /** Processes that run the jobs of this Redis. */
+  async liveWorkers() {
+    return [...(await liveWorkers(this.redis, this.keys, Date.now())).values()];
+  }
+
+  /** True when processes run the jobs of this Redis, for each of the given portals. */
+  async hasWorkers(portals: readonly string[] = []): Promise<boolean> {
+    const workers = await this.liveWorkers();
+    return workers.length > 0 && portals.every((portal) => workers.some(({ limits }) => Object.hasOwn(limits, portal)));
+  }
+
+  /** How long a portal has owed every reply to the processes that run jobs, or null. */
+  async portalSilence(portal: string): Promise<PortalSilence | null> {
+    const silences = (await this.liveWorkers()).flatMap(({ silences }) => silences[portal] ?? []);
+    return silences.sort((a, b) => a.ms - b.ms)[0] ?? null;
+  }
+
+  /** True while a worker of this process sends a write. */
+  get isWriting(): boolean {
+    return this.workers?.isWriting ?? false;
+  }
+
+  /** True where other workers may use the portal as well. */
+  async isShared(name: string): Promise<boolean> {
+    return (await this.workers?.isShared(name)) ?? true;
+  }
+}
