@@ -6,8 +6,6 @@ import { z } from 'zod';
 import { type JsonSchema, schemaKeys } from '../src/commands/help-topics.ts';
 import { configFileSchema } from '../src/config/schema.ts';
 import { frequencies, licenses } from '../src/dataset-api/values.ts';
-import { datasetRules } from '../src/sources/catalogue/dataset-rules.ts';
-import { distributionRows } from '../src/sources/catalogue/distributions.ts';
 import { manifestFileSchema } from '../src/sources/manifest/schema.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -25,7 +23,6 @@ export const madeFiles = async (): Promise<MadeFile[]> => [
   { path: 'config/manifest.schema.json', text: json(jsonSchema(manifestFileSchema)) },
   await page('docs/reference/config.md', configTables()),
   await page('docs/reference/manifest.md', manifestTables()),
-  await page('docs/reference/catalogue-mapping.md', catalogueTables()),
 ];
 
 /** JSON Schema (draft 7, which editors know best) of what people write. */
@@ -145,21 +142,6 @@ const manifestTables = (): Record<string, string> => {
     frequencies: valueList(frequencies.map(({ code, words }) => [code, words.map((word) => `\`${word}\``).join(', ')])),
   };
 };
-
-const catalogueTables = (): Record<string, string> => ({
-  dataset: mappingList(datasetRules),
-  distribution: mappingList(distributionRows),
-});
-
-/** Rows that are treated alike share a line. */
-const mappingList = (rows: readonly { from: string; to: string; how: string }[]): string =>
-  [...Map.groupBy(rows, ({ to, how }) => `${coded(to)}: ${how}`)]
-    .map(([what, alike]) => `- ${alike.map(({ from }) => coded(from)).join(', ')} → ${what}`)
-    .join('\n');
-
-/** The names in a text such as `a, b` as code. */
-const coded = (text: string): string =>
-  text.replaceAll('`', '').replaceAll(/@?\w+/g, (name) => (name === 'or' ? name : `\`${name}\``));
 
 const valueList = (rows: (readonly [string, string])[]): string =>
   rows.map(([code, words]) => `- \`${code}\`${words === '' ? '' : ` ${words}`}`).join('\n');

@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { keyParents, madeFiles } from '../../scripts/schemas.ts';
 import { configFileSchema } from '../../src/config/schema.ts';
+import { datasetRules } from '../../src/sources/catalogue/dataset-rules.ts';
+import { distributionKeys } from '../../src/sources/catalogue/distributions.ts';
 import { manifestFileSchema } from '../../src/sources/manifest/schema.ts';
 import { schemaKeys } from '../support/schema-keys.ts';
 
@@ -85,4 +87,15 @@ it('the page about tables names every key of steps and schemas', () => {
   const keys = written(manifestFileSchema).filter((key) => isOfTables(key) && !key.endsWith('.split.only'));
   expect(keys.length).toBeGreaterThan(40);
   expect(keys.filter((key) => !words.has(key.split('.').at(-1)?.replace('[]', '') ?? ''))).toEqual([]);
+});
+
+it('the page about the catalogue mapping has a line for every key that is read, in the order of the rules, and for no other', () => {
+  const text = readFileSync(join(root, 'docs/reference/catalogue-mapping.md'), 'utf8');
+  const keysOf = (heading: string): string[] => {
+    const [, section = ''] = text.split(`\n## ${heading}\n`);
+    const lines = section.split('\n## ')[0]?.match(/^- .*? → `\w+`.*: \S.{3,}\.$/gm) ?? [];
+    return lines.flatMap((line) => [...(line.split(' → ')[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, key = '']) => key));
+  };
+  expect(keysOf('Datasets')).toEqual(Object.keys(datasetRules));
+  expect(keysOf('Distributions')).toEqual([...distributionKeys]);
 });

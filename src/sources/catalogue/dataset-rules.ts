@@ -1,29 +1,66 @@
-// The mapping of a catalogue's datasets (DCAT-US 1.1, and 3.0 where it has the same keys) as a table: one rule for each key.
-// `docs/reference/catalogue-mapping.md` shows this table; a test keeps the page in step.
+// The mapping of a catalogue's datasets (DCAT-US 1.1, and 3.0 where it has the same keys): one rule for each key, as
+// `docs/reference/catalogue-mapping.md` lists them.
+import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
+import { titleSchema } from '../../dataset-api/metadata.ts';
 import { accessLevels, catalogueAccess, frequencyCode, licenseCode } from '../../dataset-api/values.ts';
+import type { NodeFields } from '../../model/wish.ts';
 import { defined, isObject } from '../../util/json.ts';
-import {
-  areaOf,
-  takeContact,
-  takeDate,
-  takeModified,
-  takePublisher,
-  takeReferences,
-  takeTemporal,
-} from './composed.ts';
+import { areaOf, dayOf, spanOf } from './composed.ts';
 import {
   addressText,
-  type Draft,
   identifierOf,
   keptText,
   listOf,
+  longestText,
   oneLine,
+  shortLine,
   textOf,
   textsOf,
   webAddressOf,
 } from './values.ts';
 
+/** Reports a part of an entry that is not published, or not as it stands. */
+export type Remark = (part: string, what: string) => void;
+
+/** A dataset under construction: values mapped from one entry, and remarks about those that could not be mapped. */
+export class Draft {
+  /** Friendly keys, as in a manifest. */
+  readonly metadata: { -readonly [Key in keyof DatasetMetadata]: DatasetMetadata[Key] } = {};
+  /** Node fields that have no friendly key. */
+  readonly fields: NodeFields = {};
+  /** What the portal shows as further facts about the dataset. */
+  readonly info: Record<string, string> = {};
+  readonly remark: Remark;
+
+  constructor(remark: Remark) {
+    this.remark = remark;
+  }
+
+  /** One line of text that fits a plain field; what is too long is cut, with a remark. */
+  short(part: string, text: string, longest = longestText): string {
+    return shortLine(text, longest, (what) => this.remark(part, what));
+  }
+
+  /** Adds a further fact. An address that is too long is left out, because half an address leads nowhere. */
+  addInfo(part: string, name: string, text: string): void {
+    const isAddress = /^[a-z]+:\/\//i.test(text);
+    if (isAddress && text.length > longestText) this.remark(part, 'left out: the address is too long for the portal');
+    else this.info[name] = this.short(part, text);
+  }
+
+  /** Keeps what no field of the portal holds as a further fact, and reports it. */
+  keep(part: string, name: string, values: readonly unknown[], why: string): void {
+    const texts = values.map(keptText);
+    if (texts.length > 0) this.addInfo(part, name, [...listOf(this.info[name]), ...texts].join('; '));
+    this.remark(part, texts.length > 0 ? `${why}; kept in Additional info` : why);
+  }
+}
+
 type Take = (value: unknown, draft: Draft) => void;
+
+const noCode = 'portals have no code for it';
+const noLink = 'not an address that portals link to';
+const onlyFirst = 'only the first of several is published';
 
 /** A key that goes as text into the further facts about a dataset. */
 const fact =
@@ -33,76 +70,145 @@ const fact =
     draft.addInfo(from, name, texts.length > 0 ? texts.join(', ') : keptText(value));
   };
 
-/** What puts the value of a key, of which something is there, into the draft. */
-const takes = {
+/** A key whose text, as `read` has it, goes into a plain field. */
+const line =
+  (
+    from: string,
+    key: 'rights' | 'isPartOf' | 'dataDictionary' | 'dataDictionaryType',
+    read: (value: unknown) => string | null,
+    longest?: number,
+  ): Take =>
+  (value, draft) => {
+    const text = read(value);
+    if (text !== null) draft.metadata[key] = draft.short(from, text, longest);
+  };
+
+/** A day or time into a field; any other text becomes a further fact of that name. */
+const takeDate =
+  (from: string, name: string): Take =>
+  (value, draft) => {
+    const [date, time = '00:00:00'] = dayOf(textOf(value) ?? '')?.split('T') ?? [];
+    if (date === undefined) draft.keep(from, name, [value], 'is no date');
+    else draft.fields[`field_harvest_source_${from}`] = { und: [{ value: `${date} ${time}` }] };
+  };
+
+const nameOf = (value: unknown): string | null => textOf(isObject(value) ? (value.name ?? value.prefLabel) : value);
+
+/** A period in the form of ISO 8601, with `..` for an open end; what it is otherwise where it has neither date. */
+const periodText = (value: unknown): string => {
+  const { startDate, endDate, ...other } = isObject(value) ? value : {};
+  const [begin, end] = [textOf(startDate ?? other['dcat:startDate']), textOf(endDate ?? other['dcat:endDate'])];
+  return begin === null && end === null ? keptText(value) : `${begin ?? '..'}/${end ?? '..'}`;
+};
+
+const linkTitle = (item: unknown, url: string, draft: Draft): string => {
+  const title = isObject(item) ? textOf(item.title) : null;
+  if (title !== null) return draft.short('references', title);
+  return titleSchema.safeParse(url).success ? url : new URL(url).hostname;
+};
+
+const languageOf = (text: string): string | undefined =>
+  /^([a-z]{2,3})(?:[-_][a-z0-9]+)*$/i.exec(text)?.[1]?.toLowerCase();
+
+/**
+ * By key of the entry, what puts its value, of which something is there, into the draft. They are applied in this order: a
+ * later one may look at what an earlier one made.
+ */
+export const datasetRules: Readonly<Record<string, Take>> = {
   identifier: (value, draft) => draft.addInfo('identifier', 'Identifier', textOf(value) ?? ''),
   title: () => undefined,
-  description: (value, draft) => {
+  description: (value, { metadata }) => {
     const text = textOf(value);
-    if (text !== null) draft.metadata.description = text;
+    if (text !== null) metadata.description = text;
   },
   keyword: (value, draft) => {
     const words = typeof value === 'string' ? value.split(',') : textsOf(value);
-    const terms = new Map<string, string>();
-    for (const word of words) {
-      const term = draft.short('keyword', word);
-      if (term !== '' && !terms.has(term.toLowerCase())) terms.set(term.toLowerCase(), term);
-    }
-    if (terms.size > 0) draft.metadata.tags = [...terms.values()];
+    const terms = words.map((word) => draft.short('keyword', word)).filter((term) => term !== '');
+    const spelt = Map.groupBy(terms, (term) => term.toLowerCase());
+    if (terms.length > 0) draft.metadata.tags = [...spelt.values()].flatMap(([first = '']) => first);
   },
   theme: (value, draft) => {
     const themes = textsOf(value).map((theme) => draft.short('theme', theme));
     if (themes.length > 0) draft.metadata.themes = [...new Set(themes)];
   },
-  publisher: takePublisher,
-  contactPoint: takeContact,
+  publisher: (value, draft) => {
+    const [publisher, ...more] = listOf(value);
+    const name = nameOf(publisher);
+    if (name !== null) draft.metadata.author = draft.short('publisher', name);
+    else draft.remark('publisher', 'has no name');
+    if (more.length > 0) draft.keep('publisher', 'Further publishers', more, onlyFirst);
+    const above: string[] = [];
+    let next = isObject(publisher) ? publisher.subOrganizationOf : undefined;
+    for (let level = 0; isObject(next) && level < 10; level += 1) {
+      above.push(nameOf(next) ?? '');
+      next = next.subOrganizationOf;
+    }
+    const names = above.filter((each) => each !== '');
+    if (names.length > 0) draft.addInfo('publisher.subOrganizationOf', 'Part of', names.join(', '));
+  },
+  contactPoint: (value, draft) => {
+    const [contact, ...more] = listOf(value);
+    const name = textOf(isObject(contact) ? (contact.fn ?? contact.name ?? contact['organization-name']) : contact);
+    const email = isObject(contact) ? addressText(contact.hasEmail)?.replace(/^mailto:/i, '') : undefined;
+    draft.metadata.contact = defined({
+      name: name === null ? undefined : draft.short('contactPoint.fn', name),
+      email: email && draft.short('contactPoint.hasEmail', email),
+    });
+    if (more.length > 0) draft.keep('contactPoint', 'Further contacts', more, onlyFirst);
+  },
   accessLevel: (value, draft) => {
     const text = oneLine(textOf(value) ?? '').toLowerCase();
     const level = accessLevels.find((each) => catalogueAccess[each] === text);
     if (level !== undefined) draft.metadata.access = level;
-    else draft.keep('accessLevel', 'Access level', [text || keptText(value)], noCode);
+    else draft.keep('accessLevel', 'Access level', [text || value], noCode);
   },
-  rights: (value, draft) => {
-    const text = textsOf(value).join('; ');
-    if (text !== '') draft.metadata.rights = draft.short('rights', text);
-  },
+  rights: line('rights', 'rights', (value) => textsOf(value).join('; ') || null),
   license: (value, draft) => {
     const text = addressText(value) ?? '';
     const code = licenseCode(text);
     if (code !== null) draft.metadata.license = code;
-    else draft.keep('license', 'License', [text || keptText(value)], noCode);
+    else draft.keep('license', 'License', [text || value], noCode);
   },
   accrualPeriodicity: (value, draft) => {
     const text = textOf(value) ?? '';
     const code = frequencyCode(text.replace(/^.*\/(?=[A-Z_]+$)/, '').replaceAll('_', ' ')) ?? frequencyCode(text);
-    if (code !== undefined)
-      draft.metadata.frequency = code as NonNullable<typeof draft.metadata.frequency>; // its codes are these
-    else draft.keep('accrualPeriodicity', 'Frequency', [text || keptText(value)], noCode);
+    if (code !== undefined) draft.metadata.frequency = code;
+    else draft.keep('accrualPeriodicity', 'Frequency', [text || value], noCode);
   },
-  issued: (value, draft) =>
-    takeDate(value, draft, { from: 'issued', field: 'field_harvest_source_issued', name: 'Issued' }),
-  modified: takeModified,
-  temporal: takeTemporal,
+  issued: takeDate('issued', 'Issued'),
+  // A day or time, or a rule of repetition, which says how often the data is renewed.
+  modified: (value, draft) => {
+    const text = textOf(value) ?? '';
+    const code = frequencyCode(text);
+    if (!text.startsWith('R/')) takeDate('modified', 'Modified')(value, draft);
+    else if (code === undefined || draft.metadata.frequency !== undefined)
+      draft.keep('modified', 'Modified', [text], 'is a repetition, not a date');
+    else draft.metadata.frequency = code;
+  },
+  // The first period that has both ends: portals store no other.
+  temporal: (value, draft) => {
+    const texts = listOf(value).map(periodText);
+    const at = texts.findIndex((text) => spanOf(text) !== null);
+    const span = spanOf(texts[at] ?? '');
+    if (span !== null) draft.metadata.temporal = span;
+    const others = texts.filter((_, index) => index !== at);
+    if (others.length > 0)
+      draft.keep('temporal', 'Temporal', others, span ? onlyFirst : 'has no begin and end that portals can store');
+  },
   spatial: (value, draft) => {
     const { wkt, label } = areaOf(value);
-    if (wkt === undefined && label === undefined)
-      return draft.keep('spatial', 'Spatial', [keptText(value)], 'not understood');
+    if (wkt === undefined && label === undefined) return draft.keep('spatial', 'Spatial', [value], 'not understood');
     draft.metadata.spatial = defined({ wkt, label: label && draft.short('spatial', label) });
   },
   landingPage: (value, draft) => {
     const url = webAddressOf(value);
     if (url !== null) draft.metadata.landingPage = url;
-    else draft.keep('landingPage', 'Landing page', [keptText(value)], 'not an address that portals link to');
+    else draft.keep('landingPage', 'Landing page', [value], noLink);
   },
   language: (value, draft) => {
-    const codeOf = (text: string): string[] =>
-      /^([a-z]{2,3})(?:[-_][a-z0-9]+)*$/i
-        .exec(text)
-        ?.slice(1)
-        .map((code) => code.toLowerCase()) ?? [];
     const texts = textsOf(value);
-    const known = texts.flatMap(codeOf);
-    const others = texts.filter((text) => codeOf(text).length === 0);
+    const known = texts.flatMap((text) => languageOf(text) ?? []);
+    const others = texts.filter((text) => languageOf(text) === undefined);
     if (others.length > 0) draft.keep('language', 'Language', others, noCode);
     if (known.length > 0) draft.metadata.language = [...new Set(known)];
   },
@@ -113,32 +219,32 @@ const takes = {
     const rest = [...(url === null ? [first] : []), ...more].flatMap((item) => addressText(item) ?? textOf(item) ?? []);
     if (rest.length > 0) draft.keep('conformsTo', 'Conforms to', rest, 'only the first address is published');
   },
-  isPartOf: (value, draft) => {
-    const text = addressText(value) ?? textOf(value);
-    if (text !== null) draft.metadata.isPartOf = draft.short('isPartOf', text, 512);
-  },
+  isPartOf: line('isPartOf', 'isPartOf', (value) => addressText(value) ?? textOf(value), 512),
   inSeries: (value, draft) => {
     const [series, ...more] = listOf(value);
-    const text = isObject(series) ? (identifierOf(series) ?? textOf(series)) : textOf(series);
-    const others = [...(draft.metadata.isPartOf === undefined ? [] : [series]), ...more].map(keptText);
+    const others = [...(draft.metadata.isPartOf === undefined ? [] : [series]), ...more];
     if (others.length > 0) draft.keep('inSeries', 'Series', others, 'only the first collection is published');
-    if (text !== null) draft.metadata.isPartOf ??= draft.short('inSeries', text, 512);
+    const read = (): string | null => (isObject(series) ? identifierOf(series) : null) ?? textOf(series);
+    if (draft.metadata.isPartOf === undefined) line('inSeries', 'isPartOf', read, 512)(series, draft);
   },
-  describedBy: (value, draft) => {
-    const text = addressText(value);
-    if (text !== null) draft.metadata.dataDictionary = draft.short('describedBy', text);
-  },
+  describedBy: line('describedBy', 'dataDictionary', addressText),
   endpointDescription: (value, draft) => {
     const url = webAddressOf(value);
     if (url !== null && draft.metadata.dataDictionary === undefined)
       draft.metadata.dataDictionary = draft.short('endpointDescription', url);
     else draft.addInfo('endpointDescription', 'Endpoint', textsOf(value).join(', '));
   },
-  describedByType: (value, draft) => {
-    const text = textOf(value);
-    if (text !== null) draft.metadata.dataDictionaryType = draft.short('describedByType', text);
+  describedByType: line('describedByType', 'dataDictionaryType', textOf),
+  references: (value, draft) => {
+    const items = typeof value === 'string' ? value.split(/[,\s]+(?=https?:)/) : listOf(value);
+    const links = items.flatMap((item) => {
+      const url = webAddressOf(item);
+      return url === null ? [] : [{ title: linkTitle(item, url, draft), url }];
+    });
+    const others = items.filter((item) => webAddressOf(item) === null);
+    if (others.length > 0) draft.keep('references', 'References', others, noLink);
+    if (links.length > 0) draft.metadata.relatedContent = links;
   },
-  references: takeReferences,
   bureauCode: fact('bureauCode', 'Bureau code'),
   programCode: fact('programCode', 'Program code'),
   dataQuality: fact('dataQuality', 'Data quality'),
@@ -146,80 +252,4 @@ const takes = {
   primaryITInvestmentUII: fact('primaryITInvestmentUII', 'Primary IT investment UII'),
   version: fact('version', 'Version'),
   servesDataset: fact('servesDataset', 'Serves'),
-} satisfies Record<string, Take>;
-
-/** Key of the entry, field of the portal, and what is done with the value, for the documentation. */
-const rows: readonly (readonly [from: keyof typeof takes, to: string, how: string])[] = [
-  [
-    'identifier',
-    '`uuid`, field_additional_info',
-    'Required: the permanent identity. Of an object its `@id`, else its `notation`. Without it, `adms:identifier` or the `@id` of the entry.',
-  ],
-  ['title', 'title', 'Required. One line, cut at 255 characters.'],
-  ['description', 'body', 'Unchanged; the portal shows Markdown and simple HTML.'],
-  ['keyword', 'field_tags', 'Terms by name, ignoring case; text is split at commas.'],
-  ['theme', 'field_pod_theme', 'Texts, or the words of concepts.'],
-  [
-    'publisher',
-    'field_author, field_additional_info',
-    'Its name; the organizations above it (`subOrganizationOf`) are shown as "Part of".',
-  ],
-  [
-    'contactPoint',
-    'field_contact_name, field_contact_email',
-    '`fn` and `hasEmail` without `mailto:`; of several contacts the first.',
-  ],
-  [
-    'accessLevel',
-    'field_public_access_level, field_additional_info',
-    '`public`; `restricted public` as `restricted`, `non-public` as `private`.',
-  ],
-  ['rights', 'field_rights', 'Text; where access is limited and none is given, the access level itself.'],
-  [
-    'license',
-    'field_license, field_additional_info',
-    'The code of a known license (Creative Commons, Open Data Commons, …).',
-  ],
-  ['accrualPeriodicity', 'field_frequency, field_additional_info', 'A code such as `R/P1W` or a plain word.'],
-  ['issued', 'field_harvest_source_issued, field_additional_info', 'A day or time, else that of `modified`.'],
-  [
-    'modified',
-    'field_harvest_source_modified, field_frequency, field_additional_info',
-    'A day or time; a repetition such as `R/P1D` is the frequency where none is given.',
-  ],
-  [
-    'temporal',
-    'field_temporal_coverage, field_additional_info',
-    '`2014-01-01/2015-12-31`, `2014/P1Y`, `2014`, or start and end dates; one without an end is kept as text.',
-  ],
-  [
-    'spatial',
-    'field_spatial, field_spatial_geographical_cover',
-    'A box `west,south,east,north`, well-known text or GeoJSON as area; any other text as name.',
-  ],
-  ['landingPage', 'field_landing_page, field_additional_info', 'An http(s) address.'],
-  ['language', 'field_language', 'The codes without their region: `en` of `en-US`.'],
-  ['conformsTo', 'field_conforms_to, field_additional_info', 'An http(s) address.'],
-  ['isPartOf', 'field_is_part_of', 'The identifier of the collection, as text.'],
-  ['inSeries', 'field_is_part_of', 'The identifier of the first series, where there is no `isPartOf`.'],
-  ['describedBy', 'field_data_dictionary', 'The address of the data dictionary.'],
-  [
-    'endpointDescription',
-    'field_data_dictionary, field_additional_info',
-    'Of a service, where there is no `describedBy`: an http(s) address.',
-  ],
-  ['describedByType', 'field_data_dictionary_type', 'The media type of the data dictionary.'],
-  ['references', 'field_related_content', 'Each http(s) address as a link; text is split at commas.'],
-  ['bureauCode', 'field_additional_info', 'Text.'],
-  ['programCode', 'field_additional_info', 'Text.'],
-  ['dataQuality', 'field_additional_info', 'Text.'],
-  ['systemOfRecords', 'field_additional_info', 'Text.'],
-  ['primaryITInvestmentUII', 'field_additional_info', 'Text.'],
-  ['version', 'field_additional_info', 'Text.'],
-  ['servesDataset', 'field_additional_info', 'Text.'],
-];
-
-/** All rules, in the order they are applied: a later one may look at what an earlier one made. */
-export const datasetRules = rows.map(([from, to, how]) => ({ from, to, how, take: takes[from] as Take }));
-
-const noCode = 'portals have no code for it';
+};

@@ -80,27 +80,10 @@ interface DistributionTools {
   remark(part: string, what: string): void;
 }
 
-/** The mapping of distributions as a table; {@link resourcesOf} does it. */
-export const distributionRows: readonly Record<'from' | 'to' | 'how', string>[] = [
-  {
-    from: 'downloadURL',
-    to: 'field_link_api or field_upload',
-    how: 'With `files: link` a link; with `files: fetch` the file itself, where the portal takes files of its kind.',
-  },
-  { from: 'accessURL', to: 'field_link_api', how: 'A link, where there is no `downloadURL`.' },
-  {
-    from: 'accessService',
-    to: 'field_link_api',
-    how: 'A link to its first `endpointURL`, where there is neither of them.',
-  },
-  { from: 'title', to: 'title', how: "One line, cut at 255 characters; the dataset's title where it has none." },
-  { from: 'description', to: 'body', how: 'Unchanged.' },
-  { from: 'format', to: 'field_format', how: 'A term by name, in lower case.' },
-  { from: 'mediaType', to: 'field_format', how: 'Where there is no `format`: its common name, such as `csv`.' },
-  { from: 'identifier, @id', to: '`uuid`', how: 'Permanent identity; without it, the address.' },
-];
-
-const knownKeys = new Set(['@type', ...distributionRows.flatMap(({ from }) => from.split(', '))]);
+/** Keys that {@link resourcesOf} reads; `docs/reference/catalogue-mapping.md` lists them. */
+export const distributionKeys: ReadonlySet<string> = new Set(
+  'downloadURL accessURL accessService title description format mediaType identifier @id'.split(' '),
+);
 
 /** A distribution that is left out because it is faulty; what it published before stays. */
 export interface LeftOut {
@@ -175,7 +158,8 @@ const distribution = (item: unknown, position: number, tools: DistributionTools)
   if (reference !== null) return { ...none, seed: reference, isGuessed: true, fault: 'it is named, but not described' };
   if (!isObject(item)) return { ...none, fault: 'it is not an object' };
   for (const key of Object.keys(item)) {
-    if (!knownKeys.has(key) && !isNothing(item[key])) tools.remark(`distribution.${key}`, 'has no field on the portal');
+    if (key !== '@type' && !distributionKeys.has(key) && !isNothing(item[key]))
+      tools.remark(`distribution.${key}`, 'has no field on the portal');
   }
   const target = targetOf(item, tools);
   if (target === null) return null;

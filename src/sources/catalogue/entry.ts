@@ -2,19 +2,9 @@
 // services.
 import { isObject } from '../../util/json.ts';
 import type { CatalogueManifest, DatasetSpec } from '../manifest/schema.ts';
-import { datasetRules } from './dataset-rules.ts';
+import { Draft, datasetRules, type Remark } from './dataset-rules.ts';
 import { type LeftOut, resourcesOf } from './distributions.ts';
-import {
-  Draft,
-  identifierOf,
-  idOfIdentifier,
-  isNothing,
-  listOf,
-  oneLine,
-  type Remark,
-  textOf,
-  textsOf,
-} from './values.ts';
+import { identifierOf, idOfIdentifier, isNothing, listOf, oneLine, textOf, textsOf } from './values.ts';
 import type { WalkedEntry } from './walk.ts';
 
 export interface EntryNames {
@@ -86,10 +76,10 @@ const identifierFault = (value: unknown): string => {
   return 'its identifier is not text of at most 2,000 characters';
 };
 
-const ruled = new Set(['distribution', '@type', '@id', '@context', ...datasetRules.map(({ from }) => from)]);
+const ruled = new Set(['distribution', '@type', '@id', '@context', ...Object.keys(datasetRules)]);
 
 const applyRules = (value: Record<string, unknown>, draft: Draft): void => {
-  for (const rule of datasetRules) if (!isNothing(value[rule.from])) rule.take(value[rule.from], draft);
+  for (const [key, take] of Object.entries(datasetRules)) if (!isNothing(value[key])) take(value[key], draft);
   const { field_harvest_source_modified: modified } = draft.fields;
   if (isNothing(value.issued) && modified !== undefined) draft.fields.field_harvest_source_issued = modified;
   const { access } = draft.metadata;

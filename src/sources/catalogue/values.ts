@@ -1,9 +1,7 @@
-// Values of a catalogue entry as text, addresses and ids, and the draft of a dataset that collects them.
+// Values of a catalogue entry as text, addresses and ids.
 import { hash } from 'node:crypto';
 import { isLinkable } from '../../dataset-api/fields.ts';
-import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
 import { idPattern } from '../../model/key.ts';
-import type { NodeFields } from '../../model/wish.ts';
 import { decodedPart } from '../../util/http.ts';
 import { isObject } from '../../util/json.ts';
 
@@ -141,42 +139,3 @@ const wordsOf = (text: string): string => {
   const end = words.length > longestWord ? words.slice(-longestWord).replace(/^[^-]*-(?=.)/, '') : words;
   return end.replaceAll(/^-+|-+$/g, '');
 };
-
-/** A friendly key with its value still changeable. */
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-
-/** Reports a part of an entry that is not published, or not as it stands. */
-export type Remark = (part: string, what: string) => void;
-
-/** A dataset under construction: values mapped from one entry, and remarks about those that could not be mapped. */
-export class Draft {
-  /** Friendly keys, as in a manifest. */
-  readonly metadata: Mutable<DatasetMetadata> = {};
-  /** Node fields that have no friendly key. */
-  readonly fields: NodeFields = {};
-  /** What the portal shows as further facts about the dataset. */
-  readonly info: Record<string, string> = {};
-  readonly remark: Remark;
-
-  constructor(remark: Remark) {
-    this.remark = remark;
-  }
-
-  /** One line of text that fits a plain field; what is too long is cut, with a remark. */
-  short(part: string, text: string, longest = longestText): string {
-    return shortLine(text, longest, (what) => this.remark(part, what));
-  }
-
-  /** Adds a further fact. An address that is too long is left out, because half an address leads nowhere. */
-  addInfo(part: string, name: string, text: string): void {
-    const isAddress = /^[a-z]+:\/\//i.test(text);
-    if (isAddress && text.length > longestText) this.remark(part, 'left out: the address is too long for the portal');
-    else this.info[name] = this.short(part, text);
-  }
-
-  /** Keeps what no field of the portal holds as a further fact, and reports it. */
-  keep(part: string, name: string, texts: readonly string[], why: string): void {
-    if (texts.length > 0) this.addInfo(part, name, [...listOf(this.info[name]), ...texts].join('; '));
-    this.remark(part, texts.length > 0 ? `${why}; kept in Additional info` : why);
-  }
-}
