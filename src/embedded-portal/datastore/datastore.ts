@@ -7,19 +7,26 @@ import type { Reason } from '../../model/report.ts';
 import { defaultRowBytes } from '../../tables/scan/dialect.ts';
 import { WorkerPool } from '../../util/worker-pool.ts';
 import type { ImportAnswer, ImportTask } from './import-worker.ts';
-import { type AnswerBudget, answerLength, type SearchAnswer, type SearchWish, searchRefused } from './query.ts';
+import {
+  type AnswerBudget,
+  answerLength,
+  planSearch,
+  type SearchAnswer,
+  type SearchWish,
+  searchAnswerOf,
+  searchRefused,
+} from './query.ts';
 import {
   type AttachedFile,
   changedConfiguration,
   type DatastoreRecord,
   type DatastoreStatus,
   dialectOf,
-  fieldStatusOf,
   isImportable,
   openRecords,
   statusOf,
 } from './records.ts';
-import { searchTable } from './search.ts';
+import type { SearchRows, SearchTask } from './search-worker.ts';
 import { TableFiles } from './table-files.ts';
 
 export interface DatastoreOptions {
@@ -53,19 +60,16 @@ interface RunningImport {
   record: DatastoreRecord;
   /** Name of the table file that it makes. */
   file: string;
-  /** True once another import or a removal took its place: its answer must not be used. */
-  isSuperseded: boolean;
   /** Resolves when the import has ended and what it came to is stored; never rejects. */
   done: Promise<void>;
   cancel: () => void;
 }
 
-const pool = new WorkerPool<ImportTask, ImportAnswer>({
-  file: 'import-worker',
-  of: import.meta.url,
-  name: 'importFile',
-  threads: 2,
-});
+const threads = { of: import.meta.url, threads: 2 };
+const importers = new WorkerPool<ImportTask, ImportAnswer>({ file: 'import-worker', name: 'importFile', ...threads });
+const searchers = new WorkerPool<SearchTask, SearchRows>({ file: 'search-worker', name: 'searchRows', ...threads });
+
+const longestSearchMs = 30_000;
 
 /**
  * Imports, status and search. Each import is written to its own SQLite file; when it is complete and durable, one
@@ -77,9 +81,10 @@ export class Datastore {
   readonly #options: DatastoreOptions;
   readonly #records: ReturnType<typeof openRecords>;
   readonly #files: TableFiles;
+  /** The imports in progress; one that is not here any more was superseded, and its answer is not used. */
   readonly #running = new Map<string, RunningImport>();
   readonly #pickUp: NodeJS.Timeout;
-  readonly #stop = new AbortController();
+  #isClosed = false;
 
   constructor(options: DatastoreOptions) {
     this.#options = options;
@@ -114,7 +119,7 @@ export class Datastore {
       this.#supersede(nid);
       await this.#options.write(() => this.note(file));
     }
-    return this.#import(nid);
+    return this.#outcome(this.#start(nid));
   }
 
   /**
@@ -125,20 +130,20 @@ export class Datastore {
     const record = this.#record(nid);
     if (record === null) return 'not-importable';
     const running = this.#running.get(nid);
-    if (running !== undefined) return this.#waitFor(running);
+    if (running !== undefined) return this.#outcome(running);
     if (record.state === 'imported' && record.table?.fid === record.fid) return 'imported';
-    await this.#options.write(() => this.#records.setState(nid, 'running'));
-    return this.#import(nid);
+    await this.#options.write(() => this.#records.change(nid, { state: 'running' }));
+    return this.#outcome(this.#start(nid));
   }
 
   /** Removes table and configuration (spec 4.11); the file can be imported again. */
   remove(nid: string): Promise<void> {
-    return this.#clear(nid, () => this.#records.configure(nid, null));
+    return this.#clear(nid, () => this.#records.change(nid, { state: 'none', table: null, configuration: {} }));
   }
 
   /** Removes the table and keeps the configuration. */
   drop(nid: string): Promise<void> {
-    return this.#clear(nid, () => undefined);
+    return this.#clear(nid, () => this.#records.change(nid, { state: 'none', table: null }));
   }
 
   /**
@@ -150,10 +155,7 @@ export class Datastore {
     if (record === null) return;
     const configuration = changedConfiguration(record, properties);
     this.#supersede(nid);
-    await this.#options.write(() => {
-      this.#records.configure(nid, configuration);
-      this.#records.setState(nid, 'ready');
-    });
+    await this.#options.write(() => this.#records.change(nid, { state: 'ready', configuration }));
   }
 
   /** True where the resource has a CSV or TSV file. */
@@ -175,7 +177,7 @@ export class Datastore {
   /** Value of `field_datastore_status`: "2" while the rows of the attached file are in the datastore, else "0". */
   fieldStatus(nid: string): string {
     const record = this.#record(nid);
-    return record === null ? '0' : fieldStatusOf(record);
+    return record?.table && record.table.fid === record.fid ? '2' : '0';
   }
 
   /** The resource has no importable file any more, or is deleted: table, configuration and record go. */
@@ -189,18 +191,33 @@ export class Datastore {
   }
 
   /**
-   * Searches the rows of a resource. Throws a Refusal: 404 where nothing is imported, 400 for a wish that names unknown
-   * columns or is no number; its body has the recorded shape of such errors.
+   * Searches the rows of a resource. Rows that do not fit into the budget are left out, and `limit` then says how many came.
+   * Throws a Refusal in the recorded shape of such errors: 404 where nothing is imported, 400 for a wish that names unknown
+   * columns or is no number, 413 where nothing is left of the budget, 503 when it takes over 30 s.
    */
-  async search({ nid, budget = { left: answerLength }, ...wish }: SearchQuery): Promise<SearchAnswer> {
+  async search(query: SearchQuery): Promise<SearchAnswer> {
+    const { nid, resourceUuid, budget = { left: answerLength }, ...wish } = query;
     const table = this.#record(nid)?.table ?? null;
     if (table === null) throw searchRefused(404, 'The resource has no datastore table.');
-    try {
-      return await searchTable({ ...table, path: this.#files.path(table.file) }, { ...wish, budget });
-    } catch (error) {
+    const { fields, limit, rows, count } = planSearch(table, wish);
+    if (budget.left <= 0) throw searchRefused(413, 'The answer is too large; ask for less at once.');
+    const tooLong = AbortSignal.timeout(longestSearchMs);
+    const task = { path: this.#files.path(table.file), rows, count, most: budget.left };
+    const found = await searchers.run(task, tooLong).catch((error: unknown) => {
+      if (tooLong.aborted) throw searchRefused(503, 'The search took too long.');
       if (this.#record(nid)?.table?.file === table.file) throw error;
-      return this.search({ nid, budget, ...wish }); // its table was replaced before it could be opened
-    }
+      return null;
+    });
+    if (found === null) return this.search(query); // its table was replaced before it could be opened
+    budget.left -= found.length;
+    return searchAnswerOf({
+      success: true,
+      columns: fields,
+      resourceUuid,
+      limit: found.isCut ? found.records.length : limit,
+      total: found.total ?? table.rows,
+      records: found.records,
+    });
   }
 
   /**
@@ -208,19 +225,16 @@ export class Datastore {
    * unlink a crash prevented) and resumes in the background every import that is pending.
    */
   async sweep(): Promise<{ unlinked: number; resumed: number }> {
-    const records = this.#records.all();
-    for (const { nid } of records.filter(({ mime }) => !isImportable(mime))) await this.fileRemoved(nid);
-    const tables = this.#records.all().flatMap(({ nid, table }) => (table === null ? [] : [{ nid, file: table.file }]));
-    const { present, unlinked } = this.#files.sweep(new Set(tables.map(({ file }) => file)));
-    const lost = tables.filter(({ file }) => !present.has(file));
+    for (const { nid, mime } of this.#records.all()) if (!isImportable(mime)) await this.fileRemoved(nid);
+    const tables = this.#records.all().filter(({ table }) => table !== null);
+    const { present, unlinked } = this.#files.sweep(new Set(tables.map(({ table }) => table?.file ?? '')));
+    const lost = tables.filter(({ table }) => !present.has(table?.file ?? ''));
     await this.#options.write(() => {
-      for (const { nid } of lost) {
-        this.#records.clear(nid);
-        this.#records.setState(nid, 'running');
-      }
+      for (const { nid } of lost) this.#records.change(nid, { state: 'running', table: null });
     });
-    for (const { nid } of lost)
+    for (const { nid } of lost) {
       this.#options.log.warn({ nid, action: 'import' }, 'table file was missing, imported again');
+    }
     const pending = this.#records.pending();
     for (const nid of pending) this.#start(nid);
     return { unlinked, resumed: pending.length };
@@ -229,7 +243,7 @@ export class Datastore {
   /** Ends the imports in progress, which stay pending. Idempotent. */
   async close(): Promise<void> {
     clearInterval(this.#pickUp);
-    this.#stop.abort();
+    this.#isClosed = true;
     const ending = [...this.#running.values()].map(({ done }) => done);
     for (const nid of [...this.#running.keys()]) this.#supersede(nid);
     await Promise.all(ending);
@@ -241,26 +255,21 @@ export class Datastore {
     return record !== null && isImportable(record.mime) ? record : null;
   }
 
-  async #import(nid: string): Promise<ImportOutcome> {
-    const running = this.#start(nid);
-    return running === null ? 'running' : this.#waitFor(running);
-  }
-
   /** Starts the import that is pending; null when the datastore is closed (the next start resumes it) or has no record. */
   #start(nid: string): RunningImport | null {
     const record = this.#record(nid);
-    if (record === null || this.#stop.signal.aborted) return null;
+    if (record === null || this.#isClosed) return null;
     this.#supersede(nid);
     const file = this.#files.newName(nid);
-    const { answer, cancel } = pool.start({
+    const { answer, cancel } = importers.start({
       path: record.path,
       target: this.#files.path(file),
       dialect: dialectOf(record.configuration, record.mime),
       rowBytes: defaultRowBytes,
     });
-    const running: RunningImport = { record, file, isSuperseded: false, done: Promise.resolve(), cancel };
-    running.done = this.#settle(running, answer, performance.now());
+    const running: RunningImport = { record, file, done: Promise.resolve(), cancel };
     this.#running.set(nid, running);
+    running.done = this.#settle(running, answer);
     return running;
   }
 
@@ -275,45 +284,45 @@ export class Datastore {
 
   /** Cancels the import of this resource in progress, if there is one. */
   #supersede(nid: string): void {
-    const running = this.#running.get(nid);
-    if (running === undefined) return;
-    running.isSuperseded = true;
-    running.cancel();
+    this.#running.get(nid)?.cancel();
     this.#running.delete(nid);
   }
 
   /** Stores what an import comes to, and removes the table that is garbage then. Never rejects. */
-  async #settle(running: RunningImport, answering: Promise<ImportAnswer>, startedAt: number): Promise<void> {
-    const { record, file } = running;
+  async #settle(running: RunningImport, answering: Promise<ImportAnswer>): Promise<void> {
+    const { file, record } = running;
+    const startedAt = performance.now();
     const facts = { nid: record.nid, fid: record.fid, action: 'import' };
+    const answer = await answering.catch((error): ImportAnswer => ({ kind: 'failed', reason: reasonOf(error) }));
+    let garbage: string | null = file;
     try {
-      const answer = await answering.catch(
-        (error: unknown): ImportAnswer => ({ kind: 'failed', reason: reasonOf(error) }),
-      );
-      const garbage = await this.#store(running, answer);
-      if (!running.isSuperseded) this.#report(answer, { ...facts, ms: Math.round(performance.now() - startedAt) });
-      if (garbage !== null) this.#files.remove(garbage);
+      garbage = await this.#store(running, answer);
+      if (this.#isCurrent(running)) this.#report(answer, { ...facts, ms: Math.round(performance.now() - startedAt) });
     } catch (err) {
       this.#options.log.error({ ...facts, err }, 'import could not be stored, trying again later');
-      this.#files.remove(file);
     }
-    if (this.#running.get(record.nid) === running) this.#running.delete(record.nid);
+    if (garbage !== null) this.#files.remove(garbage);
+    if (this.#isCurrent(running)) this.#running.delete(record.nid);
+  }
+
+  #isCurrent(running: RunningImport): boolean {
+    return this.#running.get(running.record.nid) === running;
   }
 
   /** Stores the outcome of an import; returns the table file that is garbage now. */
   async #store(running: RunningImport, answer: ImportAnswer): Promise<string | null> {
-    const { file } = running;
-    const { nid, fid } = running.record;
-    const isMade = answer.kind === 'imported';
-    if (running.isSuperseded || answer.kind === 'cancelled' || answer.kind === 'full') return isMade ? file : null;
+    const { file, record } = running;
+    const { nid, fid } = record;
+    if (!this.#isCurrent(running) || answer.kind === 'cancelled' || answer.kind === 'full') return file;
     return this.#options.write(() => {
       const current = this.#record(nid);
-      if (running.isSuperseded || current?.fid !== fid) return isMade ? file : null;
+      if (!this.#isCurrent(running) || current?.fid !== fid) return file;
       if (answer.kind === 'failed') {
-        this.#records.fail(nid, answer.reason);
-        return null;
+        this.#records.change(nid, { state: 'failed', reason: answer.reason });
+        return file;
       }
-      this.#records.point(nid, { file, fid, rows: answer.rows, columns: answer.columns });
+      const { rows, columns } = answer;
+      this.#records.change(nid, { state: 'imported', table: { file, fid, rows, columns } });
       return current.table?.file ?? null;
     });
   }
@@ -325,26 +334,26 @@ export class Datastore {
     if (answer.kind === 'full') log.error(facts, 'no space left for the table, trying again later');
   }
 
-  /** Waits for an import as long as a caller may wait. */
-  async #waitFor(running: RunningImport): Promise<ImportOutcome> {
-    const ended = new AbortController();
-    const signal = AbortSignal.any([this.#stop.signal, ended.signal]);
-    const late = sleep(this.#options.attachWaitMs ?? 30_000, undefined, { signal }).catch(() => undefined);
-    await Promise.race([running.done, late]);
-    ended.abort();
-    const state = running.isSuperseded ? null : this.#record(running.record.nid)?.state;
+  /** What an import came to within the time that a caller may wait; `running` after it, and where another one took its place. */
+  async #outcome(running: RunningImport | null): Promise<ImportOutcome> {
+    if (running === null) return 'running';
+    const late = new AbortController();
+    const waited = sleep(this.#options.attachWaitMs ?? 30_000, undefined, late).catch(() => undefined);
+    await Promise.race([running.done, waited]);
+    late.abort();
+    const state = this.#record(running.record.nid)?.state;
     return state === 'imported' || state === 'failed' ? state : 'running';
   }
 
-  async #clear(nid: string, also: () => void): Promise<void> {
+  /** Removes the table of a resource; `change` says what becomes of its record. */
+  async #clear(nid: string, change: () => unknown): Promise<void> {
     if (this.#records.get(nid) === null) return;
     this.#supersede(nid);
     const old = await this.#options.write(() => {
-      const table = this.#records.get(nid)?.table ?? null;
-      this.#records.clear(nid);
-      also();
+      const table = this.#records.get(nid)?.table;
+      change();
       return table;
     });
-    if (old !== null) this.#files.remove(old.file);
+    if (old) this.#files.remove(old.file);
   }
 }

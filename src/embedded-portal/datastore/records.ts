@@ -103,77 +103,66 @@ export interface DatastoreRecord {
   table: TablePointer | null;
 }
 
-const pointerOf = (row: Record<string, unknown>): TablePointer | null =>
-  row.table_file === null
-    ? null
-    : {
-        file: String(row.table_file),
-        fid: String(row.table_fid),
-        rows: Number(row.table_rows),
-        columns: JSON.parse(String(row.table_columns)),
-      };
+/** A row of the table `datastore`. */
+interface Stored {
+  nid: number;
+  fid: number;
+  path: string;
+  filename: string;
+  mime: string;
+  configuration: string | null;
+  state: DatastoreRecord['state'];
+  reason: string | null;
+  table_file: string | null;
+  table_fid: number;
+  table_rows: number;
+  table_columns: string;
+}
 
-const recordOf = (row: Record<string, unknown>): DatastoreRecord => ({
+const recordOf = ({ table_file: file, table_fid, table_rows, table_columns, ...row }: Stored): DatastoreRecord => ({
+  ...row,
   nid: String(row.nid),
   fid: String(row.fid),
-  path: String(row.path),
-  filename: String(row.filename),
-  mime: String(row.mime),
-  configuration: row.configuration === null ? {} : JSON.parse(String(row.configuration)),
-  state: row.state as DatastoreRecord['state'], // the table's CHECK allows nothing else
-  reason: row.reason === null ? null : JSON.parse(String(row.reason)),
-  table: pointerOf(row),
+  configuration: row.configuration === null ? {} : JSON.parse(row.configuration),
+  reason: row.reason === null ? null : JSON.parse(row.reason),
+  table: file === null ? null : { file, fid: String(table_fid), rows: table_rows, columns: JSON.parse(table_columns) },
 });
 
-type Stored = Record<string, unknown>;
+/** A new state; configuration and table stay where they are absent. */
+type Change = Pick<DatastoreRecord, 'state'> & Partial<Pick<DatastoreRecord, 'configuration' | 'reason' | 'table'>>;
 
 /** Opens the datastore records. What changes something is to be called inside a transaction. */
 export const openRecords = (db: DatabaseSync) => {
-  const { row, rows, column, change } = statementsOf(db);
-  const get = row<Stored, [nid: string]>('SELECT * FROM datastore WHERE nid = ?');
-  const all = rows<Stored>('SELECT * FROM datastore');
-  const pending = column<number>("SELECT nid FROM datastore WHERE state = 'running'");
-  const putFile = change<[nid: string, fid: string, path: string, filename: string, mime: string, state: string]>(
-    `INSERT INTO datastore (nid, fid, path, filename, mime, state) VALUES (?, ?, ?, ?, ?, ?)
-      ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename,
-        mime = excluded.mime, state = excluded.state, reason = NULL`,
-  );
-  const setState = change<[state: string, nid: string]>('UPDATE datastore SET state = ?, reason = NULL WHERE nid = ?');
-  const fail = change<[reason: string, nid: string]>("UPDATE datastore SET state = 'failed', reason = ? WHERE nid = ?");
-  const point = change<[file: string, fid: string, rows: number, columns: string, nid: string]>(
-    `UPDATE datastore SET state = 'imported', reason = NULL, table_file = ?, table_fid = ?, table_rows = ?,
-      table_columns = ? WHERE nid = ?`,
-  );
-  const configure = change<[configuration: string | null, nid: string]>(
-    'UPDATE datastore SET configuration = ? WHERE nid = ?',
-  );
+  const { row, rows, column, run, update } = statementsOf(db);
   return {
     get: (nid: string): DatastoreRecord | null => {
-      const stored = get(nid);
+      const stored = row<Stored>`SELECT * FROM datastore WHERE nid = ${nid}`;
       return stored === null ? null : recordOf(stored);
     },
-    all: (): DatastoreRecord[] => all().map(recordOf),
+    all: () => rows<Stored>`SELECT * FROM datastore`.map(recordOf),
     /** The resources with a pending import. */
-    pending: (): string[] => pending().map(String),
+    pending: () => column<number>`SELECT nid FROM datastore WHERE state = 'running'`.map(String),
     /** Remembers the file of a resource; where it is a table, its import is pending. The table of an older file stays. */
-    putFile: ({ nid, fid, path, filename, mime }: AttachedFile): void =>
-      void putFile(nid, fid, path, filename, mime, isImportable(mime) ? 'running' : 'none'),
-    setState: (nid: string, state: Exclude<DatastoreRecord['state'], 'imported' | 'failed'>): void =>
-      void setState(state, nid),
-    /** The import failed; an older table stays. */
-    fail: (nid: string, reason: Reason): void => void fail(JSON.stringify(reason), nid),
-    /** The import is complete: readers follow this table from now on. */
-    point: (nid: string, { file, fid, rows, columns }: TablePointer): void =>
-      void point(file, fid, rows, JSON.stringify(columns), nid),
-    /** There is no table any more. */
-    clear: change<[nid: string]>(
-      `UPDATE datastore SET state = 'none', reason = NULL, table_file = NULL, table_fid = NULL, table_rows = NULL,
-        table_columns = NULL WHERE nid = ?`,
-    ),
-    /** Stores what was configured; null forgets it. */
-    configure: (nid: string, configuration: Configuration | null): void =>
-      void configure(configuration === null ? null : JSON.stringify(configuration), nid),
-    delete: change<[nid: string]>('DELETE FROM datastore WHERE nid = ?'),
+    putFile: ({ nid, fid, path, filename, mime }: AttachedFile): void => {
+      run`INSERT INTO datastore (nid, fid, path, filename, mime, state)
+        VALUES (${nid}, ${fid}, ${path}, ${filename}, ${mime}, ${isImportable(mime) ? 'running' : 'none'})
+        ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename,
+          mime = excluded.mime, state = excluded.state, reason = NULL`;
+    },
+    change: (nid: string, { state, reason = null, configuration, table }: Change): void => {
+      update('datastore', ['nid', nid], {
+        state,
+        reason: reason && JSON.stringify(reason),
+        ...(configuration && { configuration: JSON.stringify(configuration) }),
+        ...(table !== undefined && {
+          table_file: table?.file ?? null,
+          table_fid: table?.fid ?? null,
+          table_rows: table?.rows ?? null,
+          table_columns: table && JSON.stringify(table.columns),
+        }),
+      });
+    },
+    delete: (nid: string) => run`DELETE FROM datastore WHERE nid = ${nid}`,
   };
 };
 
@@ -188,13 +177,7 @@ export interface DatastoreStatus {
 export const importManager = 'Dkan\\Datastore\\Manager\\SimpleImport\\SimpleImport';
 
 /** `data_import` of the `spec` profile; see `dataset-api/values.ts`. */
-const importNumbers: Record<DatastoreRecord['state'], number> = {
-  none: 2,
-  ready: 3,
-  running: 4,
-  imported: 2,
-  failed: 7,
-};
+const importNumbers = { none: 2, ready: 3, running: 4, imported: 2, failed: 7 };
 
 /** The status of a datastore; `storage` is 1 while rows are searchable, of whichever file they are. */
 export const statusOf = (record: DatastoreRecord): DatastoreStatus => ({
@@ -203,6 +186,3 @@ export const statusOf = (record: DatastoreRecord): DatastoreStatus => ({
   data_import: importNumbers[record.state],
   configurable_properties: shownProperties(record.configuration, record.mime),
 });
-
-/** Value of `field_datastore_status`: "2" while the rows of the attached file are in the datastore, else "0". */
-export const fieldStatusOf = ({ table, fid }: DatastoreRecord): string => (table?.fid === fid ? '2' : '0');

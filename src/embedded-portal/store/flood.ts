@@ -22,16 +22,9 @@ export interface Attempt {
  * called inside a write.
  */
 export const openFlood = (db: DatabaseSync) => {
-  const { count, change } = statementsOf(db);
-  const failures = count<[event: string, identifier: string, since: number]>(
-    'SELECT count(*) FROM flood WHERE event = ? AND identifier = ? AND at > ?',
-  );
-  const insert = change<[event: string, identifier: string, at: number]>(
-    'INSERT INTO flood (event, identifier, at) VALUES (?, ?, ?)',
-  );
-  const remove = change<[row: number]>('DELETE FROM flood WHERE rowid = ?');
-  const clear = change<[event: string, identifier: string]>('DELETE FROM flood WHERE event = ? AND identifier = ?');
-  const expire = change<[at: number]>('DELETE FROM flood WHERE at < ?');
+  const { count, insert, run } = statementsOf(db);
+  const failures = (event: string, identifier: string, since: number): number =>
+    count`SELECT count(*) FROM flood WHERE event = ${event} AND identifier = ${identifier} AND at > ${since}`;
   return {
     /** Who may not try again for now: that user from that address, or anybody from it; null when the attempt may be made. */
     blocked: ({ user, address, now }: Attempt): 'user' | 'address' | null => {
@@ -40,15 +33,17 @@ export const openFlood = (db: DatabaseSync) => {
       return ofUser >= userLimit.failures ? 'user' : null;
     },
     /** Counts an attempt; returns what `giveBack` takes. */
-    reserve: ({ user, address, now }: Attempt): number[] => {
-      expire(now - userLimit.window);
-      const ofAddress = insert('address', address, now).id;
-      return user === null ? [ofAddress] : [ofAddress, insert('user', `${user}-${address}`, now).id];
+    reserve: ({ user, address, now: at }: Attempt): number[] => {
+      run`DELETE FROM flood WHERE at < ${at - userLimit.window}`;
+      const ofAddress = insert('flood', { event: 'address', identifier: address, at });
+      return user === null
+        ? [ofAddress]
+        : [ofAddress, insert('flood', { event: 'user', identifier: `${user}-${address}`, at })];
     },
     /** The attempt was right: it does not count, and the failures of that user from there are forgotten. */
     giveBack: (reserved: number[], { user, address }: Attempt): void => {
-      for (const row of reserved) remove(row);
-      clear('user', `${user}-${address}`);
+      for (const row of reserved) run`DELETE FROM flood WHERE rowid = ${row}`;
+      run`DELETE FROM flood WHERE event = 'user' AND identifier = ${`${user}-${address}`}`;
     },
   };
 };

@@ -1,6 +1,6 @@
 // Nodes, their revisions, the references between them, and what pages list of them.
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { inserter, statementsOf, updater } from './statements.ts';
+import { statementsOf } from './statements.ts';
 
 /** The node types of the service. */
 export type NodeType = 'dataset' | 'resource' | 'group' | 'page';
@@ -8,29 +8,8 @@ export type NodeType = 'dataset' | 'resource' | 'group' | 'page';
 /** Field items by field name, as a read shows them; a field without a value has no key. References and files excepted. */
 export type FieldItems = Record<string, Record<string, unknown>[]>;
 
-/** The columns of the node table, in the order in which lists show them (recorded behaviour 6). */
-export const nodeColumns = [
-  'nid',
-  'vid',
-  'type',
-  'language',
-  'title',
-  'uid',
-  'status',
-  'created',
-  'changed',
-  'comment',
-  'promote',
-  'sticky',
-  'tnid',
-  'translate',
-  'uuid',
-] as const;
-
-export type NodeColumn = (typeof nodeColumns)[number];
-
-/** A node with its current revision. Times are Unix seconds. */
-export interface StoredNode {
+/** A row of the node table. Times are Unix seconds. */
+interface NodeRow {
   nid: number;
   vid: number;
   type: NodeType;
@@ -46,6 +25,18 @@ export interface StoredNode {
   tnid: number;
   translate: number;
   uuid: string;
+}
+
+export type NodeColumn = keyof NodeRow;
+
+/** The columns of the node table, in the order in which lists show them (recorded behaviour 6). */
+export const nodeColumns =
+  'nid vid type language title uid status created changed comment promote sticky tnid translate uuid'.split(
+    ' ',
+  ) as NodeColumn[]; // as written
+
+/** A node with its current revision. */
+export interface StoredNode extends NodeRow {
   /** Public path without the leading slash, such as `dataset/city-budget`, or null. */
   alias: string | null;
   vuuid: string;
@@ -91,13 +82,15 @@ export interface LinkedRow extends Described {
 /** What a new node is made of. */
 type NewNode = Omit<StoredNode, 'nid' | 'vid' | 'tnid' | 'translate'>;
 
-/** A node at a revision, its current one where `r` is joined by the node's vid. */
-const selectNode = `SELECT n.nid, r.vid, n.type, n.language, r.title, n.uid, r.status, n.created, n.changed, n.comment, n.promote,
-  n.sticky, n.tnid, n.translate, n.uuid, n.alias, r.vuuid, r.log, r.timestamp AS revisionTimestamp, r.uid AS revisionUid, r.fields
-  FROM node n JOIN revision r`;
+const nodeAt = (
+  joined: string,
+): string => `SELECT n.nid, r.vid, n.type, n.language, r.title, n.uid, r.status, n.created,
+    n.changed, n.comment, n.promote, n.sticky, n.tnid, n.translate, n.uuid, n.alias, r.vuuid, r.log,
+    r.timestamp AS revisionTimestamp, r.uid AS revisionUid, r.fields
+  FROM node n JOIN revision r ON ${joined}`;
 
-const toNode = (row: (Omit<StoredNode, 'fields'> & { fields: string }) | null): StoredNode | null =>
-  row === null ? null : { ...row, fields: JSON.parse(row.fields) }; // as revisionOf() wrote it
+const current = nodeAt('r.vid = n.vid WHERE n.nid = ?');
+const former = nodeAt('r.nid = n.nid WHERE r.vid = ?');
 
 const described = `substr(coalesce(nullif(json_extract(r.fields, '$.body[0].safe_summary'), ''),
     json_extract(r.fields, '$.body[0].safe_value')), 1, 1500) AS html,
@@ -120,129 +113,94 @@ const selectLinked = `SELECT n.nid, n.type, n.title, n.alias, n.status, n.uid, f
   LEFT JOIN term t ON t.tid = CAST(json_extract(r.fields, '$.field_format[0].tid') AS INTEGER)
   WHERE l.nid = ? ORDER BY l.delta LIMIT ?`;
 
-/** What a revision holds of a node. */
-const revisionOf = ({ revisionUid, revisionTimestamp, title, log, status, vuuid, fields }: NewNode) => {
-  return { uid: revisionUid, timestamp: revisionTimestamp, title, log, status, vuuid, fields: JSON.stringify(fields) };
+const written = 'language title uid status created changed comment promote sticky uuid alias'.split(' ') as Exclude<
+  keyof NewNode,
+  'fields'
+>[]; // as written
+
+/** What the node table holds of a node beside its type and revision. */
+const rowOf = (node: NewNode) => Object.fromEntries(written.map((name) => [name, node[name]]));
+
+/** What a revision holds of a node beside its uuid. */
+const revisionOf = ({ revisionUid: uid, revisionTimestamp: timestamp, title, log, status, fields }: NewNode) => {
+  return { uid, timestamp, title, log, status, fields: JSON.stringify(fields) };
 };
-
-type Revision = ReturnType<typeof revisionOf>;
-
-/** What the node table holds of a node. */
-const rowOf = ({
-  type,
-  language,
-  title,
-  uid,
-  status,
-  created,
-  changed,
-  comment,
-  promote,
-  sticky,
-  uuid,
-  alias,
-}: NewNode) => {
-  return { type, language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias };
-};
-
-type Row = ReturnType<typeof rowOf> & { vid: number };
-
-const updated = 'vid language title uid status created changed comment promote sticky uuid alias'.split(
-  ' ',
-) as (keyof Row)[]; // as written
-const revised = 'uid title log timestamp status fields'.split(' ') as (keyof Revision)[]; // as written
 
 export type Nodes = ReturnType<typeof openNodes>;
 
 /** Opens the node, revision and reference tables. What changes something is to be called inside a write. */
 export const openNodes = (db: DatabaseSync) => {
-  const { row, rows, column, value, count, change } = statementsOf(db);
-  const byNid = row<Parameters<typeof toNode>[0] & object, [nid: number]>(
-    `${selectNode} ON r.vid = n.vid WHERE n.nid = ?`,
-  );
-  const atRevision = row<Parameters<typeof toNode>[0] & object, [vid: number]>(
-    `${selectNode} ON r.nid = n.nid WHERE r.vid = ?`,
-  );
-  const insertNode = inserter<Row>(db, 'node', ['type', ...updated]);
-  const insertRevision = inserter<Revision & { nid: number }>(db, 'revision', ['nid', 'vuuid', ...revised]);
-  const updateNode = updater<Row>(db, { table: 'node', id: 'nid', columns: updated });
-  const updateRevision = updater<Revision>(db, { table: 'revision', id: 'vid', columns: revised });
-  const lastVid = value<number>("SELECT seq FROM sqlite_sequence WHERE name = 'revision'");
-  const touchNode = change<[at: number, nid: number]>('UPDATE node SET changed = ? WHERE nid = ?');
-  const touchRevision = change<[at: number, uid: number, nid: number]>(
-    'UPDATE revision SET timestamp = ?, uid = ? WHERE vid = (SELECT vid FROM node WHERE nid = ?)',
-  );
-  const deleteNode = change<[nid: number]>('DELETE FROM node WHERE nid = ?');
-  const deleteRevisions = change<[nid: number]>('DELETE FROM revision WHERE nid = ?');
-  const clearTargets = change<[nid: number]>('DELETE FROM reference WHERE nid = ?');
-  const putTarget = change<[nid: number, delta: number, target: number]>(
-    'INSERT INTO reference (nid, delta, target) VALUES (?, ?, ?)',
-  );
+  const { row, rows, column, value, count, insert, update, run } = statementsOf(db);
+  const node = (sql: string, id: number): StoredNode | null => {
+    const found = row<Omit<StoredNode, 'fields'> & { fields: string }>(sql, id);
+    return found === null ? null : { ...found, fields: JSON.parse(found.fields) }; // as revisionOf() wrote it
+  };
+  const addRevision = (nid: number, node: NewNode): number =>
+    insert('revision', { nid, vuuid: node.vuuid, ...revisionOf(node) });
+  const clearTargets = (nid: number) => run`DELETE FROM reference WHERE nid = ${nid}`;
   return {
-    byNid: (nid: number): StoredNode | null => toNode(byNid(nid)),
+    byNid: (nid: number) => node(current, nid),
     /** A node as that revision has it; its references, files and alias are the present ones. */
-    atRevision: (vid: number): StoredNode | null => toNode(atRevision(vid)),
+    atRevision: (vid: number) => node(former, vid),
     /** The first node with that uuid. */
-    byUuid: row<{ nid: number; type: string }, [uuid: string]>(
-      'SELECT nid, type FROM node WHERE uuid = ? ORDER BY nid LIMIT 1',
-    ),
+    byUuid: (uuid: string) =>
+      row<{ nid: number; type: string }>`SELECT nid, type FROM node WHERE uuid = ${uuid} ORDER BY nid LIMIT 1`,
     /** The nids of a type with exactly that title, whatever its case; twenty at most. */
-    byTitle: column<number, [type: string, title: string]>(
-      'SELECT nid FROM node WHERE type = ? AND title = ? ORDER BY nid LIMIT 20',
-    ),
+    byTitle: (type: string, title: string) =>
+      column<number>`SELECT nid FROM node WHERE type = ${type} AND title = ${title} ORDER BY nid LIMIT 20`,
     /** The nid that has that alias. */
-    aliasOwner: value<number, [alias: string]>('SELECT nid FROM node WHERE alias = ?'),
+    aliasOwner: (alias: string) => value<number>`SELECT nid FROM node WHERE alias = ${alias}`,
     /** Adds a node with its first revision; returns its nid. */
     insert: (node: NewNode): number => {
-      const nid = insertNode({ ...rowOf(node), vid: (lastVid() ?? 0) + 1 });
-      insertRevision({ ...revisionOf(node), nid });
+      const last = value<number>`SELECT seq FROM sqlite_sequence WHERE name = 'revision'`;
+      const nid = insert('node', { type: node.type, vid: (last ?? 0) + 1, ...rowOf(node) });
+      addRevision(nid, node);
       return nid;
     },
     /** Writes a changed node: as a new revision, or over the current one (`newRevision` false). */
     update: (node: StoredNode, { newRevision }: { newRevision: boolean }): void => {
-      const vid = newRevision ? insertRevision({ ...revisionOf(node), nid: node.nid }) : node.vid;
-      if (!newRevision) updateRevision(vid, revisionOf(node));
-      updateNode(node.nid, { ...rowOf(node), vid });
+      const vid = newRevision ? addRevision(node.nid, node) : node.vid;
+      if (!newRevision) update('revision', ['vid', vid], revisionOf(node));
+      update('node', ['nid', node.nid], { vid, ...rowOf(node) });
     },
     /** Moves "changed" without a new revision, as attaching a file and a reference written from the other side do. */
     touch: (nid: number, { at, uid }: { at: number; uid: number }): void => {
-      touchNode(at, nid);
-      touchRevision(at, uid, nid);
+      run`UPDATE node SET changed = ${at} WHERE nid = ${nid}`;
+      run`UPDATE revision SET timestamp = ${at}, uid = ${uid} WHERE vid = (SELECT vid FROM node WHERE nid = ${nid})`;
     },
-    setAlias: change<[alias: string | null, nid: number]>('UPDATE node SET alias = ? WHERE nid = ?'),
+    setAlias: (alias: string | null, nid: number) => run`UPDATE node SET alias = ${alias} WHERE nid = ${nid}`,
     /** Removes a node with its revisions and the references it holds. */
     remove: (nid: number): void => {
       clearTargets(nid);
-      deleteRevisions(nid);
-      deleteNode(nid);
+      run`DELETE FROM revision WHERE nid = ${nid}`;
+      run`DELETE FROM node WHERE nid = ${nid}`;
     },
     /** The nids a node refers to, in order. */
-    targets: column<number, [nid: number]>('SELECT target FROM reference WHERE nid = ? ORDER BY delta'),
+    targets: (nid: number) => column<number>`SELECT target FROM reference WHERE nid = ${nid} ORDER BY delta`,
     /** The nodes that refer to a nid. */
-    sources: column<number, [target: number]>('SELECT DISTINCT nid FROM reference WHERE target = ? ORDER BY nid'),
+    sources: (nid: number) => column<number>`SELECT DISTINCT nid FROM reference WHERE target = ${nid} ORDER BY nid`,
     /** Replaces what a node refers to. */
     setTargets: (nid: number, targets: number[]): void => {
       clearTargets(nid);
-      for (const [delta, target] of targets.entries()) putTarget(nid, delta, target);
+      for (const [delta, target] of targets.entries()) insert('reference', { nid, delta, target });
     },
     /** Adds one reference at the end. */
-    addTarget: change<[nid: number, target: number]>(
-      'INSERT INTO reference (nid, delta, target) SELECT ?1, coalesce(max(delta) + 1, 0), ?2 FROM reference WHERE nid = ?1',
-    ),
+    addTarget: (nid: number, target: number) => run`INSERT INTO reference (nid, delta, target)
+      SELECT ${nid}, coalesce(max(delta) + 1, 0), ${target} FROM reference WHERE nid = ${nid}`,
     /** Removes every reference of a node to a target. */
-    removeTarget: change<[nid: number, target: number]>('DELETE FROM reference WHERE nid = ? AND target = ?'),
+    removeTarget: (nid: number, target: number) => run`DELETE FROM reference WHERE nid = ${nid} AND target = ${target}`,
     /** Notes a resource that gets the groups of its datasets by cron. */
-    awaitGroups: change<[nid: string]>("INSERT OR IGNORE INTO setting (name, value) VALUES ('groups ' || ?1, ?1)"),
+    awaitGroups: (nid: string) => run`INSERT OR IGNORE INTO setting (name, value) VALUES ('groups ' || ${nid}, ${nid})`,
     /** Takes the nids that `awaitGroups` noted. */
-    takeAwaitingGroups: column<string>("DELETE FROM setting WHERE name LIKE 'groups %' RETURNING value"),
-    countOfType: count<[type: string]>('SELECT count(*) FROM node WHERE type = ?'),
-    count: count('SELECT count(*) FROM node'),
+    takeAwaitingGroups: () => column<string>`DELETE FROM setting WHERE name LIKE 'groups %' RETURNING value`,
+    countOfType: (type: string) => count`SELECT count(*) FROM node WHERE type = ${type}`,
+    count: () => count`SELECT count(*) FROM node`,
     /** How many published datasets there are. */
-    countDatasets: count("SELECT count(*) FROM node WHERE type = 'dataset' AND status = 1"),
+    countDatasets: () => count`SELECT count(*) FROM node WHERE type = 'dataset' AND status = 1`,
     /** Published datasets: sticky ones first, then the newest. */
-    datasets: rows<DatasetRow, [limit: number, offset: number]>(selectDatasets),
+    datasets: (limit: number, offset: number) => rows<DatasetRow>(selectDatasets, limit, offset),
     /** The nodes a node refers to, in order, `limit` at most. */
-    linked: rows<LinkedRow, [nid: number, limit: number]>(selectLinked),
+    linked: (nid: number, limit: number) => rows<LinkedRow>(selectLinked, nid, limit),
     /** Runs a list query; `sql` is made of column names of {@link nodeColumns} only, values are bound. */
     list: (sql: string, values: SQLInputValue[]): Record<string, unknown>[] => db.prepare(sql).all(...values),
   };

@@ -53,14 +53,10 @@ const sweep = (filesDir: string, uuids: string[]): void => {
 };
 
 /** A store that was moved, or restored from a backup, still names its files where they were. */
-const relocate = (db: DatabaseSync, filesDir: string): void => {
-  const tables = statementsOf(db).column<string>(
-    "SELECT name FROM sqlite_master WHERE sql LIKE '% path TEXT NOT NULL%'",
-  );
-  for (const name of tables()) {
-    db.prepare(`UPDATE ${name} SET path = ?1 || substr(path, -36) WHERE path <> ?1 || substr(path, -36)`).run(
-      join(filesDir, '/'),
-    );
+const relocate = ({ column, run }: ReturnType<typeof statementsOf>, filesDir: string): void => {
+  const place = join(filesDir, '/');
+  for (const table of column<string>`SELECT name FROM sqlite_master WHERE sql LIKE '% path TEXT NOT NULL%'`) {
+    run(`UPDATE ${table} SET path = ?1 || substr(path, -36) WHERE path <> ?1 || substr(path, -36)`, place);
   }
 };
 
@@ -109,12 +105,13 @@ export const openStore = (dir: string) => {
   const lock = lockStore(dir);
   try {
     const db = prepare(dir);
+    const statements = statementsOf(db);
     const writer = new Writer(db);
     const users = openUsers(db);
     const terms = openTerms(db);
     const files = openFiles(db);
     sweep(filesDir, files.uuids());
-    relocate(db, filesDir);
+    relocate(statements, filesDir);
     let open = true;
     return {
       dir,
@@ -128,7 +125,7 @@ export const openStore = (dir: string) => {
       /** Runs synchronous work in one durable transaction (see {@link Writer}). */
       write: <T>(work: () => T): Promise<T> => writer.write(work),
       /** Changes with every write: what was read under the same number is still valid. */
-      changes: statementsOf(db).count('SELECT total_changes()'),
+      changes: () => statements.count`SELECT total_changes()`,
       /** Where the bytes of a file lie. */
       pathOf: (file: { uuid: string }): string => join(filesDir, file.uuid),
       /** The bytes of files, and uploads that are not complete yet: those have no row, and a start removes them. */

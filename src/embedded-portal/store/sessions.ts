@@ -33,39 +33,30 @@ export const hashOf = (secret: string): Buffer => createHash('sha256').update(se
 
 /** Opens the session table. Ids are stored hashed, tokens are computed. What changes something is to be called inside a write. */
 export const openSessions = (db: DatabaseSync) => {
-  const { row, value, change } = statementsOf(db);
-  const secret = String(value<string>("SELECT value FROM setting WHERE name = 'key'")());
+  const { row, value, insert, run } = statementsOf(db);
+  const secret = String(value<string>`SELECT value FROM setting WHERE name = 'key'`);
   const tokenOf = (id: string): string => createHmac('sha256', secret).update(id).digest('base64url');
-  const select = row<Pick<Session, 'uid' | 'created' | 'seen'>, [hash: Buffer]>(
-    'SELECT uid, created, seen FROM session WHERE id = ?',
-  );
-  const insert = change<[hash: Buffer, uid: number, created: number, seen: number]>(
-    'INSERT INTO session (id, uid, created, seen) VALUES (?, ?, ?, ?)',
-  );
-  const remove = change<[hash: Buffer]>('DELETE FROM session WHERE id = ?');
-  const removeAll = change<[uid: number | null]>('DELETE FROM session WHERE uid = coalesce(?, uid)');
-  const touch = change<[seen: number, hash: Buffer]>('UPDATE session SET seen = ? WHERE id = ?');
-  const expire = change<[seen: number, created: number]>('DELETE FROM session WHERE seen < ? OR created < ?');
   return {
     /** The session of a cookie value, or null when it is unknown or expired. `now` in Unix seconds. */
     find: (id: string, now: number): Session | null => {
-      const known = select(hashOf(id));
+      const known = row<Pick<Session, 'uid' | 'created' | 'seen'>>`SELECT uid, created, seen FROM session
+        WHERE id = ${hashOf(id)}`;
       if (known === null || known.seen + idleSeconds < now || known.created + longestSeconds < now) return null;
       return { id, token: tokenOf(id), ...known };
     },
     /** True when "last seen" is old enough to be written again with `touch`. */
     isDue: ({ seen }: Session, now: number): boolean => seen + seenEvery < now,
     /** Notes a request of the session. */
-    touch: ({ id }: Session, now: number): void => void touch(now, hashOf(id)),
+    touch: ({ id }: Session, now: number): void => void run`UPDATE session SET seen = ${now} WHERE id = ${hashOf(id)}`,
     /** Starts a session with a new id and drops expired ones. */
     start: (uid: number, now: number): { id: string; token: string } => {
-      expire(now - idleSeconds, now - longestSeconds);
+      run`DELETE FROM session WHERE seen < ${now - idleSeconds} OR created < ${now - longestSeconds}`;
       const id = randomToken();
-      insert(hashOf(id), uid, now, now);
+      insert('session', { id: hashOf(id), uid, created: now, seen: now });
       return { id, token: tokenOf(id) };
     },
-    end: ({ id }: Session): void => void remove(hashOf(id)),
+    end: ({ id }: Session): void => void run`DELETE FROM session WHERE id = ${hashOf(id)}`,
     /** Ends every session of an account, or of all. */
-    endAll: (uid: number | null = null): void => void removeAll(uid),
+    endAll: (uid: number | null = null): void => void run`DELETE FROM session WHERE uid = coalesce(${uid}, uid)`,
   };
 };

@@ -1,73 +1,59 @@
-// Statements as functions, prepared once; the types say what a statement takes and returns.
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+// SQL as tagged templates: values are bound, and each text is prepared once.
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
-type Values = SQLInputValue[];
+/** A template whose values are bound; or a text with a `?` for each of them. */
+type Sql = TemplateStringsArray | string;
 
-/** Makes functions of statements: what each returns is what its SELECT names, as its caller says. */
+/** What of a row is written, column by column. */
+type Columns<Row> = { readonly [Name in keyof Row]: SQLInputValue };
+
+/** Makes the tags of a database: what each returns is what its SELECT names, as its caller says. */
 export const statementsOf = (db: DatabaseSync) => {
-  const all = <Row>(sql: string) => {
-    const statement = db.prepare(sql);
-    return (values: Values): Row[] => statement.all(...values).map((row) => ({ ...row }) as Row);
+  const known = new Map<string, StatementSync>();
+  const prepared = (sql: Sql): StatementSync => {
+    const text = typeof sql === 'string' ? sql : sql.join('?');
+    const statement = known.get(text) ?? db.prepare(text);
+    known.set(text, statement);
+    return statement;
+  };
+  /** Every row. */
+  const rows = <Row>(sql: Sql, ...values: SQLInputValue[]): Row[] =>
+    prepared(sql)
+      .all(...values)
+      .map((row) => ({ ...row }) as Row);
+  /** The first row, or null. */
+  const row = <Row>(sql: Sql, ...values: SQLInputValue[]): Row | null => {
+    const found = prepared(sql).get(...values);
+    return found === undefined ? null : ({ ...found } as Row);
+  };
+  /** Changes something, inside a write; returns how many rows changed, and the id of one that was added. */
+  const run = (sql: Sql, ...values: SQLInputValue[]): { changes: number; id: number } => {
+    const { changes, lastInsertRowid } = prepared(sql).run(...values);
+    return { changes: Number(changes), id: Number(lastInsertRowid) };
   };
   return {
-    /** Every row. */
-    rows: <Row, V extends Values = []>(sql: string) => {
-      const run = all<Row>(sql);
-      return (...values: V): Row[] => run(values);
-    },
-    /** The first row, or null. */
-    row: <Row, V extends Values>(sql: string) => {
-      const statement = db.prepare(sql);
-      return (...values: V): Row | null => {
-        const row = statement.get(...values);
-        return row === undefined ? null : ({ ...row } as Row);
-      };
-    },
+    rows,
+    row,
+    run,
     /** The one column of every row. */
-    column: <Value, V extends Values = []>(sql: string) => {
-      const run = all<Record<string, Value>>(sql);
-      return (...values: V): Value[] => run(values).flatMap((row) => Object.values(row));
-    },
+    column: <Value>(sql: Sql, ...values: SQLInputValue[]): Value[] =>
+      rows<Record<string, Value>>(sql, ...values).flatMap((row) => Object.values(row)),
     /** The one column of the first row, or null. */
-    value: <Value, V extends Values = []>(sql: string) => {
-      const statement = db.prepare(sql);
-      return (...values: V): Value | null =>
-        Object.values((statement.get(...values) ?? {}) as Record<string, Value>)[0] ?? null;
+    value: <Value>(sql: Sql, ...values: SQLInputValue[]): Value | null =>
+      Object.values(row<Record<string, Value>>(sql, ...values) ?? {})[0] ?? null,
+    /** What the statement counts. */
+    count: (sql: Sql, ...values: SQLInputValue[]): number =>
+      Number(Object.values(prepared(sql).get(...values) ?? {})[0] ?? 0),
+    /** Adds a row; returns its id. */
+    insert: <Row extends Columns<Row>>(table: string, row: Row): number => {
+      const names = Object.keys(row);
+      const text = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
+      return run(text, ...Object.values<SQLInputValue>(row)).id;
     },
-    /** The number that the statement counts. */
-    count: <V extends Values = []>(sql: string) => {
-      const statement = db.prepare(sql);
-      return (...values: V): number => Number(Object.values(statement.get(...values) ?? {})[0] ?? 0);
-    },
-    /** Changes something, inside a write; returns how many rows changed, and the id of one that was added. */
-    change: <V extends Values = []>(sql: string) => {
-      const statement = db.prepare(sql);
-      return (...values: V): { changes: number; id: number } => {
-        const { changes, lastInsertRowid } = statement.run(...values);
-        return { changes: Number(changes), id: Number(lastInsertRowid) };
-      };
+    /** Changes the columns of `row` where `key` has that value. */
+    update: <Row extends Columns<Row>>(table: string, [key, value]: [string, SQLInputValue], row: Row): void => {
+      const changes = Object.keys(row).map((name) => `${name} = ?`);
+      run(`UPDATE ${table} SET ${changes.join(', ')} WHERE ${key} = ?`, ...Object.values<SQLInputValue>(row), value);
     },
   };
-};
-
-/** Adds rows with some columns; returns the id. */
-export const inserter = <Row extends Readonly<Record<string, SQLInputValue>>>(
-  db: DatabaseSync,
-  table: string,
-  columns: readonly (keyof Row & string)[],
-) => {
-  const places = columns.map(() => '?').join(', ');
-  const statement = db.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`);
-  return (row: Row): number => Number(statement.run(...columns.map((name) => row[name] ?? null)).lastInsertRowid);
-};
-
-/** Changes some columns of the row with an id. */
-export const updater = <Row extends Readonly<Record<string, SQLInputValue>>>(
-  db: DatabaseSync,
-  { table, id, columns }: { table: string; id: string; columns: readonly (keyof Row & string)[] },
-) => {
-  const statement = db.prepare(
-    `UPDATE ${table} SET ${columns.map((name) => `${name} = ?`).join(', ')} WHERE ${id} = ?`,
-  );
-  return (of: SQLInputValue, row: Row): void => void statement.run(...columns.map((name) => row[name] ?? null), of);
 };

@@ -18,24 +18,18 @@ export const defaultTerms: Omit<Term, 'tid'>[] = [
 ];
 
 export const openTerms = (db: DatabaseSync) => {
-  const { row, rows, column, change } = statementsOf(db);
-  const insert = change<[tid: number | null, vocabulary: string, name: string]>(
-    'INSERT INTO term (tid, vocabulary, name) VALUES (?, ?, ?)',
-  );
-  const names = column<string, [tids: string]>(
-    'SELECT t.name FROM json_each(?) j JOIN term t ON t.tid = j.value ORDER BY j.key',
-  );
+  const { row, rows, column, insert } = statementsOf(db);
   return {
-    byTid: row<Term, [tid: number]>('SELECT * FROM term WHERE tid = ?'),
+    byTid: (tid: number) => row<Term>`SELECT * FROM term WHERE tid = ${tid}`,
     /** The first term of that name in a vocabulary, whatever its case. */
-    byName: row<Term, [vocabulary: string, name: string]>(
-      'SELECT * FROM term WHERE vocabulary = ? AND name = ? ORDER BY tid LIMIT 1',
-    ),
+    byName: (vocabulary: string, name: string) =>
+      row<Term>`SELECT * FROM term WHERE vocabulary = ${vocabulary} AND name = ${name} ORDER BY tid LIMIT 1`,
     /** The names of terms, in the order of `tids`; unknown ones are left out. */
-    names: (tids: readonly number[]): string[] => names(JSON.stringify(tids)),
-    all: rows<Term>('SELECT * FROM term ORDER BY tid'),
+    names: (tids: readonly number[]) =>
+      column<string>`SELECT t.name FROM json_each(${JSON.stringify(tids)}) j JOIN term t ON t.tid = j.value ORDER BY j.key`,
+    all: () => rows<Term>`SELECT * FROM term ORDER BY tid`,
     /** Adds a term (`tid` null: the next one) and returns its tid; to be called inside a write. */
     add: ({ tid, vocabulary, name }: Omit<Term, 'tid'> & { tid: number | null }): number =>
-      insert(tid, vocabulary, name).id,
+      insert('term', { tid, vocabulary, name }),
   };
 };

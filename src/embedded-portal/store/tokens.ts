@@ -23,30 +23,27 @@ export type Tokens = ReturnType<typeof openTokenTable>;
 
 /** Opens the token table. Tokens are stored hashed; the portal and the command line may use it at the same time. */
 export const openTokenTable = (db: DatabaseSync) => {
-  const { rows, value, change } = statementsOf(db);
-  const find = value<number, [hash: Buffer]>('SELECT uid FROM access_token WHERE hash = ?');
-  const add = change<[hash: Buffer, label: string, created: number, user: string]>(
-    'INSERT INTO access_token (hash, uid, label, created) SELECT ?, uid, ?, ? FROM user WHERE name = ?',
-  );
-  const revoke = change<[id: number]>('DELETE FROM access_token WHERE id = ?');
+  const { rows, value, run } = statementsOf(db);
   return {
     /** The uid whose token it is, or null. */
-    uidOf: (token: string): number | null => find(hashOf(token)),
+    uidOf: (token: string) => value<number>`SELECT uid FROM access_token WHERE hash = ${hashOf(token)}`,
     /** Makes a token for an account; it is shown this once. Throws {@link NotFoundError} when there is no such account. */
     add: (user: string, { label, now }: { label: string; now: number }): string => {
       const token = randomToken();
-      if (add(hashOf(token), label, now, user).changes > 0) return token;
+      const { changes } = run`INSERT INTO access_token (hash, uid, label, created)
+        SELECT ${hashOf(token)}, uid, ${label}, ${now} FROM user WHERE name = ${user}`;
+      if (changes > 0) return token;
       throw new NotFoundError(`the portal has no account named ${user}`, {
         hint: 'accounts come from the users file; see `sluice portal --users`',
       });
     },
     /** Every token, oldest first. */
-    list: rows<TokenFacts>(
-      'SELECT t.id, u.name AS user, t.label, t.created FROM access_token t JOIN user u ON u.uid = t.uid ORDER BY t.id',
-    ),
+    list: () =>
+      rows<TokenFacts>`SELECT t.id, u.name AS user, t.label, t.created
+        FROM access_token t JOIN user u ON u.uid = t.uid ORDER BY t.id`,
     /** Makes a token worthless from now on. Throws {@link NotFoundError} when there is none of that number. */
     revoke: (id: number): void => {
-      if (revoke(id).changes > 0) return;
+      if (run`DELETE FROM access_token WHERE id = ${id}`.changes > 0) return;
       throw new NotFoundError(`there is no access token number ${id}`, {
         hint: '`sluice portal token list` shows them',
       });

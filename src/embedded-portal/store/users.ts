@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Permission } from '../../dataset-api/values.ts';
 import { defaultRoles, grantsOf, type RoleTable } from '../roles.ts';
-import { inserter, statementsOf, updater } from './statements.ts';
+import { statementsOf } from './statements.ts';
 
 /** One account. `uid` 0 is the anonymous user. Times are Unix seconds. */
 export interface User {
@@ -56,44 +56,19 @@ const anonymousOf = (table: RoleTable): User => ({
   uuid: '',
 });
 
-/** An account as its table has it. */
-interface Row {
-  uid: number | null;
-  name: string;
-  mail: string;
-  pass: string;
-  given: string | null;
-  from_file: number;
-  status: number;
-  /** JSON. */
-  roles: string;
-  created: number;
-  uuid: string;
-  [time: string]: string | number | null;
-}
-
-const changed = ['name', 'mail', 'pass', 'given', 'from_file', 'status', 'roles'];
+/** An account as its table has it; `roles` are JSON. */
+type Row = Omit<User, 'roles' | 'permissions' | 'roleMap'> & { roles: string; from_file: number };
 
 /** Opens the user table. What changes something is to be called inside a write. */
 export const openUsers = (db: DatabaseSync) => {
-  const { row, rows, count, change } = statementsOf(db);
+  const { row, rows, value, count, insert, update, run } = statementsOf(db);
   let table: RoleTable = defaultRoles;
   const toUser = (stored: Row | null): User | null => {
     if (stored === null) return null;
-    const { from_file: _, roles, ...rest } = stored;
-    const user = { ...rest, roles: JSON.parse(roles) } as unknown as User; // as save() wrote it
-    return { ...user, ...grantsOf(table, user) };
+    const { from_file: _, ...rest } = stored;
+    const roles: string[] = JSON.parse(rest.roles); // as save() wrote it
+    return { ...rest, roles, ...grantsOf(table, { uid: rest.uid, roles }) };
   };
-  const rowByUid = row<Row, [uid: number]>('SELECT * FROM user WHERE uid = ?');
-  const rowByName = row<Row, [name: string]>('SELECT * FROM user WHERE name = ?');
-  const insert = inserter<Row>(db, 'user', ['uid', ...changed, 'created', 'uuid']);
-  const update = updater<Row>(db, { table: 'user', id: 'uid', columns: changed });
-  const ofFile = rows<{ uid: number; name: string }>('SELECT uid, name FROM user WHERE from_file = 1 AND status = 1');
-  const block = change<[uid: number]>('UPDATE user SET status = 0 WHERE uid = ?');
-  const seen = change<[access: number, login: number, uid: number]>(
-    'UPDATE user SET access = ?, login = ? WHERE uid = ?',
-  );
-  const setPass = change<[pass: string, uid: number]>('UPDATE user SET pass = ? WHERE uid = ?');
   return {
     get anonymous(): User {
       return anonymousOf(table);
@@ -102,29 +77,30 @@ export const openUsers = (db: DatabaseSync) => {
     useRoles: (roles: RoleTable): void => {
       table = roles;
     },
-    byUid: (uid: number): User | null => toUser(rowByUid(uid)),
+    byUid: (uid: number) => toUser(row<Row>`SELECT * FROM user WHERE uid = ${uid}`),
     /** The account with that name, whatever its case (recorded behaviour 5). */
-    byName: (name: string): User | null => toUser(rowByName(name)),
-    count: count('SELECT count(*) FROM user'),
+    byName: (name: string) => toUser(row<Row>`SELECT * FROM user WHERE name = ${name}`),
+    count: () => count`SELECT count(*) FROM user`,
     /** Adds an account, or updates the one of that name; returns its uid. */
-    save: ({ fromFile, roles, ...rest }: UserInput): number => {
-      const known = rowByName(rest.name)?.uid ?? null;
-      const account = { ...rest, from_file: fromFile ? 1 : 0, roles: JSON.stringify(roles), uuid: randomUUID() };
-      if (known === null) return insert(account);
-      update(known, account);
+    save: ({ uid, created, fromFile, roles, ...rest }: UserInput): number => {
+      const known = value<number>`SELECT uid FROM user WHERE name = ${rest.name}`;
+      const account = { ...rest, from_file: fromFile ? 1 : 0, roles: JSON.stringify(roles) };
+      if (known === null) return insert('user', { uid, ...account, created, uuid: randomUUID() });
+      update('user', ['uid', known], account);
       return known;
     },
     /** Keeps another hash of the same password. */
-    renewPass: (uid: number, pass: string): void => void setPass(pass, uid),
+    renewPass: (uid: number, pass: string): void => void run`UPDATE user SET pass = ${pass} WHERE uid = ${uid}`,
     /** Blocks the accounts of a users file that it does not name (any more) and returns their uids. */
     blockOthers: (names: readonly string[]): number[] => {
       const kept = new Set(names.map((name) => name.toLowerCase()));
-      const gone = ofFile().filter(({ name }) => !kept.has(name.toLowerCase()));
-      for (const { uid } of gone) block(uid);
-      return gone.map(({ uid }) => uid);
+      const known = rows<Row>`SELECT uid, name FROM user WHERE from_file = 1 AND status = 1`;
+      const gone = known.filter(({ name }) => !kept.has(name.toLowerCase())).map(({ uid }) => uid);
+      for (const uid of gone) run`UPDATE user SET status = 0 WHERE uid = ${uid}`;
+      return gone;
     },
     /** Notes a login (both times, Unix seconds). */
     loggedIn: (uid: number, { access, login }: { access: number; login: number }): void =>
-      void seen(access, login, uid),
+      void run`UPDATE user SET access = ${access}, login = ${login} WHERE uid = ${uid}`,
   };
 };

@@ -75,28 +75,26 @@ export interface Row {
 /** Opens the tables. */
 export const openTables = (db: DatabaseSync) => {
   db.exec(schema);
-  const { row, rows, count, change } = statementsOf(db);
+  const { row, rows, count, run } = statementsOf(db);
   return {
-    get: row<Row, [nid: string]>(
-      'SELECT nid, fid, path, filename, mime, columns FROM recorded_datastore WHERE nid = ?',
-    ),
-    put: change<[nid: string, fid: string, path: string, filename: string, mime: string]>(
-      `INSERT INTO recorded_datastore (nid, fid, path, filename, mime) VALUES (?, ?, ?, ?, ?)
+    get: (nid: string) =>
+      row<Row>`SELECT nid, fid, path, filename, mime, columns FROM recorded_datastore WHERE nid = ${nid}`,
+    put: ({ nid, fid, path, filename, mime }: Omit<Row, 'columns'>) =>
+      run`INSERT INTO recorded_datastore (nid, fid, path, filename, mime)
+        VALUES (${nid}, ${fid}, ${path}, ${filename}, ${mime})
         ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename, mime = excluded.mime`,
-    ),
-    setColumns: change<[columns: string | null, nid: string]>(
-      'UPDATE recorded_datastore SET columns = ? WHERE nid = ?',
-    ),
-    release: change<[nid: string]>("UPDATE recorded_datastore SET mime = '' WHERE nid = ?"),
-    forget: change<[nid: string]>('DELETE FROM recorded_datastore WHERE nid = ?'),
-    clearRows: change<[nid: string]>('DELETE FROM recorded_row WHERE nid = ?'),
-    addRow: change<[nid: string, cells: string]>(
-      'INSERT INTO recorded_row SELECT ?1, coalesce(max(entry_id), 0) + 1, ?2 FROM recorded_row WHERE nid = ?1',
-    ),
-    count: count<[nid: string]>('SELECT count(*) FROM recorded_row WHERE nid = ?'),
-    rows: rows<{ entry_id: number; cells: string }, [nid: string, limit: number, offset: number]>(
-      'SELECT entry_id, cells FROM recorded_row WHERE nid = ? ORDER BY entry_id LIMIT ? OFFSET ?',
-    ),
-    waiting: rows<Row>('SELECT nid, mime FROM recorded_datastore WHERE storage = 0'),
+    setColumns: (columns: string | null, nid: string) =>
+      run`UPDATE recorded_datastore SET columns = ${columns} WHERE nid = ${nid}`,
+    release: (nid: string) => run`UPDATE recorded_datastore SET mime = '' WHERE nid = ${nid}`,
+    forget: (nid: string) => run`DELETE FROM recorded_datastore WHERE nid = ${nid}`,
+    clearRows: (nid: string) => run`DELETE FROM recorded_row WHERE nid = ${nid}`,
+    addRow: (nid: string, cells: string) =>
+      run`INSERT INTO recorded_row
+        SELECT ${nid}, coalesce(max(entry_id), 0) + 1, ${cells} FROM recorded_row WHERE nid = ${nid}`,
+    count: (nid: string) => count`SELECT count(*) FROM recorded_row WHERE nid = ${nid}`,
+    rows: (nid: string, limit: number, offset: number) =>
+      rows<{ entry_id: number; cells: string }>`SELECT entry_id, cells FROM recorded_row
+        WHERE nid = ${nid} ORDER BY entry_id LIMIT ${limit} OFFSET ${offset}`,
+    waiting: () => rows<Row>`SELECT nid, mime FROM recorded_datastore WHERE storage = 0`,
   };
 };

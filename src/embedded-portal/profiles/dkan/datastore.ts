@@ -75,8 +75,8 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   /** Remembers the file; table, rows and state of the former one stay. Inside a write. */
-  note({ nid, fid, path, filename, mime }: AttachedFile): void {
-    this.#sql.put(nid, fid, path, filename, mime);
+  note(file: AttachedFile): void {
+    this.#sql.put(file);
   }
 
   /** Imports nothing. */
