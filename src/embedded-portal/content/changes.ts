@@ -1,4 +1,5 @@
 // What the body of a node says about it, and what its readers may look at.
+import type { StoredFile } from '../store/files.ts';
 import type { FieldItems, NodeType, StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
 import type { User } from '../store/users.ts';
@@ -7,31 +8,22 @@ import type { RenderedTexts } from './long-texts.ts';
 
 /** What a body says about the fields of a node; what it does not mention is not there. */
 export interface FieldChanges {
-  /** Items by field; an empty list clears the field. */
+  /** Items by field; an empty list clears the field. References and files are kept beside the node. */
   items: FieldItems;
   /** Fields that stay empty although created nodes have a default for them. */
   undefaulted?: string[];
-  /** New targets of the reference field. */
-  targets?: number[];
-  /** New files of the upload field. */
-  fids?: number[];
 }
 
-/** Core properties of a node as a body sets them. Times are Unix seconds. */
-export interface CoreChanges {
-  title?: string;
-  uid?: number;
-  status?: number;
-  language?: string;
-  created?: number;
-  log?: string;
-  promote?: number;
-  sticky?: number;
-  comment?: number;
-  uuid?: string;
+/** Core properties of a node as a body sets them; all that it may have. Times are Unix seconds. */
+export type CoreChanges = Partial<
+  Pick<
+    StoredNode,
+    'title' | 'uid' | 'status' | 'language' | 'created' | 'log' | 'promote' | 'sticky' | 'comment' | 'uuid'
+  >
+> & {
   /** False: written over the current revision. */
   newRevision?: boolean;
-}
+};
 
 export interface NodeChanges {
   core: CoreChanges;
@@ -52,6 +44,9 @@ export interface ReadContext {
   shownStatus: string;
   /** Unix seconds. */
   now: number;
+  /** The nodes and files that the caller may name; all of them where absent. */
+  mayRefer?: (node: StoredNode) => boolean;
+  mayUse?: (file: StoredFile) => boolean;
 }
 
 /** Reads the body of a node; throws a Refusal. */

@@ -2,40 +2,10 @@
 import { frequencies, licenses } from '../../dataset-api/values.ts';
 import type { NodeType } from '../store/nodes.ts';
 
-/** What each kind of field holds, by the property of an item that makes it filled: an item without it is empty. */
-export const mainProperty = {
-  /** Text with summary and format. */
-  body: 'value',
-  /** Plain text. */
-  text: 'value',
-  /** Formatted text. */
-  long: 'value',
-  /** One of its options. */
-  choice: 'value',
-  /** A small number as text. */
-  number: 'value',
-  date: 'value',
-  /** A date with an end. */
-  period: 'value',
-  /** A vocabulary term. */
-  term: 'tid',
-  /** A reference. */
-  node: 'target_id',
-  /** A reference to a group. */
-  group: 'target_id',
-  /** A URL with title. */
-  link: 'url',
-  /** Two texts. */
-  pair: 'first',
-  /** A WKT geometry. */
-  geo: 'wkt',
-  /** An upload. */
-  file: 'fid',
-  /** A file elsewhere. */
-  remote: 'uri',
-} as const;
-
-export type FieldKind = keyof typeof mainProperty;
+/** `long` is formatted text, `period` a date with an end, `pair` two texts, `remote` a file elsewhere; see `kinds`. */
+export type FieldKind =
+  | ('body' | 'text' | 'long' | 'choice' | 'number' | 'date' | 'period' | 'link' | 'pair' | 'geo' | 'remote')
+  | ('term' | 'node' | 'group' | 'file');
 
 export interface Field {
   name: string;

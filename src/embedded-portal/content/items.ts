@@ -1,12 +1,9 @@
-// One item of a field: checked, and completed to what a read shows (spec 2, recorded behaviour 7 and 8); or looked up in the store,
-// where it is a term, a reference or a file.
+// The kinds of fields: what an item of each holds, and how one is checked and completed to what a read shows (spec 2, recorded
+// behaviour 7 and 8), or looked up in the store where it is a term, a reference or a file.
 import { escapeHtml } from '../../util/html.ts';
-import type { StoredFile } from '../store/files.ts';
-import type { StoredNode } from '../store/nodes.ts';
-import type { Store } from '../store/open.ts';
+import type { ReadContext } from './changes.ts';
 import type { Field, FieldKind } from './fields.ts';
 import { readWkt } from './geometry.ts';
-import type { RenderedTexts } from './long-texts.ts';
 import { isTextFormat, safeText } from './safe-text.ts';
 
 export type RawItem = Record<string, unknown>;
@@ -40,125 +37,221 @@ export const textOf = (value: unknown): string | null => {
   return null;
 };
 
-const checkLength = (field: Field, text: string): string => {
-  const length = [...text].length;
-  if (length > field.maxLength) {
-    throw new FieldFault(
-      field,
-      `${field.name} may not be longer than ${field.maxLength} characters; ${length} were sent.`,
-    );
-  }
-  return text;
+const within = (field: Field, value: unknown, most = field.maxLength): string => {
+  const text = textOf(value) ?? '';
+  const { length } = [...text];
+  if (length <= most) return text;
+  throw new FieldFault(field, `${field.name} may not be longer than ${most} characters; ${length} were sent.`);
 };
 
-const checkOption = (field: Field, text: string): string => {
-  if (field.options !== null && !field.options.includes(text)) {
-    throw new FieldFault(field, `Invalid option for field ${field.name}; allowed: ${field.options.join(', ')}`);
-  }
-  return text;
+const optionOf = (field: Field, value: unknown): string => {
+  const text = within(field, value);
+  if (field.options?.includes(text) !== false) return text;
+  throw new FieldFault(field, `Invalid option for field ${field.name}; allowed: ${field.options.join(', ')}`);
 };
 
 const urlPattern =
   /^(?:(?:https?|ftp):\/\/[^\s<>"]+|mailto:[^\s<>"]+@[^\s<>"]+|[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:[/?#:][^\s<>"]*)?|\/?node\/\d+|<front>)$/i;
 
-const checkUrl = (field: Field, text: string): string => {
+const urlOf = (field: Field, value: unknown): string => {
   // The length first: the pattern takes time that grows with the square of it.
-  checkLength({ ...field, maxLength: 2048 }, text);
+  const text = within(field, value, 2048);
   if (urlPattern.test(text)) return text;
   throw new FieldFault(field, `The value provided for ${field.name} is not a valid URL.`);
 };
 
-const readText = (field: Field, raw: RawItem): RawItem => {
-  const value = checkOption(field, checkLength(field, textOf(raw.value) ?? ''));
-  return { value, format: textOf(raw.format), safe_value: escapeHtml(value) };
+const dateOf = (field: Field, value: unknown): string => {
+  const date = readDate(textOf(value) ?? '');
+  if (date !== null) return date;
+  throw new FieldFault(field, `The value of ${field.name} is not a date (YYYY-MM-DD HH:MM:SS or ISO 8601).`);
 };
 
-const readLong = (field: Field, raw: RawItem, rendered: RenderedTexts): RawItem => {
-  const value = checkLength(field, textOf(raw.value) ?? '');
+type ReadItem = (field: Field, raw: RawItem, context: ReadContext) => RawItem;
+
+const readLong: ReadItem = (field, raw, { rendered }) => {
+  const value = within(field, raw.value);
   const format = textOf(raw.format);
   return { value, format, ...(isTextFormat(format) ? { safe_value: safeText(value, format, rendered) } : {}) };
 };
 
-const readBody = (field: Field, raw: RawItem, rendered: RenderedTexts): RawItem => {
-  const { value, format, ...safe } = readLong(field, raw, rendered);
+const readBody: ReadItem = (field, raw, context) => {
+  const { value, format, ...safe } = readLong(field, raw, context);
   const summary = textOf(raw.summary);
-  const text = isTextFormat(format) ? { safe_summary: safeText(summary ?? '', format, rendered) } : {};
+  const text = isTextFormat(format) ? { safe_summary: safeText(summary ?? '', format, context.rendered) } : {};
   return { value, summary, format, ...safe, ...text };
 };
 
-const readLink = (field: Field, raw: RawItem): RawItem => {
-  const url = checkUrl(field, textOf(raw.url) ?? '');
-  const title = textOf(raw.title);
-  return { url, title, attributes: [], original_title: title, original_url: url };
-};
-
-const geometryKeys = 'wkt geo_type lat lon left top right bottom srid accuracy source'.split(' ');
+const geometryFacts = 'geo_type lat lon left top right bottom srid accuracy source'.split(' ');
 
 /** The item of a geometry that could not be read, as deployed servers keep it. */
-export const emptyGeometry = (): RawItem => Object.fromEntries(geometryKeys.map((key) => [key, null]));
+export const emptyGeometry = (): RawItem => Object.fromEntries(['wkt', ...geometryFacts].map((key) => [key, null]));
 
-const readGeo = (field: Field, raw: RawItem): RawItem => {
+const readGeo: ReadItem = (field, raw) => {
   const wkt = textOf(raw.wkt) ?? '';
   const facts = readWkt(wkt);
   if (facts === null) throw new FieldFault(field, `The value of ${field.name} is not well-known text (WKT).`);
   return { wkt, ...facts, srid: null, accuracy: null, source: null };
 };
 
-const needDate = (field: Field, value: unknown): string => {
-  const date = readDate(textOf(value) ?? '');
-  if (date === null) {
-    throw new FieldFault(field, `The value of ${field.name} is not a date (YYYY-MM-DD HH:MM:SS or ISO 8601).`);
+const readLink: ReadItem = (field, raw) => {
+  const url = urlOf(field, raw.url);
+  const title = textOf(raw.title);
+  return { url, title, attributes: [], original_title: title, original_url: url };
+};
+
+/** The tid of a term: an existing one of the field's vocabulary, or a name, which is created when it is new. */
+const readTerm: ReadItem = (field, raw, { store }) => {
+  const vocabulary = field.vocabulary ?? '';
+  const named = textOf(raw.vocabulary_machine_name) ?? textOf(raw.vocabulary) ?? '';
+  if (named !== '' && named !== vocabulary) {
+    throw new FieldFault(field, `${field.name} takes terms of the vocabulary ${vocabulary}, not ${escapeHtml(named)}.`);
   }
-  return date;
+  const tid = idOf(raw.tid);
+  if (tid !== null && store.terms.byTid(tid)?.vocabulary !== vocabulary) {
+    throw new FieldFault(field, `${field.name}: there is no term ${tid} in the vocabulary ${vocabulary}.`);
+  }
+  if (tid !== null) return { tid: String(tid) };
+  const given = textOf(raw.tid);
+  const name = (textOf(raw.name) ?? (given === 'autocreate' ? null : given) ?? '').trim();
+  if (name === '' || name.length > 255) {
+    throw new FieldFault(field, `${field.name}: a term needs a tid, or a name of 1 to 255 characters.`);
+  }
+  return { tid: tidOf(store, vocabulary, name) };
 };
 
-const readPeriod = (field: Field, raw: RawItem): RawItem => {
-  const start = needDate(field, raw.value);
-  const end = textOf(raw.value2);
-  return dateItem(start, end === null || end === '' ? start : needDate(field, end));
+/** The tid of a name, made where it is new. */
+export const tidOf = ({ terms }: ReadContext['store'], vocabulary: string, name: string): string =>
+  String(terms.byName(vocabulary, name)?.tid ?? terms.add({ tid: null, vocabulary, name }));
+
+/** The nid in a reference: a nid, or the text form `Title (nid)` of which the last brackets count; null: neither. */
+export const nidIn = (value: unknown): number | null =>
+  idOf(value) ?? idOf(/\((\d+)\)\s*$/.exec(textOf(value) ?? '')?.[1]);
+
+/** A reference (spec 4.6) to a node of the field's type that the caller may name: its nid, or a title that only one has. */
+const readReference: ReadItem = (field, raw, { store, mayRefer = () => true }) => {
+  const text = textOf(raw.target_id) ?? '';
+  const sent = nidIn(text);
+  const nids = sent === null ? store.nodes.byTitle(field.target ?? '', text.trim()) : [sent];
+  const [found, ...others] = nids.flatMap((nid) => store.nodes.byNid(nid) ?? []).filter(mayRefer);
+  if (sent === null && found === undefined) {
+    throw new FieldFault(field, `There are no entities matching "${escapeHtml(text)}"`);
+  }
+  if (others.length > 0) {
+    const words = 'write the title with its nid in brackets.';
+    throw new FieldFault(field, `Several entities match "${escapeHtml(text)}"; ${words}`);
+  }
+  if (found === undefined || (field.target !== null && found.type !== field.target)) {
+    throw new FieldFault(field, `The referenced entity (node: ${sent}) is invalid.`);
+  }
+  return { target_id: String(found.nid) };
 };
 
-const readRemote = (field: Field, raw: RawItem): RawItem => {
-  const uri = checkUrl(field, textOf(raw.uri) ?? textOf(raw.url) ?? '');
-  return { uri, url: uri };
+const fileSettings = ['delimiter', 'grid', 'graph', 'map', 'embed', 'alt', 'title'] as const;
+
+/** A file that the caller may use, with how its preview is shown. */
+const readFile: ReadItem = (field, raw, { store, mayUse = () => true }) => {
+  const fid = idOf(raw.fid);
+  const file = fid === null ? null : store.files.byFid(fid);
+  if (file === null || !mayUse(file)) {
+    const shown = escapeHtml(textOf(raw.fid) ?? '');
+    throw new FieldFault(field, `The file ${shown} referenced by ${field.name} does not exist.`);
+  }
+  const settings = fileSettings.flatMap((key) => (textOf(raw[key]) ? [[key, textOf(raw[key])]] : []));
+  return { fid: String(fid), ...Object.fromEntries(settings) };
 };
 
-const builders: Record<
-  Exclude<FieldKind, 'term' | 'node' | 'file' | 'group'>,
-  (field: Field, raw: RawItem, rendered: RenderedTexts) => RawItem
-> = {
-  body: readBody,
-  text: readText,
-  long: readLong,
-  choice: (field, raw) => ({ value: checkOption(field, checkLength(field, textOf(raw.value) ?? '')) }),
-  number: (field, raw) => ({ value: checkLength({ ...field, maxLength: 11 }, textOf(raw.value) ?? '') }),
-  link: readLink,
-  pair: (field, raw) => ({
-    first: checkLength({ ...field, maxLength: 255 }, textOf(raw.first) ?? ''),
-    second: checkLength({ ...field, maxLength: 255 }, textOf(raw.second) ?? ''),
-  }),
-  geo: readGeo,
-  date: (field, raw) => dateItem(needDate(field, raw.value), null),
-  period: readPeriod,
-  remote: readRemote,
+interface Kind {
+  /** What says something in an item. The first one makes it filled: an item without it is empty. */
+  says: readonly [main: string, ...others: string[]];
+  /** What says how that is meant or shown, and nothing by itself. */
+  hints?: readonly string[];
+  /** What a read adds and the portal works out again: accepted, so that a node can be sent back as it was read. */
+  derived?: readonly string[];
+  /** True: an item needs no main property. */
+  isFree?: boolean;
+  /** The item as a read shows it; throws {@link FieldFault}. */
+  read: ReadItem;
+}
+
+const dateFacts = ['timezone', 'timezone_db', 'date_type', 'db', 'show_todate'];
+
+export const kinds: Readonly<Record<FieldKind, Kind>> = {
+  body: {
+    says: ['value', 'summary'],
+    hints: ['format'],
+    derived: ['safe_value', 'safe_summary'],
+    isFree: true,
+    read: readBody,
+  },
+  text: {
+    says: ['value'],
+    hints: ['format'],
+    derived: ['safe_value'],
+    read: (field, raw) => {
+      const value = optionOf(field, raw.value);
+      return { value, format: textOf(raw.format), safe_value: escapeHtml(value) };
+    },
+  },
+  long: { says: ['value'], hints: ['format'], derived: ['safe_value'], read: readLong },
+  choice: { says: ['value'], read: (field, raw) => ({ value: optionOf(field, raw.value) }) },
+  number: { says: ['value'], read: (field, raw) => ({ value: within(field, raw.value, 11) }) },
+  date: { says: ['value'], derived: dateFacts, read: (field, raw) => dateItem(dateOf(field, raw.value), null) },
+  period: {
+    says: ['value', 'value2'],
+    derived: dateFacts,
+    read: (field, raw) => {
+      const start = dateOf(field, raw.value);
+      return dateItem(start, textOf(raw.value2) ? dateOf(field, raw.value2) : start);
+    },
+  },
+  term: {
+    says: ['tid', 'name'],
+    hints: ['vocabulary_machine_name', 'vocabulary', 'vid'],
+    isFree: true,
+    read: readTerm,
+  },
+  node: { says: ['target_id'], read: readReference },
+  group: {
+    says: ['target_id'],
+    read: (field, raw, context) =>
+      field.target === null ? { target_id: textOf(raw.target_id) } : readReference(field, raw, context),
+  },
+  link: { says: ['url', 'title'], derived: ['attributes', 'original_title', 'original_url'], read: readLink },
+  pair: {
+    says: ['first', 'second'],
+    isFree: true,
+    read: (field, raw) => ({ first: within(field, raw.first, 255), second: within(field, raw.second, 255) }),
+  },
+  geo: { says: ['wkt'], derived: geometryFacts, read: readGeo },
+  file: {
+    says: ['fid'],
+    hints: fileSettings,
+    derived: [
+      ...['uid', 'filename', 'uri', 'filemime', 'filesize', 'status', 'timestamp', 'type', 'uuid', 'rdf_mapping'],
+      ...['metadata', 'service_id', 'height', 'width'],
+    ],
+    read: readFile,
+  },
+  remote: {
+    says: ['uri', 'url'],
+    isFree: true,
+    read: (field, raw) => {
+      const uri = urlOf(field, textOf(raw.uri) ?? raw.url);
+      return { uri, url: uri };
+    },
+  },
 };
 
 /** True for the kinds whose items point to something in the store. */
-export const isLinked = (kind: FieldKind): kind is 'term' | 'node' | 'file' | 'group' =>
-  kind === 'term' || kind === 'node' || kind === 'file' || kind === 'group';
+export const isLinked = (kind: FieldKind): boolean => ['term', 'node', 'file', 'group'].includes(kind);
 
-/**
- * Checks and completes one filled item of a field that stands for itself, with the HTML of long texts; throws
- * {@link FieldFault}.
- */
-export const readItem = (field: Field, raw: RawItem, rendered: RenderedTexts): RawItem => {
-  if (isLinked(field.kind)) throw new TypeError(`${field.name} points into the store`);
-  return builders[field.kind](field, raw, rendered);
-};
+/** Checks and completes one filled item of a field; throws {@link FieldFault}. Inside a write. */
+export const readItem: ReadItem = (field, raw, context) => kinds[field.kind].read(field, raw, context);
 
 const parts = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 
-const pad = (value: number): string => String(value).padStart(2, '0');
+/** A moment as the portal stores it, `YYYY-MM-DD HH:MM:SS` in UTC. */
+export const stored = (date: Date): string => date.toISOString().slice(0, 19).replace('T', ' ');
 
 /** A date as the portal stores it, `YYYY-MM-DD HH:MM:SS` in UTC, from ISO 8601 or that form; null when it is no date. */
 export const readDate = (text: string): string | null => {
@@ -168,7 +261,7 @@ export const readDate = (text: string): string | null => {
   const date = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}${zone}`);
   if (Number.isNaN(date.getTime())) return null;
   if (zone === 'Z' && (date.getUTCDate() !== Number(day) || date.getUTCMonth() + 1 !== Number(month))) return null;
-  return `${date.getUTCFullYear()}-${pad(date.getUTCMonth() + 1)}-${pad(date.getUTCDate())} ${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}:${pad(date.getUTCSeconds())}`;
+  return stored(date);
 };
 
 const dump = (date: string): Record<string, unknown> => ({
@@ -201,79 +294,4 @@ const digits = /^\d{1,15}$/;
 export const idOf = (value: unknown): number | null => {
   const text = textOf(value)?.trim() ?? '';
   return digits.test(text) && Number(text) > 0 ? Number(text) : null;
-};
-
-/** The tid of a term item: an existing tid of the field's vocabulary, or a name, which is created when it is new. Inside a write. */
-export const readTerm = (store: Store, field: Field, raw: RawItem): number => {
-  const vocabulary = field.vocabulary ?? '';
-  const named = textOf(raw.vocabulary_machine_name) ?? textOf(raw.vocabulary) ?? '';
-  if (named !== '' && named !== vocabulary) {
-    throw new FieldFault(field, `${field.name} takes terms of the vocabulary ${vocabulary}, not ${escapeHtml(named)}.`);
-  }
-  const tid = idOf(raw.tid);
-  if (tid !== null) {
-    const term = store.terms.byTid(tid);
-    if (term === null || term.vocabulary !== vocabulary) {
-      throw new FieldFault(field, `${field.name}: there is no term ${tid} in the vocabulary ${vocabulary}.`);
-    }
-    return tid;
-  }
-  const given = textOf(raw.tid);
-  const name = (textOf(raw.name) ?? (given === 'autocreate' ? null : given) ?? '').trim();
-  if (name === '' || name.length > 255) {
-    throw new FieldFault(field, `${field.name}: a term needs a tid, or a name of 1 to 255 characters.`);
-  }
-  return store.terms.byName(vocabulary, name)?.tid ?? store.terms.add({ tid: null, vocabulary, name });
-};
-
-/** The nid in a reference: a nid, the text form `Title (nid)` of which the last brackets count, or a title that only one node has. */
-const nidIn = (store: Store, field: Field, { text, isFor }: { text: string; isFor: (node: StoredNode) => boolean }) => {
-  const nid = idOf(text) ?? idOf(/\((\d+)\)\s*$/.exec(text)?.[1]);
-  if (nid !== null) return nid;
-  const found = store.nodes.byTitle(field.target ?? '', text.trim()).filter((one) => {
-    const node = store.nodes.byNid(one);
-    return node !== null && isFor(node);
-  });
-  const [only] = found;
-  if (only === undefined) throw new FieldFault(field, `There are no entities matching "${escapeHtml(text)}"`);
-  if (found.length > 1) {
-    throw new FieldFault(
-      field,
-      `Several entities match "${escapeHtml(text)}"; write the title with its nid in brackets.`,
-    );
-  }
-  return only;
-};
-
-/**
- * The nid of a reference item (spec 4.6), which must be a node of the field's type that `isFor` accepts; throws {@link FieldFault}.
- */
-export const readReference = (
-  store: Store,
-  field: Field,
-  { raw, isFor = () => true }: { raw: RawItem; isFor?: (node: StoredNode) => boolean },
-): number => {
-  const nid = nidIn(store, field, { text: textOf(raw.target_id) ?? '', isFor });
-  const target = store.nodes.byNid(nid);
-  if (target === null || !isFor(target) || (field.target !== null && target.type !== field.target)) {
-    throw new FieldFault(field, `The referenced entity (node: ${nid}) is invalid.`);
-  }
-  return nid;
-};
-
-/** The fid of a file item, which must exist and be accepted by `isFor`; throws {@link FieldFault}. */
-export const readFile = (
-  store: Store,
-  field: Field,
-  { raw, isFor = () => true }: { raw: RawItem; isFor?: (file: StoredFile) => boolean },
-): number => {
-  const fid = idOf(raw.fid);
-  const file = fid === null ? null : store.files.byFid(fid);
-  if (fid === null || file === null || !isFor(file)) {
-    throw new FieldFault(
-      field,
-      `The file ${escapeHtml(textOf(raw.fid) ?? '')} referenced by ${field.name} does not exist.`,
-    );
-  }
-  return fid;
 };

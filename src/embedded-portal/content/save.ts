@@ -29,6 +29,16 @@ export const copyNodes = (store: Store, nids: Iterable<number>): Copies =>
     }),
   );
 
+/** References and files are kept beside a node. What a body says of them, and `own`, what stays in the node. */
+const partsOf = ({ items }: FieldChanges) => {
+  const { field_resources, field_dataset_ref = field_resources, ...own } = items;
+  const targets = field_dataset_ref?.map(({ target_id }) => Number(target_id));
+  return { own, targets, fids: own.field_upload?.map(({ fid }) => Number(fid)) };
+};
+
+/** The nids that a node is to refer to; undefined where a body does not say. */
+export const targetsIn = (changes: FieldChanges): number[] | undefined => partsOf(changes).targets;
+
 export interface Saved {
   nid: number;
   /** Files no longer in use: their bytes go once the write is durable. */
@@ -198,9 +208,9 @@ const link = (
   { changes, change }: { changes: FieldChanges; change: Change },
 ): StoredFile[] => {
   // A node that is saved whole brings its references along, also those that the body does not mention.
-  const targets = changes.targets ?? change.copies.get(node.nid)?.targets;
+  const { targets = change.copies.get(node.nid)?.targets, fids } = partsOf(changes);
   if (targets !== undefined) relink(store, node, { targets, change });
-  return changes.fids === undefined ? [] : store.files.assign(node.nid, changes.fids);
+  return fids === undefined ? [] : store.files.assign(node.nid, fids);
 };
 
 const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
@@ -220,7 +230,7 @@ export const createNode = (
   { core, changes, change }: NodeChanges & { change: Change },
 ): Saved => {
   const initial = initialItems(fields);
-  const items = { ...initial, ...changes.items };
+  const items = { ...initial, ...partsOf(changes).own };
   for (const [name, value] of Object.entries(initial)) {
     const isOpen = changes.undefaulted?.includes(name) !== true;
     if (isOpen && items[name]?.length === 0) items[name] = value;
@@ -232,7 +242,7 @@ export const createNode = (
     ...core,
     ...{ type, changed: now, vuuid: randomUUID(), revisionTimestamp: now, revisionUid: uid, fields: items },
   };
-  const early = type !== 'resource' || changes.targets === undefined;
+  const early = type !== 'resource' || targetsIn(changes) === undefined;
   const alias = early ? aliasFor(store, { ...node, nid: null }) : null;
   const nid = store.nodes.insert({ ...node, alias });
   const droppedFiles = link(store, { nid, type }, { changes, change });
@@ -254,7 +264,7 @@ export const updateNode = (
     revisionTimestamp: change.now,
     revisionUid: change.uid,
     vuuid: newRevision ? randomUUID() : node.vuuid,
-    fields: { ...node.fields, ...changes.items },
+    fields: { ...node.fields, ...partsOf(changes).own },
   };
   const targets = store.nodes.targets(node.nid);
   const droppedFiles = link(store, node, { changes, change });

@@ -1,56 +1,15 @@
 // The input shapes of a field under `spec`, both styles of spec 4.5 and 4.6 and the obvious ones beside them, brought to one:
 // a list of items. What cannot be taken whole is refused.
-
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
-import { type Field, type FieldKind, mainProperty } from './fields.ts';
-import { FieldFault, type RawItem, textOf } from './items.ts';
+import type { Field } from './fields.ts';
+import { FieldFault, kinds, type RawItem, textOf } from './items.ts';
 
 const isNothing = (value: unknown): boolean =>
   value === null ||
   value === undefined ||
   value === '' ||
-  (Array.isArray(value) && value.length === 0) ||
-  (isObject(value) && Object.keys(value).length === 0);
-
-/** How the preview of a file is shown; kept with the file's item. */
-export const fileSettings = ['delimiter', 'grid', 'graph', 'map', 'embed', 'alt', 'title'] as const;
-
-/** What may be sent in an item, by kind; the first ones hold what it says, `format` and the settings only how. */
-const taken: Record<FieldKind, readonly string[]> = {
-  body: ['value', 'summary', 'format'],
-  text: ['value', 'format'],
-  long: ['value', 'format'],
-  choice: ['value'],
-  number: ['value'],
-  date: ['value'],
-  period: ['value', 'value2'],
-  term: ['tid', 'name', 'vocabulary_machine_name', 'vocabulary', 'vid'],
-  node: ['target_id'],
-  group: ['target_id'],
-  link: ['url', 'title'],
-  pair: ['first', 'second'],
-  geo: ['wkt'],
-  file: ['fid', ...fileSettings],
-  remote: ['uri', 'url'],
-};
-
-const dateFacts = ['timezone', 'timezone_db', 'date_type', 'db', 'show_todate'];
-
-/** What a read adds to an item and the portal works out again: accepted, so that a node can be sent back as it was read. */
-const derived: Partial<Record<FieldKind, readonly string[]>> = {
-  body: ['safe_value', 'safe_summary'],
-  text: ['safe_value'],
-  long: ['safe_value'],
-  date: dateFacts,
-  period: dateFacts,
-  link: ['attributes', 'original_title', 'original_url'],
-  geo: ['geo_type', 'lat', 'lon', 'left', 'top', 'right', 'bottom', 'srid', 'accuracy', 'source'],
-  file: [
-    ...['uid', 'filename', 'uri', 'filemime', 'filesize', 'status', 'timestamp', 'type', 'uuid', 'rdf_mapping'],
-    ...['metadata', 'service_id', 'height', 'width'],
-  ],
-};
+  (typeof value === 'object' && Object.keys(value).length === 0);
 
 /** Derived properties that the portal cannot keep: nothing else may be sent in them. */
 const constant: Readonly<Record<string, readonly string[]>> = {
@@ -63,17 +22,6 @@ const constant: Readonly<Record<string, readonly string[]>> = {
   attributes: [],
 };
 
-const properties: Record<FieldKind, readonly string[]> = { ...taken };
-for (const [kind, more] of Object.entries(derived) as [FieldKind, readonly string[]][]) {
-  properties[kind] = [...taken[kind], ...more];
-}
-
-/** Properties that say how a value is meant or shown, and none by themselves. */
-const how: readonly string[] = ['format', 'vid', 'vocabulary_machine_name', 'vocabulary', ...fileSettings];
-
-/** Kinds whose items need no main property. */
-const free: readonly FieldKind[] = ['body', 'term', 'pair', 'remote'];
-
 /** Names in the text field of the editing form: `""one"" ""two""`, or parted by commas. */
 export const namesIn = (text: string): string[] => {
   const quoted = [...text.matchAll(/""(.*?)""/g)].map((match) => match[1] ?? '');
@@ -81,38 +29,41 @@ export const namesIn = (text: string): string[] => {
   return names.map((name) => name.trim().replace(/^"(.*)"$/, '$1')).filter((name) => name !== '');
 };
 
-const termNamed = (name: string): RawItem => (/^\d+$/.test(name) ? { tid: name } : { name });
-
-const fromScalar = (field: Field, value: unknown): RawItem[] => {
-  if (field.kind !== 'term' || typeof value !== 'string') return [{ [mainProperty[field.kind]]: value }];
-  return namesIn(value).map(termNamed);
-};
-
-/** One of a list: a text there is one name, whatever it holds. */
-const fromEntry = (field: Field, value: unknown): RawItem =>
-  field.kind === 'term' && typeof value === 'string' ? termNamed(value.trim()) : { [mainProperty[field.kind]]: value };
-
 const refuse = (field: Field, words: string): never => {
   throw new FieldFault(field, `${field.name}: ${words}`);
 };
 
 const shown = (key: string): string => `"${escapeHtml(key.slice(0, 64))}"`;
 
-const checkKeys = (field: Field, map: RawItem, known: readonly string[]): void => {
+/** What may be sent in an item, without what a read adds to it. */
+const takenBy = ({ kind }: Field): string[] => [...kinds[kind].says, ...(kinds[kind].hints ?? [])];
+
+const checkKeys = (field: Field, map: RawItem, known: readonly string[], shownToo = known): void => {
   const unknown = Object.keys(map).find((key) => !known.includes(key));
   if (unknown === undefined) return;
-  const taken = known.filter((key) => derived[field.kind]?.includes(key) !== true);
-  refuse(field, `there is no property ${shown(unknown)} in an item; allowed: ${taken.join(', ')}.`);
+  refuse(field, `there is no property ${shown(unknown)} in an item; allowed: ${shownToo.join(', ')}.`);
 };
+
+/** The item of a text or number alone, which makes it what fills an item; a text for a term is a name, or a number. */
+const fromScalar = (field: Field, value: unknown): RawItem => {
+  const [main] = kinds[field.kind].says;
+  if (field.kind !== 'term' || typeof value !== 'string') return { [main]: value };
+  return { [/^\d+$/.test(value.trim()) ? main : 'name']: value.trim() };
+};
+
+const fromNames = (field: Field, value: unknown): RawItem[] =>
+  field.kind === 'term' && typeof value === 'string'
+    ? namesIn(value).map((name) => fromScalar(field, name))
+    : [fromScalar(field, value)];
 
 const fromSelect = (field: Field, und: RawItem): RawItem[] => {
   checkKeys(field, und, ['select', 'other']);
   const { select } = und;
-  if (isObject(select)) checkKeys(field, select, ['value']);
   if (Array.isArray(select) && select.length > 1) refuse(field, `takes one value; ${select.length} were sent.`);
+  if (isObject(select)) checkKeys(field, select, ['value']);
   const inner = Array.isArray(select) ? select[0] : isObject(select) ? select.value : select;
   const chosen = inner === 'select_or_other' ? und.other : inner;
-  return isNothing(chosen) ? [] : [{ [mainProperty[field.kind]]: chosen }];
+  return isNothing(chosen) ? [] : [fromScalar(field, chosen)];
 };
 
 const isNumbered = (value: RawItem): boolean => Object.keys(value).every((key) => /^\d+$/.test(key));
@@ -122,58 +73,50 @@ const fromMap = (field: Field, und: RawItem): RawItem[] => {
   if ('select' in und) return fromSelect(field, und);
   if ('value_field' in und && field.kind === 'term') {
     checkKeys(field, und, ['textfield', 'value_field']);
-    return fromScalar(field, und.value_field);
+    return fromNames(field, und.value_field);
   }
-  const value = und[mainProperty[field.kind]];
-  if (Array.isArray(value) && Object.keys(und).length === 1) return fromList(field, value);
-  return [und];
+  const value = und[kinds[field.kind].says[0]];
+  return Array.isArray(value) && Object.keys(und).length === 1 ? fromList(field, value) : [und];
 };
 
+/** One of a list: a text there is one name, whatever it holds. */
 const fromList = (field: Field, list: unknown[]): RawItem[] =>
-  list.flatMap((item) => {
-    if (isNothing(item)) return [];
-    return [isObject(item) ? item : fromEntry(field, item)];
-  });
+  list.filter((item) => !isNothing(item)).map((item) => (isObject(item) ? item : fromScalar(field, item)));
 
 const checkValue = (field: Field, key: string, value: unknown): void => {
-  if (taken[field.kind].includes(key)) {
-    if (!isNothing(value) && textOf(value) === null) refuse(field, `${key} must be a text, not a list or map.`);
-    return;
-  }
+  if (isNothing(value)) return;
   const allowed = constant[key];
-  if (allowed === undefined || isNothing(value) || allowed.includes(textOf(value) ?? '')) return;
-  refuse(field, `${key} can only be ${allowed.map(shown).join(' or ') || 'empty'}.`);
+  if (takenBy(field).includes(key)) {
+    if (textOf(value) === null) refuse(field, `${key} must be a text, not a list or map.`);
+  } else if (allowed?.includes(textOf(value) ?? '') === false) {
+    refuse(field, `${key} can only be ${allowed.map(shown).join(' or ') || 'empty'}.`);
+  }
 };
 
 /** True for an item that says something; false for an empty one. Throws {@link FieldFault} for one that lacks its value. */
 const isFilled = (field: Field, item: RawItem): boolean => {
-  checkKeys(field, item, properties[field.kind]);
+  const { says, derived = [], isFree } = kinds[field.kind];
+  checkKeys(field, item, [...takenBy(field), ...derived], takenBy(field));
   for (const [key, value] of Object.entries(item)) checkValue(field, key, value);
-  const given = taken[field.kind].filter(
-    (key) => !isNothing(item[key]) && (!how.includes(key) || (key === 'title' && field.kind === 'link')),
-  );
-  if (given.length === 0) return false;
-  if (!free.includes(field.kind) && !given.includes(mainProperty[field.kind])) {
-    refuse(field, `an item needs ${mainProperty[field.kind]}.`);
-  }
-  return true;
+  const given = says.filter((key) => !isNothing(item[key]));
+  if (given.length > 0 && isFree !== true && !given.includes(says[0])) refuse(field, `an item needs ${says[0]}.`);
+  return given.length > 0;
 };
 
 /** What is below the language: spec 4 knows `und` only. A value without a language is that of `und`. */
 const withoutLanguage = (field: Field, value: unknown): unknown => {
   if (!isObject(value) || isNumbered(value)) return value;
   const keys = Object.keys(value);
-  const isProperty = (key: string): boolean =>
-    properties[field.kind].includes(key) || ['select', 'other', 'value_field', 'textfield'].includes(key);
-  if (!('und' in value) && keys.some(isProperty)) return value;
+  const known = [
+    ...takenBy(field),
+    ...(kinds[field.kind].derived ?? []),
+    ...['select', 'other', 'value_field', 'textfield'],
+  ];
+  if (!('und' in value) && keys.some((key) => known.includes(key))) return value;
   const other = keys.find((key) => key !== 'und');
-  if (other !== undefined) {
-    refuse(
-      field,
-      `there is no language or property ${shown(other)}; write {"und": …}, or an item with ${taken[field.kind].join(', ')}.`,
-    );
-  }
-  return value.und;
+  if (other === undefined) return value.und;
+  const item = takenBy(field).join(', ');
+  return refuse(field, `there is no language or property ${shown(other)}; write {"und": …}, or an item with ${item}.`);
 };
 
 /**
@@ -184,10 +127,6 @@ const withoutLanguage = (field: Field, value: unknown): unknown => {
 export const itemsIn = (field: Field, value: unknown): RawItem[] => {
   const sent = withoutLanguage(field, value);
   if (isNothing(sent)) return [];
-  const items = Array.isArray(sent)
-    ? fromList(field, sent)
-    : isObject(sent)
-      ? fromMap(field, sent)
-      : fromScalar(field, sent);
-  return items.filter((item) => isFilled(field, item));
+  const unpack = Array.isArray(sent) ? fromList : isObject(sent) ? fromMap : fromNames;
+  return unpack(field, sent as never).filter((item) => isFilled(field, item));
 };

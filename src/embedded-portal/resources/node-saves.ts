@@ -1,6 +1,6 @@
 // Side effects of saving a node: races with other saves, the datasets of a resource, the datastore of its file.
 
-import { idOf, textOf } from '../content/items.ts';
+import { nidIn } from '../content/items.ts';
 import { type Copies, copyNodes, refuseLost } from '../content/save.ts';
 import type { AttachedFile } from '../datastore/records.ts';
 import type { Call, Portal } from '../portal.ts';
@@ -9,8 +9,7 @@ import type { StoredFile } from '../store/files.ts';
 /** The nids in a reference field of a body, in whichever shape it was sent. */
 const nidsIn = (value: unknown): number[] => {
   if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(nidsIn);
-  const text = textOf(value) ?? '';
-  const nid = idOf(text) ?? idOf(/\((\d+)\)\s*$/.exec(text)?.[1]);
+  const nid = nidIn(value);
   return nid === null ? [] : [nid];
 };
 

@@ -105,7 +105,7 @@ const create = async (call: Call): Promise<Result> => {
       const hasList = store.nodes.targets(nid).length > 0;
       const takeBack = (): void => store.nodes.remove(nid);
       const lost = type === 'dataset' ? (portal.races?.settle({ hasList }, takeBack) ?? null) : null;
-      return { nid, change: read.changes.fids === undefined ? sameFile : noteFileChange(portal, nid, []), lost };
+      return { nid, change: 'field_upload' in read.changes.items ? noteFileChange(portal, nid, []) : sameFile, lost };
     });
   const { nid, change, lost } = await inRace(call, () => touchedBy(call, null, body), save);
   if (lost !== null) throw lost;
@@ -142,7 +142,10 @@ const update = async (call: Call): Promise<Result> => {
       const before = store.files.ofNode(node.nid);
       const saved = updateNode(store, node, { ...read, change: changeOf(call, copies) });
       saveWith(call, node.nid, copies);
-      return { saved, change: read.changes.fids === undefined ? sameFile : noteFileChange(portal, node.nid, before) };
+      return {
+        saved,
+        change: 'field_upload' in read.changes.items ? noteFileChange(portal, node.nid, before) : sameFile,
+      };
     });
   const { saved, change } = await inRace(call, () => touchedBy(call, begun.nid, body), save);
   await settleFileChange(portal, saved.nid, change);

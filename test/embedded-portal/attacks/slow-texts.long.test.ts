@@ -1,5 +1,6 @@
 // Texts made to take long: nobody else waits for them.
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { ReadContext } from '../../../src/embedded-portal/content/changes.ts';
 import { datasetFields } from '../../../src/embedded-portal/content/fields.ts';
 import { FieldFault, readItem } from '../../../src/embedded-portal/content/items.ts';
 import { type Caller, startTestPortal, type TestPortal } from '../../support/portal.ts';
@@ -50,7 +51,7 @@ describe('A pattern', () => {
     const field = datasetFields.find(({ name }) => name === 'field_landing_page');
     if (field === undefined) throw new Error('no such field');
     const url = `mailto:${'@'.repeat(1_000_000)} `;
-    expect(() => readItem(field, { url }, new Map())).toThrow(FieldFault);
+    expect(() => readItem(field, { url }, {} as ReadContext)).toThrow(FieldFault);
   });
 
   it('over a geometry takes steps that grow with its length only', async () => {

@@ -53,7 +53,15 @@ describe('a dataset that changed long before its resource', () => {
     const store = openStore(tempDir());
     const change = { uid: 1, now: 1000, copies: new Map() };
     const make = (type: 'dataset' | 'resource', title: string, targets: number[]) =>
-      createNode(store, { type, fields: [] }, { core: { title }, changes: { items: {}, targets }, change }).nid;
+      createNode(
+        store,
+        { type, fields: [] },
+        {
+          core: { title },
+          changes: { items: { field_dataset_ref: targets.map((target_id) => ({ target_id })) } },
+          change,
+        },
+      ).nid;
     const dataset = make('dataset', 'City', []);
     const resource = make('resource', 'Table', [dataset]);
     const renewAt = (now: number) => {

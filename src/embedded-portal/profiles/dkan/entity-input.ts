@@ -10,10 +10,7 @@ import {
   idOf,
   isLinked,
   type RawItem,
-  readFile,
   readItem,
-  readReference,
-  readTerm,
   textOf,
   vocabularyIds,
 } from '../../content/items.ts';
@@ -60,7 +57,7 @@ const badValue = (field: Field, column: string, { type, value }: { type: 'intege
 
 /** True for the fields that find nothing in a text or number where an item belongs; the others break on it. */
 const takesScalars = ({ kind, many }: Field): boolean =>
-  kind === 'text' || kind === 'long' || kind === 'body' || kind === 'period' || (kind === 'link' && !many);
+  ['text', 'long', 'body', 'period'].includes(kind) || (kind === 'link' && !many);
 
 /** True for a group that does not stand in a list. */
 const isBareGroup = ({ kind }: Field, value: unknown): boolean =>
@@ -81,16 +78,11 @@ const itemsOf = (field: Field, value: unknown): RawItem[] | null => {
   return items.filter(isObject);
 };
 
-const isCoded = (field: Field): boolean => field.options !== null && field.name !== 'field_orphan';
-
-const checkItem = (field: Field, raw: RawItem): void => {
-  const value = textOf(raw.value);
-  if (!isCoded(field)) return;
-  if (value === '') throw codelessFault(`Invalid option for field ${field.name}`);
-  if (value !== null && field.options?.includes(value) === false) {
-    if (field.name === 'field_license') throw codelessFault(`Invalid option for field ${field.name}`);
-    validation();
-  }
+const checkOption = ({ name, options }: Field, value: string | null): void => {
+  if (options === null || name === 'field_orphan' || value === null || options.includes(value)) return;
+  throw codelessFault(
+    value === '' || name === 'field_license' ? `Invalid option for field ${name}` : 'Field validation errors',
+  );
 };
 
 /** `13.0` is `13`; in steps that grow with the length of the number only. */
@@ -122,78 +114,76 @@ const withoutValue: Partial<Record<Field['kind'], (raw: RawItem) => RawItem>> = 
 };
 
 /** A link, which may be empty or without scheme, and is made of ASCII characters. */
-const readLink = ({ rendered }: ReadContext, field: Field, raw: RawItem): RawItem => {
+const readLink: ReadOdd = (field, raw, context) => {
   const url = textOf(raw.url) ?? '';
   const title = textOf(raw.title);
   const isEmpty = url === '' && (title ?? '') === '';
   if (isEmpty) return { url, title, attributes: [], original_title: title, original_url: url };
   if (/[^\x20-\x7e]/.test(url)) return validation();
   const sent = { ...raw, url: url.startsWith('//') ? `http:${url}` : url };
-  return { ...catchFault(() => readItem(field, sent, rendered), validation), url, original_url: url };
+  return { ...catchFault(() => readItem(field, sent, context), validation), url, original_url: url };
 };
 
-const readPlain = (context: ReadContext, field: Field, raw: RawItem): RawItem => {
-  const { rendered } = context;
-  checkItem(field, raw);
-  const value = textOf(raw.value);
-  if (field.kind === 'link') return readLink(context, field, raw);
-  const empty = value === null ? withoutValue[field.kind]?.(raw) : undefined;
-  if (empty !== undefined) return { value, ...empty };
-  const item = field.kind === 'geo' ? { ...raw, wkt: rewritten(textOf(raw.wkt) ?? '') } : raw;
-  return catchFault(
-    () => readItem(field, item, rendered),
+const readDate: ReadOdd = (field, raw, context) =>
+  catchFault(
+    () => readItem(field, raw, context),
     () => {
-      if (field.kind === 'geo') return emptyGeometry();
-      if (field.kind === 'date' || field.kind === 'period') {
-        throw badValue(field, `${field.name}_value`, { type: 'datetime', value: value ?? '' });
-      }
-      return validation();
+      throw badValue(field, `${field.name}_value`, { type: 'datetime', value: textOf(raw.value) ?? '' });
     },
   );
-};
 
-const readTarget = ({ store }: ReadContext, field: Field, raw: RawItem): number => {
+const readTarget: ReadOdd = (field, raw, { store }) => {
   const sent = textOf(raw.target_id) ?? '';
   const nid = idOf(sent);
   if (nid === null) throw badValue(field, `${field.name}_target_id`, { type: 'integer', value: sent });
   if (store.nodes.byNid(nid) === null) throw untyped();
-  return nid;
+  return { target_id: String(nid) };
 };
 
-/** A new term, of a name that may exist already, in the vocabulary of the number that is sent: that of the field or not. */
-const newTerm = (store: ReadContext['store'], raw: RawItem): number => {
-  const vid = textOf(raw.vid) ?? '0';
-  const [vocabulary = vid] = Object.entries(vocabularyIds).find(([, id]) => id === vid) ?? [];
-  return store.terms.add({ tid: null, vocabulary, name: textOf(raw.name) ?? '' });
-};
-
-const readTid = ({ store }: ReadContext, field: Field, raw: RawItem): number => {
+/** A term; `autocreate` makes a new one in the vocabulary of the number that is sent: that of the field or not. */
+const readTerm: ReadOdd = (field, raw, context) => {
   if (textOf(raw.tid) === null) {
     throw exceptionFault('23000', "SQLSTATE[23000]: Integrity constraint violation: 1048 Column 'tid' cannot be null");
   }
-  if (raw.tid === 'autocreate') return newTerm(store, raw);
-  return catchFault(() => readTerm(store, field, raw), validation);
+  if (raw.tid !== 'autocreate') return catchFault(() => readItem(field, raw, context), validation);
+  const vid = textOf(raw.vid) ?? '0';
+  const [vocabulary = vid] = Object.entries(vocabularyIds).find(([, id]) => id === vid) ?? [];
+  return { tid: String(context.store.terms.add({ tid: null, vocabulary, name: textOf(raw.name) ?? '' })) };
 };
-
-const knownFile = ({ store }: ReadContext, field: Field, raw: RawItem): number[] =>
-  catchFault(
-    () => [readFile(store, field, { raw })],
-    () => [],
-  );
 
 /** A group whose member the caller is, as its author is; user 1 needs not be one. */
-const readGroup = ({ store, user }: ReadContext, field: Field, raw: RawItem): number => {
-  const nid = catchFault(() => readReference(store, field, { raw }), validation);
-  return user.uid === 1 || store.nodes.byNid(nid)?.uid === user.uid ? nid : validation();
+const readGroup: ReadOdd = (field, raw, context) => {
+  const group = catchFault(() => readItem(field, raw, context), validation);
+  const { user, store } = context;
+  return user.uid === 1 || store.nodes.byNid(Number(group.target_id))?.uid === user.uid ? group : validation();
 };
 
-const readLinked = (context: ReadContext, field: Field, raw: RawItem[]): FieldChanges => {
-  if (field.kind === 'node') return { items: {}, targets: raw.map((one) => readTarget(context, field, one)) };
-  if (field.kind === 'file') return { items: {}, fids: raw.flatMap((one) => knownFile(context, field, one)) };
-  if (field.kind === 'group') {
-    return { items: { [field.name]: raw.map((one) => ({ target_id: String(readGroup(context, field, one)) })) } };
-  }
-  return { items: { [field.name]: raw.map((one) => ({ tid: String(readTid(context, field, one)) })) } };
+/** What of a field is read otherwise than the specification has it; null: nothing of the item is kept. */
+type ReadOdd = (field: Field, raw: RawItem, context: ReadContext) => RawItem | null;
+
+const odd: Partial<Record<Field['kind'], ReadOdd>> = {
+  link: readLink,
+  date: readDate,
+  period: readDate,
+  geo: (field, raw, context) =>
+    catchFault(() => readItem(field, { wkt: rewritten(textOf(raw.wkt) ?? '') }, context), emptyGeometry),
+  node: readTarget,
+  term: readTerm,
+  group: readGroup,
+  file: (field, { fid }, context) =>
+    catchFault(
+      () => readItem(field, { fid }, context),
+      () => null,
+    ),
+};
+
+const readOne: ReadOdd = (field, raw, context) => {
+  const value = textOf(raw.value);
+  checkOption(field, value);
+  const empty = value === null ? withoutValue[field.kind]?.(raw) : undefined;
+  if (empty !== undefined) return { value, ...empty };
+  const plain: ReadOdd = () => catchFault(() => readItem(field, raw, context), validation);
+  return (odd[field.kind] ?? plain)(field, raw, context);
 };
 
 /** True for a body whose groups are raised at behind the save, which knows none outside a list. */
@@ -202,24 +192,18 @@ export const hasBareGroup = (body: Record<string, unknown>, fields: readonly Fie
 
 /** Fields as release B takes them; faults are the recorded ones. */
 const readFields = (body: Record<string, unknown>, context: ReadContext): FieldChanges => {
-  const changes: FieldChanges = { items: {} };
+  const items: FieldChanges['items'] = {};
+  const undefaulted: string[] = [];
   for (const field of context.fields) {
     if (!(field.name in body) || field.kind === 'remote') continue;
-    const value = body[field.name];
-    const raw = itemsOf(field, value);
-    if (raw === null || Array.isArray(value)) changes.undefaulted = [...(changes.undefaulted ?? []), field.name];
-    if (raw === null) {
-      if (context.node === null && !isLinked(field.kind)) changes.items[field.name] = [];
-      continue;
-    }
-    if (!field.many && raw.length > 1) validation();
-    if (isLinked(field.kind)) {
-      const { items, ...linked } = readLinked(context, field, raw);
-      Object.assign(changes.items, items);
-      Object.assign(changes, linked);
-    } else changes.items[field.name] = raw.map((one) => readPlain(context, field, one));
+    const raw = itemsOf(field, body[field.name]);
+    if (raw === null || Array.isArray(body[field.name])) undefaulted.push(field.name);
+    if (!field.many && raw !== null && raw.length > 1) validation();
+    if (raw !== null)
+      items[field.name] = raw.map((one) => readOne(field, one, context)).filter((item) => item !== null);
+    else if (context.node === null && !isLinked(field.kind)) items[field.name] = [];
   }
-  return changes;
+  return { items, undefaulted };
 };
 
 export const readEntity: NodeReader = (body, context) => ({

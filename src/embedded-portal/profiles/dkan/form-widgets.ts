@@ -1,19 +1,17 @@
 // The widgets of the editing form of release C and how each reads its input (recorded behaviour 8a).
-
 import { escapeHtml } from '../../../util/html.ts';
-import { isObject } from '../../../util/json.ts';
+import { isObject, recordOf } from '../../../util/json.ts';
 import type { ReadContext } from '../../content/changes.ts';
 import type { Field } from '../../content/fields.ts';
-import { catchFault, dateItem, idOf, type RawItem, readDate, readItem, textOf } from '../../content/items.ts';
+import { catchFault, dateItem, idOf, type RawItem, readDate, readItem, textOf, tidOf } from '../../content/items.ts';
 import { isTextFormat } from '../../content/safe-text.ts';
 import { namesIn } from '../../content/shapes.ts';
 import { tooLong } from '../../content/spec-input.ts';
-import { em } from '../../refusal.ts';
+import { em, exceptionFault } from '../../refusal.ts';
+import { untyped } from './faults.ts';
 
 /** Options of the frequency field: integers as text (recorded behaviour 8a). */
 const formFrequencies: readonly string[] = Array.from({ length: 19 }, (_, number) => String(number));
-
-const illegal = 'An illegal choice has been detected. Please contact the site administrator.';
 
 const labels: Record<string, string> = {
   field_author: 'Author',
@@ -29,65 +27,125 @@ const labels: Record<string, string> = {
 
 const labelOf = (field: Field): string => labels[field.name] ?? field.name;
 
-const heldItems = (field: Field, { node }: ReadContext): RawItem[] => node?.fields[field.name] ?? [];
-
-/**
- * The rows of a field of many values, place by place: the form shows one empty place beside those that are filled, and
- * drops what is sent beyond it; places that are not sent keep their item.
- */
-const placed = (
-  field: Field,
-  { rows, context }: { rows: RawItem[]; context: ReadContext },
-  read: (row: RawItem, index: number) => RawItem | null,
-): RawItem[] => {
-  const held: (RawItem | null)[] = [...heldItems(field, context)];
-  const shown = field.many ? held.length + 1 : 1;
-  for (const [index, row] of rows.slice(0, shown).entries()) held[index] = read(row, index);
-  return held.filter((item) => item !== null);
+const heldItems = ({ name, kind }: Field, { node, store }: ReadContext): RawItem[] => {
+  if (node === null) return [];
+  if (kind !== 'node') return node.fields[name] ?? [];
+  return store.nodes.targets(node.nid).map((nid) => ({ target_id: String(nid) }));
 };
 
-/** What a widget made of its input: new items, or null where it saw nothing; errors by element. */
+/** What a widget made of its input: new items, or null where it saw nothing. */
 interface Seen {
   items: RawItem[] | null;
+  /** What is wrong, by element. */
   errors?: Record<string, string>;
+  /** What the database says where there are no errors. */
+  fault?: Error;
 }
 
 const nothing: Seen = { items: null };
+
+const illegal = (element: string): Seen => ({
+  items: null,
+  errors: { [element]: 'An illegal choice has been detected. Please contact the site administrator.' },
+});
 
 type Widget = (field: Field, und: unknown, context: ReadContext) => Seen;
 
 /** The numbered rows of a field's input. */
 export const rowsOf = (und: unknown): RawItem[] => {
-  if (Array.isArray(und)) return und.filter(isObject);
-  if (!isObject(und)) return [];
-  return Object.entries(und)
-    .filter(([key, row]) => /^\d+$/.test(key) && isObject(row))
-    .map(([, row]) => row as RawItem); // just checked
+  if (typeof und !== 'object' || und === null) return [];
+  return Object.entries(und).flatMap(([key, row]) => (/^\d+$/.test(key) && isObject(row) ? [row] : []));
 };
 
-const textFields: Widget = (field, und, context) => {
-  const rows = rowsOf(und);
-  if (rows.length === 0) return nothing;
-  const errors: Record<string, string> = {};
-  const items = placed(field, { rows, context }, (row, index) => {
-    const value = textOf(row.value) ?? '';
-    const fault = tooLong(labelOf(field), value, field.maxLength);
-    if (fault !== null) errors[`${field.name}][und][${index}][value`] = fault;
-    return value === '' ? null : { value, format: null, safe_value: escapeHtml(value) };
-  });
-  return { items, errors };
-};
+/** A row of a field, with its element and where errors are noted. */
+interface Place {
+  field: Field;
+  context: ReadContext;
+  element: string;
+  errors: Record<string, string>;
+}
+
+/**
+ * A field of many values, place by place: the form shows one empty place beside those that are filled, and drops what is
+ * sent beyond it; places that are not sent keep their item, and null empties one.
+ */
+const inPlaces =
+  (read: (row: RawItem, place: Place) => RawItem | null): Widget =>
+  (field, und, context) => {
+    const rows = rowsOf(und);
+    if (rows.length === 0) return nothing;
+    const errors: Record<string, string> = {};
+    const held: (RawItem | null)[] = [...heldItems(field, context)];
+    for (const [index, row] of rows.slice(0, field.many ? held.length + 1 : 1).entries()) {
+      held[index] = read(row, { field, context, element: `${field.name}][und][${index}`, errors });
+    }
+    return { items: held.filter((item) => item !== null), errors };
+  };
+
+const texts = inPlaces((row, { field, element, errors }) => {
+  const value = textOf(row.value) ?? '';
+  const fault = tooLong(labelOf(field), value, field.maxLength);
+  if (fault !== null) errors[`${element}][value`] = fault;
+  return value === '' ? null : { value, format: null, safe_value: escapeHtml(value) };
+});
+
+const pairs = inPlaces((row, { field, context }) => {
+  const item = readItem(field, row, context);
+  return item.first === '' && item.second === '' ? null : item;
+});
+
+const links = inPlaces((row, { field, context, element, errors }) => {
+  const url = textOf(row.url) ?? '';
+  if (url === '') {
+    if ((textOf(row.title) ?? '') !== '') errors[`${element}][url`] = 'You cannot enter a title without a link url.';
+    return null;
+  }
+  const item = catchFault(
+    () => {
+      const { title, attributes } = readItem(field, { url, title: row.title }, context);
+      return { url, title, attributes };
+    },
+    () => {
+      const words = `The value ${em(url)} provided for ${em(labelOf(field))} is not a valid URL.`;
+      errors[`${element}][url`] = words;
+      return null;
+    },
+  );
+  if (field.name === 'field_link_api' && !/^(?:https?|ftp):\/\//i.test(url)) {
+    errors[field.name] = 'Please enter a full url (include http:// or https://)';
+  }
+  return item;
+});
+
+/** References in text form; an empty text clears one. */
+const references = inPlaces((row, { field, context, element, errors }) => {
+  const text = textOf(row.target_id) ?? '';
+  if (text === '') return null;
+  if (/^\d+$/.test(text)) {
+    errors[`${element}][target_id`] = `There are no entities matching "${em(text)}"`;
+    return null;
+  }
+  return catchFault(
+    () => readItem(field, { target_id: text }, context),
+    ({ message }) => {
+      const isUnknown = message.startsWith('The referenced entity');
+      if (isUnknown && context.node === null) throw untyped();
+      errors[isUnknown ? element : `${element}][target_id`] = message;
+      return null;
+    },
+  );
+});
 
 const formattedText: Widget = (field, und, context) => {
   const [sent] = rowsOf(und);
   if (sent === undefined) return nothing;
   const row = { ...heldItems(field, context)[0], ...sent };
   const format = textOf(row.format) ?? 'html';
-  if (!isTextFormat(format)) return { items: null, errors: { [`${field.name}][und][0][format`]: illegal } };
+  if (!isTextFormat(format)) return illegal(`${field.name}][und][0][format`);
   const value = textOf(row.value) ?? '';
   if (value === '') return { items: [] };
   const summary = field.kind === 'body' ? { summary: textOf(row.summary) ?? '' } : {};
-  return { items: [readItem(field, { value, format, ...summary }, context.rendered)] };
+  return { items: [readItem(field, { value, format, ...summary }, context)] };
 };
 
 /** The values of an input that names options. */
@@ -96,89 +154,41 @@ export const scalarsOf = (und: unknown): unknown[] => {
   return isObject(und) ? Object.values(und) : [und];
 };
 
-const optionsOf = (field: Field): readonly string[] =>
-  field.name === 'field_frequency' ? formFrequencies : (field.options ?? []);
+const hasOption = (field: Field, value: string | null): boolean =>
+  value !== null && (field.name === 'field_frequency' ? formFrequencies : (field.options ?? [])).includes(value);
 
 const select: Widget = (field, und) => {
   const scalars = scalarsOf(und);
   if (scalars.length === 0) return nothing;
   const value = textOf(scalars[0]);
   if (value === '_none') return { items: [] };
-  if (value === null || !optionsOf(field).includes(value))
-    return { items: null, errors: { [`${field.name}][und`]: illegal } };
-  return { items: [{ value }] };
+  return hasOption(field, value) ? { items: [{ value }] } : illegal(`${field.name}][und`);
 };
 
 const selectOrOther: Widget = (field, und) => {
   if (!isObject(und) || !('select' in und)) return nothing;
-  const [sent] = scalarsOf(und.select);
-  const value = textOf(sent) ?? '';
-  const chosen = value === 'select_or_other' ? (textOf(und.other) ?? '') : value;
-  if (value !== 'select_or_other' && !optionsOf(field).includes(value)) {
-    return { items: null, errors: { [`${field.name}][und][select`]: illegal } };
-  }
+  const value = textOf(scalarsOf(und.select)[0]) ?? '';
+  const isOther = value === 'select_or_other';
+  if (!isOther && !hasOption(field, value)) return illegal(`${field.name}][und][select`);
+  const chosen = isOther ? (textOf(und.other) ?? '') : value;
   return { items: chosen === '' ? [] : [{ value: chosen, format: null, safe_value: escapeHtml(chosen) }] };
 };
 
+/** Options of a list: texts, or numbers of terms. */
 const checkboxes: Widget = (field, und, { store }) => {
   if (!Array.isArray(und) && !isObject(und)) return nothing;
   const values = scalarsOf(und).map(textOf);
-  if (field.kind !== 'term') {
-    if (values.includes(null)) return { items: null, errors: { [`${field.name}][und`]: illegal } };
-    return { items: values.map((value) => ({ value })) };
-  }
-  const isKnown = (tid: string | null): boolean =>
-    tid !== null && /^\d{1,15}$/.test(tid) && store.terms.byTid(Number(tid))?.vocabulary === field.vocabulary;
-  if (!values.every(isKnown)) return { items: null, errors: { [`${field.name}][und`]: illegal } };
-  return { items: values.map((tid) => ({ tid })) };
+  const isTerm = field.kind === 'term';
+  const isKnown = (value: string | null): boolean =>
+    isTerm ? store.terms.byTid(idOf(value) ?? 0)?.vocabulary === field.vocabulary : value !== null;
+  if (!values.every(isKnown)) return illegal(`${field.name}][und`);
+  return { items: values.map((value) => (isTerm ? { tid: value } : { value })) };
 };
 
-/** The tid of a name, made where it is new. */
-export const tidOf = ({ store }: ReadContext, vocabulary: string, name: string): string =>
-  String(store.terms.byName(vocabulary, name)?.tid ?? store.terms.add({ tid: null, vocabulary, name }));
-
-const autocomplete: Widget = (field, und, context) => {
+const autocomplete: Widget = (field, und, { store }) => {
   if (!isObject(und) || !('value_field' in und)) return nothing;
   const names = namesIn(textOf(und.value_field) ?? '').flatMap((name) => namesIn(name.replaceAll('"', '')));
-  return { items: names.map((name) => ({ tid: tidOf(context, field.vocabulary ?? '', name) })) };
-};
-
-const links: Widget = (field, und, context) => {
-  const rows = rowsOf(und);
-  const errors: Record<string, string> = {};
-  const items = placed(field, { rows, context }, (row, index) => {
-    const url = textOf(row.url) ?? '';
-    const key = `${field.name}][und][${index}][url`;
-    if (url === '') {
-      if ((textOf(row.title) ?? '') !== '') errors[key] = 'You cannot enter a title without a link url.';
-      return null;
-    }
-    const item = catchFault(
-      () => {
-        const { title, attributes } = readItem(field, { url, title: row.title }, context.rendered);
-        return { url, title, attributes };
-      },
-      () => {
-        errors[key] = `The value ${em(url)} provided for ${em(labelOf(field))} is not a valid URL.`;
-        return null;
-      },
-    );
-    if (field.name === 'field_link_api' && !/^(?:https?|ftp):\/\//i.test(url)) {
-      errors[field.name] = 'Please enter a full url (include http:// or https://)';
-    }
-    return item;
-  });
-  return rows.length === 0 ? nothing : { items, errors };
-};
-
-const pairs: Widget = (field, und, context) => {
-  const rows = rowsOf(und);
-  if (rows.length === 0) return nothing;
-  const items = placed(field, { rows, context }, (row) => {
-    const item = readItem(field, row, context.rendered);
-    return item.first === '' && item.second === '' ? null : item;
-  });
-  return { items };
+  return { items: names.map((name) => ({ tid: tidOf(store, field.vocabulary ?? '', name) })) };
 };
 
 /** One side of a period as the form takes it, `{date: "MM/DD/YYYY", time: "HH:MM:SS"}`, as the portal stores it; null: not that. */
@@ -246,10 +256,35 @@ const dates: Widget = (field, und, context) => {
 const groups: Widget = (field, und, { store }) => {
   if ((!Array.isArray(und) && !isObject(und)) || store.nodes.countOfType('group') === 0) return nothing;
   if (rowsOf(und).length > 0) return nothing;
-  const nids = scalarsOf(und).map((value) => idOf(value));
-  const isGroup = (nid: number | null): boolean => nid !== null && store.nodes.byNid(nid)?.type === 'group';
-  if (!nids.every(isGroup)) return { items: null, errors: { [`${field.name}][und`]: illegal } };
+  const nids = scalarsOf(und).map(idOf);
+  if (!nids.every((nid) => store.nodes.byNid(nid ?? 0)?.type === 'group')) return illegal(`${field.name}][und`);
   return { items: nids.map((nid) => ({ target_id: String(nid) })) };
+};
+
+const noSettings: Seen = {
+  items: null,
+  fault: exceptionFault(
+    '22007',
+    "SQLSTATE[22007]: Invalid datetime format: 1366 Incorrect integer value: '' for column `dkan3`.`field_data_field_upload`.`field_upload_grid` at row 1",
+  ),
+};
+
+/**
+ * The file with how its preview is shown, of which the database takes numbers only. A file that the body does not show is
+ * one without these numbers; a body that shows the settings alone takes the file off.
+ */
+const upload: Widget = (_field, und, context) => {
+  const { node, store } = context;
+  const [row] = rowsOf(und);
+  if (row === undefined) return node === null || store.files.ofNode(node.nid).length === 0 ? nothing : noSettings;
+  const known = idOf(row.fid);
+  if (known === null || store.files.byFid(known) === null) return { items: [] };
+  const { grid, graph, map } = recordOf(row.view);
+  const numbers = Object.entries({ grid, graph, map, embed: row.embed });
+  if (!numbers.every(([, number]) => /^-?\d+$/.test(textOf(number) ?? ''))) return noSettings;
+  const settings = numbers.map(([name, number]) => [name, String(Number(textOf(number)))]);
+  const item = { fid: String(known), delimiter: textOf(row.delimiter) ?? '', ...Object.fromEntries(settings) };
+  return { items: [item] };
 };
 
 const unseen: Widget = () => nothing;
@@ -257,17 +292,17 @@ const unseen: Widget = () => nothing;
 const widgets: Record<Field['kind'], Widget> = {
   body: formattedText,
   long: formattedText,
-  text: textFields,
+  text: texts,
   choice: select,
   number: unseen,
   term: autocomplete,
-  node: unseen,
+  node: references,
   link: links,
   pair: pairs,
   geo: unseen,
   date: unseen,
   period: dates,
-  file: unseen,
+  file: upload,
   remote: unseen,
   group: groups,
 };
@@ -281,6 +316,9 @@ const special: Record<string, Widget> = {
   field_orphan: unseen,
 };
 
-/** The widget of a field: its new items (null where it saw nothing) and errors by element. */
-export const seenBy = (field: Field, und: unknown, context: ReadContext): Seen =>
-  (special[field.name] ?? widgets[field.kind])(field, und, context);
+/** What the form sees of a field in a body. It shows periods and files in any case, and takes them as they come back. */
+export const seenBy = (field: Field, value: unknown, context: ReadContext): Seen => {
+  const isSent = isObject(value) && 'und' in value;
+  if (!isSent && field.kind !== 'period' && field.kind !== 'file') return nothing;
+  return (special[field.name] ?? widgets[field.kind])(field, isSent ? value.und : undefined, context);
+};
