@@ -1,23 +1,20 @@
 // What a document, or the answer that brought it, says about the list that it is a page of.
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
-import { z } from 'zod';
 import { isObject, parsedJson } from '../../util/json.ts';
 
-export const pagingSchema = z.object({
-  /** Address of the next page; '' where there is more, but no address of it. */
-  next: z.string().nullable(),
-  /** Entries of the whole list. */
-  total: z.number().nullable(),
-  /** Pages of the whole list. */
-  pages: z.number().nullable(),
-  /** Most entries of a page. */
-  limit: z.number().nullable(),
-  /** True where other pages come before this one. */
-  isLater: z.boolean(),
-});
-
 /** Statements of a page; null for what it does not say. */
-export type Paging = z.infer<typeof pagingSchema>;
+export interface Paging {
+  /** Address of the next page; '' where there is more, but no address of it. */
+  next: string | null;
+  /** Entries of the whole list. */
+  total: number | null;
+  /** Pages of the whole list. */
+  pages: number | null;
+  /** Most entries of a page. */
+  limit: number | null;
+  /** True where other pages come before this one. */
+  isLater: boolean;
+}
 
 export const noPaging: Paging = { next: null, total: null, pages: null, limit: null, isLater: false };
 

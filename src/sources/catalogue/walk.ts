@@ -83,7 +83,6 @@ export class CatalogueWalk {
         this.lost.push({ address: shown(new URL(part)), error });
       }
     }
-    await this.#source.done();
   }
 
   /** True where both found the same entries. */

@@ -1,8 +1,12 @@
 // Fetches web files: whole or not at all, only when changed, and only from allowed addresses.
+import { createHash, randomBytes } from 'node:crypto';
+import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import type { LookupFunction } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { syncFolder, unless } from '../../util/durable.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { acceptEncoding, fileIn, mediaType, tooLarge } from './body.ts';
 import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
-import { Part } from './part.ts';
 import {
   type Fetched,
   type FetchOptions,
@@ -20,8 +24,6 @@ type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | nul
 export class Fetcher {
   readonly policy: FetchPolicy;
   private readonly client: GuardedClient;
-  /** Fetches into one file go one after the other. */
-  private readonly busy = new Map<string, Promise<unknown>>();
 
   /** Sends nothing yet. `lookup` takes the place of the system's name service. */
   constructor(policy: FetchPolicy, { lookup }: { lookup?: LookupFunction } = {}) {
@@ -38,16 +40,10 @@ export class Fetcher {
    * @throws SourceUnreachableError when a later attempt may succeed; it begins anew
    */
   async toFile(url: string, into: string, options: FetchOptions): Promise<Fetched> {
-    const before = this.busy.get(into) ?? Promise.resolve();
-    const next = (): Promise<Fetched> => this.fetch(url, into, options);
-    const own = before.then(next, next);
-    this.busy.set(into, own);
     try {
-      return await own;
+      return await this.fetch(url, into, options);
     } catch (error) {
       throw options.signal.aborted ? options.signal.reason : this.told(fetchFailure(url, error));
-    } finally {
-      if (this.busy.get(into) === own) this.busy.delete(into);
     }
   }
 
@@ -96,8 +92,7 @@ export class Fetcher {
       if (answer.status === 304) return { status: 'unchanged', headers };
       const validators = validatorsOf(headers, answer.url, Date.now());
       if (isSameVersion(options.known, validators)) return { status: 'unchanged', headers };
-      const part = await this.store(answer, into, options);
-      const { bytes, sha256 } = await part.finish();
+      const { bytes, sha256 } = await this.store(answer, into, options);
       options.log?.debug({ url: answer.where, bytes }, 'fetched');
       const contentType = mediaType(oneOf(headers['content-type']));
       const facts = { bytes, sha256, validators, contentType, fileName: this.nameOf(answer), headers };
@@ -142,23 +137,49 @@ export class Fetcher {
     return fileNameOf(this.client.redact(oneOf(headers['content-disposition']) ?? ''), url);
   }
 
-  private async store(answer: Answer, into: string, options: FetchOptions): Promise<Part> {
+  private async store(answer: Answer, into: string, options: FetchOptions): Promise<{ bytes: number; sha256: string }> {
     const content = this.fileIn(answer, options);
     const length = answer.headers['content-encoding'] === undefined ? lengthOf(answer) : null;
     const whole = length === null ? '' : ` of ${length}`;
-    const part = await Part.begin(into);
-    const progress = setInterval(() => options.report?.(`fetched ${part.bytes}${whole} bytes`), reportEveryMs);
+    const hash = createHash('sha256');
+    let bytes = 0;
+    const counted = async function* (): AsyncGenerator<Uint8Array> {
+      for await (const chunk of content) {
+        hash.update(chunk);
+        bytes += chunk.length;
+        yield chunk;
+      }
+    };
+    const part = await newPart(into);
+    const progress = setInterval(() => options.report?.(`fetched ${bytes}${whole} bytes`), reportEveryMs);
     try {
-      for await (const chunk of content) await part.write(chunk);
-      return part;
+      await writeFile(part, counted(), { flag: 'wx', flush: true });
+      await rename(part, into);
     } catch (error) {
-      await part.discard();
+      await rm(part, { force: true });
       throw networkFailure(answer.where, error);
     } finally {
       clearInterval(progress);
     }
+    await syncFolder(dirname(into));
+    return { bytes, sha256: hash.digest('hex') };
   }
 }
+
+/** A part this old (ms) is of a process that was killed. */
+const abandonedMs = 3_600_000;
+
+/** The path of a download on its way into `into`; what killed processes left of others is removed. */
+const newPart = async (into: string): Promise<string> => {
+  const folder = dirname(into);
+  await makeFolder(folder, 0o700);
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(`${basename(into)}.`) || !name.endsWith('.part')) continue;
+    const age = Date.now() - ((await unless(stat(join(folder, name)), ['ENOENT'], null))?.mtimeMs ?? 0);
+    if (age > abandonedMs) await rm(join(folder, name), { force: true });
+  }
+  return `${into}.${randomBytes(6).toString('hex')}.part`;
+};
 
 const reportEveryMs = 15_000;
 

@@ -1,6 +1,7 @@
 // Files of the web on this host while they are on their way to a portal: one folder for each portal and resource.
 import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { isErrno, unless, writeDurably } from '../../util/durable.ts';
@@ -21,10 +22,16 @@ const fetchedSchema = z.object({
   validators: validatorsSchema,
   contentType: z.string().nullable(),
   fileName: z.string().nullable(),
+  /** Where the redirects ended. */
+  finalUrl: z.string(),
+  /** Of the answer that brought the file. */
+  headers: z.record(z.string(), z.union([z.string(), z.array(z.string())]).optional()),
 });
 
 export interface FetchedFile extends Facts {
   path: string;
+  /** Headers of the answer that confirmed it. */
+  confirmed?: IncomingHttpHeaders;
 }
 
 export interface Wanted {
@@ -34,6 +41,8 @@ export interface Wanted {
   url: string;
   /** File name it will have, as far as it is known. */
   name: string;
+  /** The header of that name; by default as the name suggests. */
+  accept?: string;
   /** The job that wants it; its later attempts get the same bytes. */
   by: string;
   /** The version that is published already: `unchanged` is answered for it. Null where its bytes are needed. */
@@ -42,10 +51,10 @@ export interface Wanted {
 
 export class FetchedFiles {
   private readonly dir: string;
-  private readonly fetcher: Fetcher;
+  private readonly fetcher: Pick<Fetcher, 'toFile'>;
   private swept: Promise<void> | null = null;
 
-  constructor(dir: string, fetcher: Fetcher) {
+  constructor(dir: string, fetcher: Pick<Fetcher, 'toFile'>) {
     this.dir = dir;
     this.fetcher = fetcher;
   }
@@ -57,7 +66,7 @@ export class FetchedFiles {
    */
   async get(
     wanted: Wanted,
-    options: Pick<FetchOptions, 'signal' | 'log' | 'report'>,
+    options: Pick<FetchOptions, 'signal' | 'log' | 'report' | 'spentBytes'>,
   ): Promise<FetchedFile | 'unchanged'> {
     this.swept ??= this.sweep();
     await this.swept;
@@ -66,15 +75,15 @@ export class FetchedFiles {
     const here = await this.whole(folder, wanted.url);
     if (here?.by === wanted.by) return { ...here, path: into };
     const known = wanted.published ?? here?.validators ?? null;
-    const how = { ...options, known, name: wanted.name, accept: acceptFor(wanted.name) };
+    const how = { ...options, known, name: wanted.name, accept: wanted.accept ?? acceptFor(wanted.name) };
     const fetched = await this.fetcher.toFile(wanted.url, into, how);
     if (fetched.status === 'unchanged') {
       if (wanted.published !== null || !here) return 'unchanged';
-      return await this.note(folder, { ...here, by: wanted.by });
+      return { ...(await this.note(folder, { ...here, by: wanted.by })), confirmed: fetched.headers };
     }
-    const { bytes, sha256, validators, contentType, fileName } = fetched;
-    const facts = { bytes, sha256, validators, contentType, fileName };
-    return await this.note(folder, { url: wanted.url, by: wanted.by, ...facts });
+    const { status: _status, path: _path, headers, ...facts } = fetched;
+    const { 'set-cookie': _cookies, ...kept } = headers;
+    return await this.note(folder, { url: wanted.url, by: wanted.by, ...facts, headers: kept });
   }
 
   /** Removes the files of a resource, once it is published. */

@@ -61,7 +61,7 @@ describe('fetched files', () => {
   it('are taken by another job when their server says that they are current, and fetched again when not', async () => {
     server.on('/a.csv', fileAnswer('id\n1\n', { etag: '"1"' }));
     const first = await get();
-    expect(await get({ by: 'run 2' })).toEqual({ ...first, by: 'run 2' });
+    expect(await get({ by: 'run 2' })).toEqual({ ...first, by: 'run 2', confirmed: expect.any(Object) });
     expect(server.asked.at(-1)?.headers['if-none-match']).toBe('"1"');
     server.on('/a.csv', fileAnswer('id\n2\n3\n', { etag: '"2"' }));
     expect(await get({ by: 'run 3' })).toMatchObject({ bytes: 7, validators: { etag: '"2"' } });

@@ -38,7 +38,6 @@ export const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
 const sourceOf = (bytes: AsyncIterable<Uint8Array>, from: string): CatalogueSource => ({
   open: async (address) => (address === from ? { bytes, url: null, paging: noPaging } : null),
   maxBytes: Number.POSITIVE_INFINITY,
-  done: async () => undefined,
 });
 
 /** Gathers a catalogue with all its wishes. */
