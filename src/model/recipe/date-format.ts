@@ -22,61 +22,39 @@ const months = monthNames.map((name) => name.slice(0, 3));
 
 interface Token {
   pattern: string;
-  read(text: string, parts: DateParts): void;
+  read(text: string): Partial<DateParts>;
 }
 
-type NumberPart = 'year' | 'month' | 'day' | 'hour' | 'minute' | 'second';
+const token = (pattern: string, read: Token['read']): Token => ({ pattern, read });
 
-const number = (pattern: string, part: NumberPart, of: (value: number) => number = (value) => value): Token => ({
-  pattern,
-  read: (text, parts) => {
-    parts[part] = of(Number(text));
-  },
-});
+const year = (text: string) => ({ year: Number(text) });
+const shortYear = (text: string) => year(`${Number(text) < 70 ? '20' : '19'}${text}`);
+const month = (text: string) => ({ month: Number(text) });
+const namedMonth = (names: string[]) => (text: string) => ({ month: names.indexOf(text.toLowerCase()) + 1 });
+const day = (text: string) => ({ day: Number(text) });
+const hour = (text: string) => ({ hour: Number(text) });
 
-const monthIn = (pattern: string, names: readonly string[]): Token => ({
-  pattern,
-  read: (text, parts) => {
-    parts.month = names.indexOf(text.toLowerCase()) + 1;
-  },
-});
-
-/** Longest first, so that `MMMM` is not read as two months. */
 const tokens: Record<string, Token> = {
-  YYYY: number('\\d{4}', 'year'),
-  YY: number('\\d{2}', 'year', (value) => (value < 70 ? 2000 + value : 1900 + value)),
-  MMMM: monthIn('[a-z]+', monthNames),
-  MMM: monthIn('[a-z]{3}', months),
-  MM: number('\\d{2}', 'month'),
-  M: number('\\d{1,2}', 'month'),
-  DD: number('\\d{2}', 'day'),
-  D: number('\\d{1,2}', 'day'),
-  HH: number('\\d{2}', 'hour'),
-  H: number('\\d{1,2}', 'hour'),
-  hh: number('\\d{2}', 'hour'),
-  h: number('\\d{1,2}', 'hour'),
-  mm: number('\\d{2}', 'minute'),
-  ss: number('\\d{2}', 'second'),
-  S: {
-    pattern: '\\d{1,9}',
-    read: (text, parts) => {
-      parts.fraction = text;
-    },
-  },
-  A: {
-    pattern: '[ap]\\.?m\\.?',
-    read: (text, parts) => {
-      parts.afternoon = /^p/i.test(text);
-    },
-  },
-  Z: {
-    pattern: 'z|[+-]\\d{2}:?\\d{2}',
-    read: (text, parts) => {
-      parts.zone = zoneOf(text);
-    },
-  },
+  YYYY: token('\\d{4}', year),
+  YY: token('\\d{2}', shortYear),
+  MMMM: token('[a-z]+', namedMonth(monthNames)),
+  MMM: token('[a-z]{3}', namedMonth(months)),
+  MM: token('\\d{2}', month),
+  M: token('\\d{1,2}', month),
+  DD: token('\\d{2}', day),
+  D: token('\\d{1,2}', day),
+  HH: token('\\d{2}', hour),
+  H: token('\\d{1,2}', hour),
+  hh: token('\\d{2}', hour),
+  h: token('\\d{1,2}', hour),
+  mm: token('\\d{2}', (text) => ({ minute: Number(text) })),
+  ss: token('\\d{2}', (text) => ({ second: Number(text) })),
+  S: token('\\d{1,9}', (fraction) => ({ fraction })),
+  A: token('[ap]\\.?m\\.?', (text) => ({ afternoon: /^p/i.test(text) })),
+  Z: token('z|[+-]\\d{2}:?\\d{2}', (text) => ({ zone: zoneOf(text) })),
 };
 
+/** Longest first, so that `MMMM` is not read as two months. */
 const tokenPattern = /YYYY|YY|MMMM|MMM|MM|M|DD|D|HH|H|hh|h|mm|ss|S|A|Z|\[([^\]]*)\]/g;
 
 const zoneOf = (text: string): string => {
@@ -111,16 +89,15 @@ export const dateFormat = (format: string, to: DateType): ((text: string) => str
   for (const match of format.matchAll(tokenPattern)) {
     pattern += escaped(format.slice(last, match.index));
     last = match.index + match[0].length;
-    const token = tokens[match[0]];
-    if (token !== undefined) read.push(token);
-    pattern += token === undefined ? escaped(match[1] ?? '') : `(${token.pattern})`;
+    const known = tokens[match[0]];
+    if (known !== undefined) read.push(known);
+    pattern += known === undefined ? escaped(match[1] ?? '') : `(${known.pattern})`;
   }
   const whole = new RegExp(`^${pattern}${escaped(format.slice(last))}$`, 'i');
   return (text) => {
     const found = whole.exec(text);
     if (found === null) return null;
-    const parts: DateParts = { ...newYear2000 };
-    for (const [index, token] of read.entries()) token.read(found[index + 1] ?? '', parts);
+    const parts: DateParts = Object.assign({}, newYear2000, ...read.map((part, at) => part.read(found[at + 1] ?? '')));
     return isReal(parts) ? texts[to](parts) : null;
   };
 };

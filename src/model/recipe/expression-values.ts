@@ -45,7 +45,7 @@ const relations = {
  * A number beside a number or a cell is compared as number (and with text that is none, nothing holds but `!=`); text in
  * quotes as text; two cells as numbers where both are.
  */
-export const comparison = (op: keyof typeof relations, left: Formula, right: Formula): Formula => {
+export const compared = (op: keyof typeof relations, left: Formula, right: Formula): Formula => {
   const holds = relations[op];
   return (cells) => {
     const [a, b] = [left(cells), right(cells)];
@@ -79,17 +79,27 @@ export const arithmetic = (op: keyof typeof operations, left: Formula, right: Fo
 /** An argument by its place; undefined where none was given. */
 type Args = (at: number) => Value | undefined;
 
-const numeric =
-  (compute: (value: number, more: number) => number) =>
-  (args: Args): Value => {
+/** How many arguments a function takes, and what it makes of them. */
+interface ExpressionFunction {
+  least: number;
+  most: number;
+  of: (args: Args) => Value;
+}
+
+const numeric = (compute: (value: number, more: number) => number, most = 1): ExpressionFunction => ({
+  least: 1,
+  most,
+  of: (args) => {
     const value = args(0) ?? '';
     return value === '' ? '' : compute(needed(value), needed(args(1) ?? 0));
-  };
+  },
+});
 
-const textual =
-  (make: (text: string) => Value) =>
-  (args: Args): Value =>
-    make(textOf(args(0) ?? ''));
+const textual = (make: (text: string) => Value): ExpressionFunction => ({
+  least: 1,
+  most: 1,
+  of: (args) => make(textOf(args(0) ?? '')),
+});
 
 /** Rounds half away from zero, by decimal digits. */
 const rounded = (value: number, digits: number): number => {
@@ -112,59 +122,17 @@ const firstFilled = (args: Args): Value => {
   }
 };
 
-/** How many arguments a function takes, and what it makes of them. */
-interface ExpressionFunction {
-  least: number;
-  most: number;
-  of: (args: Args) => Value;
-}
-
-const taking = (least: number, most: number, of: ExpressionFunction['of']): ExpressionFunction => ({ least, most, of });
-
-export const functions: ReadonlyMap<string, ExpressionFunction> = new Map([
-  [
-    'lower',
-    taking(
-      1,
-      1,
-      textual((text) => text.toLowerCase()),
-    ),
-  ],
-  [
-    'upper',
-    taking(
-      1,
-      1,
-      textual((text) => text.toUpperCase()),
-    ),
-  ],
-  [
-    'trim',
-    taking(
-      1,
-      1,
-      textual((text) => text.trim()),
-    ),
-  ],
-  [
-    'length',
-    taking(
-      1,
-      1,
-      textual((text) => [...text].length),
-    ),
-  ],
-  ['round', taking(1, 2, numeric(rounded))],
-  ['abs', taking(1, 1, numeric(Math.abs))],
-  [
-    'number',
-    taking(
-      1,
-      1,
-      numeric((value) => value),
-    ),
-  ],
-  ['slice', taking(2, 3, slice)],
-  ['if', taking(3, 3, (args) => (isTrue(args(0) ?? false) ? args(1) : args(2)) ?? '')],
-  ['coalesce', taking(1, 20, firstFilled)],
-]);
+export const functions: ReadonlyMap<string, ExpressionFunction> = new Map(
+  Object.entries({
+    lower: textual((text) => text.toLowerCase()),
+    upper: textual((text) => text.toUpperCase()),
+    trim: textual((text) => text.trim()),
+    length: textual((text) => [...text].length),
+    round: numeric(rounded, 2),
+    abs: numeric(Math.abs),
+    number: numeric((value) => value),
+    slice: { least: 2, most: 3, of: slice },
+    if: { least: 3, most: 3, of: (args) => (isTrue(args(0) ?? false) ? args(1) : args(2)) ?? '' },
+    coalesce: { least: 1, most: 20, of: firstFilled },
+  }),
+);

@@ -1,6 +1,7 @@
 // Simple expressions over the cells of a row: `amount > 0 and department in ("Parks", "Roads")`. Never evaluated as code.
 import { z } from 'zod';
-import { arithmetic, comparison, type Formula, functions, isTrue, textOf } from './expression-values.ts';
+import { isPattern } from '../schema-parts.ts';
+import { arithmetic, compared, type Formula, functions, isTrue, textOf } from './expression-values.ts';
 
 /** An expression cannot be read; `at` counts characters from 1. */
 export class ExpressionFault extends Error {
@@ -48,199 +49,137 @@ const lexemeOf = (match: RegExpExecArray): Omit<Lexeme, 'at'> => {
 /** Deepest nesting; deeper expressions would only exhaust the stack. */
 const deepest = 50;
 
-/** Parses by precedence: or, and, not, comparison, `+ - &`, `* /`, values. */
-class Parser {
-  readonly #lexemes: Lexeme[];
-  readonly #columnOf: (name: string) => number;
-  #next = 0;
-  #depth = 0;
+/** What operators of one precedence make of two formulas. */
+type Joined<Op> = (op: Op, left: Formula, right: Formula) => Formula;
 
-  constructor(text: string, columnOf: (name: string) => number) {
-    this.#lexemes = lexemesOf(text);
-    this.#columnOf = columnOf;
-  }
-
-  whole(): Formula {
-    const parsed = this.#or();
-    if (this.#here.kind !== 'end') this.#fail('an operator or the end');
-    return parsed;
-  }
-
-  get #here(): Lexeme {
-    return this.#lexemes[this.#next] ?? { kind: 'end', value: '', at: 0 };
-  }
-
-  #take(...values: string[]): string | null {
-    const { kind, value } = this.#here;
+/**
+ * Compiles an expression by precedence: or, and, not, comparison, `+ - &`, `* /`, values. `columnOf` gives the index of a
+ * column. Throws an {@link ExpressionFault}.
+ */
+export const compileExpression = (text: string, columnOf: (name: string) => number): Formula => {
+  const lexemes = lexemesOf(text);
+  let next = 0;
+  let depth = 0;
+  const here = (): Lexeme => lexemes[next] ?? { kind: 'end', value: '', at: 0 };
+  const take = <Value extends string>(...values: Value[]): Value | null => {
+    const { kind, value } = here();
     const word = kind === 'word' ? value.toLowerCase() : value;
-    if ((kind !== 'sign' && kind !== 'word') || !values.includes(word)) return null;
-    this.#next++;
-    return word;
-  }
-
-  #expect(value: string): void {
-    if (this.#take(value) === null) this.#fail(`\`${value}\``);
-  }
-
-  #fail(wanted: string): never {
-    const { kind, value, at } = this.#here;
+    const found = kind === 'sign' || kind === 'word' ? values.find((each) => each === word) : undefined;
+    if (found !== undefined) next++;
+    return found ?? null;
+  };
+  const fail = (wanted: string): never => {
+    const { kind, value, at } = here();
     const found = kind === 'end' ? 'it ends there' : `\`${value}\` was found`;
     throw new ExpressionFault(`expected ${wanted} at character ${at}, but ${found}`, at);
-  }
-
+  };
+  const expect = (value: string): unknown => take(value) ?? fail(`\`${value}\``);
   /** Parses what stands deeper. */
-  #inside<T>(parse: () => T): T {
-    if (++this.#depth > deepest) throw new ExpressionFault('is nested too deeply', this.#here.at);
-    const parsed = parse();
-    this.#depth--;
-    return parsed;
-  }
-
-  #or(): Formula {
-    return this.#inside(() => {
-      let all = this.#and();
-      while (this.#take('or') !== null) {
-        const [left, right] = [all, this.#and()];
-        all = (cells) => isTrue(left(cells)) || isTrue(right(cells));
-      }
-      return all;
-    });
-  }
-
-  #and(): Formula {
-    let all = this.#not();
-    while (this.#take('and') !== null) {
-      const [left, right] = [all, this.#not()];
-      all = (cells) => isTrue(left(cells)) && isTrue(right(cells));
-    }
+  const inside = (parse: () => Formula): Formula => {
+    if (++depth > deepest) throw new ExpressionFault('is nested too deeply', here().at);
+    const formula = parse();
+    depth--;
+    return formula;
+  };
+  const chain = <Op extends string>(operators: Op[], operand: () => Formula, joined: Joined<Op>): Formula => {
+    let all = operand();
+    for (let op = take(...operators); op !== null; op = take(...operators)) all = joined(op, all, operand());
     return all;
-  }
-
-  #not(): Formula {
-    let isNegated = false;
-    while (this.#take('not') !== null) isNegated = !isNegated;
-    const of = this.#comparison();
-    return isNegated ? negated(of) : of;
-  }
-
-  #comparison(): Formula {
-    const left = this.#sum();
-    const op = this.#take('==', '!=', '<=', '>=', '<', '>');
-    if (op !== null) return comparison(op as '==', left, this.#sum()); // one of those just named
-    if (this.#take('is') !== null) return this.#isEmpty(left);
-    const isNegated = this.#take('not') !== null;
-    const tested = this.#membership(left);
-    if (tested === null) {
-      if (isNegated) this.#fail('`in`, `contains` or `matches`');
-      return left;
-    }
+  };
+  const or = (): Formula => inside(() => chain(['or'], and, either));
+  const and = (): Formula => chain(['and'], not, both);
+  const not = (): Formula => (take('not') === null ? comparison() : inside(() => negated(not())));
+  const comparison = (): Formula => {
+    const left = sum();
+    const op = take('==', '!=', '<=', '>=', '<', '>');
+    if (op !== null) return compared(op, left, sum());
+    const isEmpty = take('is') !== null;
+    const isNegated = take('not') !== null;
+    if (isEmpty) expect('empty');
+    const tested = isEmpty ? empty(left) : membership(left);
+    if (tested === null) return isNegated ? fail('`in`, `contains` or `matches`') : left;
     return isNegated ? negated(tested) : tested;
-  }
-
-  #isEmpty(of: Formula): Formula {
-    const isNegated = this.#take('not') !== null;
-    this.#expect('empty');
-    return isNegated ? negated(empty(of)) : empty(of);
-  }
-
-  #membership(left: Formula): Formula | null {
-    if (this.#take('contains') !== null) {
-      const right = this.#sum();
+  };
+  const membership = (left: Formula): Formula | null => {
+    if (take('contains') !== null) {
+      const right = sum();
       return (cells) => textOf(left(cells)).includes(textOf(right(cells)));
     }
-    if (this.#take('matches') !== null) {
-      const pattern = this.#pattern();
-      return (cells) => pattern.test(textOf(left(cells)));
+    if (take('matches') !== null) {
+      const regular = pattern();
+      return (cells) => regular.test(textOf(left(cells)));
     }
-    if (this.#take('in') === null) return null;
-    this.#expect('(');
-    const list = this.#list().map((each) => comparison('==', left, each));
-    return (cells) => list.some((each) => each(cells));
-  }
-
-  #pattern(): RegExp {
-    const { kind, value, at } = this.#here;
-    if (kind !== 'text') this.#fail('a regular expression in quotes');
-    this.#next++;
-    try {
-      return new RegExp(value, 'u');
-    } catch {
+    if (take('in') === null) return null;
+    expect('(');
+    const values = list().map((each) => compared('==', left, each));
+    return (cells) => values.some((each) => each(cells));
+  };
+  const pattern = (): RegExp => {
+    const { kind, value, at } = here();
+    if (kind !== 'text') fail('a regular expression in quotes');
+    next++;
+    if (!isPattern(value))
       throw new ExpressionFault(`the text at character ${at} is not a valid regular expression`, at);
-    }
-  }
-
+    return new RegExp(value, 'u');
+  };
   /** Values up to the closing bracket; the opening one is taken. */
-  #list(): Formula[] {
-    const list = [this.#or()];
-    while (this.#take(',') !== null) list.push(this.#or());
-    this.#expect(')');
-    return list;
-  }
-
-  #sum(): Formula {
-    let all = this.#product();
-    for (;;) {
-      const op = this.#take('+', '-', '&');
-      if (op === null) return all;
-      const [left, right] = [all, this.#product()];
-      // `+` or `-`, where it is not `&`
-      all = op === '&' ? (cells) => textOf(left(cells)) + textOf(right(cells)) : arithmetic(op as '+', left, right);
-    }
-  }
-
-  #product(): Formula {
-    let all = this.#value();
-    for (;;) {
-      const op = this.#take('*', '/');
-      if (op === null) return all;
-      all = arithmetic(op as '*', all, this.#value()); // `*` or `/`
-    }
-  }
-
-  #value(): Formula {
-    if (this.#take('(') !== null) {
-      const inner = this.#or();
-      this.#expect(')');
+  const list = (): Formula[] => {
+    const values = [or()];
+    while (take(',') !== null) values.push(or());
+    expect(')');
+    return values;
+  };
+  const sum = (): Formula =>
+    chain(['+', '-', '&'], product, (op, left, right) =>
+      op === '&' ? (cells) => textOf(left(cells)) + textOf(right(cells)) : arithmetic(op, left, right),
+    );
+  const product = (): Formula => chain(['*', '/'], value, arithmetic);
+  const value = (): Formula => {
+    if (take('(') !== null) {
+      const inner = or();
+      expect(')');
       return inner;
     }
-    if (this.#take('-') !== null) return this.#inside(() => arithmetic('-', () => 0, this.#value()));
-    const { kind, value } = this.#here;
-    if (kind === 'end' || kind === 'sign') this.#fail('a column, a number or text in quotes');
-    this.#next++;
-    if (kind === 'word') return this.#word(value);
-    if (kind === 'column') return this.#column(value);
-    const constant = kind === 'number' ? Number(value) : value;
+    if (take('-') !== null) return inside(() => arithmetic('-', () => 0, value()));
+    const { kind, value: found } = here();
+    if (kind === 'end' || kind === 'sign') fail('a column, a number or text in quotes');
+    next++;
+    if (kind === 'word') return word(found);
+    if (kind === 'column') return column(found);
+    const constant = kind === 'number' ? Number(found) : found;
     return () => constant;
-  }
-
-  #column(name: string): Formula {
-    const at = this.#columnOf(name);
+  };
+  const column = (name: string): Formula => {
+    const at = columnOf(name);
     return (cells) => cells[at] ?? '';
-  }
-
-  #word(word: string): Formula {
-    if (this.#here.value !== '(' || this.#here.kind !== 'sign') {
-      if (!reserved.has(word.toLowerCase())) return this.#column(word);
-      this.#next--;
-      this.#fail('a column (in `backticks` when it is called like that)');
+  };
+  const word = (text: string): Formula => {
+    const { at } = here();
+    const name = text.toLowerCase();
+    if (take('(') === null) {
+      if (!reserved.has(name)) return column(text);
+      next--;
+      return fail('a column (in `backticks` when it is called like that)');
     }
-    const { at } = this.#here;
-    this.#next++;
-    const name = word.toLowerCase();
-    const args = this.#list();
+    const args = list();
     if (name === 'empty' && args[0] !== undefined && args.length === 1) return empty(args[0]);
     const known = functions.get(name);
-    if (known === undefined) {
-      throw new ExpressionFault(`unknown function \`${word}\`; available: ${[...functions.keys()].join(', ')}`, at);
-    }
+    if (known === undefined)
+      throw new ExpressionFault(`unknown function \`${text}\`; available: ${[...functions.keys()].join(', ')}`, at);
     const { least, most, of } = known;
     if (args.length < least || args.length > most) {
       const count = least === most ? `${least}` : `${least} to ${most}`;
       throw new ExpressionFault(`\`${name}\` takes ${count} values, not ${args.length}`, at);
     }
     return (cells) => of((index) => args[index]?.(cells));
-  }
-}
+  };
+  const whole = or();
+  return here().kind === 'end' ? whole : fail('an operator or the end');
+};
+
+const either: Joined<'or'> = (_, left, right) => (cells) => isTrue(left(cells)) || isTrue(right(cells));
+
+const both: Joined<'and'> = (_, left, right) => (cells) => isTrue(left(cells)) && isTrue(right(cells));
 
 const negated =
   (of: Formula): Formula =>
@@ -253,10 +192,6 @@ const empty =
     textOf(of(cells)).trim() === '';
 
 const reserved = new Set(['and', 'or', 'not', 'in', 'is', 'contains', 'matches', 'empty']);
-
-/** Compiles an expression; `columnOf` gives the index of a column. Throws an {@link ExpressionFault}. */
-export const compileExpression = (text: string, columnOf: (name: string) => number): Formula =>
-  new Parser(text, columnOf).whole();
 
 export const expressionText = z
   .string()
