@@ -10,9 +10,10 @@ import {
   oldestRedis,
   queryServer,
   type RedisConnectionOptions,
-  type ServerFacts,
   withConnection,
 } from '../state/redis/connection.ts';
+import { defined } from '../util/json.ts';
+import { dataIn } from './start.ts';
 import { RedisSupervisor, type SupervisorOptions } from './supervisor.ts';
 
 /** Which Redis to open. (The type of ioredis of the same name says how one connection is made.) */
@@ -61,31 +62,27 @@ export const openRedis = async (options: RedisOptions): Promise<RedisHandle> => 
     options: { path: supervisor.socket },
     how,
     binary: supervisor.binary,
-    describe: `embedded Redis (${supervisor.binary ?? 'running'}), data in ${join(folder, 'data')}`,
+    describe: `embedded Redis (${supervisor.binary ?? 'running'}), data in ${dataIn(folder)}`,
     close: () => supervisor.close(),
   };
 };
 
-/** How an external server is tried. */
-interface ReachOptions {
-  log: Log;
-  /** What all keys begin with. */
-  prefix: string;
-  /** 10 s when absent. */
-  timeoutMs?: number;
-}
-
 /**
  * Makes sure that the server of a URL can be used: it answers within `timeoutMs`, takes the login, is new enough, and
- * lets this user write. A node of a cluster is recognized; connections then follow the slot of `prefix`. Throws {@link RedisUnreachableError}, which names the host and port, never a password.
+ * lets this user write. A node of a cluster is recognized; connections then follow the slot of `prefix`. Throws
+ * {@link RedisUnreachableError}, which names the host and port, never a password.
  */
 export const reachExternal = async (
   url: string,
-  { log, prefix, timeoutMs = 10_000 }: ReachOptions,
+  { log, prefix, timeoutMs = 10_000 }: { log: Log; prefix: string; timeoutMs?: number },
 ): Promise<{ options: RedisConnectionOptions; describe: string }> => {
   const servers = parseRedisUrl(url);
   const where = servers.map(placeOf).join(', ');
-  const { version, evictsBy, isCluster } = await queryFirst(servers, where, timeoutMs);
+  // Several addresses are nodes of one cluster, of which some may be down.
+  const answers = servers.map((server) => queryServer(server, timeoutMs));
+  const { version, evictsBy, isCluster } = await Promise.any(answers).catch(({ errors }: AggregateError) => {
+    throw unusable(where, errors[0]);
+  });
   if (version === null) {
     log.warn({ redis: where }, 'Redis does not report its version; using it anyway');
   } else if (!isNewEnough(version)) {
@@ -103,23 +100,6 @@ export const reachExternal = async (
   await tryOut(options, where, { prefix, timeoutMs });
   const what = version === null ? 'Redis' : `${version.name} ${version.version}`;
   return { options, describe: `${what}${isCluster ? ' cluster' : ''} at ${where}` };
-};
-
-/** Several addresses are nodes of one cluster, of which some may be down. */
-const queryFirst = async (
-  servers: readonly RedisConnectionOptions[],
-  where: string,
-  timeoutMs: number,
-): Promise<ServerFacts> => {
-  let failure: unknown;
-  for (const server of servers) {
-    try {
-      return await queryServer(server, timeoutMs);
-    } catch (cause) {
-      failure ??= cause;
-    }
-  }
-  throw unusable(where, failure);
 };
 
 const unusable = (where: string, cause: unknown): RedisUnreachableError =>
@@ -146,11 +126,7 @@ const inCluster = (
   }
   const seeds = servers.flatMap(({ host, port }) => (host === undefined || port === undefined ? [] : [{ host, port }]));
   const { username, password, tls } = servers[0] ?? {};
-  return clusterOptions(seeds, prefix, {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(tls === undefined ? {} : { tls }),
-  });
+  return clusterOptions(seeds, prefix, defined({ username, password, tls }));
 };
 
 const single = (servers: readonly RedisConnectionOptions[], where: string): RedisConnectionOptions => {
@@ -208,35 +184,36 @@ const schemes =
  * watch. Throws {@link RedisUnreachableError} that shows no part of the URL which may be secret.
  */
 export const parseRedisUrl = (text: string): [RedisConnectionOptions, ...RedisConnectionOptions[]] => {
-  const { first, others } = splitHosts(text);
-  const url = URL.canParse(first) ? new URL(first) : null;
-  if (url === null) throw wrong('is not a URL');
-  if (url.protocol === 'unix:') {
-    return [{ path: decodeURIComponent(url.pathname), ...login(url), ...database(url.searchParams.get('db')) }];
+  // A URL has one host: the others are cut out.
+  const [, head = '', hosts = '', tail = ''] = /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(text) ?? [];
+  const [host = '', ...more] = hosts.split(',');
+  const url = URL.parse(`${head}${host}${tail}`) ?? wrong('is not a URL');
+  const others = more.map((other) => (other && URL.parse(`redis://${other}`)) || wrong('has an invalid host'));
+  const [scheme, isWatched] = [url.protocol.replace(/\+sentinel:$|:$/, ''), url.protocol.endsWith('+sentinel:')];
+  const [name = '', db = ''] = isWatched ? url.pathname.slice(1).split('/') : ['', url.pathname.slice(1)];
+  const common = {
+    ...(url.username && { username: decodeURIComponent(url.username) }),
+    ...(url.password && { password: decodeURIComponent(url.password) }),
+    ...database(url.searchParams.get('db') ?? (scheme === 'unix' ? '' : db)),
+  };
+  if (url.protocol === 'unix:') return [{ path: decodeURIComponent(url.pathname), ...common }];
+  if (scheme !== 'redis' && scheme !== 'rediss') return wrong(`begins with ${url.protocol}, not redis:`);
+  const isTls = scheme === 'rediss';
+  if (isWatched) {
+    if (name === '') return wrong('lacks the name of the server that the sentinels watch');
+    const sentinels = [url, ...others].map((each) => addressOf(each, 26379));
+    const tls = isTls ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {};
+    return [{ sentinels, name: decodeURIComponent(name), ...tls, ...common }];
   }
-  const hosts = [url, ...others.map((host) => new URL(`redis://${host}`))];
-  if (/^rediss?\+sentinel:$/.test(url.protocol)) return [sentinels(url, hosts)];
-  if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') throw wrong(`begins with ${url.protocol}, not redis:`);
-  const common = { ...login(url), ...database(url.searchParams.get('db') ?? url.pathname.slice(1)) };
-  const [only, ...more] = hosts.map((each) => {
+  const serverAt = (each: URL): RedisConnectionOptions => {
     const address = addressOf(each, 6379);
-    return { ...address, ...(url.protocol === 'rediss:' ? { tls: tlsOf(address.host) } : {}), ...common };
-  });
-  return only ? [only, ...more] : [common];
+    return { ...address, ...(isTls && { tls: tlsOf(address.host) }), ...common };
+  };
+  return [serverAt(url), ...others.map(serverAt)];
 };
 
-const wrong = (what: string): RedisUnreachableError =>
-  new RedisUnreachableError(`REDIS_URL (redis.url) ${what}`, { hint: `write it as ${schemes}` });
-
-/** A URL has one host: the others are cut out. */
-const splitHosts = (text: string): { first: string; others: string[] } => {
-  const [, before = '', authority = '', after = ''] = /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(text) ?? [];
-  const [host = '', ...others] = authority.split(',');
-  if (others.length === 0) return { first: text, others };
-  if (!others.every((other) => other !== '' && URL.canParse(`redis://${other}`))) {
-    throw wrong('has an invalid host');
-  }
-  return { first: `${before}${host}${after}`, others };
+const wrong = (what: string): never => {
+  throw new RedisUnreachableError(`REDIS_URL (redis.url) ${what}`, { hint: `write it as ${schemes}` });
 };
 
 const addressOf = (url: URL, port: number): { host: string; port: number } => ({
@@ -244,26 +221,7 @@ const addressOf = (url: URL, port: number): { host: string; port: number } => ({
   port: url.port === '' ? port : Number(url.port),
 });
 
-const sentinels = (url: URL, hosts: URL[]): RedisConnectionOptions => {
-  const [name = '', db = ''] = url.pathname.slice(1).split('/');
-  if (name === '') throw wrong('lacks the name of the server that the sentinels watch');
-  const isTls = url.protocol === 'rediss+sentinel:';
-  return {
-    sentinels: hosts.map((host) => addressOf(host, 26379)),
-    name: decodeURIComponent(name),
-    ...(isTls ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
-    ...login(url),
-    ...database(db),
-  };
-};
-
-const login = (url: URL): RedisConnectionOptions => ({
-  ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
-  ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
-});
-
-const database = (text: string | null): RedisConnectionOptions => {
-  if (text === null || text === '') return {};
-  if (!/^\d{1,5}$/.test(text)) throw wrong('names a database that is not a number');
-  return { db: Number(text) };
+const database = (text: string): RedisConnectionOptions => {
+  if (text === '') return {};
+  return /^\d{1,5}$/.test(text) ? { db: Number(text) } : wrong('names a database that is not a number');
 };

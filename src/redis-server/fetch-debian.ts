@@ -2,8 +2,9 @@
 
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { access, chmod, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
+import { isErrno } from '../util/durable.ts';
 import { makeFolder } from '../util/make-folder.ts';
 
 /** The programs of the host that the route needs. */
@@ -12,11 +13,19 @@ interface DebianTools {
   dpkg: string;
 }
 
-/** What to fetch into: the server ends in `<folder>/server/redis-server`. */
+/** Where to fetch into (the server ends in `<folder>/server/redis-server`), and with what. */
 interface FetchOptions {
   folder: string;
   env: NodeJS.ProcessEnv;
   tools: DebianTools;
+}
+
+/** One fetch: its own folder, removed in the end, and an apt-get whose every folder lies in it. */
+interface Fetch extends FetchOptions {
+  work: string;
+  /** The unpacked packages. */
+  root: string;
+  apt: (args: string[], cwd: string) => Promise<ToolResult>;
 }
 
 /** `redis-tools` holds the server: its checkers and the server are one program that looks at the name it is run by. */
@@ -39,10 +48,9 @@ export const fetchFromDebian = async (options: FetchOptions): Promise<{ path: st
   await makeFolder(options.folder, 0o700);
   const work = await mkdtemp(join(options.folder, 'fetch-'));
   try {
-    const apt = await privateApt(work, options);
-    const updated = await apt(['update'], work);
-    const failure =
-      (await download(packages, work, apt, options)) ?? (await addMissingLibraries(work, apt, options)) ?? null;
+    const fetch: Fetch = { ...options, work, root: join(work, 'server/root'), apt: await privateApt(work, options) };
+    const updated = await fetch.apt(['update'], work);
+    const failure = (await download(packages, fetch)) ?? (await addMissingLibraries(fetch));
     if (failure !== null) return { failure: updated.code === 0 ? failure : `${failure}; ${lastWords(updated)}` };
     await install(join(work, 'server'));
     return { path: await putInPlace(join(work, 'server'), options) };
@@ -51,59 +59,48 @@ export const fetchFromDebian = async (options: FetchOptions): Promise<{ path: st
   }
 };
 
-type Apt = (args: string[], cwd: string) => Promise<ToolResult>;
-
-/** An apt-get whose every folder lies below `work`; hooks of the host are cleared, its sources and proxies kept. */
-const privateApt = async (work: string, { env, tools }: FetchOptions): Promise<Apt> => {
-  const below = (name: string): string => join(work, name);
-  for (const name of ['state/lists/partial', 'cache/archives/partial', 'log', 'debs', 'server/root']) {
-    await makeFolder(below(name));
-  }
-  await writeFile(below('status'), '');
-  const settings: [string, string][] = [
-    ['Dir::State', below('state')],
-    ['Dir::State::lists', below('state/lists')],
-    ['Dir::State::status', below('status')],
-    ['Dir::State::extended_states', below('extended_states')],
-    ['Dir::Cache', below('cache')],
-    ['Dir::Cache::archives', below('cache/archives')],
-    ['Dir::Cache::pkgcache', ''],
-    ['Dir::Cache::srcpkgcache', ''],
-    ['Dir::Log', below('log')],
-    ['Debug::NoLocking', 'true'],
-    // As root, apt would download as its own user, who cannot enter a private folder.
-    ['APT::Sandbox::User', 'root'],
-    ['Acquire::Languages', 'none'],
-    ['Acquire::Retries', '2'],
-    ['Acquire::http::Timeout', '30'],
-    ['Acquire::https::Timeout', '30'],
-  ];
-  const hooks = ['Pre-Invoke', 'Post-Invoke', 'Post-Invoke-Success'].map((hook) => `#clear APT::Update::${hook};`);
-  const lines = [...hooks, ...settings.map(([key, value]) => `${key} "${value}";`), ''];
-  await writeFile(below('apt.conf'), lines.join('\n'));
+/** Hooks of the host are cleared, its sources and proxies kept. */
+const privateApt = async (work: string, { env, tools }: FetchOptions): Promise<Fetch['apt']> => {
+  const folders = ['state/lists/partial', 'cache/archives/partial', 'log', 'debs', 'server/root'];
+  for (const name of folders) await makeFolder(join(work, name));
+  await writeFile(join(work, 'status'), '');
+  // As root, apt would download as its own user, who cannot enter a private folder: so the sandbox is that of root.
+  const settings = `
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+Dir::State "${work}/state";
+Dir::State::lists "${work}/state/lists";
+Dir::State::status "${work}/status";
+Dir::State::extended_states "${work}/extended_states";
+Dir::Cache "${work}/cache";
+Dir::Cache::archives "${work}/cache/archives";
+Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
+Dir::Log "${work}/log";
+Debug::NoLocking "true";
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+Acquire::Retries "2";
+Acquire::http::Timeout "30";
+Acquire::https::Timeout "30";
+`;
+  await writeFile(join(work, 'apt.conf'), settings);
   return (args, cwd) =>
-    runTool(tools.aptGet, ['-q', '-c', below('apt.conf'), ...args], {
+    runTool(tools.aptGet, ['-q', '-c', join(work, 'apt.conf'), ...args], {
       cwd,
       env: { ...env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
       timeoutMs: 180_000,
     });
 };
 
-/** Downloads packages and unpacks them below `server/root`; null, or what failed. */
-const download = async (
-  names: string[],
-  work: string,
-  apt: Apt,
-  { env, tools }: FetchOptions,
-): Promise<string | null> => {
+/** Downloads packages and unpacks them; null, or what failed. */
+const download = async (names: string[], { work, root, apt, env, tools }: Fetch): Promise<string | null> => {
   const debs = join(work, 'debs');
   const got = await apt(['download', ...names], debs);
   if (got.code !== 0) return `apt-get download ${names.join(' ')}: ${lastWords(got)}`;
   for (const file of (await readdir(debs)).filter((name) => name.endsWith('.deb'))) {
-    const unpacked = await runTool(tools.dpkg, ['-x', join(debs, file), join(work, 'server', 'root')], {
-      env,
-      timeoutMs: 60_000,
-    });
+    const unpacked = await runTool(tools.dpkg, ['-x', join(debs, file), root], { env, timeoutMs: 60_000 });
     if (unpacked.code !== 0) return `dpkg -x ${file}: ${lastWords(unpacked)}`;
     await rm(join(debs, file));
   }
@@ -111,37 +108,24 @@ const download = async (
 };
 
 /** Fetches the packages of libraries that the host lacks; each round may show libraries that the last one needs. */
-const addMissingLibraries = async (work: string, apt: Apt, options: FetchOptions): Promise<string | null> => {
-  const root = join(work, 'server', 'root');
+const addMissingLibraries = async (fetch: Fetch): Promise<string | null> => {
+  const { root, env } = fetch;
   const asked = new Set<string>();
   for (;;) {
     const libraries = (await libraryFolders(root)).map((folder) => join(root, folder)).join(':');
     const listed = await runTool('ldd', [join(root, 'usr/bin/redis-check-rdb')], {
-      env: { ...options.env, LC_ALL: 'C', LD_LIBRARY_PATH: libraries },
+      env: { ...env, LC_ALL: 'C', LD_LIBRARY_PATH: libraries },
       timeoutMs: 10_000,
     });
     const missing = missingLibraries(listed.output).filter((library) => !asked.has(library));
     if (missing.length === 0) return null; // what is still missing shows when the program is run
     for (const library of missing) {
       asked.add(library);
-      const failure = await downloadOneOf(packagesOf(library), work, apt, options);
+      let failure: string | null = '';
+      for (const name of packagesOf(library)) if (failure !== null) failure = await download([name], fetch);
       if (failure !== null) return `${library} is missing; ${failure}`;
     }
   }
-};
-
-const downloadOneOf = async (
-  names: string[],
-  work: string,
-  apt: Apt,
-  options: FetchOptions,
-): Promise<string | null> => {
-  let failure: string | null = null;
-  for (const name of names) {
-    failure = await download([name], work, apt, options);
-    if (failure === null) return null;
-  }
-  return failure;
 };
 
 /** The libraries that the output of `ldd` calls missing. */
@@ -172,22 +156,18 @@ const libraryFolders = async (root: string): Promise<string[]> => {
 
 /** Puts starters beside the unpacked tree, so that the server is one program that needs no environment. */
 const install = async (server: string): Promise<void> => {
-  const programs = join(server, 'root', 'usr', 'bin');
-  await symlink('redis-check-rdb', join(programs, 'redis-server'));
+  await symlink('redis-check-rdb', join(server, 'root/usr/bin/redis-server'));
   const libraries = (await libraryFolders(join(server, 'root'))).map((folder) => `$here/root/${folder}`).join(':');
   for (const name of ['redis-server', 'redis-check-aof']) {
-    const starter = [
-      '#!/bin/sh',
-      '# Runs the unpacked program with the libraries unpacked beside it.',
-      '# No subshell and no other program, so that one who ends this process ends all of it.',
-      `here="\${0%/*}"`,
-      `LD_LIBRARY_PATH="${libraries}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`,
-      'export LD_LIBRARY_PATH',
-      `exec "$here/root/usr/bin/${name}" "$@"`,
-      '',
-    ];
-    await writeFile(join(server, name), starter.join('\n'));
-    await chmod(join(server, name), 0o755);
+    const starter = `#!/bin/sh
+# Runs the unpacked program with the libraries unpacked beside it.
+# No subshell and no other program, so that one who ends this process ends all of it.
+here="\${0%/*}"
+LD_LIBRARY_PATH="${libraries}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export LD_LIBRARY_PATH
+exec "$here/root/usr/bin/${name}" "$@"
+`;
+    await writeFile(join(server, name), starter, { mode: 0o755 });
   }
 };
 
@@ -195,23 +175,17 @@ const install = async (server: string): Promise<void> => {
 const putInPlace = async (server: string, { folder, env }: FetchOptions): Promise<string> => {
   const target = join(folder, 'server');
   const program = join(target, 'redis-server');
-  // A folder that is not empty is never replaced by a rename.
-  if (await moved(server, target)) return program;
-  const there = await runTool(program, ['--version'], { env, timeoutMs: 10_000 });
-  if (there.code === 0) return program;
-  await rename(target, `${server}-broken`);
-  await rename(server, target);
+  try {
+    await rename(server, target); // a folder that is not empty is never replaced
+  } catch (error) {
+    if (!isErrno(error, 'ENOTEMPTY', 'EEXIST')) throw error;
+    const there = await runTool(program, ['--version'], { env, timeoutMs: 10_000 });
+    if (there.code === 0) return program;
+    await rename(target, `${server}-broken`);
+    await rename(server, target);
+  }
   return program;
 };
-
-const moved = (from: string, to: string): Promise<boolean> =>
-  rename(from, to).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOTEMPTY' || error.code === 'EEXIST') return false;
-      throw error;
-    },
-  );
 
 /** The lines in which apt and dpkg say what went wrong, or else their last line. */
 const lastWords = ({ output }: ToolResult): string => {
@@ -220,22 +194,18 @@ const lastWords = ({ output }: ToolResult): string => {
   return (errors.length > 0 ? errors : lines.slice(-1)).slice(0, 3).join(' ').slice(0, 400);
 };
 
-/** How a program is run. */
-interface ToolOptions {
-  env: NodeJS.ProcessEnv;
-  cwd?: string;
-  /** After so many milliseconds it is killed and counts as failed. */
-  timeoutMs: number;
-}
-
-/** What came of it. `code` is null when it could not be started or was killed; `output` is stdout, then stderr. */
+/** What came of a program. `code` is null when it could not be started or was killed; `output` is stdout, then stderr. */
 interface ToolResult {
   code: number | null;
   output: string;
 }
 
-/** Runs a program without a shell and collects what it prints; never rejects. */
-export const runTool = (file: string, args: string[], { timeoutMs, ...options }: ToolOptions): Promise<ToolResult> =>
+/** Runs a program without a shell and collects what it prints; killed after `timeoutMs`; never rejects. */
+export const runTool = (
+  file: string,
+  args: string[],
+  { timeoutMs, ...options }: { env: NodeJS.ProcessEnv; cwd?: string; timeoutMs: number },
+): Promise<ToolResult> =>
   new Promise((resolve) => {
     const settings = { ...options, timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: 16 * 1024 * 1024 } as const;
     execFile(file, args, settings, (error, stdout, stderr) => {
@@ -246,22 +216,15 @@ export const runTool = (file: string, args: string[], { timeoutMs, ...options }:
     });
   });
 
-const isProgram = async (path: string): Promise<boolean> => {
-  try {
-    await access(path, constants.X_OK);
-    return (await stat(path)).isFile();
-  } catch {
-    return false;
-  }
-};
-
 /** Every executable file of that name on the `PATH` of `env`, in its order; empty entries are passed over. */
 export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<string[]> => {
   const folders = new Set((env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''));
-  const found: string[] = [];
-  for (const folder of folders) {
-    const path = join(folder, name);
-    if (await isProgram(path)) found.push(path);
-  }
-  return found;
+  const paths = [...folders].map((folder) => join(folder, name));
+  const isProgram = (path: string): Promise<boolean> =>
+    Promise.all([access(path, constants.X_OK), stat(path)]).then(
+      ([, facts]) => facts.isFile(),
+      () => false,
+    );
+  const found = await Promise.all(paths.map(isProgram));
+  return paths.filter((_, index) => found[index]);
 };

@@ -28,14 +28,38 @@ export interface ResolveOptions {
  * everything tried and what was wrong with it.
  */
 export const resolveBinary = async (options: ResolveOptions): Promise<RedisBinary> => {
+  const { folder, env, log } = options;
   const tried: string[] = [];
-  const found =
-    (await fromVariable(options, tried)) ??
-    (await fromPath('redis-server', options, tried)) ??
-    (await fromPath('valkey-server', options, tried)) ??
-    (await unpackedEarlier(options, tried)) ??
-    (await fetched(options, tried));
-  if (found !== null) return found;
+  /** The program at a path when it can be used; notes what is wrong with it otherwise. */
+  const usable = async (path: string, what = path): Promise<RedisBinary | null> => {
+    const verdict = await judge(path, env);
+    if (typeof verdict !== 'string') return verdict;
+    tried.push(`${what}: ${verdict}`);
+    return null;
+  };
+  const given = env.REDIS_SERVER_BIN;
+  if (given) {
+    const found = await usable(resolve(given), `REDIS_SERVER_BIN (${given})`);
+    if (found !== null) return found;
+    log.warn({ path: given, reason: tried.at(-1) }, 'ignored REDIS_SERVER_BIN');
+  } else tried.push('REDIS_SERVER_BIN: not set');
+  for (const name of ['redis-server', 'valkey-server']) {
+    const paths = await findOnPath(name, env);
+    if (paths.length === 0) tried.push(`${name}: not on PATH`);
+    for (const path of paths) {
+      const found = await usable(path);
+      if (found !== null) return found;
+    }
+  }
+  const unpacked = await usable(join(folder, 'server', 'redis-server'), `unpacked earlier in ${folder}`);
+  if (unpacked !== null) return unpacked;
+  const fetched = await fetchServer(options);
+  const found = 'path' in fetched ? await usable(fetched.path, 'fetching one with apt-get') : null;
+  if (found !== null) {
+    log.info({ path: found.path, version: found.version }, 'fetched a Redis server');
+    return found;
+  }
+  if ('failure' in fetched) tried.push(`fetching one${fetched.failure}`);
   throw new RedisMissingError(
     [`no Redis server (${oldestRedis} or newer) was found; tried:`, ...tried.map((line) => `  - ${line}`)].join('\n'),
     { hint: `${howToInstall()}, or set REDIS_URL to a running Redis, or REDIS_SERVER_BIN to a redis-server program` },
@@ -49,60 +73,16 @@ const howToInstall = (): string => {
   return 'install the package redis-server (valkey-server, redis) of your distribution';
 };
 
-const fromVariable = async ({ env, log }: ResolveOptions, tried: string[]): Promise<RedisBinary | null> => {
-  const path = env.REDIS_SERVER_BIN;
-  if (path === undefined || path === '') {
-    tried.push('REDIS_SERVER_BIN: not set');
-    return null;
-  }
-  const verdict = await judge(resolve(path), env);
-  if (typeof verdict !== 'string') return verdict;
-  log.warn({ path, reason: verdict }, 'ignored REDIS_SERVER_BIN');
-  tried.push(`REDIS_SERVER_BIN (${path}): ${verdict}`);
-  return null;
-};
-
-const fromPath = async (name: string, { env }: ResolveOptions, tried: string[]): Promise<RedisBinary | null> => {
-  const paths = await findOnPath(name, env);
-  if (paths.length === 0) tried.push(`${name}: not on PATH`);
-  for (const path of paths) {
-    const verdict = await judge(path, env);
-    if (typeof verdict !== 'string') return verdict;
-    tried.push(`${path}: ${verdict}`);
-  }
-  return null;
-};
-
-const unpackedEarlier = async ({ folder, env }: ResolveOptions, tried: string[]): Promise<RedisBinary | null> => {
-  const verdict = await judge(join(folder, 'server', 'redis-server'), env);
-  if (typeof verdict !== 'string') return verdict;
-  tried.push(`unpacked earlier in ${folder}: ${verdict}`);
-  return null;
-};
-
-const fetched = async (
-  { folder, allowFetch, env, log, report }: ResolveOptions,
-  tried: string[],
-): Promise<RedisBinary | null> => {
-  if (!allowFetch) {
-    tried.push('fetching one: disabled (redis.fetch: false)');
-    return null;
-  }
+/** Fetches a server where that is allowed and possible; else says why not. */
+const fetchServer = async (options: ResolveOptions): Promise<{ path: string } | { failure: string }> => {
+  const { folder, allowFetch, env, log, report } = options;
+  if (!allowFetch) return { failure: ': disabled (redis.fetch: false)' };
   const route = await debianRoute(env);
-  if (typeof route === 'string') {
-    tried.push(`fetching one: ${route}`);
-    return null;
-  }
+  if (typeof route === 'string') return { failure: `: ${route}` };
   log.info({ folder }, 'no redis-server on this host: fetching one from the Debian archive');
   report?.(`no redis-server on this host: fetching one from the Debian archive into ${folder}, once`);
   const outcome = await fetchFromDebian({ folder, env, tools: route });
-  const verdict = 'failure' in outcome ? outcome.failure : await judge(outcome.path, env);
-  if (typeof verdict !== 'string') {
-    log.info({ path: verdict.path, version: verdict.version }, 'fetched a Redis server');
-    return verdict;
-  }
-  tried.push(`fetching one with apt-get: ${verdict}`);
-  return null;
+  return 'failure' in outcome ? { failure: ` with apt-get: ${outcome.failure}` } : outcome;
 };
 
 /** The binary when it can be used, else what is wrong with it. */

@@ -64,11 +64,10 @@ export const readPidFile = async (folder: string): Promise<PidFile | null> => {
   }
 };
 
-/** Replaces the file in one step (made with O_EXCL beside it, then renamed), so that a reader never sees half of it. */
+/** Replaces the file in one step, so that a reader never sees half of it. */
 export const writePidFile = async (folder: string, content: PidFile): Promise<void> => {
   const draft = `${pathIn(folder)}.${process.pid}`;
-  await rm(draft, { force: true });
-  await writeFile(draft, `${JSON.stringify(content)}\n`, { flag: 'wx', mode: 0o600 });
+  await writeFile(draft, `${JSON.stringify(content)}\n`, { mode: 0o600 });
   await rename(draft, pathIn(folder));
 };
 

@@ -1,7 +1,7 @@
 // Starts and stops the server process of the embedded Redis.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError } from '../model/errors.ts';
@@ -11,14 +11,18 @@ import { isRunning, markProcess, type ProcessMark } from './server-record.ts';
 
 /** How the server is run. */
 interface ServerSettings {
+  /** Absolute path of the folder of everything that is the server's. */
+  folder: string;
   binary: string;
-  /** Where the append-only file lies. */
-  dataDir: string;
   socket: string;
-  logFile: string;
   appendfsync: 'everysec' | 'always';
   env: NodeJS.ProcessEnv;
 }
+
+/** Where its append-only file lies. */
+export const dataIn = (folder: string): string => join(folder, 'data');
+
+const logIn = (folder: string): string => join(folder, 'redis.log');
 
 /** The log of earlier starts is set aside (`redis.log.1`) when it has grown beyond this many bytes. */
 const largestLog = 5 * 1024 * 1024;
@@ -39,14 +43,15 @@ export const startServer = async (
   spawned: (server: ProcessMark) => Promise<void>,
   signal: AbortSignal,
 ): Promise<ProcessMark> => {
-  await makeFolder(settings.dataDir, 0o700);
-  await setLogAside(settings.logFile);
-  await rm(settings.socket, { force: true });
-  const log = await open(settings.logFile, 'a', 0o600);
+  const { folder, binary, socket, env } = settings;
+  await makeFolder(dataIn(folder), 0o700);
+  await setLogAside(logIn(folder));
+  await rm(socket, { force: true });
+  const log = await open(logIn(folder), 'a', 0o600);
   const { size: logStart } = await log.stat();
-  const child = spawn(settings.binary, serverArguments(settings), {
-    cwd: settings.dataDir,
-    env: settings.env,
+  const child = spawn(binary, serverArguments(settings), {
+    cwd: dataIn(folder),
+    env,
     detached: true,
     stdio: ['ignore', log.fd, log.fd],
   });
@@ -62,9 +67,9 @@ export const startServer = async (
   const first = child.pid === undefined ? null : markProcess(child.pid);
   try {
     if (first !== null) await spawned(first);
-    await untilReady(settings.socket, () => ended, signal);
+    await untilReady(socket, { silenceMs, ended: () => ended, signal });
     // A starter script that does not exec has another number than the server.
-    const { pid } = await queryServer({ path: settings.socket }, silenceMs);
+    const { pid } = await queryServer({ path: socket }, silenceMs);
     const server = (pid === null ? null : markProcess(pid)) ?? first;
     if (server === null) throw new Error('it exited right after starting');
     return server;
@@ -75,13 +80,17 @@ export const startServer = async (
   }
 };
 
-const serverArguments = ({ socket, dataDir, appendfsync }: ServerSettings): string[] => [
+const serverArguments = ({ socket, folder, appendfsync }: ServerSettings): string[] => [
   ...['--port', '0', '--unixsocket', socket, '--unixsocketperm', '700'],
-  ...['--dir', dataDir, '--appendonly', 'yes', '--appendfsync', appendfsync, '--save', ''],
+  ...['--dir', dataIn(folder), '--appendonly', 'yes', '--appendfsync', appendfsync, '--save', ''],
   ...['--maxmemory-policy', 'noeviction'],
 ];
 
-const untilReady = async (socket: string, ended: () => string | null, signal: AbortSignal): Promise<void> => {
+/** Waits until a server answers. Throws when it has ended, or gave no sign for so long; reading its data is one. */
+export const untilReady = async (
+  socket: string,
+  { silenceMs, ended, signal }: { silenceMs: number; ended: () => string | null; signal: AbortSignal },
+): Promise<void> => {
   let lastSign = performance.now();
   for (let wait = 5; ; wait = Math.min(wait * 2, 100)) {
     signal.throwIfAborted();
@@ -113,23 +122,16 @@ export const stopServer = async (server: ProcessMark, patienceMs = stopMs): Prom
  * Lets a server write its append-only file anew where it has outgrown the data, so that the next start reads no more than
  * that. The new file takes its place in one step: whatever ends the server before, the old one stays.
  */
-export const compactData = async (socket: string): Promise<void> => {
-  const deadline = performance.now() + compactMs;
-  await withConnection({ path: socket }, compactMs, async (client) => {
-    const facts = async (): Promise<Map<string, number>> =>
-      new Map(
-        (await client.info()).split('\r\n').map((line): [string, number] => {
-          const [name = '', value] = line.split(':', 2);
-          return [name, Number(value)];
-        }),
-      );
-    const before = await facts();
-    const size = before.get('aof_current_size') ?? 0;
-    if (size < smallFile || size < (before.get('used_memory_dataset') ?? 0)) return;
+export const compactData = (socket: string): Promise<void> =>
+  withConnection({ path: socket }, compactMs, async (client) => {
+    const fact = async (name: string): Promise<number> =>
+      Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(await client.info())?.[1] ?? 0);
+    const size = await fact('aof_current_size');
+    if (size < smallFile || size < (await fact('used_memory_dataset'))) return;
+    const deadline = performance.now() + compactMs;
     await client.bgrewriteaof();
-    while ((await facts()).get('aof_rewrite_in_progress') === 1 && performance.now() < deadline) await pause(20);
+    while ((await fact('aof_rewrite_in_progress')) === 1 && performance.now() < deadline) await pause(20);
   });
-};
 
 /** Stops a server that is not ready, and what a starter script that does not exec leaves in its process group. */
 const stopGroup = async (leader: ProcessMark): Promise<void> => {
@@ -142,24 +144,28 @@ const stopGroup = async (leader: ProcessMark): Promise<void> => {
 };
 
 const setLogAside = async (logFile: string): Promise<void> => {
-  const size = await stat(logFile).then(
-    (facts) => facts.size,
-    () => 0,
-  );
-  if (size > largestLog) await rename(logFile, `${logFile}.1`);
+  const facts = await stat(logFile).catch(() => null);
+  if (facts !== null && facts.size > largestLog) await rename(logFile, `${logFile}.1`);
 };
 
 const failure = async (settings: ServerSettings, logStart: number, cause: unknown): Promise<RedisFailedError> => {
-  const tail = await readTail(settings.logFile, logStart);
+  const logFile = logIn(settings.folder);
+  const bytes = await readFile(logFile).catch(() => Buffer.alloc(0));
+  const end = bytes
+    .subarray(Math.max(logStart, bytes.length - 4096))
+    .toString('utf8')
+    .trim();
+  const tail = end.split('\n').slice(-8).join('\n');
   const why = errorMessage(cause);
-  const shownTail = tail === '' ? 'its log is empty' : `the end of its log (${settings.logFile}):\n${tail}`;
+  const shownTail = tail === '' ? 'its log is empty' : `the end of its log (${logFile}):\n${tail}`;
   return new RedisFailedError(`the embedded Redis (${settings.binary}) did not start: ${why}; ${shownTail}`, {
     hint: hintFor(`${why}\n${tail}`, settings),
     cause,
   });
 };
 
-const hintFor = (words: string, { binary, dataDir, logFile }: ServerSettings): string => {
+const hintFor = (words: string, { binary, folder }: ServerSettings): string => {
+  const dataDir = dataIn(folder);
   if (/no space left|EDQUOT/i.test(words)) return `free space on the disk that holds ${dataDir}, then start again`;
   if (/RDB format version|unknown RDB|newer version/i.test(words)) {
     return `the data in ${dataDir} was written by a newer Redis: run that version again (REDIS_SERVER_BIN)`;
@@ -171,19 +177,5 @@ const hintFor = (words: string, { binary, dataDir, logFile }: ServerSettings): s
     const manifest = join(dataDir, 'appendonlydir', 'appendonly.aof.manifest');
     return `copy ${dataDir} to a safe place, then repair its append-only file: ${checker} --fix ${manifest}`;
   }
-  return `see ${logFile} and fix what it reports, or set REDIS_SERVER_BIN or REDIS_URL`;
-};
-
-/** The last lines that were written after `from`. */
-const readTail = async (path: string, from: number): Promise<string> => {
-  const file = await open(path, 'r').catch(() => null);
-  if (file === null) return '';
-  try {
-    const { size } = await file.stat();
-    const start = Math.max(from, size - 4096);
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.max(size - start, 0)), { position: start });
-    return buffer.subarray(0, bytesRead).toString('utf8').trim().split('\n').slice(-8).join('\n');
-  } finally {
-    await file.close();
-  }
+  return `see ${logIn(folder)} and fix what it reports, or set REDIS_SERVER_BIN or REDIS_URL`;
 };

@@ -21,7 +21,7 @@ import {
   removePidFile,
   writePidFile,
 } from './server-record.ts';
-import { compactData, startServer, stopServer } from './start.ts';
+import { compactData, startServer, stopServer, untilReady } from './start.ts';
 
 /** Where and how the server is kept. */
 export interface SupervisorOptions {
@@ -39,8 +39,8 @@ export interface SupervisorOptions {
 
 /** How often each process checks the server, milliseconds. */
 const watchMs = 200;
-/** Pauses before restarts after so many failures; the last one repeats. */
-const backoffMs = [0, 250, 500, 1_000, 2_000, 5_000];
+/** Pauses before restarts after so many failures; 5 s after more. */
+const backoffMs = [0, 250, 500, 1_000, 2_000];
 /** A server that ran so long counts as sound: its next restart is immediate again. */
 const soundMs = 10_000;
 /** How long a server left to us may be silent: a running one, and one that may be about to answer. */
@@ -61,15 +61,9 @@ process.on('exit', () => {
 export class RedisSupervisor {
   readonly #options: SupervisorOptions;
   readonly #closing = new AbortController();
-  /** Shared by all who use the server; whoever can have it alone is the last one. */
-  #users: LockFile | null = null;
-  /** Held while a server is started. */
-  #starts: LockFile | null = null;
-  #server: ProcessMark | null = null;
-  #socket = '';
-  #binary: string | null = null;
-  #failures = 0;
-  #since = 0;
+  /** `users` is shared by all who use the server: whoever can have it alone is the last one. `starts` is held by who starts it. */
+  #locks: { users: LockFile; starts: LockFile } | null = null;
+  #record: PidFile = { server: null, socket: '', binary: '' };
   #watching: Promise<void> = Promise.resolve();
   #closed: Promise<void> | null = null;
 
@@ -79,12 +73,12 @@ export class RedisSupervisor {
 
   /** Path of the server's unix socket; the same over restarts. */
   get socket(): string {
-    return this.#socket;
+    return this.#record.socket;
   }
 
   /** Path of the server's program, where it is known. */
   get binary(): string | null {
-    return this.#binary;
+    return this.#record.binary || null;
   }
 
   /**
@@ -96,12 +90,11 @@ export class RedisSupervisor {
     try {
       await makeFolder(folder, 0o700);
       const users = new LockFile(join(folder, 'users.lock'));
-      this.#users = users;
+      this.#locks = { users, starts: new LockFile(join(folder, 'start.lock')) };
       inUse.add(this);
-      this.#starts = new LockFile(join(folder, 'start.lock'));
       await this.#waitFor(() => users.tryShared(), patienceMs.stop, 'is stopping it');
-      const how = await this.#ensure(this.#starts);
-      this.#watching = this.#watch(this.#starts);
+      const how = await this.#ensure();
+      this.#watching = this.#watch();
       return how;
     } catch (error) {
       this.#closeLocks();
@@ -117,40 +110,37 @@ export class RedisSupervisor {
 
   /** Asks the server to end, unless another process uses it, and waits for nothing. */
   abandon(): void {
+    const { server } = this.#record;
     try {
-      this.#users?.release();
-      const isLast = this.#users?.tryExclusive() ?? false;
-      if (isLast && this.#server !== null && isRunning(this.#server)) process.kill(this.#server.pid, 'SIGTERM');
+      this.#locks?.users.release();
+      const isLast = this.#locks?.users.tryExclusive() ?? false;
+      if (isLast && server !== null && isRunning(server)) process.kill(server.pid, 'SIGTERM');
     } catch {
       // It ended meanwhile, or the folder is gone. What still runs is taken over by the next start.
     }
   }
 
   /** Finds a server that answers, or starts one. */
-  async #ensure(starts: LockFile): Promise<'adopted' | 'started'> {
-    let how: 'adopted' | 'started' | null = null;
-    await this.#waitFor(
-      async () => {
-        const record = await readPidFile(this.#options.folder);
-        if (record !== null && (await pingState(record.socket)) === 'ready') how = await this.#adopt(record);
-        if (how !== null || !starts.tryExclusive()) return how !== null;
-        try {
-          how = await this.#startUnlessRunning();
-        } finally {
-          starts.release();
-        }
-        return true;
-      },
-      patienceMs.start,
-      'is starting it',
-    );
-    return how ?? 'adopted';
+  #ensure(): Promise<'adopted' | 'started'> {
+    const attempt = async (): Promise<'adopted' | 'started' | false> => {
+      const record = await readPidFile(this.#options.folder);
+      if (record !== null && (await pingState(record.socket)) === 'ready') return this.#adopt(record);
+      if (this.#locks?.starts.tryExclusive() !== true) return false;
+      try {
+        return await this.#startUnlessRunning();
+      } finally {
+        this.#locks.starts.release();
+      }
+    };
+    return this.#waitFor(attempt, patienceMs.start, 'is starting it');
   }
 
   /** Repeats an attempt until it succeeds. */
-  async #waitFor(attempt: () => boolean | Promise<boolean>, longestMs: number, what: string): Promise<void> {
+  async #waitFor<T>(attempt: () => T | false | Promise<T | false>, longestMs: number, what: string): Promise<T> {
     const { folder } = this.#options;
-    for (const deadline = performance.now() + longestMs; !(await attempt()); await pause(25)) {
+    for (const deadline = performance.now() + longestMs; ; await pause(25)) {
+      const result = await attempt();
+      if (result !== false) return result;
       this.#closing.signal.throwIfAborted();
       if (performance.now() < deadline) continue;
       throw new RedisFailedError(`the embedded Redis of ${folder} does not answer; another process ${what}`, {
@@ -160,12 +150,12 @@ export class RedisSupervisor {
   }
 
   /** Uses the server of a record. */
-  async #adopt({ server, socket, binary }: PidFile): Promise<'adopted'> {
+  async #adopt(record: PidFile): Promise<'adopted'> {
+    const { server, socket } = record;
     const reach = { path: socket };
     // A kill may come before the number of a server is recorded.
     const pid = server !== null && isRunning(server) ? server.pid : (await queryServer(reach, graceMs.running)).pid;
-    this.#server = pid === null ? null : markProcess(pid);
-    [this.#socket, this.#binary, this.#since] = [socket, binary, performance.now()];
+    this.#record = { ...record, server: pid === null ? null : markProcess(pid) };
     // The strictest of all who use it.
     if (this.#options.appendfsync === 'always') {
       await withConnection(reach, graceMs.running, (client) => client.config('SET', 'appendfsync', 'always'));
@@ -187,84 +177,76 @@ export class RedisSupervisor {
   }
 
   /** Waits for a server that was left to us; one that is reading its data has all the time it needs. */
-  async #answers({ server, socket }: PidFile): Promise<boolean> {
-    const deadline = performance.now() + (server === null ? graceMs.unknown : graceMs.running);
-    for (;;) {
-      this.#closing.signal.throwIfAborted();
-      const state = existsSync(socket) ? await pingState(socket) : 'silent';
-      if (state === 'ready') return true;
-      if (server !== null && !(isRunning(server) && existsSync(socket))) return false;
-      if (state === 'silent' && performance.now() >= deadline) return false;
-      await pause(25);
-    }
+  #answers({ server, socket }: PidFile): Promise<boolean> {
+    const { signal } = this.#closing;
+    const isGone = (): boolean => server !== null && !(isRunning(server) && existsSync(socket));
+    const silenceMs = server === null ? graceMs.unknown : graceMs.running;
+    return untilReady(socket, { silenceMs, ended: () => (isGone() ? 'nothing' : null), signal }).then(
+      () => true,
+      () => {
+        signal.throwIfAborted();
+        return false;
+      },
+    );
   }
 
   async #start(socket: string): Promise<void> {
-    const { folder, allowFetch, appendfsync, env, log, report } = this.#options;
-    const {
-      path: binary,
-      name,
-      version,
-    } = await resolveBinary({ folder: programFolder(env, folder), allowFetch, env, log, report });
+    const { folder, env, log } = this.#options;
+    // A server is fetched once for each user, into the state folder where the user has no cache.
+    const cache = userCache(env);
+    const found = await resolveBinary({ ...this.#options, folder: cache === null ? folder : join(cache, 'redis') });
+    const { path: binary, name, version } = found;
     await makeSocketFolder(socket, folder);
     const record = async (server: ProcessMark | null): Promise<void> => {
-      this.#server = server;
-      await writePidFile(folder, { server, socket, binary });
+      this.#record = { server, socket, binary };
+      await writePidFile(folder, this.#record);
     };
     await record(null); // a successor then knows that a server may be about to answer
-    const settings = {
-      binary,
-      dataDir: join(folder, 'data'),
-      socket,
-      logFile: join(folder, 'redis.log'),
-      appendfsync,
-      env,
-    };
     try {
-      await record(await startServer(settings, record, this.#closing.signal));
+      await record(await startServer({ ...this.#options, socket, binary }, record, this.#closing.signal));
     } catch (error) {
-      if (this.#server === null || !isRunning(this.#server)) await removePidFile(folder);
+      if (this.#record.server === null || !isRunning(this.#record.server)) await removePidFile(folder);
       throw error;
     }
-    [this.#socket, this.#binary, this.#since] = [socket, binary, performance.now()];
-    log.info({ folder, pid: this.#server?.pid, binary, version: `${name} ${version}` }, 'started the embedded Redis');
+    const { pid } = this.#record.server ?? {};
+    log.info({ folder, pid, binary, version: `${name} ${version}` }, 'started the embedded Redis');
   }
 
-  async #watch(starts: LockFile): Promise<void> {
+  async #watch(): Promise<void> {
     const { signal } = this.#closing;
-    for (let waitMs = watchMs; ; ) {
-      await pause(waitMs, undefined, { ref: false, signal }).catch(() => undefined);
-      if (signal.aborted) return;
-      waitMs = watchMs;
-      const gone = this.#whatIsGone();
+    const { log } = this.#options;
+    let failures = 0;
+    let since = performance.now();
+    while (!signal.aborted) {
+      await pause(watchMs, undefined, { ref: false, signal }).catch(() => undefined);
+      const gone = signal.aborted ? null : this.#whatIsGone();
       if (gone === null) continue;
-      if (performance.now() - this.#since > soundMs) this.#failures = 0;
-      this.#options.log.error({ pid: this.#server?.pid }, `${gone}: restarting it`);
-      await pause(backoffMs[Math.min(this.#failures, backoffMs.length - 1)], undefined, { signal }).catch(
-        () => undefined,
-      );
-      this.#failures += 1; // taken back by a sound life; a server that dies at once is not restarted in a tight loop
+      if (performance.now() - since > soundMs) failures = 0;
+      log.error({ pid: this.#record.server?.pid }, `${gone}: restarting it`);
+      await pause(backoffMs[failures] ?? 5_000, undefined, { signal }).catch(() => undefined);
+      failures += 1; // taken back by a sound life; a server that dies at once is not restarted in a tight loop
       try {
-        await this.#ensure(starts);
+        await this.#ensure();
+        since = performance.now();
       } catch (error) {
-        if (signal.aborted) return;
-        this.#options.log.error({ err: error, attempt: this.#failures }, 'could not restart the embedded Redis');
+        if (!signal.aborted) log.error({ err: error, attempt: failures }, 'could not restart the embedded Redis');
       }
     }
   }
 
   #whatIsGone(): string | null {
-    if (this.#server === null || !isRunning(this.#server)) return 'the embedded Redis ended';
-    return existsSync(this.#socket) ? null : 'the socket of the embedded Redis was removed';
+    const { server, socket } = this.#record;
+    if (server === null || !isRunning(server)) return 'the embedded Redis ended';
+    return existsSync(socket) ? null : 'the socket of the embedded Redis was removed';
   }
 
   async #leave(): Promise<void> {
     this.#closing.abort();
     await this.#watching;
-    if (this.#users === null) return;
-    this.#users.release();
+    if (this.#locks === null) return;
+    this.#locks.users.release();
     try {
-      if (await isLast(this.#users)) await this.#stop();
+      if (await isLast(this.#locks.users)) await this.#stop();
       else this.#options.log.info('left the embedded Redis running: another process uses it');
     } finally {
       this.#closeLocks();
@@ -273,19 +255,20 @@ export class RedisSupervisor {
 
   #closeLocks(): void {
     inUse.delete(this);
-    this.#users?.close();
-    this.#starts?.close();
+    this.#locks?.users.close();
+    this.#locks?.starts.close();
   }
 
   async #stop(): Promise<void> {
     const { folder, log } = this.#options;
+    const { socket } = this.#record;
     const recorded = (await readPidFile(folder))?.server ?? null;
-    const server = recorded !== null && isRunning(recorded) ? recorded : this.#server;
+    const server = recorded !== null && isRunning(recorded) ? recorded : this.#record.server;
     if (server !== null) {
-      await compactData(this.#socket).catch((error: unknown) => log.debug({ err: error }, 'Redis kept its file'));
+      await compactData(socket).catch((error: unknown) => log.debug({ err: error }, 'Redis kept its file'));
       await stopServer(server);
     }
-    await rm(this.#socket, { force: true });
+    await rm(socket, { force: true });
     await removePidFile(folder);
     log.info({ folder }, 'stopped the embedded Redis');
   }
@@ -301,12 +284,6 @@ const isLast = async (lock: LockFile): Promise<boolean> => {
     await pause(5 + Math.random() * 20);
   }
   return false;
-};
-
-/** A server is fetched once for each user, into the state folder where the user has no cache. */
-const programFolder = (env: NodeJS.ProcessEnv, stateFolder: string): string => {
-  const cache = userCache(env);
-  return cache === null ? stateFolder : join(cache, 'redis');
 };
 
 const unusable = (folder: string, cause: unknown): RedisFailedError => {
