@@ -86,10 +86,8 @@ export const redisKeys = (prefix: string) => ({
   deadlines: `${prefix}.deadlines`,
   /** Hash: what was reported as overdue, and not yet as over -> the deadline that it missed, Unix milliseconds. */
   overdue: `${prefix}.overdue`,
-  /** Hash: what is expected -> how often, milliseconds. */
+  /** Hash: what is expected -> the form in which it was announced: a period in milliseconds, a schedule, a folder. */
   expected: `${prefix}.expected`,
-  /** Hash: what the service promises to do -> in which form. */
-  promised: `${prefix}.promised`,
   /** Hash: token bucket of a portal. */
   bucket: (portal: string) => `${prefix}.bucket:${portal}`,
   /** Hash: worker id -> heartbeat (JSON). */

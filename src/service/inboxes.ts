@@ -44,7 +44,6 @@ export class Inboxes {
     for (const [name, { manifest, inbox }] of this.#open) {
       const same = wanted.get(name);
       if (same && JSON.stringify(same) === JSON.stringify(manifest)) continue;
-      this.#runtime.silence.endKeepAlive(expectedOf.inbox(name));
       await inbox.close();
       this.#open.delete(name);
       await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
@@ -52,7 +51,6 @@ export class Inboxes {
     for (const [name, manifest] of wanted) {
       if (this.#open.has(name)) continue;
       this.#open.set(name, { manifest, inbox: await this.#watch(manifest) });
-      this.#runtime.silence.keepAlive(expectedOf.inbox(name), () => isUsable(manifest.drop.folder));
     }
     this.#timer ??= setInterval(() => this.#next(), publishMs).unref();
     await this.#publish();
@@ -64,7 +62,6 @@ export class Inboxes {
     this.#timer = null;
     await this.#turn;
     for (const [name, { inbox }] of this.#open) {
-      this.#runtime.silence.endKeepAlive(expectedOf.inbox(name));
       await inbox.close();
       await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
     }
@@ -100,9 +97,24 @@ export class Inboxes {
       const state = inbox.state();
       const cancelled = state.spooled > 0 ? await this.#runAgain(manifest) : 0;
       const folder = manifest.drop.folder;
+      this.#signOfLife(name, folder);
       const view: InboxViewOfService = { manifest: name, folder, ...state, cancelled, at: Date.now() };
       await this.#runtime.redis.hset(this.#runtime.keys.inboxes, name, JSON.stringify(view));
     }
+  }
+
+  readonly #checked = new Set<string>();
+
+  /** A check that hangs, as on a dead network drive, does not delay the others. */
+  #signOfLife(name: string, folder: string): void {
+    if (this.#checked.has(name)) return;
+    this.#checked.add(name);
+    const { deadlines, config } = this.#runtime;
+    const renewed = () => ({ member: expectedOf.inbox(name), at: Date.now() + config.watch.everyMs });
+    void isUsable(folder)
+      .then((usable) => (usable && this.#open.has(name) ? deadlines.keepPromise(renewed()) : undefined))
+      .catch(() => undefined) // without Redis, nothing else works either
+      .finally(() => this.#checked.delete(name));
   }
 
   /** When a target was last seen without a run or was tried again, by its name; absent while it has one. */

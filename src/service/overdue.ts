@@ -1,21 +1,16 @@
 // Overdue items in words: since when, why, and what to do.
-import type { Redis } from 'ioredis';
 import type { Config } from '../config/config.ts';
-import { type RedisKeys, targetOfName } from '../model/redis-keys.ts';
+import { targetOfName } from '../model/redis-keys.ts';
 import { liveWorkers } from '../queue/heartbeat.ts';
-import type { Queues } from '../queue/queues.ts';
 import { whyNotFired } from '../queue/schedules.ts';
-import { type Deadline, type Deadlines, type ExpectedKind, lastBefore } from '../state/deadlines.ts';
+import { type Deadline, type ExpectedKind, lastBefore } from '../state/deadlines.ts';
 import { type LastRun, lastRuns } from '../state/targets.ts';
 import { durationWords } from '../util/quantity.ts';
+import type { Connections } from './connections.ts';
 
 /** What overdue items are described from. */
-export interface OverdueParts {
+export interface OverdueParts extends Pick<Connections, 'redis' | 'keys' | 'queues' | 'deadlines'> {
   config: Pick<Config, 'watch'>;
-  redis: Redis;
-  keys: RedisKeys;
-  queues: Queues;
-  deadlines: Deadlines;
 }
 
 /** Something expected that did not happen in time. */
@@ -68,26 +63,20 @@ export const whatIsOverdue = async (
 };
 
 /** Describes why each is overdue and what to do. */
-export const inWords = async (parts: OverdueParts, deadlines: readonly Deadline[]): Promise<Overdue[]> => {
-  const { redis, keys } = parts;
-  const members = deadlines.map(({ member }) => member);
-  const [periods, runs, promised] = await Promise.all([
-    parts.deadlines.periodsOf(members),
-    members.some((member) => member.startsWith('success ')) ? lastRuns(redis, keys) : new Map<string, LastRun>(),
-    members.length === 0 ? [] : redis.hmget(keys.promised, ...members),
-  ]);
+export const inWords = async (parts: OverdueParts, late: readonly Deadline[]): Promise<Overdue[]> => {
+  if (late.length === 0) return [];
+  const { redis, keys, config, deadlines } = parts;
+  const [forms, runs] = await Promise.all([deadlines.formsOf(late.map(({ member }) => member)), lastRuns(redis, keys)]);
   return Promise.all(
-    deadlines.map(async ({ member, at }, index) => {
+    late.map(async ({ member, at }, index) => {
       const { name, ...expected } = expectedIn(member);
-      const everyMs = periods[index] ?? null;
+      const form = forms[index] ?? '';
+      const everyMs = Number(form) || null;
       const facts: Facts = {
-        ...expected,
-        name,
-        since: iso(everyMs === null ? at - parts.config.watch.everyMs : lastBefore(at, everyMs)),
-        by: iso(at),
-        every: durationWords(everyMs ?? parts.config.watch.everyMs),
+        ...{ ...expected, name, form, by: iso(at) },
+        since: iso(everyMs === null ? at - config.watch.everyMs : lastBefore(at, everyMs)),
+        every: durationWords(everyMs ?? config.watch.everyMs),
         lastRun: runs.get(`${expected.manifest}@${expected.portal}`) ?? null,
-        form: promised[index] ?? '',
       };
       return { ...expected, expectedBy: facts.by, ...(await words[expected.kind](facts, parts)) };
     }),

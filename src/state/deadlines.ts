@@ -69,10 +69,10 @@ const deadlineOf = (last: number, everyMs: number): number => Math.round(last + 
 /** When something happened last, whose deadline that gave. */
 export const lastBefore = (deadline: number, everyMs: number): number => Math.round(deadline - patience * everyMs);
 
-/** Members in one command, which Redis answers nobody meanwhile. */
-const atOnce = 500;
-
-/** Keeps in Redis by when what is expected must happen: what is late is computed from that. Times are Unix milliseconds. */
+/**
+ * Keeps in Redis by when what is expected must happen, and the form in which it was announced: a period in milliseconds, a
+ * schedule, a folder. What is late is computed from that. Times are Unix milliseconds.
+ */
 export class Deadlines {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
@@ -84,73 +84,61 @@ export class Deadlines {
 
   /** Sets deadlines, whatever they were before. */
   async renew(deadlines: readonly Deadline[]): Promise<void> {
-    for (const some of inPieces(deadlines)) {
-      await this.#redis.zadd(this.#keys.deadlines, ...some.flatMap(({ member, at }) => [at, member]));
-    }
+    if (deadlines.length === 0) return;
+    await this.#redis.zadd(this.#keys.deadlines, ...deadlines.flatMap(({ member, at }) => [at, member]));
   }
 
   /** Forgets what is no longer expected. */
   async forget(members: readonly string[]): Promise<void> {
-    const { deadlines, expected, promised } = this.#keys;
-    for (const some of inPieces(members)) {
-      await this.#redis
-        .multi()
-        .zrem(deadlines, ...some)
-        .hdel(expected, ...some)
-        .hdel(promised, ...some)
-        .exec();
-    }
+    if (members.length === 0) return;
+    const { deadlines, expected } = this.#keys;
+    await this.#redis
+      .multi()
+      .zrem(deadlines, ...members)
+      .hdel(expected, ...members)
+      .exec();
   }
 
   /** Says how often something is expected; what is new counts as having happened now. */
   async expect(expectations: readonly Expectation[], now: number): Promise<void> {
-    for (const some of inPieces(expectations)) {
-      const members = some.map(({ member }) => member);
-      const [periods, deadlines] = await Promise.all([this.periodsOf(members), this.#deadlinesOf(members)]);
-      const dropped = some.filter(({ everyMs }, index) => everyMs === null && periods[index] !== null);
-      await this.forget(dropped.map(({ member }) => member));
-      const changed = some.flatMap(({ member, everyMs }, index) => {
-        const [before, at] = [periods[index] ?? null, deadlines[index] ?? null];
-        if (everyMs === null || before === everyMs) return [];
-        const last = before === null || at === null ? now : lastBefore(at, before);
-        return [{ member, everyMs, at: deadlineOf(last, everyMs) }];
-      });
-      if (changed.length === 0) continue;
-      await this.#redis.hset(this.#keys.expected, ...changed.flatMap(({ member, everyMs }) => [member, everyMs]));
-      await this.renew(changed);
-    }
+    const members = expectations.map(({ member }) => member);
+    const [forms, deadlines] = await Promise.all([this.formsOf(members), this.#deadlinesOf(members)]);
+    const isOver = ({ everyMs }: Expectation, index: number): boolean => everyMs === null && forms[index] !== null;
+    await this.forget(expectations.filter(isOver).map(({ member }) => member));
+    await this.#announce(
+      expectations.flatMap(({ member, everyMs }, index) => {
+        const [form, at] = [forms[index] ?? null, deadlines[index] ?? null];
+        if (everyMs === null || form === `${everyMs}`) return [];
+        const last = form === null || at === null ? now : lastBefore(at, Number(form));
+        return [{ member, form: `${everyMs}`, at: deadlineOf(last, everyMs) }];
+      }),
+    );
   }
 
   /** Says that something has happened; what nobody expects is passed over. */
   async happened(members: readonly string[], now: number): Promise<void> {
-    for (const some of inPieces(members)) {
-      const periods = await this.periodsOf(some);
-      await this.renew(
-        some.flatMap((member, index) => {
-          const everyMs = periods[index] ?? null;
-          return everyMs === null ? [] : [{ member, at: deadlineOf(now, everyMs) }];
-        }),
-      );
-    }
+    const forms = await this.formsOf(members);
+    await this.renew(
+      members.flatMap((member, index) => {
+        const form = forms[index] ?? null;
+        return form === null ? [] : [{ member, at: deadlineOf(now, Number(form)) }];
+      }),
+    );
   }
 
-  /**
-   * Replaces what the service promises: one of the same form keeps its deadline, and those that are no longer named are
-   * forgotten.
-   */
+  /** Replaces what the service promises: one of the same form keeps its deadline; those no longer named are forgotten. */
   async promise(promises: readonly (Deadline & { form: string })[]): Promise<void> {
-    const before = await this.#redis.hgetall(this.#keys.promised);
+    const before = await this.#redis.hgetall(this.#keys.expected);
     const named = new Set(promises.map(({ member }) => member));
-    await this.forget(Object.keys(before).filter((member) => !named.has(member)));
-    const changed = promises.filter(({ member, form }) => before[member] !== form);
-    if (changed.length === 0) return;
-    await this.#redis.hset(this.#keys.promised, ...changed.flatMap(({ member, form }) => [member, form]));
-    await this.renew(changed);
+    await this.forget(
+      Object.keys(before).filter((member) => /^(?:inbox|schedule) /.test(member) && !named.has(member)),
+    );
+    await this.#announce(promises.filter(({ member, form }) => before[member] !== form));
   }
 
   /** Sets the deadline of what the service promises; nothing where it does not any more. */
   async keepPromise(deadline: Deadline): Promise<void> {
-    if (await this.#redis.hexists(this.#keys.promised, deadline.member)) await this.renew([deadline]);
+    if (await this.#redis.hexists(this.#keys.expected, deadline.member)) await this.renew([deadline]);
   }
 
   /** What has passed its deadline, the longest first. */
@@ -167,11 +155,9 @@ export class Deadlines {
     return this.#redis.zcount(this.#keys.deadlines, 0, now);
   }
 
-  /** How often each is expected, milliseconds; null for what is not expected by a period. */
-  async periodsOf(members: readonly string[]): Promise<(number | null)[]> {
-    if (members.length === 0) return [];
-    const periods = await this.#redis.hmget(this.#keys.expected, ...members);
-    return periods.map((text) => (text === null ? null : Number(text)));
+  /** The form in which each was announced; null for what was not, such as a worker. */
+  async formsOf(members: readonly string[]): Promise<(string | null)[]> {
+    return members.length === 0 ? [] : this.#redis.hmget(this.#keys.expected, ...members);
   }
 
   /** What was reported as late and is not reported as over, each with the deadline that it missed. */
@@ -180,20 +166,14 @@ export class Deadlines {
     return Object.entries(all).map(([member, at]) => ({ member, at: Number(at) }));
   }
 
-  /** Records that something was reported as late; false where another process was faster. */
-  async wasReported(deadlines: readonly Deadline[]): Promise<boolean> {
-    let added = 0;
-    for (const some of inPieces(deadlines)) {
-      added += await this.#redis.hset(this.#keys.overdue, ...some.flatMap(({ member, at }) => [member, at]));
-    }
-    return added > 0;
+  /** Records that something was reported as late. */
+  async wasReported(deadlines: readonly Deadline[]): Promise<void> {
+    await this.#redis.hset(this.#keys.overdue, ...deadlines.flatMap(({ member, at }) => [member, at]));
   }
 
-  /** Records that something was reported as over; false where another process was faster. */
-  async wasEnded(members: readonly string[]): Promise<boolean> {
-    let removed = 0;
-    for (const some of inPieces(members)) removed += await this.#redis.hdel(this.#keys.overdue, ...some);
-    return removed > 0;
+  /** Records that something was reported as over. */
+  async wasEnded(deadlines: readonly Deadline[]): Promise<void> {
+    await this.#redis.hdel(this.#keys.overdue, ...deadlines.map(({ member }) => member));
   }
 
   /** Those that are expected and not late, or not expected any more. */
@@ -202,13 +182,15 @@ export class Deadlines {
     return reported.filter((_, index) => (deadlines[index] ?? Number.POSITIVE_INFINITY) > now);
   }
 
+  async #announce(expected: readonly (Deadline & { form: string })[]): Promise<void> {
+    if (expected.length === 0) return;
+    await this.#redis.hset(this.#keys.expected, ...expected.flatMap(({ member, form }) => [member, form]));
+    await this.renew(expected);
+  }
+
   async #deadlinesOf(members: readonly string[]): Promise<(number | null)[]> {
     if (members.length === 0) return [];
     const scores = await this.#redis.zmscore(this.#keys.deadlines, ...members);
     return scores.map((score) => (score === null ? null : Number(score)));
   }
-}
-
-function* inPieces<T>(all: readonly T[]): Generator<T[]> {
-  for (let at = 0; at < all.length; at += atOnce) yield all.slice(at, at + atOnce);
 }

@@ -149,7 +149,7 @@ describe('what is no longer expected', () => {
     const watch = openWatch('worker');
     for (const ms of [5000, 100, 100]) await pass(ms, [watch]);
     expect(events()).toEqual([]);
-    expect(await redis.exists(keys.expected, keys.promised, keys.overdue)).toBe(0);
+    expect(await redis.exists(keys.expected, keys.overdue)).toBe(0);
   });
 
   it('but another period counts from when it happened last', async () => {
