@@ -88,28 +88,28 @@ progress{width:100%;max-width:24rem;height:.6rem;accent-color:var(--link)}
 `;
 
 /**
- * Runs in the browser. While the page is hidden it listens to nothing: a browser has few connections to one server. What the
- * reader has opened or focused stays so.
+ * Runs in the browser: asks for the page again every few seconds while it is seen, and exchanges what is live where that has
+ * changed. What the reader has opened or focused stays so.
  */
 export const refreshScript = `
 const live = () => document.getElementById('live');
-let source = null;
-let busy = false;
-let missed = false;
+let shown = live()?.innerHTML.trim();
+let timer = 0;
 const place = (root) => {
   const active = document.activeElement;
   if (!active || !root.contains(active)) return null;
   return active.id ? '#' + CSS.escape(active.id) : active.tagName === 'A' ? 'a[href="' + CSS.escape(active.getAttribute('href')) + '"]' : null;
 };
 const refresh = async () => {
-  if (busy) { missed = true; return; }
-  busy = true;
+  clearTimeout(timer);
+  if (document.hidden || !shown) return;
   try {
     const reply = await fetch(location.href, { headers: { accept: 'text/html' } });
     if (reply.redirected) { location.assign(reply.url); return; }
     const before = live();
     const after = reply.ok && new DOMParser().parseFromString(await reply.text(), 'text/html').getElementById('live');
-    if (before && after && !String(getSelection())) {
+    if (after && after.innerHTML.trim() !== shown && !String(getSelection())) {
+      shown = after.innerHTML.trim();
       for (const { id } of before.querySelectorAll('details[open][id]')) {
         const same = after.querySelector('#' + CSS.escape(id));
         if (same) same.open = true;
@@ -119,17 +119,9 @@ const refresh = async () => {
       if (focused) after.querySelector(focused)?.focus({ preventScroll: true });
     }
   } catch {}
-  busy = false;
-  if (missed) { missed = false; setTimeout(refresh, 500); }
+  clearTimeout(timer);
+  timer = setTimeout(refresh, 3000);
 };
-const listen = () => {
-  if (document.hidden) { source?.close(); source = null; return; }
-  if (source || !live()) return;
-  source = new EventSource('/events');
-  source.addEventListener('changed', refresh);
-  source.addEventListener('error', () => { if (source?.readyState === EventSource.CLOSED) refresh(); });
-};
-document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); listen(); });
-addEventListener('pagehide', () => { source?.close(); source = null; });
-listen();
+document.addEventListener('visibilitychange', refresh);
+timer = setTimeout(refresh, 3000);
 `;

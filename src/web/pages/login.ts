@@ -124,7 +124,7 @@ const here = 'http://sluice.invalid';
 const longestPath = 400;
 
 /** Decoded paths that lead elsewhere, or to what is no page of somebody who has logged in. */
-const noPage = /^\/(?:login|logout|events|assets)(?:\/|$)|\/\/|\\|\p{Cc}/iu;
+const noPage = /^\/(?:login|logout|assets)(?:\/|$)|\/\/|\\|\p{Cc}/iu;
 
 /** The path of the page that was asked for, with its query; `/` for whatever is not surely one of these pages. */
 const askedPath = (text: string): string => {

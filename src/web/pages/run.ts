@@ -98,7 +98,8 @@ export const runItemsPage = (
     `${path}?${new URLSearchParams({ ...(code === null ? {} : { code }), page: String(to) })}`;
   return {
     title: `Items of run ${runId}`,
-    live: html`<h1>Items of run <a href="${runPath(runId)}">${runId}</a></h1>
+    live: null,
+    fixed: html`<h1>Items of run <a href="${runPath(runId)}">${runId}</a></h1>
 <p class="soft">${plural(total, 'item')}${code && html` with <code>${code}</code>`}</p>
 <ul class="cards">
 ${items.map(
