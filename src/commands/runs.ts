@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../model/errors.ts';
 import { itemId } from '../model/job.ts';
-import { lastRunOfKey } from '../service/known-items.ts';
+import { lastRunOfKey } from '../service/items.ts';
 import { reportFormats } from '../service/report-formats.ts';
 import { fatesText, type RunStatus, runStatus } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';

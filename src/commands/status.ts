@@ -1,5 +1,5 @@
 // `sluice status`: is it live, and if not, why?
-import { basename, relative, resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
 import { datasetDataSchema, itemId } from '../model/job.ts';
 import { isBelow, kindOfKey, parentKey, resourceKey } from '../model/key.ts';
@@ -8,6 +8,7 @@ import { targetName } from '../model/redis-keys.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
 import type { KnownTarget } from '../service/connections.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
+import { entriesWhere, inOrder, isAbout, type KnownEntry, wordsOf } from '../service/items.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { listedFolders, placeRule } from '../sources/drop/drop-target.ts';
@@ -31,10 +32,6 @@ import { type ListedRun, latestRuns, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
 import { standstillText } from './wait.ts';
 
-interface KeyStatus extends LedgerEntry {
-  portal: string;
-}
-
 export interface StatusOptions extends CommonOptions {
   all?: boolean;
 }
@@ -44,29 +41,6 @@ export const statusCommand = async (what: string | undefined, options: StatusOpt
   withRuntimeOf('status', options, io, (runtime) =>
     what === undefined ? overview(runtime, options, io) : showFound(runtime, what, options, io),
   );
-
-const inOrder = (entries: LedgerEntry[], { portal }: KnownTarget): KeyStatus[] =>
-  entries.sort((a, b) => (a.key < b.key ? -1 : 1)).map((entry) => ({ ...entry, portal }));
-
-/** Entries whose key begins with `start` and for which `isFound` holds. */
-const keysWhere = async (
-  runtime: Runtime,
-  isFound: (entry: LedgerEntry) => boolean,
-  start?: string,
-): Promise<KeyStatus[]> => {
-  const found: KeyStatus[][] = [];
-  for (const target of await runtime.targets()) {
-    const entries = new Map<string, LedgerEntry>();
-    for await (const { brief, whole } of runtime.ledger.each(target, start)) {
-      const entry = whole();
-      // Of what is being created its run tells more.
-      const isBegun = entry?.nid === null && entry.pending !== null;
-      if (entry && !isBegun && isFound(entry)) entries.set(brief.key, entry);
-    }
-    found.push(inOrder([...entries.values()], target));
-  }
-  return found.flat();
-};
 
 const showFound = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
   const found = await find(runtime, what, io.cwd);
@@ -131,7 +105,7 @@ const shownInFull = 10;
 /** Found keys that are listed unless all of them are requested. */
 const shownFound = 40;
 
-const foundLines = (found: KeyStatus[], all: boolean): string[] => {
+const foundLines = (found: KnownEntry[], all: boolean): string[] => {
   if (all || found.length <= shownInFull) return found.flatMap(keyLines);
   return [
     ...found.slice(0, shownFound).map((entry) => `${entry.key} "${entry.title}": ${stateOf(entry)}`),
@@ -143,8 +117,9 @@ const foundLines = (found: KeyStatus[], all: boolean): string[] => {
  * By key, a dataset with its resources; by file, the published path or its place in an inbox; else by a part of key, title
  * or file name.
  */
-const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeyStatus[]> => {
-  const byKey = await keysWhere(runtime, ({ key }) => key === what || isBelow(key, what), what);
+const find = async (runtime: Runtime, what: string, cwd: string): Promise<KnownEntry[]> => {
+  const targets = await runtime.targets();
+  const byKey = await entriesWhere(runtime, targets, ({ key }) => key === what || isBelow(key, what), { start: what });
   if (byKey.length > 0) return byKey;
   const path = resolve(cwd, what);
   const names = new Set([path, what]);
@@ -152,14 +127,12 @@ const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeySta
   const isOfPath = ({ sourcePath, identifier }: LedgerEntry): boolean =>
     names.has(sourcePath ?? '') || identifier === what;
   const isDropped = ({ key }: LedgerEntry): boolean => dropped.has(key);
-  const part = what.toLowerCase();
-  const found = await keysWhere(runtime, (entry) => isOfPath(entry) || isDropped(entry) || holds(entry, part));
+  const words = wordsOf(what);
+  const isMeant = (entry: LedgerEntry): boolean => isOfPath(entry) || isDropped(entry) || isAbout(entry, words);
+  const found = await entriesWhere(runtime, targets, isMeant);
   const first = [isOfPath, isDropped].find((isFirst) => found.some(isFirst));
   return first ? found.filter(first) : found;
 };
-
-const holds = ({ key, title, file, sourcePath }: LedgerEntry, part: string): boolean =>
-  [key, title, file?.name ?? '', basename(sourcePath ?? '')].some((text) => text.toLowerCase().includes(part));
 
 const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> => {
   const keys = new Set<string>();
@@ -188,7 +161,7 @@ const stateOf = (entry: LedgerEntry): string => {
   return entry.reason ? 'not live' : 'published as a draft';
 };
 
-const keyLines = (entry: KeyStatus): string[] => {
+const keyLines = (entry: KnownEntry): string[] => {
   const since = entry.syncedAt > 0 ? new Date(entry.syncedAt).toISOString() : 'never';
   const rows = entry.rows === null ? '' : `, ${plural(entry.rows, 'row')}`;
   const file = entry.file ? `  file ${entry.file.name}, ${entry.file.bytes.toLocaleString('en')} bytes${rows}` : null;
@@ -241,7 +214,7 @@ type TargetStatus = Awaited<ReturnType<typeof targetStatus>>['status'];
 const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean) => {
   const { ledger } = runtime;
   const { entries, live } = all ? { entries: await ledger.entries(target), live: 0 } : await ledger.exceptions(target);
-  const read = inOrder([...entries.values()], target);
+  const read = inOrder(entries.values(), target);
   const keys = all ? read : read.filter((entry) => !entry.live || entry.reason !== null);
   const others = read.filter((entry) => !entry.live);
   const { current } = await runtime.gate.state(target);
@@ -264,7 +237,7 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
 };
 
 /** Without those that the run in progress still works on. */
-const endedOf = async (runtime: Runtime, runId: string, entries: KeyStatus[]): Promise<KeyStatus[]> => {
+const endedOf = async (runtime: Runtime, runId: string, entries: KnownEntry[]): Promise<KnownEntry[]> => {
   const items = await Promise.all(
     entries.map((entry) => (entry.runId === runId ? runtime.runs.item(runId, entry.key) : null)),
   );
@@ -275,7 +248,7 @@ interface Overview {
   targets: TargetStatus[];
   runs: ListedRun[];
   inboxes: InboxViewOfService[];
-  keys: KeyStatus[];
+  keys: KnownEntry[];
 }
 
 const overviewLines = ({ targets, runs, inboxes, keys }: Overview, all: boolean): string[] => {
@@ -294,7 +267,7 @@ const overviewLines = ({ targets, runs, inboxes, keys }: Overview, all: boolean)
   ];
 };
 
-const causeLines = (code: string, entries: KeyStatus[], all: boolean): string[] => {
+const causeLines = (code: string, entries: KnownEntry[], all: boolean): string[] => {
   const listed = all ? entries : entries.slice(0, shownOfCause);
   const lines = listed.flatMap((entry, at) => {
     const next = listed[at + 1]?.reason?.hint;

@@ -9,13 +9,13 @@ import type { HeldRun } from '../state/stored-plans.ts';
 import { type LastRun, lastRuns } from '../state/targets.ts';
 import type { KnownTarget } from './connections.ts';
 import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
-import { KnownItems, type TargetItems } from './known-items.ts';
+import { countStates, type StateCounts } from './items.ts';
 import { type Overdue, whatIsOverdue } from './overdue.ts';
 import { RunList, type RunStatus } from './run-list.ts';
 import type { Runtime } from './runtime.ts';
 
 export interface TargetView extends Target {
-  counts: TargetItems['counts'];
+  counts: StateCounts;
   /** When its next run begins by its schedule, Unix milliseconds, and the schedule's time zone. */
   next: { at: number; timezone: string } | null;
   /** Its newest runs, newest first. */
@@ -45,6 +45,8 @@ const mostJobs = 20;
 const mostOverdue = 10;
 /** How long a view is cached, milliseconds. */
 const freshMs = 1000;
+/** Age after which items are counted even if no run has changed them, and the share of the time that this may take. */
+const [longestMs, share] = [5 * 60_000, 1 / 20];
 
 const jobSchema = z.object({
   runId: z.string(),
@@ -56,17 +58,16 @@ const jobSchema = z.object({
 
 /** Reads at most once a second, whoever asks. */
 export class Overview {
-  readonly items: KnownItems;
   readonly runs: RunList;
   readonly #runtime: Runtime;
   readonly #served: () => readonly KnownTarget[];
+  readonly #counts = new Map<string, { counts: StateCounts; sign: string; at: number; ms: number }>();
   #last: { at: number; view: Promise<OverviewView> } | null = null;
 
   /** `served`: what the service of this process serves. */
   constructor(runtime: Runtime, served: () => readonly KnownTarget[] = () => []) {
     this.#runtime = runtime;
     this.#served = served;
-    this.items = new KnownItems(runtime.ledger);
     this.runs = new RunList(runtime);
   }
 
@@ -91,7 +92,7 @@ export class Overview {
       targets.map(async ({ manifest, portal }) => {
         const target = { manifest, portal };
         const sign = signOf(last.get(targetName(target)), await this.#current(target));
-        return { ...target, counts: (await this.items.of(target, sign)).counts };
+        return { ...target, counts: await this.#counted(target, sign) };
       }),
     );
   }
@@ -135,7 +136,7 @@ export class Overview {
         const sign = signOf(last.get(name), current);
         return {
           ...target,
-          counts: wereRun.has(name) ? (await this.items.of(target, sign)).counts : {},
+          counts: wereRun.has(name) ? await this.#counted(target, sign) : {},
           next: kept ? { at: nextStart(kept.schedule, name, kept, now), timezone: kept.schedule.timezone } : null,
           runs: (runs.get(name) ?? []).slice(0, stripRuns),
           current,
@@ -157,6 +158,18 @@ export class Overview {
       late,
       hasWorkers,
     };
+  }
+
+  /** Counts again when items may have changed, but for a twentieth of the time at most. */
+  async #counted(target: Target, sign: string): Promise<StateCounts> {
+    const name = targetName(target);
+    const known = this.#counts.get(name);
+    const begun = Date.now();
+    const age = begun - (known?.at ?? 0);
+    if (known && (known.sign === sign ? age < longestMs : age < known.ms / share)) return known.counts;
+    const counts = await countStates(this.#runtime, target);
+    this.#counts.set(name, { counts, sign, at: Date.now(), ms: Date.now() - begun });
+    return counts;
   }
 
   async #current(target: Target): Promise<TargetView['current']> {

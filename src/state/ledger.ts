@@ -79,13 +79,19 @@ export class Ledger {
   }
 
   /**
-   * What is known of each key of a target (that begins with `start`) in brief, as it is read; `whole` reads the rest. One
-   * that is written meanwhile may come twice.
+   * What is known of each key of a target in brief, as it is read; `whole` reads the rest. Only keys that begin with `start`,
+   * and entries that hold all `words`, in lower case, anywhere. One that is written meanwhile may come twice.
    */
-  async *each(target: Target, start = ''): AsyncGenerator<{ brief: IndexedEntry; whole: () => LedgerEntry | null }> {
+  async *each(
+    target: Target,
+    { start = '', words = [] }: { start?: string; words?: readonly string[] } = {},
+  ): AsyncGenerator<{ brief: IndexedEntry; whole: () => LedgerEntry | null }> {
     const scan = matching(`${start.replaceAll(/[*?[\]\\]/g, '\\$&')}*`);
+    const stored = words.map((word) => JSON.stringify(word).slice(1, -1));
     for await (const [, value] of fieldsOf(this.#redis, this.#keys.entries(target), scan)) {
-      const brief = indexedEntrySchema.safeParse(parsedJson(`${value}`)).data;
+      const text = `${value}`;
+      if (stored.length > 0 && !isAbout(text.toLowerCase(), stored)) continue;
+      const brief = indexedEntrySchema.safeParse(parsedJson(text)).data;
       if (brief) yield { brief, whole: () => entryOfStored(value) };
     }
   }
@@ -253,6 +259,8 @@ const {
   title: '',
 });
 const blanks = new Map(Object.entries(blank).map(([name, value]) => [name, JSON.stringify(value)]));
+
+const isAbout = (text: string, words: readonly string[]): boolean => words.every((word) => text.includes(word));
 
 /** The value of an entry in the hash of its target, without what is as in a new one. */
 export const storedEntry = (entry: LedgerEntry): string =>

@@ -330,37 +330,6 @@ describe('work in progress', () => {
   });
 });
 
-describe('pages that are open', () => {
-  it('are reported of changes, a bounded number of them', async () => {
-    const at = await openWebPlace();
-    try {
-      const url = await at.app.listen({ host: '127.0.0.1', port: 0 });
-      const ended = new AbortController();
-      const streams = await Promise.all(
-        Array.from({ length: 130 }, () => fetch(`${url}/events`, { signal: ended.signal })),
-      );
-      expect(streams.filter(({ status }) => status === 200)).toHaveLength(100);
-      expect(streams.filter(({ status }) => status === 503)).toHaveLength(30);
-      const open = streams.find(({ status }) => status === 200);
-      const reader = open?.body?.pipeThrough(new TextDecoderStream()).getReader();
-      let text = '';
-      const isTold = (async () => {
-        while (!text.includes('event: changed')) text += (await reader?.read())?.value ?? '';
-      })();
-      const looked = setInterval(
-        () => void at.runtime.ledger.remember({ manifest: `m${Date.now()}`, portal: 'p' }, '/m'),
-        500,
-      );
-      await isTold;
-      clearInterval(looked);
-      ended.abort();
-      expect((await fetch(`${url}/healthz`)).status).toBe(200);
-    } finally {
-      await at.close();
-    }
-  });
-});
-
 describe('with a password', () => {
   let closed: WebPlace;
   beforeAll(async () => {
@@ -381,7 +350,7 @@ describe('with a password', () => {
     });
 
   it('nothing is shown or done before the login, but health and the stylesheet', async () => {
-    const pages = ['/', '/item/a/b', '/run/x', '/run/x/report.csv', '/events', '/act/pause?portal=local', '/nowhere'];
+    const pages = ['/', '/item/a/b', '/run/x', '/run/x/report.csv', '/act/pause?portal=local', '/nowhere'];
     for (const url of pages) {
       const reply = await closed.get(url);
       expect([reply.statusCode, reply.headers.location?.split('?', 1)[0]], url).toEqual([303, '/login']);
@@ -459,7 +428,6 @@ describe('with a password', () => {
     '/%6cogin',
     '/LOGIN/',
     '/logout',
-    '/events',
     '/assets/pages.css',
     `/item/${'a'.repeat(1000)}`,
   ])('the login leads nowhere else: %j', async (to) => {

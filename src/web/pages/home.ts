@@ -1,6 +1,6 @@
 // The first page: what is live by manifest, what runs, what waits for somebody; and what a search finds.
 import { targetName } from '../../model/redis-keys.ts';
-import { type FoundItem, itemStates } from '../../service/known-items.ts';
+import { fileNameOf, itemStateOf, itemStates, type KnownEntry, stateWords } from '../../service/items.ts';
 import type { OverviewView, RunningJob, TargetView } from '../../service/overview.ts';
 import { markOf, type RunStatus } from '../../service/run-list.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
@@ -15,7 +15,6 @@ import {
   runPath,
   spanText,
   stateBadge,
-  stateWords,
   tableHtml,
 } from './layout.ts';
 
@@ -37,7 +36,7 @@ export const homePage = (view: OverviewView, now: number): Page => ({
   ],
 });
 
-export const searchPage = (query: string, found: FoundItem[]): Page => ({
+export const searchPage = (query: string, found: KnownEntry[]): Page => ({
   title: `Search: ${query}`,
   query,
   live: html`<h1>Search</h1>
@@ -50,9 +49,9 @@ export const searchPage = (query: string, found: FoundItem[]): Page => ({
   }</p>
 <ul class="cards">
 ${found.map(
-  ({ key, portal, title, file, state }) => html`<li>
-<h2 class="name"><a href="${itemPath(key)}"><bdi>${title || key}</bdi></a> ${stateBadge(state)}</h2>
-<p class="soft"><code>${key}</code> on ${portal}${file && html` · <bdi>${file}</bdi>`}</p>
+  (entry) => html`<li>
+<h2 class="name"><a href="${itemPath(entry.key)}"><bdi>${entry.title || entry.key}</bdi></a> ${stateBadge(itemStateOf(entry))}</h2>
+<p class="soft"><code>${entry.key}</code> on ${entry.portal}${fileNameOf(entry) && html` · <bdi>${fileNameOf(entry)}</bdi>`}</p>
 </li>
 `,
 )}</ul>`,

@@ -3,7 +3,7 @@ import { kindOfKey, parentKey } from '../../model/key.ts';
 import { warningsOf } from '../../model/ledger-entry.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import type { TableVersion } from '../../model/table-history.ts';
-import { type FoundItem, type ItemState, type ItemView, itemStateOf } from '../../service/known-items.ts';
+import { fileNameOf, type ItemView, itemStateOf, type KnownEntry, stateWords } from '../../service/items.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import {
@@ -14,7 +14,6 @@ import {
   reasonHtml,
   runPath,
   stateBadge,
-  stateWords,
   tableHtml,
   webLink,
 } from './layout.ts';
@@ -57,19 +56,19 @@ const tipOf = (version: TableVersion): Html =>
 
 export const mostResources = 200;
 
-/** The page; `resources` of a dataset, by portal. */
-export const itemPage = (key: string, views: ItemView[], resources: (view: ItemView) => FoundItem[]): Page => {
+/** The page; `resources` of a dataset, on all its portals. */
+export const itemPage = (key: string, views: ItemView[], resources: KnownEntry[]): Page => {
   const kind = kindOfKey(key);
   const title = views.find(({ entry }) => entry.title !== '')?.entry.title ?? key;
   return {
     title,
     live: html`<h1 dir="auto">${title}</h1>
 <p class="soft">${kind === 'dataset' ? 'Dataset' : html`Resource of <a href="${itemPath(parentKey(key))}">${parentKey(key)}</a>,`} <code>${key}</code></p>
-${views.map((view) => viewHtml(view, { isSeveral: views.length > 1, resources: resources(view) }))}`,
+${views.map((view) => viewHtml(view, { isSeveral: views.length > 1, resources: resources.filter(({ portal }) => portal === view.target.portal) }))}`,
   };
 };
 
-const viewHtml = (view: ItemView, { isSeveral, resources }: { isSeveral: boolean; resources: FoundItem[] }): Html => {
+const viewHtml = (view: ItemView, { isSeveral, resources }: { isSeveral: boolean; resources: KnownEntry[] }): Html => {
   const { target, entry, versions, log } = view;
   return html`<section aria-label="On ${target.portal}">
 ${isSeveral ? html`<h2>On ${target.portal}</h2>` : null}
@@ -84,7 +83,8 @@ ${timelineHtml(entry.key, target.portal, log)}
 
 const verdictHtml = ({ entry, target }: ItemView): Html => {
   const state = itemStateOf(entry);
-  const [, tone] = stateWords[state];
+  const [, tone, meaning] = stateWords[state];
+  const text = state === 'held' && !entry.refused ? 'No new data arrived in time.' : meaning;
   const { key, reason, syncedAt, stale } = entry;
   const portal = target.portal;
   const actions = [
@@ -94,26 +94,12 @@ const verdictHtml = ({ entry, target }: ItemView): Html => {
     ...(reason !== null && state !== 'held' ? [actLink('Retry', 'retry', { key, portal })] : []),
   ];
   return html`<div class="note ${tone}">
-<p>${stateBadge(state)} ${verdictText(entry, state)}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
+<p>${stateBadge(state)} ${text}${state === 'removed' ? ` (${entry.removed})` : null}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
 ${stale && state !== 'held' ? html`<p>The portal still serves the version before.</p>` : null}
 ${reason && reasonHtml(reason)}
 ${warningsOf(entry).map((warning) => html`<p dir="auto">Warning: ${warning}</p>`)}
 ${actions.length > 0 ? html`<p class="row">${actions}</p>` : null}
 </div>`;
-};
-
-const verdictText = ({ refused, removed, live }: ItemView['entry'], state: ItemState): string => {
-  const held = refused
-    ? 'A guard holds the new version; the portal serves the previous one.'
-    : 'No new data arrived in time.';
-  const words: Partial<Record<ItemState, string>> = {
-    live: 'Published, and verified on the portal.',
-    held,
-    removed: `Removed from the portal on request (${removed}).`,
-    draft: 'On the portal, but not published.',
-    pending: 'No run has processed it yet.',
-  };
-  return words[state] ?? (live ? '' : 'Not live.');
 };
 
 const factsHtml = ({ entry, target, runId }: ItemView): Html => {
@@ -144,16 +130,11 @@ const factsHtml = ({ entry, target, runId }: ItemView): Html => {
 ${facts.map(([name, value]) => (value === null ? null : html`<tr><th scope="row">${name}</th><td>${value}</td></tr>\n`))}</tbody></table>`;
 };
 
-const resourcesHtml = (resources: FoundItem[]): Html => html`<h2>Resources</h2>
+const resourcesHtml = (resources: KnownEntry[]): Html => html`<h2>Resources</h2>
 <ul class="cards">
 ${resources.map(
-  ({
-    key,
-    title,
-    state,
-    file,
-  }) => html`<li><h3><a href="${itemPath(key)}"><bdi>${title || key}</bdi></a> ${stateBadge(state)}</h3>${file && html`<p class="soft"><bdi>${file}</bdi></p>`}</li>
-`,
+  (entry) =>
+    html`<li><h3><a href="${itemPath(entry.key)}"><bdi>${entry.title || entry.key}</bdi></a> ${stateBadge(itemStateOf(entry))}</h3>${fileNameOf(entry) && html`<p class="soft"><bdi>${fileNameOf(entry)}</bdi></p>`}</li>\n`,
 )}</ul>${resources.length === mostResources ? html`<p class="soft">The first ${mostResources}; search for others.</p>` : null}`;
 
 const shownVersions = 5;

@@ -2,7 +2,7 @@
 import { URL } from 'node:url';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Reason } from '../../model/report.ts';
-import type { ItemState } from '../../service/known-items.ts';
+import { type ItemState, stateWords } from '../../service/items.ts';
 import type { ItemFate } from '../../state/report-lines.ts';
 import { documentHtml, type Html, html, type Part } from '../../util/html.ts';
 
@@ -10,7 +10,7 @@ export interface Page {
   title: string;
   /** Exchanged when something changes; the rest stays as it is. */
   live: Part;
-  /** Above what is live: forms. */
+  /** Above what is live: forms, and what never changes. */
   fixed?: Part;
   /** What was searched for. */
   query?: string;
@@ -83,18 +83,6 @@ export const spanText = (ms: number): string => {
   if (minutes < 90) return `${minutes} min`;
   const hours = Math.round(minutes / 60);
   return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} days`;
-};
-
-/** Words, tone and meaning of a state. */
-export const stateWords: Readonly<Record<ItemState, readonly [word: string, tone: string]>> = {
-  live: ['live', 'good'],
-  held: ['held', 'wait'],
-  quarantined: ['quarantined', 'bad'],
-  failed: ['failed', 'bad'],
-  cancelled: ['cancelled', 'wait'],
-  draft: ['draft', ''],
-  removed: ['taken down', ''],
-  pending: ['pending', ''],
 };
 
 /** The tone in which what became of an item is reported. */

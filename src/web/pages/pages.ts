@@ -6,7 +6,7 @@ import { InterruptedError, NotFoundError, SluiceError } from '../../model/errors
 import { kindOfKey } from '../../model/key.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import { causesOf, type ReportItem, type StoredReport } from '../../model/report.ts';
-import { itemViews } from '../../service/known-items.ts';
+import { entriesWhere, findItems, itemViews } from '../../service/items.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import { runStatus } from '../../service/run-list.ts';
 import type { Runtime } from '../../service/runtime.ts';
@@ -15,7 +15,6 @@ import { html, type Part } from '../../util/html.ts';
 import type { WebPart } from '../part.ts';
 import { type ActionTools, confirmPage, prepare } from './actions.ts';
 import { refreshScript, stylesheet } from './assets.ts';
-import { ChangeEvents } from './events.ts';
 import { homePage, mostFound, searchPage } from './home.ts';
 import { itemPage, mostResources } from './item.ts';
 import { formOf, type Page, parameterOf, send } from './layout.ts';
@@ -44,13 +43,8 @@ const assets = {
 } as const;
 
 export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
-  const events = new ChangeEvents(overview, runtime.log);
   const logins = new Logins(runtime.config.web, guesses);
   const isSecure = runtime.config.web.publicUrl?.startsWith('https:');
-  app.addHook('preClose', (done) => {
-    events.close();
-    done();
-  });
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, new URLSearchParams(body.toString())),
   );
@@ -70,7 +64,7 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
       else return reply.redirect(loginPath(request), 303);
     });
     guarded.setErrorHandler((error, request, reply) => sendError(error, { request, reply, runtime }));
-    readRoutes(guarded, { runtime, overview }, events);
+    readRoutes(guarded, { runtime, overview });
     actRoutes(guarded, { runtime, overview });
   });
 };
@@ -95,24 +89,20 @@ const sendError = (
 const pathPart = ({ params }: FastifyRequest, name: string): string =>
   String((params as Record<string, unknown>)[name] ?? '');
 
-const readRoutes = (app: FastifyInstance, tools: ActionTools, events: ChangeEvents): void => {
+const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
   const { runtime, overview } = tools;
   app.get('/', async (request, reply) => {
     const query = parameterOf(request, 'q').trim().slice(0, 200);
-    const view = await overview.view(); // has the items read that are searched
-    if (query === '') return send(reply, homePage(view, Date.now()));
-    return send(reply, searchPage(query, overview.items.find(query, mostFound)));
+    if (query === '') return send(reply, homePage(await overview.view(), Date.now()));
+    return send(reply, searchPage(query, await findItems(runtime, query, mostFound)));
   });
   app.get('/item/*', async (request, reply) => {
     const key = pathPart(request, '*');
     const views = await itemViews(runtime, key);
     if (views.length === 0) throw unknown(`no item "${key.slice(0, 200)}" is known`);
-    await overview.view(); // has the items read that are listed below a dataset
-    const isDataset = kindOfKey(key) === 'dataset';
-    return send(
-      reply,
-      itemPage(key, views, ({ target }) => (isDataset ? overview.items.resourcesOf(key, target, mostResources) : [])),
-    );
+    const targets = kindOfKey(key) === 'dataset' ? views.map(({ target }) => target) : [];
+    const search = { start: `${key}/`, most: mostResources };
+    return send(reply, itemPage(key, views, await entriesWhere(runtime, targets, () => true, search)));
   });
   app.get('/runs/:target', async (request, reply) => {
     const name = pathPart(request, 'target');
@@ -140,12 +130,6 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools, events: ChangeEven
       .type(contentType)
       .header('content-disposition', `attachment; filename="${report.manifest}-${report.runId}.${format}"`)
       .send(Readable.from(piecesOf(report)));
-  });
-  app.get('/events', { exposeHeadRoute: false }, (_request, reply) => {
-    if (!events.listen(reply.raw, headers))
-      return reply.code(503).headers({ 'retry-after': '60', connection: 'close' }).send('Too many pages listen.\n');
-    reply.hijack();
-    return reply;
   });
   app.get('/*', () => {
     throw unknown('there is no such page');

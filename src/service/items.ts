@@ -1,0 +1,164 @@
+// Items as they stand: their states in words, how many there are of each, how they are found, and one in full.
+import { basename } from 'node:path';
+import { itemId } from '../model/job.ts';
+import { kindOfKey } from '../model/key.ts';
+import type { IndexedEntry, LedgerEntry } from '../model/ledger-entry.ts';
+import type { Target } from '../model/redis-keys.ts';
+import { type TableVersion, versionsOf } from '../model/table-history.ts';
+import { outcomeOf } from '../pipeline/handlers/item.ts';
+import type { KnownTarget } from './connections.ts';
+import type { Runtime } from './runtime.ts';
+
+/** States of items; `pending`: no run has processed it yet. */
+export const itemStates = [
+  'live',
+  'quarantined',
+  'failed',
+  'held',
+  'cancelled',
+  'draft',
+  'removed',
+  'pending',
+] as const;
+
+export type ItemState = (typeof itemStates)[number];
+
+export const itemStateOf = ({ key, live, reason, removed, nid }: IndexedEntry): ItemState => {
+  if (reason?.code === 'held' && kindOfKey(key) === 'resource') return 'held';
+  if (live) return 'live';
+  if (removed !== null) return 'removed';
+  if (reason === null) return nid === null ? 'pending' : 'draft';
+  const outcome = outcomeOf(reason);
+  return outcome === 'done' || outcome === 'unchanged' ? 'failed' : outcome;
+};
+
+/** Words, tone and meaning of a state on the pages. */
+export const stateWords: Readonly<Record<ItemState, readonly [word: string, tone: string, meaning: string]>> = {
+  live: ['live', 'good', 'Published, and verified on the portal.'],
+  held: ['held', 'wait', 'A guard holds the new version; the portal serves the previous one.'],
+  quarantined: ['quarantined', 'bad', 'Not live.'],
+  failed: ['failed', 'bad', 'Not live.'],
+  cancelled: ['cancelled', 'wait', 'Not live.'],
+  draft: ['draft', '', 'On the portal, but not published.'],
+  removed: ['taken down', '', 'Removed from the portal on request.'],
+  pending: ['pending', '', 'No run has processed it yet.'],
+};
+
+/** How the items of a target stand. */
+export type StateCounts = Readonly<Partial<Record<ItemState, number>>>;
+
+export const countStates = async ({ ledger }: Pick<Runtime, 'ledger'>, target: Target): Promise<StateCounts> => {
+  const { entries, live } = await ledger.exceptions(target);
+  const counts: Partial<Record<ItemState, number>> = live > 0 ? { live } : {};
+  for (const entry of entries.values()) {
+    const state = itemStateOf(entry);
+    counts[state] = (counts[state] ?? 0) + 1;
+  }
+  return counts;
+};
+
+/** An entry of the ledger, and the portal it is on. */
+export interface KnownEntry extends LedgerEntry {
+  portal: string;
+}
+
+/** Entries of a target by key. */
+export const inOrder = (entries: Iterable<LedgerEntry>, { portal }: Target): KnownEntry[] =>
+  [...entries].sort((a, b) => (a.key < b.key ? -1 : 1)).map((entry) => ({ ...entry, portal }));
+
+/** What entries are looked for by; `most`: so many of each target. */
+interface Search {
+  /** What their keys begin with. */
+  start?: string;
+  /** What they hold somewhere, in lower case. */
+  words?: readonly string[];
+  most?: number;
+}
+
+/** Entries of the given targets for which `isMeant` holds; of what is being created its run tells more. */
+export const entriesWhere = async (
+  { ledger }: Pick<Runtime, 'ledger'>,
+  targets: readonly Target[],
+  isMeant: (entry: LedgerEntry) => boolean,
+  { most = Number.POSITIVE_INFINITY, ...search }: Search = {},
+): Promise<KnownEntry[]> => {
+  const found: KnownEntry[][] = [];
+  for (const target of targets) {
+    const entries = new Map<string, LedgerEntry>();
+    for await (const { whole } of ledger.each(target, search)) {
+      const entry = whole();
+      const isBegun = entry?.nid === null && entry.pending !== null;
+      if (entry && !isBegun && isMeant(entry)) entries.set(entry.key, entry);
+      if (entries.size >= most) break;
+    }
+    found.push(inOrder(entries.values(), target));
+  }
+  return found.flat();
+};
+
+/** The name of its file where that comes from, or on the portal. */
+export const fileNameOf = ({ file, sourcePath }: LedgerEntry): string | null =>
+  sourcePath ? basename(sourcePath) : (file?.name ?? null);
+
+/** The words of a search, in lower case. */
+export const wordsOf = (text: string): string[] => text.toLowerCase().split(/\s+/).filter(Boolean);
+
+/** True for an item whose key, title and file names hold all words. */
+export const isAbout = ({ key, title, file, sourcePath }: LedgerEntry, words: readonly string[]): boolean => {
+  const text = [key, title, file?.name ?? '', basename(sourcePath ?? '')].join('\n').toLowerCase();
+  return words.every((word) => text.includes(word));
+};
+
+/** Items that hold all words, one whose key they are first; at most `most`. */
+export const findItems = async (runtime: Runtime, text: string, most: number): Promise<KnownEntry[]> => {
+  const words = wordsOf(text);
+  if (words.length === 0) return [];
+  const exact = (await itemViews(runtime, text)).map(({ target, entry }) => ({ ...entry, portal: target.portal }));
+  const found = await entriesWhere(
+    runtime,
+    await runtime.targets(),
+    (entry) => entry.key !== text && isAbout(entry, words),
+    { words, most },
+  );
+  return [...exact, ...found].slice(0, most);
+};
+
+export interface ItemView {
+  target: KnownTarget;
+  entry: LedgerEntry;
+  /** Versions of its table, the live one last. */
+  versions: TableVersion[];
+  /** The run that processes it now, or did last; '' for none. */
+  runId: string;
+  /** Lines of its log, each with its time in front. */
+  log: string[];
+}
+
+export const itemViews = async (runtime: Runtime, key: string): Promise<ItemView[]> => {
+  const targets = await runtime.targetsOfKey(key);
+  const views = await Promise.all(targets.map((target) => viewOf(runtime, target, key)));
+  return views.filter((view) => view !== null);
+};
+
+const viewOf = async (runtime: Runtime, target: KnownTarget, key: string): Promise<ItemView | null> => {
+  const { ledger, runs } = runtime;
+  const entry = await ledger.entry(target.portal, key);
+  if (entry === null) return null;
+  const [former, runId] = await Promise.all([
+    ledger.formerVersions(target.portal, key),
+    lastRunOfKey(runtime, target, key),
+  ]);
+  const log = runId === null ? [] : await runs.log(itemId(runId, key));
+  return { target, entry, versions: versionsOf(former, entry.version), runId: runId ?? '', log };
+};
+
+/** The run that processes a key now, else the last one that did. */
+export const lastRunOfKey = async (
+  { gate, runs, ledger }: Pick<Runtime, 'gate' | 'runs' | 'ledger'>,
+  target: Target,
+  key: string,
+): Promise<string | null> => {
+  const { current } = await gate.state(target);
+  if (current !== null && (await runs.log(itemId(current, key))).length > 0) return current;
+  return (await ledger.entry(target.portal, key))?.runId || null;
+};
