@@ -1,9 +1,9 @@
-// Node fields in the API's own structure: reads their items, and builds them from friendly keys in the shape of entity
+// Node fields in the API's own structure, and one table between them and friendly keys, read both ways, in the shape of entity
 // portals (spec 2.1 to 2.3, recorded-behaviour 8). The client's dialect turns that shape into the one of form portals.
 import type { NodeFields, ResourceSource } from '../model/wish.ts';
-import { isObject } from '../util/json.ts';
+import { isObject, recordOf } from '../util/json.ts';
 import type { DatasetMetadata, ResourceMetadata } from './metadata.ts';
-import { frequencyCode } from './values.ts';
+import { frequencyCode, keptFrequency } from './values.ts';
 
 /** One value of a field: its properties by name. */
 export type FieldItem = Record<string, unknown>;
@@ -12,6 +12,14 @@ export type FieldItem = Record<string, unknown>;
 export const itemsOfField = (value: unknown): FieldItem[] | null => {
   const items = isObject(value) ? value.und : undefined;
   return Array.isArray(items) && items.every(isObject) ? items : null;
+};
+
+/** The items of a node field in whatever language it has; none where it is empty or absent. */
+export const fieldItems = (node: Readonly<Record<string, unknown>>, field: string): FieldItem[] => {
+  const value = node[field];
+  if (!isObject(value)) return [];
+  const items: unknown = value.und ?? Object.values(value)[0];
+  return Array.isArray(items) ? items.filter(isObject) : [];
 };
 
 /** Machine names of the vocabularies whose terms are given by name. */
@@ -24,46 +32,103 @@ export interface NamedTerm {
   vocabulary_machine_name: Vocabulary;
 }
 
-/** A field of terms by name: manifests name terms, the API expects their ids. */
-const namedTerms = (vocabulary: Vocabulary, names: readonly string[]): { und: NamedTerm[] } => ({
-  und: [...new Set(names)].map((name) => ({ tid: 'autocreate', name, vocabulary_machine_name: vocabulary })),
+/** How a key of a manifest stands in a field of a node. `read` gives undefined, or something empty, where there is nothing. */
+interface Row {
+  field: string;
+  write: (value: unknown) => FieldItem[];
+  read: (items: readonly FieldItem[]) => unknown;
+}
+
+/** Rows by key of the manifest; a dot leads into a mapping. */
+type Rows = Readonly<Record<string, Row>>;
+
+const text = (field: string, property = 'value'): Row => ({
+  field,
+  write: (value) => [{ [property]: String(value) }],
+  read: ([item]) => itemText(item?.[property]),
 });
+
+const texts = (field: string): Row => ({
+  field,
+  write: (values) => listOf(values).map((value) => ({ value: String(value) })),
+  read: (items) => items.flatMap(({ value }) => itemText(value) ?? []),
+});
+
+/** Terms by name, of which nodes hold the ids. */
+const terms = (field: string, vocabulary: Vocabulary): Row => ({
+  field,
+  write: (names) =>
+    [...new Set(listOf(names))].map((name) => ({ tid: 'autocreate', name, vocabulary_machine_name: vocabulary })),
+  read: () => undefined,
+});
+
+const description: Row = { ...text('body'), write: (value) => [{ value, format: 'html' }] };
+
+const datasetRows: Rows = {
+  description,
+  summary: { ...text('body', 'summary'), write: (summary) => [{ value: '', summary, format: 'html' }] },
+  tags: terms('field_tags', 'tags'),
+  topics: terms('field_topic', 'dkan_topics'),
+  license: text('field_license'),
+  frequency: {
+    field: 'field_frequency',
+    write: (value) => [{ value: frequencyCode(String(value)) ?? value }],
+    read: ([item]) => keptFrequency(itemText(item?.value)),
+  },
+  'contact.name': text('field_contact_name'),
+  'contact.email': text('field_contact_email'),
+  author: text('field_author'),
+  access: text('field_public_access_level'),
+  rights: text('field_rights'),
+  'spatial.wkt': text('field_spatial', 'wkt'),
+  'spatial.label': text('field_spatial_geographical_cover'),
+  temporal: {
+    field: 'field_temporal_coverage',
+    write: (period) => {
+      const { from, to = from } = recordOf(period);
+      return [{ value: dateTime(from), value2: dateTime(to) }];
+    },
+    read: ([item]) => {
+      const [from, to] = [dayOf(item?.value), dayOf(item?.value2)];
+      return from && { from, ...(to === undefined || to === from ? {} : { to }) };
+    },
+  },
+  granularity: text('field_granularity'),
+  language: texts('field_language'),
+  groups: {
+    field: 'og_group_ref',
+    write: (groups) =>
+      listOf(groups).map((group) => (/^\d+$/.test(String(group)) ? { target_id: String(group) } : { title: group })),
+    read: () => undefined,
+  },
+  landingPage: text('field_landing_page', 'url'),
+  additionalInfo: {
+    field: 'field_additional_info',
+    write: (facts) => Object.entries(recordOf(facts)).map(([first, second]) => ({ first, second: String(second) })),
+    read: (items) => Object.fromEntries(items.map(({ first, second }) => [first, second])),
+  },
+  dataDictionary: text('field_data_dictionary'),
+  dataDictionaryType: text('field_data_dictionary_type'),
+  conformsTo: text('field_conforms_to', 'url'),
+  isPartOf: text('field_is_part_of'),
+  relatedContent: {
+    field: 'field_related_content',
+    write: (links) => listOf(links).map(recordOf),
+    read: (items) => items.map(({ title, url }) => ({ title, url })),
+  },
+  themes: texts('field_pod_theme'),
+  modified: {
+    field: 'field_modified_source_date',
+    write: (day) => [{ value: dateTime(day) }],
+    read: ([item]) => dayOf(item?.value),
+  },
+};
+
+const resourceRows: Rows = { description, format: terms('field_format', 'format') };
 
 /** Node fields of a dataset. `fields` is merged last, so it overrides the friendly keys. */
 export const datasetFields = (metadata: DatasetMetadata, fields: NodeFields = {}): NodeFields => ({
-  ...body(metadata.description, metadata.summary),
-  ...made('field_tags', metadata.tags, (names) => namedTerms('tags', names)),
-  ...made('field_topic', metadata.topics, (names) => namedTerms('dkan_topics', names)),
-  ...made('field_license', metadata.license, value),
-  ...made('field_frequency', metadata.frequency, (text) => value(frequencyCode(text) ?? text)),
-  ...made('field_contact_name', metadata.contact?.name, value),
-  ...made('field_contact_email', metadata.contact?.email, value),
-  ...made('field_author', metadata.author, value),
-  ...made('field_public_access_level', metadata.access, value),
-  ...made('field_rights', metadata.rights, value),
-  ...made('field_spatial', metadata.spatial?.wkt, (wkt) => ({ und: [{ wkt }] })),
-  ...made('field_spatial_geographical_cover', metadata.spatial?.label, value),
-  ...made('field_temporal_coverage', metadata.temporal, ({ from, to }) => ({
-    und: [{ value: dateTime(from), value2: dateTime(to ?? from) }],
-  })),
-  ...made('field_granularity', metadata.granularity, value),
-  ...made('field_language', metadata.language, values),
-  ...made('og_group_ref', metadata.groups, (groups) => ({
-    und: groups.map((group) => (/^\d+$/.test(String(group)) ? { target_id: String(group) } : { title: String(group) })),
-  })),
-  ...made('field_landing_page', metadata.landingPage, link),
-  ...made('field_additional_info', metadata.additionalInfo, (facts) => ({
-    und: Object.entries(facts).map(([first, second]) => ({ first, second: String(second) })),
-  })),
-  ...made('field_data_dictionary', metadata.dataDictionary, value),
-  ...made('field_data_dictionary_type', metadata.dataDictionaryType, value),
-  ...made('field_conforms_to', metadata.conformsTo, link),
-  ...made('field_is_part_of', metadata.isPartOf, value),
-  ...made('field_related_content', metadata.relatedContent, (links) => ({
-    und: links.map(({ title, url }) => ({ url, title })),
-  })),
-  ...made('field_pod_theme', metadata.themes, values),
-  ...made('field_modified_source_date', metadata.modified, (day) => value(dateTime(day))),
+  ...written(datasetRows, metadata),
   ...fields,
 });
 
@@ -73,41 +138,59 @@ export const datasetFields = (metadata: DatasetMetadata, fields: NodeFields = {}
  * address that portals refuse is left out. `fields` is merged last.
  */
 export const resourceFields = (
-  metadata: ResourceMetadata,
+  { format, ...metadata }: ResourceMetadata,
   source: ResourceSource,
   fields: NodeFields = {},
 ): NodeFields => ({
-  ...body(metadata.description),
-  ...made('field_format', metadata.format, (name) => namedTerms('format', [name])),
+  ...written(resourceRows, format === undefined ? metadata : { ...metadata, format: [format] }),
   ...((source.kind === 'link' || source.kind === 'api') && isLinkable(source.url)
-    ? { field_link_api: link(source.url) }
+    ? { field_link_api: { und: [{ url: source.url }] } }
     : {}),
   ...fields,
 });
+
+/** What a dataset as read says in friendly keys, unchecked; `named` has those that nodes hold as ids. */
+export const datasetValues = (node: NodeFields, named: Record<string, unknown>): Record<string, unknown> => {
+  const values: Record<string, unknown> = {};
+  for (const [key, { field, read }] of Object.entries(datasetRows)) {
+    const value = named[key] ?? read(fieldItems(node, field));
+    const [outer = '', inner] = key.split('.');
+    if (value === undefined) continue;
+    values[outer] = inner === undefined ? value : { ...recordOf(values[outer]), [inner]: value };
+  }
+  return values;
+};
+
+const written = (rows: Rows, metadata: object): NodeFields => {
+  const fields: Record<string, { und: FieldItem[] }> = {};
+  for (const [key, { field, write }] of Object.entries(rows)) {
+    const value = key.split('.').reduce<unknown>((outer, part) => recordOf(outer)[part], metadata);
+    if (value === undefined) continue;
+    const before = fields[field]?.und ?? [];
+    fields[field] = { und: write(value).map((item, index) => ({ ...item, ...before[index] })) };
+  }
+  return fields;
+};
 
 /** True for an address that every portal accepts in a link field; any other may get the whole node refused. */
 export const isLinkable = (url: string): boolean => url.length <= longestUrl && /^https?:\/\/[^\s<>"]+$/i.test(url);
 
 const longestUrl = 2048;
 
-/** One field, or none where the manifest gives no value for it. */
-const made = <T>(name: string, from: T | undefined, make: (from: T) => unknown): NodeFields =>
-  from === undefined ? {} : { [name]: make(from) };
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-const body = (description?: string, summary?: string): NodeFields => {
-  if (description === undefined && summary === undefined) return {};
-  const item = { value: description ?? '', ...(summary === undefined ? {} : { summary }), format: 'html' };
-  return { body: { und: [item] } };
-};
-
-const value = (text: string): { und: { value: string }[] } => values([text]);
-const values = (texts: readonly string[]): { und: { value: string }[] } => ({
-  und: texts.map((text) => ({ value: text })),
-});
-const link = (url: string): { und: { url: string }[] } => ({ und: [{ url }] });
+/** The text of a property of an item; undefined where it says nothing. */
+export const itemText = (value: unknown): string | undefined =>
+  (typeof value === 'string' && value !== '') || typeof value === 'number' ? String(value) : undefined;
 
 /** `2026-01-31` or `2026-01-31T09:30` as the date fields hold it: `2026-01-31 09:30:00`. */
-const dateTime = (text: string): string => {
-  const [day, time = '00:00'] = text.split(/[T ]/);
+const dateTime = (text: unknown): string => {
+  const [day, time = '00:00'] = String(text).split(/[T ]/);
   return `${day} ${time.length === 5 ? `${time}:00` : time}`;
 };
+
+/** The day of a date field, with its time where it has one. */
+const dayOf = (value: unknown): string | undefined =>
+  itemText(value)
+    ?.replace('T', ' ')
+    .replace(/ 00:00:00$/, '');

@@ -1,8 +1,9 @@
 // The friendly keys that describe a dataset or a resource, with checks of their values. `fields.ts` turns them into node fields.
 import { z } from 'zod';
-import { optional, text, webAddress } from '../model/schema-parts.ts';
+import { keysOf, optional, text, webAddress } from '../model/schema-parts.ts';
 import { nodeFieldsSchema } from '../model/wish.ts';
 import { accessLevels, frequencies, licenses } from './values.ts';
+import { parseWkt, plainWkt } from './wkt.ts';
 
 /** Longest plain text field of a portal (recorded-behaviour 15). */
 const maxText = 255;
@@ -26,129 +27,89 @@ export const passedFieldsSchema = nodeFieldsSchema.meta({
   examples: [{ field_granularity: { und: [{ value: 'Street' }] } }],
 });
 
-const description = text.meta({
-  description: 'Description in Markdown or simple HTML.',
-  examples: ['Planned spending of every department.'],
+/** What both kinds of nodes have. */
+const description = [text, 'Description in Markdown or simple HTML.', 'Planned spending of every department.'] as const;
+
+const contact = keysOf({
+  name: [shortText, 'Who answers questions.', 'Finance Office'],
+  email: [z.email({ error: 'must be an e-mail address' }).max(maxText), 'Where questions go.', 'finance@example.org'],
 });
 
+const wkt = z.string().refine(isWkt, { error: 'must be a well-known-text geometry such as `POINT (13.4 52.5)`' });
+const spatial = keysOf({
+  wkt: [wkt, 'Area as well-known text (longitude first).', 'POINT (13.4 52.5)'],
+  label: [shortText, 'Area in words.', 'Harbour district'],
+});
+
+const relatedLink = z.strictObject({
+  title: shortText.meta({ description: 'Text of the link.', examples: ['Budget debate'] }),
+  url: webAddress.meta({ description: 'Address of the link.', examples: ['https://example.org/debate'] }),
+});
+
+const languageCode = z
+  .string()
+  .regex(/^[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/, { error: 'must be a language code such as `en` or `pt-br`' });
+const group = z.union([text, z.int().positive()], { error: 'must be the title or the node id of a group' });
+const fact = z.union([z.string(), z.number(), z.boolean()], { error: 'must be text' });
+// The table of licenses is not empty.
+const licenseCodes = Object.keys(licenses) as [keyof typeof licenses, ...(keyof typeof licenses)[]];
+
 /** Friendly keys of a dataset. */
-export const datasetMetadataShape = {
-  description: description.exactOptional(),
-  summary: optional(text, { description: 'Short form of the description.', examples: ['Spending by department'] }),
-  tags: optional(z.array(shortText), { description: 'Keywords, by name.', examples: [['budget', 'finance']] }),
-  topics: optional(z.array(shortText), {
-    description: 'Topics of the portal, by name.',
-    examples: [['City Planning']],
-  }),
-  // The table of licenses is not empty.
-  license: optional(z.enum(Object.keys(licenses) as [keyof typeof licenses, ...(keyof typeof licenses)[]]), {
-    description: 'License, by its code.',
-    examples: ['cc-by'],
-  }),
-  frequency: optional(z.enum(frequencies.flatMap(({ code, words }) => [code, ...words])), {
-    description: 'Update interval: a word or its code.',
-    examples: ['annually'],
-  }),
-  contact: optional(
-    z.strictObject({
-      name: optional(shortText, { description: 'Who answers questions.', examples: ['Finance Office'] }),
-      email: optional(z.email({ error: 'must be an e-mail address' }).max(maxText), {
-        description: 'Where questions go.',
-        examples: ['finance@example.org'],
-      }),
-    }),
-    {
-      description: 'Who answers questions about the data.',
-      examples: [{ name: 'Finance Office', email: 'finance@example.org' }],
-    },
-  ),
-  author: optional(shortText, { description: 'Who made the data.', examples: ['Finance Office'] }),
-  access: optional(z.enum(accessLevels), {
-    description: 'Access level; `restricted` and `private` need `rights`.',
-    examples: ['public'],
-  }),
-  rights: optional(shortText, { description: 'Reason for limited access, or terms of use.', examples: ['none'] }),
-  spatial: optional(
-    z.strictObject({
-      wkt: optional(
-        z.string().refine(isWkt, { error: 'must be a well-known-text geometry such as `POINT (13.4 52.5)`' }),
-        { description: 'Area as well-known text (longitude first).', examples: ['POINT (13.4 52.5)'] },
-      ),
-      label: optional(shortText, { description: 'Area in words.', examples: ['Harbour district'] }),
-    }),
-    {
-      description: 'Area that the data covers, in words and as well-known text (longitude first).',
-      examples: [{ label: 'Harbour district' }],
-    },
-  ),
-  temporal: optional(
+export const datasetMetadataShape = keysOf({
+  description,
+  summary: [text, 'Short form of the description.', 'Spending by department'],
+  tags: [z.array(shortText), 'Keywords, by name.', ['budget', 'finance']],
+  topics: [z.array(shortText), 'Topics of the portal, by name.', ['City Planning']],
+  license: [z.enum(licenseCodes), 'License, by its code.', 'cc-by'],
+  frequency: [
+    z.enum(frequencies.flatMap(({ code, words }) => [code, ...words])),
+    'Update interval: a word or its code.',
+    'annually',
+  ],
+  contact: [
+    z.strictObject(contact),
+    'Who answers questions about the data.',
+    { name: 'Finance Office', email: 'finance@example.org' },
+  ],
+  author: [shortText, 'Who made the data.', 'Finance Office'],
+  access: [z.enum(accessLevels), 'Access level; `restricted` and `private` need `rights`.', 'public'],
+  rights: [shortText, 'Reason for limited access, or terms of use.', 'none'],
+  spatial: [
+    z.strictObject(spatial),
+    'Area that the data covers, in words and as well-known text (longitude first).',
+    { label: 'Harbour district' },
+  ],
+  temporal: [
     z.strictObject({
       from: day.meta({ description: 'First day.', examples: ['2026-01-01'] }),
       to: optional(day, { description: 'Last day; the first by default.', examples: ['2026-12-31'] }),
     }),
-    { description: 'First and last day that the data covers.', examples: [{ from: '2026-01-01', to: '2026-12-31' }] },
-  ),
-  granularity: optional(shortText, { description: 'Smallest unit of the data.', examples: ['Street'] }),
-  language: optional(
-    z.array(
-      z
-        .string()
-        .regex(/^[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/, { error: 'must be a language code such as `en` or `pt-br`' }),
-    ),
-    { description: 'Languages of the data, as codes.', examples: [['en']] },
-  ),
-  groups: optional(
-    z.array(z.union([text, z.int().positive()], { error: 'must be the title or the node id of a group' })),
-    {
-      description: 'Groups on the portal that publish the dataset, by title or node id.',
-      examples: [['Parks Department']],
-    },
-  ),
-  landingPage: optional(webAddress, {
-    description: 'Page about the data elsewhere.',
-    examples: ['https://example.org/budget'],
-  }),
-  additionalInfo: optional(
-    z.record(shortText, z.union([z.string(), z.number(), z.boolean()], { error: 'must be text' })),
-    { description: 'Further facts, as name and value.', examples: [{ Source: 'Ledger of the city' }] },
-  ),
-  dataDictionary: optional(shortText, {
-    description: 'Data dictionary: an address or text.',
-    examples: ['https://example.org/columns.csv'],
-  }),
-  dataDictionaryType: optional(shortText, {
-    description: 'Media type of the data dictionary.',
-    examples: ['text/csv'],
-  }),
-  conformsTo: optional(webAddress, {
-    description: 'Standard that the data follows.',
-    examples: ['https://example.org/standard'],
-  }),
-  isPartOf: optional(text.max(512), {
-    description: 'Collection that the dataset belongs to.',
-    examples: ['City finances'],
-  }),
-  relatedContent: optional(
-    z.array(
-      z.strictObject({
-        title: shortText.meta({ description: 'Text of the link.', examples: ['Budget debate'] }),
-        url: webAddress.meta({ description: 'Address of the link.', examples: ['https://example.org/debate'] }),
-      }),
-    ),
-    {
-      description: 'Links to related pages.',
-      examples: [[{ title: 'Budget debate', url: 'https://example.org/debate' }]],
-    },
-  ),
-  themes: optional(z.array(shortText), { description: 'Project Open Data themes.', examples: [['Finance']] }),
-  modified: optional(day, { description: 'When the source last changed the data.', examples: ['2026-02-01'] }),
-} as const;
+    'First and last day that the data covers.',
+    { from: '2026-01-01', to: '2026-12-31' },
+  ],
+  granularity: [shortText, 'Smallest unit of the data.', 'Street'],
+  language: [z.array(languageCode), 'Languages of the data, as codes.', ['en']],
+  groups: [z.array(group), 'Groups on the portal that publish the dataset, by title or node id.', ['Parks Department']],
+  landingPage: [webAddress, 'Page about the data elsewhere.', 'https://example.org/budget'],
+  additionalInfo: [z.record(shortText, fact), 'Further facts, as name and value.', { Source: 'Ledger of the city' }],
+  dataDictionary: [shortText, 'Data dictionary: an address or text.', 'https://example.org/columns.csv'],
+  dataDictionaryType: [shortText, 'Media type of the data dictionary.', 'text/csv'],
+  conformsTo: [webAddress, 'Standard that the data follows.', 'https://example.org/standard'],
+  isPartOf: [text.max(512), 'Collection that the dataset belongs to.', 'City finances'],
+  relatedContent: [
+    z.array(relatedLink),
+    'Links to related pages.',
+    [{ title: 'Budget debate', url: 'https://example.org/debate' }],
+  ],
+  themes: [z.array(shortText), 'Project Open Data themes.', ['Finance']],
+  modified: [day, 'When the source last changed the data.', '2026-02-01'],
+});
 
 /** Friendly keys of a resource. */
-export const resourceMetadataShape = {
-  description: description.exactOptional(),
-  format: optional(shortText, { description: 'Format that the portal shows, by name.', examples: ['csv'] }),
-} as const;
+export const resourceMetadataShape = keysOf({
+  description,
+  format: [shortText, 'Format that the portal shows, by name.', 'csv'],
+});
 
 const datasetMetadataSchema = z.object(datasetMetadataShape);
 const resourceMetadataSchema = z.object(resourceMetadataShape);
@@ -198,14 +159,7 @@ function isRealDate(value: string): boolean {
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(date);
 }
 
+/** Portals take no reference system in front. */
 function isWkt(value: string): boolean {
-  const shape = /^(?:POINT|LINESTRING|POLYGON|MULTIPOINT|MULTILINESTRING|MULTIPOLYGON|GEOMETRYCOLLECTION)\s*\(.*\)$/is;
-  if (!shape.test(value.trim())) return false;
-  let depth = 0;
-  for (const character of value) {
-    if (character === '(') depth += 1;
-    if (character === ')') depth -= 1;
-    if (depth < 0) return false;
-  }
-  return depth === 0;
+  return parseWkt(value) !== null && plainWkt(value) === value.trim();
 }

@@ -78,6 +78,10 @@ export const frequencyMs = (text: string): number | null => {
 export const formFrequency = (code: string): number | null =>
   frequencies.find((frequency) => frequency.code === code)?.form ?? null;
 
+/** The code of a frequency as a node holds it: form portals keep their integer. */
+export const keptFrequency = (text: string | undefined): string | undefined =>
+  frequencies.find(({ form }) => form !== null && String(form) === text)?.code ?? text;
+
 /** Who may have the data; all but `public` need `rights` (recorded-behaviour 8a). */
 export const accessLevels = ['public', 'restricted', 'private'] as const;
 

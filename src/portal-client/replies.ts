@@ -1,7 +1,7 @@
 // The bodies this API answers with, as loose schemas: unknown keys pass, ids become strings.
 import { z } from 'zod';
-import type { FieldItem } from '../dataset-api/fields.ts';
-import { isObject, parsedJson } from '../util/json.ts';
+import { fieldItems } from '../dataset-api/fields.ts';
+import { parsedJson } from '../util/json.ts';
 import type { PortalFacts, Reply } from './answers.ts';
 import { wrongShape } from './classify.ts';
 
@@ -91,14 +91,6 @@ export const bodyOf = <T>(reply: Reply, schema: z.ZodType<T>, portal: PortalFact
   const result = schema.safeParse(parsedJson(reply.text));
   if (!result.success) throw wrongShape(reply, portal, expected);
   return result.data;
-};
-
-/** The items of a node field in whatever language it has; none where it is empty or absent. */
-export const fieldItems = (node: Readonly<Record<string, unknown>>, field: string): FieldItem[] => {
-  const value = node[field];
-  if (!isObject(value)) return [];
-  const items: unknown = value.und ?? Object.values(value)[0];
-  return Array.isArray(items) ? items.filter(isObject) : [];
 };
 
 /** Numbers of the terms in a field, in their order. */

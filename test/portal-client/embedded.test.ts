@@ -3,11 +3,11 @@ import { createHash, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fieldItems } from '../../src/dataset-api/fields.ts';
 import { datastoreState } from '../../src/dataset-api/values.ts';
 import { type PortalServer, startPortalServer } from '../../src/embedded-portal/portal-server.ts';
 import { PortalConflictError, PortalGoneError, PortalLoginError, PortalRefusedError } from '../../src/model/errors.ts';
 import { createLog } from '../../src/model/log.ts';
-import { fieldItems } from '../../src/portal-client/replies.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
 

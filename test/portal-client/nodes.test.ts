@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { fieldItems } from '../../src/dataset-api/fields.ts';
 import { PortalBusyError, PortalConflictError, PortalGoneError, PortalReplyError } from '../../src/model/errors.ts';
 import { UuidLookup } from '../../src/portal-client/lookup.ts';
 import type { ListQuery } from '../../src/portal-client/nodes.ts';
-import { fieldItems } from '../../src/portal-client/replies.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
 import { refusal } from './support/scripted-server.ts';
 import { type SmallPortalOptions, startSmallPortal } from './support/small-portal.ts';

@@ -1,5 +1,13 @@
 // An exported node in the keys of a manifest, the inverse of `datasetFields`. Other fields are kept unchanged.
-import { datasetFields, type FieldItem, isLinkable, resourceFields } from '../../dataset-api/fields.ts';
+import {
+  datasetFields,
+  datasetValues,
+  type FieldItem,
+  fieldItems,
+  isLinkable,
+  itemText,
+  resourceFields,
+} from '../../dataset-api/fields.ts';
 import {
   type DatasetMetadata,
   datasetMetadataFaults,
@@ -7,10 +15,10 @@ import {
   type ResourceMetadata,
   resourceMetadataShape,
 } from '../../dataset-api/metadata.ts';
-import { frequencies } from '../../dataset-api/values.ts';
+import { keptFrequency } from '../../dataset-api/values.ts';
 import type { NodeFields } from '../../model/wish.ts';
-import { fieldItems, tidsOf } from '../../portal-client/replies.ts';
-import { defined, isObject } from '../../util/json.ts';
+import { tidsOf } from '../../portal-client/replies.ts';
+import { isObject } from '../../util/json.ts';
 import type { DatasetRecord, ExportedNode, Finding } from './record.ts';
 
 /** A node as a manifest says it. */
@@ -49,7 +57,14 @@ const ownFields = new Set([
 /** A dataset in the keys of a manifest. */
 export const describeDataset = (node: ExportedNode, names: Names): Described<DatasetMetadata> => {
   const findings: Finding[] = [];
-  const shown = checked(datasetMetadataShape, datasetValues(node, names, findings));
+  const shown = checked(
+    datasetMetadataShape,
+    datasetValues(node, {
+      tags: termsOf(node, 'field_tags', names, findings),
+      topics: termsOf(node, 'field_topic', names, findings),
+      groups: groupsOf(node, names, findings),
+    }),
+  );
   const faulty = new Set(
     datasetMetadataFaults({ access: shown.access, rights: shown.rights, temporal: shown.temporal }).map(
       ({ path }) => path[0],
@@ -81,7 +96,7 @@ export const uploadOf = (
   node: Readonly<Record<string, unknown>>,
 ): { name: string; uri: string; bytes: number; version: string } | null => {
   const [item] = fieldItems(node, 'field_upload');
-  const [uri, filename] = [textOf(item?.uri), textOf(item?.filename)];
+  const [uri, filename] = [itemText(item?.uri), itemText(item?.filename)];
   if (item === undefined || (uri === undefined && filename === undefined)) return null;
   const name = filename ?? uri?.split('/').at(-1) ?? 'file';
   const version = [item.fid, item.uri, item.filesize, item.timestamp].map(String).join(' ');
@@ -106,41 +121,6 @@ const common = (node: ExportedNode, findings: Finding[]): { title: string; publi
   const published = String(node.status) === '1';
   if (!published) findings.push({ code: 'draft', message: 'is not published; it is exported as a draft' });
   return { title, published };
-};
-
-const datasetValues = (node: ExportedNode, names: Names, findings: Finding[]): Record<string, unknown> => {
-  const one = (field: string, property = 'value'): string | undefined => firstOf(node, field, property);
-  const all = (field: string, property = 'value'): string[] =>
-    fieldItems(node, field).flatMap((item) => textOf(item[property]) ?? []);
-  const [from, to] = [dayOf(one('field_temporal_coverage')), dayOf(one('field_temporal_coverage', 'value2'))];
-  const links = fieldItems(node, 'field_related_content').map(({ title, url }) => ({ title, url }));
-  const facts = fieldItems(node, 'field_additional_info').map(({ first, second }) => [first, second]);
-  return {
-    description: one('body'),
-    summary: one('body', 'summary'),
-    tags: termsOf(node, 'field_tags', names, findings),
-    topics: termsOf(node, 'field_topic', names, findings),
-    license: one('field_license'),
-    frequency: frequencyOf(one('field_frequency')),
-    contact: defined({ name: one('field_contact_name'), email: one('field_contact_email') }),
-    author: one('field_author'),
-    access: one('field_public_access_level'),
-    rights: one('field_rights'),
-    spatial: defined({ wkt: one('field_spatial', 'wkt'), label: one('field_spatial_geographical_cover') }),
-    temporal: from === undefined ? undefined : { from, ...(to === undefined || to === from ? {} : { to }) },
-    granularity: one('field_granularity'),
-    language: all('field_language'),
-    groups: groupsOf(node, names, findings),
-    landingPage: one('field_landing_page', 'url'),
-    additionalInfo: Object.fromEntries(facts),
-    dataDictionary: one('field_data_dictionary'),
-    dataDictionaryType: one('field_data_dictionary_type'),
-    conformsTo: one('field_conforms_to', 'url'),
-    isPartOf: one('field_is_part_of'),
-    relatedContent: links,
-    themes: all('field_pod_theme'),
-    modified: dayOf(one('field_modified_source_date')),
-  };
 };
 
 type Shape = Record<string, { safeParse(value: unknown): { success: boolean; data?: unknown } }>;
@@ -209,24 +189,14 @@ const isSame = (name: string, items: FieldItem[], made: FieldItem[]): boolean =>
 const sameText = (name: string, item: FieldItem = {}): string => {
   const entries = Object.entries(item).map(([key, value]): [string, string] => {
     const text = String(value).replaceAll('\r\n', '\n');
-    if (name === 'field_frequency') return [key, frequencyOf(text) ?? text];
+    if (name === 'field_frequency') return [key, keptFrequency(text) ?? text];
     return [key, text.replace(/^(\d{4}-\d\d-\d\d)T/, '$1 ')];
   });
   return JSON.stringify(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 };
 
-const textOf = (value: unknown): string | undefined =>
-  (typeof value === 'string' && value !== '') || typeof value === 'number' ? String(value) : undefined;
-
 const firstOf = (node: ExportedNode, field: string, property: string): string | undefined =>
-  textOf(fieldItems(node, field)[0]?.[property]);
-
-/** A code, also of the number that older portals keep. */
-const frequencyOf = (value: string | undefined): string | undefined =>
-  frequencies.find(({ form }) => form !== null && String(form) === value)?.code ?? value;
-
-/** The day of a date, with its time where it has one. */
-const dayOf = (value: string | undefined): string | undefined => value?.replace('T', ' ').replace(/ 00:00:00$/, '');
+  itemText(fieldItems(node, field)[0]?.[property]);
 
 const termsOf = (node: ExportedNode, field: string, { terms }: Names, findings: Finding[]): string[] =>
   tidsOf(node, field).flatMap((tid) => {

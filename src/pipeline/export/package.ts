@@ -1,10 +1,11 @@
 // An exported dataset as a Frictionless data package, as an entry of a DCAT-US 1.1 catalogue, and as one of a manifest.
+
+import { fieldItems } from '../../dataset-api/fields.ts';
 import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
 import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
 import { catalogueAccess, frequencyCode, licenseAddress, licenses } from '../../dataset-api/values.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
-import { fieldItems } from '../../portal-client/replies.ts';
 import { defined } from '../../util/json.ts';
 import { describeDataset, describeResource, isLink, linkOf, uploadOf } from './describe.ts';
 import { datasetsName } from './folder.ts';
