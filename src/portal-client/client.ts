@@ -40,17 +40,23 @@ const memoryTerms = (): TermStore => {
 const isDraft = ({ status }: PortalNode): boolean => status === '0';
 
 /** What every view of one portal shares. */
-interface SharedParts {
-  session: Session;
-  settings: PortalSettings;
-  traits: Traits;
-  dialect: DialectChoice;
-  lookup: UuidLookup;
-  terms: Terms;
-  groups: Groups;
-  suggestions: Suggestions;
-  hidden: ReadCache<HiddenNodes>;
-}
+const sharedParts = (settings: PortalSettings, hooks: PortalHooks) => {
+  const session = new Session(settings, hooks);
+  const traits = new Traits(hooks.traits ?? {}, (known) => hooks.onTraits?.(known));
+  const caller = new Caller(session, null);
+  const datastore = new Datastore(caller, traits, 0);
+  const dialect = new DialectChoice({ set: settings.dialect, traits, caller, datastore });
+  const nodes = new Nodes(caller, dialect);
+  const suggestions = new Suggestions(caller, traits);
+  const stated = settings.terms ?? { vocabularies: {}, terms: {} };
+  return {
+    ...{ session, settings, traits, dialect, suggestions },
+    lookup: new UuidLookup((query, signal) => nodes.list(query, signal), session.signal),
+    terms: new Terms(hooks.terms ?? memoryTerms(), stated, traits, suggestions),
+    groups: new Groups(settings.name, nodes, session.signal),
+    hidden: new ReadCache<HiddenNodes>(session.signal),
+  };
+};
 
 /**
  * One portal and one session with it. Every call logs in when needed and rejects with one of the `Portal…Error`s, whose
@@ -74,48 +80,33 @@ export class Portal {
   readonly groups: Groups;
   /** Terms, vocabularies and nodes by name. */
   readonly suggestions: Suggestions;
-  readonly #shared: SharedParts;
+  readonly #shared: ReturnType<typeof sharedParts>;
   /** Calls about nodes; {@link createNode} looks before it repeats. */
-  readonly nodes: Omit<Nodes, 'create'>;
+  readonly nodes: Nodes;
   /** Uploads. */
   readonly files: Files;
   /** Tables of resources. */
   readonly datastore: Datastore;
-  readonly #nodes: Nodes;
 
-  private constructor(shared: SharedParts, lease: WriteLease | null) {
+  private constructor(shared: ReturnType<typeof sharedParts>, lease: WriteLease | null) {
     const { session, settings, traits, dialect } = shared;
     const caller = new Caller(session, lease);
     this.#shared = shared;
     this.name = settings.name;
-    this.url = session.http.url;
+    this.url = session.portal.url;
     this.isAnonymous = settings.isAnonymous === true;
     this.traits = traits;
     this.terms = shared.terms;
     this.groups = shared.groups;
     this.suggestions = shared.suggestions;
-    this.#nodes = new Nodes(caller, dialect);
-    this.nodes = this.#nodes;
+    this.nodes = new Nodes(caller, dialect);
     this.files = new Files(caller, traits, settings.timeouts);
     this.datastore = new Datastore(caller, traits, settings.timeouts.importMs ?? settings.timeouts.uploadMs);
   }
 
   /** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */
   static open(settings: PortalSettings, hooks: PortalHooks): Portal {
-    const session = new Session(settings, hooks);
-    const traits = new Traits(hooks.traits ?? {}, (known) => hooks.onTraits?.(known));
-    const caller = new Caller(session, null);
-    const datastore = new Datastore(caller, traits, 0);
-    const hasDatastore = (signal: AbortSignal) => datastore.isOffered(signal);
-    const dialect = new DialectChoice({ set: settings.dialect, traits, caller, hasDatastore });
-    const nodes = new Nodes(caller, dialect);
-    const lookup = new UuidLookup((query, signal) => nodes.list(query, signal), session.signal);
-    const stated = settings.terms ?? { vocabularies: {}, terms: {} };
-    const suggestions = new Suggestions(caller, traits);
-    const terms = new Terms(hooks.terms ?? memoryTerms(), stated, traits, suggestions);
-    const groups = new Groups(settings.name, nodes, session.signal);
-    const hidden = new ReadCache<HiddenNodes>(session.signal);
-    return new Portal({ session, settings, traits, dialect, lookup, terms, groups, suggestions, hidden }, null);
+    return new Portal(sharedParts(settings, hooks), null);
   }
 
   /** The same portal for one job: writes are sent only while the lease is valid. */
@@ -150,7 +141,7 @@ export class Portal {
    * @throws PortalConflictError when the portal holds a node with that uuid (`request.nid` where the portal names it).
    */
   createNode(input: NodeInput, signal: AbortSignal): Promise<{ nid: string }> {
-    return this.#nodes.create(input, signal, async () => {
+    return this.nodes.create(input, signal, async () => {
       const row = await this.#shared.lookup.find(input.uuid, signal);
       if (row === null) return;
       const request = { method: 'POST', path: paths.nodes, nid: row.nid, mayHaveHappened: false };
@@ -167,7 +158,7 @@ export class Portal {
     return this.#shared.lookup.find(uuid, signal, options);
   }
 
-  /** Requests uuids ahead that are looked up soon (`recent`), up to 20 in one list request. */
+  /** Uuids that are looked up soon (`recent`): they go along with the requests for others. */
   expectNodes(uuids: readonly string[]): void {
     this.#shared.lookup.expect(uuids);
   }
@@ -211,7 +202,7 @@ export class Portal {
     signal: AbortSignal,
   ): Promise<HiddenNodes> {
     const { session, hidden } = this.#shared;
-    const parts = { session, nodes: this.#nodes };
+    const parts = { session, nodes: this.nodes };
     return hidden.get(name, (until) => hiddenNodes(parts, (node) => isEnough(node, until), until), signal);
   }
 

@@ -6,13 +6,13 @@ import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
 import { ImportFailedError, PortalBusyError, PortalRefusedError } from '../model/errors.ts';
 import { isObject, parsedJson } from '../util/json.ts';
-import { isAnswer, type Reply, searchFault } from './answers.ts';
+import { isAnswer, searchFault } from './answers.ts';
 import { wrongShape } from './classify.ts';
-import type { Caller } from './session.ts';
+import type { Call, Caller } from './session.ts';
 import type { Traits } from './traits.ts';
 import { isHtmlPage } from './words.ts';
 
-/** How many rows and {@link countedColumns} a datastore table has; `columns` is null where the portal does not report them. */
+/** How many rows and {@link countedColumns} a table has; `columns` is null where the portal does not report them. */
 export interface TableSize {
   rows: number;
   columns: number | null;
@@ -40,6 +40,8 @@ interface TableDialectSettings {
 /** What the answer of a search says; null: there is no such table, undefined: that is no answer of a search. */
 type ReadAnswer<T> = (value: unknown) => T | null | undefined;
 
+type Search = (uuids: readonly string[]) => Promise<Map<string, unknown>>;
+
 /** Largest reply with rows. */
 const maxRowBytes = 16 * 1024 * 1024;
 
@@ -57,20 +59,20 @@ const [mostSearches, searchPauseMs] = [3, 200];
 
 /** The datastore calls of one portal. */
 export class Datastore {
-  private readonly session: Caller;
-  private readonly traits: Traits;
-  private readonly importMs: number;
+  readonly #caller: Caller;
+  readonly #traits: Traits;
+  readonly #importMs: number;
 
   /** `importMs`: how long an import may take before its reply. */
-  constructor(session: Caller, traits: Traits, importMs: number) {
-    this.session = session;
-    this.traits = traits;
-    this.importMs = importMs;
+  constructor(caller: Caller, traits: Traits, importMs: number) {
+    this.#caller = caller;
+    this.#traits = traits;
+    this.#importMs = importMs;
   }
 
   /** True where the portal has datastore endpoints at all; asked once per portal, with a read of any node's status. */
-  isOffered(signal: AbortSignal): Promise<boolean> {
-    return this.traits.find('datastore', () => this.ask(), signal);
+  async isOffered(signal: AbortSignal): Promise<boolean> {
+    return (await this.#traits.find('datastore', () => this.#ask(), signal)) === true;
   }
 
   /**
@@ -81,9 +83,9 @@ export class Datastore {
   async status(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
     const call = { action: 'read datastore status', method: 'GET', path: paths.datastore(nid) } as const;
     try {
-      const reply = await this.session.call(call, signal);
+      const reply = await this.#caller.call(call, signal);
       const numbers = numbersOf(reply.text);
-      if (numbers === null) throw wrongShape(reply, this.session.portal, 'a datastore status');
+      if (numbers === null) throw wrongShape(reply, this.#caller.portal, 'a datastore status');
       return numbers;
     } catch (error) {
       if (isAnswer(error, 'not-offered') && !(await this.isOffered(signal))) return null;
@@ -92,31 +94,27 @@ export class Datastore {
   }
 
   /** Imports the resource's file; waits up to `importMs`. The reply says nothing about success: look at the status. */
-  async import(nid: string, signal: AbortSignal): Promise<void> {
-    const { importMs } = this;
-    await this.command('import datastore', 'POST', paths.datastoreImport(nid), signal, {
-      headersMs: importMs,
-      totalMs: importMs,
-    });
+  import(nid: string, signal: AbortSignal): Promise<void> {
+    const patience = { headersMs: this.#importMs, totalMs: this.#importMs };
+    const call = { action: 'import datastore', method: 'POST', path: paths.datastoreImport(nid), body: '' } as const;
+    return this.#command({ ...call, ...patience }, signal);
   }
 
   /** Removes table and record. */
-  async remove(nid: string, signal: AbortSignal): Promise<void> {
-    await this.command('delete datastore', 'DELETE', paths.datastore(nid), signal, {});
+  remove(nid: string, signal: AbortSignal): Promise<void> {
+    return this.#command({ action: 'delete datastore', method: 'DELETE', path: paths.datastore(nid) }, signal);
   }
 
   /** Sets how the file of a resource is read by its next import. @throws PortalRefusedError where that is not offered. */
   async configure(nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> {
     const body = JSON.stringify({ manager: '', configuration: dialect });
-    const headers = { 'content-type': 'application/json' };
-    const call = { action: 'configure datastore', method: 'PUT', path: paths.datastore(nid), headers, body } as const;
-    const reply = await this.session.call(call, signal);
-    if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'null');
+    const call = { action: 'configure datastore', method: 'PUT', path: paths.datastore(nid), body } as const;
+    await this.#caller.order(call, 'null', signal);
   }
 
   /** False where the portal is known not to count rows: then `tableSize` is undefined, and only states tell of imports. */
   get counts(): boolean {
-    return this.traits.get('counts') !== 'none';
+    return this.#traits.get('counts') !== 'none';
   }
 
   /**
@@ -124,7 +122,7 @@ export class Datastore {
    * could not be counted. Where the portal takes several queries at once, 20 tables are one request.
    */
   tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
-    return this.requestAll(uuids, sizeOf, signal);
+    return this.#tablesBy(sizeOf, uuids, signal);
   }
 
   /**
@@ -132,10 +130,10 @@ export class Datastore {
    * @throws PortalBusyError where the search fails for another reason
    */
   async tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null | undefined> {
-    const value = (await this.repeated([uuid], (open) => this.search(open, signal), signal)).get(uuid);
+    const value = (await this.#repeated([uuid], (open) => this.#search(open, signal), signal)).get(uuid);
     const size = sizeOf(value);
     if (size !== undefined || !isUnclear(value)) return size;
-    const { name, redact } = this.session.portal;
+    const { name, redact } = this.#caller.portal;
     const words = redact(JSON.stringify(isObject(value) ? value.error : value)).slice(0, 300);
     throw new PortalBusyError(
       `portal ${name}: the rows of ${uuid} cannot be counted: ${words}`,
@@ -146,7 +144,7 @@ export class Datastore {
 
   /** As {@link tableSizes}, with the names of the columns. */
   tables(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> {
-    return this.requestAll(uuids, tableOf, signal);
+    return this.#tablesBy(tableOf, uuids, signal);
   }
 
   /** The rows of a table, page by page; none where it is not there or cannot be read. */
@@ -154,9 +152,9 @@ export class Datastore {
     for (let offset = 0; ; ) {
       const query = `resource_id=${encodeURIComponent(uuid)}&limit=${rowsAtOnce}&offset=${offset}`;
       const path = `${paths.datastoreSearch}?${query}`;
-      const call = { action: 'read rows', method: 'GET', path, maxBytes: maxRowBytes } as const;
-      const search = async () => new Map([[uuid, await this.valueOf(this.session.call(call, signal))]]);
-      const value = (await this.repeated([uuid], search, signal)).get(uuid);
+      const call = { action: 'read rows', method: 'GET', path } as const;
+      const search = async () => new Map([[uuid, await this.#valueOf(call, signal)]]);
+      const value = (await this.#repeated([uuid], search, signal)).get(uuid);
       const table = tableOf(value);
       if (!table) return;
       const records = recordsOf(value);
@@ -166,138 +164,95 @@ export class Datastore {
     }
   }
 
-  private async requestAll<T>(
-    uuids: readonly string[],
+  async #tablesBy<T>(
     read: ReadAnswer<T>,
+    uuids: readonly string[],
     signal: AbortSignal,
   ): Promise<Map<string, T | null>> {
     const found = new Map<string, T | null>();
-    for (const [uuid, value] of await this.repeated(uuids, (open) => this.search(open, signal), signal)) {
+    for (const [uuid, value] of await this.#repeated(uuids, (open) => this.#search(open, signal), signal)) {
       const answer = read(value);
       if (answer !== undefined) found.set(uuid, answer);
     }
     return found;
   }
 
-  /** The answers of searches by name; those that are unclear are asked for again. */
-  private async repeated(
-    names: readonly string[],
-    search: (open: readonly string[]) => Promise<Map<string, unknown>>,
-    signal: AbortSignal,
-  ): Promise<Map<string, unknown>> {
+  /** The answers of searches by uuid; those that are unclear are asked for again. */
+  async #repeated(uuids: readonly string[], search: Search, signal: AbortSignal): Promise<Map<string, unknown>> {
     const values = new Map<string, unknown>();
-    for (let searches = 1, open = names; ; searches++) {
-      for (const [name, value] of await search(open)) values.set(name, value);
-      open = open.filter((name) => isUnclear(values.get(name)));
+    for (let searches = 1, open = uuids; ; searches++) {
+      for (let at = 0; at < open.length; at += tablesAtOnce) {
+        for (const [uuid, value] of await search(open.slice(at, at + tablesAtOnce))) values.set(uuid, value);
+      }
+      open = open.filter((uuid) => isUnclear(values.get(uuid)));
       if (open.length === 0 || searches === mostSearches) return values;
       await sleep(searchPauseMs, undefined, { signal });
     }
   }
 
   /** The answers of searches for the first row of each table, by uuid; none where the portal has no search. */
-  private async search(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown>> {
+  async #search(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown>> {
+    const isOne = uuids.length === 1;
+    const many = isOne ? null : await this.#searchMany(uuids, signal);
+    if (many) return many;
     const values = new Map<string, unknown>();
-    for (let at = 0; at < uuids.length; at += tablesAtOnce) {
-      const some = uuids.slice(at, at + tablesAtOnce);
-      const answers = (await this.searchMany(some, signal)) ?? (await this.searchEach(some, signal));
-      for (const [uuid, value] of answers) values.set(uuid, value);
+    for (const uuid of uuids) {
+      const ways = this.#traits.get('counts');
+      if (ways === 'none') break;
+      const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
+      const value = await this.#valueOf({ action: 'count rows', method: 'GET', path }, signal);
+      values.set(uuid, value);
+      if (ways !== undefined) continue;
+      if (value === null) this.#traits.learn({ counts: 'none' });
+      else if (tableOf(value)) this.#traits.learn({ counts: isOne ? 'many' : 'one' });
     }
     return values;
   }
 
   /** Several queries in one request; null where the portal does not take them. */
-  private async searchMany(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown> | null> {
-    const ways = this.traits.get('counts') ?? 'many';
-    if (uuids.length === 1 || ways !== 'many') return null;
+  async #searchMany(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown> | null> {
+    if ((this.#traits.get('counts') ?? 'many') !== 'many') return null;
     // Portals cache answers by body, hence new names of queries.
     const nonce = randomUUID().slice(0, 8);
-    const nameOf = (index: number): string => `t${index}_${nonce}`;
-    const queries = Object.fromEntries(uuids.map((uuid, index) => [nameOf(index), { resource_id: uuid, limit: 1 }]));
-    const headers = { 'content-type': 'application/json' };
-    const call = {
-      action: 'count rows',
-      method: 'POST',
-      path: paths.datastoreSearch,
-      headers,
-      maxBytes: maxRowBytes,
-    } as const;
-    const reply = await this.orNull(
-      this.session.call({ ...call, body: JSON.stringify(queries), isRead: true }, signal),
-    );
+    const names = new Map(uuids.map((uuid, index) => [uuid, `t${index}_${nonce}`]));
+    const queries = [...names].map(([uuid, name]) => [name, { resource_id: uuid, limit: 1 }]);
+    const body = JSON.stringify(Object.fromEntries(queries));
+    const call = { action: 'count rows', method: 'POST', path: paths.datastoreSearch, body, isRead: true } as const;
+    const answers = await this.#valueOf(call, signal);
     // There may be no search at all; a single query shows that.
-    if (reply === null) return null;
-    const answers = parsedJson(reply.text);
-    if (!isObject(answers) || !uuids.some((_, index) => nameOf(index) in answers)) {
-      this.traits.learn({ counts: 'one' });
-      return null;
-    }
-    this.traits.learn({ counts: 'many' });
-    return new Map(uuids.map((uuid, index) => [uuid, answers[nameOf(index)]]));
+    if (answers === null) return null;
+    const isTaken = isObject(answers) && names.values().some((name) => name in answers);
+    this.#traits.learn({ counts: isTaken ? 'many' : 'one' });
+    return isTaken ? new Map([...names].map(([uuid, name]) => [uuid, answers[name]])) : null;
   }
 
-  private async searchEach(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown>> {
-    const values = new Map<string, unknown>();
-    for (const uuid of uuids) {
-      if (this.traits.get('counts') === 'none') break;
-      values.set(uuid, await this.searchOne(uuid, uuids.length > 1 ? 'one' : 'many', signal));
-    }
-    return values;
-  }
-
-  /** `takes`: how many queries the portal takes at once, as far as it was tried, where it answers this one. */
-  private async searchOne(uuid: string, takes: 'one' | 'many', signal: AbortSignal): Promise<unknown> {
-    const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
-    const reply = await this.orNull(
-      this.session.call({ action: 'count rows', method: 'GET', path, maxBytes: maxRowBytes }, signal),
-    );
-    const value = reply === null ? undefined : parsedJson(reply.text);
-    if (this.traits.get('counts') !== undefined) return value;
-    const isOffered = reply !== null && !isHtmlPage(reply.text);
-    if (isOffered && tableOf(value)) this.traits.learn({ counts: takes });
-    if (!isOffered) this.traits.learn({ counts: 'none' });
-    return value;
-  }
-
-  private async valueOf(pending: Promise<Reply>): Promise<unknown> {
-    const reply = await this.orNull(pending);
-    return reply === null ? undefined : parsedJson(reply.text);
-  }
-
-  /** Null where the portal has no such route, forbids it, or breaks on every search. */
-  private async orNull(pending: Promise<Reply>): Promise<Reply | null> {
+  /** The JSON of an answer; null where the portal has no such route, forbids it, or breaks on every search. */
+  async #valueOf(call: Call, signal: AbortSignal): Promise<unknown> {
     try {
-      return await pending;
+      const { text } = await this.#caller.call({ ...call, maxBytes: maxRowBytes }, signal);
+      return isHtmlPage(text) ? null : parsedJson(text);
     } catch (error) {
       if (error instanceof PortalRefusedError) return null;
       // Releases without a datastore answer every search with the page of a crash; others only while something is wrong.
-      if (isAnswer(error, 'search-broken') && !(await this.isOffered(this.session.signal))) return null;
+      if (isAnswer(error, 'search-broken') && !(await this.isOffered(signal))) return null;
       throw error;
     }
   }
 
-  private async command(
-    action: string,
-    method: 'POST' | 'DELETE',
-    path: string,
-    signal: AbortSignal,
-    patience: { headersMs?: number; totalMs?: number },
-  ): Promise<void> {
-    const headers = { 'content-type': 'application/json' };
-    const body = method === 'POST' ? { body: '' } : {};
-    const reply = await this.session.call({ action, method, path, headers, ...body, ...patience }, signal);
-    if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'a list holding true');
-    if (/^(?:---\s*)?(?:-\s*|\[\s*)?false\b/.test(reply.text.trim())) {
-      throw new ImportFailedError(`portal ${this.session.portal.name}: ${method} ${path} answered false`, {
+  async #command(call: Call, signal: AbortSignal): Promise<void> {
+    const text = await this.#caller.order(call, 'a list holding true', signal);
+    if (/^(?:---\s*)?(?:-\s*|\[\s*)?false\b/.test(text.trim())) {
+      throw new ImportFailedError(`portal ${this.#caller.portal.name}: ${call.method} ${call.path} answered false`, {
         hint: 'the portal failed without a reason; check its error log',
       });
     }
   }
 
   /** Node 1 need not exist: a portal with the endpoint speaks of the node, one without speaks of the resource. */
-  private async ask(): Promise<boolean> {
+  async #ask(): Promise<boolean> {
     const call = { action: 'look for datastore', method: 'GET', path: paths.datastore('1') } as const;
     try {
-      await this.session.call(call, this.session.signal);
+      await this.#caller.call(call, this.#caller.session.signal);
       return true;
     } catch (error) {
       if (isAnswer(error, 'node-gone', 'datastore-denied', 'forbidden')) return true;

@@ -1,13 +1,15 @@
 // The two dialects of node fields: one table from the entity shape to the editing form's shape; and which one a portal speaks.
+import { type FieldItem, itemsOfField, itemText } from '../dataset-api/fields.ts';
 import { paths } from '../dataset-api/paths.ts';
+import { frequencies, licenses } from '../dataset-api/values.ts';
 import type { PortalError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 import { isAnswer } from './answers.ts';
-import { bodyOf, nodeRowsSchema, type PortalNode } from './replies.ts';
+import type { Datastore } from './datastore.ts';
+import { nodeRowsSchema, type PortalNode } from './replies.ts';
 import type { Caller } from './session.ts';
 import type { Dialect, Traits } from './traits.ts';
-
-type Item = Record<string, unknown>;
 
 /** Node fields ready to be sent, and those that the dialect cannot express. */
 interface ShapedFields {
@@ -32,7 +34,7 @@ export const fieldsFor = (dialect: Dialect, fields: NodeFields): ShapedFields =>
     };
     const own = shape === undefined || items === null ? value : shape(items, report);
     if (problems[field]) continue;
-    shaped[field] = shape === undefined && isEmpty(value) ? emptied(field) : own;
+    shaped[field] = shape === undefined && itemsOf(value)?.length === 0 ? emptied(field) : own;
   }
   return { fields: shaped, problems };
 };
@@ -63,26 +65,20 @@ export const echoedFields = (node: PortalNode, changes: NodeFields): NodeFields 
 const isShapedField = (field: string): boolean => Object.hasOwn(formShapes, field);
 
 type Report = (problem: string) => void;
-type Shape = (items: Item[], report: Report) => unknown;
+type Shape = (items: FieldItem[], report: Report) => unknown;
 
-const firstValue = (items: Item[]): string | null => {
-  const value = items[0]?.value;
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
-};
+const firstValue = ([item]: FieldItem[]): string | null => itemText(item?.value) ?? null;
 
 /** Select lists take ids only, and no endpoint gives the id of a name. */
 const tids: Shape = (items, report) => ({
   und: items.map((item) => {
     const tid = textOf(item, 'tid', report);
+    const setting = `terms: {topics: {${item.name ?? 'NAME'}: N}}`;
     if (!/^\d+$/.test(tid))
-      report(
-        `this older portal accepts topics by number only: set \`terms: {topics: {${nameOf(item)}: N}}\` of this portal`,
-      );
+      report(`this older portal accepts topics by number only: set \`${setting}\` of this portal`);
     return tid;
   }),
 });
-
-const nameOf = ({ name }: Item): string => (typeof name === 'string' ? name : 'NAME');
 
 const values: Shape = (items, report) => ({ und: items.map((item) => textOf(item, 'value', report)) });
 
@@ -100,17 +96,17 @@ const groups: Shape = (items, report) => ({ und: items.map((item) => textOf(item
 /** A select list that also offers own text; an emptied one falls back to the portal's default. */
 const license: Shape = (items) => {
   const value = firstValue(items) ?? 'notspecified';
-  return { und: licenses.has(value) ? { select: value } : { select: 'select_or_other', other: value } };
+  return { und: Object.hasOwn(licenses, value) ? { select: value } : { select: 'select_or_other', other: value } };
 };
 
 const frequency: Shape = (items, report) => {
   const value = firstValue(items);
   if (value === null) return { und: '_none' };
-  const number = /^(?:1[0-8]|\d)$/.test(value) ? value : frequencies[value]?.toString();
-  if (number === undefined) {
-    report(`"${value}" has no number on this older portal; it knows ${Object.keys(frequencies).join(' ')}`);
-  }
-  return { und: { value: number } };
+  const known = frequencies.filter(({ form }) => form !== null);
+  const option = known.find(({ code, form }) => code === value || String(form) === value);
+  if (!option)
+    report(`"${value}" has no number on this older portal; it knows ${known.map(({ code }) => code).join(' ')}`);
+  return { und: { value: String(option?.form) } };
 };
 
 const accessLevel: Shape = (items) => ({ und: { value: firstValue(items) ?? 'public' } });
@@ -164,59 +160,23 @@ const formShapes: Record<string, Shape> = {
   field_temporal_coverage: periods,
 };
 
-const licenses = new Set(
-  `cc-by cc-by-sa cc-zero cc-nc gfdl notspecified odc-by odc-odbl odc-pddl other-at other-nc other-closed other-open
-   other-pd uk-ogl`.split(/\s+/),
-);
+/** The items of a field in entity shape, of which PHP sends an empty one as a list; null for a value that is written in another way. */
+const itemsOf = (value: unknown): FieldItem[] | null =>
+  Array.isArray(value) && value.length === 0 ? [] : itemsOfField(value);
 
-/** ISO 8601 intervals to the numbers of the older option list (recorded behaviour 8a, 15). */
-const frequencies: Record<string, number> = {
-  'R/P1D': 0,
-  'R/P1W': 1,
-  'R/P1M': 2,
-  'R/P1Y': 3,
-  'R/PT1S': 4,
-  irregular: 5,
-  'R/P10Y': 6,
-  'R/P4Y': 7,
-  'R/P2M': 8,
-  'R/P3.5D': 9,
-  'R/P0.5W': 9,
-  'R/P2W': 10,
-  'R/P6M': 11,
-  'R/P2Y': 12,
-  'R/P3Y': 13,
-  'R/P0.33W': 14,
-  'R/P0.33M': 15,
-  'R/P3M': 16,
-  'R/P4M': 17,
-  'R/P0.5M': 18,
-};
-
-/** The items of a field in entity shape; null for a value that is written in another way already. */
-const itemsOf = (value: unknown): Item[] | null => {
-  if (Array.isArray(value)) return value.length === 0 ? [] : null;
-  if (typeof value !== 'object' || value === null || !('und' in value) || !Array.isArray(value.und)) return null;
-  const items: unknown[] = value.und;
-  return items.every((item): item is Item => typeof item === 'object' && item !== null) ? items : null;
-};
-
-const isEmpty = (value: unknown): boolean => itemsOf(value)?.length === 0;
-
-const textOf = (item: Item, property: string, report: Report): string => {
+const textOf = (item: FieldItem, property: string, report: Report): string => {
   const value = item[property];
   if (typeof value === 'string' || typeof value === 'number') return String(value);
   report(`an item has no "${property}", which this older portal's editing form needs`);
   return '';
 };
 
-/** What the choice is made with. */
+/** What the choice is made with; `set` is what is configured. */
 interface DialectParts {
-  /** What is configured. */
   set: 'auto' | Dialect;
   traits: Traits;
   caller: Caller;
-  hasDatastore: (signal: AbortSignal) => Promise<boolean>;
+  datastore: Pick<Datastore, 'isOffered'>;
 }
 
 /** The dialect of one portal, and how certain it is. */
@@ -225,7 +185,7 @@ export class DialectChoice {
   /** Dialect of writes until a reply proves it. */
   #guess: Dialect | null = null;
   /** The uuids sent with creates that have not been read back, by nid. */
-  readonly #created = new Map<string, string>();
+  readonly #created = new BoundedMap<string, string>(100);
 
   constructor(parts: DialectParts) {
     this.#parts = parts;
@@ -233,22 +193,22 @@ export class DialectChoice {
 
   /** The dialect to write in; found by at most two harmless reads, once per portal. */
   async current(signal: AbortSignal): Promise<Dialect> {
-    const { set, traits } = this.#parts;
-    if (set !== 'auto') return set;
-    const known = traits.get('dialect') ?? this.#guess;
-    if (known !== null) return known;
-    const found = await this.#find(signal);
-    if (found.isCertain) this.#learn(found.dialect);
-    else this.#guess = found.dialect;
-    return found.dialect;
+    if (this.#known !== null) return this.#known;
+    const { dialect, isCertain } = await this.#find(signal);
+    if (isCertain) this.#learn(dialect);
+    else this.#guess = dialect;
+    return dialect;
   }
 
-  /** Remembers a create, so that its read-back can show whether the portal kept the uuid; the last 100 are kept. */
+  get #known(): Dialect | null {
+    const { set, traits } = this.#parts;
+    return set === 'auto' ? (traits.get('dialect') ?? this.#guess) : set;
+  }
+
+  /** Remembers a create, so that its read-back can show whether the portal kept the uuid. */
   noteCreate(nid: string, uuid: string): void {
-    if (this.#isCertain) return;
-    this.#created.set(nid, uuid);
-    const oldest = this.#created.size > 100 ? this.#created.keys().next().value : undefined;
-    if (oldest !== undefined) this.#created.delete(oldest);
+    const { set, traits } = this.#parts;
+    if (set === 'auto' && traits.get('dialect') === undefined) this.#created.set(nid, uuid);
   }
 
   /** An entity portal keeps the uuid of a create, a form portal makes its own and writes language `und`. */
@@ -265,20 +225,12 @@ export class DialectChoice {
    * sent once more: only a portal that validates by its form answers `form_errors` (recorded behaviour 2, 8a).
    */
   noteRefusal(error: PortalError): boolean {
-    const { set, traits } = this.#parts;
-    if (set !== 'auto') return false;
-    const current = traits.get('dialect') ?? this.#guess;
-    if (current === 'entity' && error.request.formErrors?.some(isShapedField)) {
-      this.#learn('form');
-      return true;
-    }
+    if (this.#parts.set !== 'auto') return false;
+    const isForm = this.#known === 'entity' && error.request.formErrors?.some(isShapedField) === true;
+    if (isForm) this.#learn('form');
     // An entity portal takes the keys of a form shape for item numbers and fails with this (recorded behaviour 8).
-    if (current === 'form' && isAnswer(error, 'form-shape')) this.#learn('entity');
-    return false;
-  }
-
-  get #isCertain(): boolean {
-    return this.#parts.set !== 'auto' || this.#parts.traits.get('dialect') !== undefined;
+    else if (this.#known === 'form' && isAnswer(error, 'form-shape')) this.#learn('entity');
+    return isForm;
   }
 
   #learn(dialect: Dialect): void {
@@ -288,11 +240,11 @@ export class DialectChoice {
 
   /** Datastore endpoints came after the entity dialect (7.16.1), so they prove it; an empty language does as well. */
   async #find(signal: AbortSignal): Promise<{ dialect: Dialect; isCertain: boolean }> {
-    const { caller, hasDatastore } = this.#parts;
-    if (await hasDatastore(signal)) return { dialect: 'entity', isCertain: true };
+    const { caller, datastore } = this.#parts;
+    if (await datastore.isOffered(signal)) return { dialect: 'entity', isCertain: true };
     const path = `${paths.nodes}?fields=nid,language&pagesize=20`;
-    const reply = await caller.call({ action: 'list nodes', method: 'GET', path }, signal);
-    const rows = bodyOf(reply, nodeRowsSchema, caller.portal, 'a list of nodes');
+    const call = { action: 'list nodes', method: 'GET', path } as const;
+    const rows = await caller.body(call, nodeRowsSchema, 'a list of nodes', signal);
     const isEntity = rows.some((row) => row.language === '' && 'language' in row);
     return { dialect: isEntity ? 'entity' : 'form', isCertain: isEntity };
   }

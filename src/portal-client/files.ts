@@ -12,7 +12,7 @@ import {
 } from '../model/errors.ts';
 import { answers, isAnswer } from './answers.ts';
 import type { HttpRequest } from './http.ts';
-import { attachResultSchema, bodyOf } from './replies.ts';
+import { attachResultSchema } from './replies.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './traits.ts';
 
@@ -46,14 +46,14 @@ const filePart = 'files[1]';
 
 /** The upload calls of one portal. */
 export class Files {
-  private readonly session: Caller;
-  private readonly traits: Traits;
-  private readonly timeouts: { headersMs: number; uploadMs: number };
+  readonly #caller: Caller;
+  readonly #traits: Traits;
+  readonly #timeouts: { headersMs: number; uploadMs: number };
 
-  constructor(session: Caller, traits: Traits, timeouts: { headersMs: number; uploadMs: number }) {
-    this.session = session;
-    this.traits = traits;
-    this.timeouts = timeouts;
+  constructor(caller: Caller, traits: Traits, timeouts: { headersMs: number; uploadMs: number }) {
+    this.#caller = caller;
+    this.#traits = traits;
+    this.#timeouts = timeouts;
   }
 
   /**
@@ -62,29 +62,33 @@ export class Files {
    *   for one that is too large, which is remembered.
    */
   async attach(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
-    const { headersMs, uploadMs } = this.timeouts;
+    const { headersMs, uploadMs } = this.#timeouts;
     // The portal may import the file before it answers, so a larger file is given longer.
     const patience = { headersMs: Math.min(uploadMs, headersMs + file.bytes / slowestBytesPerMs), totalMs: uploadMs };
-    const { sha256, ...body } = file.bytes <= oneBufferBytes ? await oneBuffer(file) : await streamed(file);
     // A long upload must not keep the others from saving.
     const isSave = file.bytes <= oneBufferBytes;
-    const to = { action: 'attach file', method: 'POST', path: paths.attachFile(nid) } as const;
-    const call = { ...to, isSave, ...body, ...patience, upload: file.name };
-    const sending = this.session.call(call, signal);
-    const reply = await sending.catch((error: unknown) => {
-      throw this.sized(error, file);
+    const { sha256, ...body } = await (isSave ? oneBuffer(file) : streamed(file));
+    const to = { action: 'attach file', method: 'POST', path: paths.attachFile(nid), upload: file.name } as const;
+    const sending = this.#caller.body(
+      { ...to, isSave, ...body, ...patience },
+      attachResultSchema,
+      'the fid of the file',
+      signal,
+    );
+    const result = await sending.catch((error: unknown) => {
+      throw this.#sized(error, file);
     });
-    const { tooLarge = null } = this.traits.all;
-    if (tooLarge !== null && file.bytes >= tooLarge) this.traits.learn({ tooLarge: null });
-    return { ...bodyOf(reply, attachResultSchema, this.session.portal, 'the fid of the file'), sha256 };
+    const { tooLarge = null } = this.#traits.all;
+    if (tooLarge !== null && file.bytes >= tooLarge) this.#traits.learn({ tooLarge: null });
+    return { ...result, sha256 };
   }
 
   /** The refusal of a file that is too large, with its size and the limit as far as it is known; any other error as it is. */
-  private sized(error: unknown, { name, bytes }: PortalFile): unknown {
+  #sized(error: unknown, { name, bytes }: PortalFile): unknown {
     const situation = sizeLimits.find((each) => isAnswer(error, each));
     if (!situation || !(error instanceof PortalError)) return error;
-    const tooLarge = Math.min(bytes, this.traits.get('tooLarge') ?? bytes);
-    this.traits.learn({ tooLarge });
+    const tooLarge = Math.min(bytes, this.#traits.get('tooLarge') ?? bytes);
+    this.#traits.learn({ tooLarge });
     const limit = tooLarge < bytes ? `; it refused ${tooLarge} bytes before` : '';
     const message = `${error.message}: ${name} with ${bytes} bytes is too large: ${answers[situation].means}${limit}`;
     return new PortalRefusedError(message, error.request, { hint: error.hint, cause: error });
@@ -112,12 +116,8 @@ const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
     throw missing(file, error);
   });
   if (content.length !== file.bytes) throw changed(file);
-  const { head, tail, contentType } = frame(file);
-  return {
-    body: Buffer.concat([head, content, tail]),
-    headers: { 'content-type': contentType },
-    sha256: hash('sha256', content, 'hex'),
-  };
+  const { head, tail, headers } = frame(file);
+  return { body: Buffer.concat([head, content, tail]), headers, sha256: hash('sha256', content, 'hex') };
 };
 
 /** Read as it is sent, by the file's own chunks; the length is known beforehand. */
@@ -126,35 +126,31 @@ const streamed = async (file: PortalFile): Promise<MultipartBody> => {
     throw missing(file, error);
   });
   if (facts.size !== BigInt(file.bytes)) throw changed(file);
-  const { head, tail, contentType } = frame(file);
-  const chunks = async function* (): AsyncGenerator<Buffer> {
+  const { head, tail, headers } = frame(file);
+  const faults = { changed: () => changed(file), unreadable: (cause: unknown) => missing(file, cause) };
+  const body = async function* (): AsyncGenerator<Buffer> {
     yield head;
-    yield* fileChunks(file.path, facts, {
-      changed: () => changed(file),
-      unreadable: (cause) => missing(file, cause),
-    });
+    yield* fileChunks(file.path, facts, faults);
     yield tail;
   };
-  return {
-    body: chunks,
-    headers: { 'content-type': contentType, 'content-length': String(head.length + file.bytes + tail.length) },
-    sha256: null,
-  };
+  return { body, headers, sha256: null };
 };
 
 /** What stands around the file's bytes: the text parts, the head of the file part, the last boundary. */
-const frame = (file: PortalFile): { head: Buffer; tail: Buffer; contentType: string } => {
+const frame = (file: PortalFile): { head: Buffer; tail: Buffer; headers: Record<string, string> } => {
   const boundary = `sluice-${randomBytes(18).toString('hex')}`;
   const texts = Object.entries(textParts)
     .map(([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
     .join('');
   const disposition = `Content-Disposition: form-data; name="${filePart}"; filename="${escapeName(file.name)}"`;
   const type = `Content-Type: ${mediaType(file.contentType)}`;
-  return {
-    head: Buffer.from(`${texts}--${boundary}\r\n${disposition}\r\n${type}\r\n\r\n`),
-    tail: Buffer.from(`\r\n--${boundary}--\r\n`),
-    contentType: `multipart/form-data; boundary=${boundary}`,
+  const head = Buffer.from(`${texts}--${boundary}\r\n${disposition}\r\n${type}\r\n\r\n`);
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
+  const headers = {
+    'content-type': `multipart/form-data; boundary=${boundary}`,
+    'content-length': String(head.length + file.bytes + tail.length),
   };
+  return { head, tail, headers };
 };
 
 /** As browsers do (WHATWG HTML, multipart/form-data encoding). */

@@ -2,16 +2,16 @@
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
-import { machineFault, PortalUnreachableError, SluiceError } from '../model/errors.ts';
+import { machineFault, PortalError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { pause, Semaphore } from '../util/concurrency.ts';
-import { headersAsText, retryAfterMs } from '../util/http.ts';
+import { headersAsText } from '../util/http.ts';
 import { FreeClient, headWithin, steady } from '../util/patience.ts';
 import { inSpan } from '../util/tracing.ts';
 import { answers, isFrontPage, type PortalFacts, type Reply, situationOf } from './answers.ts';
 import { failureOf, isTransient, networkFailure, tooSlow } from './classify.ts';
 import type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
 import { Silence } from './silence.ts';
-import { exchangeText, ReplyMemory } from './text-reply.ts';
+import { exchangeText, ReplyMemory, type TextReply } from './text-reply.ts';
 
 /** A request before session headers are added. */
 export interface HttpRequest {
@@ -54,8 +54,8 @@ const probeConnections = 1;
 
 /** The connections to one portal. `close()` when done. */
 export class Http {
-  /** Address of the portal without credentials and trailing slash. */
-  readonly url: string;
+  readonly settings: PortalSettings;
+  readonly hooks: PortalHooks;
   readonly facts: PortalFacts;
   readonly silence = new Silence();
   private readonly origin: string;
@@ -64,16 +64,13 @@ export class Http {
   private readonly filePool: Dispatcher;
   private readonly memory = new ReplyMemory();
   private readonly semaphore: Semaphore;
-  private readonly settings: PortalSettings;
-  private readonly hooks: PortalHooks;
 
   constructor(settings: PortalSettings, hooks: PortalHooks, facts: PortalFacts) {
-    this.url = facts.url;
-    this.origin = new URL(facts.url).origin;
-    this.basePath = facts.url.slice(this.origin.length);
     this.settings = settings;
     this.hooks = hooks;
     this.facts = facts;
+    this.origin = new URL(facts.url).origin;
+    this.basePath = facts.url.slice(this.origin.length);
     const { connectMs, headersMs, bodyMs } = settings.timeouts;
     this.semaphore = new Semaphore(settings.connections);
     this.pool = new Pool(this.origin, {
@@ -95,32 +92,35 @@ export class Http {
    */
   async exchange(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
     const isRead = request.method === 'GET' || request.isRead === true;
-    const retries = isRead ? (request.retries ?? this.settings.readRetries) : 0;
     for (let attempt = 0; ; attempt++) {
-      try {
-        const reply = await this.follow(request, signal);
-        if (!isTransient(reply, this.facts)) return reply;
-        if (isRead && situationOf(reply, this.facts) === 'busy' && attempt < busyRetries) {
-          await pause(busyPause(attempt, Math.random()), signal);
-          continue;
-        }
-        const waitMs = attempt < retries ? this.pauseAfter(reply, attempt) : undefined;
-        if (waitMs === undefined) throw failureOf(reply, this.facts);
-        await pause(waitMs, signal);
-      } catch (error) {
-        if (signal.aborted || attempt >= retries || !isRepeatable(error)) throw error;
-        await pause(readPause(attempt, { random: Math.random() }) ?? 0, signal);
-      }
+      const answer = await this.answer(request, signal);
+      if (!(answer instanceof PortalError)) return answer;
+      const isBusy = answer.situation === 'busy';
+      const most = isBusy ? busyRetries : (request.retries ?? this.settings.readRetries);
+      if (!isRead || attempt >= most) throw answer;
+      const waitMs = isBusy ? busyPause(attempt, Math.random()) : this.pauseAfter(answer, attempt);
+      if (waitMs === undefined) throw answer;
+      await pause(waitMs, signal);
+    }
+  }
+
+  /** A reply, or why there is none just now. */
+  private async answer(request: HttpRequest, signal: AbortSignal): Promise<Reply | PortalError> {
+    try {
+      const reply = await this.follow(request, signal);
+      return isTransient(reply, this.facts) ? failureOf(reply, this.facts) : reply;
+    } catch (error) {
+      if (error instanceof PortalUnreachableError && !signal.aborted) return error;
+      throw error;
     }
   }
 
   /** Milliseconds until a read is repeated; undefined when the portal asked for a longer pause than is waited out here. */
-  private pauseAfter(reply: Reply, attempt: number): number | undefined {
-    const askedMs = retryAfterMs(reply.headers['retry-after'], Date.now());
+  private pauseAfter({ request: { retryAfterMs: askedMs, status } }: PortalError, attempt: number): number | undefined {
     const waitsFor = this.hooks.isPatient?.() === true ? 'command' : 'job';
     const waitMs = readPause(attempt, { askedMs, random: Math.random(), waitsFor });
     if (askedMs !== undefined && waitMs !== undefined && waitMs > 0) {
-      this.hooks.log.warn({ portal: this.facts.name, status: reply.status, waitMs }, 'the portal requested a pause');
+      this.hooks.log.warn({ portal: this.facts.name, status, waitMs }, 'the portal requested a pause');
     }
     return waitMs;
   }
@@ -135,28 +135,28 @@ export class Http {
     take: (reply: FileReply) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
+    const request = { method: 'GET', path } as const;
     await this.semaphore.acquire(signal);
     try {
       await this.hooks.takeToken?.(signal);
-      const asking = this.filePool.request({
-        origin: this.origin,
-        method: 'GET',
-        path: `${this.basePath}${path}`,
-        headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
-        signal,
-      });
-      const reply = await this.silence.until(asking);
+      const reply = await this.silence.until(
+        this.filePool.request({
+          ...request,
+          origin: this.origin,
+          path: `${this.basePath}${path}`,
+          headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
+          signal,
+        }),
+      );
       try {
         const { statusCode: status, statusText: reason } = reply;
-        const pauseMs = this.settings.timeouts.bodyMs;
-        const trickles = (bytes: number, ms: number) =>
-          tooSlow({ method: 'GET', path }, `sent only ${bytes} bytes within ${ms} ms`, this.facts);
-        const body = Readable.from(steady(reply.body, { pauseMs, error: trickles }), { objectMode: false });
-        const headers = headersAsText(reply.headers);
-        const answer = { method: 'GET', path, status, reason, headers, text: '' };
+        const answer = { ...request, status, reason, headers: headersAsText(reply.headers), text: '' };
         const { outcome } = answers[situationOf(answer, this.facts)];
         if (status >= 300 && ['wait', 'repeat'].includes(outcome)) throw failureOf(answer, this.facts);
-        return await take({ status, headers, body });
+        const error = (bytes: number, ms: number) =>
+          tooSlow(request, `sent only ${bytes} bytes within ${ms} ms`, this.facts);
+        const body = steady(reply.body, { pauseMs: this.settings.timeouts.bodyMs, error });
+        return await take({ status, headers: answer.headers, body: Readable.from(body, { objectMode: false }) });
       } finally {
         // Of a file that is not wanted only so much is read; beyond that the connection is given up.
         if (!reply.body.destroyed) await reply.body.dump({ limit: maxUnwantedBytes }).catch(() => undefined);
@@ -165,7 +165,7 @@ export class Http {
       if (signal.aborted) throw signal.reason;
       const known = machineFault(error); // a full Redis or disk of ours is no fault of the portal
       if (known instanceof SluiceError || isSystemFault(error)) throw known;
-      throw networkFailure({ method: 'GET', path }, error, this.facts);
+      throw networkFailure(request, error, this.facts);
     } finally {
       this.semaphore.release();
     }
@@ -189,80 +189,60 @@ export class Http {
       if (!redirect || request.keepsRedirect || request.method !== 'GET' || hops === maxRedirects) return reply;
       const next = URL.parse(location, `${this.origin}${target}`);
       // A front page is no answer: the portal leads there when it ends a session.
-      if (next?.origin !== this.origin || isFrontPage(next, this.url)) return reply;
+      if (next?.origin !== this.origin || isFrontPage(next, this.facts.url)) return reply;
       target = `${next.pathname}${next.search}`;
     }
   }
 
+  /** One request, one reply. */
   private async send(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
-    if (request.isProbe) return this.sendNow(request, target, signal);
-    await this.semaphore.acquire(signal);
+    const { takeToken, onRequest, log } = this.hooks;
+    if (!request.isProbe) await this.semaphore.acquire(signal);
     try {
-      return await this.sendNow(request, target, signal);
+      await takeToken?.(signal);
+      // Checked last, after all waiting.
+      await request.mayWrite?.();
+      const kind = kindOf(request);
+      const { method, path } = request;
+      const about = { 'sluice.portal': this.facts.name, 'sluice.kind': kind, 'http.request.method': method };
+      return await inSpan(`portal ${kind}`, about, async (span) => {
+        const began = performance.now();
+        let status: number | null = null;
+        try {
+          const reply = await this.silence.until(this.exchangeOnce(request, target, signal), request.totalMs);
+          status = reply.status;
+          span.setAttribute('http.response.status_code', status);
+          const ms = Math.round(performance.now() - began);
+          log.debug({ portal: this.facts.name, method, path, status, ms }, 'answered');
+          return { method, path, ...reply };
+        } catch (error) {
+          if (signal.aborted) throw signal.reason;
+          // A fault of the body, such as a file that changed, or of this machine.
+          const known = machineFault(error);
+          throw known instanceof SluiceError ? known : networkFailure(request, error, this.facts);
+        } finally {
+          onRequest?.(kind, performance.now() - began, status);
+        }
+      });
     } finally {
-      this.semaphore.release();
+      if (!request.isProbe) this.semaphore.release();
     }
   }
 
-  private async sendNow(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
-    await this.hooks.takeToken?.(signal);
-    // Checked last, after all waiting.
-    await request.mayWrite?.();
-    const kind = kindOf(request);
-    const about = { 'sluice.portal': this.facts.name, 'sluice.kind': kind, 'http.request.method': request.method };
-    return inSpan(`portal ${kind}`, about, async (span) => {
-      const began = performance.now();
-      let status: number | null = null;
-      try {
-        const reply = await this.exchangeOnce(request, target, signal);
-        status = reply.status;
-        span.setAttribute('http.response.status_code', status);
-        return reply;
-      } finally {
-        this.hooks.onRequest?.(kind, performance.now() - began, status);
-      }
-    });
-  }
-
-  private async exchangeOnce(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
-    const { log } = this.hooks;
-    const began = performance.now();
-    const { method, path } = request;
-    const { connectMs, headersMs, bodyMs } = this.settings.timeouts;
+  private exchangeOnce(request: HttpRequest, target: string, signal: AbortSignal): Promise<TextReply> {
+    const { method, body, headersMs, maxBytes } = request;
+    const { timeouts } = this.settings;
     // The pool's own time-outs begin anew with each byte.
-    const totalMs = request.totalMs ?? connectMs + (request.headersMs ?? headersMs) + bodyMs;
-    try {
-      const exchange = exchangeText(
-        this.pool,
-        {
-          method,
-          path: target,
-          headers: { accept: 'application/json', 'user-agent': 'sluice', ...request.headers },
-          ...(request.body === undefined ? {} : { body: bodyFor(request.body, () => this.silence.heard()) }),
-          ...(request.headersMs === undefined ? {} : { headersTimeout: request.headersMs }),
-        },
-        {
-          signal,
-          maxBytes: request.maxBytes,
-          memory: this.memory,
-          total: { ms: totalMs, error: () => tooSlow(request, `did not end within ${totalMs} ms`, this.facts) },
-        },
-      );
-      const { status, reason, headers, text } = await this.silence.until(exchange, request.totalMs);
-      if (log.isLevelEnabled('debug')) {
-        log.debug(
-          { portal: this.facts.name, method, path, status, ms: Math.round(performance.now() - began) },
-          'answered',
-        );
-      }
-      return { method, path, status, reason, headers, text };
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      // A fault of the body, such as a file that changed, or of this machine.
-      const known = machineFault(error);
-      if (known instanceof SluiceError) throw known;
-      throw networkFailure(request, error, this.facts);
-    }
+    const ms = request.totalMs ?? timeouts.connectMs + (headersMs ?? timeouts.headersMs) + timeouts.bodyMs;
+    const error = () => tooSlow(request, `did not end within ${ms} ms`, this.facts);
+    const options = {
+      method,
+      path: target,
+      headers: { accept: 'application/json', 'user-agent': 'sluice', ...request.headers },
+      ...(body === undefined ? {} : { body: bodyFor(body, () => this.silence.heard()) }),
+      ...(headersMs === undefined ? {} : { headersTimeout: headersMs }),
+    };
+    return exchangeText(this.pool, options, { signal, maxBytes, memory: this.memory, total: { ms, error } });
   }
 }
 
@@ -278,10 +258,6 @@ const kindOf = ({ method, path, isRead, isProbe }: HttpRequest): RequestKind => 
   if (path.endsWith('/attach_file')) return 'upload';
   return path.endsWith('/import') ? 'import' : 'write';
 };
-
-/** True for a fault without a reply; a transient reply has had its chances already. */
-const isRepeatable = (error: unknown): boolean =>
-  error instanceof PortalUnreachableError && error.request.status === undefined;
 
 /** undici takes any async iterable as body; its types name streams only. `onSent` is called as the portal takes it. */
 const bodyFor = (body: NonNullable<HttpRequest['body']>, onSent: () => void): string | Buffer | Readable =>

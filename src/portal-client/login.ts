@@ -2,11 +2,10 @@
 import { CookieJar } from 'tough-cookie';
 import { paths } from '../dataset-api/paths.ts';
 import { PortalLoginError, PortalUnreachableError } from '../model/errors.ts';
-import { type PortalFacts, situationOf } from './answers.ts';
+import { situationOf } from './answers.ts';
 import { failureOf } from './classify.ts';
 import type { Http } from './http.ts';
-import { bodyOf, type LoginResult, loginResultSchema } from './replies.ts';
-import type { PortalHooks, PortalSettings } from './settings.ts';
+import { bodyOf, loginResultSchema } from './replies.ts';
 
 /** Who is logged in. `roles` maps role ids to role names. */
 export interface Identity {
@@ -30,30 +29,25 @@ export interface Live {
   since: number;
 }
 
-/** What a login is made with. */
-interface LoginParts {
-  http: Http;
-  settings: PortalSettings;
-  hooks: PortalHooks;
-}
-
 /** Logs in, unless a token is configured or the portal is used anonymously. @throws PortalLoginError where that is refused */
-export const logIn = async ({ http, settings, hooks }: LoginParts, signal: AbortSignal): Promise<Live> => {
+export const logIn = async (http: Http, signal: AbortSignal): Promise<Live> => {
+  const { facts, settings, hooks } = http;
   const { username, password, token, isAnonymous = false } = settings;
-  const { facts } = http;
-  if (isAnonymous || token) {
-    const identity = isAnonymous ? anonymous : { uid: '', name: username || 'token', roles: {} };
-    return {
-      identity,
-      cookies: new Cookies(http.url),
-      token: null,
-      authorization: isAnonymous ? null : `Bearer ${token}`,
-      isAnonymous,
-      isEnded: false,
-      since: performance.now(),
-    };
+  const cookies = new Cookies(facts.url);
+  const since = performance.now();
+  const live = { identity: anonymous, cookies, token: null, authorization: null, isAnonymous, isEnded: false, since };
+  if (isAnonymous) return live;
+  if (token) {
+    const identity = { uid: '', name: username || 'token', roles: {} };
+    return { ...live, identity, authorization: `Bearer ${token}` };
   }
-  if (username === '') throw noCredentials(facts);
+  if (username === '') {
+    throw new PortalLoginError(
+      `portal ${facts.name}: no username is configured`,
+      { method: 'POST', path: paths.login, mayHaveHappened: false },
+      { hint: credentialsHint },
+    );
+  }
   const request = {
     method: 'POST',
     path: paths.login,
@@ -68,35 +62,15 @@ export const logIn = async ({ http, settings, hooks }: LoginParts, signal: Abort
   }
   if (reply.status < 200 || reply.status >= 300) throw failureOf(reply, facts);
   const result = bodyOf(reply, loginResultSchema, facts, 'the result of a login');
-  const cookies = new Cookies(http.url);
   cookies.store(paths.login, reply.headers['set-cookie']);
   cookies.ensure(paths.login, result.session_name, result.sessid);
-  const csrf = await tokenOf(result, { http, cookies, signal });
+  const csrf = result.token || (await requestedToken(http, cookies, signal));
   hooks.log.debug({ portal: facts.name, user: result.user.name }, 'logged in');
-  return {
-    identity: result.user,
-    cookies,
-    token: csrf,
-    authorization: null,
-    isAnonymous: false,
-    isEnded: false,
-    since: performance.now(),
-  };
+  return { ...live, identity: result.user, token: csrf, since: performance.now() };
 };
 
-const noCredentials = (facts: PortalFacts): PortalLoginError =>
-  new PortalLoginError(
-    `portal ${facts.name}: no username is configured`,
-    { method: 'POST', path: paths.login, mayHaveHappened: false },
-    { hint: credentialsHint },
-  );
-
-/** The token of the login result, else of the token route; portals without either get no header. */
-const tokenOf = async (
-  result: LoginResult,
-  { http, cookies, signal }: { http: Http; cookies: Cookies; signal: AbortSignal },
-): Promise<string | null> => {
-  if (typeof result.token === 'string' && result.token !== '') return result.token;
+/** The token of the token route; portals without a token get no header. */
+const requestedToken = async (http: Http, cookies: Cookies, signal: AbortSignal): Promise<string | null> => {
   const cookie = cookies.header(paths.sessionToken);
   const headers: Record<string, string> = cookie === '' ? {} : { cookie };
   try {
@@ -116,14 +90,10 @@ const anonymous: Identity = { uid: '0', name: 'anonymous', roles: {} };
 export const credentialsHint =
   'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD';
 
-/** How long a computed header is used before expiry is checked again. */
-const freshMs = 60_000;
-
 /** The cookie jar of one session with one portal. */
 class Cookies {
   private readonly jar = new CookieJar(undefined, { rejectPublicSuffixes: false, looseMode: true });
   private readonly url: string;
-  private readonly headers = new Map<string, { value: string; at: number }>();
 
   /** `url` is the portal's address without trailing slash. */
   constructor(url: string) {
@@ -135,7 +105,6 @@ class Cookies {
     if (setCookie === undefined) return;
     for (const line of [setCookie].flat().filter((each) => /^[\t\x20-\x7e]*$/.test(each)))
       this.jar.setCookieSync(line, this.url + path, { ignoreError: true });
-    this.headers.clear();
   }
 
   /** Adds the session cookie by name where the login names it in its body only (spec 5). */
@@ -147,13 +116,7 @@ class Cookies {
 
   /** The `Cookie` header for a request to `path`, '' when there is nothing to send. */
   header(path: string): string {
-    const room = path.replace(/^(\/[^/?]+(?:\/[^/?]+)?).*$/s, '$1');
-    const known = this.headers.get(room);
-    const now = Date.now();
-    if (known !== undefined && now - known.at < freshMs) return known.value;
-    const value = this.jar.getCookieStringSync(this.url + path);
-    this.headers.set(room, { value, at: now });
-    return value;
+    return this.jar.getCookieStringSync(this.url + path);
   }
 
   /** The values of all cookies, to keep them out of messages. */

@@ -4,116 +4,96 @@ import { itemsOfField } from '../dataset-api/fields.ts';
 import { maxPageSize } from '../dataset-api/paths.ts';
 import { PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 import { abortable } from '../util/concurrency.ts';
 import type { Identity } from './login.ts';
 import { isForbidden, type ListQuery, type Nodes } from './nodes.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import type { Session } from './session.ts';
 
-/** How long the first call of a batch waits for others, milliseconds. */
-const gatherMs = 5;
+/** How long the first call of a batch waits for others, and how long an answer that came along may be used, milliseconds. */
+const [gatherMs, recentMs] = [5, 10_000];
 
-/** How long an answer that was requested ahead may be used, and how long one that nobody wanted is remembered, milliseconds. */
-const [recentMs, expectedMs] = [10_000, 600_000];
+/** Most uuids that are known to be looked up soon. */
+const mostExpected = 10_000;
 
 type List = (query: ListQuery, signal: AbortSignal) => Promise<NodeRow[]>;
+type Rows = Promise<Map<string, NodeRow>>;
 
 interface Batch {
   uuids: Set<string>;
-  rows: Promise<Map<string, NodeRow>>;
+  rows: Rows;
   /** Sends the request now. */
   go: () => void;
 }
 
-/** Batches look-ups by uuid, up to 20 (a page) in one request. */
+/** Looks nodes up by uuid, up to 20 (a page) in one request: those requested together, filled up with others that soon will be. */
 export class UuidLookup {
-  private readonly list: List;
-  /** The signal batches run under: they belong to no single caller. */
-  private readonly shared: AbortSignal;
-  private readonly now: () => number;
-  private open: Batch | null = null;
-  /** What was requested ahead and not looked up yet, by uuid, in the order of the requests. */
-  private readonly early = new Map<string, { rows: Batch['rows']; until: number }>();
+  readonly #list: List;
+  readonly #shared: AbortSignal;
+  readonly #now: () => number;
+  #open: Batch | null = null;
+  /** What is looked up soon, with the answer where it came along. */
+  readonly #expected = new BoundedMap<string, { rows: Rows; until: number } | null>(mostExpected);
 
-  /** @param now milliseconds of a clock that only goes forward */
+  /** `shared`: the signal batches run under, for they belong to no single caller; `now`: a clock that only goes forward. */
   constructor(list: List, shared: AbortSignal, now = () => performance.now()) {
-    this.list = list;
-    this.shared = shared;
-    this.now = now;
+    this.#list = list;
+    this.#shared = shared;
+    this.#now = now;
   }
 
-  /** Requests uuids ahead that are looked up soon, unless that was done a moment ago. */
+  /** Uuids that are looked up soon (`recent`). */
   expect(uuids: readonly string[]): void {
-    const now = this.now();
-    for (const [uuid, { until }] of this.early) {
-      if (until + expectedMs > now) break;
-      this.early.delete(uuid);
-    }
-    const keys = new Set(uuids.map((uuid) => uuid.toLowerCase()));
-    this.ahead([...keys].filter((uuid) => !this.isRecent(uuid)));
-  }
-
-  private isRecent(uuid: string): boolean {
-    return this.now() < (this.early.get(uuid)?.until ?? 0);
-  }
-
-  private ahead(uuids: readonly string[]): void {
-    for (let at = 0; at < uuids.length; at += maxPageSize) {
-      const page = uuids.slice(at, at + maxPageSize);
-      const rows = this.request(page);
-      rows.catch(() => undefined); // repeated by the next look-up
-      for (const uuid of page) {
-        this.early.delete(uuid);
-        this.early.set(uuid, { rows, until: this.now() + recentMs });
-      }
+    for (const uuid of uuids.map((each) => each.toLowerCase())) {
+      if (!this.#expected.has(uuid)) this.#expected.set(uuid, null);
     }
   }
 
   /**
    * The row of the node with that uuid, the one with the lowest nid where there are several; null when none is listed.
-   * `recent`: accepts an answer that was requested ahead, once; one that has become too old is requested anew together
-   * with others that are still to be looked up.
+   * `recent`: accepts, once, an answer that came along with that of others.
    */
   async find(uuid: string, signal: AbortSignal, { recent = false } = {}): Promise<NodeRow | null> {
     signal.throwIfAborted();
     const key = uuid.toLowerCase();
-    if (recent && this.early.has(key) && !this.isRecent(key)) {
-      const others = [...this.early.keys()].filter((other) => other !== key && !this.isRecent(other));
-      this.ahead([key, ...others].slice(0, maxPageSize));
-    }
-    const early = this.early.get(key);
-    this.early.delete(key);
-    if (recent && early) {
+    const early = this.#expected.get(key);
+    this.#expected.delete(key);
+    if (recent && early && this.#now() < early.until) {
       const rows = await abortable(early.rows, signal).catch(() => null);
       if (rows) return rows.get(key) ?? null;
       signal.throwIfAborted();
     }
-    this.open ??= this.begin();
-    const batch = this.open;
-    batch.uuids.add(key);
-    if (batch.uuids.size === maxPageSize) batch.go();
-    return (await abortable(batch.rows, signal)).get(key) ?? null;
+    this.#open ??= this.#begin();
+    const { uuids, rows, go } = this.#open;
+    uuids.add(key);
+    if (uuids.size === maxPageSize) go();
+    return (await abortable(rows, signal)).get(key) ?? null;
   }
 
-  private begin(): Batch {
+  #begin(): Batch {
     const uuids = new Set<string>();
     const gathered = Promise.withResolvers<void>();
-    const timer = setTimeout(() => batch.go(), gatherMs);
-    const batch: Batch = {
-      uuids,
-      rows: gathered.promise.then(() => this.request([...uuids])),
-      go: () => {
-        clearTimeout(timer);
-        if (this.open === batch) this.open = null;
-        gathered.resolve();
-      },
+    const rows = gathered.promise.then(() => this.#request([...uuids]));
+    const go = (): void => {
+      clearTimeout(timer);
+      this.#open = null;
+      const now = this.#now();
+      for (const [uuid, early] of this.#expected) {
+        if (uuids.size === maxPageSize) break;
+        if (early && now < early.until) continue;
+        uuids.add(uuid);
+        this.#expected.set(uuid, { rows, until: now + recentMs });
+      }
+      gathered.resolve();
     };
-    return batch;
+    const timer = setTimeout(go, gatherMs);
+    return { uuids, rows, go };
   }
 
-  private async request(uuids: string[]): Promise<Map<string, NodeRow>> {
+  async #request(uuids: string[]): Promise<Map<string, NodeRow>> {
     const fields = ['nid', 'vid', 'uuid', 'type', 'title', 'status', 'uid', 'changed'];
-    const rows = await this.list({ fields, parameters: { uuid: uuids } }, this.shared);
+    const rows = await this.#list({ fields, parameters: { uuid: uuids } }, this.#shared);
     const byUuid = new Map<string, NodeRow>();
     let twins = 0;
     for (const row of rows) {
@@ -125,7 +105,7 @@ export class UuidLookup {
     // Nodes that share a uuid may have pushed others off the page.
     if (twins === 0 || rows.length < maxPageSize || uuids.length === 1) return byUuid;
     const middle = Math.ceil(uuids.length / 2);
-    return new Map([...(await this.request(uuids.slice(0, middle))), ...(await this.request(uuids.slice(middle)))]);
+    return new Map([...(await this.#request(uuids.slice(0, middle))), ...(await this.#request(uuids.slice(middle)))]);
   }
 }
 

@@ -1,20 +1,13 @@
 // Nodes: create, update, delete, read and list.
+import type { z } from 'zod';
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
 import { PortalError, PortalGoneError, PortalReplyError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
-import { isAnswer, type Reply } from './answers.ts';
-import { wrongShape } from './classify.ts';
+import { isAnswer } from './answers.ts';
 import { changedByForm, type DialectChoice, echoedFields, fieldsFor } from './dialect.ts';
-import {
-  bodyOf,
-  type NodeRow,
-  nodeResultSchema,
-  nodeRowsSchema,
-  type PortalNode,
-  portalNodeSchema,
-} from './replies.ts';
+import { type NodeRow, nodeResultSchema, nodeRowsSchema, type PortalNode, portalNodeSchema } from './replies.ts';
 import type { Call, Caller } from './session.ts';
-import { isHtmlPage } from './words.ts';
+import type { Dialect } from './traits.ts';
 
 /** A node to create. `fields` are in entity shape whatever the portal's dialect is. */
 export interface NodeInput {
@@ -47,13 +40,6 @@ export interface ListQuery {
   orderBy?: { column: string; direction: 'ASC' | 'DESC' };
 }
 
-/** How a whole list is read. */
-interface AllOptions {
-  signal: AbortSignal;
-  atOnce?: number;
-  mostPages?: number;
-}
-
 /** Rows by nid; `complete` is true where no listed node is missing, otherwise why one may be. */
 interface WholeList {
   rows: Map<string, NodeRow>;
@@ -62,28 +48,24 @@ interface WholeList {
 
 /** The node calls of one portal. */
 export class Nodes {
-  private readonly session: Caller;
+  private readonly caller: Caller;
   private readonly dialect: DialectChoice;
 
-  constructor(session: Caller, dialect: DialectChoice) {
-    this.session = session;
+  constructor(caller: Caller, dialect: DialectChoice) {
+    this.caller = caller;
     this.dialect = dialect;
   }
 
   /** See `Portal.createNode`; `beforeRepeat` runs when the session was lost, before the create is sent again. */
   async create(input: NodeInput, signal: AbortSignal, beforeRepeat: Call['beforeRepeat']): Promise<{ nid: string }> {
     const { fields, ...core } = input;
-    const reply = await this.write(
-      { action: `create ${input.type}`, method: 'POST', path: paths.nodes, ...(beforeRepeat ? { beforeRepeat } : {}) },
-      async () => {
-        const dialect = await this.dialect.current(signal);
-        // Some releases make the anonymous user the author of a node that names none. Of a token the portal knows whose it is.
-        const uid = dialect === 'entity' ? (input.uid ?? (await this.session.identity(signal)).uid) : '';
-        return { ...core, ...(uid === '' ? {} : { uid }), ...fieldsFor(dialect, fields).fields };
-      },
-      signal,
-    );
-    const { nid } = bodyOf(reply, nodeResultSchema, this.session.portal, 'the nid of the new node');
+    const call = { action: `create ${input.type}`, method: 'POST', path: paths.nodes, beforeRepeat } as const;
+    const body = async (dialect: Dialect) => {
+      // Some releases make the anonymous user the author of a node that names none. Of a token the portal knows whose it is.
+      const uid = dialect === 'entity' ? (input.uid ?? (await this.caller.session.identity(signal)).uid) : '';
+      return { ...core, ...(uid === '' ? {} : { uid }), ...fieldsFor(dialect, fields).fields };
+    };
+    const { nid } = await this.write(call, body, signal);
     this.dialect.noteCreate(nid, input.uuid);
     return { nid };
   }
@@ -94,17 +76,12 @@ export class Nodes {
    */
   async update(nid: string, changes: NodeChanges, signal: AbortSignal, node?: PortalNode): Promise<void> {
     const { fields, ...core } = changes;
-    const path = paths.node(nid);
-    const reply = await this.write(
-      { action: 'update node', method: 'PUT', path },
-      async () => {
-        const dialect = await this.dialect.current(signal);
-        const shaped = fields === undefined ? {} : fieldsFor(dialect, fields).fields;
-        return { ...core, ...(dialect === 'form' && node ? echoedFields(node, shaped) : {}), ...shaped };
-      },
-      signal,
-    );
-    bodyOf(reply, nodeResultSchema, this.session.portal, 'the nid of the updated node');
+    const call = { action: 'update node', method: 'PUT', path: paths.node(nid) } as const;
+    const body = (dialect: Dialect) => {
+      const shaped = fields === undefined ? {} : fieldsFor(dialect, fields).fields;
+      return { ...core, ...(dialect === 'form' && node ? echoedFields(node, shaped) : {}), ...shaped };
+    };
+    await this.write(call, body, signal);
   }
 
   /** Why the portal will not hold fields as they are, by name: its dialect has no words for them, or it changes them. */
@@ -115,16 +92,14 @@ export class Nodes {
 
   /** Deletes a node. @throws PortalGoneError when it is gone already. */
   async remove(nid: string, signal: AbortSignal): Promise<void> {
-    const headers = { 'content-type': 'application/json' };
-    const call = { action: 'delete node', method: 'DELETE', path: paths.node(nid), headers, isSave: true } as const;
-    const reply = await this.session.call(call, signal);
-    if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'an empty body or [true]');
+    const call = { action: 'delete node', method: 'DELETE', path: paths.node(nid), isSave: true } as const;
+    await this.caller.order(call, 'an empty body or [true]', signal);
   }
 
-  /** Reads a node; `fieldItems` of `replies.ts` takes its fields apart. @throws PortalGoneError when it is gone. */
+  /** Reads a node; `fieldItems` takes its fields apart. @throws PortalGoneError when it is gone. */
   async read(nid: string, signal: AbortSignal): Promise<PortalNode> {
-    const reply = await this.session.call({ action: 'read node', method: 'GET', path: paths.node(nid) }, signal);
-    const node = bodyOf(reply, portalNodeSchema, this.session.portal, 'a node');
+    const call = { action: 'read node', method: 'GET', path: paths.node(nid) } as const;
+    const node = await this.caller.body(call, portalNodeSchema, 'a node', signal);
     this.dialect.noteRead(node);
     return node;
   }
@@ -150,9 +125,9 @@ export class Nodes {
   }
 
   /** One page of nodes. Unpublished ones are hidden from ordinary users. */
-  async list(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]> {
-    const call = { action: 'list nodes', method: 'GET', path: `${paths.nodes}?${queryString(query)}` } as const;
-    return bodyOf(await this.session.call(call, signal), nodeRowsSchema, this.session.portal, 'a list of nodes');
+  list(query: ListQuery, signal: AbortSignal, how: Pick<Call, 'retries' | 'isProbe'> = {}): Promise<NodeRow[]> {
+    const call = { action: 'list nodes', method: 'GET', path: `${paths.nodes}?${queryString(query)}`, ...how } as const;
+    return this.caller.body(call, nodeRowsSchema, 'a list of nodes', signal);
   }
 
   /** Listed nodes of a type with exactly that title, by nid. */
@@ -168,7 +143,10 @@ export class Nodes {
    * it is read, no node is missed that is listed throughout. `atOnce` pages are requested together.
    * @throws PortalReplyError when its pages do not end
    */
-  async all(query: ListQuery, { signal, atOnce = 1, mostPages = 50_000 }: AllOptions): Promise<WholeList> {
+  async all(
+    query: ListQuery,
+    { signal, atOnce = 1, mostPages = 50_000 }: { signal: AbortSignal; atOnce?: number; mostPages?: number },
+  ): Promise<WholeList> {
     const list: ReadList = { rows: new Map(), last: -1, highest: -1, gaps: 0, stale: 0, complete: true };
     for (let read = 0; read < mostPages; read += atOnce) {
       const pages = pagesAfter(list, atOnce);
@@ -177,7 +155,7 @@ export class Nodes {
         const step = take(list, page, found[at] ?? []);
         if (step === 'end') return list;
         if (step === 'again') break;
-        if (list.stale === mostStale) throw endless(this.session.portal.name, page.page);
+        if (list.stale === mostStale) throw endless(this.caller.portal.name, page.page);
       }
     }
     return { ...list, complete: `its list has more than ${mostPages} pages` };
@@ -185,19 +163,19 @@ export class Nodes {
 
   /** One read of one row, sent once: does the portal answer? Logs in when needed. */
   async ping(signal: AbortSignal): Promise<void> {
-    const path = `${paths.nodes}?${queryString({ fields: ['nid'], pageSize: 1 })}`;
-    const reply = await this.session.call(
-      { action: 'list nodes', method: 'GET', path, retries: 0, isProbe: true },
-      signal,
-    );
-    bodyOf(reply, nodeRowsSchema, this.session.portal, 'a list of nodes');
+    await this.list({ fields: ['nid'], pageSize: 1 }, signal, { retries: 0, isProbe: true });
   }
 
   /** Sends a node; once more in the other dialect where the refusal shows that the first one was wrong. */
-  private async write(call: Call, body: () => Promise<unknown>, signal: AbortSignal): Promise<Reply> {
-    const headers = { 'content-type': 'application/json' };
-    const send = async () =>
-      this.session.call({ ...call, isSave: true, headers, body: JSON.stringify(await body()) }, signal);
+  private async write(
+    call: Call,
+    body: (dialect: Dialect) => unknown,
+    signal: AbortSignal,
+  ): Promise<z.infer<typeof nodeResultSchema>> {
+    const send = async () => {
+      const sent = JSON.stringify(await body(await this.dialect.current(signal)));
+      return this.caller.body({ ...call, isSave: true, body: sent }, nodeResultSchema, 'the nid of the node', signal);
+    };
     try {
       return await send();
     } catch (error) {

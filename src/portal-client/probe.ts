@@ -2,7 +2,7 @@
 import { paths } from '../dataset-api/paths.ts';
 import { type ErrorCode, PortalError, SluiceError } from '../model/errors.ts';
 import { isTabular } from '../model/recipe/recipe.ts';
-import { parsedJson } from '../util/json.ts';
+import { parsedJson, recordOf } from '../util/json.ts';
 import { hintFor, isAnswer } from './answers.ts';
 import { wrongShape } from './classify.ts';
 import type { Datastore } from './datastore.ts';
@@ -49,93 +49,81 @@ interface Parts {
   suggestions: Suggestions;
 }
 
+/** One step: notes in the probe what it found, and returns it for people. */
+type Step = (parts: Parts, probe: PortalProbe, signal: AbortSignal) => Promise<ProbeFinding[]>;
+
 /** Probes a portal step by step, up to the first that fails. Rejects only when `signal` is aborted. */
 export const probePortal = async (parts: Parts, signal: AbortSignal): Promise<PortalProbe> => {
-  const probe: PortalProbe = {
-    reachable: false,
-    api: false,
-    login: null,
-    dialect: null,
-    datastore: null,
-    search: null,
-    mayCreate: null,
-    ok: false,
-    findings: [],
-  };
-  for (const step of [probeApi, probeLogin, probeDatastore, probeDialect, probeSearch, probeTerms]) {
-    if (!(await attempt(() => step(parts, probe, signal), probe, signal))) break;
+  const unknown = { login: null, dialect: null, datastore: null, search: null, mayCreate: null };
+  const probe: PortalProbe = { reachable: false, api: false, ...unknown, ok: false, findings: [] };
+  try {
+    for (const step of [probeApi, probeLogin, probeDatastore, probeDialect, probeSearch, probeTerms]) {
+      probe.findings.push(...(await step(parts, probe, signal)));
+    }
+  } catch (error) {
+    if (signal.aborted || !(error instanceof SluiceError)) throw error;
+    probe.findings.push({ ok: false, what: error.message, hint: error.hint ?? null });
   }
   probe.ok = probe.findings.every((finding) => finding.ok !== false);
   return probe;
 };
 
-const attempt = async (step: () => Promise<void>, probe: PortalProbe, signal: AbortSignal): Promise<boolean> => {
-  try {
-    await step();
-    return true;
-  } catch (error) {
-    if (signal.aborted || !(error instanceof SluiceError)) throw error;
-    probe.findings.push({ ok: false, what: error.message, hint: error.hint ?? null });
-    return false;
-  }
-};
+const fine = (what: string): ProbeFinding => ({ ok: true, what, hint: null });
 
-const probeApi = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
-  const { url } = session.http;
+const anyNode = `${paths.nodes}?fields=nid&pagesize=1`;
+
+const probeApi: Step = async ({ session: { http, portal } }, probe, signal) => {
   try {
-    const reply = await session.http.exchange({ method: 'GET', path: `${paths.nodes}?fields=nid&pagesize=1` }, signal);
+    const reply = await http.exchange({ method: 'GET', path: anyNode }, signal);
     probe.reachable = true;
     probe.api = Array.isArray(parsedJson(reply.text));
-    probe.findings.push({ ok: true, what: `${url} answers`, hint: null });
     // Some portals show nothing to strangers; the login shows whether it is this API.
-    if (!probe.api && reply.status < 400) throw wrongShape(reply, session.portal, 'a list of nodes');
+    if (!probe.api && reply.status < 400) throw wrongShape(reply, portal, 'a list of nodes');
+    return [fine(`${portal.url} answers`)];
   } catch (error) {
     probe.reachable ||= error instanceof PortalError && error.request.status !== undefined;
     throw error;
   }
 };
 
-const probeLogin = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeLogin: Step = async ({ session }, probe, signal) => {
   try {
-    const { uid, name, roles } = await session.login(signal);
+    const identity = await session.login(signal);
+    const { uid, name } = identity;
     // A token is judged with the first request that bears it.
-    if (uid === '')
-      await session.call({ action: 'list nodes', method: 'GET', path: `${paths.nodes}?fields=nid&pagesize=1` }, signal);
+    if (uid === '') await session.call({ action: 'list nodes', method: 'GET', path: anyNode }, signal);
+    const roles = Object.values(identity.roles);
     probe.api = true;
-    probe.login = { uid, name, roles: Object.values(roles) };
+    probe.login = { uid, name, roles };
     probe.mayCreate = mayCreate(probe.login);
-    probe.findings.push({
-      ok: true,
-      what:
-        uid === ''
-          ? 'the token is accepted'
-          : `logged in as ${name} (uid ${uid}, ${probe.login.roles.join(', ') || 'roles unknown'})`,
-      hint: null,
-    });
-    probe.findings.push(rightsFinding(probe.mayCreate));
+    const who = `logged in as ${name} (uid ${uid}, ${roles.join(', ') || 'roles unknown'})`;
+    return [fine(uid === '' ? 'the token is accepted' : who), rightsFindings[`${probe.mayCreate}`]];
   } catch (error) {
     if (error instanceof PortalError) probe.login = { code: error.code, message: error.message };
     throw error;
   }
 };
 
-const probeDatastore = async (parts: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeDatastore: Step = async (parts, probe, signal) => {
   probe.datastore = await parts.datastore.isOffered(signal);
-  const [ok, what, hint] = probe.datastore
-    ? importFindings[String(await mayImport(parts, probe, signal)) as keyof typeof importFindings]
-    : ([true, 'no datastore endpoints: files are attached; importing them is up to the portal', null] as const);
-  probe.findings.push({ ok, what, hint });
+  return probe.datastore
+    ? [importFindings[`${await mayImport(parts, probe, signal)}`]]
+    : [fine('no datastore endpoints: files are attached; importing them is up to the portal')];
 };
 
-const importFindings = {
-  true: [true, 'tables can be imported into the datastore', null],
-  false: [false, 'the account may not import tables into the datastore', hintFor('datastore-denied')],
-  null: [
-    null,
-    'the account has no table here that shows whether it may import into the datastore (*manage datastore*)',
-    'publish one small table to find out',
-  ],
-} as const;
+const importFindings: Record<'true' | 'false' | 'null', ProbeFinding> = {
+  true: fine('tables can be imported into the datastore'),
+  false: {
+    ok: false,
+    what: 'the account may not import tables into the datastore',
+    hint: hintFor('datastore-denied'),
+  },
+  null: {
+    ok: null,
+    what: 'the account has no table here that shows whether it may import into the datastore (*manage datastore*)',
+    hint: 'publish one small table to find out',
+  },
+};
 
 /** Own resources that are read to find one with a table. */
 const mostRead = 5;
@@ -148,7 +136,8 @@ const mayImport = async (
 ): Promise<boolean | null> => {
   const uid = login && 'uid' in login ? login.uid : '';
   if (uid === '' || uid === '1') return uid === '1' ? true : null;
-  const query = { fields: ['nid'], parameters: { type: 'resource', uid }, pageSize: mostRead, orderBy: newest };
+  const orderBy = { column: 'nid', direction: 'DESC' } as const;
+  const query = { fields: ['nid'], parameters: { type: 'resource', uid }, pageSize: mostRead, orderBy };
   for (const { nid } of await nodes.list(query, signal)) {
     const node = await nodes.find(nid, signal);
     if (node === null || !isTabular(fileOf(node)?.filename ?? '')) continue;
@@ -163,49 +152,42 @@ const mayImport = async (
   return null;
 };
 
-const newest = { column: 'nid', direction: 'DESC' } as const;
-
-const probeDialect = async ({ dialect }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeDialect: Step = async ({ dialect }, probe, signal) => {
   probe.dialect = await dialect.current(signal);
-  probe.findings.push({ ok: true, what: `dialect: ${probe.dialect}`, hint: null });
+  return [fine(`dialect: ${probe.dialect}`)];
 };
 
 /** A uuid that no resource has. */
 const nobody = '00000000-0000-4000-8000-000000000000';
 
-const probeSearch = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeSearch: Step = async ({ session }, probe, signal) => {
   const path = `${paths.datastoreSearch}?resource_id=${nobody}&limit=1`;
   try {
     const reply = await session.http.exchange({ method: 'GET', path, retries: 0 }, signal);
-    const value = parsedJson(reply.text);
-    const keys = typeof value === 'object' && value !== null ? Object.keys(value) : [];
-    probe.search = ['result', 'error', 'success', 'sql'].some((key) => keys.includes(key));
+    const value = recordOf(parsedJson(reply.text));
+    probe.search = ['result', 'error', 'success', 'sql'].some((key) => key in value);
   } catch (error) {
     // Releases with a broken search module answer this to every search.
     if (!isAnswer(error, 'search-broken')) throw error;
     probe.search = false;
   }
-  probe.findings.push(
-    probe.search
-      ? { ok: true, what: 'imported rows can be counted', hint: null }
-      : { ok: null, what: 'imported rows cannot be counted here', hint: 'imports are judged by their status alone' },
-  );
+  const none = { what: 'imported rows cannot be counted here', hint: 'imports are judged by their status alone' };
+  return [probe.search ? fine('imported rows can be counted') : { ok: null, ...none }];
 };
 
 /** Into which vocabularies new terms would go, and whether terms that exist are found. */
-const probeTerms = async ({ terms, suggestions }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeTerms: Step = async ({ terms, suggestions }, { dialect }, signal) => {
   const isAsked = (await suggestions.termsNamed('tags', 'sluice', signal)) !== null;
-  const missing = 'set those that the portal has by number: `terms: {topics: …, tags: …}` of this portal';
-  probe.findings.push(
-    isAsked
-      ? { ok: true, what: 'tags, formats and topics are looked up by name', hint: null }
-      : { ok: true, what: 'terms cannot be looked up by name; new names are created', hint: missing },
-  );
-  if (probe.dialect === 'form') return;
-  const shown = (['format', 'tags', 'dkan_topics'] as const).map(
-    (vocabulary) => `${vocabulary} ${terms.vocabularyId(vocabulary)}`,
-  );
-  probe.findings.push({ ok: true, what: `vocabularies: ${shown.join(', ')}`, hint: null });
+  const unasked = {
+    ok: true,
+    what: 'terms cannot be looked up by name; new names are created',
+    hint: 'set those that the portal has by number: `terms: {topics: …, tags: …}` of this portal',
+  };
+  const shown = (['format', 'tags', 'dkan_topics'] as const).map((name) => `${name} ${terms.vocabularyId(name)}`);
+  return [
+    isAsked ? fine('tags, formats and topics are looked up by name') : unasked,
+    ...(dialect === 'form' ? [] : [fine(`vocabularies: ${shown.join(', ')}`)]),
+  ];
 };
 
 const creators = new Set(['administrator', 'site manager', 'editor', 'content creator']);
@@ -217,17 +199,16 @@ const mayCreate = ({ uid, roles }: Pick<Identity, 'uid'> & { roles: string[] }):
   return roles.length > 0 && roles.every((role) => everybody.has(role.toLowerCase())) ? false : null;
 };
 
-const rightsFinding = (may: boolean | null): ProbeFinding => {
-  if (may === true) return { ok: true, what: 'the account may create datasets and resources', hint: null };
-  return may === false
-    ? {
-        ok: false,
-        what: 'the account has no role that may create datasets',
-        hint: 'give it the role content creator or higher',
-      }
-    : {
-        ok: null,
-        what: 'the roles do not show whether the account may create datasets',
-        hint: 'publish one small dataset to find out',
-      };
+const rightsFindings: Record<'true' | 'false' | 'null', ProbeFinding> = {
+  true: fine('the account may create datasets and resources'),
+  false: {
+    ok: false,
+    what: 'the account has no role that may create datasets',
+    hint: 'give it the role content creator or higher',
+  },
+  null: {
+    ok: null,
+    what: 'the roles do not show whether the account may create datasets',
+    hint: 'publish one small dataset to find out',
+  },
 };

@@ -81,8 +81,6 @@ export const loginResultSchema = z.looseObject({
   }),
 });
 
-export type LoginResult = z.infer<typeof loginResultSchema>;
-
 /**
  * The body of a successful reply, parsed and checked.
  * @throws PortalNotApiError or PortalReplyError (the address was this API before) naming what was `expected`.

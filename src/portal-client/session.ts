@@ -1,13 +1,16 @@
 // The session with one portal: login on demand, shared by all calls, renewed once when the portal forgets it.
+import type { z } from 'zod';
 import { paths } from '../dataset-api/paths.ts';
 import { PortalBusyError, PortalLoginError, PortalRefusedError } from '../model/errors.ts';
 import { AdaptiveSlots, abortable } from '../util/concurrency.ts';
 import { withoutSecrets } from '../util/secrets.ts';
 import { answers, type PortalFacts, type Reply, situationOf } from './answers.ts';
-import { failureOf } from './classify.ts';
+import { failureOf, wrongShape } from './classify.ts';
 import { type FileReply, Http, type HttpRequest } from './http.ts';
 import { credentialsHint, type Identity, type Live, logIn } from './login.ts';
+import { bodyOf } from './replies.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
+import { isHtmlPage } from './words.ts';
 
 /** A request of the API in the name of the logged-in user. */
 export interface Call extends HttpRequest {
@@ -18,7 +21,7 @@ export interface Call extends HttpRequest {
   /** True for what saves a node: overlapping saves deadlock on many portals, then fewer are sent at once. */
   isSave?: boolean;
   /** Runs between a renewed login and the repeat; a write checks there whether it must still be sent. */
-  beforeRepeat?: (signal: AbortSignal) => Promise<void>;
+  beforeRepeat?: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 /** How long an unused session is kept, milliseconds. */
@@ -40,8 +43,8 @@ const renewMs = 6 * 3_600_000;
 export class Session {
   readonly http: Http;
   readonly saves: AdaptiveSlots;
-  private readonly facts: PortalFacts;
-  private readonly settings: PortalSettings;
+  /** What errors about replies need to know of this portal. */
+  readonly portal: PortalFacts;
   private readonly hooks: PortalHooks;
   private readonly closing = new AbortController();
   private readonly worked = new Set<string>();
@@ -52,18 +55,12 @@ export class Session {
   private idle: NodeJS.Timeout | undefined;
 
   constructor(settings: PortalSettings, hooks: PortalHooks) {
-    this.settings = settings;
     this.hooks = hooks;
     const { origin, pathname } = new URL(settings.url);
     const url = `${origin}${pathname.replace(/\/+$/, '')}`;
-    this.facts = { name: settings.name, url, proven: false, user: null, redact: (text) => this.redact(text) };
-    this.http = new Http(settings, hooks, this.facts);
+    this.portal = { name: settings.name, url, proven: false, user: null, redact: (text) => this.redact(text) };
+    this.http = new Http(settings, hooks, this.portal);
     this.saves = new AdaptiveSlots(settings.connections);
-  }
-
-  /** What errors about replies need to know of this portal. */
-  get portal(): PortalFacts {
-    return this.facts;
   }
 
   /** Ends with the portal; for work that several calls share. */
@@ -111,7 +108,7 @@ export class Session {
 
   /** Forgets a session that is over, so that the next call logs in. @throws PortalLoginError where a token replaces it */
   private async drop(live: Live, reply: Reply, { action }: Call): Promise<void> {
-    const failure = failureOf(reply, this.facts);
+    const failure = failureOf(reply, this.portal);
     if (live.authorization !== null) {
       this.refused = new PortalLoginError(failure.message, failure.request, {
         hint: 'the portal rejected the configured token; create a new one, then start again',
@@ -121,15 +118,12 @@ export class Session {
     if (this.live !== live) return;
     this.live = null;
     const { status } = reply;
-    this.hooks.log.warn({ portal: this.facts.name, action, status }, 'session was lost, logging in again');
+    this.hooks.log.warn({ portal: this.portal.name, action, status }, 'session was lost, logging in again');
   }
 
   /** See {@link Http.file}; asked for in the session. */
   async file<T>(path: string, take: (reply: FileReply) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { cookies, authorization } = await this.current(signal);
-    const cookie = cookies.header(path);
-    const headers = { ...(cookie === '' ? {} : { cookie }), ...(authorization === null ? {} : { authorization }) };
-    return this.http.file(path, headers, take, signal);
+    return this.http.file(path, credentialsFor(await this.current(signal), path), take, signal);
   }
 
   /** An unused session is ended: portals keep one for weeks. */
@@ -140,16 +134,16 @@ export class Session {
   }
 
   /** Ends the session on the portal, where there is one; the next call logs in again. Never rejects. */
-  async logout(): Promise<void> {
+  logout(): Promise<void> {
     const { live } = this;
     this.live = null;
-    await this.end(live);
+    return this.end(live);
   }
 
   /** Ends shared work, logs out and closes the connections. */
   async close(): Promise<void> {
     clearTimeout(this.idle);
-    this.closing.abort(new Error(`the client of portal ${this.facts.name} was closed`));
+    this.closing.abort(new Error(`the client of portal ${this.portal.name} was closed`));
     await this.end(this.live);
     await this.http.close();
   }
@@ -157,13 +151,10 @@ export class Session {
   private async end(live: Live | null): Promise<void> {
     if (live === null || live.authorization !== null || live.isAnonymous || live.isEnded) return;
     live.isEnded = true;
-    const headers = { 'content-type': 'application/json' };
-    const call = { action: 'log out', method: 'POST', path: paths.logout, headers, body: '' } as const;
-    try {
-      await this.send(call, live, AbortSignal.timeout(logoutMs));
-    } catch (error) {
-      this.hooks.log.debug({ portal: this.facts.name, err: error }, 'could not log out');
-    }
+    const call = { action: 'log out', method: 'POST', path: paths.logout, body: '' } as const;
+    await this.send(call, live, AbortSignal.timeout(logoutMs)).catch((err: unknown) =>
+      this.hooks.log.debug({ portal: this.portal.name, err }, 'could not log out'),
+    );
   }
 
   private async current(signal: AbortSignal): Promise<Live> {
@@ -177,16 +168,14 @@ export class Session {
   }
 
   private async send(call: Call, live: Live, signal: AbortSignal): Promise<{ reply: Reply; portal: PortalFacts }> {
-    const cookie = live.cookies.header(call.path);
-    const headers: Record<string, string> = { ...call.headers };
-    if (cookie !== '') headers.cookie = cookie;
-    if (live.authorization !== null) headers.authorization = live.authorization;
-    if (live.token !== null && call.method !== 'GET') headers['x-csrf-token'] = live.token;
+    const ofWrites = { ...json, ...(live.token === null ? {} : { 'x-csrf-token': live.token }) };
+    const own = call.method === 'GET' ? {} : ofWrites;
+    const headers: Record<string, string> = { ...own, ...call.headers, ...credentialsFor(live, call.path) };
     const reply = await this.http.exchange({ ...call, headers }, signal);
     live.cookies.store(call.path, reply.headers['set-cookie']);
-    const isLoggedOut = cookie !== '' && live.cookies.header(call.path) === '';
+    const isLoggedOut = 'cookie' in headers && live.cookies.header(call.path) === '';
     const user = live.isAnonymous ? null : live.identity.name;
-    return { reply, portal: { ...this.facts, user, isLoggedOut, upload: call.upload } };
+    return { reply, portal: { ...this.portal, user, isLoggedOut, upload: call.upload } };
   }
 
   private accept(reply: Reply, call: Call, portal: PortalFacts): Reply {
@@ -198,45 +187,46 @@ export class Session {
 
   private async logIn(): Promise<Live> {
     try {
-      const live = await logIn({ http: this.http, settings: this.settings, hooks: this.hooks }, this.signal);
-      this.live = live;
-      this.facts.proven = true;
-      return live;
+      this.live = await logIn(this.http, this.signal);
+      this.portal.proven = true;
+      return this.live;
     } catch (error) {
-      if (error instanceof PortalLoginError) await this.remember(error);
+      if (!(error instanceof PortalLoginError)) throw error;
+      // Never tried again by itself: five failures block the account (recorded behaviour 5).
+      this.refused = error;
+      await this.hooks.onLoginRefused?.(error).catch((err: unknown) => {
+        this.hooks.log.warn({ portal: this.portal.name, err }, 'the refused login could not be reported');
+      });
       throw error;
-    }
-  }
-
-  /** A refused login is never tried again by itself: five failures block the account (recorded behaviour 5). */
-  private async remember(error: PortalLoginError): Promise<void> {
-    this.refused = error;
-    try {
-      await this.hooks.onLoginRefused?.(error);
-    } catch (cause) {
-      this.hooks.log.warn({ portal: this.facts.name, err: cause }, 'the refused login could not be reported');
     }
   }
 
   /** Not a refused login: that would pause a portal whose exports need none. */
   private readOnly({ method, path }: Call): PortalRefusedError {
     return new PortalRefusedError(
-      `portal ${this.facts.name}: it has no login, so it can only be exported`,
+      `portal ${this.portal.name}: it has no login, so it can only be exported`,
       { method, path, mayHaveHappened: false },
       { hint: credentialsHint },
     );
   }
 
   private redact(text: string): string {
-    const secrets = [
-      this.settings.password,
-      this.settings.token ?? '',
+    const { password, token } = this.http.settings;
+    return withoutSecrets(text, [
+      password,
+      token ?? '',
       this.live?.token ?? '',
       ...(this.live?.cookies.values() ?? []),
-    ];
-    return withoutSecrets(text, secrets);
+    ]);
   }
 }
+
+const json = { 'content-type': 'application/json' };
+
+const credentialsFor = ({ cookies, authorization }: Live, path: string): Record<string, string> => {
+  const cookie = cookies.header(path);
+  return { ...(cookie === '' ? {} : { cookie }), ...(authorization === null ? {} : { authorization }) };
+};
 
 /** The right of a job to write; `check` rejects once another worker has the job. */
 export interface WriteLease {
@@ -245,33 +235,36 @@ export interface WriteLease {
 
 /** Sends calls in the session; writes only while the lease of a job is valid. */
 export class Caller {
-  readonly #session: Session;
+  readonly session: Session;
   readonly #lease: WriteLease | null;
 
   constructor(session: Session, lease: WriteLease | null) {
-    this.#session = session;
+    this.session = session;
     this.#lease = lease;
   }
 
   /** What the classification of replies knows of this portal. */
   get portal(): PortalFacts {
-    return this.#session.portal;
-  }
-
-  /** Ends with the portal; for work that several calls share. */
-  get signal(): AbortSignal {
-    return this.#session.signal;
-  }
-
-  identity(signal: AbortSignal): Promise<Identity> {
-    return this.#session.identity(signal);
+    return this.session.portal;
   }
 
   call(call: Call, signal: AbortSignal): Promise<Reply> {
     const lease = this.#lease;
     const mayWrite = lease && call.method !== 'GET' && !call.isRead ? { mayWrite: () => lease.check() } : {};
-    const send = () => this.#session.call({ ...call, ...mayWrite }, signal);
+    const send = () => this.session.call({ ...call, ...mayWrite }, signal);
     if (!call.isSave) return send();
-    return this.#session.saves.run(send, (error) => error instanceof PortalBusyError, signal);
+    return this.session.saves.run(send, (error) => error instanceof PortalBusyError, signal);
+  }
+
+  /** The checked body of a reply; `expected` names it. */
+  async body<T>(call: Call, schema: z.ZodType<T>, expected: string, signal: AbortSignal): Promise<T> {
+    return bodyOf(await this.call(call, signal), schema, this.portal, expected);
+  }
+
+  /** The text of a reply to what is answered with little, `expected`, and never with a page. */
+  async order(call: Call, expected: string, signal: AbortSignal): Promise<string> {
+    const reply = await this.call(call, signal);
+    if (isHtmlPage(reply.text)) throw wrongShape(reply, this.portal, expected);
+    return reply.text;
   }
 }

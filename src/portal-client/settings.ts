@@ -30,8 +30,8 @@ export interface PortalSettings {
   readRetries: number;
 }
 
-/** Kinds of requests: `file` reads one, `probe` checks whether the portal answers at all. */
-export type RequestKind = 'login' | 'read' | 'write' | 'upload' | 'import' | 'file' | 'probe';
+/** Kinds of requests: `probe` checks whether the portal answers at all. */
+export type RequestKind = 'login' | 'read' | 'write' | 'upload' | 'import' | 'probe';
 
 /** Callbacks of a client. */
 export interface PortalHooks {

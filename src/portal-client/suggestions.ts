@@ -42,7 +42,7 @@ export class Suggestions {
   constructor(caller: Caller, traits: Traits) {
     this.#caller = caller;
     this.#traits = traits;
-    this.#all = new ReadCache(caller.signal);
+    this.#all = new ReadCache(caller.session.signal);
   }
 
   /**

@@ -34,7 +34,7 @@ export type Dialect = NonNullable<PortalTraits['dialect']>;
 export class Traits {
   #known: PortalTraits;
   readonly #learnt: (traits: PortalTraits) => void;
-  readonly #finding = new Map<keyof PortalTraits, Promise<unknown>>();
+  readonly #finding = new Map<keyof PortalTraits, Promise<void>>();
 
   /** `learnt` is called with everything that is known after each change. */
   constructor(known: PortalTraits, learnt: (traits: PortalTraits) => void) {
@@ -63,26 +63,17 @@ export class Traits {
   /** A trait, detected by `find` where it is not known yet; one that fails is repeated by the next call. */
   async find<K extends keyof PortalTraits>(
     name: K,
-    find: () => Promise<NonNullable<PortalTraits[K]>>,
+    find: () => Promise<PortalTraits[K]>,
     signal: AbortSignal,
-  ): Promise<NonNullable<PortalTraits[K]>> {
-    const known = this.#known[name];
-    if (known !== undefined) return known as NonNullable<PortalTraits[K]>;
-    const pending = this.#finding.get(name) ?? this.#start(name, find);
-    return abortable(pending as Promise<NonNullable<PortalTraits[K]>>, signal);
-  }
-
-  #start<K extends keyof PortalTraits>(
-    name: K,
-    find: () => Promise<NonNullable<PortalTraits[K]>>,
-  ): Promise<NonNullable<PortalTraits[K]>> {
-    const finding = find()
-      .then((value) => {
-        this.learn({ [name]: value } as PortalTraits);
-        return value;
-      })
-      .finally(() => this.#finding.delete(name));
-    this.#finding.set(name, finding);
-    return finding;
+  ): Promise<PortalTraits[K]> {
+    if (this.#known[name] === undefined) {
+      const finding = this.#finding.get(name) ?? find().then((value) => this.learn({ [name]: value } as PortalTraits));
+      this.#finding.set(name, finding);
+      await abortable(
+        finding.finally(() => this.#finding.delete(name)),
+        signal,
+      );
+    }
+    return this.#known[name];
   }
 }
