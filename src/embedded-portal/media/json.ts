@@ -1,35 +1,12 @@
 // JSON bodies, and JSON and JSONP replies.
-import {
-  type BodyParser,
-  defaultParseLimits,
-  escapeUnit,
-  isForbiddenKey,
-  MalformedBody,
-  openBudget,
-  readText,
-  type Spend,
-  type Value,
-} from './value.ts';
-
-const check = (value: unknown, depth: number, spend: Spend): void => {
-  spend(depth);
-  if (typeof value !== 'object' || value === null) return;
-  if (Array.isArray(value)) {
-    for (const item of value) check(item, depth + 1, spend);
-    return;
-  }
-  for (const [key, item] of Object.entries(value)) {
-    if (isForbiddenKey(key)) throw new MalformedBody(`the key ${key} is not accepted`);
-    check(item, depth + 1, spend);
-  }
-};
+import { type BodyParser, checked, escapeUnit, MalformedBody, readText, type Value } from './value.ts';
 
 /**
  * The value of a JSON body; an empty body is `null`. The literal `null` and anything that is not JSON is malformed
  * (recorded behaviour 4). Throws {@link MalformedBody} with the parser's own words.
  */
-export const parseJson: BodyParser<unknown> = (body, limits = defaultParseLimits) => {
-  const text = readText(body, limits);
+export const parseJson: BodyParser<Value> = (body) => {
+  const text = readText(body);
   if (body.byteLength === 0) return null;
   let value: unknown;
   try {
@@ -38,12 +15,8 @@ export const parseJson: BodyParser<unknown> = (body, limits = defaultParseLimits
     throw new MalformedBody((error as Error).message);
   }
   if (value === null) throw new MalformedBody('null is no body');
-  check(value, 0, openBudget(limits));
-  return value;
+  return checked(value);
 };
-
-const beyondAscii = /[\u0080-\uffff]/;
-const allBeyondAscii = /[\u0080-\uffff]/g;
 
 /**
  * JSON without spaces, slashes unescaped, every character above U+007F as `\uXXXX`; a scalar other than null is
@@ -51,8 +24,7 @@ const allBeyondAscii = /[\u0080-\uffff]/g;
  */
 export const writeJson = (value: Value): string => {
   const whole = value === null || typeof value === 'object' ? value : [value];
-  const text = JSON.stringify(whole);
-  return beyondAscii.test(text) ? text.replace(allBeyondAscii, escapeUnit) : text;
+  return JSON.stringify(whole).replace(/[\u0080-\uffff]/g, escapeUnit);
 };
 
 const longestName = 60;

@@ -1,19 +1,18 @@
 // PHP's serialization: replies of every shape; of bodies scalars and arrays only, nothing that could become code.
 import {
   type BodyParser,
-  checkLength,
-  defaultParseLimits,
   isForbiddenKey,
-  isObjectShape,
   MalformedBody,
   openBudget,
   phpIntegerKey,
   type ResultShape,
-  type Spend,
-  shapeWithin,
   type Value,
   type ValueMap,
 } from './value.ts';
+
+/** The shape of a part of a result: `key` is the key in a map, or `null` for an element of a list. */
+const shapeWithin = (shape: ResultShape, key: string | null): ResultShape =>
+  (shape === 'rows' && key === null) || (shape === 'login' && key === 'user') ? 'object' : 'plain';
 
 /** Properties of an object in place of a map; null: it is none. */
 type PhpObjects = (value: ValueMap) => { name: string; properties: [string, Value][] } | null;
@@ -36,7 +35,7 @@ export const writePhp = (value: Value, shape: ResultShape, objects: PhpObjects =
     return `a:${value.length}:{${value.map((item, i) => `i:${i};${child(null, item)}`).join('')}}`;
   }
   const entries = Object.entries(value);
-  const object = isObjectShape(shape) ? { name: 'stdClass', properties: entries } : objects(value);
+  const object = shape !== 'plain' && shape !== 'rows' ? { name: 'stdClass', properties: entries } : objects(value);
   if (object === null) return `a:${entries.length}:{${entries.map(([k, v]) => arrayKey(k) + child(k, v)).join('')}}`;
   const { name, properties } = object;
   return `O:${name.length}:"${name}":${properties.length}:{${properties.map(([k, v]) => text(k) + child(k, v)).join('')}}`;
@@ -59,13 +58,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 class PhpReader {
   readonly #body: Uint8Array;
   readonly #text: string;
-  readonly #spend: Spend;
+  readonly #spend = openBudget((reason) => this.fail(reason));
   #at = 0;
 
-  constructor(body: Uint8Array, spend: (fail: (reason: string) => never) => Spend) {
+  constructor(body: Uint8Array) {
     this.#body = body;
     this.#text = Buffer.from(body).toString('latin1');
-    this.#spend = spend((reason) => this.fail(reason));
   }
 
   get isAtEnd(): boolean {
@@ -73,7 +71,7 @@ class PhpReader {
   }
 
   fail(reason: string, offset = this.#at): never {
-    throw new MalformedBody(reason, { offset });
+    throw new MalformedBody(reason, ` (byte ${offset})`);
   }
 
   value(depth: number): Value {
@@ -143,10 +141,9 @@ const exact = (digits: string): number | string => {
  * enumerations, the key `__proto__`, texts that are not UTF-8, infinite numbers and anything behind the value are
  * malformed. Throws `MalformedBody` with the byte.
  */
-export const parsePhp: BodyParser<Value> = (body, limits = defaultParseLimits) => {
-  checkLength(body, limits);
+export const parsePhp: BodyParser<Value> = (body) => {
   if (body.byteLength === 0) return null;
-  const reader = new PhpReader(body, (fail) => openBudget(limits, fail));
+  const reader = new PhpReader(body);
   const value = reader.value(0);
   return reader.isAtEnd ? value : reader.fail('there is something behind the value');
 };

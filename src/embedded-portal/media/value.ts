@@ -21,16 +21,6 @@ export interface WriteOptions {
   callback?: unknown;
 }
 
-/** The shape of a part of a result: `key` is the key in a map, or `null` for an element of a list. */
-export const shapeWithin = (shape: ResultShape, key: string | null): ResultShape => {
-  if (shape === 'rows' && key === null) return 'object';
-  if (shape === 'login' && key === 'user') return 'object';
-  return 'plain';
-};
-
-/** True where the value itself is an object. */
-export const isObjectShape = (shape: ResultShape): boolean => shape !== 'plain' && shape !== 'rows';
-
 /** A UTF-16 unit as JSON and YAML escape it. */
 export const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
@@ -45,61 +35,25 @@ export const phpIntegerKey = (text: string): boolean => {
   return number >= -(2n ** 63n) && number < 2n ** 63n;
 };
 
-/** Where in the body a fault is. Lines and columns count from 1, offsets (in bytes) from 0. */
-interface FaultPosition {
-  line?: number | undefined;
-  column?: number | undefined;
-  offset?: number | undefined;
-}
-
-const placeOf = ({ line, column, offset }: FaultPosition): string => {
-  if (line !== undefined) return ` (line ${line}${column === undefined ? '' : `, column ${column}`})`;
-  return offset === undefined ? '' : ` (byte ${offset})`;
-};
-
 /** A request body that is not what its content type says, or more than a parser accepts. The message names the place. */
 export class MalformedBody extends Error {
-  constructor(reason: string, position: FaultPosition = {}) {
-    super(`${reason}${placeOf(position)}`);
+  constructor(reason: string, place = '') {
+    super(`${reason}${place}`);
     this.name = 'MalformedBody';
   }
 }
 
-/** Line and column of an index in a text. */
-export const positionAt = (text: string, index: number): FaultPosition => {
-  const before = text.slice(0, index);
-  const lastBreak = before.lastIndexOf('\n');
-  let line = 1;
-  for (let at = before.indexOf('\n'); at !== -1; at = before.indexOf('\n', at + 1)) line += 1;
-  return { line, column: index - lastBreak };
-};
+/** A place as messages name it; both count from 1. */
+export const placeOf = (line: number, column: number): string => ` (line ${line}, column ${column})`;
 
-/** Bounds of a parser. A body beyond one of them is malformed. */
-export interface ParseLimits {
-  /** Longest body, in bytes. */
-  bytes: number;
-  /** Deepest nesting of lists and maps. */
-  depth: number;
-  /** Most values (scalars, lists and maps, after aliases are followed). */
-  values: number;
-}
+/** Bounds of what is read: deepest nesting of lists and maps, and most values. Far above any real node, and read in under a second. */
+export const limits = { depth: 64, values: 200_000 } as const;
 
-/** Far above any real node, and read in under a second. A portal that refuses long bodies (413) does so at the same length. */
-export const defaultParseLimits: ParseLimits = { bytes: 2_000_000, depth: 64, values: 200_000 };
+/** Reads a whole body held in memory; throws {@link MalformedBody} and nothing else. */
+export type BodyParser<T> = (body: Uint8Array) => T;
 
-/** Reads a whole body held in memory; throws `MalformedBody` and nothing else. */
-export type BodyParser<T> = (body: Uint8Array, limits?: ParseLimits) => T;
-
-/** Throws `MalformedBody` when the body is longer than the limit. */
-export const checkLength = (body: Uint8Array, limits: ParseLimits): void => {
-  if (body.byteLength > limits.bytes) {
-    throw new MalformedBody(`the body has ${body.byteLength} bytes; at most ${limits.bytes} are accepted`);
-  }
-};
-
-/** The text of a UTF-8 body (a byte order mark is dropped); throws `MalformedBody` on anything else, and when it is too long. */
-export const readText = (body: Uint8Array, limits: ParseLimits): string => {
-  checkLength(body, limits);
+/** The text of a UTF-8 body (a byte order mark is dropped); throws {@link MalformedBody} on anything else. */
+export const readText = (body: Uint8Array): string => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
@@ -107,16 +61,13 @@ export const readText = (body: Uint8Array, limits: ParseLimits): string => {
   }
 };
 
-/** Counts one value at a depth (the outermost has depth 0); throws `MalformedBody` when it is too deep or one too many. */
-export type Spend = (depth: number) => void;
-
 const refuse = (reason: string): never => {
   throw new MalformedBody(reason);
 };
 
-/** A fresh count against `limits`; `fail` throws with the place where the parser knows it. */
-export const openBudget = (limits: ParseLimits, fail: (reason: string) => never = refuse): Spend => {
-  let left = limits.values;
+/** Counts values at their depth (the outermost has 0) against {@link limits}; `fail` throws with the place where the parser knows it. */
+export const openBudget = (fail: (reason: string) => never = refuse): ((depth: number) => void) => {
+  let left: number = limits.values;
   return (depth) => {
     if (depth > limits.depth) fail(`lists and maps are nested deeper than ${limits.depth}`);
     left -= 1;
@@ -126,3 +77,19 @@ export const openBudget = (limits: ParseLimits, fail: (reason: string) => never 
 
 /** True for the one key that is refused everywhere: as a property it would change an object's prototype. */
 export const isForbiddenKey = (key: string): boolean => key === '__proto__';
+
+/** The value that a library read, when it keeps to the limits, where aliases count as often as they are followed. */
+export const checked = (whole: unknown): Value => {
+  const spend = openBudget();
+  const check = (value: unknown, depth: number): void => {
+    spend(depth);
+    if (typeof value === 'number' && !Number.isFinite(value)) refuse(`${value} is not accepted as a value`);
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, part] of Object.entries(value)) {
+      if (isForbiddenKey(key)) refuse(`the key ${key} is not accepted`);
+      check(part, depth + 1);
+    }
+  };
+  check(whole, 0);
+  return whole as Value; // lists, maps and scalars is all that these libraries make
+};

@@ -3,13 +3,11 @@
 import { SaxesParser } from 'saxes';
 import {
   type BodyParser,
-  defaultParseLimits,
   isForbiddenKey,
   MalformedBody,
   openBudget,
-  type ParseLimits,
   phpNumeric,
-  positionAt,
+  placeOf,
   readText,
   type Value,
   type ValueMap,
@@ -85,9 +83,9 @@ const valueIn = ({ attributes, children, text, inner, at }: XmlElement, document
  * list, text beside elements and `__proto__` are malformed. Throws `MalformedBody` with line and column.
  * Source: recorded behaviour 4.
  */
-export const parseXml: BodyParser<Value> = (body, limits = defaultParseLimits) => {
-  const document = readText(body, limits);
-  return body.byteLength === 0 ? null : valueIn(readXmlTree(document, limits), document);
+export const parseXml: BodyParser<Value> = (body) => {
+  const document = readText(body);
+  return document === '' ? null : valueIn(readXmlTree(document), document);
 };
 
 export interface XmlElement {
@@ -104,7 +102,8 @@ export interface XmlElement {
 
 /** Throws {@link MalformedBody} with line and column of `index`. */
 const xmlFault = (document: string, index: number, reason: string): never => {
-  throw new MalformedBody(reason, positionAt(document, index));
+  const before = document.slice(0, index).split('\n');
+  throw new MalformedBody(reason, placeOf(before.length, (before.at(-1)?.length ?? 0) + 1));
 };
 
 const longestName = 200;
@@ -112,11 +111,11 @@ const longestName = 200;
 const encodings = /^(?:utf-?8|us-ascii|ascii)$/i;
 
 /** The root element of a document. Elements and attributes count as values. Throws {@link MalformedBody} with the place. */
-export const readXmlTree = (document: string, limits: ParseLimits): XmlElement => {
+export const readXmlTree = (document: string): XmlElement => {
   const parser = new SaxesParser({ xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true });
   // What is wrong shows when its last character has been read.
   const fail = (reason: string, index = parser.position - 1): never => xmlFault(document, index, reason);
-  const spend = openBudget(limits, fail);
+  const spend = openBudget(fail);
   const open: (XmlElement & { begin: number })[] = [];
   let root: XmlElement | null = null;
   const count = (name: string): void => {

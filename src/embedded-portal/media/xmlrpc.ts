@@ -1,14 +1,6 @@
 // XML-RPC messages: calls are read, answers and faults written.
-import {
-  type BodyParser,
-  defaultParseLimits,
-  isForbiddenKey,
-  MalformedBody,
-  openBudget,
-  readText,
-  type Spend,
-} from './value.ts';
-import { escapeText, readXmlTree, type XmlElement } from './xml.ts';
+import { type BodyParser, isForbiddenKey, MalformedBody, readText } from './value.ts';
+import { escapeText, readXmlTree, type XmlElement, xmlDocument } from './xml.ts';
 
 /** A call: a method's name and its parameters in order; `<base64>` is a Buffer. */
 export interface RpcCall {
@@ -22,62 +14,50 @@ const child = ({ name, children }: XmlElement, wanted: string): XmlElement => {
   return found;
 };
 
-const readStruct = (element: XmlElement, depth: number, spend: Spend): Record<string, unknown> => {
-  const struct: Record<string, unknown> = {};
-  for (const member of element.children) {
-    const name = child(member, 'name').text;
-    if (isForbiddenKey(name)) throw new MalformedBody(`the name ${name} is not accepted`);
-    struct[name] = readValue(child(member, 'value'), depth + 1, spend);
-  }
-  return struct;
+const number =
+  (type: string, pattern: RegExp) =>
+  (text: string): number => {
+    if (!pattern.test(text)) throw new MalformedBody(`a ${type} holds no number`);
+    return Number(text);
+  };
+
+const integer = number('whole number', /^\s*[+-]?\d{1,15}\s*$/);
+
+/** What the types of single values mean. */
+const scalars = new Map<string, (text: string) => unknown>([
+  ...['int', 'i4', 'i8'].map((name) => [name, integer] as const),
+  ['double', number('double', /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?\s*$/i)],
+  ['boolean', (text) => text.trim() === '1'],
+  ['nil', () => null],
+  ['string', (text) => text],
+  ['dateTime.iso8601', (text) => text],
+  ['base64', (text) => Buffer.from(text, 'base64')],
+]);
+
+const readMember = (member: XmlElement): [string, unknown] => {
+  const name = child(member, 'name').text;
+  if (isForbiddenKey(name)) throw new MalformedBody(`the name ${name} is not accepted`);
+  return [name, readValue(child(member, 'value'))];
 };
 
-const readValue = (element: XmlElement, depth: number, spend: Spend): unknown => {
-  spend(depth);
-  const [typed] = element.children;
-  if (typed === undefined) return element.text;
-  const { name, text } = typed;
-  switch (name) {
-    case 'int':
-    case 'i4':
-    case 'i8':
-      if (!/^\s*[+-]?\d{1,15}\s*$/.test(text)) throw new MalformedBody('an <int> holds no whole number');
-      return Number(text);
-    case 'double':
-      if (!Number.isFinite(Number(text)) || text.trim() === '') throw new MalformedBody('a <double> holds no number');
-      return Number(text);
-    case 'boolean':
-      return text.trim() === '1';
-    case 'nil':
-      return null;
-    case 'struct':
-      return readStruct(typed, depth, spend);
-    case 'array':
-      return child(typed, 'data').children.map((item) => readValue(item, depth + 1, spend));
-    case 'base64':
-      return Buffer.from(text, 'base64');
-    case 'string':
-    case 'dateTime.iso8601':
-      return text;
-    default:
-      throw new MalformedBody(`<${name.slice(0, 40)}> is no type of XML-RPC`);
-  }
+const readValue = ({ children: [typed], text: bare }: XmlElement): unknown => {
+  if (typed === undefined) return bare;
+  const { name, text, children } = typed;
+  if (name === 'struct') return Object.fromEntries(children.map(readMember));
+  if (name === 'array') return child(typed, 'data').children.map(readValue);
+  const read = scalars.get(name);
+  if (read === undefined) throw new MalformedBody(`<${name.slice(0, 40)}> is no type of XML-RPC`);
+  return read(text);
 };
 
-/** Elements around each value: `value`, its type, and what its type has around the values within (`member`, `name`). */
-const elementsPerValue = 5;
-
-/** Reads a `methodCall`; throws {@link MalformedBody} and nothing else. */
-export const parseRpcCall: BodyParser<RpcCall> = (body, limits = defaultParseLimits) => {
-  const { bytes, depth, values } = limits;
-  const most = { bytes, depth: (depth + 1) * elementsPerValue, values: (values + 1) * elementsPerValue };
-  const root = readXmlTree(readText(body, limits), most);
+/** Reads a `methodCall`, whose elements have the limits of any XML; throws {@link MalformedBody} and nothing else. */
+export const parseRpcCall: BodyParser<RpcCall> = (body) => {
+  const root = readXmlTree(readText(body));
   if (root.name !== 'methodCall') throw new MalformedBody('there is no <methodCall>');
-  const spend = openBudget(limits);
   const params = root.children.find(({ name }) => name === 'params')?.children ?? [];
   return {
     method: child(root, 'methodName').text.trim(),
-    params: params.map((param) => readValue(child(param, 'value'), 0, spend)),
+    params: params.map((param) => readValue(child(param, 'value'))),
   };
 };
 
@@ -96,10 +76,10 @@ const writeValue = (value: unknown): string => {
   return `<value><struct>${members.join('')}</struct></value>`;
 };
 
-const declaration = '<?xml version="1.0" encoding="utf-8"?>\n';
-
 export const writeRpcAnswer = (value: unknown): string =>
-  `${declaration}<methodResponse><params><param>${writeValue(value)}</param></params></methodResponse>\n`;
+  xmlDocument(`<methodResponse><params><param>${writeValue(value)}</param></params></methodResponse>`);
 
 export const writeRpcFault = (code: number, message: string): string =>
-  `${declaration}<methodResponse><fault>${writeValue({ faultCode: code, faultString: message })}</fault></methodResponse>\n`;
+  xmlDocument(
+    `<methodResponse><fault>${writeValue({ faultCode: code, faultString: message })}</fault></methodResponse>`,
+  );
