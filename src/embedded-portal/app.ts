@@ -7,7 +7,7 @@ import { escapeHtml } from '../util/html.ts';
 import { decodedPart, endConnectionsOnClose } from '../util/http.ts';
 import { isObject } from '../util/json.ts';
 import { type Answer, formatError, redirectTo, refusalOf, sendAnswer } from './answer.ts';
-import { dropRest } from './body.ts';
+import { dropRest, readBody } from './body.ts';
 import { openCall } from './call.ts';
 import { answerClientError } from './connections.ts';
 import { filesPath } from './content/view.ts';
@@ -42,7 +42,8 @@ const methodOf = (request: FastifyRequest, query: Record<string, unknown>): stri
 };
 
 interface Route {
-  resource: Resource;
+  /** Of the resource. */
+  name: string;
   operation: Operation;
   args: string[];
   suffix: string | null;
@@ -63,7 +64,7 @@ const findRoute = (
   if (method === 'OPTIONS') return { status: 200, ...emptyHtml };
   const operation = resolveOperation(resource, method, args);
   if (operation === undefined) throw notFound('Could not find the controller.');
-  return { resource, operation, args, suffix };
+  return { name, operation, args, suffix };
 };
 
 const isAnswer = (value: Route | Answer): value is Answer => 'status' in value;
@@ -84,8 +85,7 @@ const mayKeepFiles = (call: Call, operation: Operation): boolean => {
 const readInto = async (call: Call, operation: Operation): Promise<void> => {
   const { method } = call.request;
   if (method === 'GET' || method === 'HEAD') return;
-  const { wire } = call.portal.profile;
-  const { value, files } = await wire.readBody(call, { keepFiles: mayKeepFiles(call, operation) });
+  const { value, files } = await readBody(call, { keepFiles: mayKeepFiles(call, operation) });
   call.body = isObject(value) ? value : {};
   call.files = files;
 };
@@ -117,26 +117,26 @@ const serve = async (
   { call, route }: { call: Call; route: Route },
 ): Promise<Answer> => {
   const { wire } = portal.profile;
-  const { suffix, resource, operation } = route;
+  const { suffix, name, operation } = route;
   const asked = wire.chooseFormat({ suffix, accept: request.headers.accept });
-  const headers: Record<string, string> = asked.vary ? { vary: 'Accept' } : {};
-  const fixed = suffix === null && resource.resultFormat !== undefined ? openChoice(resource.resultFormat) : null;
-  const choice = 'format' in asked ? asked : (fixed ?? asked);
-  if (!('format' in choice)) {
+  const usual = suffix === null && Object.hasOwn(wire.resultFormats, name) ? wire.resultFormats[name] : undefined;
+  const fixed = usual === undefined ? null : openChoice(usual);
+  const errors = 'format' in asked ? asked : fixed;
+  if (suffix === null) call.headers.vary = 'Accept';
+  const { headers } = call;
+  if (errors === null) {
     const refusal =
-      'malformed' in choice
+      'malformed' in asked
         ? wire.malformedMime('The Accept header is malformed.')
         : new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
     return { ...formatError(refusal), headers };
   }
-  const { format, contentType } = fixed ?? choice;
-  call.headers = headers;
+  const { format, contentType } = fixed ?? errors;
   try {
     return { contentType, headers, ...answerTo(call, await act(call, operation), wire.formats[format]) };
   } catch (error) {
-    const { format, contentType } = choice;
-    const style = { format: wire.formats[format], callback: call.query.callback };
-    return { ...formatError(refusalOf(error, portal.log), style), contentType, headers };
+    const style = { format: wire.formats[errors.format], callback: call.query.callback };
+    return { ...formatError(refusalOf(error, portal.log), style), contentType: errors.contentType, headers };
   }
 };
 

@@ -1,21 +1,21 @@
 // Reads the body of a request by its content type (spec 1, recorded behaviour 4).
 import type { IncomingMessage } from 'node:http';
 import { escapeHtml } from '../util/html.ts';
-import { bodyParsers, chooseParser } from './media/formats.ts';
+import { chooseParser } from './media/formats.ts';
 import { readMultipart, type UploadedFile } from './media/multipart.ts';
-import { type BodyParser, MalformedBody } from './media/value.ts';
-import type { Call, Portal, PortalLimits } from './portal.ts';
+import { MalformedBody } from './media/value.ts';
+import type { Call, Portal, PortalLimits, Wire } from './portal.ts';
 import { Refusal } from './refusal.ts';
 
-/** Status and words for a malformed body, by type. */
-const faults: Record<string, { status: number; words: string }> = {
-  'application/json': { status: 400, words: 'Invalid JSON.' },
-  'application/vnd.php.serialized': { status: 400, words: 'Invalid PHP serialization.' },
-  'application/x-www-form-urlencoded': { status: 400, words: 'Invalid form.' },
-  'application/x-yaml': { status: 400, words: 'Invalid YAML.' },
-  'application/xml': { status: 406, words: 'Invalid XML.' },
-  'text/xml': { status: 406, words: 'Invalid XML.' },
-  'multipart/form-data': { status: 400, words: 'Invalid multipart body.' },
+/** What a malformed body is called, by type. */
+const names: Readonly<Record<string, string>> = {
+  'application/json': 'JSON',
+  'application/vnd.php.serialized': 'PHP serialization',
+  'application/x-www-form-urlencoded': 'form',
+  'application/x-yaml': 'YAML',
+  'application/xml': 'XML',
+  'text/xml': 'XML',
+  'multipart/form-data': 'multipart body',
 };
 
 const tooLarge = (bytes: number): Refusal => new Refusal(413, `The body is larger than ${bytes} bytes.`);
@@ -75,31 +75,9 @@ export const readRaw = async (request: IncomingMessage, { limits }: Portal): Pro
 const cutShort = (request: IncomingMessage): Refusal | null =>
   request.destroyed && !request.complete ? new Refusal(400, 'The body is cut short.') : null;
 
-/** What of reading a body differs between portals. */
-interface BodyRules {
-  /** Readers by content type; that of multipart bodies takes the stream and is null. */
-  readers: Readonly<Record<string, BodyParser<unknown> | null>>;
-  /** The content type as it is compared. */
-  typeOf: (header: string | undefined) => string | undefined;
-  malformedMime: (message: string) => Refusal;
-  /** What is said of a malformed body. */
-  explain: (words: string, reason: string) => string;
-}
-
-/** The rules of the specification: the case of a type does not matter, and the answer says what is malformed, and where. */
-export const specBodyRules: BodyRules = {
-  readers: { ...bodyParsers, 'multipart/form-data': null },
-  typeOf: (header) => header?.split(';')[0]?.toLowerCase(),
-  malformedMime: (message) => new Refusal(406, message),
-  explain: (words, reason) => `${words} ${escapeHtml(reason)}`,
-};
-
 /** The reader for a content type. Throws 406 for what is not known (recorded behaviour 4). */
-const chosenParser = (
-  header: string | undefined,
-  { readers, typeOf, malformedMime }: BodyRules,
-): { type: string; parser: BodyParser<unknown> | null } => {
-  const choice = chooseParser(typeOf(header), readers);
+const chosenParser = (header: string | undefined, { readers, ignoresCase, malformedMime }: Wire) => {
+  const choice = chooseParser(ignoresCase ? header?.split(';')[0]?.toLowerCase() : header, readers);
   if ('malformed' in choice) {
     throw malformedMime(`The request content type ${escapeHtml(choice.malformed)} is malformed`);
   }
@@ -107,12 +85,17 @@ const chosenParser = (
   throw new Refusal(406, `Unsupported request content type ${escapeHtml(choice.unsupported)}`);
 };
 
-const readMultipartBody = async (
-  { request, portal: { site, store, limits } }: Call,
-  { keepFiles }: { keepFiles: boolean },
-): Promise<Body> => {
-  const most = site.postMaxSize;
-  if (most !== null && Number(request.headers['content-length'] ?? 0) > most) return { value: null, files: [] };
+interface Body {
+  value: unknown;
+  files: UploadedFile[];
+}
+
+const nothing: Body = { value: null, files: [] };
+
+const readMultipartBody = async ({ request, portal }: Call, keepFiles: boolean): Promise<Body> => {
+  const { site, store, limits } = portal;
+  const most = site.postMaxSize ?? Number.POSITIVE_INFINITY;
+  if (Number(request.headers['content-length'] ?? 0) > most) return nothing;
   const { fields, files } = await readMultipart(request, {
     dir: store.filesDir,
     syncDir: () => store.syncFiles(),
@@ -122,31 +105,29 @@ const readMultipartBody = async (
   return { value: fields, files };
 };
 
-interface Body {
-  value: unknown;
-  files: UploadedFile[];
-}
-
 /**
- * Reads whole bodies. Throws a Refusal: 406 for an unknown type, 400 or 406 for a malformed body, 413 for one that is too
- * large.
+ * Reads the whole body of a call. Throws a Refusal: 406 for an unknown type, 400 or 406 for a malformed body, 413 for one
+ * that is too large.
  */
-export const bodyReader =
-  (rules: BodyRules) =>
-  async (call: Call, options: { keepFiles: boolean }): Promise<Body> => {
-    const { request, portal } = call;
-    const { type, parser } = chosenParser(request.headers['content-type'], rules);
-    const release = guardPace(request, portal.limits);
-    try {
-      if (parser === null) return await readMultipartBody(call, options);
-      const bytes = await readBytes(request, portal.limits.bodyBytes);
-      return { value: bytes.length === 0 ? null : parser(bytes), files: [] };
-    } catch (error) {
-      const cut = cutShort(request);
-      if (cut !== null || !(error instanceof MalformedBody)) throw cut ?? error;
-      const { status, words } = faults[type] ?? { status: 400, words: 'Invalid body.' };
-      throw new Refusal(status, rules.explain(words, error.message));
-    } finally {
-      release();
-    }
-  };
+export const readBody = async (call: Call, { keepFiles }: { keepFiles: boolean }): Promise<Body> => {
+  const { request, portal } = call;
+  const { wire } = portal.profile;
+  if (wire.skipsBody(call)) return nothing;
+  const { type, parser } = chosenParser(request.headers['content-type'], wire);
+  const release = guardPace(request, portal.limits);
+  try {
+    if (parser === null) return await readMultipartBody(call, keepFiles);
+    const bytes = await readBytes(request, portal.limits.bodyBytes);
+    return { value: bytes.length === 0 ? null : parser(bytes), files: [] };
+  } catch (error) {
+    const cut = cutShort(request);
+    if (cut !== null || !(error instanceof MalformedBody)) throw cut ?? error;
+    const words = `Invalid ${names[type] ?? 'body'}.`;
+    throw new Refusal(
+      type.endsWith('/xml') ? 406 : 400,
+      wire.explains ? `${words} ${escapeHtml(error.message)}` : words,
+    );
+  } finally {
+    release();
+  }
+};

@@ -12,7 +12,7 @@ import type { Datastore, DatastoreOptions, SearchQuery } from './datastore/datas
 import type { FormTree } from './media/form.ts';
 import type { Format, FormatChoice, FormatName, FormatWish } from './media/formats.ts';
 import type { UploadedFile } from './media/multipart.ts';
-import type { ResultShape } from './media/value.ts';
+import type { BodyParser, ResultShape } from './media/value.ts';
 import type { PageCache } from './page-cache.ts';
 import type { LoginQueue } from './password.ts';
 import type { Races } from './races.ts';
@@ -142,6 +142,8 @@ export type Result =
   | { stream: StreamedBody };
 
 export interface Operation {
+  /** Where it is called: `POST <name>/<action>`, `POST <name>/<id>/<action>`, `GET <name>/<id>/<relationship>`, or by method. */
+  place: 'action' | 'targeted' | 'relationship' | 'method';
   /** True when it changes nodes or datastores; counted by the portal. */
   writes: boolean;
   /** Top-level keys that the body must have (401 when one is missing). */
@@ -157,6 +159,7 @@ export interface Operation {
 
 /** Makes an operation; the defaults are harmless: it reads, takes no arguments and no files, and is open to everybody. */
 export const operation = (parts: Partial<Operation> & Pick<Operation, 'run'>): Operation => ({
+  place: 'method',
   writes: false,
   requires: () => [],
   csrf: true,
@@ -165,30 +168,26 @@ export const operation = (parts: Partial<Operation> & Pick<Operation, 'run'>): O
   ...parts,
 });
 
-/** A service resource: what is behind `/api/dataset/<name>` (spec 4, recorded behaviour 1). */
-export interface Resource {
-  index?: Operation;
-  retrieve?: Operation;
-  create?: Operation;
-  /** `POST <name>/<id>` */
-  createOn?: Operation;
-  update?: Operation;
-  delete?: Operation;
-  /** `POST <name>/<action>` */
-  actions?: Record<string, Operation>;
-  /** `POST <name>/<id>/<action>` */
-  targetedActions?: Record<string, Operation>;
-  /** `GET <name>/<id>/<relationship>` */
-  relationships?: Record<string, Operation>;
-  /** The format of its results where no suffix names one, whatever Accept says; errors follow Accept. */
-  resultFormat?: FormatName;
-}
+/**
+ * A service resource: what is behind `/api/dataset/<name>` (spec 4, recorded behaviour 1). Its operations by name: `index`,
+ * `retrieve`, `create`, `createOn` (`POST <name>/<id>`), `update` and `delete` by their methods, others at their place.
+ */
+export type Resource = Readonly<Record<string, Operation>>;
 
 /** How requests are read and answers written. */
 export interface Wire {
   formats: Readonly<Record<FormatName, Format>>;
   chooseFormat: (wish: FormatWish) => FormatChoice;
-  readBody: (call: Call, options: { keepFiles: boolean }) => Promise<{ value: unknown; files: UploadedFile[] }>;
+  /** The format of results of some resources where no suffix names one, whatever Accept says; errors follow Accept. */
+  resultFormats: Readonly<Record<string, FormatName>>;
+  /** Readers of bodies by content type; that of multipart bodies takes the stream and is null. */
+  readers: Readonly<Record<string, BodyParser<unknown> | null>>;
+  /** True: the case of a content type does not matter. */
+  ignoresCase: boolean;
+  /** True: an answer says what is malformed in a body, and where. */
+  explains: boolean;
+  /** True for a body that is accepted but not read. */
+  skipsBody: (call: Call) => boolean;
   /** The answer to an Accept or Content-Type that is no MIME type. */
   malformedMime: (message: string) => Refusal;
   /** Longest reason phrase, characters. */

@@ -1,15 +1,19 @@
 // How requests are read and answers written under the specification.
-import { bodyReader, specBodyRules } from './body.ts';
 import { isLocalAddress } from './call.ts';
-import { chooseFormat, formats } from './media/formats.ts';
+import { bodyParsers, chooseFormat, formats } from './media/formats.ts';
 import type { Wire } from './portal.ts';
+import { Refusal } from './refusal.ts';
 
 /** Answers to a logged-in user are not cacheable, and a Host that is not ours is not repeated. */
 export const specWire: Wire = {
   formats,
   chooseFormat,
-  readBody: bodyReader(specBodyRules),
-  malformedMime: specBodyRules.malformedMime,
+  resultFormats: { datastore: 'yaml' },
+  readers: { ...bodyParsers, 'multipart/form-data': null },
+  ignoresCase: true,
+  explains: true,
+  skipsBody: () => false,
+  malformedMime: (message) => new Refusal(406, message),
   longestReason: 200,
   pathOf: (path) => path.replace(/\/{2,}/g, '/'),
   believesHost: isLocalAddress,

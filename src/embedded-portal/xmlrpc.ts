@@ -1,6 +1,6 @@
 // The XML-RPC server over the same resources, off unless it is configured (specification 1).
 import { escapeHtml } from '../util/html.ts';
-import { isObject } from '../util/json.ts';
+import { isObject, recordOf } from '../util/json.ts';
 import { type Answer, refusalOf } from './answer.ts';
 import { readRaw } from './body.ts';
 import { discard, keepBytes } from './media/multipart.ts';
@@ -15,25 +15,11 @@ export const xmlrpcPath = '/api/xmlrpc';
 
 const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
 
-const isMap = (value: unknown): value is Record<string, unknown> => isObject(value) && !Buffer.isBuffer(value);
-
-/** The value with what `change` makes of its scalars and bytes. */
-const mapped = (value: unknown, change: (leaf: unknown) => unknown): unknown => {
-  if (Array.isArray(value)) return value.map((item) => mapped(item, change));
-  if (!isMap(value)) return change(value);
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, mapped(item, change)]));
-};
-
-/** Bytes as the text they are, for everything but files. */
-const asBody = (leaf: unknown): unknown => (Buffer.isBuffer(leaf) ? leaf.toString('utf8') : leaf);
-
-/** Numbers as texts too, as a query string would have them. */
-const asQuery = (leaf: unknown): unknown =>
-  typeof leaf === 'number' || typeof leaf === 'boolean' ? String(leaf) : asBody(leaf);
-
-const mapOf = (value: unknown, change: (leaf: unknown) => unknown): Record<string, unknown> => {
-  const map = mapped(value, change);
-  return isMap(map) ? map : {};
+/** The value with numbers as texts, as a query string would have them. */
+const asQuery = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(asQuery);
+  if (!isObject(value)) return String(value);
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asQuery(item)]));
 };
 
 interface SentFile {
@@ -41,20 +27,19 @@ interface SentFile {
   bytes: Buffer;
 }
 
-/** One of `files`: `{filename, file}`, the bytes as `<base64>` or as text in base64. */
+/** One of `files`: `{filename, file}`, the bytes in base64. */
 const fileIn = (value: unknown): SentFile => {
-  const { filename, file } = isMap(value) ? value : {};
-  const bytes = typeof file === 'string' ? Buffer.from(file, 'base64') : file;
-  if (typeof filename !== 'string' || filename === '' || !Buffer.isBuffer(bytes)) {
+  const { filename, file } = recordOf(value);
+  if (typeof filename !== 'string' || filename === '' || typeof file !== 'string') {
     throw new Refusal(400, 'A file needs a filename and its bytes as base64 in file.');
   }
-  return { filename, bytes };
+  return { filename, bytes: Buffer.from(file, 'base64') };
 };
 
 /** An operation with what a call of it says in place of a request. */
 interface Meaning {
   operation: Operation;
-  args: string[];
+  args?: string[];
   query?: Record<string, unknown>;
   body?: unknown;
   files?: unknown;
@@ -64,31 +49,25 @@ const indexNames = ['page', 'fields', 'parameters', 'pagesize', 'options'];
 
 /** What the parameters of a method mean, by its name; null where there is no such method. */
 const meaningOf = (resource: Resource, action: string, params: unknown[]): Meaning | null => {
-  const own = (table: object | undefined): Operation | undefined =>
-    table !== undefined && Object.hasOwn(table, action) ? (table as Record<string, Operation>)[action] : undefined;
-  const [first, body] = params;
-  const onId = own(resource.targetedActions);
-  if (onId !== undefined) {
-    const { files, ...rest } = isMap(body) ? body : {};
-    return { operation: onId, args: [text(first), action], body: rest, files };
+  const operation = Object.hasOwn(resource, action) ? resource[action] : undefined;
+  if (operation === undefined || operation.place === 'relationship' || action === 'createOn') return null;
+  const [first, second] = params;
+  if (operation.place === 'targeted') {
+    const { files, ...body } = recordOf(second);
+    return { operation, args: [text(first), action], body, files };
   }
-  const onNone = own(resource.actions);
-  if (onNone !== undefined) return { operation: onNone, args: [action], body: { username: first, password: body } };
-  const { index, create, retrieve, update, delete: remove } = resource;
-  const operation = own({ index, create, retrieve, update, delete: remove });
-  if (operation === undefined) return null;
-  if (action === 'create') return { operation, args: [], body: first };
-  if (action !== 'index') return { operation, args: [text(first)], body };
-  const sent = indexNames.flatMap((name, at) => (params[at] === undefined ? [] : [[name, params[at]]]));
-  return { operation, args: [], query: mapOf(Object.fromEntries(sent), asQuery) };
+  if (operation.place === 'action') return { operation, args: [action], body: { username: first, password: second } };
+  if (action === 'create') return { operation, body: first };
+  if (action !== 'index') return { operation, args: [text(first)], body: second };
+  const sent = indexNames.flatMap((name, at) => (params[at] === undefined ? [] : [[name, asQuery(params[at])]]));
+  return { operation, query: Object.fromEntries(sent) };
 };
 
 /** The methods that stand for an operation which exists. */
 const methodNames = (resources: ReadonlyMap<string, Resource>): string[] => [
   'system.listMethods',
   ...[...resources].flatMap(([name, resource]) =>
-    ['index', 'retrieve', 'create', 'update', 'delete']
-      .concat(Object.keys({ ...resource.actions, ...resource.targetedActions }))
+    Object.keys(resource)
       .filter((action) => meaningOf(resource, action, []) !== null)
       .map((action) => `${name}.${action}`),
   ),
@@ -105,9 +84,9 @@ const run = async (
   const meaning = resource === undefined ? null : meaningOf(resource, action, params);
   if (meaning === null) throw new Refusal(404, `There is no method ${escapeHtml(method)}.`);
   const { portal } = call;
-  const { operation, args, query = {}, body, files } = meaning;
+  const { operation, args = [], query = {}, body, files } = meaning;
   portal.counts[operation.writes ? 'writes' : 'reads'] += 1;
-  Object.assign(call, { args, query, queryText: JSON.stringify(query), body: mapOf(body, asBody) });
+  Object.assign(call, { args, query, queryText: JSON.stringify(query), body: recordOf(body) });
   checkCall(call, operation, action === 'index' || action === 'retrieve' ? 'GET' : 'POST');
   const { store, limits } = portal;
   const place = { dir: store.filesDir, fileBytes: limits.fileBytes, syncDir: () => store.syncFiles() };

@@ -18,17 +18,8 @@ const load = async (...lines: string[]): Promise<EmbeddedPortalConfig> => {
   return config.portals.local as EmbeddedPortalConfig; // of that kind, as written above
 };
 
-const operationsOf = ({
-  actions,
-  targetedActions,
-  relationships,
-  createOn,
-  resultFormat: _,
-  ...simple
-}: Resource): string[] => [
-  ...Object.keys(simple),
-  ...(createOn === undefined ? [] : ['create']),
-  ...Object.keys({ ...actions, ...targetedActions, ...relationships }),
+const operationsOf = (resource: Resource): string[] => [
+  ...new Set(Object.keys(resource).map((name) => (name === 'createOn' ? 'create' : name))),
 ];
 
 describe('what the configuration knows of the embedded portal', () => {

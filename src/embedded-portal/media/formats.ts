@@ -119,12 +119,10 @@ export interface FormatWish {
 interface ChosenFormat {
   format: FormatName;
   contentType: string;
-  /** True: send `Vary: Accept`. */
-  vary: boolean;
 }
 
 /** A format with its Content-Type, or why there is none: no such format (406), or a range that is no MIME type. */
-export type FormatChoice = ChosenFormat | { unsupported: true; vary: boolean } | { malformed: string; vary: boolean };
+export type FormatChoice = ChosenFormat | { unsupported: true } | { malformed: string };
 
 const byMime = new Map(Object.values(formats).flatMap((format) => format.mimeTypes.map((type) => [type, format.name])));
 
@@ -133,7 +131,7 @@ export const mimeTypes = [...byMime.keys()];
 /** An unasked-for format goes out under its alphabetically last name, as `*\/*` would choose it. */
 export const openChoice = (format: FormatName): ChosenFormat => {
   const name = formats[format].mimeTypes.toSorted().at(-1) ?? formats[format].mimeTypes[0];
-  return { format, contentType: contentTypeOf(name), vary: true };
+  return { format, contentType: contentTypeOf(name) };
 };
 
 /**
@@ -144,16 +142,16 @@ export const formatChooser =
   ({ any, match }: { any: FormatName; match: (accept: string) => MimeMatch }) =>
   ({ suffix, accept }: FormatWish): FormatChoice => {
     if (suffix !== null) {
-      if (!isFormatName(suffix)) return { unsupported: true, vary: false };
-      return { format: suffix, contentType: contentTypeOf(formats[suffix].mimeTypes[0]), vary: false };
+      if (!isFormatName(suffix)) return { unsupported: true };
+      return { format: suffix, contentType: contentTypeOf(formats[suffix].mimeTypes[0]) };
     }
     if (accept === undefined || accept.trim() === '') return openChoice('json');
     const found = match(accept);
-    if ('malformed' in found) return { malformed: found.malformed, vary: true };
+    if ('malformed' in found) return found;
     const format = found.type === null ? undefined : byMime.get(found.type);
-    if (found.type === null || format === undefined) return { unsupported: true, vary: true };
+    if (found.type === null || format === undefined) return { unsupported: true };
     if (found.fitness === 0) return openChoice(any);
-    return { format, contentType: contentTypeOf(found.type), vary: true };
+    return { format, contentType: contentTypeOf(found.type) };
   };
 
 const json = 'application/json';

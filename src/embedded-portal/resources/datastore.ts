@@ -4,7 +4,7 @@ import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit } from '../access.ts';
 import { textOf } from '../content/items.ts';
-import { type Call, operation, type Resource, type Result } from '../portal.ts';
+import { type Call, type Operation, operation, type Resource, type Result } from '../portal.ts';
 import { accessDenied, Refusal } from '../refusal.ts';
 import { needNode } from './node.ts';
 
@@ -15,12 +15,6 @@ const demandDatastore = (call: Call): void => {
   const node = needNode(call);
   demand(call.user, may(call.user, 'manage datastore') && mayEdit(call.user, node));
   demand(call.user, call.portal.datastore.isImportable(String(node.nid)));
-};
-
-const status = (call: Call): Result => {
-  const value = call.portal.datastore.status(nidOf(call));
-  if (value === null) throw accessDenied(call.user.name);
-  return { value };
 };
 
 const importNow = async (call: Call): Promise<Result> => {
@@ -34,16 +28,6 @@ const importNow = async (call: Call): Promise<Result> => {
   return { value: true };
 };
 
-const remove = async (call: Call): Promise<Result> => {
-  await call.portal.datastore.remove(nidOf(call));
-  return { value: true };
-};
-
-const drop = async (call: Call): Promise<Result> => {
-  await call.portal.datastore.drop(nidOf(call));
-  return { value: [] };
-};
-
 /** The message where a configuration names the manager of the datastore. */
 export const otherManager =
   'You may not change the manager of an existing datastore. Drop the datastore and create a new one to use a different manager.';
@@ -55,19 +39,26 @@ const configure = async (call: Call): Promise<Result> => {
   return { value: null };
 };
 
-/** The datastore resource, whose results are YAML (spec 4.9 to 4.11). */
+const onDatastore = (parts: Partial<Operation> & Pick<Operation, 'run'>): Operation =>
+  operation({ writes: true, access: demandDatastore, ...parts });
+
+/** The datastore resource (spec 4.9 to 4.11). */
 export const datastoreResource = {
-  resultFormat: 'yaml',
-  retrieve: operation({ access: demandDatastore, run: status }),
-  update: operation({ writes: true, access: demandDatastore, run: configure }),
-  createOn: operation({
-    writes: true,
-    access: demandDatastore,
-    run: () => ({ value: "Configuration for this resource's datastore already exists." }),
+  retrieve: onDatastore({ writes: false, run: (call) => ({ value: call.portal.datastore.status(nidOf(call)) }) }),
+  update: onDatastore({ run: configure }),
+  createOn: onDatastore({ run: () => ({ value: "Configuration for this resource's datastore already exists." }) }),
+  delete: onDatastore({
+    run: async (call) => {
+      await call.portal.datastore.remove(nidOf(call));
+      return { value: true };
+    },
   }),
-  delete: operation({ writes: true, access: demandDatastore, run: remove }),
-  targetedActions: {
-    import: operation({ writes: true, access: demandDatastore, run: importNow }),
-    drop: operation({ writes: true, access: demandDatastore, run: drop }),
-  },
+  import: onDatastore({ place: 'targeted', run: importNow }),
+  drop: onDatastore({
+    place: 'targeted',
+    run: async (call) => {
+      await call.portal.datastore.drop(nidOf(call));
+      return { value: [] };
+    },
+  }),
 } satisfies Resource;

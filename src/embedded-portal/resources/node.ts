@@ -186,15 +186,14 @@ export const nodeResource = {
   }),
   update: operation({ writes: true, access: demandEdit, run: update }),
   delete: operation({ writes: true, access: demandEdit, run: remove }),
-  targetedActions: {
-    attach_file: operation({
-      writes: true,
-      takesFiles: true,
-      requires: () => ['field_name'],
-      access: demandEdit,
-      run: (call) => attachFile(call, needNode(call)),
-    }),
-  },
+  attach_file: operation({
+    place: 'targeted',
+    writes: true,
+    takesFiles: true,
+    requires: () => ['field_name'],
+    access: demandEdit,
+    run: (call) => attachFile(call, needNode(call)),
+  }),
   // Always empty: the upload field is not of the kind this relationship lists (recorded behaviour 7).
-  relationships: { files: operation({ access: demandRead, run: () => ({ value: [] }) }) },
+  files: operation({ place: 'relationship', access: demandRead, run: () => ({ value: [] }) }),
 } satisfies Resource;

@@ -3,24 +3,12 @@ import type { Call, Operation, Profile, Resource } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import { hasValidToken } from './user.ts';
 
-const chosen = <T extends object>(table: T, names: readonly string[]): Partial<T> =>
-  Object.fromEntries(Object.entries(table).filter(([name]) => names.includes(name))) as Partial<T>; // some of its entries
-
-const narrowed = (resource: Resource, names: readonly string[]): Resource => {
-  const { actions = {}, targetedActions = {}, relationships = {}, createOn, resultFormat, ...simple } = resource;
-  return {
-    ...chosen(simple, names),
-    ...(createOn !== undefined && names.includes('create') ? { createOn } : {}),
-    ...(resultFormat === undefined ? {} : { resultFormat }),
-    actions: chosen(actions, names) as Record<string, Operation>,
-    targetedActions: chosen(targetedActions, names) as Record<string, Operation>,
-    relationships: chosen(relationships, names) as Record<string, Operation>,
-  };
-};
+const own = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
 
 /**
- * The resources of a profile by name. `expose` names the operations that exist (`index`, `retrieve`, `create`, `update`,
- * `delete`, actions and relationships by their own names); a resource that it does not name does not exist. Null: all.
+ * The resources of a profile by name. `expose` names the operations that exist, `create` also means `createOn`; a resource
+ * that it does not name does not exist. Null: all.
  */
 export const resourcesOf = (
   { resources }: Profile,
@@ -29,38 +17,32 @@ export const resourcesOf = (
   const all = Object.entries(resources);
   if (expose === null) return new Map(all);
   return new Map(
-    all.flatMap(([name, resource]) => {
-      const names = Object.hasOwn(expose, name) ? expose[name] : undefined;
-      return names === undefined ? [] : [[name, narrowed(resource, names)] as const];
+    all.flatMap(([resource, operations]) => {
+      const names = own(expose, resource);
+      if (names === undefined) return [];
+      const isOpen = ([name]: [string, Operation]): boolean => names.includes(name === 'createOn' ? 'create' : name);
+      return [[resource, Object.fromEntries(Object.entries(operations).filter(isOpen))]];
     }),
   );
 };
 
-const own = (table: Record<string, Operation> | undefined, name: string): Operation | undefined =>
-  table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
-
 const isId = (part: string | undefined): part is string => part !== undefined && part !== '' && part !== '0';
-
-const resolveGet = (resource: Resource, [id, relationship, ...rest]: string[]): Operation | undefined => {
-  if (id === undefined) return resource.index;
-  if (!isId(id)) return undefined;
-  if (relationship === undefined) return resource.retrieve;
-  return rest.length > 2 ? undefined : own(resource.relationships, relationship);
-};
-
-const resolvePost = (resource: Resource, [first, action, ...rest]: string[]): Operation | undefined => {
-  if (first === undefined) return resource.create;
-  if (action === undefined) return own(resource.actions, first) ?? resource.createOn;
-  return isId(first) && rest.length === 0 ? own(resource.targetedActions, action) : undefined;
-};
 
 /** The operation that a method and the path after the resource's name mean; undefined when there is none (404). */
 export const resolveOperation = (resource: Resource, method: string, args: string[]): Operation | undefined => {
-  if (method === 'GET') return resolveGet(resource, args);
-  if (method === 'POST') return resolvePost(resource, args);
-  if (args.length !== 1 || !isId(args[0])) return undefined;
-  if (method === 'PUT') return resource.update;
-  return method === 'DELETE' ? resource.delete : undefined;
+  const [first, second, ...rest] = args;
+  const named = (name: string, place: Operation['place']): Operation | undefined => {
+    const found = own(resource, name);
+    return found?.place === place ? found : undefined;
+  };
+  if (first === undefined) return { GET: resource.index, POST: resource.create }[method];
+  if (method === 'POST' && second === undefined) return named(first, 'action') ?? resource.createOn;
+  if (!isId(first)) return undefined;
+  if (second === undefined) {
+    return { GET: resource.retrieve, PUT: resource.update, DELETE: resource.delete }[method];
+  }
+  if (method === 'GET') return rest.length > 2 ? undefined : named(second, 'relationship');
+  return method === 'POST' && rest.length === 0 ? named(second, 'targeted') : undefined;
 };
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);

@@ -140,6 +140,7 @@ export const loginOperation = ({
   countedAs?: CountedAs;
 } = {}): Operation =>
   operation({
+    place: 'action',
     requires: keys,
     run: async (call) => {
       const { portal } = call;
@@ -195,9 +196,7 @@ export const tokenOf = (call: Call): string => call.session?.token ?? randomToke
 
 export const userResource = {
   retrieve: operation({ access: demandAccount, run: retrieve }),
-  actions: {
-    login: { ...loginOperation(), access: refuseOtherSites },
-    logout: operation({ run: logout }),
-    token: operation({ csrf: false, run: (call) => ({ value: { token: tokenOf(call) } }) }),
-  },
+  login: { ...loginOperation(), access: refuseOtherSites },
+  logout: operation({ place: 'action', run: logout }),
+  token: operation({ place: 'action', csrf: false, run: (call) => ({ value: { token: tokenOf(call) } }) }),
 } satisfies Resource;

@@ -16,7 +16,7 @@ const openChooser = formatChooser({ any: 'json', match: (accept) => matchMime(ac
 
 const byAccept = (accept: string | undefined, choose = openChooser): unknown => choose({ suffix: null, accept });
 const bySuffix = (suffix: string, accept?: string): unknown => chooseFormat({ suffix, accept });
-const chosen = (format: string, contentType: string): unknown => ({ format, contentType, vary: true });
+const chosen = (format: string, contentType: string): unknown => ({ format, contentType });
 
 describe('a suffix', () => {
   test.each([
@@ -26,12 +26,12 @@ describe('a suffix', () => {
     ['php', 'application/vnd.php.serialized'],
     ['bencode', 'application/x-bencode'],
     ['jsonp', 'text/javascript;charset=UTF-8'],
-  ])('.%s is sent as %s whatever Accept says, and without Vary', (suffix, contentType) => {
-    expect(bySuffix(suffix, 'image/png')).toEqual({ format: suffix, contentType, vary: false });
+  ])('.%s is sent as %s whatever Accept says', (suffix, contentType) => {
+    expect(bySuffix(suffix, 'image/png')).toEqual({ format: suffix, contentType });
   });
 
   test.each(['foo', 'JSON', 'yml', '5', 'html', 'constructor'])('.%s is refused', (suffix) => {
-    expect(bySuffix(suffix, 'application/json')).toEqual({ unsupported: true, vary: false });
+    expect(bySuffix(suffix, 'application/json')).toEqual({ unsupported: true });
   });
 
   test('is what is behind the last dot; an empty one and 0 are none', () => {
@@ -89,12 +89,12 @@ describe('an Accept header', () => {
   });
 
   test.each(['text/html', 'image/png', 'APPLICATION/JSON', 'image/*'])('%s is refused', (accept) => {
-    expect(byAccept(accept)).toEqual({ unsupported: true, vary: true });
+    expect(byAccept(accept)).toEqual({ unsupported: true });
   });
 
   test('with a range that is no MIME type is malformed', () => {
-    expect(byAccept('json')).toEqual({ malformed: 'json', vary: true });
-    expect(byAccept('application/json, xml;q=1')).toEqual({ malformed: 'xml;q=1', vary: true });
+    expect(byAccept('json')).toEqual({ malformed: 'json' });
+    expect(byAccept('application/json, xml;q=1')).toEqual({ malformed: 'xml;q=1' });
   });
 
   test('may have empty elements', () => {

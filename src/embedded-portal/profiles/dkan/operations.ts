@@ -76,7 +76,7 @@ const attachNothing = async (call: Call): Promise<Result> => {
   return { value: [] };
 };
 
-const attach = around(nodeResource.targetedActions.attach_file, async (call, core) => {
+const attach = around(nodeResource.attach_file, async (call, core) => {
   if (call.files.every(({ part }) => keyOf(part) === null)) return attachNothing(call);
   try {
     const result = await core();
@@ -96,7 +96,7 @@ const node = {
     await core();
     return { value: true };
   }),
-  targetedActions: { attach_file: attach },
+  attach_file: attach,
 } satisfies Resource;
 
 /** What an account shows: `init` to who administers accounts, and no data. */
@@ -135,14 +135,12 @@ const user = {
     ...answering(userResource.retrieve, (value, call) => shownUser(value, call.user)),
     access: () => undefined,
   },
-  actions: { ...userResource.actions, login: loginOf(versionedKeys) },
+  login: loginOf(versionedKeys),
 } satisfies Resource;
 
-const { resultFormat: _, ...datastoreOperations } = datastoreResource;
-
 const datastore = {
-  ...datastoreOperations,
-  update: around(datastoreOperations.update, async (call, core) => {
+  ...datastoreResource,
+  update: around(datastoreResource.update, async (call, core) => {
     if ((textOf(call.body.manager) ?? '') !== '') throw codelessFault(otherManager);
     return core();
   }),
@@ -166,7 +164,7 @@ export const formResources: Readonly<Record<string, Resource>> = {
     create,
     update: nodeResource.update,
   },
-  user: { ...user, actions: { ...user.actions, login: loginOf(() => ['username', 'password']) } },
+  user: { ...user, login: loginOf(() => ['username', 'password']) },
 };
 
 /** Saves the datasets of an updated resource too, where they changed long before it. */

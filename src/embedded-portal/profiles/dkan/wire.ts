@@ -1,8 +1,7 @@
 // How deployed servers read requests and write answers (recorded behaviour 2 to 5).
-import { bodyReader, specBodyRules } from '../../body.ts';
 import { textOf } from '../../content/items.ts';
 import type { Call, Wire } from '../../portal.ts';
-import { exceptionFault, type Refusal } from '../../refusal.ts';
+import { exceptionFault } from '../../refusal.ts';
 import { deletedCookie, sessionCookie } from '../../resources/user.ts';
 import { randomToken } from '../../store/sessions.ts';
 import { specWire } from '../../wire.ts';
@@ -15,17 +14,7 @@ export const warn = (call: Call): void => {
   warned.add(call);
 };
 
-const malformedMime = (): Refusal => exceptionFault('0', 'malformed mime type');
-
-const { 'application/vnd.php.serialized': _, ...readers } = specBodyRules.readers;
-
-const readBody = bodyReader({ readers, typeOf: (header) => header, malformedMime, explain: (words) => words });
-
-/** True for a body that is accepted but not read. */
-const isUnread = ({ request: { headers, method } }: Call): boolean => {
-  const type = headers['content-type']?.split(';')[0]?.trim();
-  return type === 'application/x-yaml' || (type === 'multipart/form-data' && method === 'PUT');
-};
+const { 'application/vnd.php.serialized': _, ...readers } = specWire.readers;
 
 /** The cookie of an answer to the anonymous user: a session that holds a warning, or the end of one that is not alive. */
 const anonymousCookie = (call: Call): string | null => {
@@ -38,12 +27,18 @@ export const recordedWire: Wire = {
   ...specWire,
   formats: recordedFormats,
   chooseFormat: chooseRecordedFormat,
-  readBody: async (call, options) => {
-    if (!isUnread(call)) return readBody(call, options);
-    warn(call);
-    return { value: null, files: [] };
+  resultFormats: {},
+  readers,
+  ignoresCase: false,
+  explains: false,
+  skipsBody: (call) => {
+    const { headers, method } = call.request;
+    const type = headers['content-type']?.split(';')[0]?.trim();
+    const isSkipped = type === 'application/x-yaml' || (type === 'multipart/form-data' && method === 'PUT');
+    if (isSkipped) warn(call);
+    return isSkipped;
   },
-  malformedMime,
+  malformedMime: () => exceptionFault('0', 'malformed mime type'),
   longestReason: 2000,
   // Slashes count as one only before the resource's name.
   pathOf: (path) =>
