@@ -9,9 +9,9 @@ import { checkDocument } from '../../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../../model/yaml/document.ts';
 import { gone, unless } from '../../util/durable.ts';
 import { isObject, recordOf } from '../../util/json.ts';
-import { mapPackage, type PackageDraft } from '../datapackage/map-package.ts';
-import { readPackage } from '../datapackage/read-package.ts';
+import { packageDraft } from '../datapackage/package.ts';
 import { datasetProblems } from '../manifest/cross-checks.ts';
+import type { DatasetDraft } from '../manifest/dataset-draft.ts';
 import { mergedGuard } from '../manifest/resource-keys.ts';
 import {
   type DatasetDetails,
@@ -131,20 +131,20 @@ const loadPackagedResource = async (
   const [resource] = draft.value.resources;
   if (resource === undefined) return { details: defaults };
   const { id: _id, file: _file, ...own } = resource;
-  const checked = checkDocument(draft.within(['resources', 0], own), resourceDetailsFileSchema);
+  const schema = z.object({ resources: z.tuple([resourceDetailsFileSchema]) });
+  const checked = checkDocument(draft, schema, { resources: [own] });
   if (checked.value === null) throw new ManifestError(checked.problems);
-  const { title, ...details } = checked.value;
+  const { title, ...details } = checked.value.resources[0];
   return { ...(title === undefined ? {} : { title }), details: { ...defaults, ...details } };
 };
 
 const draftOf = async (
   path: string,
   only: (paths: string[]) => boolean,
-): Promise<{ draft: PackageDraft; hasTitle: boolean }> => {
-  const read = await readPackage(path);
-  const draft = mapPackage(read, basename(dirname(path)), only);
-  if (draft.problems.length > 0) throw new ManifestError(draft.problems);
-  return { draft, hasTitle: read.value.title !== undefined && read.value.title.trim() !== '' };
+): Promise<{ draft: DatasetDraft; hasTitle: boolean }> => {
+  const read = await packageDraft(path, basename(dirname(path)), only);
+  if (read.draft.problems.length > 0) throw new ManifestError(read.draft.problems);
+  return read;
 };
 
 /** Fields of plain text, which refer to nothing, release nothing and choose no text format. */

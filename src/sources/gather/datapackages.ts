@@ -2,23 +2,11 @@
 import { existsSync } from 'node:fs';
 import { glob, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import {
-  EntryFaultError,
-  type FileProblem,
-  fileProblem,
-  ManifestError,
-  problemLine,
-  reasonOf,
-  unreadable,
-} from '../../model/errors.ts';
-import { datasetKey, uuidOfKey } from '../../model/key.ts';
-import { checkDocument } from '../../model/yaml/check.ts';
-import { mapPackage } from '../datapackage/map-package.ts';
-import { readPackage } from '../datapackage/read-package.ts';
-import { datasetProblems } from '../manifest/cross-checks.ts';
-import { resolveDataset } from '../manifest/load.ts';
-import { type DatasetSpec, datasetSchema, type PackageManifest } from '../manifest/schema.ts';
-import { type Completeness, datasetWish, type GatheredList, type SkippedEntry } from './dataset-wish.ts';
+import { fileProblem, ManifestError, unreadable } from '../../model/errors.ts';
+import { packageDraft } from '../datapackage/package.ts';
+import { datasetOfDraft } from '../manifest/dataset-draft.ts';
+import type { PackageManifest } from '../manifest/schema.ts';
+import { type Completeness, datasetWish, type GatheredList, skippedDataset } from './dataset-wish.ts';
 
 /** Gathers the packages of a manifest, in the order of their paths. A fault skips its package; the others go on. */
 export const gatherPackages = async (manifest: PackageManifest): Promise<GatheredList> => {
@@ -26,17 +14,34 @@ export const gatherPackages = async (manifest: PackageManifest): Promise<Gathere
   const gathered: GatheredList = { wishes: [], skipped: [], remarks: [], problems: [], complete };
   const files = new Map<string, string>();
   for (const file of found) {
-    const { id, spec, problems, remarks } = await readDataset(file, manifest);
+    const folder = basename(dirname(file));
+    const { id, spec, problems, remarks } = await read(file, folder, manifest);
     const twin = id === null ? undefined : files.get(id);
-    if (twin !== undefined)
-      problems.push(fileProblem(file, `\`${id}\` is already used by ${twin}; names must be unique`, 'name'));
-    else if (id !== null) files.set(id, file);
+    const message = `\`${id}\` is already used by ${twin}; names must be unique`;
+    const all = twin === undefined ? problems : [...problems, fileProblem(file, message, 'name')];
+    if (id !== null && twin === undefined) files.set(id, file);
     gathered.remarks.push(...remarks);
-    gathered.problems.push(...problems);
-    if (spec !== null && problems.length === 0) gathered.wishes.push(datasetWish(manifest, spec));
-    else gathered.skipped.push(skippedOf(manifest, { file, id: twin === undefined ? id : null, problems }));
+    gathered.problems.push(...all);
+    if (spec !== null && all.length === 0) gathered.wishes.push(datasetWish(manifest, spec));
+    else {
+      const known = twin === undefined ? id : null;
+      const said = { id: known, entry: folder, title: known ?? folder, isKnown: known !== null };
+      const hint = 'fix this data package; the others are not affected';
+      gathered.skipped.push(skippedDataset(manifest, said, { problems: all, hint }));
+    }
   }
   return gathered;
+};
+
+/** The dataset of a package; without an id where it cannot be read at all. */
+const read = async (file: string, folder: string, manifest: PackageManifest) => {
+  try {
+    const { draft } = await packageDraft(file, folder);
+    return { id: String(draft.value.id), ...datasetOfDraft(draft, manifest, dirname(file)), remarks: draft.remarks };
+  } catch (error) {
+    if (!(error instanceof ManifestError)) throw error;
+    return { id: null, spec: null, problems: error.problems, remarks: [] };
+  }
 };
 
 /** Paths as they are, patterns as what they match now, sorted. */
@@ -84,39 +89,3 @@ const doubtsOf = async (path: string): Promise<string[]> => {
     return [`the folder ${path} cannot be read: ${unreadable(error).why}`];
   }
 };
-
-interface PackageDataset {
-  id: string | null;
-  spec: DatasetSpec | null;
-  problems: FileProblem[];
-  remarks: string[];
-}
-
-const readDataset = async (file: string, manifest: PackageManifest): Promise<PackageDataset> => {
-  try {
-    const draft = mapPackage(await readPackage(file), basename(dirname(file)));
-    const checked = checkDocument(draft, datasetSchema);
-    const between = datasetProblems(draft, manifest.defaults.dataset);
-    const problems = [...draft.problems, ...checked.problems, ...between];
-    const spec = checked.value === null ? null : resolveDataset(checked.value, manifest, dirname(file));
-    return { id: String(draft.value.id), spec, problems, remarks: draft.remarks };
-  } catch (error) {
-    if (!(error instanceof ManifestError)) throw error;
-    return { id: null, spec: null, problems: error.problems, remarks: [] };
-  }
-};
-
-const skippedOf = (
-  { name, renamedFrom }: PackageManifest,
-  { file, id, problems }: { file: string; id: string | null; problems: FileProblem[] },
-): SkippedEntry => ({
-  key: id === null ? datasetKey(name, `entry#${basename(dirname(file))}`) : datasetKey(name, id),
-  uuid: id === null ? '' : uuidOfKey(datasetKey(renamedFrom ?? name, id)),
-  title: id ?? basename(dirname(file)),
-  isKnown: id !== null,
-  reason: reasonOf(
-    new EntryFaultError(problems.map(problemLine).join('\n'), {
-      hint: 'fix this data package; the others are not affected',
-    }),
-  ),
-});

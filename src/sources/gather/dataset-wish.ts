@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
 import { frequencyMs } from '../../dataset-api/values.ts';
-import { type FileProblem, unreadable } from '../../model/errors.ts';
+import { EntryFaultError, type FileProblem, problemLine, reasonOf, unreadable } from '../../model/errors.ts';
 import { datasetKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
@@ -205,3 +205,21 @@ const resourceWish = (
 /** The wishes of the datasets listed in a manifest, in its order; none for the other kinds, which are gathered elsewhere. */
 export const gatherManifest = async (manifest: Manifest): Promise<DatasetWish[]> =>
   'datasets' in manifest ? manifest.datasets.map((dataset) => datasetWish(manifest, dataset)) : [];
+
+/** A faulty dataset; `id` is null where it is unknown which one it is, and `entry` names it then. */
+export const skippedDataset = (
+  { name, renamedFrom }: KeyOwner,
+  { id, formerId = id, entry, ...said }: Said,
+  { problems, hint }: { problems: FileProblem[]; hint: string },
+): SkippedEntry => ({
+  key: datasetKey(name, id ?? `entry#${entry}`),
+  uuid: formerId === null ? '' : uuidOfKey(datasetKey(renamedFrom ?? name, formerId)),
+  reason: reasonOf(new EntryFaultError(problems.map(problemLine).join('\n'), { hint })),
+  ...said,
+});
+
+interface Said extends Pick<SkippedEntry, 'title' | 'isKnown'> {
+  id: string | null;
+  formerId?: string | null;
+  entry: string | number;
+}

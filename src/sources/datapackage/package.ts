@@ -1,0 +1,355 @@
+// Reads `datapackage.json` and maps it to a dataset of a manifest. The table is in docs/how-to/datapackage.md.
+import { basename, isAbsolute } from 'node:path';
+import { z } from 'zod';
+import { idOfName, titleOfName } from '../../dataset-api/names.ts';
+import { licenseCode } from '../../dataset-api/values.ts';
+import { errorMessage, type FileProblem, fileProblem, ManifestError } from '../../model/errors.ts';
+import { encodings } from '../../model/recipe/encodings.ts';
+import type { Step } from '../../model/recipe/steps.ts';
+import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
+import { checkDocument } from '../../model/yaml/check.ts';
+import { isDeeperThan, type Path, parseYaml, readText, YamlDocument } from '../../model/yaml/document.ts';
+import { defined, isObject } from '../../util/json.ts';
+import { DatasetDraft, type Origin } from '../manifest/dataset-draft.ts';
+import { isAddress } from '../manifest/list-schemas.ts';
+
+const text = z.string().exactOptional();
+
+const license = z.looseObject({ name: text, path: text, title: text });
+
+const contributor = z.looseObject({
+  ...{ title: text, givenName: text, familyName: text, organization: text, email: text, role: text },
+  roles: z.array(z.string()).exactOptional(),
+});
+
+const packageResourceSchema = z.looseObject({
+  ...{ name: text, title: text, description: text, format: text, encoding: text },
+  path: z.union([z.string(), z.array(z.string()).min(1)]).exactOptional(),
+  dialect: z.unknown().exactOptional(),
+  schema: z.unknown().exactOptional(),
+});
+
+const packageSchema = z.looseObject({
+  ...{ name: text, id: text, title: text, description: text, homepage: text, version: text, created: text },
+  keywords: z.array(z.string()).exactOptional(),
+  licenses: z.array(license).exactOptional(),
+  contributors: z.array(contributor).exactOptional(),
+  sources: z.array(z.looseObject({ title: text, path: text })).exactOptional(),
+  resources: z.array(packageResourceSchema).min(1),
+});
+
+type PackageFile = z.infer<typeof packageSchema>;
+type PackageResource = z.infer<typeof packageResourceSchema>;
+
+const maxBytes = 8 * 1024 * 1024;
+
+/** In larger files a problem is placed at the beginning: positions of all values take a hundred times the memory. */
+const placedBytes = 1024 * 1024;
+
+const deepest = 100;
+
+/** Throws ManifestError with all problems at once, also when there is no such file. */
+const readPackage = async (file: string): Promise<{ value: PackageFile; document: YamlDocument }> => {
+  const read = await readText(file, maxBytes);
+  if ('problem' in read) throw refused([read.problem]);
+  const value = parseJson(file, read.text);
+  if (isDeeperThan(deepest, value)) throw refused([fileProblem(file, `the file nests deeper than ${deepest} levels`)]);
+  // JSON is YAML, whose reader knows positions; where it refuses the file (a duplicate key), problems are at the beginning.
+  const placed = read.text.length <= placedBytes ? parseYaml(read.text, file).document : null;
+  const document = placed ?? new YamlDocument(file, value, null);
+  const checked = checkDocument(document, packageSchema, withoutNulls(value));
+  if (checked.value === null) throw refused(checked.problems);
+  return { value: checked.value, document };
+};
+
+/** Some programs write `null` for missing values. */
+const withoutNulls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (value === null || typeof value !== 'object') return value;
+  const known = Object.entries(value).filter(([, inner]) => inner !== null);
+  return Object.fromEntries(known.map(([key, inner]) => [key, withoutNulls(inner)]));
+};
+
+const refused = (problems: FileProblem[]): ManifestError =>
+  new ManifestError(problems, { hint: 'fix the data package' });
+
+const parseJson = (file: string, text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const message = errorMessage(error);
+    // JSON.parse does not always give a position; the YAML reader, which fails at the same place, does.
+    const at = /line (\d+) column (\d+)/.exec(message)?.slice(1).map(Number);
+    const place = text.length <= placedBytes ? parseYaml(text, file).problems[0] : undefined;
+    const [line = place?.line ?? 1, column = place?.column ?? 1] = at ?? [];
+    const words = message.replace(/(?: in JSON at position|, (?:\.{3})?").*$/s, '');
+    throw refused([{ file, line, column, key: '', message: `not valid JSON: ${words}` }]);
+  }
+};
+
+/** A package on its way to a dataset. */
+class Mapper {
+  readonly draft: DatasetDraft;
+  readonly #document: YamlDocument;
+
+  constructor(document: YamlDocument) {
+    this.#document = document;
+    this.draft = new DatasetDraft(this.#at([]));
+  }
+
+  /** Sets what is at a path of the dataset and came from `origin` in the package. */
+  set(path: string | Path, value: unknown, origin: Path): void {
+    this.draft.set([path].flat(), value, this.#at(origin));
+  }
+
+  addResource(origin: Path): number {
+    return this.draft.addResource(this.#at(origin));
+  }
+
+  /** Reports something of the package that cannot be published, at its place there. */
+  fault(origin: Path, message: string): null {
+    this.draft.problems.push(this.#document.problem(origin, message));
+    return null;
+  }
+
+  remark(origin: Path, message: string): void {
+    const { line } = this.#document.position(origin);
+    this.draft.remarks.push(`${this.#document.file}:${line}: ${origin.map(String).join('.')}: ${message}`);
+  }
+
+  #at(origin: Path): Origin {
+    return (inner, message, end) => this.#document.problem([...origin, ...inner], message, end);
+  }
+}
+
+/**
+ * The package as a dataset of a manifest, not checked yet. `folder` is its name where it has none; `only` says which
+ * resources are mapped, of a package that only describes files with ids of their own.
+ *
+ * @throws ManifestError with all problems of the file at once, also when there is none
+ */
+export const packageDraft = async (
+  file: string,
+  folder: string,
+  only?: (paths: string[]) => boolean,
+): Promise<{ draft: DatasetDraft; hasTitle: boolean }> => {
+  const { value, document } = await readPackage(file);
+  const to = new Mapper(document);
+  const name = value.name ?? folder;
+  const title = oneLine(value.title);
+  const id = idOfName(name);
+  if (id === null && !only) to.fault(['name'], `cannot derive an id from \`${name}\``);
+  to.set('id', id ?? 'package', ['name']);
+  to.set('title', title || titleOfName(name), ['title']);
+  to.set('description', value.description, ['description']);
+  mapKeywords(value, to);
+  mapHomepage(value, to);
+  mapLicense(value, to);
+  mapPeople(value, to);
+  mapSources(value, to);
+  for (const [fact, key] of Object.entries({ Identifier: 'id', Version: 'version', Created: 'created' }))
+    to.set(['additionalInfo', fact], value[key], [key]);
+  for (const key of Object.keys(value)) if (!understood.has(key)) to.remark([key], 'is ignored');
+  for (const [index, resource] of value.resources.entries()) {
+    if (!only || only([resource.path ?? []].flat())) mapResource(to, resource, ['resources', index]);
+  }
+  return { draft: to.draft, hasTitle: title !== '' };
+};
+
+const oneLine = (text = ''): string => text.replaceAll(/\s+/g, ' ').trim();
+
+/** Properties that are mapped, or that mean nothing to readers. */
+const understood = new Set([...Object.keys(packageSchema.shape), 'profile', '$schema']);
+
+const mapKeywords = ({ keywords = [] }: PackageFile, to: Mapper): void => {
+  const tags = new Set(keywords.map((word) => word.trim()).filter((word) => word !== ''));
+  if (tags.size > 0) to.set('tags', [...tags], ['keywords']);
+};
+
+const mapHomepage = ({ homepage }: PackageFile, to: Mapper): void => {
+  if (homepage === undefined || homepage === '') return;
+  if (isAddress(homepage)) to.set('landingPage', homepage, ['homepage']);
+  else to.remark(['homepage'], 'is not an http:// or https:// address');
+};
+
+const mapLicense = ({ licenses = [] }: PackageFile, to: Mapper): void => {
+  for (const [index, { name = '', path = '', title = '' }] of licenses.entries()) {
+    const origin: Path = ['licenses', index];
+    const code = licenseCode(path) ?? licenseCode(plainLicense(name));
+    if (code !== null && to.draft.value.license === undefined) to.set('license', code, origin);
+    else if (code !== to.draft.value.license)
+      to.remark(
+        origin,
+        `\`${name || path || title}\` is ignored: ${code === null ? 'portals have no code for it' : 'a dataset has one license'}`,
+      );
+  }
+};
+
+/** Open Definition and SPDX identifiers without their versions: `CC-BY-4.0` is `cc-by`. */
+const plainLicense = (name: string): string => {
+  const plain = name.toLowerCase().replace(/-\d+(?:\.\d+)*$/, '');
+  return (
+    { cc0: 'cc-zero', pddl: 'odc-pddl', odbl: 'odc-odbl', 'odc-pddl': 'odc-pddl', ogl: 'uk-ogl', 'ogl-uk': 'uk-ogl' }[
+      plain
+    ] ?? plain
+  );
+};
+
+/** Author and contact, from the contributors by their roles. */
+const mapPeople = ({ contributors = [] }: PackageFile, to: Mapper): void => {
+  const people = contributors.map(({ title, email, role, roles = [], ...names }, index) => ({
+    title: title?.trim() || nameOf(names),
+    email,
+    roles: new Set([...roles, ...(role === undefined ? [] : [role])].map((each) => each.toLowerCase())),
+    origin: ['contributors', index] as Path,
+  }));
+  const first = (...wanted: string[]) =>
+    wanted.flatMap((role) => people.filter(({ roles, title }) => roles.has(role) && title !== undefined)).at(0);
+  const author = first('author', 'creator') ?? first('publisher') ?? people.find(({ title }) => title !== undefined);
+  const contact =
+    first('contact', 'contactpoint', 'maintainer') ??
+    first('publisher') ??
+    people.find(({ email }) => email !== undefined);
+  if (author) to.set('author', author.title, author.origin);
+  if (contact) {
+    const { title: name, email } = contact;
+    to.set('contact', defined({ name, email }), contact.origin);
+  }
+  for (const person of people)
+    if (person !== author && person !== contact) to.remark(person.origin, `\`${person.title ?? ''}\` is ignored`);
+};
+
+/** Version 2 may name people by parts. */
+const nameOf = ({
+  givenName = '',
+  familyName = '',
+  organization = '',
+}: Partial<Record<'givenName' | 'familyName' | 'organization', string>>) =>
+  `${givenName} ${familyName}`.trim() || organization.trim() || undefined;
+
+const mapSources = ({ sources = [] }: PackageFile, to: Mapper): void => {
+  const links = sources.flatMap(({ title, path }, index) => {
+    if (path !== undefined && isAddress(path)) return [{ title: title?.trim() || path, url: path }];
+    to.remark(['sources', index], 'is ignored, because it has no address');
+    return [];
+  });
+  if (links.length > 0) to.set('relatedContent', links, ['sources']);
+};
+
+/** Adds a resource of the package to the draft; one without a file of its own is a fault. */
+const mapResource = (to: Mapper, resource: PackageResource, origin: Path): void => {
+  const path = pathOf(to, resource, origin);
+  if (path === null) return;
+  const at = to.addResource(origin);
+  const set = (key: string, value: unknown, from = key): void =>
+    to.set(['resources', at, key], value, [...origin, from]);
+  const base = basename(path.split(/[?#]/, 1)[0] ?? path);
+  const name = resource.name ?? base.replace(/(?<=.)\.[^.]*$/, '');
+  const id = idOfName(name);
+  if (id === null) to.fault([...origin, 'name'], `cannot derive an id from \`${name}\``);
+  set('id', id ?? 'resource', 'name');
+  set('title', oneLine(resource.title));
+  set('description', resource.description);
+  set('format', resource.format);
+  set(isAddress(path) ? 'url' : 'file', path, 'path');
+  if (!tabular.test(base)) return;
+  const schema = tableSchemaOf(to, resource.schema, [...origin, 'schema']);
+  if (schema !== null) set('schema', schema);
+  const steps = [...encodingSteps(to, resource, origin), ...delimiterSteps(to, resource, origin)];
+  const isAsked = schema !== null || steps.some((step) => 'encoding' in step);
+  // A delimiter is detected anyway, so it alone is no reason to transform the file.
+  if (isAsked && steps.length > 0) set('table', steps, 'dialect');
+};
+
+/** Files that are tables; a schema of other files (GeoJSON, say) is about something else. */
+const tabular = /\.(?:csv|tsv|txt|tab)(?:\.gz)?$/i;
+
+/** The one file of a resource. The specification keeps paths below the folder of the package, and so do we. */
+const pathOf = (to: Mapper, { path, data }: PackageResource, origin: Path): string | null => {
+  const paths = path === undefined ? [] : [path].flat();
+  const [first] = paths;
+  const fault = (key: string, message: string): null => to.fault([...origin, key], message);
+  if (first === undefined) {
+    return data === undefined
+      ? fault('path', 'the resource has no `path`')
+      : fault('data', 'data inside the package cannot be published: put it into a file and name that in `path`');
+  }
+  if (paths.length > 1) return fault('path', 'a resource of several files cannot be published: make each a resource');
+  if (isAddress(first)) return first;
+  if (/^[^:\\]+\\/.test(first))
+    return fault('path', `\`${first}\`: write folders with \`/\`, as in \`${first.replaceAll('\\', '/')}\``);
+  const isOutside = isAbsolute(first) || /^[A-Za-z]:|\\/.test(first) || first.split('/').includes('..');
+  return isOutside ? fault('path', `\`${first}\` leads out of the folder of the package`) : first;
+};
+
+const encodingSteps = (to: Mapper, { encoding }: PackageResource, origin: Path): Step[] => {
+  if (encoding === undefined || /^(?:utf-?8|us-ascii|ascii)$/i.test(encoding)) return [];
+  const known = encodings.find((name) => name === encoding.toLowerCase());
+  if (known !== undefined) return [{ encoding: known }];
+  to.remark([...origin, 'encoding'], `\`${encoding}\` is unknown; the file is read as UTF-8`);
+  return [];
+};
+
+const delimiters = { ',': ',', ';': ';', '|': '|', '\t': 'tab' } as const;
+
+const delimiterSteps = (to: Mapper, { dialect }: PackageResource, origin: Path): Step[] => {
+  if (!isObject(dialect)) {
+    if (dialect !== undefined) to.remark([...origin, 'dialect'], 'is ignored: write it into the package');
+    return [];
+  }
+  for (const [key, value] of Object.entries(dialect)) {
+    const isPlain = key === 'delimiter' ? String(value) in delimiters : usual[key] === value;
+    if (isPlain || key.startsWith('$') || key === 'csvddfVersion') continue;
+    to.remark([...origin, 'dialect', key], 'is ignored; tables that need it are reported as faulty');
+  }
+  const delimiter = delimiters[dialect.delimiter as keyof typeof delimiters]; // undefined for all others
+  return delimiter === undefined ? [] : [{ delimiter }];
+};
+
+/** What a dialect says of every ordinary table. */
+const usual: Record<string, unknown> = {
+  lineTerminator: '\r\n',
+  quoteChar: '"',
+  doubleQuote: true,
+  header: true,
+  caseSensitiveHeader: false,
+  skipInitialSpace: false,
+  headerJoin: ' ',
+};
+
+/** The schema as far as tables are checked against it; the rest is reported, and those cells are not checked. */
+const tableSchemaOf = (to: Mapper, schema: unknown, origin: Path): TableSchema | null => {
+  if (schema === undefined) return null;
+  if (!isObject(schema) || !Array.isArray(schema.fields) || schema.fields.length === 0) {
+    const what = typeof schema === 'string' ? 'a schema in a file of its own' : 'it has no `fields`';
+    to.remark(origin, `the table is not checked against it: ${what}`);
+    return null;
+  }
+  const fields = schema.fields.map((field: unknown, index) => fieldOf(to, field, [...origin, 'fields', index]));
+  const { missingValues, ...rest } = schema;
+  const missing = Array.isArray(missingValues) ? { missingValues: missingValues.map(plainValue) } : {};
+  const { value, fault } = checked({ ...rest, ...missing, fields });
+  if (fault !== null) to.remark(origin, `the table is not checked against it: ${fault}`);
+  return value;
+};
+
+const fieldOf = (to: Mapper, field: unknown, origin: Path): unknown => {
+  const { fault } = checked({ fields: [field] });
+  if (fault === null || !isObject(field)) return field;
+  to.remark(origin, `cells of this field are not checked: ${fault}`);
+  return { name: field.name, type: 'any' };
+};
+
+/** Version 2 may write a missing value with a label. */
+const plainValue = (missing: unknown): unknown => (isObject(missing) ? missing.value : missing);
+
+/** A schema, or the first of its faults in words. */
+const checked = (schema: unknown): { value: TableSchema; fault: null } | { value: null; fault: string } => {
+  const problem = (path: Path, message: string): FileProblem => fileProblem('', message, String(path.at(-1) ?? ''));
+  const { value, problems } = checkDocument(
+    { value: schema, problem, position: () => ({ line: 1, column: 1 }) },
+    tableSchemaSchema,
+  );
+  const [first] = problems;
+  return value === null ? { value, fault: `${first?.key ?? ''}: ${first?.message ?? ''}` } : { value, fault: null };
+};
