@@ -9,57 +9,37 @@ import type { Queues } from './queues.ts';
 const gatherMs = 100;
 
 /**
- * KEYS: the job's lock, the job, then a log for each line, and a hash or sorted set for each write. ARGV: the token the lock
- * holds while the job is ours; the job's data (empty: unchanged); how many lines a log keeps and its expiry in seconds (0:
- * none); the number of lines; the lines; of each write its kind, then field and value, or member and score (empty: removed).
+ * KEYS: the job's lock, then the key of each write. ARGV: the token the lock holds while the job is ours; how many lines a
+ * log keeps and its expiry in seconds (0: none); of each write its kind, a name in the key, and the value (empty: removed).
  * Returns how many milliseconds the lock still stands, or nil when it is not ours; a job that was removed stays removed.
  */
 const script = new RedisScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 local left = redis.call('PTTL', KEYS[1])
-if ARGV[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'data', ARGV[2]) end
-local lines = tonumber(ARGV[5])
-local logs = {}
-for i = 1, lines do
-  local log = KEYS[2 + i]
-  redis.call('RPUSH', log, ARGV[5 + i])
-  logs[log] = true
-end
-for log in pairs(logs) do
-  redis.call('LTRIM', log, -tonumber(ARGV[3]), -1)
-  if ARGV[4] ~= '0' then redis.call('EXPIRE', log, ARGV[4]) end
-end
-for i = 3 + lines, #KEYS do
-  local at = 3 * (i - 3 - lines) + 6 + lines
-  local kind, name, value = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  if kind == 'z' then
-    if value == '' then redis.call('ZREM', KEYS[i], name) else redis.call('ZADD', KEYS[i], value, name) end
-  elseif value == '' then redis.call('HDEL', KEYS[i], name)
-  else redis.call('HSET', KEYS[i], name, value) end
+for i = 2, #KEYS do
+  local key, kind, name, value = KEYS[i], unpack(ARGV, 3 * i - 2, 3 * i)
+  if kind == 'line' then
+    redis.call('RPUSH', key, value)
+    redis.call('LTRIM', key, -tonumber(ARGV[2]), -1)
+    if ARGV[3] ~= '0' then redis.call('EXPIRE', key, ARGV[3]) end
+  elseif kind == 'member' then
+    if value == '' then redis.call('ZREM', key, name) else redis.call('ZADD', key, value, name) end
+  elseif value == '' then redis.call('HDEL', key, name)
+  elseif kind ~= 'job' or redis.call('EXISTS', key) == 1 then redis.call('HSET', key, name, value) end
 end
 return left
 `);
 
-/** Most lines that go in one call of the script. */
+/** Most log lines that go in one call of the script. */
 const mostLines = 1000;
 
-const nameOf = (write: HashField | StateWrite): string =>
-  'set' in write ? `${write.set}\n${write.member}` : `${write.hash}\n${write.field}`;
-
 /** A write as the script takes it. */
-const argumentsOf = (write: StateWrite): (string | number | Buffer)[] =>
-  'set' in write ? ['z', write.member, write.score ?? ''] : ['h', write.field, write.value ?? ''];
+type Write = readonly [key: string, kind: 'line' | 'member' | 'field' | 'job', name: string, value: string | Buffer];
 
-interface LogLine {
-  log: string;
-  text: string;
-}
-
-interface Taken {
-  data: object | null;
-  lines: LogLine[];
-  writes: StateWrite[];
-}
+const writeOf = (write: StateWrite): Write =>
+  'set' in write
+    ? [write.set, 'member', write.member, String(write.score ?? '')]
+    : [write.hash, 'field', write.field, write.value ?? ''];
 
 /**
  * The journal of one job. Data and lines are for people and for the poison rule, so a kill may lose the newest; what is
@@ -69,13 +49,12 @@ export class JobJournal implements JobWriter {
   readonly job: Job;
   readonly lease: JobLease;
   readonly #queues: Queues;
-  #data: object | null = null;
-  #lines: LogLine[] = [];
-  /** By {@link nameOf}. */
-  #writes = new Map<string, StateWrite>();
+  #lines: Write[] = [];
+  /** Of each field and member the newest write counts. */
+  readonly #writes = new Map<string, Write>();
   #timer: NodeJS.Timeout | null = null;
-  #turn: NodeJS.Immediate | null = null;
-  #sending: Promise<void> | null = null;
+  /** One write at a time keeps the order. */
+  #sending: Promise<void> = Promise.resolve();
   #failure: unknown = null;
 
   constructor(job: Job, queues: Queues, lease: JobLease) {
@@ -87,133 +66,90 @@ export class JobJournal implements JobWriter {
   /** Replaces the job's data. */
   save(data: object): void {
     this.job.data = data;
-    this.#data = data;
+    this.#buffer([this.#jobKey, 'job', 'data', JSON.stringify(data)]);
     this.#gather();
   }
 
   /** Adds a line to a log, with the time in front; without `log` to the one that the queue keeps of the job. */
   line(text: string, log: string = `${this.#jobKey}:logs`): void {
-    this.#lines.push({ log, text: `${new Date().toISOString()} ${text}` });
+    this.#lines.push([log, 'line', '', `${new Date().toISOString()} ${text}`]);
     this.#gather();
   }
 
   /** Sends what is buffered at the end of this turn of the event loop: a risky step begins, and a kill in it must be attributed. */
   hurry(): void {
-    this.#turn ??= setImmediate(() => {
-      this.#turn = null;
-      void this.flush().catch(() => undefined); // reported when the job ends
-    });
+    setImmediate(() => void this.#send().catch(() => undefined)); // reported when the job ends
   }
 
   async write(writes: readonly StateWrite[]): Promise<void> {
-    await this.#sending;
-    this.#buffer(writes);
+    for (const write of writes) this.#buffer(writeOf(write));
     await this.#send();
   }
 
   writeLater(writes: readonly StateWrite[]): void {
-    this.#buffer(writes);
+    for (const write of writes) this.#buffer(writeOf(write));
     this.#gather();
   }
 
   async catchUp(read?: HashField): Promise<void> {
     await this.#sending;
-    if (this.#failure !== null) throw this.#failure;
-    if (read ? this.#writes.has(nameOf(read)) : this.#writes.size > 0) await this.#send();
+    const isUnsent = read ? this.#writes.has(`${read.hash}\n${read.field}`) : this.#writes.size > 0;
+    if (isUnsent || this.#failure !== null) await this.#send();
   }
 
   /** Resolves when everything was sent; rejects with the first failure of a delayed write. */
   async flush(): Promise<void> {
-    while (this.#sending || this.#hasUnsent) {
-      this.#sending ??= this.#sendQuietly();
-      await this.#sending;
-    }
-    if (this.#failure !== null) throw this.#failure;
+    do await this.#send();
+    while (this.#lines.length + this.#writes.size > 0);
   }
 
   /** Forgets what was not sent yet: the job is another worker's now. */
   drop(): void {
-    this.#take();
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#lines = [];
+    this.#writes.clear();
   }
 
   get #jobKey(): string {
     return `${this.job.queueQualifiedName}:${this.job.id}`;
   }
 
-  get #hasUnsent(): boolean {
-    return this.#data !== null || this.#lines.length > 0 || this.#writes.size > 0;
+  #buffer(write: Write): void {
+    this.#writes.set(`${write[0]}\n${write[2]}`, write);
   }
 
-  /** Of each field and member the newest write counts. */
-  #buffer(writes: readonly StateWrite[]): void {
-    for (const write of writes) this.#writes.set(nameOf(write), write);
-  }
-
-  #take(): Taken {
-    if (this.#timer) clearTimeout(this.#timer);
-    if (this.#turn) clearImmediate(this.#turn);
-    this.#timer = null;
-    this.#turn = null;
-    const taken = { data: this.#data, lines: this.#lines, writes: [...this.#writes.values()] };
-    this.#data = null;
-    this.#lines = [];
-    this.#writes.clear();
-    return taken;
-  }
-
-  /** Sends the buffer in a moment; one such write at a time keeps the order. */
   #gather(): void {
-    if (this.#sending) return;
-    this.#timer ??= setTimeout(() => {
-      this.#sending = this.#sendQuietly();
-    }, gatherMs);
+    this.#timer ??= setTimeout(() => void this.#send().catch(() => undefined), gatherMs); // kept for the next who asks
   }
 
-  async #sendQuietly(): Promise<void> {
-    await this.#send().catch(() => undefined); // kept for the next who asks
-    this.#sending = null;
-    if (this.#hasUnsent) this.#gather();
+  #send(): Promise<void> {
+    const sent = this.#sending.then(() => this.#sendNow());
+    this.#sending = sent.catch(() => undefined);
+    return sent;
   }
 
   /** After a failure no more is written: later writes build on those that are not there. */
-  async #send(): Promise<void> {
-    const taken = this.#take();
+  async #sendNow(): Promise<void> {
+    const [lines, writes] = [this.#lines, [...this.#writes.values()]];
+    this.drop();
     if (this.#failure !== null) throw this.#failure;
     try {
-      await this.#sendAll(taken);
+      while (lines.length > mostLines) await this.#run(lines.splice(0, mostLines));
+      if (lines.length + writes.length > 0) await this.#run([...lines, ...writes]);
     } catch (error) {
       this.#failure = error;
       throw error;
     }
   }
 
-  async #sendAll({ data, lines, writes }: Taken): Promise<void> {
-    for (let at = mostLines; at < lines.length; at += mostLines)
-      await this.#run(null, lines.slice(at - mostLines, at), []);
-    const rest = lines.length === 0 ? 0 : Math.floor((lines.length - 1) / mostLines) * mostLines;
-    await this.#run(data, lines.slice(rest), writes);
-  }
-
-  async #run(data: object | null, lines: LogLine[], writes: StateWrite[]): Promise<void> {
+  async #run(writes: Write[]): Promise<void> {
     const askedAt = clock();
     const { keepLogs, keepMs } = this.#queues.settings;
     const left = await script.run(
       this.#queues.connection,
-      [
-        this.lease.key,
-        this.#jobKey,
-        ...lines.map(({ log }) => log),
-        ...writes.map((write) => ('set' in write ? write.set : write.hash)),
-      ],
-      [
-        this.lease.token,
-        data === null ? '' : JSON.stringify(data),
-        keepLogs,
-        Math.ceil(keepMs / 1000),
-        lines.length,
-        ...lines.map(({ text }) => text),
-        ...writes.flatMap(argumentsOf),
-      ],
+      [this.lease.key, ...writes.map(([key]) => key)],
+      [this.lease.token, keepLogs, Math.ceil(keepMs / 1000), ...writes.flatMap(([, ...args]) => args)],
     );
     this.lease.renewed(askedAt, typeof left === 'number' ? left : null);
   }

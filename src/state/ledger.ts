@@ -7,7 +7,6 @@ import {
   indexedEntrySchema,
   type LedgerEntry,
   ledgerEntrySchema,
-  newEntry,
   type Pending,
   type SentNode,
   sentNodeSchema,
@@ -15,8 +14,7 @@ import {
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
 import { parsedJson } from '../util/json.ts';
-import { fieldsOf, matching, readField, writeFields } from './redis/fields.ts';
-import { RedisScript } from './redis/script.ts';
+import { fieldsOf, readField, writeFields, writeSoon } from './redis/fields.ts';
 
 /** Entries that go in one write. */
 const entriesAtOnce = 500;
@@ -51,27 +49,27 @@ export class Ledger {
   /** All entries of a target, by key. */
   async entries(target: Target): Promise<Map<string, LedgerEntry>> {
     const entries = new Map<string, LedgerEntry>();
-    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
-      const entry = entryOfStored(value);
-      if (entry) entries.set(key, entry);
+    for await (const { whole } of this.each(target)) {
+      const entry = whole();
+      if (entry) entries.set(entry.key, entry);
     }
     return entries;
   }
 
-  /** The entries of a target that are not merely live, by key, and how many others there are: Redis sends only the former. */
+  /** The entries of a target that are not merely live, by key, and how many others there are. */
   async exceptions(target: Target): Promise<{ entries: Map<string, LedgerEntry>; live: number }> {
-    const hash = this.#keys.entries(target);
-    const sent = new Set<string>();
-    const entries = new Map<string, LedgerEntry>();
-    for await (const [key, value] of fieldsOf(this.#redis, hash, scanExceptions)) {
-      sent.add(key);
-      const entry = entryOfStored(value);
-      if (entry) entries.set(key, entry);
-    }
-    return { entries, live: Math.max(0, (await this.#redis.hlen(hash)) - sent.size) };
+    const index = await this.index(target);
+    const isLive = ({ live, reason, removed, missingSince }: IndexedEntry): boolean =>
+      live && !reason && !removed && !missingSince;
+    const keys = [...index.values()].filter((brief) => !isLive(brief)).map(({ key }) => key);
+    const found = await this.entriesOf(target.portal, keys);
+    return {
+      entries: new Map(found.flatMap((entry) => (entry ? [[entry.key, entry]] : []))),
+      live: index.size - keys.length,
+    };
   }
 
-  /** What is known of each key of a target in brief, read in pieces. */
+  /** What is known of each key of a target in brief. */
   async index(target: Target): Promise<Map<string, IndexedEntry>> {
     const index = new Map<string, IndexedEntry>();
     for await (const { brief } of this.each(target)) index.set(brief.key, brief);
@@ -86,9 +84,9 @@ export class Ledger {
     target: Target,
     { start = '', words = [] }: { start?: string; words?: readonly string[] } = {},
   ): AsyncGenerator<{ brief: IndexedEntry; whole: () => LedgerEntry | null }> {
-    const scan = matching(`${start.replaceAll(/[*?[\]\\]/g, '\\$&')}*`);
+    const match = `${start.replaceAll(/[*?[\]\\]/g, '\\$&')}*`;
     const stored = words.map((word) => JSON.stringify(word).slice(1, -1));
-    for await (const [, value] of fieldsOf(this.#redis, this.#keys.entries(target), scan)) {
+    for await (const [, value] of fieldsOf(this.#redis, this.#keys.entries(target), match)) {
       const text = `${value}`;
       if (stored.length > 0 && !isAbout(text.toLowerCase(), stored)) continue;
       const brief = indexedEntrySchema.safeParse(parsedJson(text)).data;
@@ -125,8 +123,7 @@ export class Ledger {
         ? []
         : [{ hash: this.#keys.history(target), field: entry.key, value: former && JSON.stringify(former) }]),
     ];
-    if (this.#writer) this.#writer.writeLater(writes);
-    else await writeFields(this.#redis, null, writes);
+    await writeSoon(this.#redis, this.#writer, writes);
     return entry;
   }
 
@@ -143,7 +140,7 @@ export class Ledger {
   }
 
   #entryField(portal: string, entry: LedgerEntry): FieldWrite {
-    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: storedEntry(entry) };
+    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: JSON.stringify(entry) };
   }
 
   #field(hash: string, field: string): Promise<Buffer | null> {
@@ -178,7 +175,7 @@ export class Ledger {
       ...(value ? [{ hash, field: to, value }] : []),
     ];
     await writeFields(this.#redis, this.#writer, [
-      ...moved(this.#keys.entries(target), storedEntry({ ...from, key: to, missingSince: null })),
+      ...moved(this.#keys.entries(target), JSON.stringify({ ...from, key: to, missingSince: null })),
       ...moved(this.#keys.sent(target), sent ?? null),
       ...moved(this.#keys.history(target), former ?? null),
     ]);
@@ -227,47 +224,10 @@ export class Ledger {
   }
 }
 
-/** KEYS: the entries of a target. ARGV: cursor and count of HSCAN. */
-const exceptionsScript = new RedisScript(`
-local reply = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
-local found = {}
-for at = 2, #reply[2], 2 do
-  local entry = cjson.decode(reply[2][at])
-  if not entry.live or entry.reason or entry.removed or entry.missingSince then
-    found[#found + 1] = reply[2][at - 1]
-    found[#found + 1] = reply[2][at]
-  end
-end
-return {reply[1], found}
-`);
-
-const scanExceptions = (redis: Redis, hash: string, cursor: string, count: number) =>
-  exceptionsScript.runBuffer(redis, [hash], [cursor, count]) as Promise<[Buffer, Buffer[]]>; // what the script gives
-
 const targetOf = (portal: string, key: string): Target => ({ manifest: manifestOfKey(key), portal });
-
-const {
-  key: _key,
-  kind: _kind,
-  uuid: _uuid,
-  title: _title,
-  ...blank
-} = newEntry({
-  key: '',
-  kind: 'dataset',
-  uuid: '',
-  title: '',
-});
-const blanks = new Map(Object.entries(blank).map(([name, value]) => [name, JSON.stringify(value)]));
 
 const isAbout = (text: string, words: readonly string[]): boolean => words.every((word) => text.includes(word));
 
-/** The value of an entry in the hash of its target, without what is as in a new one. */
-export const storedEntry = (entry: LedgerEntry): string =>
-  JSON.stringify(
-    Object.fromEntries(Object.entries(entry).filter(([name, value]) => blanks.get(name) !== JSON.stringify(value))),
-  );
-
 /** The entry of a stored value; null for one of an unknown shape. */
-export const entryOfStored = (value: Buffer): LedgerEntry | null =>
+const entryOfStored = (value: Buffer): LedgerEntry | null =>
   ledgerEntrySchema.safeParse(parsedJson(`${value}`)).data ?? null;

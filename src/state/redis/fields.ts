@@ -20,38 +20,21 @@ export const writeFields = async (
   await multi.exec();
 };
 
-/** Fields that one call requests. */
-const scanned = 500;
+/** Fields, members or entries that one call requests. */
+const pageSize = 500;
 
-/** Reads a piece of a hash from a cursor on, as HSCAN answers; `count` as there. */
-type Scan = (
-  redis: Redis,
-  hash: string,
-  cursor: string,
-  count: number,
-) => Promise<[cursor: Buffer, elements: Buffer[]]>;
-
-/** Scans the fields that match a pattern of Redis. */
-export const matching =
-  (pattern: string): Scan =>
-  (redis, hash, cursor, count) =>
-    redis.hscanBuffer(hash, cursor, 'MATCH', pattern, 'COUNT', count);
-
-/** Every field of a hash (that `scan` lets through) with its value, in no order; one that is written meanwhile may come twice. */
+/** Every field of a hash that matches a pattern of Redis, with its value, in no order; one that is written meanwhile may come twice. */
 export async function* fieldsOf(
   redis: Redis,
   hash: string,
-  scan: Scan = matching('*'),
+  match = '*',
 ): AsyncGenerator<[field: string, value: Buffer]> {
-  const from = (cursor: string): ReturnType<Scan> => scan(redis, hash, cursor, scanned);
-  let reply: ReturnType<Scan> | null = from('0');
-  while (reply !== null) {
-    const [next, fields]: [Buffer, Buffer[]] = await reply;
-    const cursor = next.toString();
-    reply = cursor === '0' ? null : from(cursor); // comes while this piece is worked on
-    reply?.catch(() => undefined); // it may never be read
-    for (const [at, value] of fields.entries()) if (at % 2 === 1) yield [`${fields[at - 1]}`, value];
-  }
+  let cursor = '0';
+  do {
+    const [next, fields] = await redis.hscanBuffer(hash, cursor, 'MATCH', match, 'COUNT', pageSize);
+    for (let at = 0; at < fields.length; at += 2) yield [`${fields[at]}`, fields[at + 1] ?? Buffer.alloc(0)];
+    cursor = `${next}`;
+  } while (cursor !== '0');
 }
 
 /** A hash that is small enough to be read whole, such as the terms of a portal. */
@@ -61,8 +44,6 @@ export const smallHash = (redis: Redis, key: string) => ({
     await redis.hset(key, fields);
   },
 });
-
-const pageSize = 500;
 
 /** Members of a sorted set that match a pattern of Redis, in pages; none that is there throughout is missed. */
 export async function* membersOf(redis: Redis, key: string, match: string): AsyncGenerator<string> {
