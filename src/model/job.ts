@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { SluiceError } from './errors.ts';
 import { kindOfKey, uuidOfKey } from './key.ts';
 import type { JobWriter } from './lease.ts';
-import type { JobLog } from './log.ts';
+import type { Log } from './log.ts';
 import { driftPolicies, heldDecisions, removalModes } from './policy.ts';
 import { exportSchema, type Reason } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
@@ -183,7 +183,6 @@ export interface ItemLog extends StepLog {
   readonly lastStep: string | null;
   /** True when a worker was killed or lost the job in a step of this item, so that a write may be in progress. */
   readonly resumed: boolean;
-  readonly log: JobLog;
   /** The item has ended: a later kill of the worker does not count against it. */
   end(): void;
 }
@@ -202,7 +201,7 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   readonly signal: AbortSignal;
   /** Everything written in the name of this job goes through it; null outside a queue. */
   readonly writer: JobWriter | null;
-  readonly log: JobLog;
+  readonly log: Log;
   /** Steps and notes of one item. */
   item(key: string): ItemLog;
   /** Why an item is given up: workers were killed in the same step of it, or lost it there, too often. Null otherwise. */

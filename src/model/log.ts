@@ -45,10 +45,3 @@ const forTerminal = (line: string): string => {
   const clock = new Date(time).toTimeString().slice(0, 8);
   return `[${clock}] ${coloured(level.toUpperCase(), colours[level] ?? 39)}: ${printable(msg)}${more}${stack}\n`;
 };
-
-/** Lines about one job. */
-export interface JobLog {
-  info(facts: object, line: string): void;
-  warn(facts: object, line: string): void;
-  error(facts: object, line: string): void;
-}

@@ -16,13 +16,20 @@ export const cancelledError = (of: { runId: string; export?: object }): Cancelle
 export const markCancelled = async (redis: Redis, keys: RedisKeys, runId: string): Promise<boolean> =>
   (await redis.hsetnx(keys.cancelled, runId, Date.now())) === 1;
 
+/** What stops a job. */
+interface WatchedJob {
+  runId: string;
+  portal: string;
+  cancelled: AbortController;
+  paused: AbortController;
+}
+
 /** Tells the jobs of this process when their run is cancelled, or when their portal is paused until a person acts. */
 export class StopWatch {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #pauses: Pick<PortalPauses, 'state'>;
-  readonly #runs = new Watched();
-  readonly #portals = new Watched();
+  readonly #jobs = new Set<WatchedJob>();
   #timer: NodeJS.Timeout | null = null;
   #checkedAt = 0;
 
@@ -33,74 +40,31 @@ export class StopWatch {
   }
 
   /** A job begins: its signals abort once the run is cancelled or the portal is paused. To be followed by {@link leave}. */
-  async enter({ runId, portal }: WatchedJob): Promise<{ cancelled: AbortSignal; paused: AbortSignal }> {
-    this.#timer ??= setInterval(() => void this.#check().catch(() => undefined), checkMs).unref(); // the next one may succeed
-    this.#runs.enter(runId);
-    this.#portals.enter(portal);
-    const isOld = Date.now() - this.#checkedAt >= checkMs;
-    if (isOld || this.#portals.signal(portal).aborted) await this.#check().catch(() => undefined);
-    return { cancelled: this.#runs.signal(runId), paused: this.#portals.signal(portal) };
+  async enter(of: { runId: string; portal: string }): Promise<WatchedJob> {
+    const job = { ...of, cancelled: new AbortController(), paused: new AbortController() };
+    this.#jobs.add(job);
+    const check = () => this.#check().catch(() => undefined); // the next one may succeed
+    this.#timer ??= setInterval(check, checkMs).unref();
+    if (Date.now() - this.#checkedAt >= checkMs) await check();
+    return job;
   }
 
   /** The job has ended. */
-  leave({ runId, portal }: WatchedJob): void {
-    this.#runs.leave(runId);
-    this.#portals.leave(portal);
-    if (this.#runs.names.length > 0 || !this.#timer) return;
+  leave(job: WatchedJob): void {
+    this.#jobs.delete(job);
+    if (this.#jobs.size > 0 || !this.#timer) return;
     clearInterval(this.#timer);
     this.#timer = null;
   }
 
   async #check(): Promise<void> {
     this.#checkedAt = Date.now();
-    for (const runId of await this.#redis.hkeys(this.#keys.cancelled))
-      this.#runs.abort(runId, cancelledError({ runId }));
-    for (const portal of this.#portals.names) {
+    const cancelled = new Set(await this.#redis.hkeys(this.#keys.cancelled));
+    for (const { runId, ...job } of this.#jobs)
+      if (cancelled.has(runId)) job.cancelled.abort(cancelledError({ runId }));
+    for (const [portal, jobs] of Map.groupBy(this.#jobs, (job) => job.portal)) {
       const pause = await this.#pauses.state(portal);
-      if (pause && pause.probe === null) this.#portals.abort(portal, new GiveBack(pause.reason.message));
-      else this.#portals.renew(portal);
+      if (pause?.probe === null) for (const job of jobs) job.paused.abort(new GiveBack(pause.reason.message));
     }
-  }
-}
-
-/** What stops a job. */
-interface WatchedJob {
-  runId: string;
-  portal: string;
-}
-
-/** Signals by name, while jobs listen to them. */
-class Watched {
-  readonly #all = new Map<string, { controller: AbortController; jobs: number }>();
-
-  get names(): string[] {
-    return [...this.#all.keys()];
-  }
-
-  enter(name: string): void {
-    const known = this.#all.get(name) ?? { controller: new AbortController(), jobs: 0 };
-    this.#all.set(name, known);
-    known.jobs += 1;
-  }
-
-  /** The signal of a name that was entered. */
-  signal(name: string): AbortSignal {
-    return this.#all.get(name)?.controller.signal ?? AbortSignal.abort();
-  }
-
-  leave(name: string): void {
-    const known = this.#all.get(name);
-    if (known) known.jobs -= 1;
-    if (known?.jobs === 0) this.#all.delete(name);
-  }
-
-  abort(name: string, reason: Error): void {
-    this.#all.get(name)?.controller.abort(reason);
-  }
-
-  /** After an abort, whoever enters gets a new signal. */
-  renew(name: string): void {
-    const known = this.#all.get(name);
-    if (known?.controller.signal.aborted) known.controller = new AbortController();
   }
 }

@@ -1,6 +1,7 @@
 // Buffers what a job writes to Redis (its data, log lines, fields of ledger and run record), in order and in few round
 // trips.
 import type { Job } from 'bullmq';
+import type { Redis } from 'ioredis';
 import { clock, type HashField, type JobLease, type JobWriter, type StateWrite } from '../model/lease.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
@@ -29,6 +30,12 @@ for i = 2, #KEYS do
 end
 return left
 `);
+
+/** Milliseconds that the lock still stands, after the writes; null when it is not ours. */
+export const leftOfLock = async (redis: Redis, keys: string[], args: (string | number | Buffer)[]) => {
+  const left = await script.run(redis, keys, args);
+  return typeof left === 'number' ? left : null;
+};
 
 /** Most log lines that go in one call of the script. */
 const mostLines = 1000;
@@ -146,11 +153,11 @@ export class JobJournal implements JobWriter {
   async #run(writes: Write[]): Promise<void> {
     const askedAt = clock();
     const { keepLogs, keepMs } = this.#queues.settings;
-    const left = await script.run(
+    const left = await leftOfLock(
       this.#queues.connection,
       [this.lease.key, ...writes.map(([key]) => key)],
       [this.lease.token, keepLogs, Math.ceil(keepMs / 1000), ...writes.flatMap(([, ...args]) => args)],
     );
-    this.lease.renewed(askedAt, typeof left === 'number' ? left : null);
+    this.lease.renewed(askedAt, left);
   }
 }

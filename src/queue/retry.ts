@@ -1,5 +1,4 @@
 // Retries: when a failed job is tried again, and what becomes of one whose worker was killed.
-import type { Job } from 'bullmq';
 import {
   CatalogueFaultError,
   machineFault,
@@ -9,7 +8,6 @@ import {
   SourceUnreachableError,
 } from '../model/errors.ts';
 import type { Trace } from '../model/job.ts';
-import type { JobTrace } from './trace.ts';
 
 /** Kills in one step after which it is given up. */
 const poisonKills = 5;
@@ -24,36 +22,31 @@ const suspectKills = 2;
 export const waitsAlone = 'wait';
 
 /**
- * Counts the kill that the engine knows of and the trace does not, once for each step in progress; as a loss where the worker
- * still lives. To the engine both are the same: the lock has run out.
+ * The trace with the kill that the engine knows of and it does not, counted once for each step in progress; as a loss where
+ * the worker still lives: to the engine both are the same, the lock has run out. And a line for the log of each item.
  */
-export const countKill = async (
-  job: Job,
-  trace: JobTrace,
-  lives: (worker: string) => Promise<boolean>,
-): Promise<void> => {
-  if (job.stalledCounter <= trace.data.stalls) return;
+export const withKill = (
+  trace: Trace,
+  stalls: number,
+  kind: 'kills' | 'losses',
+): { trace: Trace; lines: [key: string, line: string][] } => {
   // Nothing is started before this is written down, so of several kills since then one met the steps.
-  const { steps, interrupted, by } = trace.data;
-  const kind = by !== undefined && (await lives(by)) ? 'losses' : 'kills';
+  const { steps, interrupted } = trace;
   const after = kind === 'losses' ? 'its lock was lost' : 'a kill';
   const hit = Object.entries(steps).filter(([, step]) => step !== waitsAlone);
   if (Object.keys(steps).length === 0) hit.push(['', 'start']);
-  const counted: Trace['kills'] = { ...trace.data[kind] };
-  for (const [key, step] of hit) {
-    const name = `${key} ${step}`;
-    counted[name] = (counted[name] ?? 0) + 1;
-    trace.line(key, `resumed after ${after} in step ${step} (${counted[name]} in this step)`);
-  }
-  if (hit.length === 0) trace.line('', `resumed after ${after}, before any step`);
-  const items = hit.map(([key]) => key).filter((key) => key !== '');
-  trace.save({
-    ...trace.data,
-    steps: {},
-    interrupted: [...new Set([...interrupted, ...items])],
-    [kind]: counted,
-    stalls: job.stalledCounter,
+  const counted = { ...trace[kind] };
+  const lines = hit.map(([key, step]): [string, string] => {
+    const count = (counted[`${key} ${step}`] ?? 0) + 1;
+    counted[`${key} ${step}`] = count;
+    return [key, `resumed after ${after} in step ${step} (${count} in this step)`];
   });
+  if (hit.length === 0) lines.push(['', `resumed after ${after}, before any step`]);
+  const items = hit.map(([key]) => key).filter((key) => key !== '');
+  return {
+    trace: { ...trace, steps: {}, interrupted: [...new Set([...interrupted, ...items])], [kind]: counted, stalls },
+    lines,
+  };
 };
 
 /** Why an item (or with '' the job itself) is given up; null while it is not. */

@@ -1,26 +1,32 @@
-// One turn of a job in a worker: its kills are answered, its handler runs, what it wrote is flushed, and its end is settled.
+// One turn of a job in a worker: its kills are answered, its handler runs, its steps are logged and persisted, what it wrote
+// is flushed, and its end is settled.
+import { performance } from 'node:perf_hooks';
 import { DelayedError, ErrorCode, type Job, UnrecoverableError, WaitingError } from 'bullmq';
 import { machineFault, PortalLoginError, reasonOf, SluiceError } from '../model/errors.ts';
 import {
   GiveBack,
   type Handler,
+  type ItemLog,
   itemId,
   type JobContext,
   type JobDataOf,
   type JobKind,
   noTrace,
+  type StepLabel,
+  type StepLog,
+  type Trace,
   UnfinishedItemsError,
 } from '../model/job.ts';
 import { JobLease } from '../model/lease.ts';
 import type { Log } from '../model/log.ts';
-import { RedisScript } from '../state/redis/script.ts';
+import { inSpan } from '../util/tracing.ts';
 import { cancelledError } from './cancel.ts';
 import type { Exclusive } from './exclusive.ts';
-import { JobJournal } from './journal.ts';
+import type { JobIsolation } from './isolation.ts';
+import { JobJournal, leftOfLock } from './journal.ts';
 import type { CircuitBreaker, PortalPauses } from './pause.ts';
 import { type Queues, runsQueue } from './queues.ts';
-import { countKill, isRetryable, isSuspect, poisonOf, waitsAlone } from './retry.ts';
-import { isEngineSignal, type JobIsolation, JobTrace } from './trace.ts';
+import { isRetryable, isSuspect, poisonOf, waitsAlone, withKill } from './retry.ts';
 
 /** A handler for every kind of job. */
 export type Handlers = { [K in JobKind]: Handler<K> };
@@ -66,44 +72,83 @@ const heldMs = 60_000;
 /** Why a job that is no longer ours ends here. */
 export const lockLost = 'the lock of the job was lost; another worker resumes it';
 
-const leftOfLock = new RedisScript(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
-return redis.call('PTTL', KEYS[1])
-`);
-
-/** See the head of this file. */
-export class Turn {
+/** See the head of this file; it is what the handler gets. */
+export class Turn implements JobContext {
+  readonly id: string;
+  readonly due: number;
+  readonly attempt: number;
+  readonly isLast: boolean;
+  readonly signal: AbortSignal;
+  readonly log: Log;
+  readonly writer: JobJournal;
+  readonly step: StepLog['step'];
+  readonly note: StepLog['note'];
   readonly #parts: TurnParts;
   readonly #of: TurnOf;
   readonly #handler: Handler;
   readonly #refused = new AbortController();
   /** Aborted once another worker may have the job. */
   readonly #lost: AbortSignal;
-  readonly #journal: JobJournal;
-  readonly #trace: JobTrace;
-  readonly #context: JobContext;
+  /** Aborted when a step must not begin, or must end. */
+  readonly #stopsStep: AbortSignal;
   #data: JobDataOf[JobKind];
   #endAlone: () => void = () => undefined;
 
   constructor(parts: TurnParts, of: TurnOf) {
-    const { job, data, taken } = of;
+    const { job, data, taken, stopped, cancelled, paused } = of;
     this.#parts = parts;
     this.#of = of;
     this.#data = data;
     this.#handler = parts.handlers[data.kind] as Handler; // the table is keyed by kind
+    this.id = job.id ?? '';
+    this.due = job.opts.prevMillis ?? job.timestamp + (job.opts.delay ?? 0);
+    this.attempt = job.attemptsMade + 1;
+    this.isLast = this.attempt >= (job.opts.attempts ?? 1);
     // The engine cancels by the job's id, which may stand for a later activation in this same worker by now.
     this.#lost = AbortSignal.any([this.#refused.signal, ...(taken ? [taken] : [])]);
-    this.#journal = new JobJournal(job, parts.queues, this.#lease());
-    this.#trace = this.#newTrace();
-    this.#context = this.#newContext();
+    const stops = [stopped, cancelled, this.#lost];
+    this.#stopsStep = AbortSignal.any([...stops, paused]);
+    // Between its steps, a job of the run itself needs nothing of the portal.
+    this.signal = this.#isOfRun ? AbortSignal.any(stops) : this.#stopsStep;
+    this.writer = new JobJournal(job, parts.queues, this.#lease());
+    this.log = this.#logOf('key' in data ? data.key : '');
+    ({ step: this.step, note: this.note } = this.#stepLog(''));
   }
+
+  get data(): JobDataOf[JobKind] {
+    return this.#data;
+  }
+
+  item(key: string): ItemLog {
+    const { step, note } = this.#stepLog(key);
+    let last: string | null = null;
+    return {
+      resumed: this.#trace.interrupted.includes(key),
+      get lastStep() {
+        return last;
+      },
+      step: (label, work, format) => {
+        last = label.name;
+        return step(label, work, format);
+      },
+      note,
+      end: () => this.#leave(key),
+    };
+  }
+
+  poisonOf(key: string): SluiceError | null {
+    return poisonOf(this.#trace, key);
+  }
+
+  readonly exclusive: JobContext['exclusive'] = (name, stop, work) =>
+    this.#parts.exclusive.run(name, this.writer.lease, stop, work);
 
   /** Resolves when the job has ended, well or not; throws what the engine is to do with one that has not. */
   async run(): Promise<unknown> {
     try {
       await this.#answerKills();
-      const result = await this.#handler.run(this.#context);
-      await this.#journal.flush();
+      const result = await this.#handler.run(this);
+      await this.writer.flush();
       await this.#advance();
       return result;
     } catch (error) {
@@ -117,6 +162,14 @@ export class Turn {
     return 'runId' in this.#data ? this.#data.runId : undefined;
   }
 
+  get #isOfRun(): boolean {
+    return this.#data.kind === 'run' || this.#data.kind === 'close';
+  }
+
+  get #trace(): Trace {
+    return this.#data.trace ?? noTrace;
+  }
+
   /**
    * Counts the kills of a job before it continues. One that was hit more than once continues alone, so that bystanders are
    * not hit with it again.
@@ -124,68 +177,67 @@ export class Turn {
    */
   async #answerKills(): Promise<void> {
     const { job, isolation } = this.#of;
-    const { signal } = this.#context;
-    const [trace, journal] = [this.#trace, this.#journal];
-    if (job.attemptsMade > 0) await this.#context.note(`attempt ${job.attemptsMade + 1}`);
-    journal.hurry(); // what is written down of a kill must outlive the next
-    await countKill(job, trace, this.#parts.heartbeat.lives);
-    await journal.flush();
-    const poison = poisonOf(trace.data, '');
-    if (poison) throw poison;
-    if (isSuspect(trace.data)) {
-      trace.silently(waitsAlone);
-      await journal.flush();
-      this.#endAlone = await isolation.begin(job.id ?? '', signal);
-      trace.silently(null);
-      await journal.flush();
+    if (this.attempt > 1) await this.note(`attempt ${this.attempt}`);
+    if (job.stalledCounter > this.#trace.stalls) {
+      const { by } = this.#trace;
+      const isLoss = by !== undefined && (await this.#parts.heartbeat.lives(by));
+      const { trace, lines } = withKill(this.#trace, job.stalledCounter, isLoss ? 'losses' : 'kills');
+      for (const [key, line] of lines) this.#line(key, line);
+      this.#save(trace);
     }
-    if (signal.aborted) throw new GiveBack();
+    await this.writer.flush(); // what is written down of a kill must outlive the next
+    const poison = this.poisonOf('');
+    if (poison) throw poison;
+    if (isSuspect(this.#trace)) {
+      this.#enter('', waitsAlone);
+      await this.writer.flush();
+      this.#endAlone = await isolation.begin(this.id, this.signal);
+      this.#leave('');
+      await this.writer.flush();
+    }
+    if (this.signal.aborted) throw new GiveBack();
   }
 
   /** Something of the run has ended. Where that cannot be followed up now, the sweep does it. */
   async #advance(): Promise<void> {
-    const runId = this.#runId;
-    if (runId === undefined) return;
+    if (this.#runId === undefined) return;
     await this.#parts
-      .ended(runId)
-      .catch((err: unknown) => this.#context.log.warn({ err }, 'the run could not be advanced'));
+      .ended(this.#runId)
+      .catch((err: unknown) => this.log.warn({ err }, 'the run could not be advanced'));
   }
 
   /** Decides what becomes of a job whose handler has thrown: it is moved back, tried again later, or given up. */
   async #settle(thrown: unknown): Promise<unknown> {
     // What was learned is written down while the job is still ours; a failure of that is reported below.
-    await this.#journal.flush().catch(() => undefined);
+    await this.writer.flush().catch(() => undefined);
     if (this.#lost.aborted || isLockGone(thrown)) {
-      this.#journal.drop();
-      this.#context.log.warn({ action: 'lost' }, lockLost);
+      this.writer.drop();
+      this.log.warn({ action: 'lost' }, lockLost);
       throw new WaitingError(lockLost);
     }
-    if (isEngineSignal(thrown)) throw thrown;
     if (this.#of.cancelled.aborted) return this.#cancel();
-    const { job } = this.#of;
     const { portal } = this.#data;
     const error = machineFault(thrown instanceof UnfinishedItemsError ? thrown.first : thrown);
     // Whatever fails while the job is to stop may have failed for that; if not, it fails again.
-    if (isGiveBack(error) || this.#context.signal.aborted) return this.giveBack();
+    if (isGiveBack(error) || this.signal.aborted) return this.giveBack();
     if (error instanceof PortalLoginError) {
-      await this.#context.note(`portal paused: ${error.message}`);
+      await this.note(`portal paused: ${error.message}`);
       await this.#parts.pauses.pause(portal, reasonOf(error));
       return this.giveBack();
     }
     if (await this.#parts.breaker.failed(portal, error)) {
       const why = reasonOf(error).message;
-      await this.#context.note(`waits without using an attempt, because the portal is paused: ${why}`);
+      await this.note(`waits without using an attempt, because the portal is paused: ${why}`);
       return this.giveBack();
     }
-    const isLast = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
-    if (isRetryable(error) && !isLast) {
-      await this.#journal.flush();
+    if (isRetryable(error) && !this.isLast) {
+      await this.writer.flush();
       throw error;
     }
-    if (!(error instanceof SluiceError)) this.#context.log.error({ err: error }, 'job failed because of a bug');
+    if (!(error instanceof SluiceError)) this.log.error({ err: error }, 'job failed because of a bug');
     const reason = reasonOf(error);
-    await this.#context.note(`failed for good: ${reason.code}: ${reason.message}`);
-    this.#context.log.warn({ action: 'give-up', reason }, 'job failed for good');
+    await this.note(`failed for good: ${reason.code}: ${reason.message}`);
+    this.log.warn({ action: 'give-up', reason }, 'job failed for good');
     return this.#giveUp(error, thrown);
   }
 
@@ -195,7 +247,7 @@ export class Turn {
       await this.#of.job.moveToWait(this.#of.token);
       throw new WaitingError();
     }
-    await this.#context.note('cancelled');
+    await this.note('cancelled');
     const error = cancelledError(this.#data as { runId: string }); // only jobs of runs are cancelled
     return this.#giveUp(error, error);
   }
@@ -204,8 +256,8 @@ export class Turn {
   async #giveUp(error: unknown, thrown: unknown): Promise<undefined> {
     const reason = reasonOf(error);
     if (!this.#handler.failed) throw new UnrecoverableError(reason.message);
-    await this.#handler.failed(this.#context, reason, thrown);
-    await this.#journal.flush();
+    await this.#handler.failed(this, reason, thrown);
+    await this.writer.flush();
     await this.#advance();
   }
 
@@ -214,7 +266,7 @@ export class Turn {
     const { job, token, stopped } = this.#of;
     const { queue, pauses } = this.#parts;
     const { portal } = this.#data;
-    await this.#journal.flush(); // what is noted of the job goes while it is ours
+    await this.writer.flush(); // what is noted of the job goes while it is ours
     if (queue !== runsQueue || stopped.aborted) {
       await job.moveToWait(token);
       throw new WaitingError();
@@ -232,71 +284,100 @@ export class Turn {
     return new JobLease({
       key,
       token,
-      ask: async () => {
-        const left = await leftOfLock.run(this.#parts.queues.connection, [key], [token]);
-        return typeof left === 'number' ? left : null;
-      },
+      ask: () => leftOfLock(this.#parts.queues.connection, [key], [token]),
       lost: () => this.#refused.abort(lockLost),
     });
   }
 
-  #save(changes: object): void {
-    this.#data = { ...this.#data, ...changes };
-    this.#journal.save(this.#data);
-  }
-
-  #newTrace(): JobTrace {
-    const { stopped, cancelled, paused, isolation, writing } = this.#of;
-    const { heartbeat, logKey, breaker, log } = this.#parts;
-    const { kind, portal, trace = noTrace } = this.#data;
-    const runId = this.#runId;
-    const logOf = (key: string): string | undefined => {
-      if (runId === undefined) return undefined;
-      if (key !== '') return logKey(itemId(runId, key));
-      return kind === 'run' || kind === 'close' ? logKey(runId) : undefined;
-    };
-    return new JobTrace({
-      data: trace,
-      by: heartbeat.id,
-      journal: this.#journal,
-      isolation,
-      signal: AbortSignal.any([stopped, cancelled, this.#lost, paused]),
-      lost: this.#lost,
-      log,
-      facts: { kind, portal, ...(runId === undefined ? {} : { runId }) },
-      logOf,
-      save: (now) => this.#save({ trace: now }),
-      writing,
-      worked: () => void breaker.worked(portal),
-    });
-  }
-
-  #newContext(): JobContext {
-    const { job, stopped, cancelled, paused } = this.#of;
-    const [trace, journal] = [this.#trace, this.#journal];
-    const { log, exclusive } = this.#parts;
+  /** What the log says of an item, or with '' of the job. */
+  #logOf(key: string): Log {
     const { kind, portal } = this.#data;
+    return this.#parts.log.child({ jobId: this.id, kind, portal, runId: this.#runId, ...(key === '' ? {} : { key }) });
+  }
+
+  /** Adds a line to the log of an item, or with '' of the job. */
+  #line(key: string, text: string): void {
+    const { logKey } = this.#parts;
     const runId = this.#runId;
-    // Between its steps, a job of the run itself needs nothing of the portal.
-    const isOfRun = kind === 'run' || kind === 'close';
-    const signal = AbortSignal.any([stopped, cancelled, this.#lost, ...(isOfRun ? [] : [paused])]);
-    const data = (): JobDataOf[JobKind] => this.#data;
+    if (runId === undefined || (key === '' && !this.#isOfRun)) this.writer.line(text);
+    else this.writer.line(text, logKey(key === '' ? runId : itemId(runId, key)));
+  }
+
+  /** Persists what the job is in the middle of. */
+  #save(trace: Trace): void {
+    this.#data = { ...this.#data, trace: { ...trace, by: this.#parts.heartbeat.id, at: Date.now() } };
+    this.writer.save(this.#data);
+  }
+
+  #enter(key: string, step: string): void {
+    const interrupted = this.#trace.interrupted.filter((each) => each !== key);
+    this.#save({ ...this.#trace, interrupted, steps: { ...this.#trace.steps, [key]: step } });
+  }
+
+  #leave(key: string): void {
+    const { [key]: _last, ...steps } = this.#trace.steps;
+    this.#save({ ...this.#trace, steps });
+  }
+
+  #stepLog(key: string): StepLog {
     return {
-      ...trace.own,
-      id: job.id ?? '',
-      get data() {
-        return data();
+      note: async (line) => {
+        this.#logOf(key).info({ action: 'note' }, line);
+        this.#line(key, line);
       },
-      due: job.opts.prevMillis ?? job.timestamp + (job.opts.delay ?? 0),
-      attempt: job.attemptsMade + 1,
-      isLast: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
-      signal,
-      writer: journal,
-      log: log.child({ jobId: job.id, kind, portal, runId, ...('key' in this.#data ? { key: this.#data.key } : {}) }),
-      item: (key) => trace.item(key),
-      poisonOf: (key) => poisonOf(trace.data, key),
-      exclusive: (name, stop, work) => exclusive.run(name, journal.lease, stop, work),
+      step: async (label, work, format) => {
+        const signal = this.#stopsStep;
+        if (signal.aborted) throw new GiveBack();
+        await this.writer.lease.check(); // under load a lost lock may be noticed late
+        const leave = await this.#of.isolation.enter({ job: this.id, item: key }, signal);
+        try {
+          const { portal, kind } = this.#data;
+          const about = {
+            'sluice.portal': portal,
+            'sluice.run': this.#runId ?? '',
+            'sluice.job': kind,
+            'sluice.key': key,
+          };
+          return await inSpan(`step ${label.name}`, about, () => this.#inStep(key, label, work, format));
+        } finally {
+          leave();
+        }
+      },
     };
+  }
+
+  async #inStep<T>(
+    key: string,
+    { name, on, writes = false, light = false }: StepLabel,
+    work: (signal: AbortSignal) => Promise<T>,
+    format: (result: T) => string = () => 'ok',
+  ): Promise<T> {
+    const begun = performance.now();
+    const before = this.#trace.steps[key];
+    const end = (facts: object, line: string, text: string): void => {
+      const ms = Math.round(performance.now() - begun);
+      this.#logOf(key).info({ action: name, on, ms, ...facts }, line);
+      this.#line(key, `${name} ${on}: ${text} (${ms} ms)`);
+    };
+    this.#enter(key, name);
+    // The note before a write takes the step's name along; other work on this host may crash the worker.
+    if (!writes && !light) this.writer.hurry();
+    try {
+      // A step that writes is never cut off by a stop, only when the job is no longer ours.
+      const result = await (writes ? this.#of.writing(() => work(this.#lost)) : work(this.#stopsStep));
+      if (writes) void this.#parts.breaker.worked(this.#data.portal);
+      const outcome = format(result);
+      end({ outcome }, 'step done', outcome);
+      return result;
+    } catch (error) {
+      if (error instanceof GiveBack || (this.#stopsStep.aborted && !writes)) throw new GiveBack();
+      const reason = reasonOf(error);
+      end({ reason }, 'step failed', `failed, ${reason.code}: ${reason.message}`);
+      throw error;
+    } finally {
+      // Between two steps the last one stands, so that kills there do not add up to kills in one place.
+      if (before !== undefined) this.#enter(key, before);
+    }
   }
 }
 

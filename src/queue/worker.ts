@@ -3,9 +3,9 @@ import { type Job, UnrecoverableError, Worker } from 'bullmq';
 import { machineFault } from '../model/errors.ts';
 import { type JobDataOf, type JobKind, jobSchemas } from '../model/job.ts';
 import type { StopWatch } from './cancel.ts';
+import { JobIsolation } from './isolation.ts';
 import { ourTimes } from './queues.ts';
 import { backoffMs, type RetrySettings } from './retry.ts';
-import { JobIsolation } from './trace.ts';
 import { lockLost, Turn, type TurnParts } from './turn.ts';
 
 /** What a worker is made of. */
@@ -95,14 +95,14 @@ export class QueueWorker {
       });
     if (await isOfOthers(data.portal)) return turn(never, never).giveBack();
     if (!('runId' in data)) return turn(never, never).run();
-    const of = { runId: data.runId, portal: data.portal };
-    const { cancelled, paused } = await stops.enter(of);
+    const watched = await stops.enter({ runId: data.runId, portal: data.portal });
+    const { cancelled, paused } = watched;
     try {
       // The job that closes a cancelled run is the one that ends it.
-      const isEnding = data.kind === 'close' && cancelled.aborted;
-      return await (isEnding ? turn(never, never) : turn(cancelled, paused)).run();
+      const isEnding = data.kind === 'close' && cancelled.signal.aborted;
+      return await (isEnding ? turn(never, never) : turn(cancelled.signal, paused.signal)).run();
     } finally {
-      stops.leave(of);
+      stops.leave(watched);
     }
   }
 

@@ -109,7 +109,7 @@ it('a holder whose job stands is waited for, however long it is silent', async (
   await first.begun;
   const order: string[] = [];
   const present = worker().run('x', await job('2'), calm, async () => void order.push('in'));
-  const looks = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+  const looks = async () => Number(/cmdstat_eval:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
   const before = await looks();
   await waitUntil('some looks at the lock', async () => (await looks()) >= before + 3);
   order.push('ended');

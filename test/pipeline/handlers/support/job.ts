@@ -3,7 +3,6 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import { uuidOfKey } from '../../../../src/model/key.ts';
 import { type LedgerEntry, newEntry } from '../../../../src/model/ledger-entry.ts';
-import { createLog } from '../../../../src/model/log.ts';
 import { redisKeys } from '../../../../src/model/redis-keys.ts';
 import type { ItemAction } from '../../../../src/model/report.ts';
 import type { NodeWish } from '../../../../src/pipeline/compare/node.ts';
@@ -56,7 +55,6 @@ export const itemOf = (
       } as unknown as Runs, // all that an item uses
       log: {
         resumed: more.resumed ?? false,
-        log: createLog({ level: 'silent' }),
         get lastStep() {
           return lastStep;
         },

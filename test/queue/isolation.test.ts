@@ -1,7 +1,7 @@
 // One job of a worker alone: others begin no step meanwhile, and nobody waits forever.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { JobIsolation } from '../../src/queue/trace.ts';
+import { JobIsolation } from '../../src/queue/isolation.ts';
 
 const { signal } = new AbortController();
 
