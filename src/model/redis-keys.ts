@@ -64,12 +64,8 @@ export const redisKeys = (prefix: string) => ({
   lastRuns: `${prefix}.last-runs`,
   /** Hash: target name -> when its last successful run ended, Unix milliseconds. */
   lastSuccesses: `${prefix}.last-successes`,
-  /** Hash of the run gate: `current`, `again` and their requests. */
-  gate: (target: Target) => `${prefix}.current-run:${targetName(target)}`,
-  /** Set of keys the waiting run is limited to. */
-  gateOnly: (target: Target) => `${prefix}.current-run-only:${targetName(target)}`,
-  /** Set of gates that are or were in use. */
-  gates: `${prefix}.gates`,
+  /** Hash: target name -> the run that holds its gate, and the one that waits for it (JSON). */
+  gates: `${prefix}.current-runs`,
   /** List: log lines of a run, by its id, or of its work on an item, by `itemId`. */
   log: (id: string) => `${prefix}.log:${id}`,
   /** Held by the job that does work of which the portal takes one piece at a time. */
@@ -78,8 +74,6 @@ export const redisKeys = (prefix: string) => ({
   portal: (portal: string) => `${prefix}.portal:${portal}`,
   /** Hash: `<vocabulary> <name>` -> id of that term at the address of a portal. */
   terms: (portal: string, url: string) => `${prefix}.terms:${portal} ${url}`,
-  /** Held by the one worker that asks a portal whether it answers. */
-  probeLock: (portal: string) => `${prefix}.probe:${portal}`,
   /** Hash: target name -> its open incident (JSON); portal name with `@` before it -> what was reported last. */
   incidents: `${prefix}.incidents`,
   /** Sorted set: what is expected -> by when it must happen again, Unix milliseconds. */

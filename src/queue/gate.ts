@@ -3,60 +3,21 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RunRequest, runRequestSchema } from '../model/job.ts';
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
-import { RedisScript } from '../state/redis/script.ts';
+import { changeField } from '../state/redis/changed.ts';
 import type { Runs } from '../state/runs.ts';
-import { parsedJson } from '../util/json.ts';
 import type { Queues } from './queues.ts';
 
-// gate hash: current, currentRequest, again, againRequest, againAll; the set beside it: keys a limited `again` is for.
-const requestRun = new RedisScript(`
-local gate, only, gates = KEYS[1], KEYS[2], KEYS[3]
-local id, request, all = ARGV[1], ARGV[2], ARGV[3]
-redis.call('SADD', gates, ARGV[4])
-local current = redis.call('HGET', gate, 'current')
--- The client resends a call whose reply was lost: it gets the same answer.
-if not current or current == id then
-  redis.call('HSET', gate, 'current', id, 'currentRequest', request)
-  return {id, 'start'}
-end
-if ARGV[5] == '1' then return {current, 'busy'} end
-local again = redis.call('HGET', gate, 'again')
-if not again then
-  again = id
-  redis.call('HSET', gate, 'again', id, 'againRequest', request, 'againAll', all)
-  redis.call('DEL', only)
-elseif all == '1' then
-  redis.call('HSET', gate, 'againAll', '1', 'againRequest', request)
-end
-for i = 6, #ARGV do redis.call('SADD', only, ARGV[i]) end
-return {again, 'again'}
-`);
+const askedSchema = z.object({ id: z.string(), request: runRequestSchema.nullable().catch(null) });
 
-const closeRun = new RedisScript(`
-local gate, only = KEYS[1], KEYS[2]
-if redis.call('HGET', gate, 'current') ~= ARGV[1] then return false end
-local again = redis.call('HGET', gate, 'again')
-if not again then
-  redis.call('DEL', gate, only)
-  return false
-end
-local request = redis.call('HGET', gate, 'againRequest')
-local keys = {}
-if redis.call('HGET', gate, 'againAll') == '0' then keys = redis.call('SMEMBERS', only) end
-local decoded = cjson.decode(request)
-if #keys > 0 then decoded['only'] = keys else decoded['only'] = cjson.null end
-request = cjson.encode(decoded)
-redis.call('DEL', gate, only)
-redis.call('HSET', gate, 'current', again, 'currentRequest', request)
-return {again, request}
-`);
+/** A run that is asked for. */
+export type Asked = z.infer<typeof askedSchema>;
 
-const withdrawRun = new RedisScript(`
-if redis.call('HGET', KEYS[1], 'again') ~= ARGV[1] then return 0 end
-redis.call('HDEL', KEYS[1], 'again', 'againRequest', 'againAll')
-redis.call('DEL', KEYS[2])
-return 1
-`);
+/** The run that holds the gate, and the one that waits for it; a request that is not understood is null. */
+const gateSchema = z.object({ current: askedSchema, again: askedSchema.nullable() });
+
+type Gate = z.infer<typeof gateSchema>;
+
+const gateOf = (text: string): Gate => gateSchema.parse(JSON.parse(text));
 
 /** Decides which run of a target starts and which waits. */
 export class RunGate {
@@ -78,63 +39,60 @@ export class RunGate {
    * is never shared: while another run is current it is refused as `busy`, with the id of that run.
    */
   async request(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }> {
-    const target = { manifest: request.manifest, portal: request.portal };
-    const answer = await requestRun.run(
-      this.#redis,
-      [this.#keys.gate(target), this.#keys.gateOnly(target), this.#keys.gates],
-      [
-        newRunId(),
-        JSON.stringify(request),
-        request.only === null ? '1' : '0',
-        targetName(target),
-        isPinned(request) ? '1' : '0',
-        ...(request.only ?? []),
-      ],
-    );
-    const [runId, how] = z.tuple([z.string(), z.enum(['start', 'again', 'busy'])]).parse(answer);
-    if (how === 'start') await this.#enqueue(runId, request);
-    return { runId, starts: how === 'start' ? 'now' : how === 'again' ? 'later' : 'busy' };
+    const id = newRunId();
+    let runId = id;
+    let starts: 'now' | 'later' | 'busy' = 'now';
+    await this.#change(request, (gate) => {
+      // A call whose reply was lost is sent again: it finds what it wrote.
+      [runId, starts] = [id, 'now'];
+      if (gate === null) return { current: { id, request }, again: null };
+      if (gate.current.id === id) return undefined;
+      [runId, starts] = isPinned(request) ? [gate.current.id, 'busy'] : [gate.again?.id ?? id, 'later'];
+      if (starts === 'busy') return undefined;
+      return { ...gate, again: { id: runId, request: joined(gate.again?.request ?? null, request) } };
+    });
+    if (starts === 'now') await this.#enqueue(runId, request);
+    return { runId, starts };
   }
 
   /** Opens the gate after a run; starts the run that was requested meanwhile. Does nothing when that run is not current. */
   async close(target: Target, runId: string): Promise<void> {
-    const answer = await closeRun.run(this.#redis, [this.#keys.gate(target), this.#keys.gateOnly(target)], [runId]);
-    if (!answer) return;
-    const [next, text] = z.tuple([z.string(), z.string()]).parse(answer);
-    await this.#enqueue(next, runRequestSchema.parse(JSON.parse(text)));
+    const before = await this.#change(target, (gate) =>
+      gate?.current.id === runId ? gate.again && { current: gate.again, again: null } : undefined,
+    );
+    const next = before?.again;
+    if (next?.request) await this.#enqueue(next.id, next.request);
   }
 
   /** The target whose gate a run holds or waits for, for the latter with its request; null when it does neither. */
   async find(runId: string): Promise<{ target: Target; waiting: RunRequest | null } | null> {
-    for (const name of await this.#redis.smembers(this.#keys.gates)) {
-      const target = targetOfName(name);
-      const [current, again, text] = await this.#redis.hmget(
-        this.#keys.gate(target),
-        'current',
-        'again',
-        'againRequest',
-      );
-      if (again === runId) return { target, waiting: runRequestSchema.parse(JSON.parse(text ?? '')) };
-      if (current === runId) return { target, waiting: null };
+    for (const [target, { current, again }] of await this.all()) {
+      if (again?.id === runId) return { target, waiting: again.request };
+      if (current.id === runId) return { target, waiting: null };
     }
     return null;
   }
 
   /** Withdraws a run that waits for the gate; does nothing once it holds the gate. */
   async withdraw(target: Target, runId: string): Promise<void> {
-    await withdrawRun.run(this.#redis, [this.#keys.gate(target), this.#keys.gateOnly(target)], [runId]);
+    await this.#change(target, (gate) => (gate?.again?.id === runId ? { ...gate, again: null } : undefined));
   }
 
-  /** The run that holds the gate of a target, and the one that waits for it. */
+  /** Ids of the run that holds the gate of a target, and of the one that waits for it. */
   async state(target: Target): Promise<{ current: string | null; again: string | null }> {
-    const [current, again] = await this.#redis.hmget(this.#keys.gate(target), 'current', 'again');
-    return { current: current ?? null, again: again ?? null };
+    const text = await this.#redis.hget(this.#keys.gates, targetName(target));
+    const gate = text === null ? null : gateOf(text);
+    return { current: gate?.current.id ?? null, again: gate?.again?.id ?? null };
   }
 
-  /** What is asked of the run that holds the gate of a target; null where there is none, or it is not understood. */
-  async requestOf(target: Target): Promise<RunRequest | null> {
-    const text = await this.#redis.hget(this.#keys.gate(target), 'currentRequest');
-    return runRequestSchema.safeParse(parsedJson(text ?? '')).data ?? null;
+  /** Every gate that is held. */
+  async all(): Promise<[Target, Gate][]> {
+    const gates = Object.entries(await this.#redis.hgetall(this.#keys.gates));
+    return gates.map(([name, text]) => [targetOfName(name), gateOf(text)]);
+  }
+
+  #change(target: Target, change: (gate: Gate | null) => Gate | null | undefined) {
+    return changeField(this.#redis, { hash: this.#keys.gates, field: targetName(target), schema: gateSchema }, change);
   }
 
   async #enqueue(runId: string, request: RunRequest): Promise<void> {
@@ -142,6 +100,12 @@ export class RunGate {
     await this.#queues.runs.add('run', { kind: 'run', runId, ...request }, this.#queues.runOptions(runId));
   }
 }
+
+/** One request for two: a limited one adds its keys to another, and one for everything takes its place. */
+const joined = (waiting: RunRequest | null, request: RunRequest): RunRequest => {
+  if (waiting === null || request.only === null) return request;
+  return { ...waiting, only: waiting.only && [...new Set([...waiting.only, ...request.only])] };
+};
 
 /** Requests that are never merged with others. */
 const isPinned = (request: RunRequest): boolean =>

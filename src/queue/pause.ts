@@ -1,9 +1,9 @@
 // May a portal be worked on? Its pause, with a reason that everybody can see, and the circuit breaker that begins one by
 // itself. Fields of the portal's hash:
-// - `pause`: present while it is paused; with a `probe` it ends once the portal answers, without one only people end it;
+// - `pauses`: the pause while there is one, and the one that ended last;
 // - `failures`: passing faults of the portal in a row, over all workers;
-// - `confirm`: the reason of the pause that the next probe is to confirm;
-// - `last-pause`: the pause that ended last.
+// - `confirm`: the reason of the pause that the next probe is to confirm.
+import { isDeepStrictEqual } from 'node:util';
 import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import { isOutage, type SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import { type Reason, reasonSchema } from '../model/report.ts';
-import { RedisScript } from '../state/redis/script.ts';
+import { changeField } from '../state/redis/changed.ts';
 import type { Queues } from './queues.ts';
 
 /** Delayed runs that one call to the queue reads. */
@@ -41,35 +41,17 @@ const endedPauseSchema = z.object({
 
 export type EndedPause = z.infer<typeof endedPauseSchema>;
 
-// The first reason stays, but a refused login replaces an outage, and an operator's pause replaces both: nothing else may
-// end it.
-const beginPause = new RedisScript(`
-local rank = {['paused'] = 2, ['portal-login'] = 1}
-local known = redis.call('HGET', KEYS[1], 'pause')
-if known then
-  local code = cjson.decode(known)['reason']['code']
-  if (rank[ARGV[2]] or 0) <= (rank[code] or 0) then return 0 end
-end
-redis.call('HSET', KEYS[1], 'pause', ARGV[1])
-redis.call('HDEL', KEYS[1], 'failures', 'confirm')
-return 1
-`);
+/** The pause of a portal while it is paused, and the last one that has ended. */
+const recordSchema = z.object({ now: pauseSchema.nullable(), last: endedPauseSchema.nullable() });
 
-const endPause = new RedisScript(`
-local known = redis.call('HGET', KEYS[1], 'pause')
-if not known or (ARGV[2] ~= '' and known ~= ARGV[2]) then return false end
-local ended = cjson.decode(known)
-redis.call('HDEL', KEYS[1], 'pause', 'failures', 'confirm')
-redis.call('HSET', KEYS[1], 'last-pause', '{"reason":' .. cjson.encode(ended['reason'])
-  .. ',"since":' .. string.format('%d', ended['since']) .. ',"until":' .. ARGV[1] .. '}')
-return known
-`);
+type PauseRecord = z.infer<typeof recordSchema>;
 
-const replacePause = new RedisScript(`
-if redis.call('HGET', KEYS[1], 'pause') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'pause', ARGV[2])
-return 1
-`);
+/**
+ * The first reason stays, but a refused login replaces an outage, and an operator's pause replaces both: nothing else may end
+ * it.
+ */
+const rankOf = (reason: Reason | undefined): number =>
+  reason === undefined ? -1 : ['portal-login', 'paused'].indexOf(reason.code) + 1;
 
 /**
  * Pauses and resumes the queues of portals; the queue of runs continues. The record in Redis is the truth: the engine's
@@ -91,48 +73,64 @@ export class PortalPauses {
    * true when this call paused it or changed the reason. `probe` is for a pause that ends by itself once the portal answers.
    */
   async pause(portal: string, reason: Reason, probe: Pause['probe'] = null): Promise<boolean> {
-    const pause: Pause = { reason, since: Date.now(), probe };
-    const text = JSON.stringify(pause);
-    const isNew = await beginPause.run(this.#redis, [this.#keys.portal(portal)], [text, reason.code]);
+    const since = Date.now();
+    const isNew = await this.#change(portal, ({ now, last }) =>
+      rankOf(reason) > rankOf(now?.reason) ? { now: { reason, since, probe }, last } : undefined,
+    );
     await this.hold(portal);
-    return isNew === 1;
+    return isNew;
   }
 
   /** Pauses the engine's queue of a paused portal; undoes that when the pause has ended meanwhile. */
   async hold(portal: string): Promise<void> {
     await this.#queues.portal(portal).pause();
-    if (!(await this.#redis.hexists(this.#keys.portal(portal), 'pause'))) await this.#queues.portal(portal).resume();
+    if ((await this.state(portal)) === null) await this.#queues.portal(portal).resume();
   }
 
   /** The pause of a portal, or null while it is worked on. */
   async state(portal: string): Promise<Pause | null> {
-    const text = await this.#redis.hget(this.#keys.portal(portal), 'pause');
-    return text === null ? null : pauseSchema.parse(JSON.parse(text));
+    return (await this.record(portal)).now;
   }
 
   /** The last pause that has ended, or null. */
   async last(portal: string): Promise<EndedPause | null> {
-    const text = await this.#redis.hget(this.#keys.portal(portal), 'last-pause');
-    return text === null ? null : endedPauseSchema.parse(JSON.parse(text));
+    return (await this.record(portal)).last;
+  }
+
+  /** Both at once. */
+  async record(portal: string): Promise<PauseRecord> {
+    const text = await this.#redis.hget(this.#keys.portal(portal), 'pauses');
+    return text === null ? { now: null, last: null } : recordSchema.parse(JSON.parse(text));
   }
 
   /** Changes a pause, unless it was changed or ended meanwhile: then false. */
-  async replace(portal: string, before: Pause, after: Pause): Promise<boolean> {
-    const texts = [JSON.stringify(before), JSON.stringify(after)];
-    return (await replacePause.run(this.#redis, [this.#keys.portal(portal)], texts)) === 1;
+  replace(portal: string, before: Pause, after: Pause): Promise<boolean> {
+    return this.#change(portal, ({ now, last }) => (isDeepStrictEqual(now, before) ? { now: after, last } : undefined));
   }
 
   /**
    * Ends a pause; with `expected` only while it is still that one. Returns the ended pause, or null when there was none.
    */
   async resume(portal: string, expected: Pause | null = null): Promise<EndedPause | null> {
-    const only = expected ? JSON.stringify(expected) : '';
     const until = Date.now();
-    const ended = await endPause.run(this.#redis, [this.#keys.portal(portal)], [String(until), only]);
+    let ended: EndedPause | null = null;
+    await this.#change(portal, ({ now }) => {
+      ended = null;
+      if (now === null || (expected && !isDeepStrictEqual(now, expected))) return undefined;
+      ended = { reason: now.reason, since: now.since, until };
+      return { now: null, last: ended };
+    });
     if (expected === null || ended !== null) await this.#release(portal);
-    if (typeof ended !== 'string') return null;
-    const { reason, since } = pauseSchema.parse(JSON.parse(ended));
-    return { reason, since, until };
+    return ended;
+  }
+
+  async #change(portal: string, change: (record: PauseRecord) => PauseRecord | undefined): Promise<boolean> {
+    const hash = this.#keys.portal(portal);
+    const before = await changeField(this.#redis, { hash, field: 'pauses', schema: recordSchema }, (record) =>
+      change(record ?? { now: null, last: null }),
+    );
+    if (before !== undefined) await this.#redis.hdel(hash, 'failures', 'confirm');
+    return before !== undefined;
   }
 
   /** Brings the engine's queue into step with the record, after a kill between the two. */
@@ -177,14 +175,6 @@ interface BreakerSettings {
   longestRequestedMs: number;
 }
 
-const countFailure = new RedisScript(`
-if redis.call('HEXISTS', KEYS[1], 'pause') == 1 then return 'open' end
-local count = redis.call('HINCRBY', KEYS[1], 'failures', 1)
-if ARGV[3] == '1' then return 'opens' end
-if count >= tonumber(ARGV[1]) then redis.call('HSETNX', KEYS[1], 'confirm', ARGV[2]) end
-return 'closed'
-`);
-
 /** Successes are reported at most this often, milliseconds: they only undo what others counted. */
 const reportEveryMs = 250;
 
@@ -217,19 +207,19 @@ export class CircuitBreaker {
     const askedMs = error.request.retryAfterMs ?? 0;
     const isAsked = askedMs > this.settings.longestRequestedMs;
     const reason = isAsked ? requestedPause(portal, error, askedMs) : this.#reason(portal, error);
-    const state = await countFailure.run(
-      this.#redis,
-      [this.#keys.portal(portal)],
-      [this.settings.failures, JSON.stringify(reason), isAsked ? '1' : '0'],
-    );
-    if (state === 'closed') return false;
-    if (state === 'open') await this.#pauses.hold(portal);
-    else await this.#open(portal, reason, askedMs);
+    const key = this.#keys.portal(portal);
+    if (await this.#pauses.state(portal)) await this.#pauses.hold(portal);
+    else if (isAsked) await this.pause(portal, reason, askedMs);
+    else {
+      const count = await this.#redis.hincrby(key, 'failures', 1);
+      if (count >= this.settings.failures) await this.#redis.hsetnx(key, 'confirm', JSON.stringify(reason));
+      return false;
+    }
     return true;
   }
 
   /** Pauses a portal until a probe succeeds; `askedMs` is what the portal asked for by `Retry-After`. */
-  async #open(portal: string, reason: Reason, askedMs = 0): Promise<void> {
+  async pause(portal: string, reason: Reason, askedMs = 0): Promise<void> {
     const { probeMs, maxProbeMs } = this.settings;
     const probe = { failed: 0, nextAt: Date.now() + Math.min(maxProbeMs, Math.max(probeMs, askedMs)) };
     if (!(await this.#pauses.pause(portal, reason, probe))) return;
@@ -246,29 +236,17 @@ export class CircuitBreaker {
     });
   }
 
-  /** The reason of a pause that the next probe is to {@link confirm} or {@link dismiss}; null when there is none. */
+  /** The reason of a pause that the next probe is to confirm, see {@link pause}; null when there is none. */
   async unconfirmed(portal: string): Promise<Reason | null> {
     const text = await this.#redis.hget(this.#keys.portal(portal), 'confirm');
     return text === null ? null : reasonSchema.parse(JSON.parse(text));
   }
 
-  /** The probe failed too: pauses the portal. */
-  async confirm(portal: string, reason: Reason): Promise<void> {
-    await this.#open(portal, reason);
-    await this.#startOver(portal);
-  }
-
-  /** The portal answers a read, so the fault lies in the work. */
-  async dismiss(portal: string, reason: Reason): Promise<void> {
-    this.#log.warn(
-      { action: 'probe', portal, reason },
-      'portal answers, but its jobs fail: they use their own attempts',
-    );
-    await this.#startOver(portal);
-  }
-
-  async #startOver(portal: string): Promise<void> {
-    await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'confirm');
+  /** Counts from 0 again; true for the one caller who took the reason that {@link unconfirmed} told of. */
+  async startOver(portal: string): Promise<boolean> {
+    const key = this.#keys.portal(portal);
+    const answers = await this.#redis.multi().hdel(key, 'confirm').hdel(key, 'failures').exec();
+    return answers?.[0]?.[1] === 1;
   }
 
   #reason(portal: string, error: SluiceError): Reason {

@@ -1,11 +1,6 @@
 // Watches paused portals: one of all workers probes a portal that is down, and resumes it once it answers.
-import { randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import { isOutage, PortalLoginError, PortalNotApiError, reasonOf } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import type { RedisKeys } from '../model/redis-keys.ts';
-import type { Reason } from '../model/report.ts';
-import { RedisScript } from '../state/redis/script.ts';
 import type { CircuitBreaker, EndedPause, Pause, PortalPauses } from './pause.ts';
 
 /** A page of something in front of the portal is no answer of the portal; any refusal of its own is one. */
@@ -13,8 +8,6 @@ const isDown = (error: unknown): boolean => isOutage(error) || error instanceof 
 
 /** What the watch is made of. */
 interface PortalWatchParts {
-  redis: Redis;
-  keys: RedisKeys;
   pauses: PortalPauses;
   breaker: CircuitBreaker;
   /** Portals to watch. */
@@ -23,25 +16,12 @@ interface PortalWatchParts {
   probe: (portal: string, signal: AbortSignal) => Promise<void>;
   /** Called again and again, by every worker, with the pause and the last ended one; must be idempotent. */
   report: (portal: string, state: { pause: Pause | null; last: EndedPause | null }) => Promise<void>;
-  /** Milliseconds after which another worker takes over from one that died while it probed. */
-  lockMs: number;
   log: Log;
 }
-
-const releaseTurn = new RedisScript(`
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0
-`);
-
-const renewTurn = new RedisScript(`
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return 0
-`);
 
 /** Checks every portal about once a second; `stop()` when done. */
 export class PortalWatch {
   readonly #parts: PortalWatchParts;
-  readonly #id = randomUUID();
   readonly #stop = new AbortController();
   #timer: NodeJS.Timeout | null = null;
   #turn: Promise<void> | null = null;
@@ -86,42 +66,47 @@ export class PortalWatch {
   }
 
   async #check(portal: string): Promise<void> {
+    const { pauses, breaker, log } = this.#parts;
     const pause = await this.#report(portal);
-    await this.#parts.pauses.reconcile(portal, pause);
-    if (await this.#due(portal, pause)) await this.#alone(portal, () => this.#probe(portal));
-  }
-
-  /** What a probe is due for: the pause that it may end, or the reason of one that it may confirm. Null for neither. */
-  async #due(portal: string, pause: Pause | null): Promise<{ pause: Pause } | { reason: Reason } | null> {
-    if (pause) return pause.probe !== null && Date.now() >= pause.probe.nextAt ? { pause } : null;
-    const reason = await this.#parts.breaker.unconfirmed(portal);
-    return reason && { reason };
+    await pauses.reconcile(portal, pause);
+    if (pause) return this.#probe(portal, pause);
+    const reason = await breaker.unconfirmed(portal);
+    if (!reason || !(await breaker.startOver(portal))) return;
+    const error = await this.#ask(portal);
+    if (this.#stop.signal.aborted || (await this.#isRefused(portal, error))) return;
+    if (isDown(error)) return breaker.pause(portal, reason);
+    const facts = { action: 'probe', portal, reason };
+    log.warn(facts, 'portal answers, but its jobs fail: they use their own attempts');
   }
 
   async #report(portal: string): Promise<Pause | null> {
     const { pauses, report } = this.#parts;
-    const [pause, last] = [await pauses.state(portal), await pauses.last(portal)];
+    const { now: pause, last } = await pauses.record(portal);
     await report(portal, { pause, last });
     return pause;
   }
 
-  /** Under the lock everything is read again: another worker may just have probed. */
-  async #probe(portal: string): Promise<void> {
+  /** Probes a paused portal when that is due. The one worker that sets the time of the next probe does this one. */
+  async #probe(portal: string, pause: Pause): Promise<void> {
     const { pauses, breaker, log } = this.#parts;
-    const due = await this.#due(portal, await pauses.state(portal));
-    if (!due) return;
+    if (pause.probe === null || Date.now() < pause.probe.nextAt) return;
+    const failed = pause.probe.failed + 1;
+    const nextMs = Math.min(breaker.settings.maxProbeMs, breaker.settings.probeMs * 2 ** failed);
+    const next = { ...pause, probe: { failed, nextAt: Date.now() + nextMs } };
+    if (!(await pauses.replace(portal, pause, next))) return;
     const error = await this.#ask(portal);
-    if (this.#stop.signal.aborted) return;
-    if (error instanceof PortalLoginError) {
-      if (await pauses.pause(portal, reasonOf(error))) {
-        log.error(
-          { action: 'pause', portal, reason: reasonOf(error) },
-          'portal stays paused: it answers, but refused the login',
-        );
-      }
-    } else if ('pause' in due)
-      await (isDown(error) ? this.#askLater(portal, due.pause) : this.#resume(portal, due.pause));
-    else await (isDown(error) ? breaker.confirm(portal, due.reason) : breaker.dismiss(portal, due.reason));
+    if (this.#stop.signal.aborted || (await this.#isRefused(portal, error))) return;
+    if (isDown(error)) log.info({ action: 'probe', portal, failed, nextMs }, 'portal does not answer yet');
+    else await this.#resume(portal, next);
+  }
+
+  /** True for a portal that answers and refuses the login: it is paused until a person acts. */
+  async #isRefused(portal: string, error: unknown): Promise<boolean> {
+    if (!(error instanceof PortalLoginError)) return false;
+    const facts = { action: 'pause', portal, reason: reasonOf(error) };
+    if (await this.#parts.pauses.pause(portal, facts.reason))
+      this.#parts.log.error(facts, 'portal stays paused: it answers, but refused the login');
+    return true;
   }
 
   /** Null when the portal answered, else the error of the probe; one that is no outage counts as an answer. */
@@ -132,14 +117,6 @@ export class PortalWatch {
     } catch (error) {
       return error;
     }
-  }
-
-  async #askLater(portal: string, pause: Pause): Promise<void> {
-    const { pauses, breaker, log } = this.#parts;
-    const failed = (pause.probe?.failed ?? 0) + 1;
-    const waitMs = Math.min(breaker.settings.maxProbeMs, breaker.settings.probeMs * 2 ** failed);
-    await pauses.replace(portal, pause, { ...pause, probe: { failed, nextAt: Date.now() + waitMs } });
-    log.info({ action: 'probe', portal, failed, nextMs: waitMs }, 'portal does not answer yet');
   }
 
   async #resume(portal: string, pause: Pause): Promise<void> {
@@ -159,21 +136,5 @@ export class PortalWatch {
     const pause = await this.#parts.pauses.state(portal);
     if (!pause?.probe) return;
     await this.#parts.pauses.replace(portal, pause, { ...pause, probe: { ...pause.probe, nextAt: Date.now() } });
-  }
-
-  /** Runs `work` unless another worker does; the lock of one that dies expires. */
-  async #alone(portal: string, work: () => Promise<void>): Promise<void> {
-    const { redis, keys, lockMs } = this.#parts;
-    const key = keys.probeLock(portal);
-    if ((await redis.set(key, this.#id, 'PX', lockMs, 'NX')) === null) return;
-    const renewal = setInterval(() => {
-      renewTurn.run(redis, [key], [this.#id, lockMs]).catch(() => undefined); // then another worker may probe as well
-    }, lockMs / 3);
-    try {
-      await work();
-    } finally {
-      clearInterval(renewal);
-      await releaseTurn.run(redis, [key], [this.#id]);
-    }
   }
 }

@@ -4,13 +4,13 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { closeId } from '../model/job.ts';
 import type { Log } from '../model/log.ts';
-import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
+import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import { entriesOf, membersOf } from '../state/redis/fields.ts';
 import type { StuckRun } from '../state/run-phase.ts';
 import type { Runs } from '../state/runs.ts';
 import { nextStep, type RunState, type Step } from './advance.ts';
 import type { Advancer } from './advancer.ts';
-import type { RunGate } from './gate.ts';
+import type { Asked, RunGate } from './gate.ts';
 import type { PortalPauses } from './pause.ts';
 import type { Queues } from './queues.ts';
 
@@ -60,13 +60,10 @@ export class RunSweep {
 
   /** Checks the run of every gate. */
   async look(): Promise<void> {
-    const { redis, keys, gate, log } = this.#parts;
-    for (const name of await redis.smembers(keys.gates)) {
-      const target = targetOfName(name);
-      const { current } = await gate.state(target);
-      if (current === null) continue;
+    const { gate, log } = this.#parts;
+    for (const [target, { current }] of await gate.all()) {
       await this.#check(current, target).catch((err: unknown) =>
-        log.warn({ runId: current, err }, 'the run could not be watched'),
+        log.warn({ runId: current.id, err }, 'the run could not be watched'),
       );
     }
     await this.#forgetMarks();
@@ -80,9 +77,9 @@ export class RunSweep {
     }
   }
 
-  async #check(runId: string, target: Target): Promise<void> {
-    const { runs, gate, advancer, log } = this.#parts;
-    if ((await runs.request(runId)) === null) await runs.ask(runId, target, await gate.requestOf(target));
+  async #check({ id: runId, request }: Asked, target: Target): Promise<void> {
+    const { runs, advancer, log } = this.#parts;
+    if ((await runs.request(runId)) === null) await runs.ask(runId, target, request);
     const stand = await runs.phases.stand(runId);
     const isWorkedOn = stand.phase === 'publish' || stand.phase === 'prove';
     const state: RunState = {

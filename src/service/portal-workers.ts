@@ -34,7 +34,6 @@ export class PortalWorkers {
       ...{ redis, keys, pauses, breaker, portals, log },
       probe: async (name, signal) => (await opened.openPortal(name)).nodes.ping(signal),
       report: (name, state) => notifier.portalState(name, state),
-      lockMs: config.jobs.lockMs,
     });
     this.#sweep = new RunSweep({ ...opened, portals, stuckMs: config.jobs.stuckMs });
     const shared = {

@@ -45,8 +45,8 @@ const holdAfter = (gateway: Gateway, writes: number) => {
 
 const currentRun = async (place: Place, manifest: string): Promise<string> => {
   const redis = place.redis();
-  const gate = place.keys.gate({ manifest, portal: 'local' });
-  const runId = await waitUntil('the run', () => redis.hget(gate, 'current'));
+  const gate = await waitUntil('the run', () => redis.hget(place.keys.gates, `${manifest}@local`));
+  const runId: string = JSON.parse(gate).current.id;
   redis.disconnect();
   return runId;
 };
@@ -198,7 +198,6 @@ it('dropped files of a run that is cancelled while it waits are left to a person
   const manifest = place.manifest({ name: 'drops', drop: { folder: 'inbox', files: '*.csv' } });
   let service = await place.serve([manifest]);
   const redis = place.redis();
-  const gate = place.keys.gate({ manifest: 'drops', portal: 'local' });
   const drop = (name: string): string => place.write(`inbox/${name}.csv`, `id\n${name}\n`);
   const isLive = async (name: string): Promise<boolean> =>
     (await new Ledger(redis, place.keys).entry('local', `drops/${name}/${name}`))?.live === true;
@@ -210,7 +209,10 @@ it('dropped files of a run that is cancelled while it waits are left to a person
   drop('first');
   await held;
   drop('second');
-  const waiting = await waitUntil('the run to wait', () => redis.hget(gate, 'again'));
+  const waiting = await waitUntil('the run to wait', async () => {
+    const gate = await redis.hget(place.keys.gates, 'drops@local');
+    return gate && JSON.parse(gate).again?.id;
+  });
   expect(await cancelled(place, waiting)).toMatchObject({ items: [], reason: { code: 'cancelled' } });
   gateway.before = () => undefined;
   release();
@@ -225,7 +227,7 @@ it('dropped files of a run that is cancelled while it waits are left to a person
   // It waits for a portal.
   await place.run(['pause', 'local']);
   drop('fourth');
-  const paused = await waitUntil('the run', () => redis.hget(gate, 'current'));
+  const paused = await currentRun(place, 'drops');
   expect(await cancelled(place, paused)).toMatchObject({ items: [], reason: { code: 'cancelled' } });
   await place.run(['resume', 'local']);
   await waitUntil('status to say it', isLeft);

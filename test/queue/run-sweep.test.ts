@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { closeId, itemId, plainRequest, type RunRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
-import { redisKeys } from '../../src/model/redis-keys.ts';
+import { redisKeys, targetName } from '../../src/model/redis-keys.ts';
 import { Advancer } from '../../src/queue/advancer.ts';
 import { RunGate } from '../../src/queue/gate.ts';
 import { PortalPauses } from '../../src/queue/pause.ts';
@@ -71,7 +71,11 @@ describe('a run without its job', () => {
     const { runId } = await gate.request(request);
     await queues.runs.remove(runId);
     await redis.del(keys.run(runId));
-    await redis.hset(keys.gate(target), 'currentRequest', '{}');
+    await redis.hset(
+      keys.gates,
+      targetName(target),
+      JSON.stringify({ current: { id: runId, request: {} }, again: null }),
+    );
     await look();
     expect(await runs.reason(runId)).toMatchObject({ code: 'jobs-stuck', message: expect.stringContaining('request') });
     expect(await queues.runs.getJobState(closeId(runId))).toBe('waiting');

@@ -4,6 +4,7 @@ import { configOf } from '../../src/commands/session.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { itemId, plainRequest, type RunRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
+import { targetName } from '../../src/model/redis-keys.ts';
 import { reportItem } from '../../src/model/report.ts';
 import { Runtime } from '../../src/service/runtime.ts';
 import { commandPlace } from '../support/command-place.ts';
@@ -99,7 +100,8 @@ describe('a run is closed as failed, with its reason,', () => {
     const { runtime } = opened;
     const runId = await askFor(opened);
     await runtime.redis.del(runtime.keys.run(runId));
-    await runtime.redis.hset(runtime.keys.gate(target), 'currentRequest', '{}');
+    const asked = JSON.stringify({ current: { id: runId, request: {} }, again: null });
+    await runtime.redis.hset(runtime.keys.gates, targetName(target), asked);
     await runtime.startWorkers();
     expect((await reportOf(opened, runId)).reason).toMatchObject({ code: 'jobs-stuck' });
     await waitUntil('the gate', async () => (await runtime.gate.state(target)).current === null);

@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { redisKeys } from '../../../src/model/redis-keys.ts';
+import { redisKeys, targetName } from '../../../src/model/redis-keys.ts';
 import type { Report } from '../../../src/model/report.ts';
 import { Ledger } from '../../../src/state/ledger.ts';
 import { Runs } from '../../../src/state/runs.ts';
@@ -20,7 +20,7 @@ export const knownRuns = (site: CrashSite): Promise<string[]> => site.redis.zran
 
 /** True while a run is in progress or waits. */
 export const isOpen = async (site: CrashSite): Promise<boolean> => {
-  const open = await Promise.all(targets.map((target) => site.redis.exists(keys.gate(target))));
+  const open = await Promise.all(targets.map((target) => site.redis.hexists(keys.gates, targetName(target))));
   return open.some((count) => count > 0);
 };
 
@@ -40,7 +40,7 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
     for (const key of sent) put(`sent ${key}`, await ledger.sentFor(target.portal, key));
     for (const key of await site.redis.hkeys(keys.history(target)))
       put(`history ${key}`, await ledger.formerVersions(target.portal, key));
-    put(`gate ${target.manifest}`, await site.redis.hgetall(keys.gate(target)));
+    put(`gate ${target.manifest}`, await site.redis.hget(keys.gates, targetName(target)));
     const [first, ...others] = await reportsOf(site, before, target.manifest);
     put(`report ${target.manifest}`, first ?? null);
     put(
@@ -65,7 +65,8 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
 /** Where a run that does not close stands: its gates, and its jobs with what the engine knows of them. */
 export const standOf = async (site: CrashSite): Promise<string[]> => {
   const gates = targets.map(
-    async (target) => `gate ${target.manifest}: ${JSON.stringify(await site.redis.hgetall(keys.gate(target)))}`,
+    async (target) =>
+      `gate ${target.manifest}: ${JSON.stringify(await site.redis.hget(keys.gates, targetName(target)))}`,
   );
   const jobs = (await queueState(site)).map(async (name) => {
     const job = await site.redis.hgetall(`sluice:${name.split(' ')[1]}`);

@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
-import { type RedisKeys, redisKeys } from '../../../src/model/redis-keys.ts';
+import { type RedisKeys, redisKeys, targetName } from '../../../src/model/redis-keys.ts';
 import { type Report, reportSchema } from '../../../src/model/report.ts';
 import { Runs } from '../../../src/state/runs.ts';
 import { keepServer, killServersAfterwards } from '../../redis-server/embedded-support.ts';
@@ -137,4 +137,4 @@ export const reportsOf = async (place: Place, redis: Redis, manifest: string): P
 
 /** True when no run of the manifest is open: the gate is free. */
 export const isIdle = async (place: Place, redis: Redis, manifest: string, portal = 'local'): Promise<boolean> =>
-  (await redis.exists(place.keys.gate({ manifest, portal }))) === 0;
+  (await redis.hexists(place.keys.gates, targetName({ manifest, portal }))) === 0;

@@ -310,14 +310,11 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
     new QueueWorker({ queue: portalQueue('q'), concurrency: 4, ...common }),
   ];
   const watch = new PortalWatch({
-    redis,
-    keys: redisKeys('toy'),
     pauses,
     breaker,
     portals: ['p', 'q'],
     probe: (portal) => ask(portal, 'probe'),
     report: async () => undefined,
-    lockMs: 1500,
     log: createLog({ level: 'silent' }),
   });
   await Promise.all(workers.map((worker) => worker.ready()));

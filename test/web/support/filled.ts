@@ -288,8 +288,8 @@ const writeLog = async (runtime: Runtime, runId: string, key: string, lines: str
 export const startWork = async (runtime: Runtime): Promise<string> => {
   const target = { manifest: 'transport', portal: 'local' };
   const runId = '20261121-140000-work1';
-  await runtime.redis.hset(runtime.keys.gate(target), 'current', runId);
-  await runtime.redis.sadd(runtime.keys.gates, targetName(target));
+  const gate = JSON.stringify({ current: { id: runId, request: null }, again: null });
+  await runtime.redis.hset(runtime.keys.gates, targetName(target), gate);
   await runtime.runs.begin(runId, { ...target, why: 'command' });
   await runtime.redis.hset(runtime.keys.run(runId), { total: 6, settled: 0 });
   for (const key of ['transport/stops', 'transport/stops/table'])
