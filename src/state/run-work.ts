@@ -9,7 +9,6 @@ import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
 export const datasetWorkSchema = z.object({
   wish: datasetWishSchema.omit({ resources: true }),
-  why: z.string(),
   /** Node id as the run found it in the ledger; when the node turns out to be another one, all resources have work. */
   nid: z.string().nullable(),
   resources: z.array(z.string()),
@@ -33,7 +32,6 @@ export const datasetWorkSchema = z.object({
 /** The planned work on one resource. */
 export const resourceWorkSchema = z.object({
   wish: resourceWishSchema,
-  why: z.string(),
   /** The file as the run saw it; null when it could not be read, or was left to the job. */
   source: sourceFingerprintSchema.nullable(),
   removal: z.enum(removalModes).nullable(),

@@ -24,8 +24,7 @@ import type { HandlerDeps } from './deps.ts';
 import { type Item, noteFound } from './item.ts';
 import { locateNode, type NodeTarget, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
-import { factsOf, goneAgain, recreateNode, type WriteMore, writeNode } from './node-write.ts';
-import { updatePatiently } from './patient-write.ts';
+import { factsOf, goneAgain, recreateNode, updatePatiently, type WriteMore, writeNode } from './node-write.ts';
 
 interface DatasetMode {
   /** Node ids of resources for its list, in order; null while they are not known. */

@@ -49,11 +49,10 @@ export const planExport = async (deps: ExportDeps, job: JobContext<'run'>, order
 };
 
 /** A dataset to export in the shape of one to publish: only its key, number and reason are used. */
-const workOf = (manifest: string, { folder, nid, title, published, why }: PlannedFolder): DatasetWork => {
+const workOf = (manifest: string, { folder, nid, title, published }: PlannedFolder): DatasetWork => {
   const key = datasetKey(manifest, folder);
   return {
     wish: { key, uuid: uuidOfKey(key), title, published, fields: {}, metadataFingerprint: '' },
-    why: why ?? '',
     nid,
     resources: [],
     order: [],

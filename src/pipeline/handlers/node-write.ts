@@ -1,9 +1,17 @@
-// Creates or updates the node of a dataset or resource, exactly once: a pending write is recorded first, and looked for before a repeat.
-import { PortalBusyError, PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
+// Creates or updates a node exactly once: a pending write is recorded first, and looked for before a repeat. A term is created
+// once over all workers; what the portal's database undoes is repeated, also after removing references that stop it.
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  PortalBusyError,
+  PortalConflictError,
+  PortalError,
+  PortalGoneError,
+  PortalRefusedError,
+} from '../../model/errors.ts';
 import type { LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
-import type { PortalNode } from '../../portal-client/client.ts';
-import { changesOf, decideUpdate, type NodeFacts, sentOf, type UpdateDecision } from '../compare/decide.ts';
+import { isAnswer, isForbidden, type NodeChanges, type PortalNode } from '../../portal-client/client.ts';
+import { changesOf, decideUpdate, type NodeFacts, sentOf } from '../compare/decide.ts';
 import {
   bearsNonce,
   bearsWish,
@@ -12,11 +20,10 @@ import {
   logOf,
   type NodeWish,
   newNonce,
+  nidsIn,
   resolveAt,
 } from '../compare/node.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode, type WrittenNode } from './node-locate.ts';
-import { retryWhileBusy, updatePatiently } from './patient-write.ts';
-import { writeWithTerms } from './terms.ts';
 
 /** What else is written along with a node. */
 export interface WriteMore {
@@ -88,7 +95,14 @@ const createNode = async (
   const { item, ledger, portal } = target;
   const { type, title, uuid, published } = wish;
   const isEntity = (await portal.dialectInUse(item.signal)) === 'entity';
-  if (!published && !isEntity) throw publishesDrafts(target, wish);
+  if (!published && !isEntity) {
+    // Portals with an editing form publish whatever they create, so a draft would be public.
+    throw new PortalRefusedError(
+      `${portal.name}: this older portal publishes every node that it creates, so "${title}" was not created`,
+      { method: 'POST', path: 'node', mayHaveHappened: false },
+      { hint: 'publish it (`published: true`), or make the draft by hand on the portal and link it by `sluice adopt`' },
+    );
+  }
   // Entity portals list a published node by our uuid; elsewhere the highest id shows where to search after a kill.
   const before = published && isEntity ? null : await portal.highestNid(item.signal);
   const write = (resolved: NodeFields): Promise<WrittenNode> =>
@@ -99,10 +113,9 @@ const createNode = async (
         const begun = await ledger.begin(item.portal, entry, { what: 'create', before, nonce });
         const fields = { ...resolved, ...atCreation, ...also?.(null) };
         const input = { type, title, status: published ? 1 : 0, uuid, log: logOf(wish, nonce), fields } as const;
-        const nid = await retryWhileBusy(target, {
+        const nid = await retryWhileBusy(target, linkedNids(fields), {
           write: async () => (await portal.createNode(input, signal)).nid,
           look: async () => (await portal.findByUuid(uuid, signal))?.nid ?? null,
-          resources: linkedNids(fields),
         });
         await item.did('created');
         return { entry: await settleNode(target, wish, { ...begun, nid }, sentOf(wish)), node: null };
@@ -111,14 +124,6 @@ const createNode = async (
     );
   return writeWithTerms(target, wish, { node: undefined, write });
 };
-
-/** Portals with an editing form publish whatever they create, so a draft would be public. */
-const publishesDrafts = ({ portal }: NodeTarget, wish: NodeWish): PortalRefusedError =>
-  new PortalRefusedError(
-    `${portal.name}: this older portal publishes every node that it creates, so "${wish.title}" was not created`,
-    { method: 'POST', path: 'node', mayHaveHappened: false },
-    { hint: 'publish it (`published: true`), or make the draft by hand on the portal and link it by `sluice adopt`' },
-  );
 
 /** Adopts a node that the portal holds and the ledger does not name; after an interrupted create it is our own. */
 const adoptNode = async (
@@ -148,26 +153,21 @@ const settleNode = (
   wish: NodeWish,
   entry: LedgerEntry,
   sent?: SentNode,
-): Promise<LedgerEntry> =>
-  ledger.put(
-    item.portal,
-    {
-      ...entry,
-      pending: entry.pending?.what === 'attach' || entry.pending?.what === 'import' ? entry.pending : null,
-      uuid: entry.uuid || wish.uuid,
-      title: wish.title,
-      fieldNames: sent ? namesIn(wish, sent) : entry.fieldNames,
-      removed: null,
-      missingSince: null,
-      runId: item.runId,
-      syncedAt: Date.now(),
-    },
-    { sent },
-  );
-
-const namesIn = ({ fields }: NodeWish, { kept = [] }: SentNode): string[] => [
-  ...new Set([...Object.keys(fields), ...kept.filter((name) => name !== 'title' && name !== 'status')]),
-];
+): Promise<LedgerEntry> => {
+  const kept = sent?.kept?.filter((name) => name !== 'title' && name !== 'status') ?? [];
+  const settled = {
+    ...entry,
+    pending: entry.pending?.what === 'attach' || entry.pending?.what === 'import' ? entry.pending : null,
+    uuid: entry.uuid || wish.uuid,
+    title: wish.title,
+    fieldNames: sent ? [...new Set([...Object.keys(wish.fields), ...kept])] : entry.fieldNames,
+    removed: null,
+    missingSince: null,
+    runId: item.runId,
+    syncedAt: Date.now(),
+  };
+  return ledger.put(item.portal, settled, { sent });
+};
 
 /** What an update is decided by. */
 export const factsOf = async (
@@ -193,16 +193,19 @@ const updateNode = async (
   { entry, node: read }: Located,
   { also }: WriteMore,
 ): Promise<WrittenNode> => {
-  const { item, portal } = target;
+  const { item, ledger, portal } = target;
   const node = read ?? (await portal.nodes.read(entry.nid ?? '', item.signal));
   const extra = also?.(node) ?? null;
   const asRead = { ...entry, vid: node.vid };
+  const held = async (): Promise<WrittenNode> => ({
+    entry: await settleNode(target, wish, asRead, sentOf(wish)),
+    node,
+  });
   if (entry.pending?.what === 'update') {
-    const hasHappened = bearsWish(node, wish) && bearsNonce(node, wish.key, entry.pending);
-    if (hasHappened && extra === null) {
+    if (extra === null && bearsWish(node, wish) && bearsNonce(node, wish.key, entry.pending)) {
       await item.note('an interrupted update had taken effect');
       await item.did('updated');
-      return { entry: await settleNode(target, wish, asRead, sentOf(wish)), node };
+      return held();
     }
     await item.note('an interrupted update had not taken effect: updating again');
   }
@@ -211,29 +214,160 @@ const updateNode = async (
   const decision = decideUpdate(wished, facts);
   if (decision.do === 'hold') throw driftHeld(portal, node, decision.fields);
   await item.note(decision.why);
-  if (decision.do === 'nothing') return { entry: await settleNode(target, wish, asRead, sentOf(wish)), node };
+  if (decision.do === 'nothing') return held();
   if (decision.do === 'keep')
     return { entry: await settleNode(target, wish, { ...asRead, metadataFingerprint: wish.fingerprint }), node };
-  const write = (fields: NodeFields): Promise<WrittenNode> => sendUpdate(target, wish, { facts, decision, fields });
+  const write = (fields: NodeFields): Promise<WrittenNode> =>
+    item.step({ name: 'update', on: `node ${node.nid}`, writes: true }, async (signal) => {
+      const nonce = newNonce();
+      await ledger.begin(item.portal, entry, { what: 'update', before: null, nonce });
+      const changes = { ...changesOf(wish, facts, decision, fields), log: logOf(wish, nonce) };
+      await updatePatiently(target, node, changes, signal);
+      await item.did('updated');
+      return { entry: await settleNode(target, wish, entry, sentOf(wish, decision.kept, facts.sent)), node: null };
+    });
   return writeWithTerms(target, wish, { node, write });
 };
 
-interface Update {
-  facts: NodeFacts;
-  decision: Extract<UpdateDecision, { do: 'send' }>;
-  /** Those of the wish, with terms as the portal takes them. */
-  fields: NodeFields;
+interface TermsWrite {
+  /** The node as it is; undefined for a new one. */
+  node: PortalNode | undefined;
+  write: (fields: NodeFields) => Promise<WrittenNode>;
 }
 
-const sendUpdate = (target: NodeTarget, wish: NodeWish, { facts, decision, fields }: Update): Promise<WrittenNode> => {
-  const { item, ledger } = target;
-  const { node, entry } = facts;
-  return item.step({ name: 'update', on: `node ${node.nid}`, writes: true }, async (signal) => {
-    const nonce = newNonce();
-    await ledger.begin(item.portal, entry, { what: 'update', before: null, nonce });
-    const changes = { ...changesOf(wish, facts, decision, fields), log: logOf(wish, nonce) };
-    await updatePatiently(target, node, changes, signal);
-    await item.did('updated');
-    return { entry: await settleNode(target, wish, entry, sentOf(wish, decision.kept, facts.sent)), node: null };
+/**
+ * Writes a node with the ids of its terms. The portal is asked for those that are not known; where it has none of that name,
+ * only this node creates terms meanwhile.
+ */
+const writeWithTerms = async (target: NodeTarget, wish: NodeWish, work: TermsWrite): Promise<WrittenNode> => {
+  const { item, portal } = target;
+  const { fields, fresh } = await portal.terms.resolve(wish.fields, work);
+  if (fields === wish.fields) return work.write(fields);
+  try {
+    return await (fresh.length === 0 ? work.write(fields) : findOrMake(target, wish, work));
+  } catch (error) {
+    // A restored portal lacks terms that were created since, and refuses their ids.
+    if (!(error instanceof PortalRefusedError)) throw error;
+    const look = { node: work.node, isDoubted: true };
+    const now = await alone(target, () => portal.terms.find(wish.fields, item.signal, look));
+    if (JSON.stringify(now.fields) === JSON.stringify(fields)) throw error;
+    await item.note(`${error.message}: its terms have other ids now, sending these`);
+    return findOrMake(target, wish, work);
+  }
+};
+
+/** Does `work` while no other job creates terms on the portal. */
+const alone = <T>({ item }: NodeTarget, work: () => Promise<T>): Promise<T> =>
+  item.exclusive(`terms:${item.portal}`, item.signal, work);
+
+const findOrMake = async (target: NodeTarget, wish: NodeWish, work: TermsWrite): Promise<WrittenNode> => {
+  const { item, portal } = target;
+  const done = await alone(target, async () => {
+    const found = await portal.terms.find(wish.fields, item.signal, { node: work.node, isAfresh: true });
+    return found.fresh.length === 0 ? found : makeTerms(target, wish, work);
   });
+  return 'entry' in done ? done : work.write(done.fields);
+};
+
+/** How often the terms of a write that failed without a reply are looked for, milliseconds, and how many times. */
+const [lookMs, looks] = [1000, 5];
+
+/** Writes a node that creates terms, and learns their ids from the order in which it has them. */
+const makeTerms = async (target: NodeTarget, wish: NodeWish, { node, write }: TermsWrite): Promise<WrittenNode> => {
+  const { item, portal } = target;
+  const { terms } = portal;
+  await terms.findVocabularies(wish.fields, item.signal);
+  const { fields, fresh } = await terms.resolve(wish.fields, { node });
+  const { entry } = await write(fields).catch(async (error: unknown) => {
+    const mayHaveHappened = error instanceof PortalError && error.request.mayHaveHappened === true;
+    // It may still take effect: others must not create the same terms meanwhile.
+    for (let look = 0; look < looks && mayHaveHappened; look++) {
+      await sleep(lookMs, undefined, { signal: item.signal });
+      const now = await terms.find(wish.fields, item.signal).catch(() => ({ fresh }));
+      if (now.fresh.length === 0) break;
+    }
+    throw error;
+  });
+  const written = await portal.nodes.read(entry.nid ?? '', item.signal);
+  await terms.learn(fresh, written);
+  return { entry, node: written };
+};
+
+const busyTries = 10;
+
+/**
+ * Repeats a write that a deadlock or lock wait undid, after a look whether it took effect nevertheless (then its node id); and
+ * once after removing references that stopped it. A conflict names the node that was created.
+ * @param resources node ids of the resources that are saved with it
+ */
+const retryWhileBusy = async (
+  target: NodeTarget,
+  resources: readonly string[],
+  { write, look }: { write: () => Promise<string>; look: () => Promise<string | null> },
+): Promise<string> => {
+  const { item } = target;
+  let isRepaired = false;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await write();
+    } catch (error) {
+      if (error instanceof PortalConflictError && error.request.nid !== undefined) return error.request.nid;
+      if (error instanceof PortalBusyError && tries < busyTries) {
+        await item.note(`${error.message}: nothing was stored, retrying`);
+        await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
+      } else {
+        if (isRepaired || !(await removeLostReferences(target, resources, error))) throw error;
+        isRepaired = true;
+      }
+      const there = await look();
+      if (there !== null) return there;
+    }
+  }
+};
+
+/** Updates a node; repeating that is harmless. See {@link retryWhileBusy}. */
+export const updatePatiently = async (
+  target: NodeTarget,
+  node: PortalNode,
+  changes: NodeChanges,
+  signal: AbortSignal,
+): Promise<void> => {
+  const listed = node.type === 'resource' ? [node.nid] : [...linkedNids(node), ...linkedNids(changes.fields ?? {})];
+  const write = async (): Promise<string> => {
+    await target.portal.nodes.update(node.nid, changes, signal, node);
+    return node.nid;
+  };
+  await retryWhileBusy(target, [...new Set(listed)], { write, look: async () => null });
+};
+
+/**
+ * Removes references to datasets that a deadlock of the portal's database undid, from these resources: until then the portal
+ * refuses every save of the resource and of the datasets that list it. True where `error` is that refusal and there were any, so
+ * that a save may succeed now.
+ */
+export const removeLostReferences = async (
+  { item, portal }: NodeTarget,
+  resources: readonly string[],
+  error: unknown,
+): Promise<boolean> => {
+  if (!isAnswer(error, 'lost-reference')) return false;
+  // One that may not be read is there.
+  const find = (nid: string): Promise<PortalNode | null | 'hidden'> =>
+    portal.nodes.find(nid, item.signal).catch((failure: unknown) => {
+      if (isForbidden(failure)) return 'hidden';
+      throw failure;
+    });
+  let isRepaired = false;
+  for (const nid of resources) {
+    const node = await portal.nodes.find(nid, item.signal);
+    const datasets = nidsIn(node?.field_dataset_ref);
+    const lost = new Set<string>();
+    for (const dataset of datasets) if ((await find(dataset)) === null) lost.add(dataset);
+    if (node === null || lost.size === 0) continue;
+    await item.note(`resource node ${nid} refers to ${[...lost].join(', ')}, which the portal has lost: removing that`);
+    const und = datasets.filter((dataset) => !lost.has(dataset)).map((target_id) => ({ target_id }));
+    await portal.nodes.update(nid, { log: node.log, fields: { field_dataset_ref: { und } } }, item.signal, node);
+    isRepaired = true;
+  }
+  return isRepaired;
 };

@@ -7,7 +7,7 @@ import type { NodeWish } from '../compare/node.ts';
 import { oneAtATime } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode } from './node-locate.ts';
-import { updatePatiently } from './patient-write.ts';
+import { updatePatiently } from './node-write.ts';
 
 const actionOf: Record<RemovalMode, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
 

@@ -7,8 +7,7 @@ import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { SentFile } from '../compare/local-file.ts';
 import { type NodeWish, nodeOf } from '../compare/node.ts';
 import { guardTable } from './guard-table.ts';
-import { recreateNode, writeNode } from './node-write.ts';
-import { removeLostReferences } from './patient-write.ts';
+import { recreateNode, removeLostReferences, writeNode } from './node-write.ts';
 import {
   changed,
   checkFile,

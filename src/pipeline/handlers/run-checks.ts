@@ -14,35 +14,37 @@ import { nidOnPortal } from './node-locate.ts';
 
 type PlanItem = PlanFile['items'][number];
 
+type Known = Pick<PlannedPage, 'datasets' | 'removals'> & { known: Pick<KnownState, 'entries' | 'sent'> };
+
 /** Items of the plan that have changed since, with the reason. One that is already as planned has not changed. */
 export const movedItems = async (
   portal: Portal,
   pins: PlanFile,
-  {
-    datasets,
-    removals,
-    known,
-  }: Pick<PlannedPage, 'datasets' | 'removals'> & { known: Pick<KnownState, 'entries' | 'sent'> },
+  { datasets, removals, known }: Known,
   signal: AbortSignal,
 ): Promise<Map<string, Reason>> => {
   const current = new Map(planFileItems(datasets, removals).map((item) => [item.key, item]));
   const moved = new Map<string, Reason>();
   const pinned = pins.items.filter((item) => item.actions.length > 0);
+  const refuse = (key: string, what: string): void => {
+    const hint = 'make a new plan with `sluice plan`, review it, and apply that one';
+    const message = `${key}: ${what} since the plan was made; nothing was done`;
+    if (!moved.has(key)) moved.set(key, reasonOf(new PlanMovedError(message, { hint })));
+  };
   await Promise.all(
-    pinned.map(async (item) => {
-      const now = current.get(item.key);
-      if (now ? isDone(item, now) : isDown(item, known.entries.get(item.key))) return;
-      const what =
-        sourceMoved(item, now) ?? (await nodeMoved(portal, { pin: item, madeAt: pins.madeAt, known }, signal));
-      if (what) moved.set(item.key, planMoved(item.key, what));
+    pinned.map(async (pin) => {
+      const now = current.get(pin.key);
+      if (now ? isDone(pin, now) : isDown(pin, known.entries.get(pin.key))) return;
+      const what = sourceMoved(pin, now) ?? (await nodeMoved(portal, { pin, madeAt: pins.madeAt, known }, signal));
+      if (what) refuse(pin.key, what);
     }),
   );
-  const withParents = refuseOrphans(pinned, moved);
-  if (!pins.strict || withParents.size === 0) return withParents;
-  const all = pinned.map(
-    (item) => [item.key, withParents.get(item.key) ?? planMoved(item.key, 'another item of the plan changed')] as const,
-  );
-  return new Map(all);
+  // Resources of a dataset that will not be created.
+  const uncreated = pinned.filter(({ key, actions }) => actions.includes('create') && moved.has(key));
+  for (const { key } of pinned)
+    if (uncreated.some((parent) => isBelow(key, parent.key))) refuse(key, 'its dataset moved');
+  if (pins.strict && moved.size > 0) for (const { key } of pinned) refuse(key, 'another item of the plan changed');
+  return moved;
 };
 
 /** True where a plan is applied again after it was done or interrupted: the item is as planned. */
@@ -103,25 +105,6 @@ const isOursUnchanged = async (
   return unlikeProven(entry, { ...sent, fields }, node).length === 0;
 };
 
-/** Refuses resources of a dataset that will not be created. */
-const refuseOrphans = (pinned: PlanItem[], moved: ReadonlyMap<string, Reason>): Map<string, Reason> => {
-  const all = new Map(moved);
-  for (const parent of pinned) {
-    if (parent.kind !== 'dataset' || !parent.actions.includes('create') || !moved.has(parent.key)) continue;
-    for (const { key } of pinned) {
-      if (isBelow(key, parent.key) && !all.has(key)) all.set(key, planMoved(key, 'its dataset moved'));
-    }
-  }
-  return all;
-};
-
-const planMoved = (key: string, what: string): Reason =>
-  reasonOf(
-    new PlanMovedError(`${key}: ${what} since the plan was made; nothing was done`, {
-      hint: 'make a new plan with `sluice plan`, review it, and apply that one',
-    }),
-  );
-
 /** Nodes that are looked up in one list request: a sample, and the newest, which vanish first when a portal is restored. */
 const sampled = 16;
 const newest = 4;
@@ -148,24 +131,24 @@ export const refuseOtherPortal = async (
   const sample = evenly(byAge.slice(newest), sampled);
   const gone = await goneOf(portal, [...byAge.slice(0, newest), ...sample], signal);
   const looked = Math.min(known.length, newest + sample.length);
-  const least = isMoved ? 1 : leastGone;
-  const isOther = gone.length >= least && gone.length > looked / 2 && (sample.length < sampled || mostOf(sample, gone));
+  const sampledGone = sample.filter((entry) => gone.includes(entry)).length;
+  const isMost = gone.length > looked / 2 && (sample.length < sampled || sampledGone > sample.length / 2);
+  const isOther = isMost && gone.length >= (isMoved ? 1 : leastGone);
   if (isOther && !request.createMissing) {
     const found = `${gone.length} of ${looked} nodes that were published there`;
     throw new HeldError(
       isMoved
         ? `portal ${portal.name} is at ${portal.url} now and was at ${before}: ${found} are not found`
         : `portal ${portal.name} no longer has ${found}`,
-      { hint: holdHint },
+      {
+        hint: 'nothing was changed. If it is the same portal with other node ids, `sluice rebuild` finds what is there; if others published it, `sluice adopt`; if it is empty or a new one, `sluice publish --create-missing` creates everything',
+      },
     );
   }
   if (isOther || (await isSetBack(portal, gone, signal))) await portal.terms.forgetAll();
   if (before !== portal.url) await deps.ledger.setAddress(request, portal.url);
   return gone.length > 0;
 };
-
-const mostOf = (sample: readonly IndexedEntry[], gone: readonly IndexedEntry[]): boolean =>
-  sample.filter((entry) => gone.includes(entry)).length > sample.length / 2;
 
 /** True where an id of ours belongs to another node or was not given yet; the id of a deleted node is never reused. */
 const isSetBack = async (portal: Portal, gone: readonly IndexedEntry[], signal: AbortSignal): Promise<boolean> => {
@@ -175,9 +158,6 @@ const isSetBack = async (portal: Portal, gone: readonly IndexedEntry[], signal: 
   for (const { nid } of gone.slice(0, newest)) if (await portal.nodes.visible(nid ?? '', signal)) return true;
   return false;
 };
-
-const holdHint =
-  'nothing was changed. If it is the same portal with other node ids, `sluice rebuild` finds what is there; if others published it, `sluice adopt`; if it is empty or a new one, `sluice publish --create-missing` creates everything';
 
 /** Entries whose nodes are no longer on the portal; live ones are in its lists. */
 const goneOf = async (

@@ -1,8 +1,24 @@
-// Job kind `run`: plans a run. What it wrote down is what the jobs on its items do; the last of them lets it close.
+// Job kind `run`: plans a run and stores its work, page by page. Jobs on its items do it; the last of them lets the run close.
+import { HeldError } from '../../model/errors.ts';
 import type { Handler, JobContext, RunData } from '../../model/job.ts';
-import { type ExportDeps, forJob, type PlanDeps } from './deps.ts';
+import { isBelow } from '../../model/key.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { PlanFile } from '../../model/plan-file.ts';
+import type { Reason } from '../../model/report.ts';
+import type { ResourceWish } from '../../model/wish.ts';
+import { guardOf } from '../../sources/manifest/resource-keys.ts';
+import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
+import type { PlannedCounts, PlanWriter } from '../../state/plan-writer.ts';
+import type { RunWork } from '../../state/run-work.ts';
+import { isStale } from '../../state/targets.ts';
+import { listNodes, observe } from '../compare/observe.ts';
+import type { PlannedDataset, PlannedItem } from '../plan/plan.ts';
+import { flatten, type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
+import { type ExportDeps, forJob, type Gathered, type PlanDeps } from './deps.ts';
 import { planExport } from './export-run.ts';
-import { planRun } from './run-plan.ts';
+import { lateDrops, withDecision } from './guard-table.ts';
+import { movedItems, refuseOtherPortal } from './run-checks.ts';
+import { sourceWork, workOfPage } from './run-work.ts';
 
 /** What runs are planned with. */
 interface RunDeps extends PlanDeps, ExportDeps {
@@ -20,9 +36,9 @@ export const runHandler = (shared: RunDeps): Handler<'run'> => ({
     await (order ? planExport(deps, job, order) : plan(deps, job));
   },
   failed: async (job, reason) => {
-    const deps = forJob(shared, job);
-    await deps.runs.begin(job.data.runId, job.data);
-    await deps.runs.phases.halt(job.data.runId, reason);
+    const { runs } = forJob(shared, job);
+    await runs.begin(job.data.runId, job.data);
+    await runs.phases.halt(job.data.runId, reason);
   },
 });
 
@@ -40,4 +56,207 @@ const plan = async (deps: RunDeps, job: JobContext<'run'>): Promise<void> => {
   );
   const remarks = await deps.runs.remarks(runId);
   if (remarks.length > 0) await job.note(`differs from the source: ${remarks.join('; ')}`);
+};
+
+/** What a run is planned from. */
+interface Planning {
+  deps: PlanDeps;
+  request: RunData;
+  signal: AbortSignal;
+  gathered: Gathered;
+  /** The stored plan that the run must do, and the keys that it acts on; null for none. */
+  pins: (PlanFile & { keys: ReadonlySet<string> }) | null;
+  /** True for a run on some items only. */
+  isLimited: boolean;
+}
+
+/**
+ * Gathers, plans, and stores the work of the run page by page. Otherwise it only records what the comparison shows: renames,
+ * and since when something is missing.
+ * @throws HeldError when the guard holds the run
+ */
+const planRun = async (deps: PlanDeps, request: RunData, signal: AbortSignal): Promise<PlannedCounts> => {
+  if (request.remove) return planRemoval(deps, request, request.remove, signal);
+  const gathered = await deps.gather(request, signal);
+  try {
+    const stored = request.plan === null ? null : await deps.plans.read(request.plan);
+    const acted = stored?.items.filter(({ actions }) => actions.length > 0).map(({ key }) => key);
+    const pins = stored && { ...stored, keys: new Set(acted) };
+    const isLimited = request.only !== null || gathered.isDrop;
+    return await planGathered({ deps, request, signal, gathered, pins, isLimited });
+  } finally {
+    await gathered.wishes.close();
+  }
+};
+
+const planGathered = async (planning: Planning): Promise<PlannedCounts> => {
+  const { deps, request, signal, gathered, pins, isLimited } = planning;
+  const { ledger, runs } = deps;
+  const { manifest } = gathered;
+  const mayRefresh = !isLimited && !pins;
+  const isAsked = request.refresh || request.createMissing;
+  const isOld = async (): Promise<boolean> =>
+    isStale(await ledger.refreshedAt(request), deps.settings.refreshAfterMs(request.portal));
+  const refresh = mayRefresh && (isAsked || (await isOld()));
+  await deps.deadlines.expect(expectationsOf(request, manifest.expectMs), Date.now());
+  const first = await writePages(planning, refresh);
+  await passGuard(planning, first.plan);
+  // A portal that has forgotten some nodes is compared as a whole.
+  const hasGone = first.hasWork && (await refuseOtherPortal(deps, request, first.plan.index, signal));
+  const isRepeated = hasGone && mayRefresh && !refresh;
+  if (isRepeated) await runs.phases.startOver(request.runId);
+  const { plan, writer } = isRepeated ? await writePages(planning, true) : first;
+  const { renames, newlyMissing, returned } = plan.missing;
+  for (const { from, to } of renames) await ledger.rename(request.portal, from, to);
+  const missingSince = Date.now();
+  await ledger.putAll(request.portal, [
+    ...newlyMissing.map((entry) => ({ ...entry, missingSince })),
+    ...returned.map((entry) => ({ ...entry, missingSince: null })),
+  ]);
+  if (refresh || isRepeated || plan.index.size === 0) await ledger.refreshed(request, Date.now());
+  return writer.end(request.only === null ? [...gathered.remarks, ...plan.remarks] : [], manifest.priority);
+};
+
+/** The plan, what writes it down, and whether it does anything. */
+interface WrittenPages {
+  plan: TargetPlan;
+  writer: PlanWriter;
+  hasWork: boolean;
+}
+
+/** Plans page by page and stores the work of each; nothing takes effect before the plan is ended. */
+const writePages = async (planning: Planning, refresh: boolean): Promise<WrittenPages> => {
+  const { deps, request, gathered, pins, isLimited } = planning;
+  const { manifest, wishes, isDrop } = gathered;
+  const writer = deps.runs.newPlan(request.runId);
+  const plan = await TargetPlan.open({
+    ledger: deps.ledger,
+    target: request,
+    wishes,
+    only: request.only,
+    isLimited,
+    isWhole: pins !== null,
+    rules: manifest,
+    stated: gathered,
+    now: Date.now(),
+    ...(pins ? { isCounted: (key: string) => pins.keys.has(key) } : {}),
+    observe: await observer(planning, refresh),
+  });
+  await writer.add(await sourceWork(deps.ledger, request, gathered));
+  if (isDrop) {
+    const guard = guardOf(manifest.defaults.resource.guard);
+    await writer.add(await lateDrops(deps, request, { guard, wished: wishes.keys }));
+  }
+  const released = request.release === null ? null : new Set((await deps.plans.heldRun(request.release)).removals);
+  let hasWork = plan.missing.removals.length > 0;
+  for await (const page of plan.pages()) {
+    hasWork ||= flatten(page.datasets).some(({ actions }) => actions.length > 0);
+    const expected = page.wishes.map(({ key, expectMs }) => ({
+      member: expectedOf.data(request.portal, key),
+      everyMs: expectMs ?? null,
+    }));
+    await deps.deadlines.expect(expected, Date.now());
+    const removals = page.removals.filter(({ key }) => released?.has(key) ?? true);
+    await writer.add(await pinnedWork(planning, { ...page, removals }));
+  }
+  return { plan, writer, hasWork };
+};
+
+/** The work of a page, without what a stored plan does not name. */
+const pinnedWork = async (planning: Planning, page: PlannedPage): Promise<RunWork> => {
+  const { deps, request, signal, gathered, pins } = planning;
+  const { createMissing, onDrift } = request;
+  const how = { onDrift: onDrift ?? gathered.manifest.onDrift, createMissing, isPinned: pins !== null };
+  if (!pins) return workOfPage(page, { ...how, moved: new Map<string, Reason>() });
+  const moved = await movedItems(deps.portal(request.portal), pins, page, signal);
+  const isTodo = ({ key }: { key: string }): boolean => pins.keys.has(key) && !moved.has(key);
+  const allow = <T extends PlannedItem>(item: T): T => (isTodo(item) ? item : { ...item, actions: [], why: null });
+  const datasets = page.datasets.map(
+    (dataset): PlannedDataset => ({ ...allow(dataset), resources: dataset.resources.map(allow) }),
+  );
+  return workOfPage({ ...page, datasets, removals: page.removals.filter(isTodo) }, { ...how, moved });
+};
+
+/**
+ * Observes the wishes of a page, and records changes of tables: broken ones, refused ones that are retried, and decisions
+ * on held ones. Jobs of a run that doubts "unchanged" replies fetch the files.
+ */
+const observer = async (
+  { deps, request, signal, pins }: Planning,
+  refresh: boolean,
+): Promise<TargetPlanOptions['observe']> => {
+  const isDoubted = request.refresh;
+  const readsStates = isDoubted || request.why === 'retry';
+  const own = deps.portal(request.portal);
+  const portal = refresh || readsStates ? own : null;
+  const listed = refresh ? await listNodes(own, signal) : null;
+  const tooLarge = own.traits.get('tooLarge') ?? Number.POSITIVE_INFINITY;
+  return async (wishes, known, leavesNew) => {
+    const look = { fetcher: deps.fetcher, listed, portal, readsStates, isDoubted, leavesNew: leavesNew && !pins };
+    const seen = await observe(wishes, known, look, signal);
+    const entries = new Map(seen.entries);
+    for (const wish of wishes.flatMap(({ resources }) => resources)) {
+      const entry = entries.get(wish.key);
+      if (!entry) continue;
+      const { fetched } = entry;
+      const isRead = isDoubted && seen.addresses?.has(wish.key) && fetched;
+      const changes: Partial<LedgerEntry> = {
+        // A file or table that was changed on the portal is restored by the job of its resource.
+        ...seen.drift?.get(wish.key)?.broken,
+        ...(isRead ? { fetched: { ...fetched, etag: null, lastModified: null } } : {}),
+        ...(isRetried(entry, wish, request, tooLarge) ? { refused: null } : {}),
+      };
+      const found = Object.keys(changes).length > 0 ? { ...entry, ...changes } : entry;
+      const learned = withDecision(found, wish, request, Date.now());
+      if (learned === entry) continue;
+      entries.set(wish.key, learned);
+      await deps.ledger.put(request.portal, learned);
+    }
+    return { ...seen, entries };
+  };
+};
+
+/**
+ * A file that could not be imported is retried on request, when it is dropped again, or where it is no longer `tooLarge` (bytes);
+ * a held table waits for a decision.
+ */
+const isRetried = ({ refused }: LedgerEntry, { source }: ResourceWish, { why }: RunData, tooLarge: number): boolean =>
+  refused !== null &&
+  refused.guard === undefined &&
+  (why === 'retry' || (refused.bytes ?? tooLarge) < tooLarge || (source.kind === 'file' && source.claim !== undefined));
+
+/** Holds a run beyond the limits of the guard; one that passes replaces any that was held before. */
+const passGuard = async ({ deps, request, gathered, isLimited }: Planning, plan: TargetPlan): Promise<void> => {
+  const { runId, manifest, portal, manifestPath } = request;
+  const why = request.release === null ? plan.held : null;
+  if (why !== null) {
+    // An empty source never removes anything, released or not.
+    const removals = gathered.wishes.length === 0 ? [] : plan.missing.removals.map(({ key }) => key);
+    const since = Date.now();
+    await deps.plans.hold({ runId, manifest, portal, manifestPath, removals, plan: request.plan, why, since });
+    throw new HeldError(`held by the guard: ${why}`, {
+      hint: `nothing was changed; check the source, then \`sluice release ${runId}\` or \`sluice discard ${runId}\``,
+    });
+  }
+  if (!isLimited && request.release === null && request.plan === null) await deps.plans.forgetHeld(request);
+};
+
+/** Plans the removal of one item on request; a dataset with all its resources. */
+const planRemoval = async (
+  deps: PlanDeps,
+  request: RunData,
+  { key, how }: NonNullable<RunData['remove']>,
+  signal: AbortSignal,
+): Promise<PlannedCounts> => {
+  const entries = await deps.ledger.entries(request);
+  await refuseOtherPortal(deps, request, entries, signal);
+  const removals = [...entries.values()]
+    .filter((entry) => (entry.key === key || isBelow(entry.key, key)) && entry.nid !== null)
+    .map((entry) => ({ key: entry.key, kind: entry.kind, how, entry }));
+  const known = { entries, sources: new Map(), sent: new Map(), listed: null };
+  const page = { wishes: [], datasets: [], removals, known, order: new Map() };
+  const rules = { onDrift: 'overwrite', createMissing: request.createMissing, isPinned: false } as const;
+  const writer = deps.runs.newPlan(request.runId);
+  await writer.add(workOfPage(page, { ...rules, moved: new Map() }));
+  return writer.end([]);
 };

@@ -31,7 +31,7 @@ const openRun = async (runId: string): Promise<Runs> => {
   const plan = runs.newPlan(runId);
   const uuid = 'f4660933-c557-589c-bd84-ee83ec75e507';
   const common = { uuid, published: true, fields: {}, metadataFingerprint: 'f' };
-  const more = { why: 'new', removal: null, onDrift: 'hold' as const, createMissing: false };
+  const more = { removal: null, onDrift: 'hold' as const, createMissing: false };
   const resources = ['live', 'faulty', 'open'].map((id) => {
     const source = { kind: 'file' as const, path: `/inbox/${id}.csv`, name: `${id}.csv`, claim: id };
     const wish = { ...common, key: `m/d/${id}`, datasetKey: 'm/d', title: id, source, import: 'auto' as const };

@@ -19,7 +19,7 @@ it('a resumed proof says what it found before it takes the table for live', asyn
   await runs.phases.startOver('r');
   const plan = runs.newPlan('r');
   const source = { kind: 'file', path: '/t.csv', name: 't.csv' };
-  const work = { why: 'new', source: null, removal: null, onDrift: 'hold', createMissing: false };
+  const work = { source: null, removal: null, onDrift: 'hold', createMissing: false };
   const full = { ...wish, datasetKey: 'm/d', metadataFingerprint: 'f', source, import: 'auto' };
   const resource = { ...work, wish: full } as unknown as ResourceWork; // all that a proof reads
   const dataset = { wish: { key: 'm/d' } } as DatasetWork; // nobody reads more of it
