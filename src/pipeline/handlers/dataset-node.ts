@@ -21,7 +21,7 @@ import {
 } from '../compare/node.ts';
 import { isProven } from '../plan/plan.ts';
 import type { HandlerDeps } from './deps.ts';
-import { type Item, noteFound } from './item.ts';
+import { endOf, type Item, noteFound } from './item.ts';
 import { locateNode, type NodeTarget, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
 import { factsOf, goneAgain, recreateNode, updatePatiently, type WriteMore, writeNode } from './node-write.ts';
@@ -62,10 +62,8 @@ export const publishDataset = async (
       });
   if (!mode.isFinal) return;
   const { refused } = work;
-  await item.end(await withLateGroups(target, wish, entry), {
-    outcome: refused ? 'held' : item.actions.length > 0 ? 'done' : 'unchanged',
-    reason: refused,
-  });
+  const end = refused ? { outcome: 'held' as const, reason: refused } : endOf(item, null);
+  await item.end(await withLateGroups(target, wish, entry), end);
 };
 
 /** Says in the report that the portal adds groups to many resources only later. */
@@ -142,19 +140,31 @@ const write = async (
   { before, work }: { before: LedgerEntry; work: DatasetWork },
   { links, linksByList }: DatasetMode,
 ): Promise<LedgerEntry> => {
-  const { item } = target;
-  const more: WriteMore = {
-    isDoubted: work.verify,
-    ...(linksByList && links !== null
-      ? {
-          also: (node) => {
-            // Resources get the groups of a dataset when it is updated: a new one gets its list by a second write.
-            if (node === null && (itemsOfField(wish.fields.og_group_ref) ?? []).length > 0) return null;
-            const held = node === null ? [] : linkedNids(node);
-            return holdsLinks(held, links) ? null : linksField(held, links);
-          },
-        }
-      : {}),
+  const { item, ledger } = target;
+  const more: WriteMore = { isDoubted: work.verify };
+  if (linksByList && links !== null)
+    more.also = (node) => {
+      // Resources get the groups of a dataset when it is updated: a new one gets its list by a second write.
+      if (node === null && nidsIn(wish.fields.og_group_ref).length > 0) return null;
+      const held = node === null ? [] : linkedNids(node);
+      return holdsLinks(held, links) ? null : linksField(held, links);
+    };
+  const prove = async (written: WrittenNode): Promise<LedgerEntry> => {
+    const proof = await proveNode(target, wish, written, more);
+    const node = links === null ? proof.node : await completeLinks(target, wish, proof.node, links);
+    const proven: LedgerEntry = {
+      ...proof.entry,
+      vid: node.vid,
+      changed: node.changed || null,
+      links: links ?? proof.entry.links,
+      metadataFingerprint: wish.fingerprint,
+      live: wish.published,
+      stale: false,
+      reason: null,
+      runId: item.runId,
+      syncedAt: Date.now(),
+    };
+    return ledger.put(item.portal, await proveTermsVisible(target, wish, proven));
   };
   let written = await writeNode(target, wish, before, more);
   return item.step(
@@ -162,7 +172,7 @@ const write = async (
     async () => {
       for (let tries = 1; ; tries++) {
         try {
-          return await prove(target, wish, written, { links, more });
+          return await prove(written);
         } catch (error) {
           if (!(error instanceof PortalGoneError)) throw error;
           if (tries > mostRecreated) throw goneAgain(error);
@@ -172,32 +182,6 @@ const write = async (
     },
     ({ links: proven }) => (proven ? `verified, ${proven.length} resources listed` : 'verified'),
   );
-};
-
-const prove = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  written: WrittenNode,
-  { links, more }: { links: string[] | null; more: WriteMore },
-): Promise<LedgerEntry> => {
-  const { item, ledger } = target;
-  const proof = await proveNode(target, wish, written, more);
-  const node = links === null ? proof.node : await completeLinks(target, wish, proof.node, links);
-  const proven: LedgerEntry = {
-    ...proof.entry,
-    vid: node.vid,
-    changed: node.changed || null,
-    links: links ?? proof.entry.links,
-    metadataFingerprint: wish.fingerprint,
-    live: wish.published,
-    stale: false,
-    reason: null,
-    runId: item.runId,
-    syncedAt: Date.now(),
-  };
-  const seen = await proveTermsVisible(target, wish, proven);
-  await ledger.put(item.portal, seen);
-  return seen;
 };
 
 /**
@@ -219,7 +203,10 @@ const completeLinks = async (
     const missing = links.filter((nid) => !held.includes(nid));
     if (writes > links.length + 1 || (writes > 1 && !grows)) {
       if (missing.length === 0) break; // in another order than ours, which the portal does not change
-      throw missingLinks(target, now, missing);
+      throw new VerifyFailedError(
+        `${portal.name}: the list of dataset node ${now.nid} does not hold the resource nodes ${missing.join(', ')}`,
+        { hint: 'they may have been deleted or unlinked just now: publish again; if it persists, look at both nodes' },
+      );
     }
     const why = missing.length === 0 ? 'in another order' : `without ${missing.length} of ${links.length} resources`;
     await item.note(`the list of the dataset is ${why}: writing it`);
@@ -248,12 +235,6 @@ const linkFromResources = async (
   }
   return portal.nodes.read(dataset.nid, item.signal);
 };
-
-const missingLinks = ({ portal }: NodeTarget, node: PortalNode, missing: readonly string[]): VerifyFailedError =>
-  new VerifyFailedError(
-    `${portal.name}: the list of dataset node ${node.nid} does not hold the resource nodes ${missing.join(', ')}`,
-    { hint: 'they may have been deleted or unlinked just now: publish again; if it persists, look at both nodes' },
-  );
 
 /**
  * Checks once for each portal that our terms are in the right vocabulary. Otherwise their pages and the portal's catalogue do

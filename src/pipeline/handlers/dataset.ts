@@ -6,6 +6,7 @@ import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { Reason } from '../../model/report.ts';
+import type { Portal } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { linkedNids, nodeOf } from '../compare/node.ts';
@@ -23,12 +24,13 @@ const resourcesAtOnce = 4;
 export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
   run: async (job) => {
     const deps = forJob(shared, job);
-    const { runId, key } = job.data;
+    const { runId, key, portal } = job.data;
     if (!(await deps.runs.phases.isToDo(runId, key))) return;
     const work = await deps.runs.datasetWork(runId, key);
     if (!work) throw workLost(runId, key);
     const runner = new ItemRunner(deps, job);
-    await (work.removal ? removeDataset(deps, runner, work, work.removal) : publish(deps, runner, work));
+    const dataset = { deps, runner, work, portal: deps.portal(portal), signal: job.signal };
+    await (work.removal ? remove(dataset, work.removal) : publish(dataset));
     runner.finish();
     await deps.runs.leave(runId, key);
   },
@@ -44,37 +46,51 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
   },
 });
 
+/** A dataset in one attempt. */
+interface Dataset {
+  deps: HandlerDeps;
+  runner: ItemRunner;
+  work: DatasetWork;
+  portal: Portal;
+  signal: AbortSignal;
+}
+
 /** Ends the items that have not ended, each for its own reason. */
 const failItems = async (
   deps: HandlerDeps,
   runner: ItemRunner,
-  work: DatasetWork,
+  { wish, resources }: DatasetWork,
   { reason, error }: { reason: Reason; error: unknown },
 ): Promise<void> => {
   const unfinished = error instanceof UnfinishedItemsError ? error : null;
-  const reasons = unfinished?.items ?? new Map([[work.wish.key, error]]);
-  const own = reasons.get(work.wish.key);
+  const reasons = unfinished?.items ?? new Map([[wish.key, error]]);
+  const own = reasons.get(wish.key);
   // Its node may be verified while some of its resources are not.
-  const isLive = own === undefined && (await runner.endAsLive(work.wish.key));
-  if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? unfinished?.first ?? error));
-  const others = reasonsOfOthers(reason, { isLive, error });
-  for (const key of work.resources) {
+  const isLive = own === undefined && (await runner.endAsLive(wish.key));
+  if (!isLive) await runner.fail(wish.key, reasonOf(own ?? unfinished?.first ?? error));
+  // Where the dataset is live itself, the portal or the run is to blame.
+  const notTried = isLive ? { open: { ...reason, message: `not tried: ${reason.message}` }, sent: reason } : null;
+  const others = error instanceof CancelledError ? { open: reason, sent: reason } : (notTried ?? ofDataset(reason));
+  for (const key of resources) {
     const ofItem = reasons.get(key);
     // What was sent is proven with the tables of others.
     if (ofItem === undefined && (await runner.awaitsProof(key))) continue;
     await runner.fail(key, ofItem === undefined ? others.open : reasonOf(ofItem));
   }
-  await failUnproven(deps, runner, work, others.sent);
+  // Of a dataset that was never proven nobody knows whether it lists its new resources.
+  const dataset = await deps.ledger.entry(runner.job.data.portal, wish.key);
+  if (dataset && (dataset.live || dataset.links !== null)) return;
+  for (const key of resources) await runner.takeBack(key, others.sent, async (_, entry) => entry);
 };
 
-const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork): Promise<void> => {
+const publish = async (dataset: Dataset): Promise<void> => {
+  const { deps, runner, work, portal, signal } = dataset;
   const { key } = work.wish;
-  const portal = deps.portal(runner.portal);
-  const linksByList = await portal.linksByList(runner.signal);
+  const linksByList = await portal.linksByList(signal);
   // Where other workers share the portal, a job sends one request at a time.
-  const isShared = await deps.isShared(runner.portal);
+  const isShared = await deps.isShared(portal.name);
   if (work.next.length > 0 && !isShared) portal.expectNodes(work.next);
-  const before = await deps.ledger.entry(runner.portal, key);
+  const before = await deps.ledger.entry(portal.name, key);
   // Groups reach resources by an update of the dataset, and may be refused: then a draft comes first.
   const isDraft = !before?.nid && (itemsOfField(work.wish.fields.og_group_ref) ?? []).length > 0;
   // Where resources refer to their dataset, the dataset comes first.
@@ -83,72 +99,49 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
       ? checkDataset(deps, item, work)
       : publishDataset(deps, item, work, { links: null, linksByList, isDraft: linksByList, isFinal: false }),
   );
-  if (runner.isUnfinished(key)) return;
+  if (runner.unfinished.has(key)) return;
   const reason = work.frozen ? null : runner.failureOf(key);
   if (reason) {
     for (const resource of work.resources) await runner.fail(resource, ofDataset(reason).open);
-    return takeBackUnlisted(deps, runner, work, reason);
+    return takeBackUnlisted(dataset, reason);
   }
-  const datasetNid = linksByList ? null : ((await deps.ledger.entry(runner.portal, key))?.nid ?? null);
+  const datasetNid = linksByList ? null : ((await deps.ledger.entry(portal.name, key))?.nid ?? null);
   if (!linksByList && datasetNid === null) return;
   const mode = { datasetNid, provesNow: false, isNewDataset: !before?.nid };
   // Saving a linked resource also saves its dataset, so only new ones are published concurrently.
-  const entries = await deps.ledger.entriesOf(runner.portal, work.resources);
+  const entries = await deps.ledger.entriesOf(portal.name, work.resources);
   const atOnce = linksByList && !isShared ? resourcesAtOnce : 1;
   const each = (resource: string) => runner.run(resource, (item) => publishResource(deps, item, mode));
-  const [fresh, known] = [
+  await eachAtOnce(
     work.resources.filter((_, at) => !entries[at]?.nid),
-    work.resources.filter((_, at) => entries[at]?.nid),
-  ];
-  await eachAtOnce(fresh, atOnce, each);
-  await eachAtOnce(known, 1, each);
+    atOnce,
+    each,
+  );
+  for (const [at, resource] of work.resources.entries()) if (entries[at]?.nid) await each(resource);
   // Most failures pass with the next attempt, which then saves the list once for all.
-  if (runner.hasUnfinished && runner.attempt === 1) return;
-  const links = await nodesOf(deps, runner, work);
-  const isFinal = !runner.hasUnfinished;
+  const isFinal = runner.unfinished.size === 0;
+  if (!isFinal && runner.job.attempt === 1) return;
+  const links = await nodesOf(dataset);
   await runner.run(key, (item) => publishDataset(deps, item, work, { links, linksByList, isFinal }));
   const refused = runner.failureOf(key);
-  if (refused && linksByList) await takeBackUnlisted(deps, runner, work, refused);
-};
-
-/** Of a dataset that was never proven nobody knows whether it lists its new resources. */
-const failUnproven = async (
-  deps: HandlerDeps,
-  runner: ItemRunner,
-  { wish, resources }: DatasetWork,
-  reason: Reason,
-): Promise<void> => {
-  const dataset = await deps.ledger.entry(runner.portal, wish.key);
-  if (dataset && (dataset.live || dataset.links !== null)) return;
-  for (const key of resources) await runner.takeBack(key, reason, async (_, entry) => entry);
+  if (refused && linksByList) await takeBackUnlisted(dataset, refused);
 };
 
 /**
  * Unpublishes the resources that were created in this run and that the failed dataset does not list: readers would find them
  * without it.
  */
-const takeBackUnlisted = async (
-  deps: HandlerDeps,
-  runner: ItemRunner,
-  work: DatasetWork,
-  reason: Reason,
-): Promise<void> => {
-  const { nid } = (await deps.ledger.entry(runner.portal, work.wish.key)) ?? { nid: null };
-  const node = nid === null ? null : await deps.portal(runner.portal).nodes.visible(nid, runner.signal);
+const takeBackUnlisted = async ({ deps, runner, work, portal, signal }: Dataset, reason: Reason): Promise<void> => {
+  const known = await deps.ledger.entry(portal.name, work.wish.key);
+  const node = known?.nid ? await portal.nodes.visible(known.nid, signal) : null;
   const listed = node === null ? [] : linkedNids(node);
   for (const key of work.resources) {
     await runner.takeBack(key, ofDataset(reason).sent, async (item, entry) => {
       const resource = await deps.runs.resourceWork(item.runId, key);
       if (!resource || entry.nid === null || listed.includes(entry.nid)) return null;
       if (!resource.wish.published) return entry;
-      const hidden = await removeNode(
-        deps,
-        targetOf(deps, item, work),
-        nodeOf('resource', resource.wish),
-        entry,
-        'unpublish',
-      );
-      return { ...hidden, removed: null };
+      const wish = nodeOf('resource', resource.wish);
+      return { ...(await removeNode(deps, targetOf(deps, item, work), wish, entry, 'unpublish')), removed: null };
     });
   }
 };
@@ -157,45 +150,28 @@ const takeBackUnlisted = async (
  * Node ids of resources, in the order of their keys; those without one are left out. Where they differ from the last proven
  * list, those that this job did not publish are looked up: an id may belong to another node by now.
  */
-const nodesOf = async (
-  deps: HandlerDeps,
-  runner: ItemRunner,
-  { wish, order, resources }: Pick<DatasetWork, 'wish' | 'order' | 'resources'>,
-): Promise<string[]> => {
-  const { portal: name } = runner;
-  const entries = await deps.ledger.entriesOf(name, order);
-  const held = entries.flatMap((entry) =>
-    entry?.nid && entry.removed !== 'delete' ? [{ ...entry, nid: entry.nid }] : [],
-  );
+const nodesOf = async ({ deps, runner, work, portal, signal }: Dataset): Promise<string[]> => {
+  const { wish, order, resources } = work;
+  const entries = await deps.ledger.entriesOf(portal.name, order);
+  const held = entries.filter((entry) => entry?.nid && entry.removed !== 'delete') as (LedgerEntry & { nid: string })[];
   const nids = held.map(({ nid }) => nid);
-  const known = (await deps.ledger.entry(name, wish.key))?.links;
+  const known = (await deps.ledger.entry(portal.name, wish.key))?.links;
   if (known?.join() === nids.join()) return nids;
   const isHeld = async (entry: LedgerEntry): Promise<boolean> => {
     // One that failed may be gone without notice; the portal refuses a list that names it.
-    if (runner.isUnfinished(entry.key)) {
-      return (await nidOnPortal(deps.portal(name), entry, runner.signal)) === entry.nid;
-    }
-    return resources.includes(entry.key) || (await isStillOurs(deps, runner, entry));
+    const isFailed = runner.unfinished.has(entry.key);
+    if (!isFailed && resources.includes(entry.key)) return true;
+    const nid = await nidOnPortal(portal, entry, signal);
+    // One that is no longer ours is recreated by the next run.
+    if (nid !== entry.nid && !isFailed) await deps.ledger.put(portal.name, { ...unknownNode(entry), nid });
+    return nid === entry.nid;
   };
   const own = await Promise.all(held.map(isHeld));
   return nids.filter((_, index) => own[index]);
 };
 
-/** Looks up a node of the ledger; one that is no longer ours is recreated by the next run. */
-const isStillOurs = async (deps: HandlerDeps, runner: ItemRunner, entry: LedgerEntry): Promise<boolean> => {
-  const nid = await nidOnPortal(deps.portal(runner.portal), entry, runner.signal);
-  if (nid === entry.nid) return true;
-  await deps.ledger.put(runner.portal, { ...unknownNode(entry), nid });
-  return false;
-};
-
 /** Removes the resources first, then the dataset. */
-const removeDataset = async (
-  deps: HandlerDeps,
-  runner: ItemRunner,
-  work: DatasetWork,
-  how: RemovalMode,
-): Promise<void> => {
+const remove = async ({ deps, runner, work }: Dataset, how: RemovalMode): Promise<void> => {
   const { wish, resources } = work;
   const mode = { datasetNid: null, provesNow: false, isNewDataset: false };
   for (const key of resources) await runner.run(key, (item) => publishResource(deps, item, mode));
@@ -213,13 +189,4 @@ const ofDataset = ({ message }: Reason): { open: Reason; sent: Reason } => {
       new DatasetFailedError(`${what}, because its dataset failed: ${message}`, { hint: 'repair the dataset first' }),
     );
   return { open: because('not tried'), sent: because('not live') };
-};
-
-/** Why the other resources of a dataset fail; where that is live itself, the portal or the run is to blame. */
-const reasonsOfOthers = (
-  reason: Reason,
-  { isLive, error }: { isLive: boolean; error: unknown },
-): { open: Reason; sent: Reason } => {
-  if (error instanceof CancelledError) return { open: reason, sent: reason };
-  return isLive ? { open: { ...reason, message: `not tried: ${reason.message}` }, sent: reason } : ofDataset(reason);
 };

@@ -52,7 +52,7 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
     if (error instanceof TableRefusedError) await remember(failed, source, { isReplaced: true, reason: why });
     return null;
   }
-  const isUntaken = error instanceof PortalError && error.fault === 'file' && item.lastStep === 'attach';
+  const isUntaken = error instanceof PortalError && error.fault === 'file' && item.log.lastStep === 'attach';
   if (!isUntaken && (entry.file?.sha256 === good.sha256 || !isFileAtFault(state, error))) return null;
   await item.note(`the portal ${isUntaken ? 'refused' : 'could not import'} the file: ${why.message}`);
   if (!isUntaken && (await goodPath(state, good)) === null) {
@@ -131,7 +131,7 @@ const isImportRefused = ({ target }: ResourceState, error: unknown): boolean =>
   error instanceof PortalRefusedError &&
   error.fault !== 'account' &&
   error.fault !== 'portal' &&
-  target.item.lastStep === 'import';
+  target.item.log.lastStep === 'import';
 
 const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
   ...reason,

@@ -34,24 +34,29 @@ export class Item {
   readonly isLast: boolean;
   readonly signal: AbortSignal;
   readonly exclusive: JobContext['exclusive'];
+  readonly log: ItemLog;
+  readonly step: ItemLog['step'];
+  readonly note: ItemLog['note'];
   readonly #runs: Runs;
-  readonly #log: ItemLog;
   readonly #since = performance.now();
   #begun: Begun;
   #ended: ReportItem | null;
 
-  constructor(job: ItemJob, key: string, parts: { runs: Runs; log: ItemLog; state: ItemState }) {
-    this.id = itemId(job.data.runId, key);
+  constructor(job: ItemJob, key: string, { runs, log, state }: { runs: Runs; log: ItemLog; state: ItemState }) {
+    const { runId, portal } = job.data;
+    this.id = itemId(runId, key);
     this.key = key;
-    this.runId = job.data.runId;
-    this.portal = job.data.portal;
+    this.runId = runId;
+    this.portal = portal;
     this.attempt = job.attempt;
     this.isLast = job.isLast;
     this.signal = job.signal;
     this.exclusive = job.exclusive;
-    this.#runs = parts.runs;
-    this.#log = parts.log;
-    const { begun, ended } = parts.state;
+    this.log = log;
+    this.step = log.step;
+    this.note = log.note;
+    this.#runs = runs;
+    const { begun, ended } = state;
     this.#begun = ended ? { ...begun, actions: ended.actions, attempts: ended.attempts, ms: ended.ms } : begun;
     this.#ended = ended;
   }
@@ -66,27 +71,9 @@ export class Item {
     return this.actions.includes('created') || this.actions.includes('recreated');
   }
 
-  /** True when a worker was killed in a step of this item, so that a write may be in progress. */
-  get resumed(): boolean {
-    return this.#log.resumed;
-  }
-
-  /** Name of the step in progress, or of the last one of this attempt. */
-  get lastStep(): string | null {
-    return this.#log.lastStep;
-  }
-
   /** How the item has ended; null while it has not. */
   get ended(): ReportItem | null {
     return this.#ended;
-  }
-
-  get step(): ItemLog['step'] {
-    return this.#log.step;
-  }
-
-  get note(): ItemLog['note'] {
-    return this.#log.note;
   }
 
   /** The table whose import was ordered, until it is proven. */
@@ -98,7 +85,7 @@ export class Item {
   async awaitProof(unproven: Unproven): Promise<void> {
     this.#begun = { ...this.#begun, unproven, attempts: this.attempt, ms: this.#ms };
     await this.#runs.leaveToProof(this.runId, this.key, this.#begun);
-    this.#log.end();
+    this.log.end();
   }
 
   /** Remembers an action, once. */
@@ -118,21 +105,15 @@ export class Item {
     await this.#runs.note(this.runId, this.key, { ...this.#begun, ms: this.#ms });
   }
 
-  /** Records how the item ended. */
-  async end(entry: LedgerEntry, end: ItemEnd): Promise<void> {
+  /** Records how the item ended; by default as live, with or without work. */
+  async end(entry: LedgerEntry, end: ItemEnd = endOf(this, null)): Promise<void> {
     const { actions, told = [], attempts } = this.#begun;
     const item = itemOfEntry(entry, end);
-    this.#ended = {
-      ...item,
-      warnings: [...item.warnings, ...told],
-      actions,
-      jobId: this.id,
-      attempts: Math.max(this.attempt, attempts),
-      ms: this.#ms,
-    };
+    const [warnings, ms] = [[...item.warnings, ...told], this.#ms];
+    this.#ended = { ...item, warnings, actions, jobId: this.id, attempts: Math.max(this.attempt, attempts), ms };
     this.#begun = { ...this.#begun, unproven: null };
     await this.#runs.end(this.runId, this.#ended);
-    this.#log.end();
+    this.log.end();
   }
 
   get #ms(): number {
@@ -145,20 +126,16 @@ const enoughOutages = 2;
 
 /** The items of one attempt of a job. */
 export class ItemRunner {
+  readonly job: JobContext<'dataset'> | JobContext<'prove'>;
+  /** What keeps items from ending in this attempt, by key. */
+  readonly unfinished = new Map<string, unknown>();
   readonly #deps: Pick<HandlerDeps, 'ledger' | 'runs'>;
-  readonly #job: JobContext<'dataset'> | JobContext<'prove'>;
-  readonly #unfinished = new Map<string, unknown>();
   readonly #ended = new Map<string, ReportItem>();
   #outages = 0;
 
   constructor(deps: Pick<HandlerDeps, 'ledger' | 'runs'>, job: JobContext<'dataset'> | JobContext<'prove'>) {
     this.#deps = deps;
-    this.#job = job;
-  }
-
-  /** Name of the portal. */
-  get portal(): string {
-    return this.#job.data.portal;
+    this.job = job;
   }
 
   /**
@@ -168,37 +145,20 @@ export class ItemRunner {
   async run(key: string, work: (item: Item) => Promise<void>): Promise<void> {
     try {
       const item = await this.#open(key);
-      const poison = item.ended ? null : this.#job.poisonOf(key);
-      if (poison) throw poison;
-      if (!item.ended) await this.#work(item, work);
+      if (!item.ended) {
+        const poison = this.job.poisonOf(key);
+        if (poison) throw poison;
+        await work(item).finally(() => item.ended ?? item.pause());
+        this.#outages = 0;
+      }
       if (item.ended) this.#ended.set(key, item.ended);
     } catch (error) {
-      if (this.#isOfJob(error)) throw error;
-      if (isTriedAgain(error, this.#job.isLast)) this.#unfinished.set(key, error);
+      if (this.job.signal.aborted || isOfJob(error)) throw error;
+      if (isTriedAgain(error, this.job.isLast)) this.unfinished.set(key, error);
       else await this.fail(key, reasonOf(error), error);
       this.#outages = isOutage(error) ? this.#outages + 1 : this.#outages;
       if (this.#outages >= enoughOutages) this.finish();
     }
-  }
-
-  /** True while an item waits for the next attempt. */
-  get hasUnfinished(): boolean {
-    return this.#unfinished.size > 0;
-  }
-
-  /** True while this item waits for the next attempt. */
-  isUnfinished(key: string): boolean {
-    return this.#unfinished.has(key);
-  }
-
-  /** 1 for the first attempt of the job. */
-  get attempt(): number {
-    return this.#job.attempt;
-  }
-
-  /** Aborted when the job is to stop. */
-  get signal(): AbortSignal {
-    return this.#job.signal;
   }
 
   /** Why an item failed; null for one that has not. */
@@ -216,17 +176,17 @@ export class ItemRunner {
   /** Ends an item as failed, unless it has ended already. */
   async fail(key: string, reason: Reason, error?: unknown): Promise<void> {
     const { ledger, runs } = this.#deps;
-    const { runId, portal } = this.#job.data;
+    const { runId, portal } = this.job.data;
     const item = await this.#open(key);
     if (item.ended) return;
     if (error !== undefined && !(machineFault(error) instanceof SluiceError))
-      this.#job.log.error({ err: error }, 'item failed because of a bug');
+      this.job.log.error({ err: error }, 'item failed because of a bug');
     await item.note(`failed for good: ${reason.code}: ${reason.message}`);
-    const failed = failedEntry(await knownEntry(this.#deps, this.#job.data, key), reason, runId);
+    const failed = failedEntry(await knownEntry(this.#deps, this.job.data, key), reason, runId);
     const work = kindOfKey(key) === 'resource' ? await runs.resourceWork(runId, key) : null;
     const entry = work && work.removal === null ? { ...failed, sourcePath: sourcePathOf(work.wish.source) } : failed;
     await ledger.put(portal, entry);
-    await item.end(entry, { outcome: outcomeOf(reason), reason });
+    await item.end(entry, endOf(item, reason));
     if (item.ended) this.#ended.set(key, item.ended);
   }
 
@@ -240,53 +200,41 @@ export class ItemRunner {
     undo: (item: Item, entry: LedgerEntry) => Promise<LedgerEntry | null>,
   ): Promise<void> {
     const item = await this.#open(key);
-    const entry = item.isNewNode ? await undo(item, await knownEntry(this.#deps, this.#job.data, key)) : null;
+    const entry = item.isNewNode ? await undo(item, await knownEntry(this.#deps, this.job.data, key)) : null;
     if (entry === null) return;
     const why = item.ended?.reason ?? reason;
     const failed = { ...failedEntry(entry, why, item.runId), stale: false };
     await this.#deps.ledger.put(item.portal, failed);
-    await item.end(failed, { outcome: outcomeOf(why), reason: why });
+    await item.end(failed, endOf(item, why));
   }
 
   /** Ends an item that only waited for others, by its ledger entry; false where that is not live. */
   async endAsLive(key: string): Promise<boolean> {
-    const entry = await this.#deps.ledger.entry(this.#job.data.portal, key);
+    const entry = await this.#deps.ledger.entry(this.job.data.portal, key);
     const item = await this.#open(key);
     if (!entry?.live || entry.reason !== null || item.ended) return item.ended !== null;
-    await item.end(entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
+    await item.end(entry);
     return true;
   }
 
   /** @throws UnfinishedItemsError while an item waits for the next attempt */
   finish(): void {
-    if (this.#unfinished.size > 0) throw new UnfinishedItemsError(this.#unfinished);
+    if (this.unfinished.size > 0) throw new UnfinishedItemsError(this.unfinished);
   }
 
   async #open(key: string): Promise<Item> {
     const { runs } = this.#deps;
-    const log = this.#job.item(key);
-    return new Item(this.#job, key, { runs, log, state: await runs.item(this.#job.data.runId, key) });
-  }
-
-  async #work(item: Item, work: (item: Item) => Promise<void>): Promise<void> {
-    try {
-      await work(item);
-      this.#outages = 0;
-    } finally {
-      if (!item.ended) await item.pause();
-    }
-  }
-
-  #isOfJob(error: unknown): boolean {
-    return (
-      this.#job.signal.aborted ||
-      error instanceof GiveBack ||
-      error instanceof JobLostError ||
-      error instanceof PortalLoginError ||
-      error instanceof UnfinishedItemsError
-    );
+    return new Item(this.job, key, {
+      runs,
+      log: this.job.item(key),
+      state: await runs.item(this.job.data.runId, key),
+    });
   }
 }
+
+/** True for what concerns the whole job. */
+const isOfJob = (error: unknown): boolean =>
+  [GiveBack, JobLostError, PortalLoginError, UnfinishedItemsError].some((kind) => error instanceof kind);
 
 /** Also true for an outage in the last attempt: the portal may be paused. */
 const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
@@ -296,7 +244,7 @@ const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
 
 /** After a kill, adds a line to the job's log that says what the ledger knows and whether a write was in progress. */
 export const noteFound = async (item: Item, entry: LedgerEntry | null): Promise<void> => {
-  if (!item.resumed) return;
+  if (!item.log.resumed) return;
   const known = entry?.nid ? `node ${entry.nid}${entry.file ? ` with file ${entry.file.fid}` : ''}` : 'no node yet';
   const pending = entry?.pending;
   const next = pending ? `${writeOf[pending.what]} under way: looking whether it took effect` : 'no write under way';
@@ -333,6 +281,12 @@ export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: I
     reason,
     ...(versions === undefined ? {} : { versions }),
   });
+
+/** How an item ended: as live, with or without work, or for a reason. */
+export const endOf = ({ actions }: Pick<Item, 'actions'>, reason: Reason | null): ItemEnd => {
+  const isDone = actions.length > 0;
+  return { outcome: reason ? outcomeOf(reason) : isDone ? 'done' : 'unchanged', reason };
+};
 
 /** How a failure is reported: faults of the file itself are quarantined, most others failed. */
 export const outcomeOf = (reason: Reason): ItemOutcome => {

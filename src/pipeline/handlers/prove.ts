@@ -83,7 +83,7 @@ const ifOfItem = (error: unknown): null => {
 
 const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | null): Promise<void> => {
   if (seen && isWhole(seen)) {
-    if (item.resumed) await noteFound(item, await deps.ledger.entry(item.portal, item.key));
+    if (item.log.resumed) await noteFound(item, await deps.ledger.entry(item.portal, item.key));
     return settle(deps, item, seen.unproven);
   }
   if (seen) await item.note(`the table is not verified as complete: ${found(seen)}; checking further`);

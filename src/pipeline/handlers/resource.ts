@@ -1,30 +1,39 @@
 // A resource: one file from its folder to a verified node. Each step looks first at what is done already.
-import { PortalError, PortalGoneError, reasonOf } from '../../model/errors.ts';
-import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
-import { sourcePathOf } from '../../model/wish.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { contentTypeOf } from '../../dataset-api/file-types.ts';
+import { countedColumns } from '../../dataset-api/names.ts';
+import { PortalBusyError, PortalError, PortalGoneError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
+import { type LedgerEntry, newEntry, type PortalFile } from '../../model/ledger-entry.ts';
+import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
+import type { PortalNode } from '../../portal-client/client.ts';
+import { type FileItem, fileOf } from '../../portal-client/replies.ts';
+import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { removePreparedFile } from '../../tables/transform/prepare.ts';
-import { madeTable } from '../compare/local-file.ts';
-import { importFingerprint } from '../plan/known-wish.ts';
+import { madeTable, type SentFile } from '../compare/local-file.ts';
+import { nodeOf } from '../compare/node.ts';
+import { brokenFile, fileFault, proveTable } from '../compare/prove.ts';
+import { importFingerprint, isLate } from '../plan/known-wish.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
-import { refuseFile, restoreLastGood, sizeRefused, whyImportAgain } from './fall-back.ts';
-import { guardTable, versionsToReport } from './guard-table.ts';
-import { type Item, noteFound, outcomeOf, workLost } from './item.ts';
-import { goneAgain } from './node-write.ts';
+import { keepGoodFile, refuseFile, restoreLastGood, sizeRefused, whyImportAgain } from './fall-back.ts';
+import { formerWith, guardTable, provenVersion, versionsToReport } from './guard-table.ts';
+import { endOf, type Item, noteFound, workLost } from './item.ts';
+import { proveNode } from './node-prove.ts';
+import { goneAgain, recreateNode, removeLostReferences, writeNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
-import { attachFile, bringFile, nodeWishOf, putNode, putNodeAgain } from './resource-attach.ts';
 import {
+  changed,
   checkFile,
+  fetchAddress,
   fetchSource,
+  importsRows,
   isRefused,
   prepareTable,
   type ResourceState,
   type ResourceStep,
+  sentFile,
+  shapeOf,
 } from './resource-file.ts';
-import { recordResource, verifyResource } from './resource-verify.ts';
-
-const onThisHost: readonly ResourceStep[] = [fetchSource, prepareTable, checkFile, guardTable];
-const onThePortal: readonly ResourceStep[] = [putNode, bringFile, attachFile, importFile, verifyResource];
 
 type ResourceMode = Pick<ResourceState, 'datasetNid' | 'provesNow'> & {
   /** True where the dataset was created in this run. */
@@ -42,11 +51,13 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
   await noteFound(item, known);
   const { wish, onDrift, createMissing, removal, source: seen } = work;
   const { isNewDataset, ...how } = mode;
-  const { ledger } = deps;
-  const target = { item, ledger, portal: deps.portal(item.portal), onDrift, createMissing, isNewDataset };
+  const target = {
+    ...{ item, ledger: deps.ledger, portal: deps.portal(item.portal) },
+    ...{ onDrift, createMissing, isNewDataset },
+  };
   const before = known ?? newEntry({ key: wish.key, kind: 'resource', uuid: wish.uuid, title: wish.title });
   if (removal) {
-    const removed = await removeNode(deps, target, nodeWishOf({ wish }), before, removal);
+    const removed = await removeNode(deps, target, nodeOf('resource', wish), before, removal);
     return item.end(removed, { outcome: 'done', reason: null });
   }
   const nothing = { source: null, prepared: null, fetched: null, table: null, node: null, fallsBack: false };
@@ -56,11 +67,9 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
     if (made) await removePreparedFile(made.path);
   });
   if (item.unproven && !mode.provesNow) return;
-  const { reason } = entry;
-  if (reason === null)
-    return item.end(entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
-  const held = entry.refused?.guard === 'held' ? { versions: await versionsToReport(deps.ledger, item, entry) } : {};
-  return item.end(entry, { outcome: outcomeOf(reason), reason, ...held });
+  const held = entry.refused?.guard === 'held' && entry.reason !== null;
+  const versions = held ? { versions: await versionsToReport(deps.ledger, item, entry) } : {};
+  return item.end(entry, { ...endOf(item, entry.reason), ...versions });
 };
 
 /** Steps of a resource one after the other, until its file turns out to be refused. */
@@ -90,16 +99,22 @@ class Flow {
       if (!(error instanceof PortalGoneError) || known.nid === null) throw error;
       if (this.#isRecreated) throw goneAgain(error);
       this.#isRecreated = true;
-      this.state = await putNodeAgain(this.state);
-      await this.run([...onThePortal, ...(steps.includes(recordResource) ? [recordResource] : [])]);
+      this.state = await nodeStep(recreateNode)(this.state);
+      await this.run([...onThePortal, ...(steps.includes(record) ? [record] : [])]);
     }
   }
 }
 
 /** Runs all steps; a file that the portal cannot import is replaced by the last good one, and the entry holds the reason. */
 const publish = async (flow: Flow): Promise<LedgerEntry> => {
+  const { item } = flow.state.target;
   try {
-    await runAll(flow);
+    await flow.run([...onThisHost, ...onThePortal, record]).catch(async (error: unknown) => {
+      const why = whyImportAgain(flow.state, error);
+      if (why === null) throw error;
+      await item.note(why);
+      await flow.run([importFile, verify, record]);
+    });
   } catch (error) {
     if (isOfUnfilledNode(flow.state, error)) return removeUnfilled(flow.state, error);
     const refused = await refuseFile(flow.state, error);
@@ -114,22 +129,11 @@ const publish = async (flow: Flow): Promise<LedgerEntry> => {
   });
 };
 
-const runAll = async (flow: Flow): Promise<void> => {
-  try {
-    await flow.run([...onThisHost, ...onThePortal, recordResource]);
-  } catch (error) {
-    const why = whyImportAgain(flow.state, error);
-    if (why === null) throw error;
-    await flow.state.target.item.note(why);
-    await flow.run([importFile, verifyResource, recordResource]);
-  }
-};
-
 /** True where a node was created for a file which the portal refuses: it would stay empty. */
 const isOfUnfilledNode = ({ target: { item }, entry, source }: ResourceState, error: unknown): error is PortalError =>
   error instanceof PortalError &&
   error.fault === 'file' &&
-  item.lastStep === 'attach' &&
+  item.log.lastStep === 'attach' &&
   source !== null &&
   item.actions.includes('created') &&
   entry.file === null &&
@@ -137,7 +141,7 @@ const isOfUnfilledNode = ({ target: { item }, entry, source }: ResourceState, er
 
 const removeUnfilled = async (state: ResourceState, error: PortalError): Promise<LedgerEntry> => {
   const { deps, target, entry, source, fetched, wish } = state;
-  const removed = await removeNode(deps, target, nodeWishOf(state), entry, 'delete');
+  const removed = await removeNode(deps, target, nodeOf('resource', wish), entry, 'delete');
   const reason = reasonOf(error);
   const wanted = { sha256: source?.sha256 ?? '', importFingerprint: importFingerprint(wish) };
   const refused = { ...wanted, delimiter: null, isReplaced: true, reason, ...sizeRefused(state, error) };
@@ -145,3 +149,209 @@ const removeUnfilled = async (state: ResourceState, error: PortalError): Promise
   const entryNow = { ...removed, ...from, removed: null, reason, refused };
   return deps.ledger.settle(target.item.portal, entryNow, { former: null });
 };
+
+/** Step `node`: creates or updates it, or creates one anew that vanished; its file is attached by the steps that follow. */
+const nodeStep =
+  (write: typeof writeNode): ResourceStep =>
+  async (state) => {
+    const { datasetNid, target, wish, entry } = state;
+    const reference = datasetNid === null ? {} : { field_dataset_ref: { und: [{ target_id: datasetNid }] } };
+    const written = await write(target, nodeOf('resource', wish), entry, { atCreation: reference });
+    return { ...state, ...written };
+  };
+
+/** Step `bring`: fetches a file that is published and missing from the node, as on one that was recreated. */
+const bringFile: ResourceStep = async (state) => {
+  const { source } = state.wish;
+  if (source.kind !== 'url' || state.entry.file !== null) return state;
+  return guardTable(await checkFile(await prepareTable(await fetchAddress(state, source, null))));
+};
+
+/** Step `attach`, done once. */
+const attachFile: ResourceStep = async (state) => {
+  const { deps, target, entry } = state;
+  const { item, portal } = target;
+  const file = sentFile(state);
+  if (!file || entry.file?.sha256 === file.source.sha256 || isRefused(state)) return state;
+  const nid = entry.nid ?? '';
+  const { bytes, sha256 } = file.source;
+  if (entry.pending?.what === 'attach') {
+    const arrived = entry.pending.nonce === sha256 ? await arrivedFile(state, entry.pending.before, file) : null;
+    await item.note(
+      arrived
+        ? `an interrupted attach had taken effect: going on with file ${arrived.fid}`
+        : 'an interrupted attach had not taken effect: attaching again',
+    );
+    if (arrived) return settleAttach(state, file, { fid: arrived.fid, before: entry.pending.before });
+  }
+  return item.step(
+    { name: 'attach', on: `${file.name} to node ${nid}`, writes: true },
+    async (signal) => {
+      const before = await fidBefore(state);
+      await deps.ledger.begin(item.portal, entry, { what: 'attach', before, nonce: sha256 });
+      const { path, name } = file;
+      const upload = { path, name, bytes, contentType: contentTypeOf(name) };
+      const sent = await portal.files.attach(nid, upload, signal).catch(async (error: unknown) => {
+        const isRepaired = await removeLostReferences(target, [nid], error);
+        if (!isRepaired && !(error instanceof PortalBusyError)) throw error;
+        await item.note(`${reasonOf(error).message}: looking whether the file arrived`);
+        const arrived = await arrivedFile(state, before, file);
+        return arrived ? { fid: arrived.fid, sha256: null } : portal.files.attach(nid, upload, signal);
+      });
+      // Of a streamed file, what is on disk now must be what was read before.
+      if ((sent.sha256 ?? (await fingerprintFile(path, file.source, signal)).sha256) !== sha256) {
+        await deps.ledger.settle(item.portal, { ...entry, ...brokenFile, live: false });
+        throw changed(state);
+      }
+      return settleAttach(state, file, { fid: sent.fid ?? '', before });
+    },
+    ({ entry: { file } }) => `file ${file?.fid || 'attached'}, ${bytes} bytes`,
+  );
+};
+
+/** The file of the node before the attach: a new node has none, that of an older one is in the ledger, unless it was wrong. */
+const fidBefore = async ({ entry, node: read, target }: ResourceState): Promise<string | null> => {
+  if (entry.file) return entry.file.fid;
+  if (target.item.isNewNode) return null;
+  return fileOf(read ?? (await target.portal.nodes.read(entry.nid ?? '', target.item.signal)))?.fid ?? null;
+};
+
+/** The file of the node, if it is not the one `before` the attach and has the size of what was sent. */
+const arrivedFile = async (
+  { target, entry }: ResourceState,
+  before: string | null,
+  { source }: SentFile,
+): Promise<FileItem | null> => {
+  const file = fileOf(await target.portal.nodes.read(entry.nid ?? '', target.item.signal));
+  return file !== null && file.fid !== before && file.filesize === source.bytes ? file : null;
+};
+
+const settleAttach = async (
+  state: ResourceState,
+  { name, source, from }: SentFile,
+  { fid, before }: { fid: string; before: string | null },
+): Promise<ResourceState> => {
+  const { item } = state.target;
+  await item.did('attached');
+  const attached: LedgerEntry = {
+    ...state.entry,
+    source: state.source,
+    file: { fid, name, bytes: source.bytes, sha256: source.sha256, url: null, ...(from ? { from } : {}) },
+    datastore: importsRows(state) ? 'pending' : 'none',
+    rowsAreOwn: item.isNewNode && before === null,
+    rows: null,
+    rowsDropped: 0,
+    live: false,
+    runId: item.runId,
+    syncedAt: Date.now(),
+  };
+  return { ...state, node: null, entry: await state.deps.ledger.settle(item.portal, attached) };
+};
+
+/** Step `verify`: reads node, file and table back. @throws VerifyFailedError naming what differs */
+const verify: ResourceStep = async (state) => {
+  const wish = nodeOf('resource', state.wish);
+  const entry = await state.target.item.step(
+    { name: 'verify', light: true, on: `node ${state.entry.nid}` },
+    async (signal) => {
+      const { entry, node } = await proveNode(state.target, wish, state);
+      const proven = await verifyRows(await verifyFile({ ...state, entry }, node), signal);
+      return { ...proven, metadataFingerprint: wish.fingerprint };
+    },
+    ({ rows }) => (rows === null ? 'verified' : `verified, ${rows} rows`),
+  );
+  return { ...state, entry };
+};
+
+const verifyFile = async (state: ResourceState, node: PortalNode): Promise<ResourceState> => {
+  const { entry, target } = state;
+  const sent = entry.file;
+  if (!sent || !state.source) return state;
+  const file = fileOf(node);
+  const fault = fileFault(file, sent);
+  if (file && fault === null)
+    return { ...state, entry: { ...entry, file: { ...sent, fid: file.fid, name: file.filename } } };
+  // The next publish attaches it again.
+  await target.ledger.put(target.item.portal, { ...entry, ...brokenFile, rows: null });
+  throw new VerifyFailedError(`${target.portal.name}: node ${node.nid} does not hold what was sent: ${fault}`, {
+    hint: 'publish again; if it persists, look for an upload limit of the portal',
+  });
+};
+
+/** Verifies the size of the table; a portal may report it with some delay. */
+const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<LedgerEntry> => {
+  const { table, target, entry } = state;
+  if (entry.datastore !== 'imported') return { ...entry, rows: null };
+  // Rows of a file that was not fetched again are proven already.
+  if (!table) return entry;
+  const shape = shapeOf(state, table, signal);
+  let found = '';
+  for (const pauseMs of [0, 200, 1000]) {
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
+    const { fault, ...proven } = await proveTable(await target.portal.datastore.tableSize(entry.uuid, signal), shape);
+    if (fault === null) return { ...entry, ...proven };
+    found = fault;
+  }
+  await target.ledger.put(target.item.portal, { ...entry, datastore: 'failed' });
+  throw new VerifyFailedError(`${target.portal.name}: node ${entry.nid}: ${found}`, {
+    hint: 'the portal lost data on import; publish again, and if it persists check its import log',
+  });
+};
+
+/** Another recipe may give the same bytes: nothing was sent then, and only their origin is recorded. */
+const withOrigin = (file: PortalFile, sent: SentFile | null): PortalFile => {
+  if (!sent || sent.source.sha256 !== file.sha256) return file;
+  const { from: _from, ...plain } = file;
+  return sent.from ? { ...plain, from: sent.from } : plain;
+};
+
+/** Step `ledger`: records what was proven; a table that is proven later, together with others, is left open. */
+const record: ResourceStep = async (state) => {
+  const { deps, entry, table, wish } = state;
+  const { item } = state.target;
+  const isOpen = entry.datastore === 'pending';
+  const good = await keepGoodFile(state);
+  const sent = sentFile(state);
+  const made = madeTable(state.prepared);
+  const version = provenVersion(state);
+  const former = isOpen ? undefined : await formerWith(deps.ledger, item.portal, entry, version);
+  // A new description is no new data.
+  const staysLate = isLate(entry) && version === entry.version && !isOpen;
+  const proven: LedgerEntry = {
+    ...entry,
+    title: wish.title,
+    source: state.source ?? entry.source,
+    file: entry.file && withOrigin(entry.file, sent),
+    // A file that was not fetched again was not prepared again either.
+    ...(sent && {
+      rejected: made && made.rejected.rows > 0 ? { rows: made.rejected.rows, path: made.rejects } : null,
+      mended: made?.mended ?? [],
+      doubts: made?.warnings ?? [],
+    }),
+    sourcePath: sourcePathOf(wish.source),
+    fetched: state.fetched ?? (isOfWeb(wish.source) ? entry.fetched : null),
+    live: wish.published && !isOpen && !staysLate,
+    stale: staysLate,
+    reason: staysLate ? entry.reason : null,
+    ...(isOpen ? {} : { good, version, refused: null }),
+    runId: item.runId,
+    syncedAt: Date.now(),
+  };
+  const settled = await item.step(
+    { name: 'ledger', on: wish.key, light: true },
+    () => deps.ledger.settle(item.portal, proven, { former }),
+    ({ live }) => (isOpen ? 'its table is still to be verified' : live ? 'live' : 'published as a draft'),
+  );
+  if (isOpen && good) {
+    const { nid, uuid } = entry;
+    const { rows = 0, columns = [] } = table ?? {};
+    const wanted = { rows, columns: countedColumns(columns), good: { ...good, rows: table?.rows ?? null } };
+    await item.awaitProof({ nid: nid ?? '', uuid, ...wanted, version });
+  }
+  // Once it is published, the fetched file is not needed any more.
+  if (state.fetched) await deps.fetched.remove({ portal: item.portal, uuid: wish.uuid });
+  return { ...state, entry: settled };
+};
+
+const onThisHost: readonly ResourceStep[] = [fetchSource, prepareTable, checkFile, guardTable];
+const onThePortal: readonly ResourceStep[] = [nodeStep(writeNode), bringFile, attachFile, importFile, verify];
