@@ -112,12 +112,10 @@ const publish = async (dataset: Dataset): Promise<void> => {
   const entries = await deps.ledger.entriesOf(portal.name, work.resources);
   const atOnce = linksByList && !isShared ? resourcesAtOnce : 1;
   const each = (resource: string) => runner.run(resource, (item) => publishResource(deps, item, mode));
-  await eachAtOnce(
-    work.resources.filter((_, at) => !entries[at]?.nid),
-    atOnce,
-    each,
-  );
-  for (const [at, resource] of work.resources.entries()) if (entries[at]?.nid) await each(resource);
+  const fresh = new Set(work.resources.filter((_, at) => !entries[at]?.nid));
+  await eachAtOnce(fresh, atOnce, each);
+  const known = work.resources.filter((resource) => !fresh.has(resource));
+  await eachAtOnce(known, 1, each);
   // Most failures pass with the next attempt, which then saves the list once for all.
   const isFinal = runner.unfinished.size === 0;
   if (!isFinal && runner.job.attempt === 1) return;

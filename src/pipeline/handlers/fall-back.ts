@@ -11,7 +11,7 @@ import {
   VerifyFailedError,
 } from '../../model/errors.ts';
 import { idsOfKey } from '../../model/key.ts';
-import { type GoodFile, type LedgerEntry, type SourceFingerprint, warningsOf } from '../../model/ledger-entry.ts';
+import { type GoodFile, type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import { isTooLarge } from '../../portal-client/files.ts';
@@ -36,49 +36,66 @@ export const whyImportAgain = (state: ResourceState, error: unknown): string | n
 const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
   error instanceof VerifyFailedError && entry.datastore === 'failed' && entry.good !== null;
 
+/** True for a refused import, unless the account may not import, or nobody: then no other file would do. */
+const isImportRefused = ({ target }: ResourceState, error: unknown): boolean =>
+  error instanceof PortalRefusedError &&
+  error.fault !== 'account' &&
+  error.fault !== 'portal' &&
+  target.item.log.lastStep === 'import';
+
+/** True for a failure of the import that another attempt with the same file would repeat. */
+const isFileAtFault = (state: ResourceState, error: unknown): boolean =>
+  error instanceof ImportFailedError ||
+  isMiscounted(state, error) ||
+  (error instanceof ImportTimeoutError && state.target.item.isLast) ||
+  isImportRefused(state, error);
+
 /**
  * Decides about a failed step: where the file is at fault and the last good one is available, or still there, that is recorded,
  * so that the next attempt, run or worker continues with the good file; null otherwise. Of a file without a good one the
  * verdict is recorded.
  */
 export const refuseFile = async (state: ResourceState, error: unknown): Promise<ResourceState | null> => {
-  const { source, entry } = state;
+  const { deps, source, entry, wish, table } = state;
   const { item } = state.target;
   const { good } = entry;
   const why = reasonOf(error);
   if (source === null) return null;
+  const refuse = async (known: LedgerEntry, isReplaced: boolean, reason: Reason): Promise<ResourceState> => {
+    const of = {
+      sha256: source.sha256,
+      importFingerprint: importFingerprint(wish),
+      delimiter: table?.delimiter ?? null,
+    };
+    const refused = { ...of, isReplaced, reason, ...sizeRefused(state, error) };
+    return { ...state, entry: await deps.ledger.settle(item.portal, { ...known, refused }) };
+  };
   if (good === null) {
-    const failed = { ...state, entry: { ...entry, live: false, reason: why } };
-    if (error instanceof TableRefusedError) await remember(failed, source, { isReplaced: true, reason: why });
+    if (error instanceof TableRefusedError) await refuse({ ...entry, live: false, reason: why }, true, why);
     return null;
   }
-  const isUntaken = error instanceof PortalError && error.fault === 'file' && item.log.lastStep === 'attach';
-  if (!isUntaken && (entry.file?.sha256 === good.sha256 || !isFileAtFault(state, error))) return null;
-  await item.note(`the portal ${isUntaken ? 'refused' : 'could not import'} the file: ${why.message}`);
-  if (!isUntaken && (await goodPath(state, good)) === null) {
+  if (error instanceof PortalError && error.fault === 'file' && item.log.lastStep === 'attach') {
+    await item.note(`the portal refused the file: ${why.message}`);
+    return refuse(entry, true, { ...why, message: `${why.message}; the previous good file ${good.name} stays` });
+  }
+  if (entry.file?.sha256 === good.sha256 || !isFileAtFault(state, error)) return null;
+  await item.note(`the portal could not import the file: ${why.message}`);
+  if ((await goodPath(state, good)) === null) {
     await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
     return null;
   }
-  const reason = isUntaken
-    ? { ...why, message: `${why.message}; the previous good file ${good.name} stays` }
-    : standingReason(why, good);
-  return remember(state, source, { isReplaced: isUntaken, reason, ...sizeRefused(state, error) });
+  return refuse(entry, false, {
+    ...why,
+    // In the last attempt it counts as a failed import.
+    code: why.code === 'import-timeout' ? 'import-failed' : why.code,
+    message: `${why.message}; the previous good file ${good.name} (${good.rows ?? '?'} rows) was restored`,
+    hint: `fix the file; ${sentAgain}`,
+  });
 };
 
 /** The size that is remembered of a file which was too large. */
 export const sizeRefused = (state: ResourceState, error: unknown): { bytes?: number } =>
   isTooLarge(error) ? { bytes: sentFile(state)?.source.bytes ?? 0 } : {};
-
-const remember = async (
-  state: ResourceState,
-  { sha256 }: SourceFingerprint,
-  verdict: { isReplaced: boolean; reason: Reason; bytes?: number },
-): Promise<ResourceState> => {
-  const { deps, wish, table, entry } = state;
-  const delimiter = table?.delimiter ?? null;
-  const refused = { sha256, importFingerprint: importFingerprint(wish), delimiter, ...verdict };
-  return { ...state, entry: await deps.ledger.settle(state.target.item.portal, { ...entry, refused }) };
-};
 
 /**
  * Attaches and imports the good file where that is not done yet, proves it, and records that an older version is live. `run`
@@ -97,15 +114,14 @@ export const restoreLastGood = async (
   // A file that was held by a guard has replaced nothing.
   const isThere = refused.guard !== undefined && refused.isReplaced && nid !== null && file !== null;
   const withGood = good === null || isThere ? null : await withGoodFile(state, good);
-  // Where it is in place already, its bytes are needed only to recreate the node.
-  const inPlace = { ...state, source: null, prepared: null, table: null, fallsBack: true };
   if (withGood === null && !refused.isReplaced) {
     await deps.ledger.settle(item.portal, { ...entry, refused: null });
     throw new ImportFailedError(refused.reason.message, {
       hint: 'this host has no copy of the last good file: publish again, or fix the file',
     });
   }
-  const back = await run(withGood ?? inPlace);
+  // Where it is in place already, its bytes are needed only to recreate the node.
+  const back = await run(withGood ?? { ...state, source: null, prepared: null, table: null, fallsBack: true });
   // Its node had to be recreated, and is empty.
   if (isThere && good !== null && back.entry.file === null)
     return restoreLastGood({ ...state, entry: back.entry, node: back.node }, run);
@@ -116,30 +132,6 @@ export const restoreLastGood = async (
     (settled) => (settled.live ? `live: ${warningsOf(settled).join('; ')}` : `stale: ${refused.reason.message}`),
   );
 };
-
-/** True for a failure of the import that another attempt with the same file would repeat. */
-const isFileAtFault = (state: ResourceState, error: unknown): boolean => {
-  const { item } = state.target;
-  if (error instanceof ImportFailedError) return true;
-  if (error instanceof VerifyFailedError) return isMiscounted(state, error);
-  if (error instanceof ImportTimeoutError) return item.isLast;
-  return isImportRefused(state, error);
-};
-
-/** True for a refused import, unless the account may not import, or nobody: then no other file would do. */
-const isImportRefused = ({ target }: ResourceState, error: unknown): boolean =>
-  error instanceof PortalRefusedError &&
-  error.fault !== 'account' &&
-  error.fault !== 'portal' &&
-  target.item.log.lastStep === 'import';
-
-const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
-  ...reason,
-  // In the last attempt it counts as a failed import.
-  code: reason.code === 'import-timeout' ? 'import-failed' : reason.code,
-  message: `${reason.message}; the previous good file ${name} (${rows ?? '?'} rows) was restored`,
-  hint: `fix the file; ${sentAgain}`,
-});
 
 /** Path of the good file on this host; null where it is not kept. */
 export const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {
@@ -155,14 +147,12 @@ const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<Resou
   const { item } = state.target;
   const path = await goodPath(state, good);
   if (path === null) return null;
+  const { signal } = item;
+  // Lines above the header: it was sound when it was published.
+  const reading = { rowBytes: deps.settings.maxRowBytes, skipRows: 0, delimiter: good.delimiter ?? undefined };
   const [source, table] = await Promise.all([
-    fingerprintFile(path, null, item.signal),
-    checkTable(path, {
-      signal: item.signal,
-      rowBytes: deps.settings.maxRowBytes,
-      skipRows: 0, // it was sound when it was published
-      delimiter: good.delimiter ?? undefined,
-    }),
+    fingerprintFile(path, null, signal),
+    checkTable(path, { signal, ...reading }),
   ]);
   if (source.sha256 !== good.sha256 || table.sha256 !== good.sha256) {
     await item.note(`${path} is not the file that was published: it cannot be attached again`);
@@ -171,35 +161,22 @@ const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<Resou
   if (!state.entry.refused?.isReplaced)
     await item.note(`going back to the previous good file: ${path}, ${table.rows} rows`);
   const { recipe: _recipe, ...plain } = wish; // what is kept is what was sent
-  return {
-    ...state,
-    wish: { ...plain, source: { kind: 'file', path, name: nameOf(wish, good) } },
-    source,
-    prepared: null,
-    table,
-    seen: null,
-    provesNow: true,
-    fallsBack: true,
-  };
+  // The portal may have changed the name; that of the wish is used where it has the same extension.
+  const isNamed = wish.source.kind === 'file' && extname(wish.source.name) === extname(good.name);
+  const name = isNamed && wish.source.kind === 'file' ? wish.source.name : good.name;
+  const wanted = { ...plain, source: { kind: 'file', path, name } as const };
+  return { ...state, wish: wanted, source, prepared: null, table, seen: null, provesNow: true, fallsBack: true };
 };
-
-/** The portal may have changed the name; that of the wish is used where it has the same extension. */
-const nameOf = ({ source }: ResourceState['wish'], good: GoodFile): string =>
-  source.kind === 'file' && extname(source.name) === extname(good.name) ? source.name : good.name;
-
-const fileOfGood = (
-  { rows, delimiter: _delimiter, ...file }: GoodFile,
-  proven: LedgerEntry,
-): Pick<LedgerEntry, 'rows' | 'file'> => ({
-  rows,
-  file: proven.file && { ...file, fid: proven.file.fid, name: proven.file.name },
-});
 
 /** The entry while an earlier file is live: `good`, restored, or null for one that was never replaced. */
 const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile | null): LedgerEntry => {
-  const { rows, file } = good === null ? proven : fileOfGood(good, proven);
-  const { source, wish } = state;
-  const { item } = state.target;
+  const { source, wish, target } = state;
+  let { rows, file } = proven;
+  if (good !== null) {
+    const { rows: rowsOfGood, delimiter: _delimiter, ...sent } = good;
+    rows = rowsOfGood;
+    file = file && { ...sent, fid: file.fid, name: file.name };
+  }
   const refused = state.entry.refused && { ...state.entry.refused, isReplaced: good !== null || proven.file !== null };
   const isSettled = refused?.guard === 'discarded';
   return {
@@ -214,7 +191,7 @@ const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile | nu
     stale: !isSettled,
     reason: isSettled ? null : (refused?.reason ?? null),
     refused,
-    runId: item.runId,
+    runId: target.item.runId,
     syncedAt: Date.now(),
   };
 };

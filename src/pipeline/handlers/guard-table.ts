@@ -9,18 +9,16 @@ import {
   type FormerVersions,
   type LiveVersion,
   liveVersionOf,
-  type TableGuard,
   versionsOf,
   withFormer,
 } from '../../model/table-history.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import type { Ledger } from '../../state/ledger.ts';
-import type { RunWork } from '../../state/run-work.ts';
+import { durationWords } from '../../util/quantity.ts';
 import { guardFingerprint, isLate } from '../plan/known-wish.ts';
 import { sharesNoColumn, tableGuardFaults } from '../plan/table-guard.ts';
-import type { HandlerDeps } from './deps.ts';
 import { goodPath } from './fall-back.ts';
-import { type Item, itemOfEntry } from './item.ts';
+import type { Item } from './item.ts';
 import { type ResourceState, type ResourceStep, sentFile } from './resource-file.ts';
 
 /** Step `guard`: holds a table beyond the limits. The entry records its file as refused then, and nothing is sent. */
@@ -131,82 +129,25 @@ export const withDecision = (
   { decision }: Pick<RunData, 'decision'>,
   now: number,
 ): LedgerEntry => {
-  const known = decision?.keys.includes(wish.key) ? decided(entry, decision.how, wish.published, now) : entry;
-  return withLateness(known, wish, now);
-};
-
-const decided = (
-  entry: LedgerEntry,
-  how: NonNullable<RunData['decision']>['how'],
-  published: boolean,
-  now: number,
-): LedgerEntry => {
-  const { refused, version } = entry;
-  if (refused?.guard === 'held') {
-    return how === 'release'
-      ? { ...entry, refused: { ...refused, guard: 'released' } }
-      : { ...entry, refused: { ...refused, guard: 'discarded' }, live: published, stale: false, reason: null };
-  }
+  const timely = { live: wish.published, stale: false, reason: null };
+  const how = decision?.keys.includes(wish.key) ? decision.how : null;
+  const { refused } = entry;
+  let known = entry;
+  if (how !== null && refused?.guard === 'held')
+    known =
+      how === 'release'
+        ? { ...entry, refused: { ...refused, guard: 'released' } }
+        : { ...entry, refused: { ...refused, guard: 'discarded' }, ...timely };
   // No new data came, and that was confirmed.
-  if (!isLate(entry) || !version) return entry;
-  return { ...timely(entry, published), version: { ...version, confirmed: now } };
-};
-
-const withLateness = (
-  entry: LedgerEntry,
-  { guard, published }: Pick<ResourceWish, 'guard' | 'published'>,
-  now: number,
-): LedgerEntry => {
-  const { version, live, reason, key } = entry;
-  const { sameMs } = guard ?? {};
+  else if (how !== null && isLate(entry) && entry.version)
+    known = { ...entry, ...timely, version: { ...entry.version, confirmed: now } };
+  const { version, live, reason, key } = known;
+  const { sameMs } = wish.guard ?? {};
   const newest = Math.max(version?.at ?? 0, version?.confirmed ?? 0);
-  const isKnown = isLate(entry);
   if (version === null || sameMs === undefined || now - newest <= sameMs)
-    return isKnown ? timely(entry, published) : entry;
-  const message = `nothing new since ${new Date(newest).toISOString().slice(0, 10)} (\`same: ${durationOf(sameMs)}\`)`;
-  if (!(live || isKnown) || reason?.message === message) return entry;
-  const late = reasonOf(
-    new HeldError(message, { hint: `check the source; if no new data is correct, run \`sluice release ${key}\`` }),
-  );
-  return { ...entry, live: false, stale: true, reason: late };
-};
-
-const timely = (entry: LedgerEntry, published: boolean): LedgerEntry => ({
-  ...entry,
-  live: published,
-  stale: false,
-  reason: null,
-});
-
-/**
- * Work for published tables of a watched folder that got no new file for too long. Without a file there is no wish, so the
- * defaults of the manifest set the limit.
- */
-export const lateDrops = async (
-  { ledger }: Pick<HandlerDeps, 'ledger'>,
-  request: RunData,
-  { guard, wished }: { guard: TableGuard | null; wished: ReadonlySet<string> },
-): Promise<RunWork> => {
-  const settled: ReportItem[] = [];
-  const work = { datasets: [], resources: [], settled, claims: [] };
-  if (guard?.sameMs === undefined) return work;
-  for (const entry of (await ledger.entries(request)).values()) {
-    if (wished.has(entry.key) || (request.only && !request.only.includes(entry.key))) continue;
-    const learned = withDecision(entry, { key: entry.key, published: true, guard }, request, Date.now());
-    if (learned !== entry) await ledger.put(request.portal, learned);
-    if (isLate(learned) || learned !== entry)
-      settled.push(itemOfEntry(learned, { outcome: learned.reason ? 'held' : 'unchanged', reason: learned.reason }));
-  }
-  return work;
-};
-
-const durationOf = (ms: number): string => {
-  const units = [
-    ['d', 86_400_000],
-    ['h', 3_600_000],
-    ['m', 60_000],
-    ['s', 1000],
-  ] as const;
-  const [unit, size] = units.find(([, each]) => ms % each === 0) ?? (['ms', 1] as const);
-  return `${ms / size}${unit}`;
+    return isLate(known) ? { ...known, ...timely } : known;
+  const message = `nothing new since ${new Date(newest).toISOString().slice(0, 10)} (\`same: ${durationWords(sameMs)}\`)`;
+  if (!(live || isLate(known)) || reason?.message === message) return known;
+  const hint = `check the source; if no new data is correct, run \`sluice release ${key}\``;
+  return { ...known, live: false, stale: true, reason: reasonOf(new HeldError(message, { hint })) };
 };

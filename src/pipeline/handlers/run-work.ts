@@ -7,6 +7,7 @@ import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { OnDrift } from '../../model/policy.ts';
 import type { Reason, ReportItem } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
+import { guardOf } from '../../sources/manifest/resource-keys.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { DatasetWork, RunWork } from '../../state/run-work.ts';
 import { isLate, isRefusedFile } from '../plan/known-wish.ts';
@@ -14,6 +15,7 @@ import type { Removal } from '../plan/missing.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
 import type { PlannedPage } from '../plan/target-plan.ts';
 import type { Gathered } from './deps.ts';
+import { withDecision } from './guard-table.ts';
 import { itemOfEntry, outcomeOf } from './item.ts';
 
 /** How the work of a run is collected. */
@@ -26,7 +28,7 @@ interface WorkOptions {
   moved: ReadonlyMap<string, Reason>;
 }
 
-export const noWork = (): RunWork => ({ datasets: [], resources: [], settled: [], claims: [] });
+const noWork = (): RunWork => ({ datasets: [], resources: [], settled: [], claims: [] });
 
 /** The work of a page of the plan. */
 export const workOfPage = (page: PlannedPage, how: WorkOptions): RunWork => {
@@ -209,4 +211,26 @@ export const sourceWork = async (
     ...refused.map(({ claim, reason }) => ({ claim: claim.id, reason })),
   ];
   return { ...noWork(), settled, claims };
+};
+
+/**
+ * Work for published tables of a watched folder that got no new file for too long. Without a file there is no wish, so the
+ * defaults of the manifest set the limit.
+ */
+export const lateDrops = async (
+  ledger: Pick<Ledger, 'entries' | 'put'>,
+  request: RunData,
+  { wishes, manifest }: Gathered,
+): Promise<RunWork> => {
+  const work = noWork();
+  const guard = guardOf(manifest.defaults.resource.guard);
+  if (guard?.sameMs === undefined) return work;
+  for (const entry of (await ledger.entries(request)).values()) {
+    if (wishes.keys.has(entry.key) || (request.only && !request.only.includes(entry.key))) continue;
+    const learned = withDecision(entry, { key: entry.key, published: true, guard }, request, Date.now());
+    if (learned !== entry) await ledger.put(request.portal, learned);
+    if (isLate(learned) || learned !== entry)
+      work.settled.push(lineOf(learned, learned.reason, learned.reason ? 'held' : undefined));
+  }
+  return work;
 };

@@ -6,7 +6,6 @@ import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { ResourceWish } from '../../model/wish.ts';
-import { guardOf } from '../../sources/manifest/resource-keys.ts';
 import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
 import type { PlannedCounts, PlanWriter } from '../../state/plan-writer.ts';
 import type { RunWork } from '../../state/run-work.ts';
@@ -16,9 +15,9 @@ import type { PlannedDataset, PlannedItem } from '../plan/plan.ts';
 import { flatten, type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
 import { type ExportDeps, forJob, type Gathered, type PlanDeps } from './deps.ts';
 import { planExport } from './export-run.ts';
-import { lateDrops, withDecision } from './guard-table.ts';
+import { withDecision } from './guard-table.ts';
 import { movedItems, refuseOtherPortal } from './run-checks.ts';
-import { sourceWork, workOfPage } from './run-work.ts';
+import { lateDrops, sourceWork, workOfPage } from './run-work.ts';
 
 /** What runs are planned with. */
 interface RunDeps extends PlanDeps, ExportDeps {
@@ -143,10 +142,7 @@ const writePages = async (planning: Planning, refresh: boolean): Promise<Written
     observe: await observer(planning, refresh),
   });
   await writer.add(await sourceWork(deps.ledger, request, gathered));
-  if (isDrop) {
-    const guard = guardOf(manifest.defaults.resource.guard);
-    await writer.add(await lateDrops(deps, request, { guard, wished: wishes.keys }));
-  }
+  if (isDrop) await writer.add(await lateDrops(deps.ledger, request, gathered));
   const released = request.release === null ? null : new Set((await deps.plans.heldRun(request.release)).removals);
   let hasWork = plan.missing.removals.length > 0;
   for await (const page of plan.pages()) {
