@@ -29,14 +29,14 @@ export const importFile: ResourceStep = async (state) => {
     return { ...state, entry: { ...state.entry, datastore: 'none' } };
   }
   const once = async (isStill: boolean): Promise<ResourceState | null> => {
-    const end = await oneAtATime(state, item.signal, () =>
+    const entry = await oneAtATime(state, item.signal, () =>
       item.step(
         { name: 'import', on: `node ${nid}`, writes: true },
         (lost) => untilStopped(item.signal, lost, (signal) => importOnce(state, isStill, signal)),
-        ({ outcome }) => outcome,
+        (done) => (done?.datastore === 'pending' ? 'ordered' : (done?.datastore ?? 'busy')),
       ),
     );
-    return end.outcome === 'busy' ? null : { ...state, entry: end.entry };
+    return entry && { ...state, entry };
   };
   const done = await once(false);
   if (done) return done;
@@ -48,9 +48,6 @@ export const importFile: ResourceStep = async (state) => {
   );
   return (await once(true)) ?? state;
 };
-
-/** `busy`: an import of the same table may be running; two at once double its rows. */
-type Outcome = { outcome: 'busy' } | { outcome: 'ordered' | 'imported'; entry: LedgerEntry };
 
 /**
  * Portals that keep the states of all datastores together lose some when two are written at once, so there only one job of
@@ -75,10 +72,7 @@ const untilStopped = async <T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> => {
   const hangUp = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const onStop = (): void => {
-    timer = setTimeout(() => hangUp.abort(new GiveBack()), hangUpMs);
-  };
+  const onStop = () => setTimeout(() => hangUp.abort(new GiveBack()), hangUpMs).unref();
   if (stop.aborted) onStop();
   stop.addEventListener('abort', onStop, { once: true });
   try {
@@ -86,7 +80,6 @@ const untilStopped = async <T>(
   } catch (error) {
     throw hangUp.signal.aborted ? hangUp.signal.reason : error;
   } finally {
-    clearTimeout(timer);
     stop.removeEventListener('abort', onStop);
   }
 };
@@ -113,25 +106,23 @@ const lookAt = async (state: ResourceState, signal: AbortSignal): Promise<Look> 
   return { numbers, size, isWhole };
 };
 
-const importOnce = async (state: ResourceState, isStill: boolean, signal: AbortSignal): Promise<Outcome> => {
+/** The entry once its import is ordered, or done where that is proven now; null where one of the same table may be running: two double its rows. */
+const importOnce = async (state: ResourceState, isStill: boolean, signal: AbortSignal): Promise<LedgerEntry | null> => {
   const { item, portal } = state.target;
   const isPlain = !needsDialect(state) && !state.provesNow && !state.fallsBack && !isResumed(state);
   const importsOnAttach = portal.traits.get('importsOnAttach');
-  if (isPlain && importsOnAttach !== undefined && item.actions.includes('attached')) {
-    const ordered = importsOnAttach ? state : await order(state, { replaces: !state.entry.rowsAreOwn }, signal);
-    return settle(ordered, 'ordered');
-  }
+  if (isPlain && importsOnAttach !== undefined && item.actions.includes('attached'))
+    return settle(importsOnAttach ? state : await order(state, { replaces: !state.entry.rowsAreOwn }, signal));
   const look = await lookAt(state, signal);
   const now = datastoreState(look.numbers);
   if (isResumed(state)) await item.note(`an interrupted import: the portal says ${described(look)}`);
   if (item.actions.includes('attached') && now !== 'running')
     portal.traits.learn({ importsOnAttach: isOfAttach(look.numbers) });
   const move = moveOf(state, look, isStill);
-  if (move === 'wait') return { outcome: 'busy' };
-  const replaces = move === 'replace' || (move === 'add' && (await doubles(state, look, signal)));
-  const how = { replaces, numbers: look.numbers };
-  const send = state.provesNow ? orderAndWait : order;
-  return settle(move === 'done' ? state : await send(state, how, signal), state.provesNow ? 'imported' : 'ordered');
+  if (move === 'wait') return null;
+  if (move === 'done') return settle(state);
+  const replaces = move === 'replace' || (await doubles(state, look, signal));
+  return settle(await (state.provesNow ? orderAndWait : order)(state, { replaces, numbers: look.numbers }, signal));
 };
 
 /** True where an earlier attempt ordered the import, which may still be running. */
@@ -189,14 +180,11 @@ const orderAndWait = async (begun: ResourceState, how: OrderOptions, signal: Abo
 
 const unfinished = (state: ResourceState, look: Look): Error => {
   const { name } = state.target.portal;
-  if (datastoreState(look.numbers) === 'failed') {
-    return tableRefused(
-      state,
-      `${name}: the portal could not import the file of node ${state.entry.nid} into its datastore`,
-    );
-  }
+  const { nid } = state.entry;
+  if (datastoreState(look.numbers) === 'failed')
+    return tableRefused(state, `${name}: the portal could not import the file of node ${nid} into its datastore`);
   return new ImportTimeoutError(
-    `${name}: the import of node ${state.entry.nid} makes no progress (${described(look)}, ${state.table?.rows ?? '?'} wanted)`,
+    `${name}: the import of node ${nid} makes no progress (${described(look)}, ${state.table?.rows ?? '?'} wanted)`,
     { hint: 'a later attempt checks again; look for the reason in the log of the portal' },
   );
 };
@@ -256,8 +244,13 @@ const sendImport = async (state: ResourceState, signal: AbortSignal): Promise<vo
   const nid = state.entry.nid ?? '';
   const wanted = state.table?.rows ?? '?';
   for (let most = 0, idle = 0; ; ) {
-    const cut = await cutOff(state, portal.datastore.import(nid, signal));
-    if (cut === null) return;
+    const cut = await portal.datastore.import(nid, signal).catch((error: unknown) => {
+      if (!(error instanceof PortalError)) throw error;
+      if (error.fault === 'file' && !error.retryable) throw tableRefused(state, error.message);
+      if (error.request.mayHaveHappened !== true) throw error;
+      return error;
+    });
+    if (!cut) return;
     const rows = await rowsAfter(state, cut, signal);
     if (rows === 'all') return;
     const isDropping = await dropsRows(state, signal);
@@ -288,19 +281,6 @@ const rowsAfter = async (state: ResourceState, cut: PortalError, signal: AbortSi
   if (look.size === undefined) throw cut;
   const isDone = look.isWhole || (!hasEnded(cut) && datastoreState(look.numbers) === 'imported');
   return isDone ? 'all' : (look.size?.rows ?? 0);
-};
-
-/** The failure of an import that may have added rows; null where it has ended. @throws ImportFailedError for what the portal says of the file */
-const cutOff = async (state: ResourceState, pending: Promise<void>): Promise<PortalError | null> => {
-  try {
-    await pending;
-    return null;
-  } catch (error) {
-    if (!(error instanceof PortalError)) throw error;
-    if (error.fault === 'file' && !error.retryable) throw tableRefused(state, error.message);
-    if (error.request.mayHaveHappened !== true) throw error;
-    return error;
-  }
 };
 
 /** The portal answers, so it is not down. */
@@ -367,8 +347,8 @@ const mayStandMs = ({ deps, target, entry }: ResourceState, { numbers, size, isW
   return standsStillMs + (size?.rows ?? 0) / rowsSkippedAMs;
 };
 
-/** Leaves the table to the job that proves it (`ordered`), or to this attempt. */
-const settle = async (state: ResourceState, outcome: 'ordered' | 'imported'): Promise<Outcome> => {
+/** Leaves the table to the job that proves it, or to this attempt. */
+const settle = async (state: ResourceState): Promise<LedgerEntry> => {
   const { item, ledger, portal } = state.target;
   const { table } = state;
   if (portal.traits.get('importsOnAttach') !== true)
@@ -376,6 +356,5 @@ const settle = async (state: ResourceState, outcome: 'ordered' | 'imported'): Pr
   if (!portal.datastore.counts) item.tell('its rows were not counted, which this portal does not offer');
   await item.did('imported');
   const entry = await ledger.settle(item.portal, { ...state.entry, datastore: 'pending', rowsAreOwn: true });
-  const isProven = outcome === 'imported';
-  return { outcome, entry: isProven ? { ...entry, datastore: 'imported', rows: table?.rows ?? null } : entry };
+  return state.provesNow ? { ...entry, datastore: 'imported', rows: table?.rows ?? null } : entry;
 };

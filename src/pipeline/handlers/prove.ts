@@ -1,9 +1,8 @@
 // Job kind `prove`: after everything was sent, verifies that tables are complete, many by one request, and imports others again.
-import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.ts';
+import { datastoreState } from '../../dataset-api/values.ts';
 import { PortalGoneError, PortalRefusedError, reasonOf } from '../../model/errors.ts';
-import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
+import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
-import type { TableSize } from '../../portal-client/client.ts';
 import type { Unproven } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { hasShape } from '../compare/prove.ts';
@@ -19,11 +18,10 @@ const statesAtOnce = 4;
 export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   run: async (job) => {
     const deps = forJob(shared, job);
-    const { runId, portal, group } = job.data;
-    const keys = await deps.runs.phases.tables(runId, group);
+    const keys = await deps.runs.phases.tables(job.data.runId, job.data.group);
     const runner = new ItemRunner(deps, job);
-    const seen = await proveTables(deps, { runId, portal }, keys, job.signal);
-    for (const key of keys) await runner.run(key, (item) => proveTable(deps, item, seen.get(key) ?? null));
+    const seen = await lookAtTables(deps, job, keys);
+    for (const key of keys) await runner.run(key, (item) => proveTable(deps, item, seen.get(key)));
     runner.finish();
   },
   failed: async (job, reason, error) => {
@@ -37,41 +35,43 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   },
 });
 
-/** What the portal reports of a table; `size` is undefined where it was not counted, `state` null where it was not read. */
+/** What the portal reports of a table. */
 interface SeenTable {
   unproven: Unproven;
-  size: TableSize | null | undefined;
-  state: DatastoreNumbers | null;
-  /** False where the portal counts no rows at all. */
-  counts: boolean;
+  isWhole: boolean;
+  found: string;
 }
 
 /** Counts all tables by one request, and requests their states where portals may lose them. */
-const proveTables = async (
+const lookAtTables = async (
   deps: HandlerDeps,
-  { runId, portal: portalName }: { runId: string; portal: string },
+  { data: { runId, portal: name }, signal }: JobContext<'prove'>,
   keys: readonly string[],
-  signal: AbortSignal,
 ): Promise<Map<string, SeenTable>> => {
-  if (keys.length === 0) return new Map();
-  const portal = deps.portal(portalName);
+  const seen = new Map<string, SeenTable>();
+  if (keys.length === 0) return seen;
+  const { datastore } = deps.portal(name);
   const items = await Promise.all(keys.map((key) => deps.runs.item(runId, key)));
   const open = keys.flatMap((key, index) => {
     const unproven = items[index]?.begun.unproven;
     return unproven ? [{ key, unproven }] : [];
   });
-  const sizes = await portal.datastore.tableSizes(
-    open.map(({ unproven }) => unproven.uuid),
-    signal,
-  );
-  const seen = new Map<string, SeenTable>();
-  const atOnce = (await deps.isShared(portalName)) ? 1 : statesAtOnce;
-  await eachAtOnce(open, atOnce, async ({ key, unproven }) => {
+  const uuids = open.map(({ unproven }) => unproven.uuid);
+  const sizes = await datastore.tableSizes(uuids, signal);
+  await eachAtOnce(open, (await deps.isShared(name)) ? 1 : statesAtOnce, async ({ key, unproven }) => {
     const size = sizes.get(unproven.uuid);
-    const isToRequest = !deps.settings.importsTogether(portalName) || size === undefined;
+    const isToRequest = !deps.settings.importsTogether(name) || size === undefined;
     // What prevents the read of one concerns its item only, which meets it again.
-    const read = isToRequest ? portal.datastore.status(unproven.nid, signal).catch(ifOfItem) : null;
-    seen.set(key, { unproven, size, state: await read, counts: portal.datastore.counts });
+    const numbers = isToRequest ? await datastore.status(unproven.nid, signal).catch(ifOfItem) : null;
+    const state = numbers && datastoreState(numbers);
+    // By its rows, and by its state where that was read; what cannot be counted by its state.
+    const fits = size ? hasShape(size, unproven) : size === undefined && !datastore.counts && state !== null;
+    const isWhole = fits && (state === null || state === 'imported');
+    const found = [
+      ...(size === undefined ? [] : [`${size?.rows ?? 'no'} rows of ${unproven.rows}`]),
+      ...(state === null ? [] : [`its state is ${state}`]),
+    ].join(', ');
+    seen.set(key, { unproven, isWhole, found });
   });
   return seen;
 };
@@ -81,26 +81,11 @@ const ifOfItem = (error: unknown): null => {
   throw error;
 };
 
-const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | null): Promise<void> => {
-  if (seen && isWhole(seen)) {
-    if (item.log.resumed) await noteFound(item, await deps.ledger.entry(item.portal, item.key));
-    return settle(deps, item, seen.unproven);
-  }
-  if (seen) await item.note(`the table is not verified as complete: ${found(seen)}; checking further`);
+const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | undefined): Promise<void> => {
+  if (seen?.isWhole) return settle(deps, item, seen.unproven);
+  if (seen) await item.note(`the table is not verified as complete: ${seen.found}; checking further`);
   await publishResource(deps, item, { datasetNid: null, provesNow: true, isNewDataset: false });
 };
-
-/** A table that was counted by its rows, and by its state where that was read; one that cannot be counted by its state. */
-const isWhole = ({ unproven, size, state, counts }: SeenTable): boolean => {
-  if (size === undefined) return !counts && state !== null && datastoreState(state) === 'imported';
-  return size !== null && hasShape(size, unproven) && (state === null || datastoreState(state) === 'imported');
-};
-
-const found = ({ unproven, size, state }: SeenTable): string =>
-  [
-    ...(size === undefined ? [] : [`${size?.rows ?? 'no'} rows of ${unproven.rows}`]),
-    ...(state === null ? [] : [`its state is ${datastoreState(state)}`]),
-  ].join(', ');
 
 /** Records that the resource is live. */
 const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent }: Unproven): Promise<void> => {
@@ -108,22 +93,16 @@ const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent
     deps.ledger.entry(item.portal, item.key),
     deps.runs.resourceWork(item.runId, item.key),
   ]);
+  await noteFound(item, known);
   if (!known || !work) throw workLost(item.runId, item.key);
   const formerGood = known.good?.sha256;
   const version = sent ?? known.version;
   const former = await formerWith(deps.ledger, item.portal, known, version);
   const entry: LedgerEntry = {
     ...known,
-    datastore: 'imported',
-    rowsAreOwn: true,
-    rows,
-    rowsDropped: 0,
-    live: work.wish.published,
-    good,
-    refused: null,
-    version,
-    runId: item.runId,
-    syncedAt: Date.now(),
+    ...{ datastore: 'imported', rowsAreOwn: true, rows, rowsDropped: 0 },
+    ...{ live: work.wish.published, good, refused: null, version },
+    ...{ runId: item.runId, syncedAt: Date.now() },
   };
   await item.step(
     { name: 'prove', on: item.key, light: true },
