@@ -138,8 +138,6 @@ export interface KnownFile {
   source: SourceFingerprint | null;
 }
 
-type Work<T> = (local: LocalFile) => Promise<T>;
-
 /**
  * Reads the file of a resource for `work`, and removes what was fetched or made for that afterwards. Unavailable sources and
  * faulty tables or recipes leave nothing to compare; their own job reports the fault.
@@ -148,82 +146,65 @@ export const withLocalFile = async <T>(
   wish: ResourceWish,
   known: KnownFile,
   tools: LocalTools,
-  work: Work<T>,
+  work: (local: LocalFile) => Promise<T>,
 ): Promise<T> => {
-  const nothing: LocalFile = { wish, source: null, sent: null, table: null, fetched: null };
-  const { source } = wish;
-  if (source.kind === 'file') return withSentFile({ ...nothing, source: known.source }, tools, work);
-  if (source.kind !== 'url') return work(nothing);
+  const made: string[] = [];
+  // Beside the folder of the job that publishes the resource, which may run at the same time.
+  const place = { portal: `${known.portal}~compare`, uuid: wish.uuid };
   try {
-    const local = (await orNull(fetchedFile(nothing, source, known, tools))) ?? nothing;
-    return await (local.sent ? work(local) : withSentFile(local, tools, work));
+    const source = await sourceOf(wish, known, place, tools);
+    return await work(source.sent ? source : await withTable(source, tools, made));
   } finally {
-    await tools.fetched.remove(placeOf(wish, known));
+    for (const path of made) await removePreparedFile(path);
+    if (wish.source.kind === 'url') await tools.fetched.remove(place);
   }
 };
 
-/** The bytes are not fetched where the published version is the current one. */
-const fetchedFile = async (
-  nothing: LocalFile,
-  source: Extract<ResourceSource, { kind: 'url' }>,
-  known: KnownFile,
+/** The source on this host. Its bytes are not fetched where the published version is the current one. */
+const sourceOf = async (
+  wish: ResourceWish,
+  { entry, source: here }: KnownFile,
+  place: { portal: string; uuid: string },
   tools: LocalTools,
 ): Promise<LocalFile> => {
-  const { wish } = nothing;
-  const { entry } = known;
+  const { source } = wish;
+  const nothing: LocalFile = { wish, source: null, sent: null, table: null, fetched: null };
+  if (source.kind !== 'url') return { ...nothing, source: source.kind === 'file' ? here : null };
   const { url, name } = source;
   const isPublished =
     entry?.fetched?.url === url && entry.source !== null && isSent(entry.file, entry.source.sha256, wish);
-  const published = isPublished ? entry.fetched : null;
-  const wanted = { ...placeOf(wish, known), url, name, by: randomUUID(), published };
-  const got = await tools.fetched.get(wanted, { signal: tools.signal });
-  if (got === 'unchanged') {
-    if (!entry?.file) return nothing;
-    const { bytes, sha256, from } = entry.file;
-    const { rows, rowsDropped: lost } = entry;
-    return {
-      ...nothing,
-      source: entry.source,
-      sent: { bytes, sha256, ...(from ? { from } : {}) },
-      table: rows === null ? null : { rows: rows + lost, columns: null, dropped: async () => lost },
-      fetched: entry.fetched,
-    };
-  }
-  return { ...nothing, ...(await fetchedFileOf(wish, source, got)) };
+  const wanted = { ...place, url, name, by: randomUUID(), published: isPublished ? entry.fetched : null };
+  const got = await orNull(tools.fetched.get(wanted, { signal: tools.signal }));
+  if (got === null) return nothing;
+  if (got !== 'unchanged') return { ...nothing, ...(await fetchedFileOf(wish, source, got)) };
+  if (!entry?.file) return nothing;
+  const { bytes, sha256, from } = entry.file;
+  const { rows, rowsDropped: lost } = entry;
+  return {
+    ...{ wish, source: entry.source, fetched: entry.fetched },
+    sent: { bytes, sha256, ...(from ? { from } : {}) },
+    table: rows === null ? null : { rows: rows + lost, columns: null, dropped: async () => lost },
+  };
 };
 
-/** Beside the folder of the job that publishes the resource, which may run at the same time. */
-const placeOf = ({ uuid }: ResourceWish, { portal }: KnownFile): { portal: string; uuid: string } => ({
-  portal: `${portal}~compare`,
-  uuid,
-});
-
-const withSentFile = async <T>(local: LocalFile, tools: LocalTools, work: Work<T>): Promise<T> => {
+/** A source with the file that is sent of it, and its table; the path of one that was made is added to `made`. */
+const withTable = async (local: LocalFile, tools: LocalTools, made: string[]): Promise<LocalFile> => {
   const { wish, source } = local;
-  if (wish.source.kind !== 'file' || source === null) return work(local);
+  if (wish.source.kind !== 'file' || source === null) return local;
   const { recipe } = wish;
+  const { signal, maxRowBytes: rowBytes } = tools;
   const raw: SentFile = { path: wish.source.path, name: wish.source.name, source };
   const file: (SentFile & { made?: Prepared }) | null = recipe
     ? await orNull(prepareFile(raw, { ...wish, recipe }, tools, { label: randomUUID(), rejects: null }))
     : raw;
-  if (file === null) return work(local);
-  const made = madeTable(file);
+  if (file === null) return local;
+  const table = madeTable(file);
+  if (table) made.push(table.path);
   const { bytes, sha256 } = file.source;
-  try {
-    const sent = { bytes, sha256, ...(file.from ? { from: file.from } : {}) };
-    return await work({ ...local, sent, table: await tableOf(file, made, tools) });
-  } finally {
-    if (made) await removePreparedFile(made.path);
-  }
-};
-
-const tableOf = async (
-  { path, name }: SentFile,
-  made: PreparedTable | null,
-  { maxRowBytes: rowBytes, signal }: LocalTools,
-): Promise<TableShape | null> => {
-  const table = isTabular(name) ? await orNull(checkTable(path, { signal, rowBytes, ...made?.reading })) : null;
-  return table && shapeOfTable(path, table, signal);
+  const sent = { bytes, sha256, ...(file.from ? { from: file.from } : {}) };
+  const isTable = isTabular(file.name);
+  const checked = isTable ? await orNull(checkTable(file.path, { signal, rowBytes, ...table?.reading })) : null;
+  return { ...local, sent, table: checked && shapeOfTable(file.path, checked, signal) };
 };
 
 /** The shape that the table of a file should have on a portal. */

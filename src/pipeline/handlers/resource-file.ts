@@ -8,7 +8,7 @@ import type { PortalNode } from '../../portal-client/client.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { shown } from '../../sources/fetch/policy.ts';
 import { checkTable, type SoundTable } from '../../tables/check.ts';
-import { type Prepared, type PreparedTable, sweepPrepared } from '../../tables/transform/prepare.ts';
+import { type Prepared, sweepPrepared } from '../../tables/transform/prepare.ts';
 import { isSmall } from '../../util/file-calls.ts';
 import {
   fetchedFileOf,
@@ -75,33 +75,26 @@ export const importsRows = ({ wish, prepared }: LocalFile): boolean =>
 export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
   source !== null && isRefusedFile(entry, wish, source.sha256);
 
-type FileSource = Extract<ResourceSource, { kind: 'file' }>;
 type UrlSource = Extract<ResourceSource, { kind: 'url' }>;
 
 /** Step `fetch`: the bytes on this host, or the proof that none are needed. @throws SourceRefusedError for a file that is too large */
 export const fetchSource: ResourceStep = async (state) => {
-  const { wish, deps, entry } = state;
+  const { wish, deps, entry, seen, target } = state;
   const { source: from } = wish;
-  if (!('name' in from)) return state;
-  const found =
-    from.kind === 'url'
-      ? await fetchAddress(state, from, needsBytes(entry, wish, from) ? null : entry.fetched)
-      : await fingerprinted(state, from);
+  let found = state;
+  if (from.kind === 'url')
+    found = await fetchAddress(state, from, needsBytes(entry, wish, from) ? null : entry.fetched);
+  else if (from.kind === 'file') {
+    const label = { name: 'fetch', light: true, on: from.name };
+    const source = await target.item.step(label, (signal) => fingerprintFile(from.path, seen, signal), bytesOf);
+    found = { ...state, source, wish: withBytes(wish, source) };
+  }
   const bytes = found.source?.bytes ?? 0;
   const limit = deps.settings.maxFileBytes;
   if (bytes <= limit) return found;
   throw new SourceRefusedError(`${sourcePathOf(wish.source)} has ${bytes} bytes, more than the limit of ${limit}`, {
     hint: 'split the file, or raise limits.table in the configuration',
   });
-};
-
-const fingerprinted = async (state: ResourceState, { path, name }: FileSource): Promise<ResourceState> => {
-  const source = await state.target.item.step(
-    { name: 'fetch', light: true, on: name },
-    (signal) => fingerprintFile(path, state.seen, signal),
-    bytesOf,
-  );
-  return { ...state, source, wish: withBytes(state.wish, source) };
 };
 
 const bytesOf = ({ bytes, sha256 }: { bytes: number; sha256: string }): string =>
@@ -118,14 +111,13 @@ export const fetchAddress = async (
 ): Promise<ResourceState> => {
   const { deps, wish, entry } = state;
   const { item } = state.target;
+  const { url, name } = source;
+  const wanted = { portal: item.portal, uuid: wish.uuid, url, name, by: item.runId, published };
+  // A lost log line must not fail the job.
+  const report = (line: string): void => void item.note(line).catch(() => undefined);
   const got = await item.step(
-    { name: 'fetch', light: true, on: shown(new URL(source.url)) },
-    (signal) =>
-      deps.fetched.get(
-        { portal: item.portal, uuid: wish.uuid, url: source.url, name: source.name, by: item.runId, published },
-        // A lost log line must not fail the job.
-        { signal, report: (line) => void item.note(line).catch(() => undefined) },
-      ),
+    { name: 'fetch', light: true, on: shown(new URL(url)) },
+    (signal) => deps.fetched.get(wanted, { signal, report }),
     (file) => (file === 'unchanged' ? 'unchanged' : bytesOf(file)),
   );
   if (got === 'unchanged') return { ...state, source: entry.source };
@@ -167,8 +159,7 @@ export const prepareTable: ResourceStep = async (state) => {
     },
     ({ made }) => outcomeOf(made),
   );
-  const made = madeTable(prepared);
-  if (made) await noteMade(state, made);
+  for (const line of linesOf(prepared.made)) await item.note(`  ${line}`);
   return { ...state, prepared };
 };
 
@@ -180,15 +171,15 @@ const outcomeOf = (prepared: Prepared): string => {
   return `${rowsIn} rows in, ${rowsOut} rows of ${columns.length} columns out, ${bytes} bytes of CSV`;
 };
 
-const noteMade = async ({ target: { item } }: ResourceState, made: PreparedTable): Promise<void> => {
+/** What the job log says of a table that was made. */
+const linesOf = (made: Prepared): string[] => {
+  if (made.kind === 'as-is') return [];
   const { mended, warnings, notes, rejected, rejects } = made;
-  for (const line of mended) await item.note(`  fixed: ${line}`);
-  for (const line of warnings) await item.note(`  warning: ${line}`);
-  for (const line of notes) await item.note(`  ${line}`);
-  if (rejected.rows === 0) return;
+  const lines = [...mended.map((line) => `fixed: ${line}`), ...warnings.map((line) => `warning: ${line}`), ...notes];
+  if (rejected.rows === 0) return lines;
   const where = rejects === null ? 'left out' : `set aside in ${rejects}`;
-  await item.note(`  ${rejected.rows} bad ${rejected.rows === 1 ? 'row' : 'rows'} ${where}`);
-  for (const line of rejected.examples.slice(0, mostReportedRejects)) await item.note(`    ${line}`);
+  const examples = rejected.examples.slice(0, mostReportedRejects).map((line) => `  ${line}`);
+  return [...lines, `${rejected.rows} bad ${rejected.rows === 1 ? 'row' : 'rows'} ${where}`, ...examples];
 };
 
 /** Step `check`: whether the file is a sound table. @throws TableFaultError, SourceChangedError */
