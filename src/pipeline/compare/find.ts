@@ -3,7 +3,7 @@ import { missingFields } from '../../dataset-api/compare.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import type { NodeRow, Portal, PortalNode } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
-import { type KnownFile, type LocalTools, withLocalFile } from './local-file.ts';
+import { type KnownFile, type LocalFile, type LocalTools, withLocalFile } from './local-file.ts';
 import { bearsMark, linkedNids, type NodeWish, sameUuid } from './node.ts';
 
 /** What the search for one wish found. */
@@ -44,18 +44,13 @@ export const findNode = async (
   if (nid !== null) return { how: 'mark', nid };
   const isTitled = byTitle && (wish.type === 'dataset' || within !== null);
   const nids = isTitled ? await portal.nidsTitled(wish.type, wish.title, signal) : [];
-  const ours = within === null ? nids : await nidsWithin(portal, nids, within, signal);
+  const ours: string[] = [];
+  const reference = { field_dataset_ref: { und: [{ target_id: within }] } };
+  for (const nid of nids)
+    if (within === null || missingFields(reference, await portal.nodes.read(nid, signal)).length === 0) ours.push(nid);
   const [first, ...more] = ours;
   if (first === undefined) return doubt ? { how: 'unclear', why: doubt.message } : { how: 'none' };
   return more.length === 0 ? { how: 'title', nid: first } : { how: 'ambiguous', nids: ours };
-};
-
-const nidsWithin = async (portal: Portal, nids: string[], dataset: string, signal: AbortSignal): Promise<string[]> => {
-  const reference = { field_dataset_ref: { und: [{ target_id: dataset }] } };
-  const ours: string[] = [];
-  for (const nid of nids)
-    if (missingFields(reference, await portal.nodes.read(nid, signal)).length === 0) ours.push(nid);
-  return ours;
 };
 
 /** A node that no listing shows by its uuid; `doubt` says why there may be one although none was found. */
@@ -119,50 +114,40 @@ interface RenamedOptions {
 }
 
 /**
- * Nodes of the wishes that were not found by identity, by key. A node and a wish belong together when its last write was
- * that of the wish, or else their bytes are the same and no other node or wish has them.
+ * Nodes of the wishes that were not found by identity, by key: of those below the dataset that we wrote for this manifest and
+ * that no wish names any more. They belong together when the last write was that of the wish, or else their bytes are the same
+ * and no other node or wish has them.
  */
 export const findRenamed = async (
   dataset: PortalNode,
   wishes: ResourceWish[],
-  options: RenamedOptions,
+  { portal, manifest, wished, tools, fileOf: knownFile }: RenamedOptions,
 ): Promise<Map<string, string>> => {
-  const nodes = wishes.length === 0 ? [] : await freeNodes(dataset, options);
-  const marked = new Map<string, string>();
+  if (wishes.length === 0) return new Map();
+  const { signal } = tools;
+  const listed = await Promise.all(linkedNids(dataset).map((nid) => portal.nodes.read(nid, signal)));
+  const nodes = listed.filter(({ uuid, log }) => !wished.has(uuid) && log.startsWith(`sluice ${manifest}/`));
+  const found = new Map<string, string>();
   for (const { key } of wishes) {
     const node = nodes.find((each) => bearsMark(each, key));
-    if (node) marked.set(key, node.nid);
+    if (node) found.set(key, node.nid);
   }
-  const taken = new Set(marked.values());
-  const candidates = nodes.filter(({ nid }) => !taken.has(nid));
-  const found: { key: string; nid: string }[] = [];
-  for (const wish of candidates.length === 0 ? [] : wishes.filter(({ key }) => !marked.has(key))) {
-    const known = options.fileOf(wish);
-    const sent = await withLocalFile(wish, known, options.tools, async (local) => local.sent);
-    if (!sent) continue;
-    for (const node of candidates) {
-      if (await hasBytes(node, sent, options)) found.push({ key: wish.key, nid: node.nid });
-    }
+  const taken = new Set(found.values());
+  const free = nodes.filter(({ nid }) => !taken.has(nid));
+  const same: { key: string; nid: string }[] = [];
+  for (const wish of free.length === 0 ? [] : wishes.filter(({ key }) => !found.has(key))) {
+    const sent = await withLocalFile(wish, knownFile(wish), tools, async (local) => local.sent);
+    for (const node of free)
+      if (await hasBytes(node, sent, portal, signal)) same.push({ key: wish.key, nid: node.nid });
   }
   const isOnly = (name: 'key' | 'nid', value: string): boolean =>
-    found.filter((match) => match[name] === value).length === 1;
-  const pairs = found.filter(({ key, nid }) => isOnly('key', key) && isOnly('nid', nid));
-  return new Map([...marked, ...pairs.map(({ key, nid }) => [key, nid] as const)]);
+    same.filter((each) => each[name] === value).length === 1;
+  for (const { key, nid } of same) if (isOnly('key', key) && isOnly('nid', nid)) found.set(key, nid);
+  return found;
 };
 
-/** Resource nodes of the dataset that we wrote for this manifest and that no wish names any more. */
-const freeNodes = async (dataset: PortalNode, options: RenamedOptions): Promise<PortalNode[]> => {
-  const { portal, manifest, wished, tools } = options;
-  const nodes = await Promise.all(linkedNids(dataset).map((nid) => portal.nodes.read(nid, tools.signal)));
-  return nodes.filter((node) => !wished.has(node.uuid) && node.log.startsWith(`sluice ${manifest}/`));
-};
-
-const hasBytes = async (
-  node: PortalNode,
-  sent: { bytes: number; sha256: string },
-  { portal, tools }: RenamedOptions,
-): Promise<boolean> => {
+const hasBytes = async (node: PortalNode, sent: LocalFile['sent'], portal: Portal, signal: AbortSignal) => {
   const file = fileOf(node);
-  if (file?.filesize !== sent.bytes) return false;
-  return (await portal.fileHash(typeof file.uri === 'string' ? file.uri : '', tools.signal)) === sent.sha256;
+  if (!sent || file?.filesize !== sent.bytes) return false;
+  return (await portal.fileHash(typeof file.uri === 'string' ? file.uri : '', signal)) === sent.sha256;
 };

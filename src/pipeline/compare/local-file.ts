@@ -218,7 +218,8 @@ export const shapeOfTable = (
   dropped: async () => (await rowsDropped(path, rows, signal)).length,
 });
 
-const orNull = async <T>(pending: Promise<T>): Promise<T | null> => {
+/** What cannot be had because of a known error is null. */
+export const orNull = async <T>(pending: Promise<T>): Promise<T | null> => {
   try {
     return await pending;
   } catch (error) {

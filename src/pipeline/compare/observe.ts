@@ -18,6 +18,7 @@ import {
   type Observed,
   otherAddress,
 } from '../plan/plan.ts';
+import { orNull } from './local-file.ts';
 import { sameUuid } from './node.ts';
 import { brokenFile, brokenTable, fileFault } from './prove.ts';
 
@@ -50,13 +51,15 @@ export const observe = async (
   const sources = new Map<string, SourceFingerprint | null>();
   const addresses = new Map<string, AddressLook>();
   const resources = wishes.flatMap((wish) => wish.resources);
+  const known = [...wishes, ...resources].flatMap(({ key }) => entries.get(key) ?? []);
   const [, , drift] = await Promise.all([
     eachAtOnce(resources, filesAtOnce, async ({ key, source }) => {
       const entry = entries.get(key);
       // A file that the portal did not accept is only sent again once it changes.
       const isNew = !entry?.nid && !entry?.refused;
       if (source.kind !== 'file' || (options.leavesNew && isNew)) return;
-      sources.set(key, await fingerprintOrNull(source.path, entry?.source ?? null, signal));
+      // An unreadable file is reported by its own job.
+      sources.set(key, await orNull(fingerprintFile(source.path, entry?.source ?? null, signal)));
     }),
     eachAtOnce(resources, addressesAtOnce, async ({ key, source }) => {
       const entry = entries.get(key);
@@ -66,31 +69,20 @@ export const observe = async (
       if (look === null) sources.set(key, entry.source);
       else addresses.set(key, look);
     }),
-    portal ? observeResources(portal, publishedOf(wishes, entries), options, signal) : undefined,
-    portal && listed ? addHidden(portal, listed, { wishes, entries }, signal) : null,
+    portal ? observeResources(portal, known, options, signal) : undefined,
+    portal && listed ? addHidden(portal, listed, known, signal) : null,
   ]);
   return { entries, sources, listed, addresses, ...(drift ? { drift } : {}) };
 };
-
-type Published = LedgerEntry & { nid: string };
-
-const publishedOf = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): Published[] =>
-  wishes.flatMap(({ resources }) =>
-    resources.flatMap(({ key }) => {
-      const entry = entries.get(key);
-      return entry?.nid && entry.removed === null ? [{ ...entry, nid: entry.nid }] : [];
-    }),
-  );
 
 /** Adds live nodes that lists hide from this account, such as what was unpublished by hand. */
 const addHidden = async (
   portal: Portal,
   listed: Map<string, ListedNode>,
-  { wishes, entries }: { wishes: readonly DatasetWish[]; entries: ReadonlyMap<string, LedgerEntry> },
+  entries: readonly LedgerEntry[],
   signal: AbortSignal,
 ): Promise<void> => {
-  const all = wishes.flatMap((wish) => [wish, ...wish.resources]).flatMap(({ key }) => entries.get(key) ?? []);
-  const hidden = all.filter(({ uuid, live }) => live && !listed.has(uuid.toLowerCase()));
+  const hidden = entries.filter(({ uuid, live }) => live && !listed.has(uuid.toLowerCase()));
   await eachAtOnce(hidden, pagesAtOnce, async ({ nid, uuid }) => {
     const node = nid === null ? null : await portal.nodes.visible(nid, signal);
     if (node && sameUuid(node.uuid, uuid)) listed.set(uuid.toLowerCase(), node);
@@ -100,30 +92,27 @@ const addHidden = async (
 /** What others did to files and imported tables. */
 const observeResources = async (
   portal: Portal,
-  entries: readonly Published[],
+  entries: readonly LedgerEntry[],
   { readsStates, isDoubted }: ObserveOptions,
   signal: AbortSignal,
 ): Promise<Map<string, FileDrift>> => {
   const drift = new Map<string, FileDrift>();
-  const uuids = entries.filter(({ datastore }) => datastore === 'imported').map(({ uuid }) => uuid);
-  const sizes = uuids.length === 0 ? new Map() : await portal.datastore.tableSizes(uuids, signal);
-  await eachAtOnce(entries, pagesAtOnce, async (entry) => {
-    const ofFile = isDoubted ? await faultOfFile(portal, entry, signal) : null;
-    if (ofFile !== null) drift.set(entry.key, { why: ofFile, broken: brokenFile });
-    if (ofFile !== null || entry.datastore !== 'imported') return;
-    const ofTable =
-      faultOfRows(entry, sizes.get(entry.uuid)) ?? (readsStates ? await stateFault(portal, entry.nid, signal) : null);
-    if (ofTable !== null) drift.set(entry.key, { why: ofTable, broken: brokenTable });
+  const published = entries.filter(({ kind, nid, removed }) => kind === 'resource' && nid && removed === null);
+  const uuids = published.filter(({ datastore }) => datastore === 'imported').map(({ uuid }) => uuid);
+  const sizes =
+    uuids.length === 0 ? new Map<string, TableSize | null>() : await portal.datastore.tableSizes(uuids, signal);
+  await eachAtOnce(published, pagesAtOnce, async ({ key, nid, uuid, file, datastore, rows }) => {
+    const node = isDoubted && file ? await portal.nodes.visible(nid ?? '', signal) : null;
+    const ofFile = node && file && sameUuid(node.uuid, uuid) ? fileFault(fileOf(node), file) : null;
+    if (ofFile !== null) drift.set(key, { why: ofFile, broken: brokenFile });
+    if (ofFile !== null || datastore !== 'imported') return;
+    const why = rowsFault(rows, sizes.get(uuid)) ?? (readsStates ? await stateFault(portal, nid ?? '', signal) : null);
+    if (why !== null) drift.set(key, { why, broken: brokenTable });
   });
   return drift;
 };
 
-const faultOfFile = async (portal: Portal, entry: Published, signal: AbortSignal): Promise<string | null> => {
-  const node = entry.file && (await portal.nodes.visible(entry.nid, signal));
-  return node && entry.file && sameUuid(node.uuid, entry.uuid) ? fileFault(fileOf(node), entry.file) : null;
-};
-
-const faultOfRows = ({ rows }: Published, size: TableSize | null | undefined): string | null =>
+const rowsFault = (rows: number | null, size: TableSize | null | undefined): string | null =>
   size === undefined || rows === null || (size?.rows ?? 0) === rows
     ? null
     : `its datastore holds ${size?.rows ?? 'no'} rows, ${rows} were imported`;
@@ -146,20 +135,6 @@ export const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Ma
   const fields = ['nid', 'uuid', 'vid', 'changed', 'status', 'title'];
   const { rows } = await portal.nodes.all({ fields }, { signal, atOnce: pagesAtOnce });
   return new Map(rows.values().map((row) => [row.uuid.toLowerCase(), row]));
-};
-
-/** An unreadable file is reported by its own job. */
-const fingerprintOrNull = async (
-  path: string,
-  known: SourceFingerprint | null,
-  signal: AbortSignal,
-): Promise<SourceFingerprint | null> => {
-  try {
-    return await fingerprintFile(path, known, signal);
-  } catch (error) {
-    if (error instanceof SluiceError) return null;
-    throw error;
-  }
 };
 
 /** Addresses that are requested at once; each host also has its own limit. */

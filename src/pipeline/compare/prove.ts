@@ -1,6 +1,6 @@
 // Compares what a portal holds with what is wanted, without writing: the entry that can be proven, and every fault.
 import { baselineOf, shownField } from '../../dataset-api/compare.ts';
-import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.ts';
+import { datastoreState } from '../../dataset-api/values.ts';
 import { type LedgerEntry, newEntry, type SentNode } from '../../model/ledger-entry.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import { isForbidden, type Portal, type PortalNode, type TableSize } from '../../portal-client/client.ts';
@@ -77,6 +77,8 @@ export const proveNodeOnly = async (
   const edited = known ? changedBaseline(known, fields, node) : [];
   const wrong = [...new Set([...unexpectedFields({ ...wish, fields }, { notHeld }, node), ...edited])];
   const isAsIntended = wrong.length === 0;
+  // Terms whose ids are not known cannot be compared; our marker in the revision's log vouches for them.
+  const provesTerms = bearsWish(node, wish) || !JSON.stringify(fields).includes('"autocreate"');
   return {
     node,
     broken: isAsIntended ? null : {},
@@ -89,16 +91,12 @@ export const proveNodeOnly = async (
       fieldNames: Object.keys(wish.fields),
       baseline: isAsIntended ? baselineOf(fields, node) : null,
       notHeld,
-      metadataFingerprint: isAsIntended && provesTerms({ ...wish, fields }, node) ? wish.fingerprint : null,
+      metadataFingerprint: isAsIntended && provesTerms ? wish.fingerprint : null,
       live: isAsIntended && wish.published,
       syncedAt: Date.now(),
     },
   };
 };
-
-/** Terms whose ids are not known cannot be compared; our marker in the revision's log vouches for them. */
-const provesTerms = (wish: NodeWish, node: PortalNode): boolean =>
-  bearsWish(node, wish) || !JSON.stringify(wish.fields).includes('"autocreate"');
 
 /** Adds to the proof of a dataset that its list holds its resources, in order; `links` are their node ids. */
 export const proveLinks = (proof: Proof, links: readonly string[]): Proof => {
@@ -132,12 +130,11 @@ export const proveResource = async (
   const proof = await proveNodeOnly(parts, node, at);
   const { wish, source, fetched } = local;
   if (!proof.node || !('name' in wish.source)) return proof;
-  const { uuid } = proof.entry;
   const { file, ...ofFile } = await proveFile(parts, proof.node, local, at.known?.file?.fid);
   // What was made of the source may be no table, and then has no datastore.
   const isTable = wantsImport(wish) && (local.table !== null || local.sent === null);
   const { fault, ...table } = isTable
-    ? await proveDatastore(parts, { nid: at.nid, uuid, table: local.table })
+    ? await proveDatastore(parts, { nid: at.nid, uuid: proof.entry.uuid, table: local.table })
     : { fault: null };
   const faults = [...proof.faults, ...[ofFile.fault, fault].filter((each) => each !== null)];
   const broken = { ...(ofFile.isBroken ? brokenFile : {}), ...(fault === null ? {} : brokenTable) };
@@ -214,25 +211,19 @@ export const proveTable = async (size: TableSize | null | undefined, table: Tabl
   return { rows, rowsDropped: 0, fault: `the datastore holds ${rows} rows${there}, the file ${table.rows}${here}` };
 };
 
-type ProvenDatastore = Pick<LedgerEntry, 'datastore' | 'rows' | 'rowsDropped'> & Pick<ProvenTable, 'fault'>;
-
 const proveDatastore = async (
   { portal, signal }: ProofParts,
   { nid, uuid, table }: { nid: string; uuid: string; table: TableShape | null },
-): Promise<ProvenDatastore> => {
-  const nothing = { rows: null, rowsDropped: 0 };
-  let status: DatastoreNumbers | null;
-  try {
-    status = await portal.datastore.status(nid, signal);
-  } catch (error) {
-    if (!isForbidden(error)) throw error;
-    return { datastore: 'pending', ...nothing, fault: `its datastore cannot be read: ${error.message}` };
-  }
-  if (status === null) return { datastore: 'none', ...nothing, fault: null };
+): Promise<Pick<LedgerEntry, 'datastore'> & Partial<ProvenTable> & Pick<ProvenTable, 'fault'>> => {
+  const status = await portal.datastore.status(nid, signal).catch((error: unknown) => {
+    if (isForbidden(error)) return error.message;
+    throw error;
+  });
+  if (typeof status === 'string') return { datastore: 'pending', fault: `its datastore cannot be read: ${status}` };
+  if (status === null) return { datastore: 'none', fault: null };
   const state = datastoreState(status);
-  if (state !== 'imported')
-    return { datastore: 'pending', ...nothing, fault: `the datastore is not imported (${state})` };
-  if (!table) return { datastore: 'imported', ...nothing, fault: null };
+  if (state !== 'imported') return { datastore: 'pending', fault: `the datastore is not imported (${state})` };
+  if (!table) return { datastore: 'imported', fault: null };
   const proven = await proveTable(await portal.datastore.tableSize(uuid, signal), table);
   return { ...proven, datastore: proven.fault === null ? 'imported' : 'failed' };
 };

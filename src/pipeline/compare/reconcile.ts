@@ -3,7 +3,7 @@ import { PortalError, PortalLoginError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry, type SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
-import type { Portal, PortalNode } from '../../portal-client/client.ts';
+import type { Portal } from '../../portal-client/client.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { Ledger } from '../../state/ledger.ts';
@@ -44,6 +44,14 @@ export interface ReconcileOptions {
   signal: AbortSignal;
 }
 
+/** What is reconciled, and what is known of it. */
+interface Reconciling extends ReconcileOptions {
+  entries: ReadonlyMap<string, LedgerEntry>;
+  sources: ReadonlyMap<string, SourceFingerprint | null>;
+  /** Uuids of all resources. */
+  wished: ReadonlySet<string>;
+}
+
 /** Proves every wish; writes nothing, neither to the portal nor to the ledger. */
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]> => {
   const { signal } = options;
@@ -54,7 +62,7 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]
   const wished = new Set(wishes.flatMap(({ resources }) => resources.map(({ uuid }) => uuid)));
   const results: Reconciled[][] = [];
   await eachAtOnce(wishes.entries(), options.concurrency, async ([index, wish]) => {
-    results[index] = await reconcileDataset(options, wish, { entries, sources, wished });
+    results[index] = await reconcileDataset({ ...options, entries, sources, wished }, wish);
   });
   return oneKeyEach(results.flat(), entries);
 };
@@ -70,38 +78,42 @@ const oneKeyEach = (results: Reconciled[], entries: ReadonlyMap<string, LedgerEn
     if ((found.how === 'uuid' || found.how === 'mark' || found.how === 'mapping') && !owners.has(found.nid))
       owners.set(found.nid, key);
   }
-  const titled = new Map<string, string[]>();
-  for (const { key, found } of results) {
-    if (found.how === 'title') titled.set(found.nid, [...(titled.get(found.nid) ?? []), key]);
-  }
+  const titled = Map.groupBy(results, ({ found }) => (found.how === 'title' ? found.nid : null));
   return results.map((result) => {
     const { key, found } = result;
     if (!('nid' in found) || found.how === 'ledger') return result;
-    const rivals = found.how === 'title' ? (titled.get(found.nid) ?? []) : [];
-    const by = owners.get(found.nid) ?? rivals.find((rival) => rival !== key) ?? key;
+    const rival = found.how === 'title' ? titled.get(found.nid)?.find((other) => other.key !== key) : null;
+    const by = owners.get(found.nid) ?? rival?.key ?? key;
     return by === key ? result : { key, found: { how: 'taken', node: found.nid, by }, proof: null };
   });
 };
 
-interface Known {
-  entries: ReadonlyMap<string, LedgerEntry>;
-  sources: ReadonlyMap<string, SourceFingerprint | null>;
-  /** Uuids of all resources. */
-  wished: ReadonlySet<string>;
-}
-
-const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, known: Known): Promise<Reconciled[]> => {
-  const { portal, signal } = options;
-  const fields = await portal.groups.resolve(wish.fields, signal);
-  const node = nodeOf('dataset', wish, fields);
-  const found = await locate(options, node, null, known);
+const reconcileDataset = async (all: Reconciling, wish: DatasetWish): Promise<Reconciled[]> => {
+  const node = nodeOf('dataset', wish, await all.portal.groups.resolve(wish.fields, all.signal));
+  const found = await locate(all, node, null);
   const nid = 'nid' in found ? found.nid : null;
-  const at = { nid: nid ?? '', known: known.entries.get(wish.key) };
-  const proof = nid === null ? null : await orFault(node, () => proveNodeOnly(options, node, at));
+  const proof =
+    nid === null
+      ? null
+      : await orFault(node, () => proveNodeOnly(all, node, { nid, known: all.entries.get(wish.key) }));
   const resources: Reconciled[] = [];
-  for (const resource of wish.resources) resources.push(await reconcileResource(options, resource, nid, known));
-  if (options.find?.byContent && proof?.node)
-    await findByContent(options, { wish, proof: proof.node, known }, resources);
+  for (const resource of wish.resources)
+    resources.push(await proveFound(all, resource, await locate(all, nodeOf('resource', resource), nid)));
+  if (all.find?.byContent && proof?.node) {
+    // Those that were not found may be our nodes below the dataset that hold the same bytes.
+    const lost = wish.resources.filter((_, at) => resources[at]?.found.how === 'none');
+    const { portal, wished, target } = all;
+    const fileOf = (resource: ResourceWish): KnownFile => knownFile(all, resource);
+    const renamed = await findRenamed(proof.node, lost, {
+      ...{ portal, wished, fileOf },
+      manifest: target.manifest,
+      tools: all,
+    });
+    for (const [at, resource] of wish.resources.entries()) {
+      const under = renamed.get(resource.key);
+      if (under !== undefined) resources[at] = await proveFound(all, resource, { how: 'content', nid: under });
+    }
+  }
   const links = resources.flatMap(({ proof: resource }) => resource?.entry.nid ?? []);
   const nodes = resources.flatMap((resource) => resource.proof?.node ?? []);
   const linked = proof && proveGroups(proveLinks(proof, links), node, nodes);
@@ -112,51 +124,13 @@ const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, kn
   }));
 };
 
-/** Replaces resources that were not found by those of our nodes below the dataset that hold the same bytes. */
-const findByContent = async (
-  options: ReconcileOptions,
-  { wish, proof, known }: { wish: DatasetWish; proof: PortalNode; known: Known },
-  resources: Reconciled[],
-): Promise<void> => {
-  const lost = wish.resources.filter(({ key }) => resources.find((result) => result.key === key)?.found.how === 'none');
-  const renamed = await findRenamed(proof, lost, {
-    portal: options.portal,
-    manifest: options.target.manifest,
-    wished: known.wished,
-    tools: options,
-    fileOf: (resource) => knownFile(options, resource, known),
-  });
-  for (const [index, { key }] of resources.entries()) {
-    const resource = lost.find((other) => other.key === key);
-    const nid = renamed.get(key);
-    if (resource && nid !== undefined)
-      resources[index] = await proveFound(options, resource, { how: 'content', nid }, known);
-  }
-};
-
-const reconcileResource = async (
-  options: ReconcileOptions,
-  wish: ResourceWish,
-  datasetNid: string | null,
-  known: Known,
-): Promise<Reconciled> => {
-  const found = await locate(options, nodeOf('resource', wish), datasetNid, known);
-  if (!('nid' in found)) return { key: wish.key, found, proof: null };
-  return proveFound(options, wish, found, known);
-};
-
-const proveFound = async (
-  options: ReconcileOptions,
-  wish: ResourceWish,
-  found: Extract<Reconciled['found'], { nid: string }>,
-  known: Known,
-): Promise<Reconciled> => {
+const proveFound = async (all: Reconciling, wish: ResourceWish, found: Reconciled['found']): Promise<Reconciled> => {
+  const { key } = wish;
+  if (!('nid' in found)) return { key, found, proof: null };
   const node = nodeOf('resource', wish);
-  const at = { nid: found.nid, known: known.entries.get(wish.key) };
-  const proof = await orFault(node, () =>
-    withLocalFile(wish, knownFile(options, wish, known), options, (local) => proveResource(options, node, at, local)),
-  );
-  return { key: wish.key, found, proof };
+  const at = { nid: found.nid, known: all.entries.get(key) };
+  const prove = () => withLocalFile(wish, knownFile(all, wish), all, (local) => proveResource(all, node, at, local));
+  return { key, found, proof: await orFault(node, prove) };
 };
 
 /** A request that fails on the portal is a fault of that item; the others are still checked. */
@@ -171,17 +145,16 @@ const orFault = async ({ key, uuid, title, type }: NodeWish, prove: () => Promis
   }
 };
 
-const knownFile = ({ target }: ReconcileOptions, { key }: ResourceWish, { entries, sources }: Known): KnownFile => ({
+const knownFile = ({ target, entries, sources }: Reconciling, { key }: ResourceWish): KnownFile => ({
   portal: target.portal,
   entry: entries.get(key),
   source: sources.get(key) ?? null,
 });
 
 const locate = async (
-  { find, portal, signal }: ReconcileOptions,
+  { find, portal, signal, entries }: Reconciling,
   wish: NodeWish,
   within: string | null,
-  { entries }: Known,
 ): Promise<Reconciled['found']> => {
   const nid = entries.get(wish.key)?.nid ?? null;
   if (nid !== null) return { how: 'ledger', nid };

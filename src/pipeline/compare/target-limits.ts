@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { PortalRefusedError } from '../../model/errors.ts';
 import type { DatasetWish, NodeFields, ResourceWish } from '../../model/wish.ts';
-import type { Dialect, Portal } from '../../portal-client/client.ts';
+import type { Portal } from '../../portal-client/client.ts';
 
 /** Fields that editing forms of older portals do not have (recorded behaviour 8a). */
 const unknownToForms = ['field_spatial', 'field_is_part_of', 'field_pod_theme', 'field_modified_source_date'];
@@ -33,7 +33,7 @@ export class TargetLimits {
     for (const wish of wishes.flatMap((dataset) => [dataset, ...dataset.resources])) {
       if (!isSent(wish.key)) continue;
       if (dialect === 'form') this.#addForm(wish);
-      await this.#addUnsendable(wish, dialect, signal);
+      if (dialect !== 'entity') await this.#addUnsendable(wish, signal);
       await this.#addGroups(wish, signal);
       if ('source' in wish) await this.#addSize(wish);
     }
@@ -61,12 +61,7 @@ export class TargetLimits {
       this.#add(`the portal may refuse the text format ${format}`, key);
   }
 
-  async #addUnsendable(
-    { key, fields: wished }: DatasetWish | ResourceWish,
-    dialect: Dialect,
-    signal: AbortSignal,
-  ): Promise<void> {
-    if (dialect === 'entity') return;
+  async #addUnsendable({ key, fields: wished }: DatasetWish | ResourceWish, signal: AbortSignal): Promise<void> {
     const { og_group_ref: _groups, ...fields } = wished; // by title, see below
     const { fields: resolved } = await this.#portal.terms.find(fields, signal);
     for (const [name, problems] of Object.entries(await this.#portal.nodes.unsendable(resolved, signal)))
@@ -84,19 +79,18 @@ export class TargetLimits {
     for (const item of itemsOfField(fields.og_group_ref) ?? []) {
       const { title } = item;
       if (typeof title !== 'string') continue;
-      if (!this.#groups.has(title)) this.#groups.set(title, await this.#isGroup(item, signal));
-      if (this.#groups.get(title) === false)
+      const isGroup =
+        this.#groups.get(title) ??
+        (await this.#portal.groups.resolve({ og_group_ref: { und: [item] } }, signal).then(
+          () => true,
+          (error: unknown) => {
+            if (error instanceof PortalRefusedError) return false;
+            throw error;
+          },
+        ));
+      this.#groups.set(title, isGroup);
+      if (!isGroup)
         this.#add(`the portal has no group, or several, titled "${title}"; groups are created on the portal`, key);
-    }
-  }
-
-  async #isGroup(item: object, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#portal.groups.resolve({ og_group_ref: { und: [item] } }, signal);
-      return true;
-    } catch (error) {
-      if (error instanceof PortalRefusedError) return false;
-      throw error;
     }
   }
 }
