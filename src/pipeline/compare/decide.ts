@@ -13,7 +13,6 @@ import {
   type NodeWish,
   unexpectedFields,
   unlikeProven,
-  wishDiffers,
 } from './node.ts';
 
 /** What a wish is compared with, its terms as ids. */
@@ -72,7 +71,16 @@ export const editedFields = (
   if (sent === null || entry.removed !== null || entry.vid === null) return [];
   // What is kept stays so in later runs, until the edit is taken back or the wish agrees with it.
   const edited = onDrift === 'keep' ? unlikeProven(entry, sent, node) : driftedFields(entry, sent, node);
-  return edited.filter((field) => wishDiffers(wish, sent, node)(field) && !isKnownDifference(entry, node, field));
+  const [unlikeWish, unlike] = [differences(wish, node), differences(sent, node)];
+  const isOpposed = (field: string): boolean => {
+    const isEmptied = field !== 'title' && field !== 'status' && !(field in wish.fields);
+    if (unlikeWish.includes(field) || isEmptied) return true;
+    if (unlike.includes(field)) return false;
+    // Terms cannot be compared by name: a wish that was changed since, to as many, is taken to say the same.
+    const [now, before] = [wish.fields[field], sent.fields[field]];
+    return JSON.stringify(now) === JSON.stringify(before) || countItems(now) !== countItems(node[field]);
+  };
+  return edited.filter((field) => isOpposed(field) && !isKnownDifference(entry, node, field));
 };
 
 /** Fields that an update sends; `fields` are those of the wish, with terms as the portal takes them. */

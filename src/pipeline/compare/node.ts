@@ -1,6 +1,6 @@
 // The node of a wish, the marks of our own nodes, how a node on the portal differs from its wish, and who edited it.
 import { randomBytes } from 'node:crypto';
-import { baselineOf, countItems, missingFields, shownField } from '../../dataset-api/compare.ts';
+import { baselineOf, missingFields, shownField } from '../../dataset-api/compare.ts';
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { DriftError } from '../../model/errors.ts';
 import type { LedgerEntry, Pending, SentNode } from '../../model/ledger-entry.ts';
@@ -177,32 +177,11 @@ const isByTid = (value: unknown): boolean => {
   return items.length > 0 && items.every(({ tid }) => /^\d+$/.test(String(tid)));
 };
 
-/** True for the edited fields that the wish does not agree with. */
-export const wishDiffers = (wish: NodeWish, sent: SentNode, node: PortalNode): ((field: string) => boolean) => {
-  const unlikeWish = new Set(differences(wish, node));
-  const unlike = new Set(differences(sent, node));
-  return (field) =>
-    unlikeWish.has(field) || isDropped(wish, field) || (!unlike.has(field) && !isTakenOver(wish, sent, node)(field));
-};
-
-/** Terms cannot be compared by name: a wish that was changed since, to as many, is taken to say the same. */
-const isTakenOver =
-  (wish: NodeWish, sent: SentNode, node: PortalNode) =>
-  (field: string): boolean =>
-    JSON.stringify(wish.fields[field]) !== JSON.stringify(sent.fields[field]) &&
-    countItems(wish.fields[field]) === countItems(node[field]);
-
-/** True for a field that was sent and is no longer wanted, so that it would be emptied. */
-const isDropped = (wish: NodeWish, field: string): boolean =>
-  field !== 'title' && field !== 'status' && !(field in wish.fields);
-
 /** Why an edited item is held. */
 export const driftHeld = (portal: Portal, node: PortalNode, fields: string[]): DriftError =>
   new DriftError(
     `${portal.name}: node ${node.nid} ("${node.title}") was edited on the portal ${editOf(node)} (revision ${node.vid}): ${fields.join(', ')}`,
-    {
-      hint: 'copy the edit into the source, or publish once with `--on-drift overwrite` (or `keep`), or set onDrift',
-    },
+    { hint: 'copy the edit into the source, or publish once with `--on-drift overwrite` (or `keep`), or set onDrift' },
   );
 
 /** Who made the revision of a node, and when: `by user 7 at 2026-11-21T03:15:00.000Z`. */

@@ -1,10 +1,9 @@
 // Verifies that a node holds what is wanted, as a reader of the portal sees it.
-
 import { baselineOf, countItems, shownField } from '../../dataset-api/compare.ts';
 import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { ItemAction } from '../../model/report.ts';
-import type { Portal, PortalNode } from '../../portal-client/client.ts';
+import type { PortalNode } from '../../portal-client/client.ts';
 import { editedFields } from '../compare/decide.ts';
 import {
   asRead,
@@ -17,7 +16,6 @@ import {
   newNonce,
   unexpectedFields,
 } from '../compare/node.ts';
-import type { Item } from './item.ts';
 import type { NodeTarget, WrittenNode } from './node-locate.ts';
 import { factsOf, type WriteMore, writeNode } from './node-write.ts';
 
@@ -41,20 +39,20 @@ export const proveNode = async (
   const { item, portal, onDrift } = target;
   const read = known ?? (await readOurs(target, wish, entry));
   const { wished, facts } = await factsOf(target, wish, { entry, node: read });
-  const prove = (node: PortalNode, now: LedgerEntry, kept: readonly string[]): Promise<ProvenNode> => {
-    const wrong = unexpectedFields(wished, now, node).filter((field) => !kept.includes(field));
-    return settled(target, wished, { entry: now, node, wrong, kept });
-  };
-  if (isWrittenBy(item)) return prove(await growItems(target, wished, read), entry, facts.sent?.kept ?? []);
+  if (item.actions.some((action) => nodeWrites.has(action)))
+    return settled(target, wished, { entry, node: await growItems(target, wished, read) }, facts.sent?.kept ?? []);
   const edited = editedFields(wished, facts);
   if (edited.length > 0 && onDrift === 'hold') throw driftHeld(portal, read, edited);
   const kept = onDrift === 'keep' ? edited : [];
   const open = [...unexpectedFields(wished, entry, read), ...edited].filter((field) => !kept.includes(field));
-  if (open.length === 0) return prove(read, entry, kept);
+  if (open.length === 0) return settled(target, wished, { entry, node: read }, kept);
   await item.note(`node ${entry.nid} was changed on the portal (${[...new Set(open)].join(', ')}): restoring it`);
   const restored = await writeNode(target, wish, { ...entry, metadataFingerprint: null }, more);
-  return prove(restored.node ?? (await readOurs(target, wish, restored.entry)), restored.entry, kept);
+  const node = restored.node ?? (await readOurs(target, wish, restored.entry));
+  return settled(target, wished, { entry: restored.entry, node }, kept);
 };
+
+const nodeWrites: ReadonlySet<ItemAction> = new Set<ItemAction>(['created', 'updated', 'recreated', 'adopted']);
 
 /**
  * Portals with an editing form accept one more item of a field with each write. Repeats the write while that adds items, and
@@ -62,33 +60,22 @@ export const proveNode = async (
  */
 const growItems = async ({ item, portal }: NodeTarget, wish: NodeWish, read: PortalNode): Promise<PortalNode> => {
   if ((await portal.dialectInUse(item.signal)) !== 'form') return read;
-  let node = read;
-  for (let hasGrown = true; hasGrown; ) {
+  const itemsIn = (value: unknown): number => countItems(value) ?? 0;
+  for (let node = read; ; ) {
     const before = node;
     const short = Object.entries(wish.fields).filter(([name, value]) => {
       const held = itemsIn(before[name]);
       return held > 0 && itemsIn(value) > held;
     });
-    if (short.length === 0) break;
+    if (short.length === 0) return before;
     await item.note(`the portal accepted some items of ${short.map(([name]) => name).join(', ')}: sending the next`);
-    await portal.nodes.update(
-      node.nid,
-      { log: logOf(wish, newNonce()), fields: Object.fromEntries(short) },
-      item.signal,
-      node,
-    );
-    node = await portal.nodes.read(node.nid, item.signal);
-    const now = node;
-    hasGrown = short.some(([name]) => itemsIn(now[name]) > itemsIn(before[name]));
+    const changes = { log: logOf(wish, newNonce()), fields: Object.fromEntries(short) };
+    await portal.nodes.update(before.nid, changes, item.signal, before);
+    const now = await portal.nodes.read(before.nid, item.signal);
+    if (!short.some(([name]) => itemsIn(now[name]) > itemsIn(before[name]))) return now;
+    node = now;
   }
-  return node;
 };
-
-const itemsIn = (value: unknown): number => countItems(value) ?? 0;
-
-const isWrittenBy = ({ actions }: Item): boolean => actions.some((action) => nodeWrites.has(action));
-
-const nodeWrites: ReadonlySet<ItemAction> = new Set<ItemAction>(['created', 'updated', 'recreated', 'adopted']);
 
 const readOurs = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<PortalNode> => {
   const { item, portal } = target;
@@ -101,53 +88,37 @@ const readOurs = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry):
   );
 };
 
-/** A node that was read: the fields that differ, and those that stay as edited. */
-interface Looked extends ProvenNode {
-  wrong: readonly string[];
-  kept: readonly string[];
-}
+/** Title, published state, and the link of a resource without a file. */
+const essential: ReadonlySet<string> = new Set(['title', 'status', 'field_link_api']);
 
-/** The entry with what the node holds. @throws VerifyFailedError where an essential field differs */
+/** The entry with what the node holds; `kept` are fields that stay as edited. @throws VerifyFailedError where an essential field differs */
 const settled = async (
-  target: NodeTarget,
+  { portal, item }: NodeTarget,
   wish: NodeWish,
-  { entry, node, wrong, kept }: Looked,
+  { entry, node }: ProvenNode,
+  kept: readonly string[],
 ): Promise<ProvenNode> => {
-  const essential = wrong.filter((field) => isEssential(field));
-  if (essential.length > 0) throw notAsSent(target.portal, wish, node, essential);
-  const unsent = wrong.length === 0 ? {} : await target.portal.nodes.unsendable(wish.fields, target.item.signal);
-  const got = (field: string): string => [shownField(node, field), ...(unsent[field] ?? [])].join('; ');
-  for (const field of wrong)
-    await target.item.note(`the portal does not hold ${field} as sent: it holds ${got(field)}`);
+  const wrong = unexpectedFields(wish, entry, node).filter((field) => !kept.includes(field));
+  const fatal = wrong.filter((field) => essential.has(field));
+  if (fatal.length > 0) {
+    const status = node.status === '1' ? 'published' : 'unpublished';
+    const held = fatal.map((field) => `${field} is ${field === 'status' ? status : shownField(node, field)}`);
+    throw new VerifyFailedError(
+      `${portal.name}: node ${node.nid} ("${wish.title}") does not hold what was sent: ${held.join(', ')}`,
+      { hint: 'the portal may not allow this user to set these fields; check the node and the manifest' },
+    );
+  }
+  const unsent = wrong.length === 0 ? {} : await portal.nodes.unsendable(wish.fields, item.signal);
+  const got = wrong.map((field) => [field, [shownField(node, field), ...(unsent[field] ?? [])].join('; ')] as const);
+  for (const [field, what] of got) await item.note(`the portal does not hold ${field} as sent: it holds ${what}`);
   const different = differences(wish, node);
   const stillKnown = Object.entries(entry.notHeld).filter(
     ([field]) => field in wish.fields && isKnownDifference(entry, node, field) && different.includes(field),
   );
-  const notHeld = Object.fromEntries([...stillKnown, ...wrong.map((field) => [field, got(field)])]);
   const now = Object.entries(baselineOf(wish.fields, node)).filter(([field]) => !kept.includes(field));
   // Of fields that others edited, the baseline from before the edit.
   const before = Object.entries(entry.baseline ?? {}).filter(([field]) => kept.includes(field));
-  return {
-    node,
-    entry: {
-      ...entry,
-      ...asRead(node, entry),
-      notHeld,
-      baseline: Object.fromEntries([...before, ...now]),
-    },
-  };
+  const notHeld = Object.fromEntries([...stillKnown, ...got]);
+  const baseline = Object.fromEntries([...before, ...now]);
+  return { node, entry: { ...entry, ...asRead(node, entry), notHeld, baseline } };
 };
-
-/** Title, published state, and the link of a resource without a file. */
-const isEssential = (field: string): boolean => field === 'title' || field === 'status' || field === 'field_link_api';
-
-const notAsSent = (portal: Portal, wish: NodeWish, node: PortalNode, wrong: readonly string[]): VerifyFailedError =>
-  new VerifyFailedError(
-    `${portal.name}: node ${node.nid} ("${wish.title}") does not hold what was sent: ${wrong
-      .map(
-        (field) =>
-          `${field} is ${field === 'status' ? (node.status === '1' ? 'published' : 'unpublished') : shownField(node, field)}`,
-      )
-      .join(', ')}`,
-    { hint: 'the portal may not allow this user to set these fields; check the node and the manifest' },
-  );

@@ -3,7 +3,7 @@ import { HeldError } from '../../model/errors.ts';
 import type { Handler, JobContext, RunData } from '../../model/job.ts';
 import { isBelow } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
-import type { PlanFile } from '../../model/plan-file.ts';
+import type { PlanFile, PlanFileItem } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
@@ -11,7 +11,7 @@ import type { PlannedCounts, PlanWriter } from '../../state/plan-writer.ts';
 import type { RunWork } from '../../state/run-work.ts';
 import { isStale } from '../../state/targets.ts';
 import { listNodes, observe } from '../compare/observe.ts';
-import type { PlannedDataset, PlannedItem } from '../plan/plan.ts';
+import type { PlannedDataset } from '../plan/plan.ts';
 import { flatten, type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
 import { type ExportDeps, forJob, type Gathered, type PlanDeps } from './deps.ts';
 import { planExport } from './export-run.ts';
@@ -166,7 +166,7 @@ const pinnedWork = async (planning: Planning, page: PlannedPage): Promise<RunWor
   if (!pins) return workOfPage(page, { ...how, moved: new Map<string, Reason>() });
   const moved = await movedItems(deps.portal(request.portal), pins, page, signal);
   const isTodo = ({ key }: { key: string }): boolean => pins.keys.has(key) && !moved.has(key);
-  const allow = <T extends PlannedItem>(item: T): T => (isTodo(item) ? item : { ...item, actions: [], why: null });
+  const allow = <T extends PlanFileItem>(item: T): T => (isTodo(item) ? item : { ...item, actions: [], why: null });
   const datasets = page.datasets.map(
     (dataset): PlannedDataset => ({ ...allow(dataset), resources: dataset.resources.map(allow) }),
   );

@@ -104,18 +104,18 @@ interface GuardedCounts {
 }
 
 /** Why the run must be held, or null when it may go. */
-export const guardVerdict = (counts: GuardedCounts, rules: GuardRules): string | null => {
-  const { known, removals, updates, wished } = counts;
-  if (removals > 0 && wished === 0) {
+export const guardVerdict = (
+  { known, removals, updates, wished }: GuardedCounts,
+  { min, maxRemovals, maxUpdates }: GuardRules,
+): string | null => {
+  if (removals > 0 && wished === 0)
     return `the source is empty, but ${known} items are known: an empty source never removes anything`;
-  }
-  const mayRemove = Math.max(rules.min, Math.floor(known * rules.maxRemovals));
-  if (removals > mayRemove) return `it would remove ${removals} of ${known} items, the guard allows ${mayRemove}`;
-  if (rules.maxUpdates !== null) {
-    const mayUpdate = Math.max(rules.min, Math.floor(known * rules.maxUpdates));
-    if (updates > mayUpdate) return `it would update ${updates} of ${known} items, the guard allows ${mayUpdate}`;
-  }
-  return null;
+  const verdict = (what: string, count: number, share: number): string | null => {
+    const most = Math.max(min, Math.floor(known * share));
+    return count > most ? `it would ${what} ${count} of ${known} items, the guard allows ${most}` : null;
+  };
+  const ofRemovals = verdict('remove', removals, maxRemovals);
+  return ofRemovals ?? (maxUpdates === null ? null : verdict('update', updates, maxUpdates));
 };
 
 /** An item that continues under another key. */
@@ -142,7 +142,8 @@ const findRenames = (
 ): Rename[] => {
   const made: Rename[] = [];
   const left = new Set(gone);
-  const free = new Set(wishes.flatMap((wish): Wish[] => [wish, ...wish.resources]).filter(isNew(entries)));
+  const all = wishes.flatMap((wish): Wish[] => [wish, ...wish.resources]);
+  const free = new Set(all.filter(({ key }) => !entries.get(key)?.nid));
   const match = (marksOfEntry: (entry: LedgerEntry) => string[], marksOfWish: (wish: Wish) => string[]): void => {
     const marked = [...free].flatMap((wish) => marksOfWish(wish).map((mark) => ({ mark, wish })));
     const byMark = Map.groupBy(marked, ({ mark }) => mark);
@@ -176,11 +177,6 @@ const findRenames = (
   return made;
 };
 
-const isNew =
-  (entries: KnownItems['entries']) =>
-  ({ key }: Wish): boolean =>
-    !entries.get(key)?.nid;
-
 /** What is known, as if the renames had been recorded. */
 export const applyRenames = (known: Observed, renames: readonly Rename[]): Observed => {
   if (renames.length === 0) return known;
@@ -203,7 +199,7 @@ interface Facts {
 const likenesses: readonly { needsTitle: boolean; markOf: (facts: Facts) => unknown }[] = [
   { needsTitle: false, markOf: ({ address }) => address },
   { needsTitle: true, markOf: ({ title, address }) => address && [title, pathOf(address)] },
-  { needsTitle: true, markOf: ({ title, address }) => address && [title, fileNameOf(address)] },
+  { needsTitle: true, markOf: ({ title, address }) => address && [title, new URL(address).pathname.split('/').at(-1)] },
   { needsTitle: true, markOf: ({ title, format }) => [title, format] },
   { needsTitle: true, markOf: ({ title }) => [title] },
 ];
@@ -235,14 +231,11 @@ const pathOf = (address: string): string => {
   return `${pathname}${search}`;
 };
 
-const fileNameOf = (address: string): string => new URL(address).pathname.split('/').at(-1) ?? '';
-
 /** What the file of an entry was sent from, with the recipe where there was one. */
 const contentsOf = (entry: LedgerEntry): string[] => {
-  const { file } = entry;
-  if (entry.kind !== 'resource' || !file) return [];
-  const { from } = file;
-  return [file.sha256, ...(from ? [`${from.sha256}@${from.recipe}`] : [])].flatMap((mark) => inDataset(entry, mark));
+  const { sha256, from } = entry.file ?? {};
+  const marks = [sha256, from && `${from.sha256}@${from.recipe}`].filter((mark) => mark !== undefined);
+  return entry.kind === 'resource' ? marks.flatMap((mark) => inDataset(entry, mark)) : [];
 };
 
 const contentWishedBy = (wish: Wish, source: SourceFingerprint | null): string[] => {

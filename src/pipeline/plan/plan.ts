@@ -16,12 +16,9 @@ export interface ListedNode {
   changed: string;
 }
 
-/** What the plan says of one dataset or resource. */
-export type PlannedItem = PlanFileItem;
-
 /** The plan for one dataset and its resources. */
-export interface PlannedDataset extends PlannedItem {
-  resources: PlannedItem[];
+export interface PlannedDataset extends PlanFileItem {
+  resources: PlanFileItem[];
 }
 
 /** What an address serves, where that is not known to be the published version. */
@@ -74,7 +71,7 @@ export const withChanges = (
   wish: DatasetWish,
   { entries, sent }: Pick<KnownState, 'entries' | 'sent'>,
 ): PlannedDataset => {
-  const explained = <T extends PlannedItem>(item: T, node: UpdatedNode | undefined): T =>
+  const explained = <T extends PlanFileItem>(item: T, node: UpdatedNode | undefined): T =>
     node && item.actions.includes('update')
       ? { ...item, changes: updateChanges(sent.get(item.key) ?? null, node, entries.get(item.key)) }
       : item;
@@ -103,11 +100,11 @@ interface Need {
 
 const planned = (
   wish: Omit<DatasetWish, 'resources'> | ResourceWish,
-  kind: PlannedItem['kind'],
+  kind: PlanFileItem['kind'],
   entry: LedgerEntry | undefined,
   need: Need,
   known: Observed,
-): PlannedItem => {
+): PlanFileItem => {
   const nid = entry?.nid ?? null;
   return {
     key: wish.key,
@@ -166,7 +163,7 @@ const rowOf = ({ listed }: Observed, { uuid }: LedgerEntry): ListedNode | undefi
 export const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
   entry.live || (!wish.published && entry.reason === null);
 
-const planResource = (wish: ResourceWish, known: Observed): PlannedItem => {
+const planResource = (wish: ResourceWish, known: Observed): PlanFileItem => {
   const entry = known.entries.get(wish.key);
   const source = known.sources.get(wish.key) ?? null;
   const isRefused = !!entry && !!source && isRefusedFile(entry, wish, source.sha256);

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { IndexedEntry } from '../../model/ledger-entry.ts';
-import type { PlanFile } from '../../model/plan-file.ts';
+import type { PlanFile, PlanFileItem } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { type Completeness, type Stated, unprovenRemark } from '../../sources/gather/dataset-wish.ts';
@@ -21,14 +21,7 @@ import {
   type Sparing,
   sparing,
 } from './missing.ts';
-import {
-  type KnownState,
-  type Observed,
-  type PlannedDataset,
-  type PlannedItem,
-  planDataset,
-  withChanges,
-} from './plan.ts';
+import { type KnownState, type Observed, type PlannedDataset, planDataset, withChanges } from './plan.ts';
 
 const removalsPerPage = 1000;
 
@@ -75,7 +68,7 @@ export class TargetPlan {
   readonly #options: TargetPlanOptions;
   readonly #owners: Map<string, string>;
   /** Keys of resources with a node that the source does not name, by dataset. */
-  readonly #strays = new Map<string, string[]>();
+  readonly #strays: ReadonlyMap<string, string[]>;
   /** By their former and their new key. */
   readonly #renames = new Map<string, Rename>();
   #updates = 0;
@@ -89,11 +82,13 @@ export class TargetPlan {
       this.#owners.set(rename.from.uuid, rename.to);
       this.#renames.set(rename.from.key, rename).set(rename.to, rename);
     }
-    for (const { key, nid } of index.values()) {
-      if (nid === null || options.wishes.keys.has(key) || kindOfKey(key) !== 'resource') continue;
-      const parent = parentKey(key);
-      this.#strays.set(parent, [...(this.#strays.get(parent) ?? []), key]);
-    }
+    const strays = index
+      .values()
+      .filter(({ key, nid }) => nid !== null && !options.wishes.keys.has(key) && kindOfKey(key) === 'resource');
+    this.#strays = Map.groupBy(
+      strays.map(({ key }) => key),
+      (key) => parentKey(key),
+    );
   }
 
   /** Reads the ledger and finds out what is missing. */
@@ -135,8 +130,7 @@ export class TargetPlan {
   /** Why the guard holds the plan, or null; known after the last page. */
   get held(): string | null {
     const { wishes, rules, isCounted = () => true } = this.#options;
-    let known = 0;
-    for (const { nid, removed } of this.index.values()) if (nid !== null && !removed) known++;
+    const known = [...this.index.values()].filter(({ nid, removed }) => nid !== null && !removed).length;
     const removals = this.missing.removals.filter(({ key }) => isCounted(key)).length;
     return guardVerdict({ known, removals, updates: this.#updates, wished: wishes.length }, rules.guard);
   }
@@ -146,7 +140,7 @@ export class TargetPlan {
     const wanted = limitTo(page, only);
     const entries = await this.#entries(wanted, removals);
     const looked = await observe(wanted, entries, this.missing.renames.length === 0);
-    const observed = applyRenames(looked, this.#renamesOf([...entries.keys(), ...keysOf(wanted)]));
+    const observed = applyRenames(looked, [...this.#renamesOf([...entries.keys(), ...keysOf(wanted)])]);
     const wishes = withKnownUuids(withKnownNames(wanted, looked), observed.entries, this.#owners);
     const plans = wishes.map((wish) => ({ wish, planned: planDataset(wish, observed) }));
     const known = { ...observed, sent: await this.#sent(plans.map(({ planned }) => planned)) };
@@ -156,18 +150,17 @@ export class TargetPlan {
     return { wishes, datasets, removals, known, order };
   }
 
-  #renamesOf(keys: readonly string[]): Rename[] {
-    return [...new Set(keys.flatMap((key) => this.#renames.get(key) ?? []))];
+  #renamesOf(keys: Iterable<string>): Set<Rename> {
+    return new Set([...keys].flatMap((key) => this.#renames.get(key) ?? []));
   }
 
   /** Ledger entries of wishes and removals, and of everything below the same datasets. */
   async #entries(wishes: DatasetWish[], removals: Removal[]): Promise<KnownState['entries']> {
     const { ledger, target } = this.#options;
-    const own = keysOf(wishes);
-    const parents = [...wishes.map(({ key }) => key), ...removals.map(({ key }) => datasetOf(key))];
-    const keys = new Set([...own, ...parents, ...parents.flatMap((key) => this.#strays.get(key) ?? [])]);
-    for (const { from } of this.#renamesOf(own)) keys.add(from.key);
-    for (const { key } of removals) keys.add(key);
+    const own = [...keysOf(wishes), ...removals.map(({ key }) => key)];
+    const parents = [...wishes, ...removals].map(({ key }) => datasetOf(key));
+    const renamed = [...this.#renamesOf(own)].map(({ from }) => from.key);
+    const keys = new Set([...own, ...renamed, ...parents, ...parents.flatMap((key) => this.#strays.get(key) ?? [])]);
     const known = [...keys].filter((key) => this.index.has(key));
     return mapOf(known, await ledger.entriesOf(target.portal, known));
   }
@@ -184,7 +177,7 @@ export class TargetPlan {
 }
 
 /** Datasets and resources of a plan as one list. */
-export const flatten = (datasets: PlannedDataset[]): PlannedItem[] =>
+export const flatten = (datasets: PlannedDataset[]): PlanFileItem[] =>
   datasets.flatMap(({ resources, ...dataset }) => [dataset, ...resources]);
 
 /** Items of the plan file: those of the wishes, then removals. */
@@ -240,27 +233,21 @@ const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, 
     const unnamed = sparing({ ...stated, complete }, (key) => index.has(key));
     return (key) => (wishes.keys.has(key) ? 'certain' : unnamed(key));
   };
-  const isGone = ({ key, nid, removed }: IndexedEntry, spares: Sparing): boolean =>
-    nid !== null && removed !== 'delete' && spares(key) !== 'certain';
   let { complete } = stated;
   let spares = sparesBy(complete);
-  const mayBeBelieved = (entry: IndexedEntry): boolean => isGone(entry, spares) && spares(entry.key) === 'none';
-  if (stated.confirm && index.values().some(mayBeBelieved)) {
+  const isGone = ({ key, nid, removed }: IndexedEntry): boolean =>
+    nid !== null && removed !== 'delete' && spares(key) !== 'certain';
+  if (stated.confirm && index.values().some((entry) => isGone(entry) && spares(entry.key) === 'none')) {
     complete = await stated.confirm();
     spares = sparesBy(complete);
   }
   const unproven = complete === true ? null : complete;
-  const gone: IndexedEntry[] = [];
-  const keys = new Set<string>();
-  for (const entry of index.values()) {
-    const isMissing = isGone(entry, spares);
-    if (isMissing) gone.push(entry);
-    if (isMissing || (entry.missingSince !== null && spares(entry.key) !== 'none')) keys.add(entry.key);
-  }
+  const gone = [...index.values().filter(isGone)];
+  const returned = index.values().filter(({ key, missingSince }) => missingSince !== null && spares(key) !== 'none');
+  const keys = new Set([...gone, ...returned].map(({ key }) => key));
   if (keys.size === 0) return { ...nothingMissing, unproven };
   const around = gone.length === 0 ? [] : await aroundGone(options, index, gone);
-  for (const { key, resources } of around)
-    for (const each of [key, ...resources.map((wish) => wish.key)]) keys.add(each);
+  for (const key of keysOf(around)) keys.add(key);
   const knownKeys = [...keys].filter((key) => index.has(key));
   const goneKeys = gone.map(({ key }) => key);
   const entries = mapOf(knownKeys, await ledger.entriesOf(target.portal, knownKeys));
@@ -282,14 +269,12 @@ const aroundGone = async (
   const uuids = new Set(gone.map(({ uuid }) => uuid));
   const parents = new Set(gone.map(({ key }) => datasetOf(key)));
   const found: DatasetWish[] = [];
-  for await (const page of wishes.pages()) {
+  for await (const page of wishes.pages())
     for (const wish of page) {
-      const { key, uuid, resources } = wish;
       const isFree = (item: { key: string; uuid: string }): boolean =>
-        !index.get(item.key)?.nid && (parents.has(key) || uuids.has(item.uuid));
-      if (resources.some(isFree) || isFree({ key, uuid })) found.push(wish);
+        !index.get(item.key)?.nid && (parents.has(wish.key) || uuids.has(item.uuid));
+      if ([wish, ...wish.resources].some(isFree)) found.push(wish);
     }
-  }
   return found;
 };
 
@@ -304,17 +289,11 @@ const limitTo = (wishes: DatasetWish[], only: readonly string[] | null): Dataset
   });
 };
 
-const isUpdate = (item: PlannedItem): boolean =>
+const isUpdate = (item: PlanFileItem): boolean =>
   item.nid !== null && item.actions.some((action) => action !== 'verify' && action !== 'fetch');
 
 /** Key of the dataset that an item is or belongs to. */
 const datasetOf = (key: string): string => (kindOfKey(key) === 'resource' ? parentKey(key) : key);
 
-const mapOf = <T>(keys: readonly string[], values: readonly (T | null)[]): Map<string, T> => {
-  const map = new Map<string, T>();
-  for (const [at, key] of keys.entries()) {
-    const value = values[at];
-    if (value) map.set(key, value);
-  }
-  return map;
-};
+const mapOf = <T>(keys: readonly string[], values: readonly (T | null)[]): Map<string, T> =>
+  new Map(keys.flatMap((key, at) => (values[at] ? [[key, values[at]] as const] : [])));
