@@ -1,25 +1,39 @@
 // The inbox at this moment: settling files, and ignored ones with the reason.
 import type { BigIntStats, Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { watch } from 'chokidar';
 import type { Log } from '../../model/log.ts';
 import { gone, isErrno, unless } from '../../util/durable.ts';
 import type { DropTarget, Placed } from './drop-target.ts';
-import { type Settling, snapshotOf } from './settling.ts';
+
+/** What must not move while a file settles. */
+export const snapshotOf = (stats: BigIntStats) => ({
+  bytes: Number(stats.size),
+  mtimeNs: String(stats.mtimeNs),
+  dev: String(stats.dev),
+  ino: String(stats.ino),
+});
+
+/** A file that settles: in the inbox, or in the spool without a record yet. */
+export interface Settler {
+  /** Relative to the inbox, with `/`; where it was dropped, also when it settles in the spool. */
+  path: string;
+  place: DropTarget;
+  still: ReturnType<typeof snapshotOf>;
+  /** When it was last seen to move, Unix ms. */
+  since: number;
+  /** `now`: a marker says that it is whole. `never`: a marker is requested and none is there. */
+  marker: 'now' | 'none' | 'never';
+  /** Its claim's folder when it is in the spool. */
+  folder: string | null;
+}
 
 /** What is at a path of the inbox. `left` is something that is never taken, with the reason. */
 type Sight = { kind: 'file'; stats: BigIntStats } | { kind: 'folder' | 'absent' } | { kind: 'left'; reason: string };
 
 export const linkReason = 'is a symbolic link: put the file itself here';
-
-const sightOf = (stats: BigIntStats): Sight => {
-  if (stats.isFile()) return { kind: 'file', stats };
-  if (stats.isDirectory()) return { kind: 'folder' };
-  return {
-    kind: 'left',
-    reason: stats.isSymbolicLink() ? linkReason : 'is not a regular file (a pipe, socket or device)',
-  };
-};
 
 /** Looks at `path` (relative to `inbox`, with `/`) and at every folder above it up to the inbox. */
 export const lookAt = async (inbox: string, path: string): Promise<Sight> => {
@@ -29,28 +43,25 @@ export const lookAt = async (inbox: string, path: string): Promise<Sight> => {
     if (!stats.isDirectory()) return { kind: 'left', reason: 'leads out of the inbox by a symbolic link' };
   }
   const stats = await unless(lstat(join(inbox, path), { bigint: true }), gone, null);
-  return stats === null ? { kind: 'absent' } : sightOf(stats);
+  if (stats === null) return { kind: 'absent' };
+  if (stats.isFile()) return { kind: 'file', stats };
+  if (stats.isDirectory()) return { kind: 'folder' };
+  const other = 'is not a regular file (a pipe, socket or device)';
+  return { kind: 'left', reason: stats.isSymbolicLink() ? linkReason : other };
 };
 
 /** True when a marker with that ending is beside the file at `path`. */
 export const isMarked = async (inbox: string, path: string, ending: string): Promise<boolean> =>
   (await lookAt(inbox, path + ending)).kind === 'file';
 
-/** One thing found by {@link walkInbox}; `path` is relative to the inbox, with `/`. */
-interface Found {
-  path: string;
-  /** Set when it is left whatever its name says: a link, or a folder that cannot be read. */
-  reason: string | null;
-}
-
 /**
- * Walks all folders of the inbox and yields everything but folders. Dot folders (our own among them) are not entered,
- * symbolic links are reported and not followed, a folder that cannot be read is reported.
+ * Walks all folders of the inbox and yields everything but folders, with the reason for what is left whatever its name says:
+ * symbolic links, which are not followed, and folders that cannot be read. Dot folders (our own among them) are not entered.
  */
-async function* walkInbox(inbox: string, folder = ''): AsyncGenerator<Found> {
-  let entries: Awaited<ReturnType<typeof entriesOf>>;
+async function* walkInbox(inbox: string, folder = ''): AsyncGenerator<{ path: string; reason: string | null }> {
+  let entries: Dirent[];
   try {
-    entries = await entriesOf(join(inbox, folder));
+    entries = await readdir(join(inbox, folder), { withFileTypes: true });
   } catch (error) {
     if (isErrno(error, ...gone) && folder !== '') return;
     if (folder === '' || !isErrno(error, 'EACCES', 'EPERM')) throw error;
@@ -71,70 +82,65 @@ const reasonOfEntry = (entry: Dirent): string | null => {
   return entry.isSymbolicLink() ? linkReason : null;
 };
 
-const entriesOf = (folder: string) => readdir(folder, { withFileTypes: true });
-
 interface InboxViewOptions {
   /** Real path of the inbox. */
   inbox: string;
   placed: (path: string) => Placed;
-  /** Ending of marker files; `required`: no file is taken without one. */
-  marker: { ending: string; required: boolean };
-  settling: Settling;
+  /** Ending of marker files; `isRequired`: no file is taken without one. */
+  marker: { ending: string; isRequired: boolean };
+  settleMs: number;
   log: Log;
 }
 
-/** Looks at paths and keeps what it saw: files in `settling` (under their path), the rest in its list of what is left. */
+/** Looks at paths and keeps what it saw. */
 export class InboxView {
+  /** Files that settle, by their path in the inbox, or the id of their claim. */
+  readonly settlers = new Map<string, Settler>();
+  /** What is left alone, with the reason, by path. */
+  readonly left = new Map<string, string>();
   readonly #options: InboxViewOptions;
-  #left = new Map<string, string>();
 
   constructor(options: InboxViewOptions) {
     this.#options = options;
   }
 
-  /** What is left alone, with the reason, by path. */
-  get left(): ReadonlyMap<string, string> {
-    return this.#left;
-  }
-
-  /** Leaves a path alone until it is checked again. */
+  /** Leaves a path alone until it is looked at again. */
   leave(path: string, reason: string): void {
-    const { settling, log } = this.#options;
-    settling.forget(path);
-    if (this.#left.get(path) !== reason) log.warn({ path, reason }, 'ignored a file');
-    this.#left.set(path, reason);
+    this.settlers.delete(path);
+    if (this.left.get(path) !== reason) this.#options.log.warn({ path, reason }, 'ignored a file');
+    this.left.set(path, reason);
   }
 
   #forget(path: string): void {
-    this.#options.settling.forget(path);
-    this.#left.delete(path);
+    this.settlers.delete(path);
+    this.left.delete(path);
   }
 
   /** Looks at one path; `seenAt` is the time of the look, Unix ms. */
   async look(path: string, seenAt: number): Promise<void> {
-    const placed = this.#options.placed(path);
+    const { inbox, marker, placed: placedBy } = this.#options;
+    const placed = placedBy(path);
     if (placed.kind === 'ignored') return this.#forget(path);
-    const sight = await lookAt(this.#options.inbox, path);
+    const sight = await lookAt(inbox, path);
     if (placed.kind === 'marker') return await this.#lookAtMarker(path, placed.of, sight, seenAt);
     if (sight.kind === 'left') return this.leave(path, sight.reason);
     if (sight.kind !== 'file' || placed.kind === 'sidecar') return this.#forget(path);
     if (placed.kind === 'left') return this.leave(path, placed.reason);
-    await this.#see(path, placed.place, sight.stats, seenAt);
+    const state = (await isMarked(inbox, path, marker.ending)) ? 'now' : marker.isRequired ? 'never' : 'none';
+    const still = snapshotOf(sight.stats);
+    const known = this.settlers.get(path);
+    // The time that it has stood still starts again when it moved.
+    const since = known !== undefined && isDeepStrictEqual(known.still, still) ? known.since : seenAt;
+    this.settlers.set(path, { path, place: placed.place, still, since, marker: state, folder: null });
+    this.left.delete(path);
   }
 
   async #lookAtMarker(path: string, of: string, sight: Sight, seenAt: number): Promise<void> {
     await this.look(of, seenAt);
-    const alone = !this.#options.settling.has(of) && !this.#left.has(of);
+    const isAlone = !this.settlers.has(of) && !this.left.has(of);
     if (sight.kind === 'left') this.leave(path, sight.reason);
-    else if (sight.kind === 'file' && alone) this.leave(path, `is a marker without its file ${of}`);
+    else if (sight.kind === 'file' && isAlone) this.leave(path, `is a marker without its file ${of}`);
     else this.#forget(path);
-  }
-
-  async #see(path: string, place: DropTarget, stats: BigIntStats, since: number): Promise<void> {
-    const { inbox, marker, settling } = this.#options;
-    const state = (await isMarked(inbox, path, marker.ending)) ? 'now' : marker.required ? 'never' : 'none';
-    settling.see(path, { path, place, still: snapshotOf(stats), since, marker: state, folder: null });
-    this.#left.delete(path);
   }
 
   /** Looks at everything; what is no longer there is forgotten. Throws when the inbox itself cannot be read. */
@@ -145,9 +151,64 @@ export class InboxView {
       if (reason === null || this.#options.placed(path).kind === 'ignored') await this.look(path, clock());
       else this.leave(path, reason);
     }
-    for (const path of this.#left.keys()) if (!seen.has(path)) this.#left.delete(path);
-    for (const [id, { folder }] of this.#options.settling.entries()) {
-      if (folder === null && !seen.has(id)) this.#options.settling.forget(id);
-    }
+    for (const path of this.left.keys()) if (!seen.has(path)) this.left.delete(path);
+    for (const [path, { folder }] of this.settlers) if (folder === null && !seen.has(path)) this.settlers.delete(path);
+  }
+
+  /** The files that have settled. */
+  due(now: number): Settler[] {
+    return [...this.settlers.values()].filter((settler) => this.#dueAt(settler) <= now);
+  }
+
+  /** When the next file may be taken (Unix ms), infinite when none will. */
+  nextDue(): number {
+    return Math.min(...this.settlers.values().map((settler) => this.#dueAt(settler)));
+  }
+
+  /** True while a file settles that may still join a batch whose first file was last seen to move at `first`. */
+  mayJoin(first: number): boolean {
+    const last = first + this.#options.settleMs;
+    return this.settlers.values().some(({ marker, since }) => marker !== 'never' && since <= last);
+  }
+
+  #dueAt({ marker, since }: Settler): number {
+    if (marker === 'never') return Number.POSITIVE_INFINITY;
+    return marker === 'now' ? since : since + this.#options.settleMs;
   }
 }
+
+interface WatchListener {
+  onPath: (path: string) => void;
+  /** Something left the folder, so a name that collided with another may be free. */
+  onRemoved: () => void;
+  onError: (error: unknown) => void;
+}
+
+const pollingMs = 1000;
+
+/**
+ * Starts watching `folder`, `depth` levels deep; links are not followed, dot files and dot folders not reported. `poll` looks by
+ * time instead of events (network drives). Resolves once changes are seen; what was there before is not reported.
+ */
+export const watchFolder = async (
+  folder: string,
+  { poll, depth, onPath, onRemoved, onError }: WatchListener & { poll: boolean; depth: number },
+): Promise<{ close(): Promise<void> }> => {
+  const inside = (path: string): string => relative(folder, path).split(sep).join('/');
+  const watcher = watch(folder, {
+    ignored: (path) => /(?:^|\/)\.(?!\.(?:\/|$))./.test(inside(path)),
+    ignoreInitial: true,
+    followSymlinks: false,
+    depth,
+    atomic: false,
+    ...(poll ? { backend: 'polling', pollingInterval: pollingMs, pollingBinaryInterval: pollingMs } : {}),
+  });
+  watcher.on('all', (event, path) => {
+    if (event === 'addDir') return;
+    if (event === 'unlink' || event === 'unlinkDir') onRemoved();
+    if (event !== 'unlinkDir') onPath(inside(path));
+  });
+  watcher.on('error', onError);
+  await new Promise<void>((resolve) => watcher.once('ready', resolve));
+  return watcher;
+};

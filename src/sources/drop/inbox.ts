@@ -3,18 +3,38 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { lstat, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
+import { gone, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { DropManifest } from '../manifest/schema.ts';
-import { Claimer } from './claimer.ts';
-import { listedFolders, type Placed, placeRule } from './drop-target.ts';
-import { InboxView } from './inbox-view.ts';
-import { Announcer, Settling, watchFolder } from './settling.ts';
+import { completeClaims, isSpooled, type Spooled, takeFile } from './claim.ts';
+import {
+  type CollisionFinder,
+  collisionFinder,
+  listedFolders,
+  type Placed,
+  placeOf,
+  placeRule,
+} from './drop-target.ts';
+import { InboxView, isMarked, lookAt, type Settler, snapshotOf, watchFolder } from './inbox-view.ts';
 import { describedBadly } from './sidecars.ts';
-import { type Claim, foldersOf, type InboxFolders, listClaims, pairSpool, parseClaimId } from './spool.ts';
-import { adoptUnfinished, silentMs } from './take.ts';
+import {
+  adoptUnfinished,
+  beat,
+  beatMs,
+  type Claim,
+  claimId,
+  claimPaths,
+  foldersOf,
+  type InboxFolders,
+  listClaims,
+  pairSpool,
+  parseClaimId,
+  silentMs,
+} from './spool.ts';
 
 /** What an inbox shows of itself. Paths are relative to the inbox, with `/`. */
 interface InboxState {
@@ -97,19 +117,26 @@ class InboxWatcher implements Inbox {
   readonly #token = randomBytes(4).toString('hex');
   readonly #log: Log;
   readonly #marker: string;
+  /** Folders that hold datasets, too. */
+  readonly #listed: string[];
   readonly #placed: (path: string) => Placed;
-  readonly #settling: Settling;
   readonly #view: InboxView;
-  readonly #announcer: Announcer;
-  readonly #claimer: Claimer;
+  readonly #beats: NodeJS.Timeout;
   readonly #stop = new AbortController();
   readonly #firstScan = Promise.withResolvers<void>();
   #watch: { close(): Promise<void> } | null = null;
   #dirty = new Set<string>();
   #rescanAt = 0;
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | undefined;
   #wakeAt = Number.POSITIVE_INFINITY;
   #turn: Promise<void> = Promise.resolve();
+  #lastClaim = 0;
+  /** Claims of the present batch, and when the first of their files was last seen to move (Unix ms). */
+  #batch = new Map<string, Claim>();
+  #batchSince = Number.POSITIVE_INFINITY;
+  /** Ids of the claims in the spool that were handed over. */
+  readonly #told = new Set<string>();
+  #telling: Promise<void> | null = null;
 
   constructor(options: InboxOptions, folders: InboxFolders) {
     const { drop, name } = options.manifest;
@@ -117,30 +144,18 @@ class InboxWatcher implements Inbox {
     this.#folders = folders;
     this.#log = options.log.child({ manifest: name, inbox: folders.inbox });
     this.#marker = drop.marker ?? defaultMarker;
-    const listed = listedFolders(drop);
-    this.#placed = placeRule({ files: drop.files, marker: this.#marker, folders: listed });
-    this.#settling = new Settling(drop.settleMs ?? options.settings.settleMs);
+    this.#listed = listedFolders(drop);
+    this.#placed = placeRule({ files: drop.files, marker: this.#marker, folders: this.#listed });
     this.#view = new InboxView({
       inbox: folders.inbox,
       placed: this.#placed,
-      marker: { ending: this.#marker, required: drop.marker !== undefined },
-      settling: this.#settling,
+      marker: { ending: this.#marker, isRequired: drop.marker !== undefined },
+      settleMs: drop.settleMs ?? options.settings.settleMs,
       log: this.#log,
     });
-    this.#announcer = new Announcer(options.onClaimed, this.#log);
-    this.#claimer = new Claimer({
-      folders,
-      token: this.#token,
-      placed: this.#placed,
-      listed,
-      marker: this.#marker,
-      settling: this.#settling,
-      view: this.#view,
-      describedBadly: (path) => describedBadly(options.manifest, path),
-      onClaimed: (claim, movedAt) => this.#announcer.add(claim, movedAt),
-      onLost: (path) => this.#touch([path]),
-      log: this.#log,
-    });
+    this.#beats = setInterval(() => {
+      for (const { folder } of this.#spooled()) beat(folder).catch(() => undefined);
+    }, beatMs).unref();
   }
 
   get scanned(): Promise<void> {
@@ -150,7 +165,7 @@ class InboxWatcher implements Inbox {
   async start(): Promise<void> {
     this.#watch = await watchFolder(this.#folders.inbox, {
       poll: this.#options.settings.poll,
-      depth: 2 + Math.max(0, ...listedFolders(this.#options.manifest.drop).map((path) => path.split('/').length)),
+      depth: 2 + Math.max(0, ...this.#listed.map((path) => path.split('/').length)),
       onPath: (path) => {
         const fixed = this.#placed(path).kind === 'sidecar' ? this.#view.left.keys() : [];
         this.#touch([path, ...fixed]);
@@ -160,17 +175,16 @@ class InboxWatcher implements Inbox {
         this.#log.warn({ err: error }, 'could not watch the whole inbox; the rescan finds missed files');
       },
     });
-    this.#announcer.retry(await listClaims(this.#folders.spool), now());
+    for (const claim of await listClaims(this.#folders.spool)) this.#join(claim, now());
     this.#wake(now());
   }
 
   state(): InboxState {
-    const settlers = this.#settling.entries().map(([, settler]) => settler);
-    const waiting = settlers.filter(({ marker }) => marker === 'never');
+    const [waiting = [], settling = []] = [true, false].map((isWaiting) =>
+      [...this.#view.settlers.values()].filter(({ marker }) => (marker === 'never') === isWaiting),
+    );
     return {
-      settling: settlers
-        .filter(({ marker }) => marker !== 'never')
-        .map(({ path, still, since }) => ({ path, bytes: still.bytes, since })),
+      settling: settling.map(({ path, still, since }) => ({ path, bytes: still.bytes, since })),
       left: [
         ...[...this.#view.left].map(([path, reason]) => ({ path, reason })),
         ...waiting.map(({ path }) => ({ path, reason: `waits for its marker ${basename(path)}${this.#marker}` })),
@@ -191,11 +205,11 @@ class InboxWatcher implements Inbox {
   async close(): Promise<void> {
     this.#stop.abort();
     this.#firstScan.resolve();
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    clearTimeout(this.#timer);
     await this.#watch?.close();
     await this.#turn;
-    await this.#announcer.idle();
-    this.#claimer.close();
+    await this.#telling;
+    clearInterval(this.#beats);
   }
 
   #touch(paths: Iterable<string>): void {
@@ -206,7 +220,7 @@ class InboxWatcher implements Inbox {
   /** Asks for a turn at `at` or earlier; turns never overlap. */
   #wake(at: number): void {
     if (this.#stop.signal.aborted || at >= this.#wakeAt) return;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    clearTimeout(this.#timer);
     this.#wakeAt = at;
     this.#timer = setTimeout(
       () => {
@@ -221,12 +235,14 @@ class InboxWatcher implements Inbox {
     if (this.#stop.signal.aborted) return;
     try {
       if (this.#rescanAt <= now()) await this.#rescan();
-      await this.#lookAtTouched();
+      const touched = this.#dirty;
+      this.#dirty = new Set();
+      for (const path of touched) await this.#view.look(path, now());
       this.#firstScan.resolve();
-      await this.#claimer.takeDue(now, this.#stop.signal);
-      await this.#claimer.completeDue(now, this.#stop.signal);
-      this.#announce();
-      this.#wake(Math.min(this.#rescanAt, this.#settling.nextDue()));
+      await this.#takeDue();
+      await this.#completeDue();
+      this.#tell();
+      this.#wake(Math.min(this.#rescanAt, this.#view.nextDue()));
     } catch (error) {
       if (this.#stop.signal.aborted) return;
       this.#log.error({ err: error }, 'could not process the inbox; retrying shortly');
@@ -238,7 +254,7 @@ class InboxWatcher implements Inbox {
     const { inbox, spool } = this.#folders;
     await this.#view.scan(now);
     await pairSpool(spool, this.#options.spoolId);
-    const busy = (id: string): boolean => this.#claimer.busy(id);
+    const busy = (id: string): boolean => this.#view.settlers.has(id);
     const { unfinished, areMore } = await adoptUnfinished({
       inbox,
       spool,
@@ -247,23 +263,111 @@ class InboxWatcher implements Inbox {
       busy,
     });
     for (const { folder, dropped } of unfinished) {
-      await this.#claimer.settleInSpool(folder, dropped, now());
+      await this.#settleInSpool(folder, dropped);
       this.#log.info({ path: dropped, claim: basename(folder) }, 'resumed a claim that was not finished');
     }
-    this.#announcer.retry(await listClaims(spool), now());
+    const claims = await listClaims(spool);
+    const present = new Set(claims.map(({ id }) => id));
+    for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
+    for (const claim of claims) this.#join(claim, now());
     const { rescanMs } = this.#options.settings;
     this.#rescanAt = now() + (areMore ? Math.min(rescanMs, silentMs) : rescanMs);
   }
 
-  async #lookAtTouched(): Promise<void> {
-    const touched = this.#dirty;
-    this.#dirty = new Set();
-    for (const path of touched) await this.#view.look(path, now());
+  /** Moves every file that has settled in the inbox into the spool. */
+  async #takeDue(): Promise<void> {
+    const due = this.#view.due(now()).filter(({ folder }) => folder === null);
+    const collides = collisionFinder(this.#folders.inbox, this.#placed, this.#listed);
+    for (const settler of due) {
+      if (this.#stop.signal.aborted) return;
+      if (await this.#mayTake(settler, collides)) await this.#take(settler);
+    }
   }
 
-  /** A batch is whole once no file settles any more that was dropped together with its first one. */
-  #announce(): void {
-    const { first } = this.#announcer;
-    if (first !== null && !this.#settling.mayJoin(first)) this.#announcer.flush(() => this.#wake(now()));
+  async #mayTake({ path, place, still }: Settler, collides: CollisionFinder): Promise<boolean> {
+    const sight = await lookAt(this.#folders.inbox, path);
+    if (sight.kind !== 'file' || !isDeepStrictEqual(snapshotOf(sight.stats), still)) {
+      await this.#view.look(path, now());
+      return false;
+    }
+    const other = await collides(path, place);
+    const reason =
+      other === null
+        ? await describedBadly(this.#options.manifest, path)
+        : `gives the same id as ${other}: rename or remove one of them`;
+    if (reason !== null) this.#view.leave(path, reason);
+    return reason === null;
+  }
+
+  async #take(settler: Settler): Promise<void> {
+    const { inbox, spool } = this.#folders;
+    const { path, still } = settler;
+    this.#lastClaim = Math.max(now(), this.#lastClaim + 1);
+    const id = claimId(this.#lastClaim, this.#token);
+    const folder = join(spool, id);
+    // A marker that appeared since the file was checked is taken along: left alone it would vouch for a later file.
+    const comesAlong = settler.marker === 'now' || (await isMarked(inbox, path, this.#marker));
+    const marker = comesAlong ? path + this.#marker : null;
+    // Should this fail, the next rescan adopts whatever got into the spool.
+    const taken = await takeFile({ inbox, dropped: path, settled: still, folder, marker });
+    this.#view.settlers.delete(path);
+    if (taken.outcome === 'taken') this.#view.settlers.set(id, { ...settler, folder });
+    else if (taken.outcome === 'left') this.#view.leave(path, taken.reason);
+    else this.#touch([path]);
+  }
+
+  /** The files in the spool that have no record yet: claims in progress, which must not be taken over. */
+  #spooled(): Spooled[] {
+    return [...this.#view.settlers.values()].filter(isSpooled);
+  }
+
+  /** Lets a file settle in the spool, as it would in the inbox. */
+  async #settleInSpool(folder: string, dropped: string): Promise<void> {
+    const id = basename(folder);
+    const placed = placeOf(dropped, this.#listed);
+    const stats = await unless(lstat(claimPaths(folder, dropped).file, { bigint: true }), gone, null);
+    this.#view.settlers.delete(id);
+    if (stats === null || placed.kind !== 'file') return;
+    const seen = { place: placed.place, still: snapshotOf(stats), since: now(), marker: 'none' as const };
+    this.#view.settlers.set(id, { path: dropped, folder, ...seen });
+  }
+
+  /** Records every file that has settled in the spool; what still moves there settles again. */
+  async #completeDue(): Promise<void> {
+    const due = this.#view.due(now()).filter(isSpooled);
+    const since = new Map(due.map((settler) => [basename(settler.folder), settler.since]));
+    const { claims, moving } = await completeClaims(due, this.#stop.signal);
+    for (const claim of claims) {
+      const { id, dropped, bytes, sha256 } = claim;
+      this.#view.settlers.delete(id);
+      this.#join(claim, since.get(id) ?? now());
+      this.#log.info({ path: dropped, claim: id, bytes, sha256 }, 'claimed a file');
+    }
+    for (const { folder, path } of moving) await this.#settleInSpool(folder, path);
+  }
+
+  /** Adds a claim to the present batch unless it was handed over before. */
+  #join(claim: Claim, movedAt: number): void {
+    if (this.#told.has(claim.id) || this.#batch.has(claim.id)) return;
+    this.#batchSince = this.#batch.size === 0 ? movedAt : Math.min(this.#batchSince, movedAt);
+    this.#batch.set(claim.id, claim);
+  }
+
+  /** Hands over the batch once it is whole: no file settles any more that was dropped together with its first one. */
+  #tell(): void {
+    if (this.#batch.size === 0 || this.#telling !== null || this.#view.mayJoin(this.#batchSince)) return;
+    const claims = [...this.#batch.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    this.#batch = new Map();
+    for (const { id } of claims) this.#told.add(id);
+    this.#telling = this.#options
+      .onClaimed(claims)
+      .catch((error: unknown) => {
+        for (const { id } of claims) this.#told.delete(id);
+        this.#log.warn({ err: error, claims: claims.length }, 'could not hand over claims; the next rescan retries');
+      })
+      .finally(() => {
+        this.#telling = null;
+        this.#wake(now());
+      });
   }
 }

@@ -1,8 +1,8 @@
 // The spool: dropped files that were claimed, each in a folder of its own, and the two ways out of it. Each way may be
 // killed at any line and called again.
 import { randomBytes } from 'node:crypto';
-import { lstat, readdir, readFile, rename, rmdir, unlink, writeFile } from 'node:fs/promises';
-import { basename, dirname, extname, join } from 'node:path';
+import { lstat, readdir, readFile, rename, rmdir, stat, unlink, utimes, writeFile } from 'node:fs/promises';
+import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { StateMismatchError } from '../../model/errors.ts';
@@ -137,6 +137,89 @@ export const listClaims = async (spoolDir: string): Promise<Claim[]> => {
   const names = (await unless(readdir(spoolDir), ['ENOENT'], [])).filter((name) => parseClaimId(name) !== null).sort();
   const claims = await mapInBatches(names, readLimit, (name) => readClaim(join(spoolDir, name)));
   return claims.filter((claim) => claim !== null);
+};
+
+/** Puts the marker of a claim back to its place in the inbox. */
+export const putMarkerBack = async (folder: string, dropped: string, target: string): Promise<void> => {
+  await unless(moveWithoutReplacing(claimPaths(folder, dropped).marker, target), gone, false);
+};
+
+/** How often (ms) a watcher shows that it is working on a claim, and after how long without a sign others take it over. */
+export const beatMs = 2_000;
+export const silentMs = 10_000;
+
+/** Shows that a watcher is working on the claim in that folder. */
+export const beat = async (folder: string): Promise<void> => {
+  const now = new Date();
+  await unless(utimes(folder, now, now), gone, undefined);
+};
+
+/** A spool folder that is ours now, and the path that its file, which is to be settled and recorded, had in the inbox. */
+interface Unfinished {
+  folder: string;
+  dropped: string;
+}
+
+interface AdoptOptions {
+  inbox: string;
+  spool: string;
+  /** Of the watcher that adopts. */
+  token: string;
+  marker: string;
+  /** True for claims that this watcher is working on. */
+  busy: (id: string) => boolean;
+}
+
+const fileBelow = async (folder: string): Promise<string | null> => {
+  const entries = await unless(readdir(folder, { withFileTypes: true, recursive: true }), gone, []);
+  const file = entries.find((entry) => entry.isFile());
+  return file === undefined ? null : relative(folder, join(file.parentPath, file.name)).split(sep).join('/');
+};
+
+/** Renames the folder of an abandoned claim to one of ours: of several watchers that try, one gets it. */
+const takeOver = async (spool: string, name: string, claimedAt: number, token: string): Promise<string | null> => {
+  const folder = join(spool, claimId(claimedAt, token));
+  const moved = rename(join(spool, name), folder).then(() => folder);
+  return await unless(moved, [...gone, 'ENOTEMPTY', 'EEXIST'], null);
+};
+
+const adopt = async (folder: string, { inbox, marker }: AdoptOptions): Promise<Unfinished | null> => {
+  const dropped = await fileBelow(join(folder, 'file'));
+  if (dropped !== null) return { folder, dropped };
+  const marked = await fileBelow(join(folder, 'marker'));
+  // No record and no file: killed between marker and file. A marker without its file would let a later one pass unsettled.
+  if (marked !== null && (await unless(lstat(join(inbox, marked)), gone, null)) !== null) {
+    if ((await unless(lstat(claimPaths(folder, marked).record), gone, null)) === null) {
+      await putMarkerBack(folder, marked, join(inbox, marked + marker));
+    }
+  }
+  await removeClaimFolder(folder, marked);
+  return null;
+};
+
+/**
+ * Takes over abandoned work: claims without a record are adopted, leftovers of claims whose file has moved on are
+ * removed, a marker taken without its file goes back. Claims that another watcher is working on are left alone; should one
+ * be taken over all the same, that watcher finds nothing in its place and gives it up. `areMore`: others may be working on some.
+ */
+export const adoptUnfinished = async (
+  options: AdoptOptions,
+): Promise<{ unfinished: Unfinished[]; areMore: boolean }> => {
+  const { spool, token, busy } = options;
+  const adopted = { unfinished: [] as Unfinished[], areMore: false };
+  for (const name of (await unless(readdir(spool), gone, [])).sort()) {
+    const id = parseClaimId(name);
+    const folder = join(spool, name);
+    if (id === null || busy(name) || (await readClaim(folder)) !== null) continue;
+    const isOurs = id.token === token;
+    const isWorkedOn = !isOurs && Date.now() - ((await unless(stat(folder), gone, null))?.mtimeMs ?? 0) < silentMs;
+    adopted.areMore ||= isWorkedOn;
+    if (isWorkedOn) continue;
+    const own = isOurs ? folder : await takeOver(spool, name, id.claimedAt, token);
+    const unfinished = own === null ? null : await adopt(own, options);
+    if (unfinished !== null) adopted.unfinished.push(unfinished);
+  }
+  return adopted;
 };
 
 /**

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { Claim } from '../../../src/sources/drop/spool.ts';
-import { claimId, claimPaths, foldersOf, listClaims, parseClaimId } from '../../../src/sources/drop/spool.ts';
-import { beat } from '../../../src/sources/drop/take.ts';
+import { beat, claimId, claimPaths, foldersOf, listClaims, parseClaimId } from '../../../src/sources/drop/spool.ts';
+
 import { runNode, startNode } from '../../support/run-node.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';

@@ -1,21 +1,21 @@
 import { appendFileSync, closeSync, lstatSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { completeClaims, type Unrecorded } from '../../../src/sources/drop/claimer.ts';
-import { snapshotOf } from '../../../src/sources/drop/settling.ts';
+import { completeClaims, type Spooled } from '../../../src/sources/drop/claim.ts';
+import { snapshotOf } from '../../../src/sources/drop/inbox-view.ts';
 import { claimId, claimPaths, foldersOf, listClaims } from '../../../src/sources/drop/spool.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const { signal } = new AbortController();
 
-const taken = (inbox: string, path: string, marker: 'now' | 'none' = 'none'): Unrecorded & { file: string } => {
+const taken = (inbox: string, path: string, marker: 'now' | 'none' = 'none'): Spooled & { file: string } => {
   const folder = join(foldersOf(inbox).spool, claimId(1_790_000_000_000 + path.length, 'abcd0123'));
   const { file } = claimPaths(folder, path);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, 'a,b\n');
   const place = { dataset: 'x', resource: 'x', datasetName: 'x', resourceName: 'x' };
   const still = snapshotOf(lstatSync(file, { bigint: true }));
-  return { settler: { path, place, still, since: 0, marker, folder }, folder, file };
+  return { path, place, still, since: 0, marker, folder, file };
 };
 
 describe('completeClaims', () => {

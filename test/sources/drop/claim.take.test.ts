@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { takeFile } from '../../../src/sources/drop/claim.ts';
 import { claimPaths } from '../../../src/sources/drop/spool.ts';
-import { takeFile } from '../../../src/sources/drop/take.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 /** What happens right before and after a file, not a marker, is moved. */
