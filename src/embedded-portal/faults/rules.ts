@@ -104,7 +104,8 @@ export const readFaults = async (path: string): Promise<FaultFile> => {
   return checked.value;
 };
 
-interface Draw {
+/** What a request draws. */
+export interface Draw {
   /** Milliseconds to hold the request back. */
   delayMs: number;
   /** What is done to the site before. */

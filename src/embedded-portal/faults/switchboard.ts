@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { durationMs } from '../../util/quantity.ts';
 import { closeAfter, listenOn } from '../connections.ts';
 import type { PortalServer } from '../portal-server.ts';
-import { Draws, type FaultPlan, type FaultRule, type SiteRule } from './rules.ts';
+import { type Draw, Draws, type FaultPlan, type FaultRule, type SiteRule } from './rules.ts';
 
 /** A request that came through; `status` is what the portal answered, null when it was not asked or did not answer. */
 export interface Seen {
@@ -49,35 +49,24 @@ export interface Switchboard {
 /** Opens a switchboard. Throws PortalPortError when it cannot listen. */
 export const openSwitchboard = async (options: SwitchboardOptions): Promise<Switchboard> => {
   const counts = new Map<string, number>();
-  let draws = options.plan === null ? null : new Draws(options.plan);
+  let draws = drawsOf(options.plan);
   const server = createServer({ keepAliveTimeout: 30_000, requestTimeout: 0 }, (incoming, reply) => {
-    const method = incoming.method ?? 'GET';
-    const path = incoming.url ?? '/';
-    const draw = draws?.next(method, path.split('?')[0] ?? path) ?? { delayMs: 0, before: [], fault: null };
-    const { delayMs, before, fault } = draw;
-    const name = fault?.fault ?? before[0]?.fault ?? (delayMs > 0 ? 'delay' : null);
+    const { method = 'GET', url: path = '/' } = incoming;
+    const draw = draws.next(method, path.split('?')[0] ?? path);
+    const name = draw.fault?.fault ?? draw.before[0]?.fault ?? (draw.delayMs > 0 ? 'delay' : null);
     const seen: Seen = { method, path, status: null, fault: name };
-    if (seen.fault) counts.set(seen.fault, (counts.get(seen.fault) ?? 0) + 1);
+    if (name) counts.set(name, (counts.get(name) ?? 0) + 1);
     options.onBegin?.(seen);
     if (options.server?.site.closesConnections === true) closeAfter(reply);
-    const exchange: Exchange = {
-      incoming,
-      reply,
-      target: options.target,
-      seen,
-      onEnd: onlyOnce(() => options.onEnd?.(seen)),
-    };
     // A caller that cannot be answered sees the connection break, as when the portal is down.
-    Promise.all(before.map((rule) => actOn(options.server, rule)))
-      .then(() => serve(exchange, delayMs, fault))
-      .catch(() => reset(reply));
+    serve(options, { incoming, reply, seen }, draw).catch(() => reset(reply));
   });
   const { host = '127.0.0.1', port = 0 } = options;
   const url = await listenOn(server, { host, port, listen: () => once(server.listen(port, host), 'listening') });
   return {
     url,
     setPlan: (plan) => {
-      draws = plan === null ? null : new Draws(plan);
+      draws = drawsOf(plan);
     },
     counts: () => Object.fromEntries(counts),
     close: () =>
@@ -87,6 +76,8 @@ export const openSwitchboard = async (options: SwitchboardOptions): Promise<Swit
       }),
   };
 };
+
+const drawsOf = (plan: FaultPlan | null): Draws => new Draws(plan ?? { seed: 1, rules: [] });
 
 const actOn = async (server: SwitchboardOptions['server'], rule: SiteRule): Promise<void> => {
   if (server === undefined) return;
@@ -102,32 +93,31 @@ const actOn = async (server: SwitchboardOptions['server'], rule: SiteRule): Prom
 interface Exchange {
   incoming: IncomingMessage;
   reply: ServerResponse;
-  target: string;
   seen: Seen;
-  onEnd: () => void;
 }
 
-const serve = async (exchange: Exchange, delayMs: number, fault: FaultRule | null): Promise<void> => {
-  const { incoming, reply, target, seen, onEnd } = exchange;
+const serve = async (
+  { target, server, onEnd }: SwitchboardOptions,
+  { incoming, reply, seen }: Exchange,
+  { delayMs, before, fault }: Draw,
+): Promise<void> => {
+  await Promise.all(before.map((rule) => actOn(server, rule)));
+  let passed: IncomingMessage | null = null;
   try {
     if (delayMs > 0) await sleep(delayMs);
     if (reply.destroyed) return; // the caller has gone
     if (fault !== null && isBefore(fault)) {
       for await (const _chunk of incoming); // read and dropped
-      instead(reply, fault);
-      return;
+      return answerWith(reply, fault, nothing);
     }
     const answer = await forward(incoming, target);
     seen.status = answer.statusCode ?? 0;
-    if (fault !== null) {
-      afterwards(reply, fault, await answerOf(answer));
-      return;
-    }
-    onEnd();
-    await passOn(answer, reply, incoming.complete);
+    if (fault === null) passed = answer;
+    else answerWith(reply, fault, await answerOf(answer));
   } finally {
-    onEnd();
+    onEnd?.(seen);
   }
+  if (passed !== null) await passOn(passed, reply, incoming.complete);
 };
 
 /** True when the portal never hears of the request. */
@@ -135,29 +125,20 @@ const isBefore = (fault: FaultRule): boolean =>
   fault.fault === 'drop-request' ||
   ('when' in fault ? fault.when !== 'after' : ['status', 'hang', 'wrong-type'].includes(fault.fault));
 
-/** Answers in place of the portal. */
-const instead = (reply: ServerResponse, fault: FaultRule): void => {
-  if (fault.fault === 'status') statusAnswer(reply, fault);
-  else if (fault.fault === 'wrong-type') plainAnswer(reply);
-  else if (fault.fault === 'drop-request' || fault.fault === 'drop-reply') reset(reply);
-  // `hang`: nothing, until the caller gives up.
+/** What the caller gets in place of an answer of the portal. */
+const answerWith = (reply: ServerResponse, fault: FaultRule, answer: Forwarded): void => {
+  if (fault.fault === 'status') send(reply, statusAnswer(fault));
+  else if (fault.fault === 'wrong-type') send(reply, maintenancePage);
+  else if (fault.fault === 'paused') send(reply, { ...answer, body: pausedBody(answer.body) });
+  else if (fault.fault === 'truncated-body') send(reply, { ...answer, body: halfOf(answer.body) });
+  else if (fault.fault === 'reset-body') {
+    const half = halfOf(answer.body);
+    reply.writeHead(answer.status, answer.reason, { ...answer.headers, 'content-length': answer.body.length });
+    reply.write(half.length > 0 ? half : ' ', () => reset(reply));
+  } else if (fault.fault !== 'hang') reset(reply); // hang: nothing, until the caller gives up
 };
 
-/** Applies a fault to an answer of the portal. */
-const afterwards = (reply: ServerResponse, fault: FaultRule, answer: Forwarded): void => {
-  if (fault.fault === 'reset-body') sendHalf(reply, answer, () => reset(reply));
-  else if (fault.fault === 'truncated-body') sendHalf(reply, answer, null);
-  else if (fault.fault === 'paused') sendWhole(reply, { ...answer, body: pausedBody(answer.body) });
-  else instead(reply, fault);
-};
-
-const onlyOnce = (call: () => void): (() => void) => {
-  let isDone = false;
-  return () => {
-    if (!isDone) call();
-    isDone = true;
-  };
-};
+const halfOf = (body: Buffer): Buffer => body.subarray(0, Math.floor(body.length / 2));
 
 const reset = (reply: ServerResponse): void => {
   reply.socket?.resetAndDestroy();
@@ -169,6 +150,14 @@ interface Forwarded {
   headers: OutgoingHttpHeaders;
   body: Buffer;
 }
+
+/** The answer of a portal that was not asked. */
+const nothing: Forwarded = { status: 502, reason: '', headers: {}, body: Buffer.alloc(0) };
+
+const send = (reply: ServerResponse, { status, reason, headers, body }: Forwarded): void => {
+  reply.writeHead(status, reason, { ...headers, 'content-length': body.length });
+  reply.end(body);
+};
 
 /** Headers that are about one connection only (RFC 9110, 7.6.1). */
 const perConnection = new Set(['connection', 'keep-alive', 'transfer-encoding', 'expect', 'upgrade', 'te', 'trailer']);
@@ -216,39 +205,25 @@ const words: Record<number, string> = {
 };
 
 /** An error status as this API words it: the message as a list of one in the body, and in the status line. */
-const statusAnswer = (reply: ServerResponse, rule: Extract<FaultRule, { fault: 'status' }>): void => {
+const statusAnswer = (rule: Extract<FaultRule, { fault: 'status' }>): Forwarded => {
   const { status, retryAfter } = rule;
   const message = rule.message ?? words[status] ?? 'Injected fault.';
-  const body = JSON.stringify([message]);
-  if (retryAfter !== undefined) reply.setHeader('retry-after', Math.ceil(durationMs(retryAfter) / 1000));
-  reply.writeHead(status, message.replaceAll(/[^\x20-\x7e]/g, ' '), {
+  const headers = {
     'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-  });
-  reply.end(body);
+    ...(retryAfter !== undefined && { 'retry-after': String(Math.ceil(durationMs(retryAfter) / 1000)) }),
+  };
+  const reason = message.replaceAll(/[^\x20-\x7e]/g, ' ');
+  return { status, reason, headers, body: Buffer.from(JSON.stringify([message])) };
 };
-
-const page = '<!DOCTYPE html><html><head><title>Site under maintenance</title></head><body>Soon back.</body></html>\n';
 
 /** 200 with an HTML page, as some proxies and maintenance pages answer. */
-const plainAnswer = (reply: ServerResponse): void => {
-  reply.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(page) });
-  reply.end(page);
-};
-
-/** An answer of the portal whose body was changed. */
-const sendWhole = (reply: ServerResponse, { status, reason, headers, body }: Forwarded): void => {
-  reply.writeHead(status, reason, { ...headers, 'content-length': body.length });
-  reply.end(body);
-};
-
-/** Half of the body: under the length of the whole, then `cut`; or, with null, as if it were all. */
-const sendHalf = (reply: ServerResponse, answer: Forwarded, cut: (() => void) | null): void => {
-  const half = answer.body.subarray(0, Math.floor(answer.body.length / 2));
-  const length = cut === null ? half.length : answer.body.length;
-  reply.writeHead(answer.status, answer.reason, { ...answer.headers, 'content-length': length });
-  if (cut === null) reply.end(half);
-  else reply.write(half.length > 0 ? half : ' ', () => cut());
+const maintenancePage: Forwarded = {
+  status: 200,
+  reason: 'OK',
+  headers: { 'content-type': 'text/html; charset=utf-8' },
+  body: Buffer.from(
+    '<!DOCTYPE html><html><head><title>Site under maintenance</title></head><body>Soon back.</body></html>\n',
+  ),
 };
 
 /** A datastore status that says "paused" (5) in `data_import`, in JSON or YAML. */
