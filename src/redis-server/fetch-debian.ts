@@ -20,16 +20,8 @@ interface FetchOptions {
   tools: DebianTools;
 }
 
-/** One fetch: its own folder, removed in the end, and an apt-get whose every folder lies in it. */
-interface Fetch extends FetchOptions {
-  work: string;
-  /** The unpacked packages. */
-  root: string;
-  apt: (args: string[], cwd: string) => Promise<ToolResult>;
-}
-
-/** `redis-tools` holds the server: its checkers and the server are one program that looks at the name it is run by. */
-const packages = ['redis-tools', 'libjemalloc2', 'liblzf1'];
+/** It holds the server: its checkers and the server are one program that looks at the name it is run by. */
+const serverPackage = 'redis-tools';
 
 /** The tools of this host, or the sentence that says why the route is not open here. */
 export const debianRoute = async (env: NodeJS.ProcessEnv): Promise<DebianTools | string> => {
@@ -40,17 +32,17 @@ export const debianRoute = async (env: NodeJS.ProcessEnv): Promise<DebianTools |
 };
 
 /**
- * Downloads and unpacks the server with package lists and caches of its own, all inside `folder`; apt checks the
- * signatures of the archive as ever. Resolves with the path of the program, or with what went wrong. Leaves nothing
- * but `<folder>/server` behind.
+ * Downloads and unpacks the server, and the libraries that this host lacks, with package lists and caches of its own, all
+ * inside `folder`; apt checks the signatures of the archive as ever. Resolves with the path of the program, or with what
+ * went wrong. Leaves nothing but `<folder>/server` behind.
  */
 export const fetchFromDebian = async (options: FetchOptions): Promise<{ path: string } | { failure: string }> => {
   await makeFolder(options.folder, 0o700);
   const work = await mkdtemp(join(options.folder, 'fetch-'));
   try {
-    const fetch: Fetch = { ...options, work, root: join(work, 'server/root'), apt: await privateApt(work, options) };
-    const updated = await fetch.apt(['update'], work);
-    const failure = (await download(packages, fetch)) ?? (await addMissingLibraries(fetch));
+    const apt = await privateApt(work, options);
+    const updated = await apt(['update']);
+    const failure = await download(work, apt, options);
     if (failure !== null) return { failure: updated.code === 0 ? failure : `${failure}; ${lastWords(updated)}` };
     await install(join(work, 'server'));
     return { path: await putInPlace(join(work, 'server'), options) };
@@ -59,22 +51,20 @@ export const fetchFromDebian = async (options: FetchOptions): Promise<{ path: st
   }
 };
 
-/** Hooks of the host are cleared, its sources and proxies kept. */
-const privateApt = async (work: string, { env, tools }: FetchOptions): Promise<Fetch['apt']> => {
-  const folders = ['state/lists/partial', 'cache/archives/partial', 'log', 'debs', 'server/root'];
-  for (const name of folders) await makeFolder(join(work, name));
-  await writeFile(join(work, 'status'), '');
-  // As root, apt would download as its own user, who cannot enter a private folder: so the sandbox is that of root.
+type Apt = (args: string[]) => Promise<ToolResult>;
+
+/** An apt-get that writes below `work` only; hooks of the host are cleared, its sources, proxies and installed packages kept. */
+const privateApt = async (work: string, { env, tools }: FetchOptions): Promise<Apt> => {
+  for (const name of ['lists/partial', 'archives/partial', 'log', 'server/root']) await makeFolder(join(work, name));
+  // As root, apt would download as its own user, who cannot enter a private folder.
   const settings = `
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
-Dir::State "${work}/state";
-Dir::State::lists "${work}/state/lists";
-Dir::State::status "${work}/status";
+Dir::State::lists "${work}/lists";
 Dir::State::extended_states "${work}/extended_states";
-Dir::Cache "${work}/cache";
-Dir::Cache::archives "${work}/cache/archives";
+Dir::Cache "${work}";
+Dir::Cache::archives "${work}/archives";
 Dir::Cache::pkgcache "";
 Dir::Cache::srcpkgcache "";
 Dir::Log "${work}/log";
@@ -86,62 +76,26 @@ Acquire::http::Timeout "30";
 Acquire::https::Timeout "30";
 `;
   await writeFile(join(work, 'apt.conf'), settings);
-  return (args, cwd) =>
+  return (args) =>
     runTool(tools.aptGet, ['-q', '-c', join(work, 'apt.conf'), ...args], {
-      cwd,
+      cwd: work,
       env: { ...env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
       timeoutMs: 180_000,
     });
 };
 
-/** Downloads packages and unpacks them; null, or what failed. */
-const download = async (names: string[], { work, root, apt, env, tools }: Fetch): Promise<string | null> => {
-  const debs = join(work, 'debs');
-  const got = await apt(['download', ...names], debs);
-  if (got.code !== 0) return `apt-get download ${names.join(' ')}: ${lastWords(got)}`;
-  for (const file of (await readdir(debs)).filter((name) => name.endsWith('.deb'))) {
-    const unpacked = await runTool(tools.dpkg, ['-x', join(debs, file), root], { env, timeoutMs: 60_000 });
+/** Downloads the packages and unpacks them below `server/root`; null, or what failed. */
+const download = async (work: string, apt: Apt, { env, tools }: FetchOptions): Promise<string | null> => {
+  const options = ['--download-only', '--reinstall', '--no-install-recommends', '--yes'];
+  const got = await apt(['install', ...options, serverPackage]);
+  const debs = (await readdir(join(work, 'archives'))).filter((name) => name.endsWith('.deb'));
+  if (got.code !== 0 || debs.length === 0) return `apt-get install ${serverPackage}: ${lastWords(got)}`;
+  for (const file of debs) {
+    const paths = [join(work, 'archives', file), join(work, 'server/root')];
+    const unpacked = await runTool(tools.dpkg, ['-x', ...paths], { env, timeoutMs: 60_000 });
     if (unpacked.code !== 0) return `dpkg -x ${file}: ${lastWords(unpacked)}`;
-    await rm(join(debs, file));
   }
   return null;
-};
-
-/** Fetches the packages of libraries that the host lacks; each round may show libraries that the last one needs. */
-const addMissingLibraries = async (fetch: Fetch): Promise<string | null> => {
-  const { root, env } = fetch;
-  const asked = new Set<string>();
-  for (;;) {
-    const libraries = (await libraryFolders(root)).map((folder) => join(root, folder)).join(':');
-    const listed = await runTool('ldd', [join(root, 'usr/bin/redis-check-rdb')], {
-      env: { ...env, LC_ALL: 'C', LD_LIBRARY_PATH: libraries },
-      timeoutMs: 10_000,
-    });
-    const missing = missingLibraries(listed.output).filter((library) => !asked.has(library));
-    if (missing.length === 0) return null; // what is still missing shows when the program is run
-    for (const library of missing) {
-      asked.add(library);
-      let failure: string | null = '';
-      for (const name of packagesOf(library)) if (failure !== null) failure = await download([name], fetch);
-      if (failure !== null) return `${library} is missing; ${failure}`;
-    }
-  }
-};
-
-/** The libraries that the output of `ldd` calls missing. */
-export const missingLibraries = (output: string): string[] =>
-  [...output.matchAll(/^\s*(\S+) => not found/gm)].map((match) => match[1] ?? '');
-
-/**
- * The names a library's package can have, likeliest first, by Debian policy 8.1: `libssl.so.3` is in `libssl3`, or
- * `libssl3t64` since the change to 64-bit times; a name that ends in a digit gets a hyphen.
- */
-export const packagesOf = (library: string): string[] => {
-  const [, stem = library, version = ''] = /^(.+)\.so\.(.+)$/.exec(library) ?? [];
-  const name = `${stem}${/\d$/.test(stem) ? '-' : ''}${version}`.toLowerCase().replaceAll('_', '-');
-  if (stem === 'libcrypto') return packagesOf(`libssl.so.${version}`);
-  if (stem === 'libgcc_s') return ['libgcc-s1'];
-  return [name, `${name}t64`];
 };
 
 /** Folders below `root` that hold libraries, such as `usr/lib/x86_64-linux-gnu`. */
