@@ -107,17 +107,13 @@ const failure = (error: unknown): Reason => {
 export const importFile = async (task: Cancellable<ImportTask>): Promise<ImportAnswer> => {
   let imported = false;
   try {
-    const db = open(task.target);
-    try {
-      const table = await fill(db, task);
-      db.close();
-      await sync(task.target);
-      await sync(dirname(task.target));
-      imported = true;
-      return { kind: 'imported', ...table };
-    } finally {
-      if (db.isOpen) db.close();
-    }
+    using db = open(task.target);
+    const table = await fill(db, task);
+    db.close();
+    await sync(task.target);
+    await sync(dirname(task.target));
+    imported = true;
+    return { kind: 'imported', ...table };
   } catch (error) {
     if (error instanceof CancelledError) return { kind: 'cancelled' };
     return isFull(error) ? { kind: 'full' } : { kind: 'failed', reason: failure(error) };

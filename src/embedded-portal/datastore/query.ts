@@ -33,15 +33,6 @@ export interface Statement {
   parameters: (string | number)[];
 }
 
-export interface SearchPlan {
-  /** Columns of the answer, the serial one where it is requested. */
-  fields: string[];
-  limit: number;
-  rows: Statement;
-  /** How to count the rows that match; null where all do. */
-  count: Statement | null;
-}
-
 /** Most records of one answer. */
 const mostRecords = 10_000;
 
@@ -146,71 +137,52 @@ const columnsOf = (where: string, value: unknown, columns: ReadonlySet<string>):
   return [...new Set(named.map((name) => checkColumn(columns, name, where)))];
 };
 
-const whereOf = (conditions: Statement[]): string =>
-  conditions.length === 0 ? '' : ` WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`;
-
-const computedOf = (wish: SearchWish, columns: ReadonlySet<string>): { as: string; sql: string }[] =>
-  aggregates.flatMap((method) =>
+/** Turns a wish into SQL over the table `data`. Throws a {@link Refusal} (400) that names what is wrong. */
+export const planSearch = (table: TablePointer, wish: SearchWish) => {
+  const columns = new Set([...table.columns, serialColumn]);
+  const limit = wholeNumber('limit', wish.limit, defaultLimit);
+  const offset = wholeNumber('offset', wish.offset, 0);
+  const taken = limit === 0 ? mostRecords : Math.min(limit, mostRecords);
+  const conditions = [
+    ...filterConditions(wish.filters, columns),
+    ...wordConditions(wish.query ?? wish.q, table.columns),
+  ];
+  const groups = columnsOf('group_by', wish.group_by, columns);
+  const computed = aggregates.flatMap((method) =>
     columnsOf(method, wish[method], columns).map((name) => ({
       as: `${method}_${name}`,
       sql: `${method}(${identifier(name)}) AS ${identifier(`${method}_${name}`)}`,
     })),
   );
-
-/** Groups of rows instead of rows: the grouped columns, or those of them that `fields` names, and what is computed. */
-const planGroups = (
-  wish: SearchWish,
-  columns: ReadonlySet<string>,
-  conditions: Statement[],
-): { fields: string[]; select: string[]; from: string; order: string[]; countFrom: string } | null => {
-  const groups = columnsOf('group_by', wish.group_by, columns);
-  const computed = computedOf(wish, columns);
-  if (groups.length + computed.length === 0) return null;
-  const named = columnsOf('fields', wish.fields, new Set(groups));
-  const fields = named.length === 0 ? groups : named;
-  const order = orderOf(wish.sort, new Set([...groups, ...computed.map(({ as }) => as)]));
-  const by = groups.map(identifier).join(', ');
-  const from = `data${whereOf(conditions)}${by === '' ? '' : ` GROUP BY ${by}`}`;
-  return {
-    fields,
-    select: [...fields.map(identifier), ...computed.map(({ sql }) => sql)],
-    from,
-    order: [...order, ...groups.map(identifier)],
-    countFrom: by === '' ? from : `(SELECT 1 FROM ${from})`,
-  };
-};
-
-/** Turns a wish into SQL over the table `data`. Throws a {@link Refusal} (400) that names what is wrong. */
-export const planSearch = (table: TablePointer, wish: SearchWish): SearchPlan => {
-  const columns = new Set([...table.columns, serialColumn]);
-  const limit = wholeNumber('limit', wish.limit, defaultLimit);
-  const offset = wholeNumber('offset', wish.offset, 0);
-  const conditions = [
-    ...filterConditions(wish.filters, columns),
-    ...wordConditions(wish.query ?? wish.q, table.columns),
-  ];
-  const taken = limit === 0 ? mostRecords : Math.min(limit, mostRecords);
-  const grouped = planGroups(wish, columns, conditions);
-  const order = grouped?.order ?? orderOf(wish.sort, columns);
-  const named = grouped?.fields ?? columnsOf('fields', wish.fields, columns);
-  const fields = grouped === null && named.length === 0 ? [...columns] : named;
+  // Groups of rows instead of rows: the grouped columns, or those of them that `fields` names, and what is computed.
+  const isGrouped = groups.length + computed.length > 0;
+  const all = isGrouped ? groups : [...columns];
+  const named = columnsOf('fields', wish.fields, new Set(all));
+  const fields = named.length === 0 ? all : named;
+  const sorted = orderOf(wish.sort, isGrouped ? new Set([...groups, ...computed.map(({ as }) => as)]) : columns);
   const serial = identifier(serialColumn);
+  const shown = fields.map((name) =>
+    name === serialColumn && !isGrouped ? `CAST(${serial} AS TEXT) AS ${serial}` : identifier(name),
+  );
+  const select = [...shown, ...computed.map(({ sql }) => sql)].join(', ');
+  const where = conditions.map(({ sql }) => sql).join(' AND ');
+  const by = groups.map(identifier);
+  const from = `data${where && ` WHERE ${where}`}${by.length === 0 ? '' : ` GROUP BY ${by.join(', ')}`}`;
+  const order = [...sorted, ...(isGrouped ? by : [`data.${serial}`])].join(', ');
   const values = conditions.flatMap(({ parameters }) => parameters);
-  const shown = fields.map((f) => (f === serialColumn ? `CAST(${serial} AS TEXT) AS ${serial}` : identifier(f)));
-  const { select, from } = grouped ?? { select: shown, from: `data${whereOf(conditions)}` };
-  const ordered = grouped === null ? [...order, `data.${serial}`] : order;
-  return {
-    fields,
-    limit: limit === 0 ? 0 : taken,
-    rows: {
-      sql: `SELECT ${select.join(', ')} FROM ${from}${ordered.length === 0 ? '' : ` ORDER BY ${ordered.join(', ')}`} LIMIT ? OFFSET ?`,
-      parameters: [...values, taken, offset],
-    },
-    count:
-      conditions.length === 0 && (grouped === null || grouped.countFrom === from)
-        ? null
-        : { sql: `SELECT count(*) AS total FROM ${grouped?.countFrom ?? from}`, parameters: values },
+  const rows: Statement = {
+    sql: `SELECT ${select} FROM ${from}${order && ` ORDER BY ${order}`} LIMIT ? OFFSET ?`,
+    parameters: [...values, taken, offset],
   };
+  /** How to count what matches; null where all rows do. */
+  const count: Statement | null =
+    where === '' && by.length === 0
+      ? null
+      : {
+          sql: `SELECT count(*) AS total FROM ${by.length === 0 ? from : `(SELECT 1 FROM ${from})`}`,
+          parameters: values,
+        };
+  return { fields, limit: limit === 0 ? 0 : taken, rows, count };
 };
 
 export interface SearchAnswer {
@@ -231,11 +203,10 @@ export const searchAnswerOf = ({
   columns,
   resourceUuid,
   ...result
-}: Pick<SearchAnswer, 'success'> &
-  Pick<SearchAnswer['result'], 'limit' | 'total' | 'records'> & {
-    columns: string[];
-    resourceUuid: string;
-  }): SearchAnswer => ({
+}: { success: boolean; columns: string[]; resourceUuid: string } & Omit<
+  SearchAnswer['result'],
+  'fields' | 'resource_id'
+>): SearchAnswer => ({
   help: 'Search a datastore table. :param resource_id: id or alias of the data that is going to be selected.',
   success,
   result: {

@@ -21,13 +21,9 @@ function* copied(rows: Iterable<Record<string, unknown>>): Generator<Record<stri
 
 /** Opens the table, searches, closes it. */
 export const searchRows = ({ path, rows, count, most }: SearchTask): SearchRows => {
-  const db = openTable(path);
-  try {
-    return {
-      ...takeWithin(copied(db.prepare(rows.sql).iterate(...rows.parameters)), most),
-      total: count === null ? null : Number(db.prepare(count.sql).get(...count.parameters)?.total),
-    };
-  } finally {
-    db.close();
-  }
+  using db = openTable(path);
+  return {
+    ...takeWithin(copied(db.prepare(rows.sql).iterate(...rows.parameters)), most),
+    total: count === null ? null : Number(db.prepare(count.sql).get(...count.parameters)?.total),
+  };
 };

@@ -4,8 +4,9 @@ import { copyFile, link, open, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PortalStoreError } from '../../model/errors.ts';
-import { isErrno, unless } from '../../util/durable.ts';
+import { isErrno } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
+import { statementsOf } from './statements.ts';
 
 interface BackupFacts {
   nodes: number;
@@ -13,10 +14,7 @@ interface BackupFacts {
   tables: number;
 }
 
-const folders = ['files', 'tables'] as const;
-
-/** Path of a file within a store, such as `files/UUID`. */
-type Named = `${(typeof folders)[number]}/${string}`;
+const folders = ['files', 'tables'];
 
 const rounds = 20;
 
@@ -52,11 +50,8 @@ export const backupStore = async (dataDir: string, target: string): Promise<Back
   } catch (cause) {
     await rm(partial, { recursive: true, force: true }).catch(() => undefined); // the first fault is reported
     if (cause instanceof PortalStoreError) throw cause;
-    throw fault(
-      `the store ${from} cannot be copied to ${to}: ${(cause as Error).message}`,
-      'check space and permissions',
-      cause,
-    );
+    const why = (cause as Error).message;
+    throw fault(`the store ${from} cannot be copied to ${to}: ${why}`, 'check space and permissions', cause);
   }
 };
 
@@ -70,8 +65,7 @@ const collect = async (from: string, partial: string): Promise<BackupFacts> => {
   for (let round = 0; round < rounds; round += 1) {
     await rm(copy, { force: true });
     await bring(await namesOnDisk(from), from, partial);
-    snapshot(join(from, 'portal.db'), copy);
-    const { named, nodes } = namesIn(copy);
+    const { named, nodes } = snapshot(join(from, 'portal.db'), copy);
     if (!(await bring(named, from, partial))) continue;
     for (const name of await namesOnDisk(partial)) if (!named.includes(name)) await rm(join(partial, name));
     const tables = named.filter((name) => name.startsWith('tables/')).length;
@@ -83,49 +77,37 @@ const collect = async (from: string, partial: string): Promise<BackupFacts> => {
   );
 };
 
-const namesOnDisk = async (dir: string): Promise<Named[]> => {
-  const all = await Promise.all(folders.map((folder) => readdir(join(dir, folder))));
-  return all.flatMap((names, index) => names.map((name): Named => `${folders[index] ?? 'files'}/${name}`));
+/** The files of a store, such as `files/UUID`. */
+const namesOnDisk = async (dir: string): Promise<string[]> => {
+  const all = folders.map(async (folder) => (await readdir(join(dir, folder))).map((name) => `${folder}/${name}`));
+  return (await Promise.all(all)).flat();
 };
 
-const snapshot = (path: string, copy: string): void => {
+/** Copies the database; returns how many nodes it has, and the files that it names. */
+const snapshot = (path: string, copy: string): { named: string[]; nodes: number } => {
   writeFileSync(copy, '', { flag: 'wx', mode: 0o600 }); // SQLite fills an empty file, and makes others readable to all
-  const db = new DatabaseSync(path, { timeout: 10_000 });
-  try {
-    db.prepare('VACUUM INTO ?').run(copy);
-  } finally {
-    db.close();
-  }
-};
-
-const namesIn = (copy: string): { named: Named[]; nodes: number } => {
-  const db = new DatabaseSync(copy, { readOnly: true });
-  try {
-    const named = db
-      .prepare(
-        "SELECT 'files/' || uuid AS name FROM file UNION SELECT 'tables/' || table_file FROM datastore WHERE table_file <> ''",
-      )
-      .all()
-      .map(({ name }) => name as Named); // as the statement makes it
-    return { named, nodes: Number(db.prepare('SELECT count(*) AS n FROM node').get()?.n) };
-  } finally {
-    db.close();
-  }
+  using original = new DatabaseSync(path, { timeout: 10_000 });
+  original.prepare('VACUUM INTO ?').run(copy);
+  using db = new DatabaseSync(copy, { readOnly: true });
+  const { column, count } = statementsOf(db);
+  const named = column<string>`SELECT 'files/' || uuid FROM file
+    UNION SELECT 'tables/' || table_file FROM datastore WHERE table_file <> ''`;
+  return { named, nodes: count`SELECT count(*) FROM node` };
 };
 
 /** Links or copies what is not there yet; false where some of it is gone. */
-const bring = async (names: Named[], from: string, partial: string): Promise<boolean> => {
+const bring = async (names: string[], from: string, partial: string): Promise<boolean> => {
   let isWhole = true;
   for (const name of names) {
     const [source, place] = [join(from, name), join(partial, name)];
     if (existsSync(place)) continue;
-    const isThere = await unless(
-      linkOrCopy(source, place).then(() => true),
-      ['ENOENT'],
-      false,
-    );
-    if (!isThere) await rm(place, { force: true });
-    isWhole &&= isThere;
+    try {
+      await linkOrCopy(source, place);
+    } catch (error) {
+      if (!isErrno(error, 'ENOENT')) throw error;
+      await rm(place, { force: true });
+      isWhole = false;
+    }
   }
   return isWhole;
 };
