@@ -187,7 +187,7 @@ const routedAnswer = (
 ): Answer | Promise<Answer> => {
   const { portal, query, queryText } = call;
   const prefix = prefixPattern.exec(path)?.[0];
-  if (path === xmlrpcPath && portal.speaksXmlRpc && request.raw.method === 'POST') return xmlrpcAnswer(call, resources);
+  if (path === xmlrpcPath && portal.xmlrpc && request.raw.method === 'POST') return xmlrpcAnswer(call, resources);
   if (prefix === undefined) return siteAnswer(call, path);
   if (path.endsWith('/') && request.raw.method === 'GET') {
     return redirectTo(`${call.baseUrl}${path.replace(/\/+$/, '')}${queryText === '' ? '' : `?${queryText}`}`);
@@ -207,7 +207,7 @@ const routedAnswer = (
 
 /** The access log: never the query, which may hold a token, nor a header or body. */
 const noteAccess = (
-  { log, accessLevel }: Portal,
+  { log, accessLevel = 'debug' }: Portal,
   request: FastifyRequest,
   { status, began }: { status: number; began: number },
 ): void => {
@@ -227,7 +227,7 @@ const noteAccess = (
 
 /** Makes the HTTP application of a portal; the caller listens and closes. */
 export const createApp = (portal: Portal): FastifyInstance => {
-  const { limits, log } = portal;
+  const { limits, log, trustedProxies = [] } = portal;
   const app = fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -237,7 +237,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     return503OnClosing: false,
     requestTimeout: 0,
     connectionTimeout: limits.silenceMs,
-    trustProxy: trusting(portal.trustedProxies),
+    trustProxy: trusting(trustedProxies),
     clientErrorHandler: answerClientError,
     http: {
       headersTimeout: limits.headersMs,
@@ -246,12 +246,12 @@ export const createApp = (portal: Portal): FastifyInstance => {
     },
   });
   endConnectionsOnClose(app);
-  limitConnections(app.server, limits.connectionsPerAddress, portal.trustedProxies);
+  limitConnections(app.server, limits.connectionsPerAddress, trustedProxies);
   // No method has a body in fastify's eyes: bodies are read by our own dispatcher, after route and format.
   for (const method of METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
-  const resources = resourcesOf(portal.profile, portal.expose);
+  const resources = resourcesOf(portal.profile, portal.expose ?? null);
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const began = performance.now();
     let result = await answer(portal, resources, request);

@@ -27,7 +27,7 @@ export const isLocalAddress = (host: string, { socket }: IncomingMessage): boole
 
 /** The address by which the client knows the portal: the configured one, else what its Host header says, if that may be believed. */
 const baseUrlOf = ({ publicUrl, profile }: Portal, request: IncomingMessage): string => {
-  if (publicUrl !== null) return publicUrl;
+  if (publicUrl !== undefined) return publicUrl;
   const { headers, socket } = request;
   const sent = headers.host ?? '';
   const isBelieved =

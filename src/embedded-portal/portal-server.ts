@@ -11,7 +11,7 @@ import { LongTexts } from './content/long-texts.ts';
 import { giveAwaitedGroups } from './content/save.ts';
 import { PageCache } from './page-cache.ts';
 import { LoginQueue } from './password.ts';
-import { defaultLimits, type OwnAccount, type Portal, type PortalLimits, type ProfileName } from './portal.ts';
+import { defaultLimits, type Portal, type PortalLimits, type PortalSettings, type ProfileName } from './portal.ts';
 import { profiles } from './profiles/profiles.ts';
 import { type RaceOptions, Races } from './races.ts';
 import { assignableRoles, roleTableOf } from './roles.ts';
@@ -28,7 +28,7 @@ import {
   type UserSpec,
 } from './users-file.ts';
 
-export interface PortalServerOptions {
+export interface PortalServerOptions extends PortalSettings {
   /** Folder of the store, made when it is missing. One process at a time may serve it. */
   dataDir: string;
   /** Address to listen on; 127.0.0.1 when absent. */
@@ -39,10 +39,6 @@ export interface PortalServerOptions {
   usersFile?: string;
   /** Accounts added or updated beside those of the file. */
   users?: UserSpec[];
-  /** The account of the installation's own workers, which cannot be locked out from another machine. */
-  ownAccount?: OwnAccount;
-  /** Addresses and networks of proxies whose X-Forwarded-For is trusted for the client's address; none when absent. */
-  trustedProxies?: readonly string[];
   profile?: ProfileName;
   /** Whether overlapping requests interfere as on deployed portals; the profile decides when absent. */
   races?: boolean | RaceOptions;
@@ -51,20 +47,12 @@ export interface PortalServerOptions {
   limits?: Partial<PortalLimits>;
   /** The first state of {@link PortalServer.site}. */
   site?: Partial<Site>;
-  /** Address under which clients reach the portal, when a proxy stands before it; on https cookies are `Secure`. */
-  publicUrl?: string;
   /** Permissions of roles: those of a default role are replaced, other names are new roles. */
   roles?: Readonly<Record<string, readonly Permission[]>>;
   /** True: `Authorization: Bearer TOKEN` lets in without a session (`sluice portal token`); off by default. */
   tokens?: boolean;
-  /** True: an XML-RPC server over the same resources answers at /api/xmlrpc; off by default. */
-  xmlrpc?: boolean;
-  /** Operations that exist by resource, such as `{ node: ['index', 'retrieve'] }`; all when absent. */
-  expose?: Readonly<Record<string, readonly string[]>>;
   /** How long an attach or import waits for the import; 30 s when absent. */
   attachWaitMs?: number;
-  /** Level at which every request is logged; `debug` when absent. */
-  accessLevel?: 'info' | 'debug';
   log: Log;
 }
 
@@ -140,13 +128,11 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   const site = siteWith(options.site);
   const { db, tablesDir: dir, write } = store;
   const datastore = profile.openDatastore({ db, dir, log, write, attachWaitMs, races, site });
-  const texts = new LongTexts();
   const inProgress = new Set<Promise<void>>();
   let app: FastifyInstance | null = null;
+  let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
-    const open = app;
-    app = null;
-    await open?.close();
+    await app?.close();
     await datastore.close();
     await Promise.allSettled(inProgress);
     store.close();
@@ -157,6 +143,8 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
     await saveUsers(store, options.users ?? [], { now: unixNow() });
     await datastore.sweep();
     const portal: Portal = {
+      ...options,
+      ...(options.publicUrl && { publicUrl: options.publicUrl.replace(/\/+$/, '') }),
       store,
       datastore,
       races,
@@ -164,19 +152,13 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       site,
       limits: limitsOf(options),
       log,
-      publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
-      speaksXmlRpc: options.xmlrpc === true,
       tokens: options.tokens === true ? openTokenTable(store.db) : null,
-      expose: options.expose ?? null,
       now: unixNow,
-      texts,
+      texts: new LongTexts(),
       logins: new LoginQueue(),
-      ownAccount: options.ownAccount ?? null,
-      trustedProxies: options.trustedProxies ?? [],
       counts: { reads: 0, writes: 0 },
       inProgress,
       pages: new PageCache(),
-      accessLevel: options.accessLevel ?? 'debug',
     };
     const opened = createApp(portal);
     app = opened;
@@ -187,7 +169,6 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       listen: () => opened.listen({ host, port }),
       report: (error) => log.warn({ err: error.message }, 'a connection could not be accepted'),
     });
-    let closing: Promise<void> | null = null;
     return {
       url,
       dataDir,

@@ -48,6 +48,22 @@ export interface OwnAccount {
   secret: string;
 }
 
+/** What a portal's options say to each request. */
+export interface PortalSettings {
+  /** Address under which clients reach the portal, when a proxy stands before it; on https cookies are `Secure`. */
+  publicUrl?: string;
+  /** The account of the installation's own workers, which cannot be locked out from another machine. */
+  ownAccount?: OwnAccount;
+  /** Addresses and networks of proxies whose X-Forwarded-For is trusted for the client's address; none when absent. */
+  trustedProxies?: readonly string[];
+  /** True: an XML-RPC server over the same resources answers at /api/xmlrpc; off by default. */
+  xmlrpc?: boolean;
+  /** Operations that exist by resource, such as `{ node: ['index', 'retrieve'] }`; all when absent. */
+  expose?: Readonly<Record<string, readonly string[]>>;
+  /** Level at which every request is logged; `debug` when absent. */
+  accessLevel?: 'info' | 'debug';
+}
+
 /** Limits that no real use reaches. Sizes in bytes, times in milliseconds. */
 export const defaultLimits = {
   /** Largest body that is not an upload. */
@@ -71,7 +87,7 @@ export const defaultLimits = {
 export type PortalLimits = typeof defaultLimits;
 
 /** The running portal, as every request sees it. */
-export interface Portal {
+export interface Portal extends PortalSettings {
   store: Store;
   datastore: PortalDatastore;
   /** How overlapping requests interfere; null: they don't. */
@@ -80,27 +96,16 @@ export interface Portal {
   site: Site;
   limits: PortalLimits;
   log: Log;
-  /** Address of the portal as clients know it, without a slash at the end; null: what their Host header says. */
-  publicUrl: string | null;
-  /** True: the XML-RPC server answers too. */
-  speaksXmlRpc: boolean;
   /** Access tokens, when they are switched on. */
   tokens: Tokens | null;
-  /** Operations by resource that exist; null: all of the profile. */
-  expose: Readonly<Record<string, readonly string[]>> | null;
   /** Unix seconds. */
   now: () => number;
   texts: LongTexts;
   logins: LoginQueue;
-  ownAccount: OwnAccount | null;
-  /** Addresses and networks of proxies whose X-Forwarded-For is believed. */
-  trustedProxies: readonly string[];
   counts: { reads: number; writes: number };
   /** Requests in progress, including those whose client has gone. */
   inProgress: Set<Promise<void>>;
   pages: PageCache;
-  /** Level of the access log. */
-  accessLevel: 'info' | 'debug';
 }
 
 export interface Call {

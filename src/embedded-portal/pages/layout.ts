@@ -11,7 +11,7 @@ import type { StoredNode } from '../store/nodes.ts';
 
 /** True when the portal has that operation of a resource: a page names no address that is not there. */
 export const isExposed = ({ expose }: Portal, resource: string, operation: string): boolean =>
-  expose === null || (Object.hasOwn(expose, resource) && expose[resource]?.includes(operation) === true);
+  expose === undefined || (Object.hasOwn(expose, resource) && expose[resource]?.includes(operation) === true);
 
 const stylesheet = `
 :root{color-scheme:light dark;--ink:#1d2129;--soft:#59616e;--line:#d9dde3;--back:#fff;--band:#f4f6f8;--link:#0b57a4}

@@ -163,7 +163,7 @@ export const loginOperation = ({
 
 /** It would put a browser into an account of its own choice. */
 const refuseOtherSites = ({ request, portal }: Call): void => {
-  if (!isOwnOrigin(request, portal.publicUrl)) throw new Refusal(403, 'A page of another site may not log in.');
+  if (!isOwnOrigin(request, portal.publicUrl ?? null)) throw new Refusal(403, 'A page of another site may not log in.');
 };
 
 const logout = async (call: Call): Promise<Result> => {
