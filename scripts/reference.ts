@@ -7,6 +7,7 @@ import { exitCodeOfError } from '../src/commands/exit.ts';
 import { createProgram } from '../src/commands/program.ts';
 import * as errors from '../src/model/errors.ts';
 import { answers, conditions, outcomes } from '../src/portal-client/answers.ts';
+import { networkFaults } from '../src/util/http.ts';
 import { type MadeFile, page } from './schemas.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -82,17 +83,20 @@ const errorList = (): string => {
 type Answer = (typeof answers)[keyof typeof answers];
 
 /** How an answer is recognized: `` `406` to an attach, `failed to upload file`, for a name that portals accept ``. */
-const recognized = ({ on = [], status = [], codes, says = [], when = [] }: Answer): string => {
-  const numbers = status.map((each) => `\`${each < 10 ? `${each}xx` : each}\``).join(', ');
-  const start = codes ? 'no reply' : numbers + (on.length === 0 ? '' : ` (${on.join(', ')})`);
-  const words = [...says, ...(codes ?? []).filter(Boolean)].map((text) => `\`${text}\``).join(' or ');
+const recognized = (name: string, { on = [], status, says = [], when = [] }: Answer): string => {
+  const codes: readonly string[] = status
+    ? []
+    : (Object.entries(networkFaults).find(([fault]) => fault === name)?.[1] ?? []);
+  const numbers = status?.map((each) => `\`${each < 10 ? `${each}xx` : each}\``).join(', ');
+  const start = numbers === undefined ? 'no reply' : numbers + (on.length === 0 ? '' : ` (${on.join(', ')})`);
+  const words = [...says, ...codes.filter(Boolean)].map((text) => `\`${text}\``).join(' or ');
   return [start, ...(words === '' ? [] : [words]), ...when.map((each) => conditions[each].words)].join(', ');
 };
 
 const answerTable = (): string => {
   const rows = Object.entries(answers).map(([name, answer]) => {
     const follows = `${answer.logsIn ? 'logs in again and repeats; then ' : ''}${outcomes[answer.outcome]}`;
-    return `| \`${name}\` | ${recognized(answer)} | ${answer.means} | ${answer.fault} | ${follows} |`;
+    return `| \`${name}\` | ${recognized(name, answer)} | ${answer.means} | ${answer.fault} | ${follows} |`;
   });
   return ['| Situation | Answer | Meaning | Fault of | sluice |', '|---|---|---|---|---|', ...rows].join('\n');
 };

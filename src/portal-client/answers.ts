@@ -11,7 +11,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { paths } from '../dataset-api/paths.ts';
 import { type Fault, PortalError } from '../model/errors.ts';
-import { networkFaults } from '../util/http.ts';
 import { parsedJson } from '../util/json.ts';
 import { allWordsOf, formErrorFields, isHtmlPage, type Redact } from './words.ts';
 
@@ -78,8 +77,6 @@ interface Row {
   says?: readonly string[];
   /** What else must hold, all of it. */
   when?: readonly Condition[];
-  /** Beginnings of the codes of network faults, where there is no reply. */
-  codes?: readonly string[];
   means: string;
   fault: Fault;
   /** True where the session is over: the portal is logged in to again and the request repeated before the outcome. */
@@ -142,6 +139,9 @@ const rights =
   'give the account a role that may do this (content creator or higher, and its own content), or use another account';
 const limits = 'ask its administrator to raise the limit, or split the file; then `sluice retry`';
 
+const on = (targets: readonly Target[], ...status: number[]) => ({ on: targets, status });
+const of = (fault: Fault, outcome: Outcome) => ({ fault, outcome });
+
 /** A login that nobody but a person can mend. */
 const onLogin = { on: ['login'], fault: 'account', outcome: 'pause' } as const;
 /** A file that the portal does not take. */
@@ -151,41 +151,38 @@ const ofSession = { fault: 'session', logsIn: true, outcome: 'session' } as cons
 /** What the account may not do. */
 const ofRights = { status: [403], fault: 'account', outcome: 'fail', hint: rights } as const;
 /** An error in an answer of the search. */
-const onSearch = { on: ['search'], status: [2], fault: 'item', outcome: 'without' } as const;
+const onSearch = { ...on(['search'], 2), ...of('item', 'without') };
 /** The portal as a whole. */
 const ofPortal = { fault: 'portal', outcome: 'wait' } as const;
 /** What the portal refuses of an item. */
 const ofItem = { fault: 'item', outcome: 'fail' } as const;
 /** Cells and columns that a table of the portal cannot take. */
-const ofImport = { on: ['import'], status: [500], fault: 'file', outcome: 'file' } as const;
+const ofImport = { ...on(['import'], 500), ...of('file', 'file') };
 /** Values that a node cannot take. */
 const ofFields = { status: [500], fault: 'item', outcome: 'fail' } as const;
 /** A request that got no reply. */
 const ofNetwork = {
-  fault: 'network',
-  outcome: 'wait',
+  ...of('network', 'wait'),
   hint: 'check that the portal runs, its url and the network; sluice retries',
-} as const;
+};
+/** A request that never reached the portal. */
+const unsent = { ...ofNetwork, isUndone: true } as const;
 
 const table = {
   // Logins and log-outs (recorded behaviour 5; real portals 25).
   'logins-blocked': {
-    on: ['login'],
-    status: [406],
+    ...on(['login'], 406),
     says: ['temporarily blocked'],
     means: 'too many logins of this account or from this address have failed: sound ones are refused as well',
-    fault: 'account',
-    outcome: 'wait',
+    ...of('account', 'wait'),
     hint: 'the portal blocks logins of this account or address after too many failures (for up to six hours); sluice retries by itself',
     waitMs: 300_000,
   },
   'already-logged-in': {
-    on: ['login'],
-    status: [406],
+    ...on(['login'], 406),
     says: ['already logged in'],
     means: 'the connection carries another session; the login is repeated on a new one',
-    fault: 'session',
-    outcome: 'pause',
+    ...of('session', 'pause'),
   },
   'account-blocked': {
     ...onLogin,
@@ -194,30 +191,20 @@ const table = {
     means: 'the account is blocked or not activated',
     hint: 'the portal has blocked this account; ask its administrator, then start again',
   },
-  'no-login': {
-    on: ['login'],
-    status: [404, 405, 410],
-    means: 'this is another site',
-    fault: 'portal',
-    outcome: 'stop',
-  },
+  'no-login': { ...on(['login'], 404, 405, 410), means: 'this is another site', ...of('portal', 'stop') },
   'login-page': {
-    on: ['login'],
-    status: [4],
+    ...on(['login'], 4),
     when: ['page'],
     means: 'something in front of the portal refuses the login',
-    fault: 'network',
-    outcome: 'pause',
+    ...of('network', 'pause'),
     hint: 'the API returned an HTML page: check proxies in front of the portal, then start again',
   },
   'wrong-password': { ...onLogin, status: [4], means: 'user name or password are wrong' },
   'not-logged-in': {
-    on: ['logout'],
-    status: [406],
+    ...on(['logout'], 406),
     says: ['not logged in'],
     means: 'the session is over already',
-    fault: 'session',
-    outcome: 'without',
+    ...of('session', 'without'),
   },
 
   // Uploads (recorded behaviour 12; real portals 17).
@@ -235,12 +222,10 @@ const table = {
     means: 'the file exceeds `upload_max_filesize` of the portal',
   },
   'file-kind': {
-    on: ['attach'],
-    status: [406],
+    ...on(['attach'], 406),
     says: ['failed to upload file'],
     means: 'the portal does not accept files with such a name',
-    fault: 'file',
-    outcome: 'file',
+    ...of('file', 'file'),
     hint: 'publish it as a `link`, or in a format that the portal accepts; it is sent again once it changes, or by `sluice retry`',
   },
   'body-too-large': { ...onAttach, status: [413], means: 'a web server or proxy limits the size of requests' },
@@ -282,12 +267,10 @@ const table = {
 
   // Rights (recorded behaviour 14; real portals 15).
   'datastore-denied': {
-    on: ['datastore', 'import'],
-    status: [403],
+    ...on(['datastore', 'import'], 403),
     says: ['for user USER'],
     means: 'no permission *manage datastore*, a resource of another author, or one without a CSV or TSV file',
-    fault: 'account',
-    outcome: 'fail',
+    ...of('account', 'fail'),
     hint: 'give the account the permission *manage datastore*, or set `import: never`',
   },
   denied: { ...ofRights, says: ['for user USER'], means: 'the account may not do this' },
@@ -311,8 +294,7 @@ const table = {
   'search-failed': { ...onSearch, says: ['exception caught'], means: 'there is no such table, or the portal was busy' },
   'search-broken': {
     ...ofPortal,
-    on: ['search'],
-    status: [500],
+    ...on(['search'], 500),
     when: ['page'],
     means: 'the search of this release is broken, so rows cannot be counted',
   },
@@ -322,8 +304,7 @@ const table = {
     status: [500],
     says: ['1213 deadlock found', '1205 lock wait timeout', '1305 savepoint', 'failed to get datastore variable lock'],
     means: 'the database could not take concurrent requests; nothing was stored',
-    fault: 'portal',
-    outcome: 'repeat',
+    ...of('portal', 'repeat'),
     hint: 'nothing to do: it is retried soon; if it happens often, lower `concurrency` of this portal, or avoid imports by others meanwhile',
   },
   'database-down': {
@@ -338,8 +319,7 @@ const table = {
     status: [500],
     says: ['no datastore managers'],
     means: 'no importer is enabled',
-    fault: 'portal',
-    outcome: 'fail',
+    ...of('portal', 'fail'),
     hint: 'the portal has no datastore importer enabled: enable one there (/admin/modules, such as DKAN Datastore Simple Import), or publish with `import: never`',
   },
   'csv-refused': {
@@ -365,13 +345,11 @@ const table = {
   },
   'cells-refused': { ...ofImport, says: ['sqlstate['], means: 'the database refuses columns or cells' },
   'import-cut': {
-    on: ['import'],
-    status: [500, 502, 504],
+    ...on(['import'], 500, 502, 504),
     when: ['no message'],
     means:
       "the import was cut off: by the portal's time limit (`max_execution_time`), a crash, or a proxy; another one goes on behind its rows, and is sent at once while that adds some",
-    fault: 'file',
-    outcome: 'retry',
+    ...of('file', 'retry'),
     hint: 'split the file, or ask the administrator of the portal to raise its time limit',
   },
 
@@ -410,11 +388,9 @@ const table = {
   },
   'form-refused': { ...ofItem, status: [406], when: ['form errors'], means: 'the editing form refuses fields' },
   'uuid-taken': {
-    on: ['node'],
-    status: [409],
+    ...on(['node'], 409),
     means: 'a node has that UUID',
-    fault: 'item',
-    outcome: 'adopt',
+    ...of('item', 'adopt'),
     hint: 'the next attempt adopts the node',
   },
 
@@ -423,45 +399,34 @@ const table = {
     status: [2, 404],
     when: ['not logged in yet'],
     means: 'this is another site',
-    fault: 'portal',
-    outcome: 'stop',
+    ...of('portal', 'stop'),
   },
   'page-missing': {
-    on: ['node', 'attach', 'import', 'datastore'],
-    status: [404],
+    ...on(['node', 'attach', 'import', 'datastore'], 404),
     when: ['page'],
     means: 'an address that worked before is gone',
-    fault: 'network',
-    outcome: 'look',
+    ...of('network', 'look'),
     hint: 'the address worked before: check proxies between sluice and the portal',
   },
   'node-gone': {
     status: [404],
     when: ['names the node'],
     means: 'the node does not exist',
-    fault: 'item',
-    outcome: 'recreate',
+    ...of('item', 'recreate'),
     hint: 'the node was deleted on the portal; the next run handles it',
   },
   'not-offered': {
     status: [404],
     when: ['no route'],
     means: 'the portal does not offer that part of the API',
-    fault: 'portal',
-    outcome: 'without',
+    ...of('portal', 'without'),
     hint: 'this portal does not offer that part of the API; ask its administrator, or publish without it',
   },
-  'not-found': {
-    status: [404],
-    means: 'there is nothing with that name',
-    fault: 'item',
-    outcome: 'without',
-  },
+  'not-found': { status: [404], means: 'there is nothing with that name', ...of('item', 'without') },
   redirected: {
     status: [3],
     means: 'the address redirects; only reads follow, and only on the same host',
-    fault: 'portal',
-    outcome: 'fail',
+    ...of('portal', 'fail'),
     hint: 'if the portal has moved, set its url to where the redirect points: LOCATION',
   },
 
@@ -484,68 +449,52 @@ const table = {
   'odd-answer': {
     status: [2],
     means: 'the answer has another shape than this API gives it',
-    fault: 'portal',
-    outcome: 'look',
+    ...of('portal', 'look'),
     hint: 'check for a proxy, cache or maintenance page between sluice and the portal',
   },
   'too-long': {
-    codes: networkFaults['too-long'],
     means: 'the answer is far longer than any of this API',
-    fault: 'portal',
-    outcome: 'look',
+    ...of('portal', 'look'),
     hint: 'this is not a reply of this API; check proxies between sluice and the portal',
   },
 
   // No reply.
   'connection-refused': {
-    ...ofNetwork,
-    codes: networkFaults['connection-refused'],
+    ...unsent,
     means: 'nothing listens there',
     hint: 'connection refused: check that the portal runs, and the port in its url',
-    isUndone: true,
   },
   'unknown-host': {
-    ...ofNetwork,
-    codes: networkFaults['unknown-host'],
+    ...unsent,
     means: 'the name of the host has no address',
     hint: "unknown host: check the portal's url and DNS",
-    isUndone: true,
   },
   unreachable: {
-    ...ofNetwork,
-    codes: networkFaults.unreachable,
+    ...unsent,
     means: 'there is no way to the host',
     hint: 'the connection timed out: check the url, the network and any firewall',
-    isUndone: true,
   },
   certificate: {
-    ...ofNetwork,
-    codes: networkFaults.certificate,
+    ...unsent,
     means: 'the certificate of the portal is not trusted',
     hint: 'the certificate of the portal is not trusted; set NODE_EXTRA_CA_CERTS to a file with its certificate authority',
-    isUndone: true,
   },
   'handshake-failed': {
-    ...ofNetwork,
-    codes: networkFaults['handshake-failed'],
+    ...unsent,
     means: 'the server speaks another protocol than the url says',
     hint: 'the server does not speak https on that port: correct scheme and port of the url of this portal',
-    isUndone: true,
   },
   'too-slow': {
     ...ofNetwork,
-    codes: networkFaults['too-slow'],
     means: 'the answer did not come in time',
     hint: 'the portal is too slow or hangs; sluice retries; the time-outs are set under http in the configuration',
   },
   'bad-http': {
-    codes: networkFaults['bad-http'],
     means: 'what came is no valid HTTP',
-    fault: 'network',
-    outcome: 'look',
+    ...of('network', 'look'),
     hint: 'the portal, or something in front of it, sends broken headers: tell its operator; an http url must not name a port for https',
   },
-  'no-reply': { ...ofNetwork, codes: networkFaults['no-reply'], means: 'the connection broke' },
+  'no-reply': { ...ofNetwork, means: 'the connection broke' },
 } as const satisfies Record<string, Row>;
 
 /** The name of a row. */

@@ -42,30 +42,26 @@ const classes: Record<Outcome, Made> = {
   stop: PortalNotApiError,
 };
 
+interface Details {
+  cause?: unknown;
+  hint?: string;
+}
+
 const errorOf = (
   situation: Situation,
   message: string,
   facts: PortalRequestFacts,
-  details: { location?: string; hint?: string; cause?: unknown } = {},
-): PortalError => {
-  const { location = '', cause } = details;
-  const hint = (details.hint ?? hintFor(situation)).replace('LOCATION', () => location);
-  return new classes[answers[situation].outcome](message, facts, { hint, cause });
-};
+  details: Details = {},
+): PortalError => new classes[answers[situation].outcome](message, facts, { hint: hintFor(situation), ...details });
 
 /** True where the same request may succeed soon, so that a read is repeated: 408, 425, 429 and 5xx, unless the input is at fault. */
-export const isTransient = (reply: Reply, portal: PortalFacts): boolean => {
-  const { outcome } = answers[situationOf(reply, portal)];
-  return (
-    ['repeat', 'retry', 'wait'].includes(outcome) && (reply.status >= 500 || [408, 425, 429].includes(reply.status))
-  );
-};
+export const isTransient = (reply: Reply, portal: PortalFacts): boolean =>
+  (reply.status >= 500 || [408, 425, 429].includes(reply.status)) &&
+  ['repeat', 'retry', 'wait'].includes(answers[situationOf(reply, portal)].outcome);
 
-/** The sentence every error about a reply begins with: portal, method, path, status and the portal's own words. */
-const describe = (reply: Reply, portal: PortalFacts): string => {
-  const words = wordsOf(reply, portal.redact);
-  return `portal ${portal.name}: ${reply.method} ${reply.path} answered ${reply.status}${words === '' ? '' : `: ${words}`}`;
-};
+/** What every message about a reply begins with. */
+const start = ({ method, path, status }: Reply, { name }: PortalFacts): string =>
+  `portal ${name}: ${method} ${path} answered ${status}`;
 
 const uuidHolder = /\b(?:nid|node)\W{0,3}(\d+)\b/i;
 
@@ -93,11 +89,12 @@ const isRefusal = (status: number): boolean => (status >= 400 && status < 500) |
 /** The error for a reply that is no success (not 2xx). */
 export const failureOf = (reply: Reply, portal: PortalFacts): PortalError => {
   const situation = situationOf(reply, portal);
+  const words = wordsOf(reply, portal.redact);
   const location = portal.redact(safeLocation(reply));
   const to = reply.status >= 300 && reply.status < 400 ? ` (to ${location})` : '';
-  return errorOf(situation, `${describe(reply, portal)}${to}`, factsOf(reply, situation), {
-    location: siteOf(location, reply, portal),
-  });
+  const message = `${start(reply, portal)}${words === '' ? '' : `: ${words}`}${to}`;
+  const hint = hintFor(situation).replace('LOCATION', () => siteOf(location, reply, portal));
+  return errorOf(situation, message, factsOf(reply, situation), { hint });
 };
 
 /** The address of the site behind a redirect, as the configuration takes it: without the path of the request. */
@@ -109,15 +106,11 @@ const siteOf = (location: string, { path }: Reply, { url }: PortalFacts): string
 
 /** The error for a reply of status 2xx whose body is not what this API answers. */
 export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string): PortalError => {
-  const words = wordsOf(reply, portal.redact);
-  const kind = isHtmlPage(reply.text)
-    ? 'an HTML page'
-    : isGzip(reply.text)
-      ? 'gzip without a header for it'
-      : 'something else';
-  const found = words === '' || isGzip(reply.text) ? kind : `${kind} ("${words}")`;
-  const message = `portal ${portal.name}: ${reply.method} ${reply.path} answered ${reply.status} with ${found} instead of ${expected}`;
+  const words = isGzip(reply.text) ? '' : wordsOf(reply, portal.redact);
+  const unpaged = isGzip(reply.text) ? 'gzip without a header for it' : 'something else';
+  const found = `${isHtmlPage(reply.text) ? 'an HTML page' : unpaged}${words === '' ? '' : ` ("${words}")`}`;
   const situation = portal.proven ? 'odd-answer' : 'not-this-api';
+  const message = `${start(reply, portal)} with ${found} instead of ${expected}`;
   return errorOf(situation, message, factsOf(reply, situation));
 };
 
@@ -144,7 +137,7 @@ export const networkFailure = (
   const { fault, isUndone } = answers[known];
   const facts = { method, path, situation, fault, mayHaveHappened: method !== 'GET' && !isUndone };
   const text = `portal ${portal.name}: ${method} ${path} got no reply: ${portal.redact(message)}`;
-  return errorOf(situation, text, facts, { cause, ...(known === 'handshake-failed' && { hint: hintFor(known) }) });
+  return errorOf(situation, text, facts, { cause, hint: hintFor(known === 'handshake-failed' ? known : situation) });
 };
 
 /** The error for a request that was cut off because its reply takes too long; `how` is the end of the sentence. */
