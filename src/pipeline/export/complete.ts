@@ -1,65 +1,68 @@
 // Completes an export once all datasets are here: resources that no list names, names of terms and groups, facts about tables.
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { ExportOrder } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import { tidsOf } from '../../portal-client/replies.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { targetsOf, uploadOf } from './describe.ts';
-import { type ExportTools, exportDataset, markRemoved, writeRecord } from './export-dataset.ts';
+import { exportDataset, markRemoved, writeRecord } from './export-dataset.ts';
+import type { ExportTools } from './fetch-file.ts';
 import { datasetFolders, datasetsName, records, slugName, takenNames } from './folder.ts';
-import type { KeptListing } from './listing.ts';
+import type { Listing } from './listing.ts';
 import type { ExportedPortal } from './package.ts';
-import type { DatasetRecord, ExportedNode } from './record.ts';
+import type { DatasetRecord } from './record.ts';
 
 /** Datasets with resources that their lists lack, exported again at once. */
 const straysAtOnce = 4;
 
+/** The package of a dataset, with the name of its folder. */
+export interface Exported {
+  folder: string;
+  record: DatasetRecord;
+}
+
 /**
  * Exports the resources that no list of a dataset names: with the dataset that they refer to, or alone. Returns those datasets.
  */
-export const exportStrays = async (
-  tools: ExportTools,
-  order: ExportOrder,
-  listing: KeptListing,
-): Promise<{ folder: string; record: DatasetRecord }[]> => {
-  await removeJoined(tools, order);
+export const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Listing): Promise<Exported[]> => {
   const known = new Set<string>();
   const folders = new Map<string, string>();
+  const loners: Exported[] = [];
   for await (const { folder, record } of records(order.folder)) {
-    for (const { node } of record.resources) if (record.removed === null) known.add(node.nid);
-    if (record.node && record.removed === null) folders.set(record.node.nid, folder);
+    if (record.removed !== null) continue;
+    if (record.node === null) loners.push({ folder, record });
+    else folders.set(record.node.nid, folder);
+    for (const { node } of record.node ? record.resources : []) known.add(node.nid);
   }
-  const listed = new Set(listing.datasets);
+  for (const { folder, record } of loners) {
+    const nids = record.resources.map(({ node }) => node.nid);
+    // They are in a dataset now.
+    if (nids.every((nid) => known.has(nid))) await markRemoved(tools, { order, folder, record });
+    else for (const nid of nids) known.add(nid);
+  }
   const more = new Map<string, string[]>();
   const alone: string[] = [];
-  await eachAtOnce(
-    listing.resources.filter((nid) => !known.has(nid)),
-    straysAtOnce,
-    async (nid) => {
-      const node = await tools.portal.nodes.visible(nid, tools.signal);
-      if (node === null) return;
-      const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => listed.has(parent));
-      // A dataset that could not be exported is exported with its resources another time.
-      for (const parent of parents.filter((one) => folders.has(one))) {
-        const found = more.get(parent);
-        if (found) found.push(nid);
-        else more.set(parent, [nid]);
-      }
-      if (parents.length === 0) alone.push(nid);
-    },
-  );
+  const strays = Object.keys(listing.resources).filter((nid) => !known.has(nid));
+  await eachAtOnce(strays, straysAtOnce, async (nid) => {
+    const node = await tools.portal.nodes.visible(nid, tools.signal);
+    if (node === null) return;
+    const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => listing.datasets[parent]);
+    if (parents.length === 0) alone.push(nid);
+    // A dataset that could not be exported is exported with its resources another time.
+    for (const parent of parents.filter((one) => folders.has(one))) {
+      more.set(parent, [...(more.get(parent) ?? []), nid]);
+    }
+  });
   const byNumber = (a: string, b: string): number => Number(a) - Number(b);
-  const joined: { folder: string; record: DatasetRecord }[] = [];
-  await eachAtOnce(
-    [...more].sort(([a], [b]) => byNumber(a, b)),
-    straysAtOnce,
-    async ([nid, nids]) => {
-      const folder = folders.get(nid) ?? '';
-      const exported = await exportDataset(tools, { order, folder, nid, more: nids.sort(byNumber) });
-      if (exported) joined.push({ folder, record: exported.record });
-    },
-  );
+  const joined: Exported[] = [];
+  const all = [...more].sort(([a], [b]) => byNumber(a, b));
+  await eachAtOnce(all, straysAtOnce, async ([nid, nids]) => {
+    const folder = folders.get(nid) ?? '';
+    const exported = await exportDataset(tools, { order, folder, nid, more: nids.sort(byNumber) });
+    if (exported) joined.push({ folder, record: exported.record });
+  });
   const taken = takenNames(await datasetFolders(order.folder));
   for (const nid of alone.sort(byNumber)) {
     const folder = slugName(`no-dataset-${nid}`, nid, taken);
@@ -68,26 +71,12 @@ export const exportStrays = async (
   return joined;
 };
 
-/** Marks the packages of resources that were in no dataset, and are in one now, as removed. */
-const removeJoined = async (tools: ExportTools, order: ExportOrder): Promise<void> => {
-  const joined = new Set<string>();
-  const alone: { folder: string; record: DatasetRecord }[] = [];
-  for await (const { folder, record } of records(order.folder)) {
-    if (record.removed !== null) continue;
-    if (record.node === null) alone.push({ folder, record });
-    else for (const { node } of record.resources) joined.add(node.nid);
-  }
-  for (const { folder, record } of alone) {
-    if (record.resources.every(({ node }) => joined.has(node.nid))) await markRemoved(tools, { order, folder, record });
-  }
-};
-
 interface CompleteTools {
   portal: Portal;
   about: ExportedPortal;
   root: string;
   /** Titles of the groups that the portal lists, by node id. */
-  groups: ReadonlyMap<string, string>;
+  groups: Readonly<Record<string, string>>;
   signal: AbortSignal;
 }
 
@@ -100,7 +89,7 @@ const tablesAtOnce = 20;
 /** Completes every record. */
 export const completeRecords = async (tools: CompleteTools): Promise<void> => {
   const names = await termNames(tools);
-  let waiting: Waiting[] = [];
+  let waiting: Exported[] = [];
   let tables = 0;
   const flush = async (): Promise<void> => {
     await addTables(tools, waiting);
@@ -111,50 +100,32 @@ export const completeRecords = async (tools: CompleteTools): Promise<void> => {
   };
   for await (const { folder, record } of records(tools.root)) {
     if (record.removed !== null) continue;
-    const complete = { ...record, ...namesOf(record, names, tools.groups) };
-    const isSame = JSON.stringify([complete.terms, complete.groups]) === JSON.stringify([record.terms, record.groups]);
+    const nids = record.node ? targetsOf(record.node, 'og_group_ref') : [];
+    const named = {
+      terms: Object.fromEntries(termsIn(record).map((tid) => [tid, names.get(tid) ?? record.terms[tid] ?? null])),
+      groups: Object.fromEntries(nids.map((nid) => [nid, tools.groups[nid] ?? record.groups[nid] ?? null])),
+    };
     const open = record.resources.filter(lacksTable).length;
-    if (isSame && open === 0) continue;
+    if (open === 0 && isDeepStrictEqual(named, { terms: record.terms, groups: record.groups })) continue;
     if (tables + open > tablesAtOnce || waiting.length === tablesAtOnce) await flush();
-    waiting.push({ folder, record: complete });
+    waiting.push({ folder, record: { ...record, ...named } });
     tables += open;
   }
   await flush();
 };
 
-interface Waiting {
-  folder: string;
-  record: DatasetRecord;
-}
-
 const termFields = ['field_tags', 'field_topic', 'field_format'];
 
-const nodesOf = ({ node, resources }: DatasetRecord): ExportedNode[] => [
-  ...(node ? [node] : []),
-  ...resources.map((resource) => resource.node),
-];
-
-const termsIn = (record: DatasetRecord): string[] =>
-  nodesOf(record).flatMap((node) => termFields.flatMap((field) => tidsOf(node, field)));
-
-const namesOf = (
-  record: DatasetRecord,
-  names: ReadonlyMap<string, string>,
-  groups: ReadonlyMap<string, string>,
-): Pick<DatasetRecord, 'terms' | 'groups'> => {
-  const tids = [...new Set(termsIn(record))];
-  const nids = record.node ? targetsOf(record.node, 'og_group_ref') : [];
-  return {
-    terms: Object.fromEntries(tids.map((tid) => [tid, names.get(tid) ?? record.terms[tid] ?? null])),
-    groups: Object.fromEntries(nids.map((nid) => [nid, groups.get(nid) ?? record.groups[nid] ?? null])),
-  };
-};
+const termsIn = ({ node, resources }: DatasetRecord): string[] =>
+  [...(node ? [node] : []), ...resources.map((resource) => resource.node)].flatMap((each) =>
+    termFields.flatMap((field) => tidsOf(each, field)),
+  );
 
 /** True for a table whose rows and columns in the datastore are not known yet. */
 const lacksTable = ({ node, table }: DatasetRecord['resources'][number]): boolean =>
   table === undefined && isTabular(uploadOf(node)?.name ?? '') && Boolean(node.uuid);
 
-const addTables = async ({ portal, signal }: CompleteTools, waiting: readonly Waiting[]): Promise<void> => {
+const addTables = async ({ portal, signal }: CompleteTools, waiting: readonly Exported[]): Promise<void> => {
   const open = waiting.flatMap(({ record }) => record.resources.filter(lacksTable));
   const uuids = [...new Set(open.map(({ node }) => String(node.uuid)))];
   if (uuids.length === 0) return;

@@ -22,7 +22,7 @@ import { isObject } from '../../util/json.ts';
 import type { DatasetRecord, ExportedNode, Finding } from './record.ts';
 
 /** A node as a manifest says it. */
-interface Described<Metadata> {
+export interface Described<Metadata> {
   title: string;
   published: boolean;
   /** Everything that friendly keys can say, for people and catalogues. */
@@ -84,12 +84,17 @@ export const describeResource = (node: ExportedNode, names: Names, link: string)
   return { ...common(node, findings), shown, ...parts, findings };
 };
 
+/** The addresses that a resource consists of, by the field in which they stand. */
+export const linksOf = (node: ExportedNode): { api: string | undefined; remote: string | undefined } => ({
+  api: firstOf(node, 'field_link_api', 'url'),
+  remote: firstOf(node, 'field_link_remote_file', 'uri') ?? firstOf(node, 'field_link_remote_file', 'url'),
+});
+
 /** The address that a resource consists of, in whichever field it stands; '' where there is none. */
-export const linkOf = (node: ExportedNode): string =>
-  firstOf(node, 'field_link_api', 'url') ||
-  firstOf(node, 'field_link_remote_file', 'uri') ||
-  firstOf(node, 'field_link_remote_file', 'url') ||
-  '';
+export const linkOf = (node: ExportedNode): string => {
+  const { api, remote } = linksOf(node);
+  return api ?? remote ?? '';
+};
 
 /** The uploaded file of a resource; null where there is none. `version` is another one for another file. */
 export const uploadOf = (

@@ -4,17 +4,18 @@ import { basename, join } from 'node:path';
 import { TableFaultError } from '../../model/errors.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { ExportOrder } from '../../model/report.ts';
-import type { Portal, PortalNode } from '../../portal-client/client.ts';
-import type { Fetcher } from '../../sources/fetch/fetch.ts';
+import type { PortalNode } from '../../portal-client/client.ts';
 import { checkTable } from '../../tables/check.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import { linkOf, targetsOf, uploadOf } from './describe.ts';
-import { fetchFile } from './fetch-file.ts';
+import { linkOf, linksOf, targetsOf, uploadOf } from './describe.ts';
+import { type ExportTools, fetchFile } from './fetch-file.ts';
 import {
   datasetsName,
   filePathFor,
+  forgetStored,
+  notedStored,
+  noteStored,
   ownFolder,
-  ProgressFile,
   packageName,
   readRecord,
   type Stored,
@@ -46,16 +47,6 @@ interface DatasetOrder {
   more: readonly string[];
 }
 
-/** What an export works with. */
-export interface ExportTools {
-  portal: Portal;
-  about: ExportedPortal;
-  fetcher: Fetcher;
-  /** How often the work was started, this time included. */
-  attempt: number;
-  signal: AbortSignal;
-}
-
 interface ExportedDataset {
   record: DatasetRecord;
   /** Files that were replaced by another version. */
@@ -70,53 +61,63 @@ const resourcesAtOnce = 4;
  * attempt that was killed.
  */
 export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): Promise<ExportedDataset | null> => {
-  const { portal, signal } = tools;
-  const folder = await ownFolder(wanted.order.folder, datasetsName, wanted.folder);
+  const { portal, about, signal } = tools;
+  const { order, folder: name, nid } = wanted;
+  const folder = await ownFolder(order.folder, datasetsName, name);
   await sweep(folder);
-  const before = await readRecord(folder);
-  const found = wanted.nid === null ? null : await portal.nodes.visible(wanted.nid, signal);
-  if (wanted.nid !== null && found === null) {
-    if (before === null) return null;
-    return {
-      record: await markRemoved(tools, { order: wanted.order, folder: wanted.folder, record: before }),
-      replaced: [],
-    };
+  const known = await readRecord(folder);
+  const found = nid === null ? null : await portal.nodes.visible(nid, signal);
+  if (nid !== null && found === null) {
+    return known && { record: await markRemoved(tools, { order, folder: name, record: known }), replaced: [] };
   }
+  const before = known ?? nothing;
   const node = found && cleanNode(found);
   const findings: Finding[] = [];
-  const nodes = await readResources(tools, { wanted, node, before }, findings);
-  const progress = await ProgressFile.open(folder);
-  const resources = named(nodes, before);
-  const known = new Map(before?.resources.map((resource) => [resource.node.nid, resource]));
-  const paths = takenNames((before ? filesOf(before) : []).map((path) => path.slice('data/'.length)));
-  const places = resources.map((resource) => placeOf(resource, known, paths));
-  await eachAtOnce(resources.keys(), resourcesAtOnce, async (index) => {
-    const [resource, path] = [resources[index], places[index]];
-    if (!resource || path === undefined) return;
-    const here = progress.of(resource.node.nid) ?? knownFile(resource, known);
-    const stored = await storedFile(tools, { resource, path, folder, known: here, files: wanted.order.files });
-    if (stored !== here) await progress.add(resource.node.nid, stored);
+  const resources = named(await readResources(tools, { wanted, node, before }, findings), before);
+  const here = new Map([...before.resources.map(storedOf), ...(await notedStored(folder)).values()].map(byNid));
+  const files = [...filesOf(before), ...here.values().flatMap(({ file }) => (file ? [file.path] : []))];
+  const taken = takenNames(files.map((path) => path.slice('data/'.length)));
+  await eachAtOnce(resources, resourcesAtOnce, async (resource) => {
+    const stored = await storedFile(tools, { order, folder, taken, node: resource.node, here });
     resource.file = stored.file;
     resource.findings.push(...stored.findings);
   });
-  const removedResources = removedOf(before, new Set(resources.map((resource) => resource.node.nid)));
+  const present = new Set(resources.map((resource) => resource.node.nid));
   const isGone = node === null && resources.length === 0;
   const record: DatasetRecord = {
     version: 1,
     node,
     resources,
-    removed: isGone ? (before?.removed ?? today()) : null,
-    removedResources,
-    terms: namedTerms(before),
-    groups: before?.groups ?? {},
+    removed: isGone ? (before.removed ?? today()) : null,
+    removedResources: [...before.removedResources, ...before.resources].filter((one) => !present.has(one.node.nid)),
+    // Others are looked up again.
+    terms: Object.fromEntries(Object.entries(before.terms).filter(([, term]) => term !== null)),
+    groups: before.groups,
     findings,
   };
-  await writeRecord(folder, wanted.folder, record, tools.about);
+  await writeRecord(folder, name, record, about);
   const kept = new Set(filesOf(record));
-  const replaced = (before ? filesOf(before) : []).filter((path) => !kept.has(path));
+  const replaced = filesOf(before).filter((path) => !kept.has(path));
   for (const path of replaced) await rm(join(folder, path), { force: true });
-  await progress.remove();
+  await forgetStored(folder);
   return { record, replaced };
+};
+
+const nothing: DatasetRecord = {
+  version: 1,
+  node: null,
+  resources: [],
+  removed: null,
+  removedResources: [],
+  terms: {},
+  groups: {},
+  findings: [],
+};
+
+const byNid = (stored: Stored): [string, Stored] => [stored.nid, stored];
+
+const storedOf = ({ node, file, findings }: ExportedResource): Stored => {
+  return { nid: node.nid, file, findings: findings.filter(({ code }) => /^(?:file-|rows-)/.test(code)) };
 };
 
 /** Marks what is in a folder as removed from the portal, and keeps it. */
@@ -143,13 +144,11 @@ export const writeRecord = async (
 /** The resources that belong to a dataset, in the order of its list, others behind them. */
 const readResources = async (
   { portal, signal }: ExportTools,
-  { wanted, node, before }: { wanted: DatasetOrder; node: ExportedNode | null; before: DatasetRecord | null },
+  { wanted, node, before }: { wanted: DatasetOrder; node: ExportedNode | null; before: DatasetRecord },
   findings: Finding[],
 ): Promise<ExportedResource[]> => {
   const listed = new Set(node ? targetsOf(node, 'field_resources') : []);
-  const nids = [
-    ...new Set([...listed, ...(before?.resources ?? []).map((resource) => resource.node.nid), ...wanted.more]),
-  ];
+  const nids = [...new Set([...listed, ...before.resources.map((resource) => resource.node.nid), ...wanted.more])];
   const found = new Map<string, ExportedResource>();
   await eachAtOnce(nids, resourcesAtOnce, async (nid) => {
     const seen = await portal.nodes.visible(nid, signal);
@@ -173,7 +172,8 @@ const isOwn = (resource: PortalNode, dataset: ExportedNode | null, more: readonl
 const oddities = (node: ExportedNode, dataset: ExportedNode | null, listed: ReadonlySet<string>): ExportedResource => {
   const findings: Finding[] = [];
   const parents = targetsOf(node, 'field_dataset_ref');
-  const contents = [uploadOf(node) !== null, ...linkFields.map((field) => fieldIsFilled(node, field))].filter(Boolean);
+  const [upload, { api, remote }] = [uploadOf(node), linksOf(node)];
+  const contents = [upload, api, remote].filter(Boolean);
   const add = (code: Finding['code'], message: string): void => void findings.push({ code, message });
   if (dataset === null) add('no-dataset', 'belongs to no readable dataset, so it is not in manifest.yaml');
   else if (!listed.has(node.nid)) add('not-in-list', 'refers to a dataset that does not list it');
@@ -182,70 +182,45 @@ const oddities = (node: ExportedNode, dataset: ExportedNode | null, listed: Read
   }
   if (contents.length > 1) add('several-contents', 'has more than one of file, link and API');
   if (contents.length === 0) add('empty-resource', 'has neither file nor link');
-  if (uploadOf(node) === null && fieldIsFilled(node, 'field_link_remote_file')) {
+  if (upload === null && remote) {
     add('remote-file', `links to the remote file ${linkOf(node).slice(0, 200)}; the manifest has it as a link`);
   }
   return { name: '', node, file: null, findings };
 };
 
-const linkFields = ['field_link_api', 'field_link_remote_file'] as const;
-
-const fieldIsFilled = (node: ExportedNode, field: (typeof linkFields)[number]): boolean =>
-  linkOf({ nid: '', vid: '', changed: '', title: '', [field]: node[field] }) !== '';
-
 /** Resources with names that are unique in their dataset; one that was here keeps its own. */
-const named = (resources: ExportedResource[], before: DatasetRecord | null): ExportedResource[] => {
-  const known = new Map((before?.resources ?? []).map(({ name, node }) => [node.nid, name]));
-  const taken = takenNames([...known.values(), ...(before?.removedResources ?? []).map(({ name }) => name)]);
+const named = (resources: ExportedResource[], before: DatasetRecord): ExportedResource[] => {
+  const known = new Map(before.resources.map(({ name, node }) => [node.nid, name]));
+  const taken = takenNames([...known.values(), ...before.removedResources.map(({ name }) => name)]);
   return resources.map((resource) => {
     const { nid, title } = resource.node;
     return { ...resource, name: known.get(nid) ?? slugName(title, `resource-${nid}`, taken) };
   });
 };
 
-/** The resources of an earlier export by node id. */
-type KnownResources = ReadonlyMap<string, ExportedResource>;
+interface FileOrder {
+  order: ExportOrder;
+  folder: string;
+  node: ExportedNode;
+  taken: TakenNames;
+  here: ReadonlyMap<string, Stored>;
+}
 
-/** Where the file of a resource is stored; undefined for one without. */
-const placeOf = ({ node }: ExportedResource, before: KnownResources, taken: TakenNames): string | undefined => {
+/** The file of a resource, fetched unless it is here; it keeps its path. */
+const storedFile = async (tools: ExportTools, { order, folder, node, taken, here }: FileOrder): Promise<Stored> => {
+  const { nid } = node;
   const upload = uploadOf(node);
-  if (upload === null) return undefined;
-  const known = before.get(node.nid)?.file;
-  return known?.name === upload.name ? known.path : `data/${filePathFor(upload.name, taken)}`;
-};
-
-const knownFile = ({ node }: ExportedResource, before: KnownResources): Stored | undefined => {
-  const known = before.get(node.nid);
-  if (!known) return undefined;
-  return { file: known.file, findings: known.findings.filter(({ code }) => ofFiles.test(code)) };
-};
-
-const ofFiles = /^(?:file-|rows-)/;
-
-const storedFile = async (
-  tools: ExportTools,
-  {
-    resource: { node },
-    path,
-    folder,
-    known,
-    files,
-  }: {
-    resource: ExportedResource;
-    path: string;
-    folder: string;
-    known: Stored | undefined;
-    files: ExportOrder['files'];
-  },
-): Promise<Stored> => {
-  const upload = uploadOf(node);
-  const isHere = known?.file?.version === upload?.version && known?.file?.bytes === (await sizeOf(join(folder, path)));
-  if (known?.file && isHere && files !== 'all') return known;
-  if (upload === null || files === 'none') return { file: null, findings: [] };
+  if (upload === null) return { nid, file: null, findings: [] };
+  const known = here.get(nid);
+  const path = known?.file?.name === upload.name ? known.file.path : `data/${filePathFor(upload.name, taken)}`;
+  const isHere = known?.file?.version === upload.version && known.file.bytes === (await sizeOf(join(folder, path)));
+  if (isHere && order.files !== 'all') return known;
+  if (order.files === 'none') return { nid, file: null, findings: [] };
   const findings: Finding[] = [];
   const file = await fetchFile({ ...tools, folder }, { node, upload, path }, findings);
   if (file !== null) findings.push(...(await odditiesOf(file, join(folder, path), tools.signal)));
-  return { file, findings };
+  await noteStored(folder, { nid, file, findings });
+  return { nid, file, findings };
 };
 
 /** Findings about a stored file. */
@@ -266,13 +241,5 @@ const odditiesOf = async ({ path, name }: StoredFile, place: string, signal: Abo
 
 const filesOf = ({ resources, removedResources }: DatasetRecord): string[] =>
   [...resources, ...removedResources].flatMap(({ file }) => (file ? [file.path] : []));
-
-/** Resources that were here and are no longer on the portal. */
-const removedOf = (before: DatasetRecord | null, present: ReadonlySet<string>): ExportedResource[] =>
-  [...(before?.removedResources ?? []), ...(before?.resources ?? [])].filter(({ node }) => !present.has(node.nid));
-
-/** Known names of terms; others are looked up again. */
-const namedTerms = (before: DatasetRecord | null): DatasetRecord['terms'] =>
-  Object.fromEntries(Object.entries(before?.terms ?? {}).filter(([, name]) => name !== null));
 
 const today = (): string => new Date().toISOString().slice(0, 10);

@@ -1,4 +1,5 @@
 // The file of a resource: from the portal, streamed to the disk; its rows from the datastore where the portal has lost it.
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { extensionOf } from '../../dataset-api/file-types.ts';
 import {
@@ -12,18 +13,23 @@ import { type FileReply, filePath, type Portal } from '../../portal-client/clien
 import { boundedBody, decodersFor, mediaType, tooLarge } from '../../sources/fetch/body.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchPolicy } from '../../sources/fetch/policy.ts';
+import { oneOf } from '../../sources/fetch/response-headers.ts';
 import type { uploadOf } from './describe.ts';
 import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
+import type { ExportedPortal } from './package.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';
 
-interface FileTools {
+/** What an export works with. */
+export interface ExportTools {
   portal: Portal;
+  about: ExportedPortal;
   fetcher: Fetcher;
-  folder: string;
-  /** How often the dataset was started, this time included. */
+  /** How often the work was started, this time included. */
   attempt: number;
   signal: AbortSignal;
 }
+
+type FileTools = ExportTools & { folder: string };
 
 type Upload = NonNullable<ReturnType<typeof uploadOf>>;
 
@@ -39,7 +45,8 @@ export const fetchFile = async (
   findings: Finding[],
 ): Promise<StoredFile | null> => {
   const { name, version } = upload;
-  const into = await placeFor(tools.folder, path);
+  await ownFolder(tools.folder, ...dirname(path).split('/'));
+  const into = join(tools.folder, path);
   const lost = await downloadInSession(tools, { node, upload, into });
   if ('bytes' in lost) {
     if (Number.isFinite(upload.bytes) && lost.bytes !== upload.bytes) {
@@ -49,18 +56,13 @@ export const fetchFile = async (
     return { path, name, version, ...lost, from: 'portal' };
   }
   findings.push(lost);
-  const rows = await writeWhole(into, csvOf(tools.portal, node, tools.signal)).catch((error: unknown) => {
-    if (error instanceof NoTable) return null;
-    throw error;
-  });
-  if (rows === null) return null;
+  const rows = await writeWhole(into, csvOf(tools.portal, node, tools.signal));
+  if (rows.bytes === 0) {
+    await rm(into);
+    return null;
+  }
   findings.push({ code: 'rows-instead-of-file', message: `${path} holds the rows of the datastore instead` });
   return { path, name, version, ...rows, from: 'datastore' };
-};
-
-const placeFor = async (folder: string, path: string): Promise<string> => {
-  await ownFolder(folder, ...dirname(path).split('/'));
-  return join(folder, path);
 };
 
 /** A refused file is requested once more after a read of its node, which renews a session that was lost. */
@@ -86,19 +88,17 @@ const downloadInSession = async (
 /** What was stored, or why nothing was. */
 const download = async (tools: FileTools, upload: Upload, into: string): Promise<Written | Finding> => {
   const { portal, signal } = tools;
+  const base = new URL(portal.url);
+  const limits = tools.fetcher.policy;
   let path = filePath(upload.uri);
   if (path === null) {
     return { code: 'file-gone', message: `${upload.name} is at ${upload.uri}, which the portal does not serve` };
   }
   for (let hops = 0; hops <= mostRedirects; hops++) {
-    const answer: Written | Finding | { location: string } = await portal.file(
-      path,
-      (reply) => take(reply, { upload, into, path: path ?? '', limits: tools.fetcher.policy }),
-      signal,
-    );
+    const from: string = path;
+    const answer = await portal.file(from, (reply) => take(reply, { upload, into, path: from, limits }), signal);
     if (!('location' in answer)) return answer;
-    const next: URL | null = URL.parse(answer.location, `${portal.url}${path}`);
-    const base = new URL(portal.url);
+    const next = URL.parse(answer.location, `${portal.url}${from}`);
     const isOwn = next?.origin === base.origin && next.pathname.startsWith(base.pathname);
     if (!next || !isOwn) return elsewhere(tools, next?.href ?? answer.location, upload, into);
     path = next.pathname.slice(base.pathname.replace(/\/$/, '').length) + next.search;
@@ -110,19 +110,19 @@ const take = async (
   { status, headers, body }: FileReply,
   { upload, into, path, limits }: { upload: Upload; into: string; path: string; limits: FetchPolicy },
 ): Promise<Written | Finding | { location: string }> => {
-  const location = [headers.location].flat()[0];
+  const [location, type = '', encoding] = ['location', 'content-type', 'content-encoding'].map((name) =>
+    oneOf(headers[name]),
+  );
   if (status >= 300 && status < 400 && location !== undefined) return { location };
   if (status === 401 || status === 403)
     return { code: 'file-refused', message: `${upload.name} may not be read (${status} for ${path})` };
   if (status !== 200) return { code: 'file-gone', message: `${upload.name} is not served (${status} for ${path})` };
-  const type = String([headers['content-type']].flat()[0] ?? '');
   if (/^text\/html\b/i.test(type) && !/^x?html?$/.test(extensionOf(upload.name))) {
     return { code: 'file-is-page', message: `the portal answers with a web page instead of ${upload.name}` };
   }
-  const encoding = [headers['content-encoding']].flat()[0];
   // What the portal sends as it is stays as it is.
   const decoders = encoding ? decodersFor(encoding, { name: upload.name, type: mediaType(type) }, upload.name) : [];
-  const announced = decoders.length > 0 ? Number.NaN : Number(headers['content-length'] ?? Number.NaN);
+  const announced = Number(decoders.length > 0 ? Number.NaN : (headers['content-length'] ?? Number.NaN));
   if (announced > limits.maxBytes) throw tooLarge(upload.name, `${announced} bytes`, limits.maxBytes);
   const written = await writeWhole(into, boundedBody(body, { where: upload.name, decoders, limits }));
   if (Number.isFinite(announced) && announced !== written.bytes) {
@@ -153,22 +153,16 @@ const elsewhere = async (
   return { code: 'file-unreachable', message: `${upload.name} could not be fetched from another server` };
 };
 
-class NoTable extends Error {}
-
-/** The rows of a resource as CSV. @throws NoTable where there are none to read */
+/** The rows of a resource as CSV; nothing where there are none to read. */
 async function* csvOf(portal: Portal, node: ExportedNode, signal: AbortSignal): AsyncGenerator<string> {
-  let [count, total, columns] = [0, 0, [] as string[]];
-  for await (const page of portal.datastore.rows(String(node.uuid), signal)) {
-    if (count === 0) {
-      columns = page.columns;
-      if (columns.length === 0) throw new NoTable();
-      yield `${columns.map(cell).join(',')}\n`;
-    }
-    total = page.rows;
-    count += page.records.length;
-    yield page.records.map((record) => `${columns.map((column) => cell(record[column])).join(',')}\n`).join('');
+  let [count, total] = [0, 0];
+  for await (const { rows, columns, records } of portal.datastore.rows(String(node.uuid), signal)) {
+    if (columns.length === 0) return;
+    if (count === 0) yield `${columns.map(cell).join(',')}\n`;
+    total = rows;
+    count += records.length;
+    yield records.map((record) => `${columns.map((column) => cell(record[column])).join(',')}\n`).join('');
   }
-  if (columns.length === 0) throw new NoTable();
   if (count === total) return;
   throw new PortalReplyError(
     `portal ${portal.name}: the datastore gave ${count} of ${total} rows of resource ${node.nid}`,

@@ -1,14 +1,14 @@
 // The folder of an export: whose it is, names that every file system accepts, files written whole or not at all, never through a link.
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { basename, dirname, extname, join } from 'node:path';
+import { lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, extname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { slugOf } from '../../dataset-api/names.ts';
 import { errorMessage, SourceRefusedError, UsageError } from '../../model/errors.ts';
-import { isErrno } from '../../util/durable.ts';
-import { parsedJson } from '../../util/json.ts';
+import { gone, unless } from '../../util/durable.ts';
+import { parsedJson, recordOf } from '../../util/json.ts';
 import { type DatasetRecord, recordSchema, resourceSchema } from './record.ts';
 
 /** Name of the file that describes a dataset. */
@@ -23,9 +23,7 @@ export const ownFolder = async (root: string, ...names: string[]): Promise<strin
   await refuseLink(path);
   for (const name of names) {
     path = join(path, name);
-    await mkdir(path).catch((error: unknown) => {
-      if (!isErrno(error, 'EEXIST')) throw error;
-    });
+    await unless(mkdir(path), ['EEXIST'], undefined);
     await refuseLink(path);
   }
   return path;
@@ -40,10 +38,7 @@ const refuseLink = async (path: string): Promise<void> => {
 
 /** Size of a plain file; null where there is none, or something else stands. */
 export const sizeOf = async (path: string): Promise<number | null> => {
-  const stats = await lstat(path).catch((error: unknown) => {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
-    throw error;
-  });
+  const stats = await unless(lstat(path), gone, null);
   return stats?.isFile() ? stats.size : null;
 };
 
@@ -53,43 +48,41 @@ export interface Written {
   sha256: string;
 }
 
+/** The text of a plain file; '' where there is none. */
+const textIn = async (path: string): Promise<string> => ((await sizeOf(path)) === null ? '' : readFile(path, 'utf8'));
+
+/** The JSON in a plain file; undefined where there is none. */
+export const jsonIn = async (path: string): Promise<unknown> => parsedJson(await textIn(path));
+
+type Chunks = AsyncIterable<Uint8Array | string> | Iterable<string>;
+
 /**
  * Writes a file atomically, from any number of chunks; replaces what is at `path`, a link too. The bytes on the disk are read
  * again and compared with those that were written.
  */
-export const writeWhole = async (
-  path: string,
-  chunks: AsyncIterable<Uint8Array | string> | Iterable<string>,
-): Promise<Written> => {
+export const writeWhole = async (path: string, chunks: Chunks): Promise<Written> => {
   const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.part`);
   const handle = await open(temporary, 'wx');
   try {
-    const written = await writeAll(handle, chunks);
+    const hash = createHash('sha256');
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      const buffer = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+      hash.update(buffer);
+      bytes += buffer.length;
+      await handle.writeFile(buffer);
+    }
     await handle.sync();
     await handle.close();
-    if ((await hashOf(temporary)) !== written.sha256) throw new Error(`${path} does not hold what was written to it`);
+    const sha256 = hash.digest('hex');
+    if ((await hashOf(temporary)) !== sha256) throw new Error(`${path} does not hold what was written to it`);
     await rename(temporary, path);
-    return written;
+    return { bytes, sha256 };
   } catch (error) {
     await handle.close().catch(() => undefined);
     await rm(temporary, { force: true });
     throw error;
   }
-};
-
-const writeAll = async (
-  handle: FileHandle,
-  chunks: AsyncIterable<Uint8Array | string> | Iterable<string>,
-): Promise<Written> => {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  for await (const chunk of chunks) {
-    const buffer = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-    hash.update(buffer);
-    bytes += buffer.length;
-    await handle.writeFile(buffer);
-  }
-  return { bytes, sha256: hash.digest('hex') };
 };
 
 const hashOf = async (path: string): Promise<string> => {
@@ -99,10 +92,7 @@ const hashOf = async (path: string): Promise<string> => {
 };
 
 /** As {@link writeWhole}, but keeps a file that holds the same already. True when it was written. */
-export const writeChanged = async (
-  path: string,
-  chunks: AsyncIterable<string> | Iterable<string>,
-): Promise<boolean> => {
+export const writeChanged = async (path: string, chunks: Chunks): Promise<boolean> => {
   const fresh = `${path}.new`;
   await rm(fresh, { force: true });
   const { sha256, bytes } = await writeWhole(fresh, chunks);
@@ -114,10 +104,7 @@ export const writeChanged = async (
 
 const markName = 'export.json';
 
-const markSchema = z.object({
-  sluiceExport: z.literal(1),
-  portal: z.string(),
-});
+const markSchema = z.object({ sluiceExport: z.literal(1), portal: z.string() });
 
 /**
  * Claims a folder for the export of the portal at this address.
@@ -133,8 +120,7 @@ export const markFolder = async (root: string, portal: string): Promise<void> =>
     throw new UsageError(`${root} is not a folder`, { hint: 'use a folder, not a link to one' });
   }
   const path = join(root, markName);
-  const text = (await sizeOf(path)) === null ? null : await readFile(path, 'utf8');
-  const mark = text === null ? null : markSchema.safeParse(parsedJson(text)).data;
+  const mark = markSchema.safeParse(await jsonIn(path)).data;
   const strange = (await readdir(root)).filter((name) => !name.startsWith('.'));
   if (!mark && strange.length > 0) {
     throw new UsageError(`${root} is neither empty nor an export`, { hint: 'use a new folder, or an earlier export' });
@@ -149,18 +135,13 @@ export const markFolder = async (root: string, portal: string): Promise<void> =>
 
 /** The record in the folder of a dataset; null where there is none that can be read. */
 export const readRecord = async (folder: string): Promise<DatasetRecord | null> => {
-  const path = join(folder, packageName);
-  if ((await sizeOf(path)) === null) return null;
-  const value = parsedJson(await readFile(path, 'utf8'));
-  return recordSchema.safeParse((value as { sluice?: unknown } | null | undefined)?.sluice).data ?? null;
+  const { sluice } = recordOf(await jsonIn(join(folder, packageName)));
+  return recordSchema.safeParse(sluice).data ?? null;
 };
 
 /** Folders of datasets below `root`, by name; none of an export that has not started. */
 export const datasetFolders = async (root: string): Promise<string[]> => {
-  const entries = await readdir(join(root, datasetsName), { withFileTypes: true }).catch((error: unknown) => {
-    if (isErrno(error, 'ENOENT')) return [];
-    throw error;
-  });
+  const entries = await unless(readdir(join(root, datasetsName), { withFileTypes: true }), gone, []);
   return entries
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
@@ -178,11 +159,10 @@ export async function* records(root: string): AsyncGenerator<{ folder: string; r
 /** Removes what killed writers left in a folder and its subfolders. */
 export const sweep = async (folder: string): Promise<void> => {
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
-    if (entry.isFile() && isLeft(entry.name)) await rm(join(entry.parentPath, entry.name), { force: true });
+    const isLeft = entry.isFile() && /^\.[0-9a-f]{12}\.part$|\.json\.new$/.test(entry.name);
+    if (isLeft) await rm(join(entry.parentPath, entry.name), { force: true });
   }
 };
-
-const isLeft = (name: string): boolean => /^\.[0-9a-f]{12}\.part$/.test(basename(name)) || name.endsWith('.json.new');
 
 /** Names that Windows keeps for devices, with any ending. */
 const reserved = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i;
@@ -252,47 +232,28 @@ const unique = (name: string, taken: TakenNames, other: (name: string, number: n
   }
 };
 
-const lineSchema = resourceSchema.pick({ file: true, findings: true }).extend({ nid: z.string() });
+const storedSchema = resourceSchema.pick({ file: true, findings: true }).extend({ nid: z.string() });
 
-/** The outcome for a file: where it is stored, or why it is not. */
-export type Stored = Omit<z.infer<typeof lineSchema>, 'nid'>;
+/** The outcome for the file of a resource: where it is stored, or why it is not. */
+export type Stored = z.infer<typeof storedSchema>;
+
+const progressName = '.stored.jsonl';
 
 /** Through no link. */
 const appending = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW;
 
-/** Files of a dataset stored before its data package is written, so that a killed export fetches none twice. A torn last line is ignored. */
-export class ProgressFile {
-  readonly #path: string;
-  readonly #stored = new Map<string, Stored>();
+/** Records what was stored before the data package says so, so that a killed export fetches no file twice. */
+export const noteStored = async (folder: string, stored: Stored): Promise<void> => {
+  const handle = await open(join(folder, progressName), appending);
+  await handle.appendFile(`${JSON.stringify(stored)}\n`).finally(() => handle.close());
+};
 
-  private constructor(path: string) {
-    this.#path = path;
-  }
+/** What was noted, by resource. A torn last line is ignored. */
+export const notedStored = async (folder: string): Promise<Map<string, Stored>> => {
+  const lines = (await textIn(join(folder, progressName))).split('\n');
+  const stored = lines.flatMap((line) => storedSchema.safeParse(parsedJson(line)).data ?? []);
+  return new Map(stored.map((each) => [each.nid, each]));
+};
 
-  /** Opens that of the folder of a dataset. */
-  static async open(folder: string): Promise<ProgressFile> {
-    const progress = new ProgressFile(join(folder, '.stored.jsonl'));
-    const text = (await sizeOf(progress.#path)) === null ? '' : await readFile(progress.#path, 'utf8');
-    for (const line of text.split('\n')) {
-      const { nid, ...stored } = lineSchema.safeParse(parsedJson(line)).data ?? {};
-      if (nid !== undefined && 'file' in stored) progress.#stored.set(nid, stored as Stored); // as parsed
-    }
-    return progress;
-  }
-
-  /** What was stored for a resource. */
-  of(nid: string): Stored | undefined {
-    return this.#stored.get(nid);
-  }
-
-  /** Records what was stored for a resource. */
-  async add(nid: string, stored: Stored): Promise<void> {
-    const handle = await open(this.#path, appending);
-    await handle.appendFile(`${JSON.stringify({ nid, ...stored })}\n`).finally(() => handle.close());
-  }
-
-  /** Removes the record, once everything is in the data package. */
-  async remove(): Promise<void> {
-    await rm(this.#path, { force: true });
-  }
-}
+/** Removes the notes, once everything is in the data package. */
+export const forgetStored = (folder: string): Promise<void> => rm(join(folder, progressName), { force: true });

@@ -1,82 +1,71 @@
 // Lists a portal, keeps that for the run, and compares it with the folder: datasets to export, and datasets that are gone.
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { NotFoundError } from '../../model/errors.ts';
 import type { ExportOrder } from '../../model/report.ts';
-import type { NodeRow, Portal } from '../../portal-client/client.ts';
-import { parsedJson } from '../../util/json.ts';
+import type { Portal } from '../../portal-client/client.ts';
 import { uploadOf } from './describe.ts';
-import { datasetFolders, datasetsName, records, sizeOf, slugName, takenNames, writeWhole } from './folder.ts';
+import { datasetFolders, datasetsName, jsonIn, records, sizeOf, slugName, takenNames, writeWhole } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource } from './record.ts';
 
-/** What of a node is listed; the portal changes one of the last two with every save. */
-type ListedNode = Pick<NodeRow, 'nid' | 'uuid' | 'title' | 'status' | 'vid' | 'changed'>;
+const text = z.string();
 
-interface Listing {
-  datasets: Map<string, ListedNode>;
-  resources: Map<string, ListedNode>;
-  /** Titles by node id. */
-  groups: Map<string, string>;
+/** What of a node is listed; the portal changes `vid` or `changed` with every save. */
+const rowSchema = z.object({ nid: text, vid: text, uuid: text, title: text, status: text, changed: text });
+
+type ListedNode = z.infer<typeof rowSchema>;
+
+/** Nodes by id, and titles of groups. */
+const listingSchema = z.object({
+  datasets: z.record(text, rowSchema),
+  resources: z.record(text, rowSchema),
+  groups: z.record(text, text),
   /** Ids that are in no list and were not read one by one. */
-  unread: number;
-  /** False where a dataset may be missing, with the reason: then none is gone. */
-  complete: true | string;
-}
+  unread: z.int(),
+  /** The reason where a dataset may be missing: then none is gone. */
+  complete: z.union([z.literal(true), text]),
+});
+
+/** What a portal has. */
+export type Listing = z.infer<typeof listingSchema>;
+
+/** Pages of a list that are requested together. */
+const pagesAtOnce = 4;
 
 /**
  * Lists a portal, with the drafts that lists hide from their author. @throws PortalReplyError when its pages do not end
  */
 export const listPortal = async (portal: Portal, root: string, signal: AbortSignal): Promise<Listing> => {
-  const { rows: datasets, complete } = await listType(portal, 'dataset', signal);
-  const { rows: resources } = await listType(portal, 'resource', signal);
-  const { rows: groups } = await listType(portal, 'group', signal);
+  const fields = Object.keys(rowSchema.shape);
+  const list = (type: string) => portal.nodes.all({ fields, parameters: { type } }, { signal, atOnce: pagesAtOnce });
+  const { rows: datasets, complete } = await list('dataset');
+  const { rows: resources } = await list('resource');
+  const { rows: groups } = await list('group');
   const { nodes, unread } = portal.isAnonymous ? { nodes: [], unread: 0 } : await portal.hiddenNodes(signal);
   for (const node of nodes) {
     if (node.type === 'dataset') datasets.set(node.nid, node);
     if (node.type === 'resource') resources.set(node.nid, node);
   }
-  const titles = new Map([...groups].map(([nid, { title }]) => [nid, title]));
   const isEmptied = datasets.size === 0 && (await datasetFolders(root)).length > 0;
-  return { datasets, resources, groups: titles, unread, complete: isEmptied ? 'it lists no datasets' : complete };
+  return listingSchema.parse({
+    datasets: Object.fromEntries(datasets),
+    resources: Object.fromEntries(resources),
+    groups: Object.fromEntries([...groups].map(([nid, { title }]) => [nid, title])),
+    unread,
+    complete: isEmptied ? 'it lists no datasets' : complete,
+  });
 };
-
-const fields = ['nid', 'vid', 'uuid', 'title', 'status', 'changed'];
-
-/** Pages of a list that are requested together. */
-const pagesAtOnce = 4;
-
-const listType = (portal: Portal, type: string, signal: AbortSignal): ReturnType<Portal['nodes']['all']> =>
-  portal.nodes.all({ fields, parameters: { type } }, { signal, atOnce: pagesAtOnce });
 
 const listingName = '.listing.json';
-const listingSchema = z.object({
-  runId: z.string(),
-  datasets: z.array(z.string()),
-  resources: z.array(z.string()),
-  groups: z.record(z.string(), z.string()),
-  unread: z.int(),
-  complete: z.union([z.literal(true), z.string()]),
-});
-
-/** What a run has to know of its listing until it ends. */
-export type KeptListing = z.infer<typeof listingSchema>;
 
 /** Keeps what was listed for the later attempts of a run. */
-export const keepListing = async (root: string, runId: string, listing: Listing): Promise<void> => {
-  const { datasets, resources, groups, ...more } = listing;
-  const nids = { datasets: [...datasets.keys()], resources: [...resources.keys()] };
-  const kept: KeptListing = { runId, ...nids, groups: Object.fromEntries(groups), ...more };
-  await writeWhole(join(root, listingName), [JSON.stringify(kept)]);
-};
+export const keepListing = async (root: string, runId: string, listing: Listing): Promise<void> =>
+  void (await writeWhole(join(root, listingName), [JSON.stringify({ runId, ...listing })]));
 
 /** What a run has listed; null where that was of another run. */
-export const keptListing = async (root: string, runId: string): Promise<KeptListing | null> => {
-  const path = join(root, listingName);
-  const text = (await sizeOf(path)) === null ? '' : await readFile(path, 'utf8');
-  const listing = listingSchema.safeParse(parsedJson(text)).data;
-  return listing?.runId === runId ? listing : null;
-};
+export const keptListing = async (root: string, runId: string): Promise<Listing | null> =>
+  listingSchema.extend({ runId: z.literal(runId) }).safeParse(await jsonIn(join(root, listingName))).data ?? null;
 
 /** Removes the listing, once the run has ended. */
 export const forgetListing = (root: string): Promise<void> => rm(join(root, listingName), { force: true });
@@ -102,12 +91,12 @@ export const planFolders = async (order: ExportOrder, listing: Listing): Promise
   for await (const { folder, record } of records(order.folder)) {
     taken.set(folder.toLowerCase(), 2);
     if (record.node) here.add(record.node.nid);
-    const row = record.node ? listing.datasets.get(record.node.nid) : undefined;
+    const row = record.node ? listing.datasets[record.node.nid] : undefined;
     if (order.only !== null && !(row && isWanted(row))) continue;
     // What is gone, and marked, stays so until it is listed again.
     if (record.removed === null || row) planned.push(await plannedAgain(order, { folder, record, row, listing }));
   }
-  for (const row of listing.datasets.values()) {
+  for (const row of Object.values(listing.datasets)) {
     if (here.has(row.nid) || !isWanted(row)) continue;
     const { nid, title, uuid, status } = row;
     const folder = slugName(title, `dataset-${nid}`, taken);
@@ -115,6 +104,13 @@ export const planFolders = async (order: ExportOrder, listing: Listing): Promise
   }
   return planned;
 };
+
+interface Known {
+  folder: string;
+  record: DatasetRecord;
+  row: ListedNode | undefined;
+  listing: Listing;
+}
 
 /** A dataset that is in the folder, with its present title on the portal. */
 const plannedAgain = async (order: ExportOrder, known: Known): Promise<PlannedFolder> => {
@@ -134,7 +130,7 @@ const wantedBy = (only: readonly string[] | null, datasets: Listing['datasets'])
   if (only === null) return () => true;
   const all = only.map((text): Wanted => {
     const isWanted = wantedByText(text);
-    if (datasets.values().some(isWanted)) return isWanted;
+    if (Object.values(datasets).some(isWanted)) return isWanted;
     throw new NotFoundError(`no dataset of the portal matches "${text}"`, {
       hint: 'give its uuid, its node id or its whole title, which may hold `*`',
     });
@@ -151,18 +147,11 @@ const wantedByText = (text: string): Wanted => {
   return ({ nid, uuid, title }) => text === nid || text === uuid || pattern.test(title.toLowerCase());
 };
 
-interface Known {
-  folder: string;
-  record: DatasetRecord;
-  row: ListedNode | undefined;
-  listing: Listing;
-}
-
 const isUnchanged = async (order: ExportOrder, { folder, record, row, listing }: Known): Promise<boolean> => {
   const { node, resources, removed } = record;
   if (order.files === 'all' || removed !== null || (node !== null && !isSameNode(node, row))) return false;
   for (const resource of resources) {
-    if (!isSameNode(resource.node, listing.resources.get(resource.node.nid))) return false;
+    if (!isSameNode(resource.node, listing.resources[resource.node.nid])) return false;
     if (!(await isFileHere(order, folder, resource))) return false;
   }
   return true;
@@ -178,10 +167,5 @@ const isFileHere = async (
   return files === 'none' || uploadOf(node) === null || findings.some(({ code }) => code.startsWith('file-'));
 };
 
-const isSameNode = (node: ExportedNode | ListedNode | undefined, row: ListedNode | undefined): boolean =>
-  node !== undefined &&
-  row !== undefined &&
-  node.vid === row.vid &&
-  node.changed === row.changed &&
-  String(node.status) === row.status &&
-  node.title === row.title;
+const isSameNode = (node: ExportedNode, row: ListedNode | undefined): boolean =>
+  row !== undefined && (['vid', 'changed', 'status', 'title'] as const).every((key) => String(node[key]) === row[key]);

@@ -2,12 +2,13 @@
 
 import { fieldItems } from '../../dataset-api/fields.ts';
 import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
-import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
+import type { DatasetMetadata, ResourceMetadata } from '../../dataset-api/metadata.ts';
 import { catalogueAccess, frequencyCode, licenseAddress, licenses } from '../../dataset-api/values.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
+import type { NodeFields } from '../../model/wish.ts';
 import { defined } from '../../util/json.ts';
-import { describeDataset, describeResource, isLink, linkOf, uploadOf } from './describe.ts';
+import { type Described, describeDataset, describeResource, isLink, linkOf, uploadOf } from './describe.ts';
 import { datasetsName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './record.ts';
 
@@ -18,29 +19,61 @@ export interface ExportedPortal {
   fileUrl: (uri: string) => string | null;
 }
 
+/** A resource, described once for every file that names it. */
+interface ResourceView extends ExportedResource {
+  /** Its file on the portal. */
+  upload: ReturnType<typeof uploadOf>;
+  link: string;
+  /** Address of a file that was not requested; null for one that was, or is none. */
+  url: string | null;
+  /** Where a manifest has it from; a file that was left out is fetched from where it is. Null where it has it from nowhere. */
+  source: { file?: string; url?: string; link?: string } | null;
+  described: Described<ResourceMetadata>;
+}
+
+/** A dataset and its resources, described once for every file that names them; `node` is null without a dataset. */
+export interface DatasetView {
+  folder: string;
+  record: DatasetRecord;
+  dataset: (Described<DatasetMetadata> & { node: ExportedNode }) | null;
+  resources: ResourceView[];
+}
+
+/** Describes what is in a folder. */
+export const viewOf = (folder: string, record: DatasetRecord, portal: ExportedPortal): DatasetView => ({
+  folder,
+  record,
+  dataset: record.node && { ...describeDataset(record.node, record), node: record.node },
+  resources: record.resources.map((resource) => {
+    const { node, file, findings } = resource;
+    const [upload, link] = [uploadOf(node), linkOf(node)];
+    const isLeftOut = file === null && findings.every(({ code }) => !code.startsWith('file-'));
+    const url = isLeftOut && upload ? portal.fileUrl(upload.uri) : null;
+    const elsewhere = isLink(link) ? { link } : null;
+    const here = file && { file: `${datasetsName}/${folder}/${file.path}` };
+    const source: ResourceView['source'] = here ?? (url === null ? elsewhere : { url });
+    return { ...resource, upload, link, url, source, described: describeResource(node, record, source?.link ?? '') };
+  }),
+});
+
 /** The `datapackage.json` of a dataset; `name` is that of its folder. */
 export const packageOf = (name: string, record: DatasetRecord, portal: ExportedPortal): Record<string, unknown> => {
-  const { node } = record;
-  const about = node ? describedPackage(node, record) : { title: 'Resource without a dataset' };
-  const resources = record.resources.map((resource) => packageResource(resource, record, portal));
+  const { dataset, resources } = viewOf(name, record, portal);
   return defined({
     profile: 'data-package',
     name,
-    ...about,
+    ...(dataset ? describedPackage(dataset) : { title: 'Resource without a dataset' }),
     // A package has at least one resource.
-    resources: resources.length > 0 ? resources : [{ name: 'no-resources', data: [] }],
+    resources: listed(resources.map(packageResource)) ?? [{ name: 'no-resources', data: [] }],
     sluice: record,
   });
 };
 
-const describedPackage = (node: ExportedNode, record: DatasetRecord): Record<string, unknown> => {
-  const { title, shown } = describeDataset(node, record);
+const describedPackage = ({ node, title, shown }: NonNullable<DatasetView['dataset']>): Record<string, unknown> => {
   const { license, contact, author } = shown;
   const contributors = [
-    ...(author === undefined ? [] : [{ title: author, role: 'author' }]),
-    ...(contact?.name === undefined
-      ? []
-      : [defined({ title: contact.name, email: contact.email, role: 'maintainer' })]),
+    { title: author, role: 'author' },
+    { title: contact?.name, email: contact?.email, role: 'maintainer' },
   ];
   return {
     id: node.uuid,
@@ -50,32 +83,26 @@ const describedPackage = (node: ExportedNode, record: DatasetRecord): Record<str
     created: momentOf(node.created),
     keywords: listOf(shown.tags),
     licenses: license === undefined ? undefined : [{ name: license, title: licenses[license] }],
-    contributors: listed(contributors),
+    contributors: listed(contributors.filter((each) => each.title !== undefined).map(defined)),
   };
 };
 
-const packageResource = (
-  resource: ExportedResource,
-  record: DatasetRecord,
-  portal: ExportedPortal,
-): Record<string, unknown> => {
-  const { name, node, file, table } = resource;
-  const { title, shown } = describeResource(node, record, linkOf(node));
-  const columns = [...new Set(table?.columns ?? [])];
+const packageResource = ({ name, file, table, url, link, described }: ResourceView): Record<string, unknown> => {
+  const columns = [...new Set(table?.columns ?? [])].map((column) => ({ name: column, type: 'string' }));
   return defined({
     name,
-    title,
-    description: shown.description,
-    format: shown.format,
+    title: described.title,
+    description: described.shown.description,
+    format: described.shown.format,
     ...(file === null
-      ? placeOf(remoteFile(resource, portal) ?? linkOf(node))
+      ? placeOf(url ?? link)
       : {
           path: file.path,
           mediatype: contentTypeOf(file.name),
           bytes: file.bytes,
           hash: `sha256:${file.sha256}`,
         }),
-    schema: columns.length === 0 ? undefined : { fields: columns.map((column) => ({ name: column, type: 'string' })) },
+    schema: columns.length === 0 ? undefined : { fields: columns },
   });
 };
 
@@ -83,21 +110,20 @@ const packageResource = (
 const placeOf = (link: string): Record<string, unknown> =>
   isLink(link) && !link.includes('..') ? { path: link } : { data: link === '' ? [] : { url: link } };
 
+/** Something odd about a dataset, or about the resource of that name. */
+type Oddity = Finding & { resource: string | null };
+
 /** Everything odd about a dataset and its resources. */
-export const findingsOf = (
-  record: DatasetRecord,
-  portal: ExportedPortal,
-): (Finding & { resource: string | null })[] => {
+export const findingsOf = ({ record, dataset, resources }: DatasetView): Oddity[] => {
   if (record.removed !== null) return [];
-  const ofDataset = record.node ? describeDataset(record.node, record).findings : [];
-  const all = [...record.findings, ...ofDataset].map((finding) => ({ ...finding, resource: null as string | null }));
-  for (const resource of record.resources) {
-    const { findings } = describeResource(resource.node, record, linkOf(resource.node));
-    const lacks = sourceOf('', resource, portal) === null && record.node !== null ? [manifestLacks(resource)] : [];
-    all.push(
-      ...[...resource.findings, ...findings, ...lacks].map((finding) => ({ ...finding, resource: resource.name })),
-    );
-  }
+  const all = [
+    ...[...record.findings, ...(dataset?.findings ?? [])].map((finding) => ({ ...finding, resource: null })),
+    ...resources.flatMap((resource) => {
+      const lacks = resource.source === null && dataset !== null ? [manifestLacks(resource)] : [];
+      const found = [...resource.findings, ...resource.described.findings, ...lacks];
+      return found.map((finding) => ({ ...finding, resource: resource.name }));
+    }),
+  ];
   return all.map((finding) => ({ ...finding, message: lineOf(finding.message) }));
 };
 
@@ -106,84 +132,59 @@ const lineOf = (message: string): string => [...message.replaceAll(/\p{C}+/gu, '
 
 const longestMessage = 500;
 
-const manifestLacks = ({ node }: ExportedResource): Finding => {
-  const link = linkOf(node);
-  const none = uploadOf(node) === null ? 'it has neither file nor link' : 'its file could not be exported';
+const manifestLacks = ({ link, upload }: ResourceView): Finding => {
+  const none = upload === null ? 'it has neither file nor link' : 'its file could not be exported';
   const what = link === '' ? none : `a manifest cannot have a link such as ${link.slice(0, 200)}`;
   return { code: 'manifest-lacks', message: `is not in manifest.yaml: ${what}` };
 };
 
 /** A dataset as it is in a manifest; null for one that cannot, or is gone. */
-export const manifestEntry = (
-  folder: string,
-  record: DatasetRecord,
-  portal: ExportedPortal,
-): Record<string, unknown> | null => {
-  const { node, removed } = record;
-  if (node === null || removed !== null) return null;
-  const { title, published, metadata, fields } = describeDataset(node, record);
-  const resources = record.resources.flatMap((resource) => manifestResource(folder, resource, record, portal) ?? []);
+export const manifestEntry = ({ folder, record, dataset, resources }: DatasetView): Record<string, unknown> | null => {
+  if (dataset === null || record.removed !== null) return null;
   return defined({
     id: folder,
-    title,
-    ...metadata,
-    published: published ? undefined : false,
-    fields: Object.keys(fields).length > 0 ? fields : undefined,
-    resources: resources.length > 0 ? resources : undefined,
+    title: dataset.title,
+    ...dataset.metadata,
+    ...keptParts(dataset),
+    resources: listed(resources.flatMap((resource) => manifestResource(resource) ?? [])),
   });
 };
 
-const manifestResource = (
-  folder: string,
-  resource: ExportedResource,
-  record: DatasetRecord,
-  portal: ExportedPortal,
-): Record<string, unknown> | null => {
-  const source = sourceOf(folder, resource, portal);
+const manifestResource = (resource: ResourceView): Record<string, unknown> | null => {
+  const { name, source, described } = resource;
   if (source === null) return null;
-  const { title, published, metadata, fields } = describeResource(resource.node, record, source.link ?? '');
+  const { published, fields } = keptParts(described);
+  const how = source.link === undefined ? importOf(resource) : undefined;
   return defined({
-    id: resource.name,
-    title,
+    id: name,
+    title: described.title,
     ...source,
-    ...metadata,
-    published: published ? undefined : false,
-    import: source.link === undefined ? importOf(resource) : undefined,
-    fields: Object.keys(fields).length > 0 ? fields : undefined,
+    ...described.metadata,
+    published,
+    import: how,
+    fields,
   });
 };
+
+/** What friendly keys do not say. */
+const keptParts = ({ published, fields }: Described<object>): { published?: false; fields?: NodeFields } => ({
+  ...(published ? {} : { published }),
+  ...(Object.keys(fields).length > 0 ? { fields } : {}),
+});
 
 /** Files other than tables would be made into tables, and one that the portal has not imported would be imported. */
-const importOf = ({ node, table, findings }: ExportedResource): ImportMode | undefined => {
+const importOf = ({ upload, table, findings }: ResourceView): ImportMode | undefined => {
   if (findings.some(({ code }) => code === 'file-faulty')) return 'unchecked';
-  return table !== null && isTabular(uploadOf(node)?.name ?? '') ? undefined : 'never';
-};
-
-/** A file that was left out is fetched from where it is. */
-const sourceOf = (
-  folder: string,
-  resource: ExportedResource,
-  portal: ExportedPortal,
-): { file?: string; url?: string; link?: string } | null => {
-  const { node, file } = resource;
-  if (file !== null) return { file: `${datasetsName}/${folder}/${file.path}` };
-  const url = remoteFile(resource, portal);
-  if (url !== null) return { url };
-  const link = linkOf(node);
-  return isLink(link) ? { link } : null;
-};
-
-/** Address of a file that was not requested; null for one that was, or is none. */
-const remoteFile = ({ node, file, findings }: ExportedResource, { fileUrl }: ExportedPortal): string | null => {
-  const upload = file === null && findings.every(({ code }) => !code.startsWith('file-')) ? uploadOf(node) : null;
-  return upload && fileUrl(upload.uri);
+  return table !== null && isTabular(upload?.name ?? '') ? undefined : 'never';
 };
 
 /** A dataset as an entry of a catalogue; null for one that is not public. */
-export const catalogueEntry = (record: DatasetRecord, portal: ExportedPortal): Record<string, unknown> | null => {
-  const { node, removed } = record;
-  if (node === null || removed !== null || String(node.status) !== '1') return null;
-  const { title, shown } = describeDataset(node, record);
+export const catalogueEntry = (
+  { record, dataset, resources }: DatasetView,
+  portal: ExportedPortal,
+): Record<string, unknown> | null => {
+  if (dataset === null || record.removed !== null || !dataset.published) return null;
+  const { node, title, shown } = dataset;
   const { tags = [], topics = [], themes = [], groups = [] } = shown;
   return defined({
     '@type': 'dcat:Dataset',
@@ -199,7 +200,7 @@ export const catalogueEntry = (record: DatasetRecord, portal: ExportedPortal): R
     accessLevel: shown.access ? catalogueAccess[shown.access] : isSaid(node) ? 'non-public' : 'public',
     ...optionalKeys(shown),
     landingPage: addressOf(shown.landingPage) ?? addressOf(node.path),
-    distribution: listed(record.resources.flatMap((resource) => distributionOf(resource, record, portal) ?? [])),
+    distribution: listed(resources.flatMap((resource) => distributionOf(resource, portal) ?? [])),
   });
 };
 
@@ -228,16 +229,12 @@ const contactOf = ({ contact, author }: Partial<DatasetMetadata>, portal: Export
 });
 
 const distributionOf = (
-  { node, file }: ExportedResource,
-  record: DatasetRecord,
+  { file, upload, link, described }: ResourceView,
   { fileUrl }: ExportedPortal,
 ): Record<string, unknown> | null => {
-  if (String(node.status) !== '1') return null;
-  const { title, shown } = describeResource(node, record, linkOf(node));
-  const upload = uploadOf(node);
+  const { title, shown, published } = described;
   const downloadURL = upload && fileUrl(upload.uri);
-  const link = linkOf(node);
-  if (downloadURL === null && !isLink(link)) return null;
+  if (!published || (downloadURL === null && !isLink(link))) return null;
   return defined({
     '@type': 'dcat:Distribution',
     title,

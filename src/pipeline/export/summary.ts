@@ -2,14 +2,8 @@
 import { join } from 'node:path';
 import { yamlItem } from '../../model/yaml/document.ts';
 import { records, writeChanged } from './folder.ts';
-import { catalogueEntry, type ExportedPortal, findingsOf, manifestEntry } from './package.ts';
-import type { DatasetRecord, ExportedNode, FindingCode } from './record.ts';
-
-const summaryNames = {
-  catalogue: 'catalogue.json',
-  manifest: 'manifest.yaml',
-  findings: 'findings.json',
-} as const;
+import { catalogueEntry, type ExportedPortal, findingsOf, manifestEntry, viewOf } from './package.ts';
+import type { FindingCode } from './record.ts';
 
 /** What is odd, and where: the folder of the dataset, and the name of the resource in it. */
 export interface PlacedFinding {
@@ -36,17 +30,22 @@ export const totalsOf = async (root: string, about: ExportedPortal): Promise<Exp
   // A resource of several datasets is one node.
   const places = new Map<string, Place>();
   for await (const { folder, record } of records(root)) {
+    const { node, resources } = record;
     totals.removed += record.removedResources.length + (record.removed === null ? 0 : 1);
     if (record.removed !== null) continue;
-    count(totals, record);
-    const ofNode = (node: ExportedNode, resource: string | null): void =>
-      void places.set(node.nid, { uuid: String(node.uuid ?? ''), dataset: folder, resource, nid: node.nid });
-    if (record.node) ofNode(record.node, null);
-    for (const { name, node } of record.resources) ofNode(node, name);
-    const nids = new Map(record.resources.map(({ name, node }) => [name, node.nid]));
-    for (const { code, message, resource } of findingsOf(record, about)) {
-      const nid = (resource === null ? record.node?.nid : nids.get(resource)) ?? null;
-      totals.findings.push({ code, dataset: folder, resource, nid, message });
+    const files = resources.flatMap(({ file }) => file ?? []);
+    totals.datasets += node ? 1 : 0;
+    totals.resources += resources.length;
+    totals.files += files.length;
+    totals.bytes += files.reduce((sum, { bytes }) => sum + bytes, 0);
+    const nids = new Map<string | null, string>();
+    for (const { name, node: each } of [...(node ? [{ name: null, node }] : []), ...resources]) {
+      nids.set(name, each.nid);
+      const uuid = String(each.uuid ?? '').toLowerCase();
+      places.set(each.nid, { uuid, dataset: folder, resource: name, nid: each.nid });
+    }
+    for (const { code, message, resource } of findingsOf(viewOf(folder, record, about))) {
+      totals.findings.push({ code, dataset: folder, resource, nid: nids.get(resource) ?? null, message });
     }
   }
   totals.findings.push(...twinsAmong([...places.values()]));
@@ -55,19 +54,9 @@ export const totalsOf = async (root: string, about: ExportedPortal): Promise<Exp
 
 type Place = { uuid: string; dataset: string; resource: string | null; nid: string };
 
-const count = (totals: ExportTotals, { node, resources }: DatasetRecord): void => {
-  totals.datasets += node ? 1 : 0;
-  totals.resources += resources.length;
-  for (const { file } of resources) {
-    if (!file) continue;
-    totals.files += 1;
-    totals.bytes += file.bytes;
-  }
-};
-
 /** Nodes that share a uuid with others. */
 const twinsAmong = (places: Place[]): PlacedFinding[] =>
-  [...Map.groupBy(places, ({ uuid }) => uuid.toLowerCase())].flatMap(([uuid, all]) => {
+  [...Map.groupBy(places, ({ uuid }) => uuid)].flatMap(([uuid, all]) => {
     if (uuid === '' || all.length < 2) return [];
     const message = `nodes ${all.map(({ nid }) => nid).join(', ')} have the uuid ${uuid}`;
     return all.map(({ dataset, resource, nid }) => ({ code: 'duplicate-uuid', dataset, resource, nid, message }));
@@ -78,9 +67,9 @@ export const writeSummary = async (
   root: string,
   { name, about, findings }: { name: string; about: ExportedPortal; findings: readonly PlacedFinding[] },
 ): Promise<void> => {
-  await writeChanged(join(root, summaryNames.catalogue), catalogueText(root, about));
-  await writeChanged(join(root, summaryNames.manifest), manifestText(root, name, about));
-  await writeChanged(join(root, summaryNames.findings), [`${JSON.stringify(findings, null, 2)}\n`]);
+  await writeChanged(join(root, 'catalogue.json'), catalogueText(root, about));
+  await writeChanged(join(root, 'manifest.yaml'), manifestText(root, name, about));
+  await writeChanged(join(root, 'findings.json'), [`${JSON.stringify(findings, null, 2)}\n`]);
 };
 
 async function* catalogueText(root: string, about: ExportedPortal): AsyncGenerator<string> {
@@ -92,8 +81,8 @@ async function* catalogueText(root: string, about: ExportedPortal): AsyncGenerat
   };
   yield `${JSON.stringify(head).slice(0, -1)},"dataset":[`;
   let isFirst = true;
-  for await (const { record } of records(root)) {
-    const entry = catalogueEntry(record, about);
+  for await (const { folder, record } of records(root)) {
+    const entry = catalogueEntry(viewOf(folder, record, about), about);
     if (entry === null) continue;
     yield `${isFirst ? '' : ','}\n${JSON.stringify(entry)}`;
     isFirst = false;
@@ -105,7 +94,7 @@ async function* manifestText(root: string, name: string, about: ExportedPortal):
   yield `# Publishes this export: sluice publish manifest.yaml --portal NAME\nname: ${name}\n`;
   let isEmpty = true;
   for await (const { folder, record } of records(root)) {
-    const entry = manifestEntry(folder, record, about);
+    const entry = manifestEntry(viewOf(folder, record, about));
     if (entry === null) continue;
     yield `${isEmpty ? 'datasets:\n' : ''}${yamlItem(entry)}`;
     isEmpty = false;

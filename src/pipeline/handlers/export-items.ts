@@ -2,8 +2,8 @@
 import { datasetKey, resourceKey } from '../../model/key.ts';
 import { type ExportOrder, type ItemAction, type ReportItem, reportItem } from '../../model/report.ts';
 import { filePath, type Portal } from '../../portal-client/client.ts';
-import type { ExportTools } from '../export/export-dataset.ts';
-import { type ExportedPortal, findingsOf } from '../export/package.ts';
+import type { ExportTools } from '../export/fetch-file.ts';
+import { type ExportedPortal, findingsOf, viewOf } from '../export/package.ts';
 import type { DatasetRecord, ExportedNode } from '../export/record.ts';
 import type { ExportDeps } from './deps.ts';
 
@@ -45,7 +45,7 @@ export const itemsOfRecord = (
   { folder, record, about }: { folder: string; record: DatasetRecord; about: ExportedPortal },
   outcome: 'done' | 'unchanged',
 ): ReportItem[] => {
-  const findings = findingsOf(record, about);
+  const findings = findingsOf(viewOf(folder, record, about));
   const warningsOf = (name: string | null): string[] =>
     findings.flatMap(({ resource, message }) => (resource === name ? [message] : []));
   const did: ItemAction = record.removed === null ? 'exported' : 'marked as removed';

@@ -9,13 +9,13 @@ import type { DatasetWork } from '../../state/run-work.ts';
 import type { Runs } from '../../state/runs.ts';
 import { plural } from '../../util/plural.ts';
 import { completeRecords, exportStrays } from '../export/complete.ts';
-import type { ExportTools } from '../export/export-dataset.ts';
+import type { ExportTools } from '../export/fetch-file.ts';
 import { datasetsName, markFolder, readRecord, records, sizeOf, sweep } from '../export/folder.ts';
 import {
   forgetListing,
-  type KeptListing,
   keepListing,
   keptListing,
+  type Listing,
   listPortal,
   type PlannedFolder,
   planFolders,
@@ -97,15 +97,15 @@ export const forgetExport = ({ folder }: ExportOrder): Promise<void> => forgetLi
 const completeExport = async (
   deps: ExportDeps,
   job: JobContext<'close'>,
-  { order, listing, tools }: { order: ExportOrder; listing: KeptListing; tools: ExportTools },
+  { order, listing, tools }: { order: ExportOrder; listing: Listing; tools: ExportTools },
 ): Promise<ExportTotals> => {
   const root = order.folder;
   if (order.only === null) {
     const joined = await exportStrays(tools, order, listing);
     for (const { folder, record } of joined) await reportJoined(deps, job, folder, record);
   }
-  const groups = new Map(Object.entries(listing.groups));
-  await completeRecords({ portal: tools.portal, about: tools.about, root, groups, signal: tools.signal });
+  const { portal, about, signal } = tools;
+  await completeRecords({ portal, about, root, groups: listing.groups, signal });
   const totals = await totalsOf(root, tools.about);
   if (listing.unread > 0) {
     const message = `${listing.unread} nodes are in no list, and were not looked for one by one; the user may see drafts among them`;
@@ -172,7 +172,7 @@ const faultOf = async (order: ExportOrder): Promise<Reason | null> => {
   );
 };
 
-const remarksOf = (order: ExportOrder, totals: ExportTotals, { unread, complete }: KeptListing): string[] => {
+const remarksOf = (order: ExportOrder, totals: ExportTotals, { unread, complete }: Listing): string[] => {
   const { datasets, resources, files, bytes, removed, findings } = totals;
   const counts = `${plural(datasets, 'dataset')}, ${plural(resources, 'resource')}, ${plural(files, 'file')} of ${plural(bytes, 'byte')}`;
   return [
