@@ -1,15 +1,14 @@
 // Checks and fixes tables in worker threads.
-import { missingSource, SourceMissingError, TableFaultError } from '../model/errors.ts';
 import type { TableColumn } from '../model/table-history.ts';
-import { plural } from '../util/plural.ts';
 import { WorkerPool } from '../util/worker-pool.ts';
-import type { FixAnswer, FixTask } from './fix/fix-worker.ts';
+import type { FixTask } from './fix/fix-worker.ts';
 import type { FixReport } from './fix/row-fixer.ts';
-import type { Finding } from './inspect/finding.ts';
+import { firstFault } from './inspect/finding.ts';
 import { type ImporterRemarks, importerRemarks } from './inspect/importer.ts';
-import type { CheckAnswer, CheckTask, Inspection } from './inspect/inspect-file.ts';
+import type { CheckTask, Inspection } from './inspect/inspect-file.ts';
 import { inSheet, type SheetOrigin } from './inspect/sheet-places.ts';
 import { defaultRowBytes, portalDelimiter } from './scan/dialect.ts';
+import { type Answer, answered } from './thread-answer.ts';
 
 /** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
 export interface TableReport {
@@ -41,7 +40,7 @@ export interface CheckOptions {
   sheet?: SheetOrigin | undefined;
 }
 
-const pool = new WorkerPool<CheckTask, CheckAnswer>({
+const pool = new WorkerPool<CheckTask, Answer<Inspection>>({
   file: 'inspect/inspect-file',
   of: import.meta.url,
   name: 'checkFile',
@@ -57,9 +56,9 @@ const pool = new WorkerPool<CheckTask, CheckAnswer>({
  */
 export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> => {
   const { rowBytes = defaultRowBytes, delimiter, encoding, skipRows, sheet, signal } = options;
-  const answer = await pool.run({ path, rowBytes, delimiter, encoding, skipRows, apart: sheet?.apart }, signal);
-  if (answer.kind === 'unreadable') throw missingSource(path, answer);
-  return sheet ? inSheet(answer.inspection, sheet) : answer.inspection;
+  const task = { path, rowBytes, delimiter, encoding, skipRows, apart: sheet?.apart };
+  const inspection = answered(await pool.run(task, signal));
+  return sheet ? inSheet(inspection, sheet) : inspection;
 };
 
 /**
@@ -79,19 +78,6 @@ export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Omit<
   return { rows, columns: columns.map(({ name }) => name), delimiter, bom, bytes, sha256 };
 };
 
-/** The fault that stands first in a table; null when there are remarks only. */
-const firstFault = (findings: Finding[], sheet?: string): TableFaultError | null => {
-  const faults = findings.flatMap((finding) => (finding.code === null ? [] : [{ ...finding, code: finding.code }]));
-  const [first] = faults;
-  const place = first?.places[0];
-  if (first === undefined || place === undefined) return null;
-  const { line, column } = place;
-  const others = faults.reduce((sum, { count }) => sum + count, -1);
-  const more = others === 0 ? '' : `; \`sluice check\` lists ${plural(others, 'more fault')}`;
-  const hint = `${first.hint ?? ''}${more}`;
-  return new TableFaultError(place.message, { code: first.code, line, column: column ?? undefined, sheet }, { hint });
-};
-
 interface FixTableOptions extends CheckOptions {
   /** The separator of the fixed table; unchanged when absent. */
   separator?: string | undefined;
@@ -108,22 +94,12 @@ export const fixTable = async (path: string, target: string, options: FixTableOp
   if (unfixable !== null) throw unfixable;
   const { rowBytes = defaultRowBytes, separator = portalDelimiter(inspection.delimiter), encoding, skipRows } = options;
   const task = { path, target, rowBytes, separator, inspection, encoding, skipRows };
-  const answer = await fixPool.run(task, options.signal);
-  if (answer.kind === 'fixed') return answer.report;
-  if (answer.kind === 'unwritable') {
-    throw new SourceMissingError(`${target}: the fixed file cannot be written: ${answer.message}`, {
-      hint:
-        answer.code === 'EEXIST'
-          ? 'choose an unused name; nothing is overwritten'
-          : 'check the folder, and free space on its disk',
-    });
-  }
-  throw firstFault(answer.findings) ?? new Error('the fixed table has no fault, yet was not accepted');
+  return answered(await fixPool.run(task, options.signal));
 };
 
-const fixPool = new WorkerPool<FixTask, FixAnswer>({
+const fixPool = new WorkerPool<FixTask, Answer<FixReport>>({
   file: 'fix/fix-worker',
   of: import.meta.url,
-  name: 'fixFile',
+  name: 'fixToNew',
   threads: 1,
 });

@@ -1,14 +1,15 @@
 // Worker-thread entry: writes a fixed copy of a table and inspects the result.
 import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { isSystemError } from '../../util/file-calls.ts';
+import { SourceMissingError } from '../../model/errors.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
-import { type Finding, verdictOf } from '../inspect/finding.ts';
+import { type Finding, firstFault, verdictOf } from '../inspect/finding.ts';
 import { type CheckTask, type Inspection, inspectFile } from '../inspect/inspect-file.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { delimiterName, portalDelimiter } from '../scan/dialect.ts';
 import { encoderOf } from '../scan/encodings.ts';
 import { type FindingKind, faultKinds } from '../scan/fault-kinds.ts';
 import { openTable } from '../scan/open-table.ts';
+import { type Answer, answerOf } from '../thread-answer.ts';
 import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
 
 export interface FixTask extends Pick<CheckTask, 'path' | 'rowBytes' | 'encoding' | 'skipRows'> {
@@ -18,12 +19,6 @@ export interface FixTask extends Pick<CheckTask, 'path' | 'rowBytes' | 'encoding
   /** Of the file at `path`; each of its faults has a mend. */
   inspection: Inspection;
 }
-
-export type FixAnswer =
-  | { kind: 'fixed'; report: FixReport }
-  | { kind: 'unwritable'; code: string; message: string }
-  /** What was written was not sound and was removed. */
-  | { kind: 'unsound'; findings: Finding[] };
 
 const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTask): FixPlan => {
   const { delimiter, quote, escape: by, lineEnds, fix } = inspection;
@@ -79,22 +74,26 @@ const fixesOf = ({ inspection: { findings, delimiter }, separator }: FixTask): F
   return separator === delimiter ? mends : [{ kind: 'separator', mend, count: 1 }, ...mends];
 };
 
-const fixTo = (task: Cancellable<FixTask>, partial: string): FixAnswer => {
-  if (existsSync(task.target))
-    return { kind: 'unwritable', code: 'EEXIST', message: 'a file of that name already exists' };
-  const fd = openSync(partial, 'wx');
-  let fixer: RowFixer;
+/** Fixes one file; what was written is removed, and its findings are returned, where it is not sound. */
+export const fixFile = (task: Cancellable<FixTask>): FixReport | Finding[] => {
+  const partial = `${task.target}.partial-${process.pid}`;
   try {
-    fixer = write(task, fd);
+    const fd = openSync(partial, 'wx');
+    let fixer: RowFixer;
+    try {
+      fixer = write(task, fd);
+    } finally {
+      closeSync(fd);
+    }
+    const result = inspectFile({ path: partial, rowBytes: task.rowBytes, cancelled: task.cancelled });
+    const { bytes, sha256, findings: left } = result;
+    if (!isSoundAs(result, task)) return left;
+    renameSync(partial, task.target);
+    const { changed, shown: rows, unshown } = fixer;
+    return { mends: fixesOf(task), changed, rows, unshown, bytes, sha256, left };
   } finally {
-    closeSync(fd);
+    rmSync(partial, { force: true });
   }
-  const result = inspectFile({ path: partial, rowBytes: task.rowBytes, cancelled: task.cancelled });
-  const { bytes, sha256, findings: left } = result;
-  if (!isSoundAs(result, task)) return { kind: 'unsound', findings: left };
-  renameSync(partial, task.target);
-  const { changed, shown: rows, unshown } = fixer;
-  return { kind: 'fixed', report: { mends: fixesOf(task), changed, rows, unshown, bytes, sha256, left } };
 };
 
 /** True when a fixed table is sound, and its separator is detected again. */
@@ -104,17 +103,18 @@ const isSoundAs = ({ findings, delimiter, columns }: Inspection, { separator, in
   return isSame && verdictOf(findings) === 'sound';
 };
 
-/** Fixes one file; leaves nothing behind unless the result is sound. */
-export const fixFile = (task: Cancellable<FixTask>): FixAnswer => {
-  const partial = `${task.target}.partial-${process.pid}`;
-  try {
-    return fixTo(task, partial);
-  } catch (error) {
-    if (isSystemError(error)) return { kind: 'unwritable', code: error.code, message: error.message };
-    throw error;
-  } finally {
-    rmSync(partial, { force: true });
-  }
+/** Fixes one file in a worker thread; nothing is overwritten. */
+export const fixToNew = (task: Cancellable<FixTask>): Promise<Answer<FixReport>> => {
+  const unwritable = (message: string, hint: string): SourceMissingError =>
+    new SourceMissingError(`${task.target}: the fixed file cannot be written: ${message}`, { hint });
+  const fix = (): FixReport => {
+    if (existsSync(task.target))
+      throw unwritable('a file of that name already exists', 'choose an unused name; nothing is overwritten');
+    const result = fixFile(task);
+    if (!Array.isArray(result)) return result;
+    throw firstFault(result) ?? new Error('the fixed table has no fault, yet was not accepted');
+  };
+  return answerOf(fix, ({ message }) => unwritable(message, 'check the folder, and free space on its disk'));
 };
 
 /** True where a finding has a fix that may be made without a request. */
@@ -139,11 +139,9 @@ export const fixSafely = (task: Cancellable<CheckTask>, target: string): FixedTe
   const findings = inspection.findings.filter(isSafely);
   if (!isSafe || findings.length === 0) return null;
   const separator = portalDelimiter(inspection.delimiter);
-  const answer = fixFile({ ...task, target, separator, inspection: { ...inspection, findings } });
-  if (answer.kind === 'unwritable')
-    throw Object.assign(new Error(answer.message), { code: answer.code, syscall: 'write' });
-  if (answer.kind === 'unsound') return null;
-  const { mends, bytes, sha256 } = answer.report;
+  const report = fixFile({ ...task, target, separator, inspection: { ...inspection, findings } });
+  if (Array.isArray(report)) return null;
+  const { mends, bytes, sha256 } = report;
   return { fixes: mends.map(fixText), report: { bytes, sha256 }, inspection };
 };
 

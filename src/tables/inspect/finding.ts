@@ -1,5 +1,6 @@
 // Findings of an inspection: places, and whether they can be fixed.
-import type { TableFaultCode } from '../../model/errors.ts';
+import { type TableFaultCode, TableFaultError } from '../../model/errors.ts';
+import { plural } from '../../util/plural.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
 import { described, type Facts, type FindingKind, faultKinds } from '../scan/fault-kinds.ts';
@@ -134,4 +135,17 @@ export const verdictOf = (findings: Finding[]): Verdict => {
   const faults = findings.filter(({ code }) => code !== null);
   if (faults.length === 0) return 'sound';
   return faults.every(({ mend }) => mend !== null) ? 'mendable' : 'faulty';
+};
+
+/** The fault that stands first in a table; null when there are remarks only. */
+export const firstFault = (findings: Finding[], sheet?: string): TableFaultError | null => {
+  const faults = findings.flatMap((finding) => (finding.code === null ? [] : [{ ...finding, code: finding.code }]));
+  const [first] = faults;
+  const place = first?.places[0];
+  if (first === undefined || place === undefined) return null;
+  const { line, column } = place;
+  const others = faults.reduce((sum, { count }) => sum + count, -1);
+  const more = others === 0 ? '' : `; \`sluice check\` lists ${plural(others, 'more fault')}`;
+  const hint = `${first.hint ?? ''}${more}`;
+  return new TableFaultError(place.message, { code: first.code, line, column: column ?? undefined, sheet }, { hint });
 };

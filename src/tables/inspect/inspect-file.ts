@@ -1,9 +1,10 @@
 // Worker-thread entry: one pass over a file for its sha256 and everything that an inspection finds.
 import { createHash } from 'node:crypto';
-import { isSystemError } from '../../util/file-calls.ts';
+import { missingSource } from '../../model/errors.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
 import { encodingNamed } from '../scan/encodings.ts';
 import { type OpenTable, openTable } from '../scan/open-table.ts';
+import { type Answer, answerOf } from '../thread-answer.ts';
 import { byPlace, Findings, verdictOf } from './finding.ts';
 import { type Inspected, TableInspection } from './inspection.ts';
 
@@ -83,7 +84,7 @@ const withEvidence = (read: Inspection, first: Inspection): Inspection => {
 };
 
 /**
- * Inspects one file in a worker thread; throws the system's error when it cannot be read. A file that is certainly in
+ * Inspects one file; throws the system's error when it cannot be read. A file that is certainly in
  * another encoding than UTF-8 is read a second time, in that encoding.
  */
 export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {
@@ -105,17 +106,9 @@ const undecided = (first: Inspection): Inspection => {
   return { ...first, encoding: 'unknown', findings, verdict: verdictOf(findings) };
 };
 
-/** The answer across the thread border, where errors would lose their class. */
-export type CheckAnswer =
-  | { kind: 'inspected'; inspection: Inspection }
-  | { kind: 'unreadable'; code: string; message: string };
-
-/** Checks one file; never throws for a faulty or unreadable file. */
-export const checkFile = (task: Cancellable<CheckTask>): CheckAnswer => {
-  try {
-    return { kind: 'inspected', inspection: inspectFile(task) };
-  } catch (error) {
-    if (isSystemError(error)) return { kind: 'unreadable', code: error.code, message: error.message };
-    throw error;
-  }
-};
+/** Inspects one file in a worker thread. */
+export const checkFile = (task: Cancellable<CheckTask>): Promise<Answer<Inspection>> =>
+  answerOf(
+    () => inspectFile(task),
+    (error) => missingSource(task.path, error),
+  );

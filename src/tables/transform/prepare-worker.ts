@@ -1,14 +1,14 @@
 // Worker-thread entry: converts a source to canonical CSV by its recipe.
 import { rmSync, statSync } from 'node:fs';
-import { TableFaultError, TableInputError, TableRowsError, TableStepError } from '../../model/errors.ts';
+import { isFullCode, missingSource, StateFullError } from '../../model/errors.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
-import { isSystemError } from '../../util/file-calls.ts';
 import { beat, type CancelFlag, type Cancellable } from '../../util/worker-pool.ts';
 import type { CheckOptions } from '../check.ts';
 import { fixSafely } from '../fix/fix-worker.ts';
 import { SheetPlaces } from '../inspect/sheet-places.ts';
 import { portalDelimiter } from '../scan/dialect.ts';
+import { type Answer, answerOf } from '../thread-answer.ts';
 import { BadRows, CsvFile, csvLine } from './bad-rows.ts';
 import { fixedPath, openSource } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
@@ -50,32 +50,27 @@ export interface MadeTable extends MakingReport {
 /** How a table that was made is checked. */
 export type TableReading = Pick<CheckOptions, 'delimiter' | 'skipRows' | 'sheet'>;
 
-/** The answer across the thread border, where errors would lose their class. */
-export type PrepareAnswer =
-  | MadeTable
-  | { kind: 'as-is'; why: string }
-  | ({ kind: 'fault'; message: string; sheet: string | undefined } & Pick<
-      TableInputError | TableFaultError | TableStepError | TableRowsError,
-      'code' | 'hint' | 'line' | 'column'
-    >)
-  | { kind: 'unreadable'; code: string; message: string };
+/** What is made of a source: a table, or nothing, as it may be published as it is. */
+export type Made = MadeTable | { kind: 'as-is'; why: string };
 
-/** Makes one table; never throws for faults of the source or the recipe. */
-export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
-  try {
-    return await prepare(task);
-  } catch (error) {
-    if (error instanceof NotOneTable && isFineAsFile(error, task.recipe)) return { kind: 'as-is', why: error.message };
-    if (isSystemError(error)) return { kind: 'unreadable', code: error.code, message: error.message };
-    if (!faultClasses.some((faultClass) => error instanceof faultClass)) throw error;
-    const { code, message, hint, line, column } = error as TableInputError; // one of those classes
-    // The constructor on the other side prepends the place to the message.
-    const own = error instanceof TableFaultError ? { message: error.what, sheet: error.sheet } : { sheet: undefined };
-    return { kind: 'fault', code, message, hint, line, column, ...own };
-  }
-};
-
-const faultClasses = [TableFaultError, TableInputError, TableStepError, TableRowsError];
+/** Makes one table. */
+export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made>> =>
+  answerOf(
+    async () => {
+      try {
+        return await prepare(task);
+      } catch (error) {
+        if (!(error instanceof NotOneTable) || !isFineAsFile(error, task.recipe)) throw error;
+        return { kind: 'as-is', why: error.message };
+      }
+    },
+    (error) => {
+      if (!isFullCode(error.code)) return missingSource(task.path, error);
+      return new StateFullError(`the table of ${task.path} could not be written: ${error.message}`, {
+        hint: 'free space on the disk of the state folder; sluice retries by itself',
+      });
+    },
+  );
 
 /**
  * True where a source that is no table is published as it is: no table was requested. Who has files fixed expects tables, so
@@ -84,7 +79,7 @@ const faultClasses = [TableFaultError, TableInputError, TableStepError, TableRow
 const isFineAsFile = ({ hasRows }: NotOneTable, { asked, mend }: TableRecipe): boolean =>
   !asked && (mend === undefined || !hasRows);
 
-const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
+const prepare = async (task: Cancellable<PrepareTask>): Promise<Made> => {
   beat(task.cancelled);
   const { recipe, name } = task;
   if (!recipe.asked && !isConvertible(name)) return isTabular(name) ? fixed(task) : { kind: 'as-is', why: 'no table' };
@@ -100,7 +95,7 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> =
 };
 
 /** Text that is sent as it is, except for fixes. */
-const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): PrepareAnswer => {
+const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): Made => {
   const text = fixSafely({ path, rowBytes: limits.rowBytes, cancelled }, into);
   if (text === null) return { kind: 'as-is', why: 'nothing to fix' };
   const { fixes, report, inspection } = text;

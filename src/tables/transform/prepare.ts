@@ -2,24 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import {
-  errorMessage,
-  isFullCode,
-  missingSource,
-  StateFullError,
-  TableFaultError,
-  TableInputError,
-  TableRowsError,
-  TableStepError,
-} from '../../model/errors.ts';
+import { errorMessage, TableInputError, TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { Semaphore } from '../../util/concurrency.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { OverlongError, SilentError, WorkerPool } from '../../util/worker-pool.ts';
-import type { MadeTable, PrepareAnswer, PrepareTask } from './prepare-worker.ts';
+import { type Answer, answered } from '../thread-answer.ts';
+import type { Made, MadeTable, PrepareTask } from './prepare-worker.ts';
 import type { Limits } from './row.ts';
 
-const pool = new WorkerPool<PrepareTask, PrepareAnswer>({
+const pool = new WorkerPool<PrepareTask, Answer<Made>>({
   file: 'prepare-worker',
   of: import.meta.url,
   name: 'prepareFile',
@@ -95,7 +87,7 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
   const into = join(folder, `${label}.${randomUUID()}.csv`);
   const rejected = `${into}.rejects`;
   const task = { path, name, recipe, into, rejects: rejected, limits: limitsOf(options) };
-  let answer: PrepareAnswer;
+  let answer: Answer<Made>;
   try {
     answer = await inPlace(task, options);
   } catch (error) {
@@ -103,17 +95,18 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
     throw signal?.aborted ? error : endOfThread(error, options);
   }
   const kept = await keepRejects(rejected, rejects);
-  if (answer.kind === 'table') return { ...answer, path: into, rejects: kept };
-  await removeBegun(into);
-  if (answer.kind === 'as-is') return answer;
-  throw errorOf(answer, path, kept);
+  if ('error' in answer && kept !== null) answer.error.hint += `; the bad rows are in ${kept}`;
+  const isMade = 'value' in answer && answer.value.kind === 'table';
+  if (!isMade) await removeBegun(into);
+  const made = answered(answer);
+  return made.kind === 'table' ? { ...made, path: into, rejects: kept } : made;
 };
 
 /** The time of a module is its own affair, as long as it moves on. */
 const inPlace = async (
   task: PrepareTask,
   { path, recipe, manifest, signal, silenceMs = usualSilenceMs, mostMs }: PrepareOptions,
-): Promise<PrepareAnswer> => {
+): Promise<Answer<Made>> => {
   const { size: bytes } = await stat(path).catch(() => ({ size: 0 })); // the thread reports why
   const limits = moduleOf(recipe) === undefined ? { mostMs: mostMs ?? usualMostMs(bytes) } : { silenceMs };
   const place = placeOf(manifest);
@@ -194,25 +187,4 @@ const keepRejects = async (from: string, to: string | null): Promise<string | nu
     await rm(to, { force: true });
     return null;
   }
-};
-
-const errorOf = (
-  answer: Extract<PrepareAnswer, { kind: 'fault' | 'unreadable' }>,
-  path: string,
-  rejects: string | null,
-): Error => {
-  if (answer.kind === 'unreadable' && isFullCode(answer.code)) {
-    return new StateFullError(`the table of ${path} could not be written: ${answer.message}`, {
-      hint: 'free space on the disk of the state folder; sluice retries by itself',
-    });
-  }
-  if (answer.kind === 'unreadable') {
-    return missingSource(path, answer);
-  }
-  const { code, message, line, column, sheet } = answer;
-  const hint = rejects === null ? answer.hint : `${answer.hint}; the bad rows are in ${rejects}`;
-  if (code === 'table-input') return new TableInputError(message, { hint, line, column });
-  if (code === 'table-step') return new TableStepError(message, { hint });
-  if (code === 'table-rows') return new TableRowsError(message, { hint, line });
-  return new TableFaultError(message, { code, line: line ?? 1, column, sheet }, { hint });
 };

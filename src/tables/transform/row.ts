@@ -105,6 +105,7 @@ export const noHeader = (line: number, sheet?: string): TableFaultError =>
 export class NotOneTable extends TableInputError {
   /** False where it holds nothing like a table: several tables, or rows that are no table yet, may be meant as one. */
   readonly hasRows: boolean;
+  override readonly name = 'TableInputError'; // what it is outside of this thread
 
   constructor(
     message: string,

@@ -10,7 +10,7 @@ import {
   withFormer,
 } from '../../../src/model/table-history.ts';
 import { tableGuardFaults } from '../../../src/pipeline/plan/table-guard.ts';
-import { checkFile } from '../../../src/tables/inspect/inspect-file.ts';
+import { inspectFile } from '../../../src/tables/inspect/inspect-file.ts';
 import { defaultRowBytes } from '../../../src/tables/scan/dialect.ts';
 import { isWhole } from '../../support/extent.ts';
 import { pageText } from '../../support/pages.ts';
@@ -22,9 +22,7 @@ const seed = 17;
 const cancelled = new Int32Array(new SharedArrayBuffer(4));
 
 const check = (text: string): CheckedTable => {
-  const answer = checkFile({ path: fileOf(text), rowBytes: defaultRowBytes, cancelled });
-  if (answer.kind !== 'inspected') throw new Error(answer.message);
-  const { rows, bytes, sha256, columns } = answer.inspection;
+  const { rows, bytes, sha256, columns } = inspectFile({ path: fileOf(text), rowBytes: defaultRowBytes, cancelled });
   return { rows, bytes, sha256, contents: columns.map(({ name, mostly: kind, empty }) => ({ name, kind, empty })) };
 };
 

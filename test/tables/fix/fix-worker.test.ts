@@ -108,12 +108,12 @@ describe('a file that was fixed', () => {
         const { verdict, answer } = mended(content);
         seen[verdict] += 1;
         if (verdict === 'faulty') return;
-        if (answer?.kind === 'unsound') {
+        if (Array.isArray(answer)) {
           unsure += 1; // what is left could be read in another way, so nothing was written
           expect(existsSync(target)).toBe(false);
           return;
         }
-        expect(answer).toMatchObject({ kind: 'fixed' });
+        expect(answer).toHaveProperty('mends');
         const again = inspect(target);
         expect(again.verdict).toBe('sound');
         expect(again.findings.filter(leftToMend)).toEqual([]);

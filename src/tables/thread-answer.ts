@@ -1,0 +1,30 @@
+// What worker threads answer: values, and errors, which would lose their class at the border.
+import * as errors from '../model/errors.ts';
+import { isSystemError } from '../util/file-calls.ts';
+
+/** The fields of an error. */
+type ErrorFields = { -readonly [Key in 'name' | 'message' | 'code' | 'hint']: errors.SluiceError[Key] };
+
+export type Answer<T> = { value: T } | { error: ErrorFields };
+
+/** In the thread: the result of `work`, or its error; `ofSystem` words an error of the system. What else is thrown is a bug. */
+export const answerOf = async <T>(
+  work: () => T | Promise<T>,
+  ofSystem: (error: NodeJS.ErrnoException) => errors.SluiceError,
+): Promise<Answer<T>> => {
+  try {
+    return { value: await work() };
+  } catch (thrown) {
+    const error = isSystemError(thrown) ? ofSystem(thrown) : thrown;
+    if (!(error instanceof errors.SluiceError)) throw error;
+    return { error: { ...error, message: error.message } };
+  }
+};
+
+/** Outside: the value; throws the error as it was in the thread. */
+export const answered = <T>(answer: Answer<T>): T => {
+  if ('value' in answer) return answer.value;
+  const errorClass = Object.entries(errors).find(([name]) => name === answer.error.name)?.[1];
+  const prototype = errorClass instanceof Function ? errorClass.prototype : Error.prototype;
+  throw Object.setPrototypeOf(Object.assign(new Error(answer.error.message), answer.error), prototype);
+};
