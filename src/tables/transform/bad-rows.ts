@@ -5,14 +5,7 @@ import { TableRowsError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { type Row, shown, type Table } from './row.ts';
-
-export interface Violation {
-  /** Name of the column; null where the row as a whole is meant. */
-  column: string | null;
-  /** Its number in the row, from 1. */
-  at: number | null;
-  message: string;
-}
+import type { Violation } from './step/row-step.ts';
 
 /** Violations that are reported one by one: by the result, and in the message of an error. */
 const [mostReported, mostListed] = [20, 10];

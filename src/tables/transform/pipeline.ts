@@ -5,20 +5,12 @@ import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
 import { plural } from '../../util/plural.ts';
 import { faultOf } from '../scan/fault-kinds.ts';
+import type { BadRows } from './bad-rows.ts';
 import type { Row, Table } from './row.ts';
-import {
-  castStep,
-  computedStep,
-  constantStep,
-  dropStep,
-  fillStep,
-  renameStep,
-  replaceStep,
-  selectStep,
-} from './step/cells.ts';
+import { cellSteps } from './step/cells.ts';
 import { pluginStage } from './step/plugin.ts';
-import type { RowStep, StepTools } from './step/row-step.ts';
-import { dedupeStep, filterStep, sortStage, splitStep } from './step/rows.ts';
+import { inRow, type RowStep, type StepCount, type StepTools } from './step/row-step.ts';
+import { rowSteps, sortStage } from './step/rows.ts';
 import { schemaStep } from './step/schema.ts';
 
 /** Work was stopped because it took too long. */
@@ -60,49 +52,54 @@ export interface Pipeline extends Omit<Table, 'close'> {
   close(): void;
 }
 
+/** A step at work. */
+interface Counted {
+  step: RowStep;
+  count: StepCount;
+}
+
+type Tools = StepTools & { bad: BadRows };
+
 /** Chains the steps of a recipe, and then its schema, to a table. */
 export const pipelineOf = async (
   table: Table,
   { steps, schema }: Pick<TableRecipe, 'steps' | 'schema'>,
-  tools: StepTools,
+  tools: Tools,
 ): Promise<Pipeline> => {
-  const parts: Pick<RowStep, 'summary' | 'close'>[] = [];
+  const parts: { summary(): string; close?(): void }[] = [];
   const close = (): void => {
     for (const part of parts) part.close?.();
   };
   let rowsRead = 0;
-  let here: Table = {
-    columns: table.columns,
-    batches: soundRows(table, tools, (rows) => {
-      rowsRead += rows;
-    }),
+  const count = (rows: number): void => {
+    rowsRead += rows;
   };
-  let pending: RowStep[] = [];
+  let here: Table = { columns: table.columns, batches: soundRows(table, tools, count) };
+  let pending: Counted[] = [];
   const flush = (): void => {
-    if (pending.length === 0) return;
-    here = { columns: pending.at(-1)?.columns ?? here.columns, batches: through(here.batches, pending, tools) };
+    if (pending.length > 0) here = { ...here, batches: through(here.batches, pending, tools) };
     pending = [];
   };
   const add = (step: RowStep): void => {
-    pending.push(step);
-    parts.push(step);
+    const counted = { step, count: { dropped: 0, rejected: 0 } };
+    pending.push(counted);
+    here = { ...here, columns: step.columns };
+    parts.push({ summary: () => step.summary(counted.count), close: () => step.close?.() });
   };
   try {
     for (const step of steps) {
-      const columns = pending.at(-1)?.columns ?? here.columns;
-      const byRow = rowStepOf(step, columns, tools);
-      if (byRow !== null) add(byRow);
-      else if (step.sort !== undefined || step.transform !== undefined) {
+      const { sort, transform } = step;
+      if (sort === undefined && transform === undefined)
+        for (const made of rowStepsOf(step, here.columns, tools)) add(made);
+      else {
         flush();
         const stage =
-          step.sort === undefined
-            ? await pluginStage(here, step.transform ?? '', tools)
-            : sortStage(here, step.sort, tools);
+          sort === undefined ? await pluginStage(here, transform ?? '', tools) : sortStage(here, sort, tools);
         here = { columns: stage.columns, batches: stage.batches };
         parts.push(stage);
       }
     }
-    if (schema !== null) add(schemaStep(pending.at(-1)?.columns ?? here.columns, schema, tools));
+    if (schema !== null) add(schemaStep(here.columns, schema, tools));
     flush();
   } catch (error) {
     close();
@@ -111,25 +108,18 @@ export const pipelineOf = async (
   return { ...here, summary: () => parts.map((part) => part.summary()), rowsRead: () => rowsRead, close };
 };
 
-const rowStepOf = (step: Step, columns: string[], tools: StepTools): RowStep | null => {
-  const { select, drop, rename, filter, cast, replace, fill, dedupe, constant, computed, split } = step;
-  if (select !== undefined) return selectStep(columns, select);
-  if (drop !== undefined) return dropStep(columns, drop);
-  if (rename !== undefined) return renameStep(columns, rename);
-  if (filter !== undefined) return filterStep(columns, filter, tools);
-  if (cast !== undefined) return castStep(columns, cast, tools);
-  if (replace !== undefined) return replaceStep(columns, replace);
-  if (fill !== undefined) return fillStep(columns, fill);
-  if (dedupe !== undefined) return dedupeStep(columns, dedupe, tools);
-  if (split !== undefined) return splitStep(columns, split, tools);
-  if (constant !== undefined) return constantStep(columns, constant);
-  return computed === undefined ? null : computedStep(columns, computed, tools);
-};
+type Maker = (columns: string[], wanted: unknown, tools: StepTools) => RowStep;
+
+const makers = new Map<string, unknown>(Object.entries({ ...cellSteps, ...rowSteps })) as Map<string, Maker>; // by the schema of steps
+
+/** The step by its only key; none for those that say how the file is read. */
+const rowStepsOf = (step: Step, columns: string[], tools: StepTools): RowStep[] =>
+  Object.entries(step).flatMap(([key, wanted]) => makers.get(key)?.(columns, wanted, tools) ?? []);
 
 /** Rejects faulty and ragged rows, and keeps the cells as they were read where rejected rows are written. */
 async function* soundRows(
   { columns, batches }: Table,
-  { bad }: StepTools,
+  { bad }: Tools,
   count: (rows: number) => void,
 ): AsyncGenerator<Row[]> {
   for await (const batch of batches) {
@@ -146,7 +136,7 @@ async function* soundRows(
       // The rows above go first, so that bad rows are reported in order.
       if (sound.length > 0) yield sound;
       sound = [];
-      bad.reject(row, [{ column: null, at: null, message }]);
+      bad.reject(row, [inRow(message)]);
     }
     if (sound.length > 0) yield sound;
   }
@@ -157,24 +147,25 @@ const wrongWith = ({ cells, fault }: Row, width: number): string | null => {
   return cells.length === width ? null : `the row has ${plural(cells.length, 'cell')}, the header has ${width}`;
 };
 
-async function* through(
-  batches: AsyncIterable<Row[]>,
-  steps: readonly RowStep[],
-  tools: StepTools,
-): AsyncGenerator<Row[]> {
+async function* through(batches: AsyncIterable<Row[]>, steps: Counted[], tools: Tools): AsyncGenerator<Row[]> {
   for await (const batch of batches) {
     const kept = keptOf(batch, steps, tools);
     if (kept.length > 0) yield kept;
   }
 }
 
-const keptOf = (batch: Row[], steps: readonly RowStep[], { batchMs = mostBatchMs, rowBytes }: StepTools): Row[] => {
+const keptOf = (batch: Row[], steps: Counted[], { bad, batchMs = mostBatchMs, rowBytes }: Tools): Row[] => {
   let line = 0;
-  const apply = (step: RowStep, row: Row): boolean => {
-    const isKept = step.apply(row);
+  const apply = ({ step, count }: Counted, row: Row): boolean => {
+    const result = step.apply(row);
+    if (result === false) count.dropped++;
+    else if (result !== true) {
+      count.rejected++;
+      bad.reject(row, result);
+    }
     // At once, for texts may double with each step.
     const at = row.cells.findIndex(({ length }) => length > rowBytes);
-    if (at < 0) return isKept;
+    if (at < 0) return result === true;
     throw faultOf('row-oversize', { line, column: at + 1 }, { limit: rowBytes, isMade: true });
   };
   const keep = (row: Row): boolean => {

@@ -6,7 +6,7 @@ import { NoValue, textOf } from '../../../model/recipe/expression-values.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { plural } from '../../../util/plural.ts';
 import { noColumn, shown } from '../row.ts';
-import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
+import { inColumn, placeOf, type RowStep, type StepMakers } from './row-step.ts';
 
 /** Keeps the columns at some places, in that order. */
 const keepStep = (columns: string[], places: number[], summary: string): RowStep => ({
@@ -17,23 +17,6 @@ const keepStep = (columns: string[], places: number[], summary: string): RowStep
     return true;
   },
   summary: () => summary,
-});
-
-export const selectStep = (columns: string[], names: string[]): RowStep => {
-  const places = names.map((name) => placeOf('select', columns, name));
-  return keepStep(columns, places, `select: ${plural(names.length, 'column')} of ${columns.length}`);
-};
-
-export const dropStep = (columns: string[], names: string[]): RowStep => {
-  const gone = new Set(names.map((name) => placeOf('drop', columns, name)));
-  const places = [...columns.keys()].filter((at) => !gone.has(at));
-  return keepStep(columns, places, `drop: ${plural(gone.size, 'column')} of ${columns.length}`);
-};
-
-export const renameStep = (columns: string[], renames: Record<string, string>): RowStep => ({
-  columns: renamed('rename', columns, renames),
-  apply: () => true,
-  summary: () => `rename: ${plural(Object.keys(renames).length, 'column')}`,
 });
 
 const renamed = (step: string, columns: string[], renames: Record<string, string>): string[] => {
@@ -57,37 +40,29 @@ export const headerOf = (
 };
 
 /** Converts cells to one notation; a cell that cannot be converted makes its row a bad row. */
-export const castStep = (columns: string[], casts: NonNullable<Step['cast']>, { bad }: StepTools): RowStep => {
-  const compiled = Object.entries(casts).map(([name, cast]) => ({
-    at: placeOf('cast', columns, name),
-    to: typeof cast === 'string' ? cast : cast.to,
-    cast: compileCast(cast),
-  }));
+const castStep = (columns: string[], casts: NonNullable<Step['cast']>): RowStep => {
+  const compiled = Object.entries(casts).map(([name, cast]) => {
+    const to = typeof cast === 'string' ? cast : cast.to;
+    return { at: placeOf('cast', columns, name), wrong: `is not a valid ${nouns[to]}`, cast: compileCast(cast) };
+  });
   let changed = 0;
-  let rejected = 0;
   return {
     columns,
-    apply: (row) => {
-      const wrong = [];
-      for (const { at, to, cast } of compiled) {
-        const cell = row.cells[at] ?? '';
-        if (cell.trim() === '') {
-          row.cells[at] = '';
-          continue;
-        }
-        const text = cast(cell);
-        if (text === null) wrong.push(inColumn(columns, at, `is not a valid ${nouns[to]}`));
+    apply: ({ cells }) => {
+      const violations = [];
+      for (const { at, wrong, cast } of compiled) {
+        const cell = cells[at] ?? '';
+        const isEmpty = cell.trim() === '';
+        const text = isEmpty ? '' : cast(cell);
+        if (text === null) violations.push(inColumn(columns, at, wrong));
         else if (text !== cell) {
-          row.cells[at] = text;
-          changed++;
+          cells[at] = text;
+          if (!isEmpty) changed++;
         }
       }
-      if (wrong.length === 0) return true;
-      rejected++;
-      bad.reject(row, wrong);
-      return false;
+      return violations.length === 0 || violations;
     },
-    summary: () => `cast: ${plural(changed, 'cell')} changed, ${plural(rejected, 'bad row')}`,
+    summary: ({ rejected }) => `cast: ${plural(changed, 'cell')} changed, ${plural(rejected, 'bad row')}`,
   };
 };
 
@@ -104,32 +79,23 @@ const nouns = {
 /** A step that changes cells in some columns; `change` gets a cell and its place in the row. */
 const cellStep = (
   columns: string[],
-  places: number[],
-  change: (cell: string, at: number) => string,
-  summary: (changed: number) => string,
+  { places, change, did }: { places: number[]; change: (cell: string, at: number) => string; did: string[] },
 ): RowStep => {
   let changed = 0;
   return {
     columns,
-    apply: (row) => {
+    apply: ({ cells }) => {
       for (const at of places) {
-        const cell = row.cells[at] ?? '';
+        const cell = cells[at] ?? '';
         const text = change(cell, at);
         if (text === cell) continue;
-        row.cells[at] = text;
+        cells[at] = text;
         changed++;
       }
       return true;
     },
-    summary: () => summary(changed),
+    summary: () => did.join(plural(changed, 'cell')),
   };
-};
-
-/** Replaces whole cells or text in them. */
-export const replaceStep = (columns: string[], wanted: NonNullable<Step['replace']>): RowStep => {
-  const places =
-    wanted.in === undefined ? columns.map((_, at) => at) : wanted.in.map((name) => placeOf('replace', columns, name));
-  return cellStep(columns, places, replacement(wanted), (changed) => `replace: ${plural(changed, 'cell')} changed`);
 };
 
 const replacement = (wanted: NonNullable<Step['replace']>): ((cell: string) => string) => {
@@ -144,58 +110,40 @@ const replacement = (wanted: NonNullable<Step['replace']>): ((cell: string) => s
   return (found) => (values.has(found) ? by : found);
 };
 
-/** Fills empty cells with a value, or with the cell above. */
-export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>): RowStep => {
-  const places = fill.in.map((name) => placeOf('fill', columns, name));
+/** Empty cells get a value, or the cell above. */
+const filling = (fill: NonNullable<Step['fill']>): ((cell: string, at: number) => string) => {
   const above: string[] = [];
   const constant = fill.with === undefined ? null : String(fill.with);
-  const filled = (cell: string, at: number): string => {
+  return (cell, at) => {
     if (cell.trim() === '') return constant ?? above[at] ?? '';
     above[at] = cell;
     return cell;
   };
-  return cellStep(columns, places, filled, (changed) => `fill: ${plural(changed, 'cell')} filled`);
-};
-
-/** Columns with the same value in every row; an existing one is overwritten. */
-export const constantStep = (columns: string[], constants: NonNullable<Step['constant']>): RowStep => {
-  const { names, places } = withColumns(columns, Object.keys(constants));
-  const values = Object.values(constants).map(String);
-  return {
-    columns: names,
-    apply: (row) => {
-      for (const [index, at] of places.entries()) row.cells[at] = values[index] ?? '';
-      return true;
-    },
-    summary: () => `constant: ${Object.keys(constants).map(shown).join(', ')}`,
-  };
 };
 
 /** Columns computed from others; each sees those before it. A row without a value is a bad row. */
-export const computedStep = (columns: string[], computed: Record<string, string>, { bad }: StepTools): RowStep => {
+const computedStep = (columns: string[], computed: Record<string, string>): RowStep => {
   const wanted = Object.keys(computed);
   const { names, places } = withColumns(columns, wanted);
   const works = Object.values(computed).map((text, index) => {
     const known = [...columns, ...names.slice(columns.length).filter((name) => wanted.indexOf(name) < index)];
     return compileExpression(text, (name) => placeOf('computed', known, name));
   });
-  let rejected = 0;
   return {
     columns: names,
-    apply: (row) => {
+    apply: ({ cells }) => {
       for (const [index, at] of places.entries()) {
         try {
-          row.cells[at] = textOf(works[index]?.(row.cells) ?? '');
+          cells[at] = textOf(works[index]?.(cells) ?? '');
         } catch (error) {
           if (!(error instanceof NoValue)) throw error;
-          rejected++;
-          bad.reject(row, [inColumn(names, at, error.message)]);
-          return false;
+          return [inColumn(names, at, error.message)];
         }
       }
       return true;
     },
-    summary: () => `computed: ${wanted.map(shown).join(', ')}${rejected > 0 ? `, ${plural(rejected, 'bad row')}` : ''}`,
+    summary: ({ rejected }) =>
+      `computed: ${wanted.map(shown).join(', ')}${rejected > 0 ? `, ${plural(rejected, 'bad row')}` : ''}`,
   };
 };
 
@@ -204,4 +152,46 @@ const withColumns = (columns: string[], wanted: string[]): { names: string[]; pl
   const names = [...columns];
   const places = wanted.map((name) => (names.includes(name) ? placeOf('computed', names, name) : names.push(name) - 1));
   return { names, places };
+};
+
+export const cellSteps: StepMakers<
+  'select' | 'drop' | 'rename' | 'cast' | 'replace' | 'fill' | 'constant' | 'computed'
+> = {
+  select: (columns, names) => {
+    const places = names.map((name) => placeOf('select', columns, name));
+    return keepStep(columns, places, `select: ${plural(names.length, 'column')} of ${columns.length}`);
+  },
+  drop: (columns, names) => {
+    const gone = new Set(names.map((name) => placeOf('drop', columns, name)));
+    const places = [...columns.keys()].filter((at) => !gone.has(at));
+    return keepStep(columns, places, `drop: ${plural(gone.size, 'column')} of ${columns.length}`);
+  },
+  rename: (columns, renames) => ({
+    columns: renamed('rename', columns, renames),
+    apply: () => true,
+    summary: () => `rename: ${plural(Object.keys(renames).length, 'column')}`,
+  }),
+  cast: castStep,
+  replace: (columns, wanted) => {
+    const places = wanted.in?.map((name) => placeOf('replace', columns, name)) ?? [...columns.keys()];
+    return cellStep(columns, { places, change: replacement(wanted), did: ['replace: ', ' changed'] });
+  },
+  fill: (columns, fill) => {
+    const places = fill.in.map((name) => placeOf('fill', columns, name));
+    return cellStep(columns, { places, change: filling(fill), did: ['fill: ', ' filled'] });
+  },
+  /** Columns with the same value in every row; an existing one is overwritten. */
+  constant: (columns, constants) => {
+    const { names, places } = withColumns(columns, Object.keys(constants));
+    const values = Object.values(constants).map(String);
+    return {
+      columns: names,
+      apply: ({ cells }) => {
+        for (const [index, at] of places.entries()) cells[at] = values[index] ?? '';
+        return true;
+      },
+      summary: () => `constant: ${Object.keys(constants).map(shown).join(', ')}`,
+    };
+  },
+  computed: computedStep,
 };

@@ -1,18 +1,32 @@
 // The contract of a step that works row by row, and what such steps share.
-import type { BadRows, Violation } from '../bad-rows.ts';
+import type { Step } from '../../../model/recipe/steps.ts';
 import { ambiguousColumn, noColumn, type Row } from '../row.ts';
+
+/** What is wrong with a row. */
+export interface Violation {
+  /** Name of the column; null where the row as a whole is meant. */
+  column: string | null;
+  /** Its number in the row, from 1. */
+  at: number | null;
+  message: string;
+}
+
+/** Rows that a step dropped, and those that it found bad. */
+export interface StepCount {
+  dropped: number;
+  rejected: number;
+}
 
 /** A step of the recipe, compiled for the columns before it, that works on one row at a time. */
 export interface RowStep {
   columns: string[];
-  /** Changes the row in place; false drops it. */
-  apply(row: Row): boolean;
-  summary(): string;
+  /** Changes the row in place; false drops it, violations make it a bad row. */
+  apply(row: Row): boolean | Violation[];
+  summary(count: StepCount): string;
   close?(): void;
 }
 
 export interface StepTools {
-  bad: BadRows;
   /** A unique path for a temporary file beside the table. */
   scratch(name: string): string;
   /** Largest row. */
@@ -22,6 +36,11 @@ export interface StepTools {
   /** Called for each row that a module reads or yields: it is not stuck. */
   alive?(): void;
 }
+
+/** By step: compiles it for the columns before it. */
+export type StepMakers<Key extends keyof Step> = {
+  [K in Key]: (columns: string[], wanted: NonNullable<Step[K]>, tools: StepTools) => RowStep;
+};
 
 /** The place of a column; throws when there is none or several of that name. */
 export const placeOf = (step: string, columns: string[], name: string): number => {
@@ -37,3 +56,6 @@ export const inColumn = (columns: string[], at: number, message: string): Violat
   at: at + 1,
   message,
 });
+
+/** A violation of a row as a whole. */
+export const inRow = (message: string): Violation => ({ column: null, at: null, message });

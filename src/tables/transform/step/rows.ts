@@ -8,7 +8,7 @@ import { isTrue, NoValue } from '../../../model/recipe/expression-values.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { plural } from '../../../util/plural.ts';
 import { inBatches, type Row, type Table } from '../row.ts';
-import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
+import { inColumn, inRow, placeOf, type StepMakers, type StepTools } from './row-step.ts';
 
 /** Longest key that is stored as it is; longer ones are hashed. */
 const plainLength = 40;
@@ -105,64 +105,50 @@ const numberOrNull = (cell: string): number | null => {
   return Number.isFinite(value) ? value : null;
 };
 
-/** Keeps the rows for which an expression holds. */
-export const filterStep = (columns: string[], text: string, { bad }: StepTools): RowStep => {
-  const holds = compileExpression(text, (name) => placeOf('filter', columns, name));
-  let dropped = 0;
-  return {
-    columns,
-    apply: (row) => {
-      try {
-        if (isTrue(holds(row.cells))) return true;
-        dropped++;
-      } catch (error) {
-        if (!(error instanceof NoValue)) throw error;
-        bad.reject(row, [{ column: null, at: null, message: `filter: ${error.message}` }]);
-      }
-      return false;
-    },
-    summary: () => `filter ${text}: ${plural(dropped, 'row')} dropped`,
-  };
-};
-
-/** Keeps the rows with one value in a column; rows with a value of no resource are bad rows. */
-export const splitStep = (columns: string[], split: NonNullable<Step['split']>, { bad }: StepTools): RowStep => {
-  const { by, values, only } = split;
-  if (only === undefined) {
-    throw new TableStepError('step split: the resources cannot be distinguished', {
-      hint: '`split` is only possible in `table` of a resource below `datasets`',
-    });
-  }
-  const at = placeOf('split', columns, by);
-  const own = String(only);
-  const others = new Set(Array.isArray(values) ? values.map(String) : Object.keys(values));
-  let left = 0;
-  return {
-    columns,
-    apply: (row) => {
-      const cell = row.cells[at] ?? '';
-      if (cell === own) return true;
-      if (others.has(cell)) left++;
-      else bad.reject(row, [inColumn(columns, at, 'is not one of the values of split')]);
-      return false;
-    },
-    summary: () => `split by ${by}: ${plural(left, 'row')} of other resources left out`,
-  };
-};
-
-/** Keeps the first of the rows that agree in the named columns. */
-export const dedupeStep = (columns: string[], names: string[], { scratch }: StepTools): RowStep => {
-  const places = names.map((name) => placeOf('dedupe', columns, name));
-  const seen = new SeenKeys(scratch('dedupe'));
-  let dropped = 0;
-  return {
-    columns,
-    apply: (row) => {
-      const isNew = seen.add(places.map((at) => row.cells[at] ?? ''));
-      if (!isNew) dropped++;
-      return isNew;
-    },
-    summary: () => `dedupe by ${names.join(', ')}: ${plural(dropped, 'row')} dropped`,
-    close: () => seen.close(),
-  };
+export const rowSteps: StepMakers<'filter' | 'split' | 'dedupe'> = {
+  filter: (columns, text) => {
+    const holds = compileExpression(text, (name) => placeOf('filter', columns, name));
+    return {
+      columns,
+      apply: ({ cells }) => {
+        try {
+          return isTrue(holds(cells));
+        } catch (error) {
+          if (!(error instanceof NoValue)) throw error;
+          return [inRow(`filter: ${error.message}`)];
+        }
+      },
+      summary: ({ dropped }) => `filter ${text}: ${plural(dropped, 'row')} dropped`,
+    };
+  },
+  /** Keeps the rows with one value in a column; rows with a value of no resource are bad rows. */
+  split: (columns, { by, values, only }) => {
+    if (only === undefined) {
+      throw new TableStepError('step split: the resources cannot be distinguished', {
+        hint: '`split` is only possible in `table` of a resource below `datasets`',
+      });
+    }
+    const at = placeOf('split', columns, by);
+    const others = new Set(Array.isArray(values) ? values.map(String) : Object.keys(values));
+    return {
+      columns,
+      apply: ({ cells }) => {
+        const cell = cells[at] ?? '';
+        if (cell === String(only)) return true;
+        return others.has(cell) ? false : [inColumn(columns, at, 'is not one of the values of split')];
+      },
+      summary: ({ dropped }) => `split by ${by}: ${plural(dropped, 'row')} of other resources left out`,
+    };
+  },
+  /** Keeps the first of the rows that agree in the named columns. */
+  dedupe: (columns, names, { scratch }) => {
+    const places = names.map((name) => placeOf('dedupe', columns, name));
+    const seen = new SeenKeys(scratch('dedupe'));
+    return {
+      columns,
+      apply: ({ cells }) => seen.add(places.map((at) => cells[at] ?? '')),
+      summary: ({ dropped }) => `dedupe by ${names.join(', ')}: ${plural(dropped, 'row')} dropped`,
+      close: () => seen.close(),
+    };
+  },
 };

@@ -3,16 +3,15 @@ import { TableStepError } from '../../../model/errors.ts';
 import { type CastCell, compileCast } from '../../../model/recipe/cast.ts';
 import { type FieldSchema, notationOf, type TableSchema } from '../../../model/recipe/table-schema.ts';
 import { plural } from '../../../util/plural.ts';
-import type { Violation } from '../bad-rows.ts';
 import { shown } from '../row.ts';
-import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
+import { inColumn, inRow, placeOf, type RowStep, type StepTools, type Violation } from './row-step.ts';
 import { SeenKeys } from './rows.ts';
 
 /** A check of one column: what is wrong with a cell, or null. */
 type CellCheck = (cell: string) => string | null;
 
 /** The step that rejects rows that violate a schema. Cells stay as they are. */
-export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratch }: StepTools): RowStep => {
+export const schemaStep = (columns: string[], schema: TableSchema, { scratch }: StepTools): RowStep => {
   const missing = new Set(schema.missingValues ?? ['']);
   const absent = schema.fields.filter(({ name }) => !columns.includes(name));
   if (absent.length > 0) {
@@ -31,28 +30,23 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
   const keyPlaces = keys.map((name) => placeOf('schema', columns, name));
   const seenKeys = keys.length > 0 ? new SeenKeys(scratch('key')) : null;
   const unchecked = uncheckedParts(columns, schema);
-  let rejected = 0;
   return {
     columns,
-    apply: (row) => {
+    apply: ({ cells }) => {
       const wrong: Violation[] = [];
       for (const field of fields) {
-        const cell = row.cells[field.at] ?? '';
+        const cell = cells[field.at] ?? '';
         const message = missing.has(cell) ? (field.required ? 'is empty, but required' : null) : faultOf(field, cell);
         if (message !== null) wrong.push(inColumn(columns, field.at, message));
       }
-      if (wrong.length === 0 && seenKeys?.add(keyPlaces.map((at) => row.cells[at] ?? '')) === false) {
-        wrong.push({ column: null, at: null, message: `another row has the same key (${keys.join(', ')})` });
-      }
-      if (wrong.length === 0) return true;
-      rejected++;
-      bad.reject(row, wrong);
-      return false;
+      if (wrong.length === 0 && seenKeys?.add(keyPlaces.map((at) => cells[at] ?? '')) === false)
+        wrong.push(inRow(`another row has the same key (${keys.join(', ')})`));
+      return wrong.length === 0 || wrong;
     },
-    summary: () =>
-      [`schema: ${plural(schema.fields.length, 'field')} checked, ${plural(rejected, 'bad row')}`, ...unchecked].join(
-        '; ',
-      ),
+    summary: ({ rejected }) => {
+      const checked = `schema: ${plural(schema.fields.length, 'field')} checked, ${plural(rejected, 'bad row')}`;
+      return [checked, ...unchecked].join('; ');
+    },
     close: () => {
       seenKeys?.close();
       for (const { seen } of fields) seen?.close();
@@ -95,16 +89,13 @@ const cellCheck = (field: FieldSchema): CellCheck => {
   };
 };
 
-const asItIs: CastCell = (cell) => cell;
-
 const castOf = (field: FieldSchema): CastCell => {
   const { type = 'any', format = 'default' } = field;
   switch (type) {
     case 'integer':
     case 'number': {
-      const { decimalChar, groupChar } = field;
-      const decimal = decimalChar === undefined ? {} : { decimal: decimalChar };
-      return compileCast({ to: type, ...decimal, ...(groupChar === undefined ? {} : { group: groupChar }) });
+      const { decimalChar: decimal = '.', groupChar: group } = field;
+      return compileCast({ to: type, decimal, ...(group && { group }) });
     }
     case 'boolean':
       return compileCast({
@@ -116,27 +107,20 @@ const castOf = (field: FieldSchema): CastCell => {
     case 'datetime':
     case 'time':
       return compileCast(format === 'default' ? type : { to: type, from: notationOf(format) });
-    case 'year':
-      return (cell) => (/^\d{4}$/.test(cell) ? cell : null);
-    case 'yearmonth':
-      return (cell) => (/^\d{4}-(?:0[1-9]|1[0-2])$/.test(cell) ? cell : null);
-    case 'string':
-      return formats[format] ?? asItIs;
-    default:
-      return asItIs;
+    default: {
+      const pattern = texts[type === 'string' ? format : type];
+      return (cell) => (pattern === undefined || pattern.test(cell) ? cell : null);
+    }
   }
 };
 
-const matching =
-  (pattern: RegExp): CastCell =>
-  (cell) =>
-    pattern.test(cell) ? cell : null;
-
-/** Formats of the type `string`. */
-const formats: Record<string, CastCell> = {
-  email: matching(/^[^@\s]+@[^@\s]+\.[^@\s]+$/),
-  uri: matching(/^[a-z][a-z0-9+.-]*:\S+$/i),
-  uuid: matching(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i),
+/** What the text of some types, and of formats of the type `string`, looks like. */
+const texts: Record<string, RegExp> = {
+  year: /^\d{4}$/,
+  yearmonth: /^\d{4}-(?:0[1-9]|1[0-2])$/,
+  email: /^[^@\s]+@[^@\s]+\.[^@\s]+$/,
+  uri: /^[a-z][a-z0-9+.-]*:\S+$/i,
+  uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
 };
 
 /** Numbers are compared as such, dates and times by their ISO text. */
