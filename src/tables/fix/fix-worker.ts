@@ -118,7 +118,7 @@ export const fixToNew = (task: Cancellable<FixTask>): Promise<Answer<FixReport>>
 };
 
 /** True where a finding has a fix that may be made without a request. */
-const isSafely = ({ kind, mend }: Finding): boolean => mend !== null && 'isSafe' in faultKinds[kind];
+const isSafely = ({ kind, mend }: Finding): boolean => mend !== null && faultKinds[kind].safeFix !== undefined;
 
 interface FixedText {
   /** What was fixed, a line each; no row contents. */

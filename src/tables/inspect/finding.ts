@@ -85,7 +85,11 @@ export class Findings {
   add<K extends FindingKind>(kind: K, found: FoundAt | (() => FoundAt), ...facts: Facts<K>): void {
     const known = this.#byKind.get(kind);
     const isFull = known !== undefined && known.places.length >= mostPlaces;
-    if (isFull && typeof found === 'function' && typeof faultKinds[kind].fix !== 'function') {
+    if (
+      isFull &&
+      typeof found === 'function' &&
+      typeof (faultKinds[kind].fix ?? faultKinds[kind].safeFix) !== 'function'
+    ) {
       known.count += 1;
       return;
     }

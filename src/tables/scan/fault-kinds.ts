@@ -9,15 +9,15 @@ type Text<F> = string | ((facts: F) => string | null);
 
 /** A kind of fault or remark. */
 interface FaultKind<F> {
-  /** Null for a remark, which does not block publication. */
-  code: TableFaultCode | null | ((facts: F) => TableFaultCode | null);
+  /** Without one it is a remark, which does not block publication. */
+  code?: TableFaultCode | ((facts: F) => TableFaultCode | null);
   /** Holds no row contents. */
   message: string | ((facts: F) => string);
   hint?: Text<F>;
   /** What `--fix` does about it. */
   fix?: Text<F>;
-  /** True where the fix may be made without a request: no value changes, and no row with a value of its own goes. */
-  isSafe?: true;
+  /** The same, where it may be done without a request: no value changes, and no row with a value of its own goes. */
+  safeFix?: Text<F>;
 }
 
 const kind = <F = unknown>(it: FaultKind<F>): FaultKind<F> => it;
@@ -104,8 +104,7 @@ export const faultKinds = {
     code: encoding,
     message: ({ name }) => `the file is ${name} ("Unicode Text" in Excel), not UTF-8`,
     hint: saveAsUtf8,
-    fix: ({ name, isReadable }) => decoded({ encoding: isReadable ? name : null }),
-    isSafe: true,
+    safeFix: ({ name, isReadable }) => decoded({ encoding: isReadable ? name : null }),
   }),
   'other-encoding': kind<BadByteFacts | { encoding: string; isGiven: boolean }>({
     code: encoding,
@@ -120,8 +119,7 @@ export const faultKinds = {
       if (facts.isGiven) return 'check that its letters are right, then let `sluice check --fix` write it as UTF-8';
       return isDecodable(facts.encoding) ? saveAsUtf8 : 'save the file again as UTF-8 in the program that created it';
     },
-    fix: (facts) => ('byte' in facts || facts.isGiven || isDecodable(facts.encoding) ? decoded(facts) : null),
-    isSafe: true,
+    safeFix: (facts) => ('byte' in facts || facts.isGiven || isDecodable(facts.encoding) ? decoded(facts) : null),
   }),
   'mixed-encoding': kind<BadByteFacts>({ code: encoding, message: badByte, hint: ({ hint }) => hint ?? saveAsUtf8 }),
   'cut-character': kind<{ offset: number }>({
@@ -139,22 +137,17 @@ export const faultKinds = {
     fix: 'NUL bytes are removed',
   }),
   bom: kind({
-    code: null,
     message: 'the file begins with a byte order mark, which some programs read as part of the first column name',
-    fix: 'the byte order mark is removed',
-    isSafe: true,
+    safeFix: 'the byte order mark is removed',
   }),
   control: kind<{ byte: number }>({
-    code: null,
     message: ({ byte }) => `a control character (${hex(byte)}) is in the cell`,
     fix: 'control characters are removed',
   }),
   replaced: kind({
-    code: null,
     message: 'a character was lost in an earlier conversion (U+FFFD stands in its place)',
   }),
   'twice-encoded': kind({
-    code: null,
     message: 'the text looks like UTF-8 that was taken for Latin-1 and encoded again',
   }),
   'layout-unclear': kind<{ keys: string[] }>({
@@ -171,8 +164,7 @@ export const faultKinds = {
     code: header,
     message: ({ by }) => `the cells are separated by ${delimiterName(by)}, which portals do not understand`,
     hint: 'save the table as CSV with commas or semicolons, or set `mend: safe`',
-    fix: 'the cells are separated by commas',
-    isSafe: true,
+    safeFix: 'the cells are separated by commas',
   }),
   undivided: kind<Division>({
     code: header,
@@ -219,15 +211,13 @@ export const faultKinds = {
       'isSkipped' in facts
         ? null
         : `remove the ${facts.unit ?? 'line'}s above the header, or skip them with \`skipRows: ${facts.header - 1}\`; a title belongs in the title of the resource`,
-    fix: leftOut,
-    isSafe: true,
+    safeFix: leftOut,
   }),
   'blank-first': kind({
     code: header,
     message: 'the first line is blank; it must hold the column names',
     hint: 'remove the blank lines at the top of the file',
-    fix: leftOut,
-    isSafe: true,
+    safeFix: leftOut,
   }),
   'header-empty': kind<{ delimiter: string; isTail: boolean; isMostly?: boolean; fixed?: string }>({
     code: header,
@@ -244,8 +234,7 @@ export const faultKinds = {
     message: 'the header cell is empty',
     hint: ({ delimiter }) =>
       `give the column a name, or remove the ${delimiterName(delimiter)} at the end of every line`,
-    fix: ({ delimiter }) => `the ${delimiterName(delimiter)} at the end of every line is removed`,
-    isSafe: true,
+    safeFix: ({ delimiter }) => `the ${delimiterName(delimiter)} at the end of every line is removed`,
   }),
   'header-unusable': kind<{ name: string; fixed?: string }>({
     code: header,
@@ -268,23 +257,18 @@ export const faultKinds = {
     fix: named,
   }),
   'header-long': kind<{ length: number; longest: number; portalName: string }>({
-    code: null,
     message: ({ length, longest, portalName }) =>
       `the name has ${length} characters; portals cut it to ${longest}: ${portalName}`,
   }),
   'header-cleaned': kind<{ portalName: string }>({
-    code: null,
     message: ({ portalName }) =>
       `portals keep only A to Z, digits, spaces and underscores of a name; this one becomes ${portalName}`,
   }),
   'header-spaces': kind({
-    code: null,
     message: 'spaces surround the name',
-    fix: 'spaces around names are removed',
-    isSafe: true,
+    safeFix: 'spaces around names are removed',
   }),
   'header-line-break': kind<{ portalName: string }>({
-    code: null,
     message: ({ portalName }) => `the name has a line break; portals make it ${portalName}`,
   }),
   'header-values': kind<{ isRecord: boolean }>({
@@ -321,8 +305,7 @@ export const faultKinds = {
     code: 'table-ragged',
     message: ragged,
     hint: raggedHint,
-    fix: 'the empty cells behind the last column are left out',
-    isSafe: true,
+    safeFix: 'the empty cells behind the last column are left out',
   }),
   'row-split': kind<{ first: number; second: number }>({
     code: 'table-ragged',
@@ -372,8 +355,7 @@ export const faultKinds = {
     code: quoting,
     message: 'spaces stand around the quotes of this cell',
     hint: 'a quote stands right beside the delimiter; with a space between, portals read the quotes as part of the cell',
-    fix: 'the spaces around quotes are removed',
-    isSafe: true,
+    safeFix: 'the spaces around quotes are removed',
   }),
   'quote-style': kind<{ quote: string; escape: string; delimiter: string }>({
     code: quoting,
@@ -386,10 +368,9 @@ export const faultKinds = {
     },
     hint: ({ delimiter }) =>
       `portals read tables by RFC 4180: a cell with a ${delimiterName(delimiter)} in double quotes, a quote inside written twice`,
-    fix: 'cells are quoted by RFC 4180',
-    isSafe: true,
+    safeFix: 'cells are quoted by RFC 4180',
   }),
-  'no-rows': kind({ code: null, message: 'the table has a header and no rows' }),
+  'no-rows': kind({ message: 'the table has a header and no rows' }),
   /** `ends`: what seems to end the lines; null where the one line is a sentence. */
   'no-table': kind<{ ends: string | null }>({
     code: header,
@@ -410,21 +391,16 @@ export const faultKinds = {
         : 'the line is blank and does not count as a row',
     hint: ({ isUnclear }) =>
       isUnclear ? 'write "" for an empty value, or remove the blank lines; with `skipRows: 0` they are left out' : null,
-    fix: ({ isUnclear }) => (isUnclear ? null : 'blank lines are left out'),
-    isSafe: true,
+    safeFix: ({ isUnclear }) => (isUnclear ? null : 'blank lines are left out'),
   }),
   'empty-rows': kind({
-    code: null,
     message: 'every cell of the row is empty',
-    fix: 'empty rows are left out',
-    isSafe: true,
+    safeFix: 'empty rows are left out',
   }),
   /** A fault only where a column proves that it is no record. */
   'repeated-header': kind({
-    code: null,
     message: 'the row is the same as the header',
-    fix: 'repeated headers are left out',
-    isSafe: true,
+    safeFix: 'repeated headers are left out',
   }),
   footer: kind<{ looks: 'behind' | 'below' | 'maybe' | 'cut' }>({
     code: 'table-ragged',
@@ -442,88 +418,72 @@ export const faultKinds = {
     },
     fix: ({ looks }) => (looks === 'behind' || looks === 'below' ? 'the notes below the last row are left out' : null),
   }),
-  'footer-padded': kind({ code: null, message: 'the last row has only one cell and looks like a note' }),
+  'footer-padded': kind({ message: 'the last row has only one cell and looks like a note' }),
   'total-row': kind({
-    code: null,
     message: 'the last row looks like a total; sums over the column would count it twice',
   }),
   'line-ends-mixed': kind<{ shares: string; isUnclear: boolean }>({
     code: ({ isUnclear }) => (isUnclear ? 'table-ragged' : null),
     message: ({ shares }) => `the file mixes line endings: ${shares}`,
     hint: ({ isUnclear }) => (isUnclear ? 'put cells with line breaks in quotes, and end all lines alike' : null),
-    fix: ({ isUnclear }) => (isUnclear ? null : withLf),
-    isSafe: true,
+    safeFix: ({ isUnclear }) => (isUnclear ? null : withLf),
   }),
   'line-ends-old': kind({
-    code: null,
     message: 'lines end with CR alone, as on old Macintosh systems',
-    fix: withLf,
-    isSafe: true,
+    safeFix: withLf,
   }),
   'numbers-mixed': kind<{ listed: string }>({
-    code: null,
     message: ({ listed }) => `the column has numbers in several notations: ${listed}`,
     hint: 'write all numbers of a column in one notation, such as 1234.5',
   }),
   'numbers-local': kind<{ notation: string }>({
-    code: null,
     message: ({ notation }) =>
       `portals keep the column as text, so that it cannot be added up or sorted by size: ${notation}`,
     hint: ({ notation }) =>
       `write numbers as 1234.5, ${notation.startsWith('percent') ? 'with the unit in the name of the column' : 'or let the step `cast` do it'}`,
   }),
   'dates-mixed': kind<{ listed: string }>({
-    code: null,
     message: ({ listed }) => `the column has dates in several notations: ${listed}`,
     hint: 'write all dates as 2026-01-31',
   }),
   'dates-unclear': kind({
-    code: null,
     message: 'day and month are ambiguous in every date of the column, as in 01/02/2026',
     hint: 'write dates as 2026-01-31',
   }),
   'type-broken': kind<{ values: string; type: string; line: number }>({
-    code: null,
     message: ({ values, type, line }) =>
       `all but ${values} of the column could be ${type}; the first that cannot is in line ${line}`,
     hint: 'leave cells without a value empty instead of writing n/a',
   }),
-  'empty-column': kind({ code: null, message: 'the column has no value in any row' }),
-  spaces: kind({ code: null, message: 'spaces surround the value; they are part of it' }),
-  formula: kind({ code: null, message: 'spreadsheets would run this cell as a formula' }),
-  'sheet-error': kind({ code: null, message: 'the cell holds an error of a spreadsheet instead of a value' }),
+  'empty-column': kind({ message: 'the column has no value in any row' }),
+  spaces: kind({ message: 'spaces surround the value; they are part of it' }),
+  formula: kind({ message: 'spreadsheets would run this cell as a formula' }),
+  'sheet-error': kind({ message: 'the cell holds an error of a spreadsheet instead of a value' }),
   'importer-escape': kind({
-    code: null,
     message: `a backslash stands before a quote or at the end of a cell: ${importer} takes what follows it for text and misreads the row`,
     hint: 'remove the backslash or write two, or publish with `import: never`',
   }),
   'importer-long': kind({
-    code: null,
     message: `the cell has more than ${number(longestImported)} bytes, which ${importer} does not store`,
     hint: 'shorten it, or publish with `import: never`',
   }),
   'importer-wide': kind({
-    code: null,
     message: `the cell has a character of four bytes, such as an emoji, which ${importer} does not store in most databases`,
     hint: 'remove such characters, or publish with `import: never`',
   }),
   'importer-columns': kind({
-    code: null,
     message: `the table has more than ${mostImported} columns: ${importer} takes no more than a row of its database has room for, and not 400`,
     hint: 'leave columns out, or publish with `import: never`',
   }),
   'importer-name': kind({
-    code: null,
     message: `${importer} uses this name itself: \`entry_id\` becomes the key of the rows, \`timestamp\` is hidden`,
     hint: 'rename the column',
   }),
   'importer-backslash': kind({
-    code: null,
     message: `${importer} drops the backslash`,
     hint: 'write slashes, or two backslashes',
   }),
   'importer-null': kind({
-    code: null,
     message: `${importer} stores an empty cell in quotes as NULL`,
     hint: 'write nothing between the delimiters',
   }),
@@ -551,10 +511,15 @@ interface Description {
 
 /** Words a finding. */
 export const described = <K extends FindingKind>(kind: K, ...[facts]: Facts<K>): Description => {
-  const { code, message, hint, fix }: FaultKind<never> = faultKinds[kind];
+  const { code, message, hint, safeFix, fix = safeFix }: FaultKind<never> = faultKinds[kind];
   // The type of the argument has checked the facts.
   const filled = <T>(text: T | ((facts: never) => T)): T => (text instanceof Function ? text(facts as never) : text);
-  return { code: filled(code), message: filled(message), hint: filled(hint ?? null), mend: filled(fix ?? null) };
+  return {
+    code: filled(code ?? null),
+    message: filled(message),
+    hint: filled(hint ?? null),
+    mend: filled(fix ?? null),
+  };
 };
 
 /** A finding as the error of a strict reading. */
