@@ -1,4 +1,4 @@
-// Writes src/tables/inspect/letter-pairs.ts: how often letters follow each other in the languages that legacy encodings
+// Writes src/tables/scan/letter-pairs.ts: how often letters follow each other in the languages that legacy encodings
 // were made for. The words are those that ICU holds of each language (names of countries, languages, currencies, units,
 // months), and some of our own where these have few letters beyond ASCII. Run it with `node scripts/letter-pairs.ts`.
 import { writeFileSync } from 'node:fs';
@@ -132,4 +132,4 @@ export const letterPairs: Record<string, string> = {
 ${lines.join('\n')}
 };
 `;
-writeFileSync(join(import.meta.dirname, '../src/tables/inspect/letter-pairs.ts'), text);
+writeFileSync(join(import.meta.dirname, '../src/tables/scan/letter-pairs.ts'), text);

@@ -3,6 +3,7 @@ import { type TableFaultCode, TableFaultError } from '../../model/errors.ts';
 import { plural } from '../../util/plural.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
+import type { Candidate } from '../scan/dialect.ts';
 import { described, type Facts, type FindingKind, faultKinds } from '../scan/fault-kinds.ts';
 import { placeInRow } from '../scan/faults.ts';
 
@@ -16,14 +17,6 @@ export interface FindingPlace {
   /** A few characters around it, escaped. Holds row contents: for reports, never for logs. */
   context: string | null;
   message: string;
-}
-
-/** One of several ways to read a file. */
-export interface Candidate {
-  /** The key that decides for it, such as `encoding: windows-1250`. */
-  key: string;
-  /** How the file reads then. Holds row contents: for reports, never for logs. */
-  reads: string;
 }
 
 /** Everything of one kind that was found in a table. */

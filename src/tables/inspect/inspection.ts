@@ -4,6 +4,7 @@ import type { ColumnKind } from '../../model/table-history.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
 import type { TableDialect } from '../scan/dialect.ts';
+import { type EncodingVerdict, EncodingWatch, hintOf } from '../scan/encoding-watch.ts';
 import { oversizeOf } from '../scan/faults.ts';
 import type { OpenTable } from '../scan/open-table.ts';
 import {
@@ -14,7 +15,6 @@ import {
   type NumberNotation,
   notationsOf,
 } from './columns.ts';
-import { type BadByte, EncodingWatch, encodingFinding, reportEncoding } from './encoding.ts';
 import { type Finding, Findings, type FoundAt, mostPlaces, type Verdict, verdictOf } from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
 import { ImporterWatch } from './importer.ts';
@@ -85,6 +85,12 @@ interface Mark {
   report: () => void;
 }
 
+/** A byte that belongs to no UTF-8 character, and where it stands. */
+interface BadByte extends FoundAt {
+  byte: number;
+  offset: number;
+}
+
 /** Inspects a table that is fed chunk by chunk, without a byte order mark. */
 export class TableInspection {
   readonly findings: Findings;
@@ -135,7 +141,7 @@ export class TableInspection {
     this.#rows?.end(skipped !== null);
     const offset = base + end - cut;
     if (cut > 0) this.findings.add('cut-character', { ...place, offset }, { offset });
-    const encoding = this.#reportDecoding();
+    const encoding = this.#reportEncoding();
     const columns = this.#reportColumns();
     const { rows = 0, footerLine = null, last = null } = this.#rows ?? {};
     tableRemarks(this.findings, {
@@ -166,15 +172,37 @@ export class TableInspection {
     };
   }
 
-  #reportDecoding(): string {
+  /** Reports how the file is written; returns its encoding. */
+  #reportEncoding(): string {
     const { decodedFrom, isEncodingGiven } = this.#settings;
+    const { findings } = this;
     if (isEncodingGiven && decodedFrom !== null) {
-      reportEncoding(this.findings, decodedFrom);
+      findings.add('other-encoding', { line: 1 }, { encoding: decodedFrom, isGiven: true });
       return decodedFrom;
     }
-    const verdict = decodedFrom === null ? this.#watch.verdict() : { encoding: decodedFrom, candidates: [] };
-    encodingFinding(this.findings, { ...verdict, count: this.#watch.bad, places: this.#badAt, bom: this.#hasMark });
-    return verdict.encoding;
+    if (this.#hasMark) findings.add('bom', { line: 1, offset: 0 });
+    if (decodedFrom !== null) {
+      findings.add('wide-encoding', { line: 1 }, { name: decodedFrom, isReadable: true });
+      return decodedFrom;
+    }
+    const verdict = this.#watch.verdict();
+    const { encoding } = verdict;
+    if (this.#watch.shifted !== null) findings.add('other-encoding', { line: 1 }, { encoding, isGiven: false });
+    if (this.#watch.bad > 0) this.#reportBad(verdict);
+    return encoding;
+  }
+
+  /** The bytes that belong to no UTF-8 character; the last place counts for those that are not kept. */
+  #reportBad(verdict: EncodingVerdict): void {
+    const { encoding, candidates } = verdict;
+    const kind = encoding === 'mixed' ? 'mixed-encoding' : 'other-encoding';
+    const hint = hintOf(verdict, () => '; save it as UTF-8, or run `sluice check --fix`');
+    const known = encoding === 'mixed' || encoding === 'unknown' ? null : encoding;
+    this.#badAt.forEach(({ byte, ...found }, at) => {
+      const count = at === this.#badAt.length - 1 ? this.#watch.bad - at : 1;
+      const place = { ...found, ...(encoding === 'unknown' && { candidates }), count };
+      this.findings.add(kind, place, { byte, offset: found.offset, hint, encoding: known });
+    });
   }
 
   #scan(bytes: Buffer): void {

@@ -21,6 +21,14 @@ export interface LayoutCandidate {
   header: string[];
 }
 
+/** One of several ways to read a file. */
+export interface Candidate {
+  /** The key that decides for it, such as `encoding: windows-1250`. */
+  key: string;
+  /** How the file reads then. Holds row contents: for reports, never for logs. */
+  reads: string;
+}
+
 /** The delimiter of a table that is rewritten: its own where portals understand it, else a comma. */
 export const portalDelimiter = (delimiter: string): string => (delimiters.includes(delimiter) ? delimiter : ',');
 

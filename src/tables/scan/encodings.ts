@@ -1,5 +1,4 @@
-// Encodings: by name, those of DOS and old Macintosh systems included; by the first bytes of a file; validation of UTF-8.
-import { isUtf8 } from 'node:buffer';
+// Encodings: by name, those of DOS and old Macintosh systems included; by the first bytes of a file.
 import { faultOf } from './fault-kinds.ts';
 
 /** The characters of the bytes from 0x80 on, of encodings that TextDecoder does not know. */
@@ -128,8 +127,8 @@ const isPaired = (head: Uint8Array, zero: 0 | 1): boolean => {
 export const wideOf = (head: Uint8Array): { encoding: 'UTF-16LE' | 'UTF-16BE' | 'UTF-32'; marked: boolean } | null => {
   if (startsWith(head, 0xff, 0xfe, 0, 0) || startsWith(head, 0, 0, 0xfe, 0xff))
     return { encoding: 'UTF-32', marked: true };
-  if (startsWith(head, 0xff, 0xfe)) return { encoding: 'UTF-16LE', marked: true };
-  if (startsWith(head, 0xfe, 0xff)) return { encoding: 'UTF-16BE', marked: true };
+  const marked = markedEncoding(head);
+  if (marked === 'UTF-16LE' || marked === 'UTF-16BE') return { encoding: marked, marked: true };
   if (isPaired(head.subarray(0, sniffBytes), 1)) return { encoding: 'UTF-16LE', marked: false };
   return isPaired(head.subarray(0, sniffBytes), 0) ? { encoding: 'UTF-16BE', marked: false } : null;
 };
@@ -144,57 +143,8 @@ export const refuseWide = (head: Uint8Array): void => {
 export const hasBom = (head: Uint8Array): boolean => startsWith(head, 0xef, 0xbb, 0xbf);
 
 /** The encoding that a byte order mark names; null without one. */
-export const markedEncoding = (head: Uint8Array): 'utf-8' | 'utf-16le' | 'utf-16be' | null => {
-  if (hasBom(head)) return 'utf-8';
-  if (startsWith(head, 0xff, 0xfe)) return 'utf-16le';
-  return startsWith(head, 0xfe, 0xff) ? 'utf-16be' : null;
+export const markedEncoding = (head: Uint8Array): 'UTF-8' | 'UTF-16LE' | 'UTF-16BE' | null => {
+  if (hasBom(head)) return 'UTF-8';
+  if (startsWith(head, 0xff, 0xfe)) return 'UTF-16LE';
+  return startsWith(head, 0xfe, 0xff) ? 'UTF-16BE' : null;
 };
-
-/** Bytes that a character starting with `lead` has; 0 when no character can start with it (RFC 3629). */
-export const lengthOf = (lead: number): number => {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead < 0xe0) return 2;
-  if (lead >= 0xe0 && lead < 0xf0) return 3;
-  return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
-};
-
-/** Length of the unfinished character that `bytes` may end with; 0 when it ends with a whole one. */
-export const unfinished = (bytes: Uint8Array): number => {
-  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
-    const byte = bytes[bytes.length - back] ?? 0;
-    if ((byte & 0xc0) !== 0x80) return lengthOf(byte) > back ? back : 0;
-  }
-  return 0;
-};
-
-/** Offset of the first byte that does not belong to a whole character; to be called only when there is one. */
-const firstBad = (bytes: Uint8Array): number => {
-  let at = 0;
-  while (at < bytes.length) {
-    const length = lengthOf(bytes[at] ?? 0);
-    if (length === 0 || !isUtf8(bytes.subarray(at, at + length)) || at + length > bytes.length) return at;
-    at += length;
-  }
-  return at;
-};
-
-/** Validates a stream of bytes chunk by chunk; characters may span chunks. */
-export class Utf8Check {
-  #held: Uint8Array = new Uint8Array(0);
-  #seen = 0;
-
-  /** Takes the next chunk; returns the offset (from the start of the stream) of the first bad byte, or -1. */
-  feed(chunk: Uint8Array): number {
-    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    const whole = bytes.subarray(0, bytes.length - unfinished(bytes));
-    if (!isUtf8(whole)) return this.#seen + firstBad(whole);
-    this.#seen += whole.length;
-    this.#held = Buffer.from(bytes.subarray(whole.length)); // the chunk's memory may be reused
-    return -1;
-  }
-
-  /** Ends the stream; returns the offset of a character that was cut off, or -1. */
-  end(): number {
-    return this.#held.length === 0 ? -1 : this.#seen;
-  }
-}

@@ -4,7 +4,7 @@ import { kindOfBytes } from '../../dataset-api/file-kinds.ts';
 import { extensionOf } from '../../dataset-api/file-types.ts';
 import { readFlags } from '../../util/file-calls.ts';
 import { type CancelFlag, throwIfCancelled } from '../../util/worker-pool.ts';
-import { decoderOf, hasBom, sniffBytes, wideOf } from './encodings.ts';
+import { decoderOf, hasBom, markedEncoding, sniffBytes, wideOf } from './encodings.ts';
 import { findLayout, type Layout } from './layout.ts';
 
 const chunkBytes = 256 * 1024;
@@ -75,6 +75,8 @@ interface OpenOptions {
   delimiter?: string | undefined;
   /** The encoding, a name that `encodingNamed` knows, where it was given; UTF-8 and UTF-16 are seen. */
   encoding?: string | undefined;
+  /** A byte order mark counts more than that. */
+  trustsMark?: boolean;
   /** Lines above the header, where given; 0: the first line is the header. */
   skipRows?: number | undefined;
   /** Throw a TypeError at bytes that are invalid in that encoding. */
@@ -99,7 +101,16 @@ function* following(first: Buffer, rest: Generator<Buffer>): Generator<Buffer> {
 
 function* decoded(chunks: Iterable<Buffer>, encoding: string, fatal: boolean): Generator<Buffer> {
   const decoder = decoderOf(encoding, { fatal });
-  for (const chunk of chunks) yield Buffer.from(decoder.decode(chunk, { stream: true }));
+  for (const chunk of chunks) {
+    let text: string;
+    try {
+      text = decoder.decode(chunk, { stream: true });
+    } catch (error) {
+      yield Buffer.from(decoderOf(encoding).decode(chunk).split('\ufffd')[0] ?? ''); // up to the bytes at fault
+      throw error;
+    }
+    yield Buffer.from(text);
+  }
   const last = decoder.decode();
   if (last !== '') yield Buffer.from(last);
 }
@@ -118,7 +129,8 @@ export const openTable = (options: OpenOptions): OpenTable => {
   const whole = head.length < sniffBytes;
   const skipped =
     options.skipRows === undefined ? null : { lines: options.skipRows, skipper: new LineSkipper(options.skipRows) };
-  const wide = options.encoding === undefined ? wideOf(head) : { encoding: options.encoding, marked: false };
+  const given = options.trustsMark && markedEncoding(head) !== null ? undefined : options.encoding;
+  const wide = given === undefined ? wideOf(head) : { encoding: given, marked: false };
   const decodedFrom = wide?.encoding ?? null;
   const isDecoded = wide !== null && wide.encoding !== 'UTF-32';
   const bom = isDecoded ? wide.marked : hasBom(head);

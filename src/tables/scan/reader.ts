@@ -3,7 +3,8 @@ import type { TableFaultError } from '../../model/errors.ts';
 import { CellScanner } from './cell-scanner.ts';
 import { cellsReader } from './cell-text.ts';
 import { defaultRowBytes, type TableDialect } from './dialect.ts';
-import { hasBom, refuseWide, Utf8Check } from './encodings.ts';
+import { EncodingWatch } from './encoding-watch.ts';
+import { hasBom, refuseWide } from './encodings.ts';
 import { faultOf } from './fault-kinds.ts';
 import { faultOfRow, oversizeFault } from './faults.ts';
 
@@ -44,7 +45,7 @@ export async function* readTable(
 ): AsyncGenerator<string[][]> {
   const scanner = new CellScanner(dialect, rowBytes);
   const rows = new StrictRows(scanner, dialect, rowBytes);
-  const utf8 = new Utf8Check();
+  const watch = new EncodingWatch();
   let markBytes: number | null = null;
   let offset = 0; // behind the mark
   for await (const chunk of withWholeHead(source)) {
@@ -55,20 +56,18 @@ export async function* readTable(
       scanner.beginBelow(markBytes, 0);
       bytes = chunk.subarray(markBytes);
     }
-    const bad = utf8.feed(bytes);
-    // A character that began in the chunk before is reported at this one's start.
-    const at = Math.max(0, bad - offset);
-    scanner.feed(bad < 0 ? bytes : bytes.subarray(0, at));
+    const [bad] = watch.feed(bytes);
+    scanner.feed(bytes.subarray(0, bad));
     yield* rows.take();
     if (scanner.isOver) throw oversizeFault(scanner, scanner.rows, rowBytes);
-    if (bad >= 0) {
-      const facts = { byte: bytes[at] ?? 0, offset: markBytes + offset + at, encoding: null };
+    if (bad !== undefined) {
+      const facts = { byte: bytes[bad] ?? 0, offset: markBytes + offset + bad, encoding: null };
       throw faultOf('other-encoding', scanner.place, facts);
     }
     offset += bytes.length;
   }
-  const cut = utf8.end();
-  if (cut >= 0) throw faultOf('cut-character', scanner.place, { offset: (markBytes ?? 0) + cut });
+  const cut = watch.end();
+  if (cut > 0) throw faultOf('cut-character', scanner.place, { offset: (markBytes ?? 0) + offset - cut });
   scanner.finish();
   yield* rows.take();
   if (rows.width === 0) throw faultOf('empty-file', { line: 1 }, {});

@@ -10,7 +10,7 @@ import { SheetPlaces } from '../inspect/sheet-places.ts';
 import { portalDelimiter } from '../scan/dialect.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
 import { BadRows, CsvFile, csvLine } from './bad-rows.ts';
-import { fixedPath, openSource } from './input/open-source.ts';
+import { openSource, textPaths } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
 import {
   type Limits,
@@ -90,7 +90,7 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<Made> => {
   } finally {
     await opened.table.close?.();
     opened.close();
-    rmSync(fixedPath(task.into), { force: true });
+    for (const path of textPaths(task.into)) rmSync(path, { force: true });
   }
 };
 

@@ -1,11 +1,10 @@
-// The bytes of a source: unpacked from gzip, guarded against compression bombs, and decoded from a named encoding.
+// The bytes of a source: unpacked from gzip, guarded against compression bombs, and decoded.
 import { basename } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { TableFaultError } from '../../../model/errors.ts';
 import type { CancelFlag } from '../../../util/worker-pool.ts';
-import { EncodingWatch, encodingHint } from '../../inspect/encoding.ts';
-import { type ByteDecoder, decoderOf, hasBom, markedEncoding, Utf8Check } from '../../scan/encodings.ts';
+import { type ByteDecoder, decoderOf, markedEncoding } from '../../scan/encodings.ts';
 import { fileChunks } from '../../scan/open-table.ts';
 import { bomb, damaged, type Limits, tooLarge } from '../row.ts';
 
@@ -74,83 +73,35 @@ async function* counted(gunzip: Transform & { bytesWritten: number }, guard: Bom
 const isZlibFault = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^Z_/.test(String(error.code));
 
-/**
- * The text of `bytes` in pieces. `encoding` null: UTF-8, or what a byte order mark names.
- *
- * @throws TableFaultError (`table-encoding`) with the line of the first byte that cannot be read
- */
-export async function* decoded(bytes: Bytes, encoding: string | null): AsyncGenerator<string> {
+/** The text of `bytes` in pieces: UTF-8, or what a byte order mark names. Throws a TableFaultError at bytes that are no text. */
+export async function* decoded(bytes: Bytes): AsyncGenerator<string> {
+  let encoding = 'utf-8';
   let decoder: ByteDecoder | null = null;
-  let name = '';
-  let lines = 1;
+  let line = 1;
+  const decode = (chunk?: Buffer): string => {
+    try {
+      return decoder?.decode(chunk, { stream: chunk !== undefined }) ?? '';
+    } catch {
+      throw invalidText(encoding, line + newlinesIn(decoderOf(encoding).decode(chunk).split('\ufffd')[0] ?? ''));
+    }
+  };
   for await (const chunk of bytes()) {
     if (decoder === null) {
-      name = markedEncoding(chunk) ?? encoding ?? 'utf-8';
-      decoder = decoderOf(name, { fatal: true });
+      encoding = markedEncoding(chunk) ?? encoding;
+      decoder = decoderOf(encoding, { fatal: true });
     }
-    const text = decodeOr(decoder, chunk, () => unreadable(name, chunk, lines));
-    lines += newlinesIn(text);
+    const text = decode(chunk);
+    line += newlinesIn(text);
     if (text !== '') yield text;
   }
-  const rest = decoder === null ? '' : decodeOr(decoder, null, () => invalidText(name, lines));
+  const rest = decode();
   if (rest !== '') yield rest;
 }
 
-/**
- * The bytes of text in UTF-8, without a byte order mark. `encoding` null: UTF-8, or what a byte order mark names.
- *
- * @throws TableFaultError (`table-encoding`) with the line of the first byte that cannot be read
- */
-export async function* utf8Bytes(bytes: Bytes, encoding: string | null): AsyncGenerator<Buffer> {
-  let name: string | null = null;
-  const check = new Utf8Check();
-  for await (const chunk of bytes()) {
-    const isFirst = name === null;
-    name ??= markedEncoding(chunk) ?? encoding ?? 'utf-8';
-    if (name !== 'utf-8') break;
-    const bad = check.feed(chunk);
-    if (bad >= 0) throw await notUtf8(bytes, bad);
-    yield isFirst && hasBom(chunk) ? chunk.subarray(3) : chunk;
-  }
-  const cut = check.end();
-  if (cut >= 0) throw await notUtf8(bytes, cut);
-  if (name !== null && name !== 'utf-8') for await (const text of decoded(bytes, name)) yield Buffer.from(text);
-}
-
-/** The fault of text that is not UTF-8 from byte `bad` on, with the encodings that it may be in. */
-const notUtf8 = async (bytes: Bytes, bad: number): Promise<TableFaultError> => {
-  const watch = new EncodingWatch();
-  let [line, seen] = [1, 0];
-  for await (const chunk of bytes()) {
-    watch.feed(chunk);
-    line += newlinesIn(chunk.toString('latin1', 0, Math.max(0, bad - seen)));
-    seen += chunk.length;
-  }
-  return invalidText('utf-8', line, watch.bad === 0 ? undefined : encodingHint(watch.verdict()));
-};
-
-const decodeOr = (decoder: ByteDecoder, chunk: Buffer | null, fault: () => TableFaultError): string => {
-  try {
-    return chunk === null ? decoder.decode() : decoder.decode(chunk, { stream: true });
-  } catch {
-    throw fault();
-  }
-};
-
 /** How many lines end in a text. */
-const newlinesIn = (text: string): number => {
-  let count = 0;
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++;
-  return count;
-};
+const newlinesIn = (text: string): number => text.split('\n').length - 1;
 
-const unreadable = (encoding: string, chunk: Buffer, linesBefore: number): TableFaultError => {
-  const lossy = decoderOf(encoding).decode(chunk);
-  const at = lossy.indexOf('\ufffd');
-  return invalidText(encoding, linesBefore + newlinesIn(lossy.slice(0, Math.max(0, at))));
-};
-
-const invalidText = (
+export const invalidText = (
   encoding: string,
   line: number,
   hint = encoding === 'utf-8'

@@ -1,13 +1,13 @@
 // Opens delimited text as a table; rows carry their line and their fault.
+import type { CancelFlag } from '../../../util/worker-pool.ts';
 import { CellScanner } from '../../scan/cell-scanner.ts';
 import { cellsReader } from '../../scan/cell-text.ts';
-import type { TableDialect } from '../../scan/dialect.ts';
-import { refuseWide, sniffBytes } from '../../scan/encodings.ts';
+import { EncodingWatch, encodingHint } from '../../scan/encoding-watch.ts';
+import { faultOf } from '../../scan/fault-kinds.ts';
 import { faultOfRow, titlesAbove, unclearLayout } from '../../scan/faults.ts';
-import { findLayout, type Layout } from '../../scan/layout.ts';
-import { LineSkipper } from '../../scan/open-table.ts';
+import { type OpenTable, openTable } from '../../scan/open-table.ts';
 import { type Limits, type MakingReport, noHeader, type Row, shown, type Table } from '../row.ts';
-import { type Bytes, utf8Bytes } from './bytes.ts';
+import { invalidText } from './bytes.ts';
 
 /** How a source is read; null: not given. */
 export interface ReadingOptions {
@@ -16,29 +16,36 @@ export interface ReadingOptions {
   /** Lines above the header that are left out; null where not given. */
   skip: number | null;
   limits: Limits;
+  cancelled: CancelFlag;
 }
 
-/** Opens delimited text. Throws a TableFaultError when the file is ambiguous, or has titles above the header that no step skips. */
-export const openDelimited = async (bytes: Bytes, options: ReadingOptions, { notes }: MakingReport): Promise<Table> => {
-  const { encoding, limits } = options;
-  const skip = options.skip ?? 0;
-  const { dialect, titleRows, candidates = [] } = await layoutOf(bytes, options);
-  if (candidates.length > 0) throw unclearLayout(candidates);
-  const { delimiter } = dialect;
-  notes.push(`read as ${encoding ?? 'UTF-8'} text, separated by ${delimiter === '\t' ? 'tabs' : shown(delimiter)}`);
-  const rows = readRows(utf8Bytes(bytes, encoding), { dialect, skip, limits });
+/** Opens a file of text. Throws a TableFaultError when it is ambiguous, or has titles above the header that no step skips. */
+export const openDelimited = async (path: string, options: ReadingOptions, report: MakingReport): Promise<Table> => {
+  const { encoding, limits, cancelled } = options;
+  const given = encoding === 'utf-8' ? undefined : (encoding ?? undefined);
+  const reading = { delimiter: options.delimiter ?? undefined, skipRows: options.skip ?? undefined };
+  const text = openTable({ path, encoding: given, trustsMark: true, fatal: true, cancelled, ...reading });
+  const rows = readRows(text, given, limits);
   const close = () => rows.return(undefined);
-  const first: Row[] = [];
-  while (first.length <= titleRows) {
-    const next = await rows.next();
-    if (next.done) throw noHeader(skip + 1);
-    first.push(...next.value);
+  const { dialect, titleRows, candidates = [] } = text.layout;
+  try {
+    const first: Row[] = (await rows.next()).value ?? [];
+    if (candidates.length > 0) throw unclearLayout(candidates);
+    const by = dialect.delimiter === '\t' ? 'tabs' : shown(dialect.delimiter);
+    report.notes.push(`read as ${encoding ?? 'UTF-8'} text, separated by ${by}`);
+    while (first.length <= titleRows) {
+      const next = await rows.next();
+      if (next.done) throw noHeader((options.skip ?? 0) + 1);
+      first.push(...next.value);
+    }
+    const [header = { line: 0, cells: [] }] = first.splice(0, titleRows + 1).slice(titleRows);
+    const fault = titleRows > 0 ? titlesAbove(1, header.line) : header.fault;
+    if (fault !== undefined) throw fault;
+    return { columns: header.cells, batches: resumed(first, rows), close };
+  } catch (error) {
+    await close();
+    throw error;
   }
-  const [header = { line: 0, cells: [] }] = first.splice(0, titleRows + 1).slice(titleRows);
-  const fault = titleRows > 0 ? titlesAbove(1, header.line) : header.fault;
-  if (fault === undefined) return { columns: header.cells, batches: resumed(first, rows), close };
-  await close();
-  throw fault;
 };
 
 /** Continues an iteration whose first batch was taken. */
@@ -47,43 +54,34 @@ export async function* resumed(first: Row[], rest: AsyncGenerator<Row[]>): Async
   yield* rest;
 }
 
-const layoutOf = async (bytes: Bytes, { encoding, delimiter, skip }: ReadingOptions): Promise<Layout> => {
-  let head: Buffer = Buffer.alloc(0);
-  for await (const piece of withoutLines(utf8Bytes(bytes, encoding), skip ?? 0)) {
-    head = Buffer.concat([head, piece]);
-    if (head.length > sniffBytes) break;
-  }
-  refuseWide(head);
-  const known = { delimiter: delimiter ?? undefined, isHeader: skip !== null };
-  return findLayout(head.subarray(0, sniffBytes), head.length <= sniffBytes, known);
-};
-
-/** Bytes without the first lines. */
-async function* withoutLines(source: AsyncIterable<Buffer>, count: number): AsyncGenerator<Buffer> {
-  const skipper = new LineSkipper(count);
-  for await (const piece of source) {
-    const rest = skipper.rest(piece);
-    if (rest.length > 0) yield rest;
-  }
-}
-
-async function* readRows(
-  source: AsyncIterable<Buffer>,
-  { dialect, skip, limits }: { dialect: TableDialect; skip: number; limits: Limits },
-): AsyncGenerator<Row[]> {
-  const scanner = new CellScanner(dialect, limits.rowBytes);
-  scanner.beginBelow(0, skip);
+async function* readRows(text: OpenTable, encoding: string | undefined, { rowBytes }: Limits): AsyncGenerator<Row[]> {
+  const { chunks, decodedFrom, bom, skipped, layout } = text;
+  const scanner = new CellScanner(layout.dialect, rowBytes);
+  const watch = new EncodingWatch();
+  scanner.beginBelow(0, skipped?.lines ?? 0);
   const takeRows = (): Row[] => {
-    const cellsOf = cellsReader(scanner, dialect);
+    const cellsOf = cellsReader(scanner, layout.dialect);
     return Array.from({ length: scanner.rows }, (_, row) => {
-      const fault = faultOfRow(scanner, row, { expected: 0, rowBytes: limits.rowBytes });
+      const fault = faultOfRow(scanner, row, { expected: 0, rowBytes });
       return { line: scanner.lineOf(row), cells: cellsOf(row), ...(fault && { fault }) };
     });
   };
-  for await (const piece of withoutLines(source, skip)) {
-    scanner.feed(piece);
+  try {
+    if (decodedFrom !== null && encoding === undefined && !bom)
+      throw faultOf('wide-encoding', { line: 1 }, { name: decodedFrom.slice(0, 6) });
+    for (const chunk of chunks) {
+      const [bad] = watch.feed(chunk);
+      scanner.feed(chunk.subarray(0, bad));
+      if (bad !== undefined) for (const more of chunks) watch.feed(more);
+      if (watch.bad > 0) throw invalidText('utf-8', scanner.place.line, encodingHint(watch.verdict()));
+      if (scanner.rows > 0) yield takeRows();
+    }
+    if (watch.end() > 0) throw invalidText('utf-8', scanner.place.line);
+    scanner.finish();
     if (scanner.rows > 0) yield takeRows();
+  } catch (error) {
+    throw error instanceof TypeError ? invalidText(decodedFrom ?? '', scanner.place.line) : error;
+  } finally {
+    chunks.return(undefined);
   }
-  scanner.finish();
-  if (scanner.rows > 0) yield takeRows();
 }

@@ -22,7 +22,7 @@ interface Item {
 /** Opens JSON, which is read twice; the columns are all keys of all objects, in the order of first appearance. */
 export const openJson = async (bytes: Bytes, format: 'array' | 'lines', limits: Limits): Promise<Table> => {
   const items = (): AsyncGenerator<Item> =>
-    format === 'lines' ? lineItems(decoded(bytes, null), limits) : arrayItems(decoded(bytes, null), limits);
+    format === 'lines' ? lineItems(decoded(bytes), limits) : arrayItems(decoded(bytes), limits);
   const columns = new Map<string, number>();
   for await (const item of items()) {
     for (const [key] of entriesOf(item)) if (!columns.has(key)) columns.set(key, columns.size);
@@ -39,7 +39,7 @@ export const openJson = async (bytes: Bytes, format: 'array' | 'lines', limits: 
 /** How the rows of a `.json` file are written. @throws NotOneTable where it is neither an array nor an object a line */
 export const jsonFormat = async (bytes: Bytes, name: string): Promise<'array' | 'lines'> => {
   let head = '';
-  for await (const text of decoded(bytes, null)) {
+  for await (const text of decoded(bytes)) {
     head += text;
     if (head.length > headLength) break;
   }

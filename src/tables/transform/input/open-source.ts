@@ -1,6 +1,5 @@
 // Opens a source as a table by its name: delimited text, JSON, a workbook, or one of these in an archive or gzip.
-import { rm, writeFile } from 'node:fs/promises';
-import { Readable } from 'node:stream';
+import { writeFile } from 'node:fs/promises';
 import { kindOfBytes, namedByBytes } from '../../../dataset-api/file-kinds.ts';
 import { TableInputError } from '../../../model/errors.ts';
 import { isConvertible, type TableRecipe } from '../../../model/recipe/recipe.ts';
@@ -147,40 +146,42 @@ const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, report }:
   return withHeader(await openJson(bytes, format, limits), header, { limits, report });
 };
 
+/** Packed text is unpacked to a file, to be read as any other. */
 const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table> => {
-  const { recipe, limits, report } = options;
+  const { recipe, limits, cancelled, into, report } = options;
   const { encoding = null, delimiter = null, skipRows, header = {} } = readingOf(recipe.steps);
   const hasHeaderRow = skipRows !== undefined || header.row !== undefined;
   const skip = hasHeaderRow ? (skipRows ?? 0) + (header.row ?? 1) - 1 : null;
-  const given: ReadingOptions = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits };
-  const fixed = recipe.mend === undefined ? null : await fixedText(bytes, given, options);
-  const [source, reading] = fixed === null ? [bytes, given] : [fixed.bytes, { ...given, ...fixed.reading }];
-  return withHeader(await openDelimited(source, reading, report), header, { limits, report });
+  const isPacked = /\.(?:gz|zip|xls[xm])$/i.test(options.name);
+  const path = isPacked ? unpackedPath(into) : options.path;
+  if (isPacked) await writeFile(path, bytes());
+  const given = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits, cancelled };
+  const fixed = recipe.mend === undefined ? null : fixedText(path, given, options);
+  const table = await openDelimited(fixed === null ? path : fixedPath(into), { ...given, ...fixed }, report);
+  return withHeader(table, header, { limits, report });
 };
 
-/** Path of a fixed text while a table is made of it. */
-export const fixedPath = (into: string): string => `${into}.fixed`;
+const unpackedPath = (into: string): string => `${into}.raw`;
+const fixedPath = (into: string): string => `${into}.fixed`;
 
-/** The text after safe fixes, and how to read it; null when there is nothing to fix. */
-const fixedText = async (
-  bytes: Bytes,
-  { encoding, delimiter, skip }: ReadingOptions,
-  { name, path: file, into, limits, cancelled, report }: OpenOptions,
-): Promise<{ bytes: Bytes; reading: Partial<ReadingOptions> } | null> => {
-  const isPacked = /\.(?:gz|zip)$/i.test(name);
-  const [path, target] = [isPacked ? `${into}.raw` : file, fixedPath(into)];
-  if (isPacked) await writeFile(path, bytes());
+/** Paths of text while a table is made of it. */
+export const textPaths = (into: string): string[] => [unpackedPath(into), fixedPath(into)];
+
+/** Writes the text with safe fixes; tells how to read it, null when there is nothing to fix. */
+const fixedText = (
+  path: string,
+  { encoding, delimiter, skip, limits, cancelled }: ReadingOptions,
+  { into, report }: OpenOptions,
+): Pick<ReadingOptions, 'encoding' | 'delimiter' | 'skip'> | null => {
   const given = {
     encoding: encoding === 'utf-8' ? undefined : (encoding ?? undefined),
     delimiter: delimiter ?? undefined,
     skipRows: skip ?? undefined,
   };
-  const fixed = fixSafely({ path, rowBytes: limits.rowBytes, cancelled, ...given }, target);
-  if (isPacked) await rm(path);
+  const fixed = fixSafely({ path, rowBytes: limits.rowBytes, cancelled, ...given }, fixedPath(into));
   if (fixed === null) return null;
   report.mended.push(...fixed.fixes);
-  const reading = { encoding: null, delimiter: portalDelimiter(fixed.inspection.delimiter), skip: 0 };
-  return { bytes: () => Readable.from(fileChunks(target, cancelled)), reading };
+  return { encoding: null, delimiter: portalDelimiter(fixed.inspection.delimiter), skip: 0 };
 };
 
 /** How the source is to be read: the first steps of a recipe. */

@@ -51,7 +51,7 @@ export async function* readXml(
   const throwFault = (): void => {
     if (fault !== null) throw fault instanceof SluiceError ? fault : damaged(what, fault);
   };
-  for await (const text of decoded(bytes, null)) {
+  for await (const text of decoded(bytes)) {
     for (let from = 0; from < text.length; from += pieceLength) {
       const piece = text.slice(from, from + pieceLength);
       quiet += piece.length;

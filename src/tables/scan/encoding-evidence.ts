@@ -1,7 +1,7 @@
 // Detects the encoding of text that is not UTF-8 by language: decodes it with each encoding, and scores the result by how
 // often letters follow each other in each language.
 import { legacyEncodings } from '../../model/recipe/encodings.ts';
-import { decoderOf } from '../scan/encodings.ts';
+import { decoderOf } from './encodings.ts';
 import { letterPairs } from './letter-pairs.ts';
 
 interface Language {

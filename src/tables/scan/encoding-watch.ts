@@ -1,11 +1,11 @@
-// Collects evidence of the encoding of a table, and reports text that is not UTF-8.
+// Follows the bytes of a table: finds those that are not UTF-8, and collects evidence of the encoding.
 import { isAscii, isUtf8 } from 'node:buffer';
-import { encodingTitle, lengthOf, unfinished } from '../scan/encodings.ts';
+import type { Candidate } from './dialect.ts';
 import { isPlainly, type Reading, readingsOf } from './encoding-evidence.ts';
-import type { Candidate, Findings, FoundAt } from './finding.ts';
+import { encodingTitle } from './encodings.ts';
 
 /** An encoding by its title, such as `Windows-1250`; `mixed`: UTF-8 and another one; `unknown`: no evidence for one. */
-interface EncodingVerdict {
+export interface EncodingVerdict {
   encoding: string;
   /** Of an unknown one: which it may be, the likeliest first. */
   candidates: Candidate[];
@@ -55,14 +55,19 @@ export class EncodingWatch {
    */
   feed(chunk: Buffer): number[] {
     if (this.shifted === null && (chunk.includes(escapeByte) || chunk.includes('~{'))) this.#findShift(chunk);
-    if (this.#held.length === 0 && isAscii(chunk)) return this.#next([]);
+    const offsets = this.#held.length === 0 && isAscii(chunk) ? [] : this.#badIn(chunk);
+    this.#begun = true;
+    return offsets;
+  }
+
+  #badIn(chunk: Buffer): number[] {
     const held = this.#held.length;
     const bytes = held === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     const whole = bytes.subarray(0, bytes.length - unfinished(bytes));
     this.#held = Buffer.from(bytes.subarray(whole.length));
-    if (!isUtf8(whole)) return this.#next(this.#walk(whole).map((at) => Math.max(0, at - held)));
+    if (!isUtf8(whole)) return this.#walk(whole).map((at) => Math.max(0, at - held));
     if (this.#pieces.utf8.size === 0) this.#sample(whole);
-    return this.#next([]);
+    return [];
   }
 
   /** How many bytes of a character were cut off by the end of the stream: those that are there; 0 when none was. */
@@ -90,11 +95,6 @@ export class EncodingWatch {
   /** ISO-8859-1 where nothing distinguishes it from Windows-1252. */
   #titleOf({ encoding }: Reading): string {
     return encoding === 'windows-1252' && !this.#windowsOnly ? 'ISO-8859-1' : encodingTitle(encoding);
-  }
-
-  #next(offsets: number[]): number[] {
-    this.#begun = true;
-    return offsets;
   }
 
   #findShift(chunk: Buffer): void {
@@ -145,6 +145,23 @@ export class EncodingWatch {
   }
 }
 
+/** Bytes that a character starting with `lead` has; 0 when no character can start with it (RFC 3629). */
+const lengthOf = (lead: number): number => {
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead < 0xe0) return 2;
+  if (lead >= 0xe0 && lead < 0xf0) return 3;
+  return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+};
+
+/** Length of the unfinished character that `bytes` may end with; 0 when it ends with a whole one. */
+const unfinished = (bytes: Uint8Array): number => {
+  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if ((byte & 0xc0) !== 0x80) return lengthOf(byte) > back ? back : 0;
+  }
+  return 0;
+};
+
 const pieceAround = (bytes: Uint8Array, at: number): [from: number, to: number] => {
   let [from, to] = [at, at];
   while (from > 0 && !ends.has(bytes[from - 1] ?? 0) && at - from < longestPiece) from -= 1;
@@ -162,20 +179,6 @@ const sampleOf = ({ text }: Reading): string => {
   return line.length > longestSample ? `${line.slice(0, longestSample - 1)}…` : line;
 };
 
-/** A byte that belongs to no UTF-8 character, and where it stands. */
-export interface BadByte extends FoundAt {
-  byte: number;
-  offset: number;
-}
-
-interface EncodingFacts extends EncodingVerdict {
-  /** Bytes that belong to no UTF-8 character. */
-  count: number;
-  /** The first of them. */
-  places: BadByte[];
-  bom: boolean;
-}
-
 const unknownHint = ({ candidates }: EncodingVerdict): string => {
   const [first] = candidates;
   if (first === undefined) return 'unknown encoding; save the file again as UTF-8 in the program that created it';
@@ -187,7 +190,7 @@ const listed = (names: string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 
 /** What to do about text that is not UTF-8; `read` says how a known encoding is read. */
-const hintOf = (verdict: EncodingVerdict, read: (encoding: string) => string): string => {
+export const hintOf = (verdict: EncodingVerdict, read: (encoding: string) => string): string => {
   const { encoding } = verdict;
   if (encoding === 'mixed')
     return 'the file has characters in UTF-8 and others in another encoding: parts of several files were joined; save each as UTF-8 first';
@@ -199,24 +202,3 @@ const hintOf = (verdict: EncodingVerdict, read: (encoding: string) => string): s
 /** What to do about text that is not UTF-8 where steps read it. */
 export const encodingHint = (verdict: EncodingVerdict): string =>
   hintOf(verdict, (encoding) => `: save it as UTF-8, or set \`encoding: ${encoding.toLowerCase()}\``);
-
-export const encodingFinding = (findings: Findings, facts: EncodingFacts): void => {
-  const { encoding, count, places, bom } = facts;
-  if (bom) findings.add('bom', { line: 1, offset: 0 });
-  if (encoding === 'UTF-16LE' || encoding === 'UTF-16BE')
-    findings.add('wide-encoding', { line: 1 }, { name: encoding, isReadable: true });
-  if (/^(?:ISO-2022|HZ)/.test(encoding)) findings.add('other-encoding', { line: 1 }, { encoding, isGiven: false });
-  if (count === 0) return;
-  const kind = encoding === 'mixed' ? 'mixed-encoding' : 'other-encoding';
-  const hint = hintOf(facts, () => '; save it as UTF-8, or run `sluice check --fix`');
-  const known = encoding === 'mixed' || encoding === 'unknown' ? null : encoding;
-  const candidates = encoding === 'unknown' ? { candidates: facts.candidates } : {};
-  places.forEach(({ byte, offset, ...place }, at) => {
-    const rest = at === places.length - 1 ? count - at : 1;
-    findings.add(kind, { ...place, ...candidates, offset, count: rest }, { byte, offset, hint, encoding: known });
-  });
-};
-
-export const reportEncoding = (findings: Findings, encoding: string): void => {
-  findings.add('other-encoding', { line: 1 }, { encoding, isGiven: true });
-};
