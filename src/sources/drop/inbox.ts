@@ -19,8 +19,8 @@ import {
   placeOf,
   placeRule,
 } from './drop-target.ts';
+import { describedBadly } from './gather-drop.ts';
 import { InboxView, isMarked, lookAt, type Settler, snapshotOf, watchFolder } from './inbox-view.ts';
-import { describedBadly } from './sidecars.ts';
 import {
   adoptUnfinished,
   beat,

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { preparedName } from '../../../src/model/recipe/recipe.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
 import { droppedNames } from '../../../src/sources/drop/drop-target.ts';
-import { loadResourceDetails } from '../../../src/sources/drop/sidecars.ts';
+import { loadResourceDetails } from '../../../src/sources/drop/gather-drop.ts';
 import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { tempDir } from '../../support/temp-dir.ts';

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { datasetFields, resourceFields } from '../../../src/dataset-api/fields.ts';
 import { listedFolders, placeOf } from '../../../src/sources/drop/drop-target.ts';
-import { gatherDrop } from '../../../src/sources/gather/drop.ts';
+import { gatherDrop } from '../../../src/sources/drop/gather-drop.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { isDropManifest } from '../../../src/sources/manifest/schema.ts';
 import { tempDir } from '../../support/temp-dir.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadDatasetDetails, loadResourceDetails } from '../../../src/sources/drop/sidecars.ts';
+import { loadDatasetDetails, loadResourceDetails } from '../../../src/sources/drop/gather-drop.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { problemsOf, writeText } from '../../support/yaml-file.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
-import { type DroppedFile, gatherDrop } from '../../../src/sources/gather/drop.ts';
+import { type DroppedFile, gatherDrop } from '../../../src/sources/drop/gather-drop.ts';
 import { type DropManifest, defaultRules } from '../../../src/sources/manifest/schema.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

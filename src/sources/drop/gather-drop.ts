@@ -1,0 +1,313 @@
+// The wishes of dropped files: the newest claim of each resource, described by its path in the inbox, the manifest, and the
+// small files beside it.
+import { lstat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { datasetMetadataFaults } from '../../dataset-api/metadata.ts';
+import { titleOfName } from '../../dataset-api/names.ts';
+import {
+  type FileProblem,
+  fileProblem,
+  ManifestError,
+  reasonOf,
+  SluiceError,
+  SourceRefusedError,
+} from '../../model/errors.ts';
+import type { Reason } from '../../model/report.ts';
+import type { DatasetWish } from '../../model/wish.ts';
+import { checkDocument } from '../../model/yaml/check.ts';
+import { type PlacedValue, readYaml, type YamlDocument } from '../../model/yaml/document.ts';
+import { gone, unless } from '../../util/durable.ts';
+import { defined, isObject, recordOf } from '../../util/json.ts';
+import { packageDraft } from '../datapackage/package.ts';
+import { datasetWish } from '../gather/dataset-wish.ts';
+import { datasetProblems } from '../manifest/cross-checks.ts';
+import { mergedGuard } from '../manifest/resource-keys.ts';
+import {
+  type DatasetDetails,
+  type DropManifest,
+  datasetDetailsFileSchema,
+  datasetSchema,
+  type ResourceDetails,
+  type ResourceSpec,
+  resourceDetailsFileSchema,
+} from '../manifest/schema.ts';
+import { droppedNames, listedFolders } from './drop-target.ts';
+import type { Claim } from './spool.ts';
+
+export type DroppedFile = Pick<Claim, 'id' | 'dataset' | 'resource' | 'name' | 'path' | 'dropped' | 'claimedAt'>;
+
+/** What claims ask for. Every claim is in exactly one place: in a wish (its source names it), superseded, or refused. */
+interface GatheredDrop<File extends DroppedFile> {
+  wishes: DatasetWish[];
+  /** Older claims of a resource that a newer one replaces, whether or not that one is refused. */
+  superseded: File[];
+  refused: { claim: File; reason: Reason }[];
+}
+
+/**
+ * Makes the wishes of claims, sorted by key. A dataset's wish holds the resources that were dropped, not those already
+ * published. A faulty `dataset.yaml` refuses all files of its dataset, a faulty `<resource>.yaml` that one file.
+ */
+export const gatherDrop = async <File extends DroppedFile>(
+  manifest: DropManifest,
+  claims: readonly File[],
+): Promise<GatheredDrop<File>> => {
+  const oldestFirst = [...claims].sort((a, b) => a.claimedAt - b.claimedAt || (a.id < b.id ? -1 : 1));
+  const newest = new Map(oldestFirst.map((claim) => [`${claim.dataset}/${claim.resource}`, claim]));
+  const current = new Set(newest.values());
+  const gathered: GatheredDrop<File> = {
+    wishes: [],
+    superseded: oldestFirst.filter((claim) => !current.has(claim)),
+    refused: [],
+  };
+  const byDataset = Map.groupBy(
+    oldestFirst.filter((claim) => current.has(claim)),
+    ({ dataset }) => dataset,
+  );
+  for (const dataset of [...byDataset.keys()].sort())
+    await gatherDataset(manifest, byDataset.get(dataset) ?? [], gathered);
+  return gathered;
+};
+
+const gatherDataset = async <File extends DroppedFile>(
+  manifest: DropManifest,
+  files: File[],
+  gathered: GatheredDrop<File>,
+): Promise<void> => {
+  const newest = files.at(-1);
+  if (newest === undefined) return;
+  const described = await orReason(datasetOfDrop(manifest, newest.dropped));
+  if ('reason' in described) {
+    gathered.refused.push(...files.map((claim) => ({ claim, reason: described.reason })));
+    return;
+  }
+  const resources: ResourceSpec[] = [];
+  for (const claim of files.toSorted((a, b) => (a.resource < b.resource ? -1 : 1))) {
+    const resource = await orReason(resourceOfDrop(manifest, claim.dropped));
+    if ('reason' in resource) gathered.refused.push({ claim, reason: resource.reason });
+    else {
+      const { id, name, path } = claim;
+      resources.push({ id: claim.resource, ...resource.value, source: { kind: 'file', path, name, claim: id } });
+    }
+  }
+  if (resources.length === 0) return;
+  gathered.wishes.push(datasetWish(manifest, { id: newest.dataset, ...described.value, resources }));
+};
+
+/** Faults of sidecars become reasons; anything else (an unreadable disk) is no fault of the files and passes through. */
+const orReason = async <T>(pending: Promise<T>): Promise<{ value: T } | { reason: Reason }> => {
+  try {
+    return { value: await pending };
+  } catch (error) {
+    if (error instanceof SluiceError) return { reason: reasonOf(error) };
+    throw error;
+  }
+};
+
+type Described<Details> = Required<Titled<Details>>;
+
+/** True when a plain file is there. Throws SourceRefusedError for a link, folder or the like, which could lead anywhere. */
+const standsAt = async (inbox: string, path: string): Promise<boolean> => {
+  const segments = path.split('/');
+  for (const depth of segments.keys()) {
+    const at = join(inbox, ...segments.slice(0, depth + 1));
+    const stats = await unless(lstat(at), gone, null);
+    const last = depth === segments.length - 1;
+    if (stats === null || (!last && stats.isFile())) return false;
+    if (last ? stats.isFile() : stats.isDirectory()) continue;
+    throw new SourceRefusedError(`${at} is not a plain ${last ? 'file' : 'folder'}`, {
+      hint: 'put the file itself there, not a link to it; then drop the data again',
+    });
+  }
+  return true;
+};
+
+/** What a file of the inbox says where it is there; else what is known without it. */
+const ifThere = async <Details>(
+  inbox: string,
+  path: string,
+  details: Details,
+  load: (file: string, details: Details) => Promise<Titled<Details>>,
+): Promise<Titled<Details>> => ((await standsAt(inbox, path)) ? load(join(inbox, path), details) : { details });
+
+/**
+ * Title and details of a dropped file's dataset, each refining the previous one: the defaults of the manifest, `dataset.yaml`
+ * in the inbox, the folders around the dataset as the manifest lists them and the `dataset.yaml` in each, and in the
+ * dataset's own folder `datapackage.json` and `dataset.yaml` (for a file `x.csv` without a folder that is `x/`). Without a
+ * title in the last two the name makes one.
+ *
+ * @throws ManifestError when one of the files is faulty, SourceRefusedError when it is a link
+ */
+const datasetOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<DatasetDetails>> => {
+  const { folder: inbox, folders = {} } = manifest.drop;
+  const { around, path, dataset } = droppedNames(dropped, listedFolders(manifest.drop));
+  const ofYaml = (file: string, details: DatasetDetails) => loadDatasetDetails(file, details, rightsIn(manifest));
+  let shared = manifest.defaults.dataset;
+  for (const folder of ['', ...around]) {
+    const file = join(folder, 'dataset.yaml');
+    const { title, details } = await ifThere(inbox, file, { ...shared, ...folders[folder] }, ofYaml);
+    const message = 'a title is for one dataset: put it into the `dataset.yaml` in the folder of that dataset';
+    if (title !== undefined) throw new ManifestError([fileProblem(join(inbox, file), message, 'title')]);
+    shared = details;
+  }
+  const packaged = await ifThere(inbox, `${path}/datapackage.json`, shared, loadPackagedDataset);
+  const own = await ifThere(inbox, `${path}/dataset.yaml`, packaged.details, ofYaml);
+  return { title: titleOfName(dataset), ...packaged, ...own };
+};
+
+const rightsIn = ({ drop }: DropManifest): SidecarRights => (drop.trusted === true ? 'all' : 'plain');
+
+/**
+ * Title and details of a dropped file itself, each refining the previous one: the manifest's defaults, its entry in
+ * `datapackage.json` in the same folder, `<resource>.yaml` beside it. (`dataset.yaml` always describes datasets, so a file
+ * `dataset.csv` has no sidecar of its own.) Throws as {@link datasetOfDrop}.
+ */
+const resourceOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<ResourceDetails>> => {
+  const inbox = manifest.drop.folder;
+  const { folder, path, resource } = droppedNames(dropped, listedFolders(manifest.drop));
+  const none = { details: manifest.defaults.resource };
+  const packaged =
+    folder === path
+      ? await ifThere(inbox, `${folder}/datapackage.json`, none.details, (file, details) =>
+          loadPackagedResource(file, basename(dropped), details),
+        )
+      : none;
+  const ofYaml = (file: string, details: ResourceDetails) => loadResourceDetails(file, details, rightsIn(manifest));
+  const beside = join(folder, `${resource}.yaml`);
+  const own = resource === 'dataset' ? packaged : await ifThere(inbox, beside, packaged.details, ofYaml);
+  return { title: titleOfName(resource), ...packaged, ...own };
+};
+
+/** What is wrong with the sidecars of the file dropped at `path`, with file, line and column; null when nothing is. */
+export const describedBadly = async (manifest: DropManifest, path: string): Promise<string | null> => {
+  try {
+    await datasetOfDrop(manifest, path);
+    await resourceOfDrop(manifest, path);
+    return null;
+  } catch (error) {
+    if (error instanceof SluiceError) return `waits until its description is fixed: ${error.message}`;
+    throw error;
+  }
+};
+
+/** What the package says of its dataset, over `defaults`. Throws ManifestError with all problems at once. */
+const loadPackagedDataset = async (path: string, defaults: DatasetDetails): Promise<Titled<DatasetDetails>> => {
+  const { draft, hasTitle } = await packageDraft(path, basename(dirname(path)), () => false);
+  const value = checkedValue(draft, datasetSchema, draft.value, [
+    ...draft.problems,
+    ...datasetProblems(draft, defaults),
+  ]);
+  const { id: _id, title, resources: _resources, renamedFrom: _former, ...details } = value;
+  return { ...(hasTitle ? { title } : {}), details: { ...defaults, ...details } };
+};
+
+/** What the package says of the file `name` in its folder, over `defaults`. Throws ManifestError with all problems at once. */
+const loadPackagedResource = async (
+  path: string,
+  name: string,
+  defaults: ResourceDetails,
+): Promise<Titled<ResourceDetails>> => {
+  const isMeant = (paths: string[]): boolean => paths.some((each) => each.replace(/^\.\//, '') === name);
+  const { draft } = await packageDraft(path, basename(dirname(path)), isMeant);
+  const [resource] = draft.value.resources;
+  if (draft.problems.length === 0 && resource === undefined) return { details: defaults };
+  const { id: _id, file: _file, ...own } = resource ?? {};
+  const schema = z.object({ resources: z.tuple([resourceDetailsFileSchema]) });
+  const { title, ...details } = checkedValue(draft, schema, { resources: [own] }, draft.problems).resources[0];
+  return { ...defined({ title }), details: { ...defaults, ...details } };
+};
+
+/** The value of a document that follows the schema. Throws ManifestError with all problems, also the other ones. */
+const checkedValue = <T>(document: PlacedValue, schema: z.ZodType<T>, value: unknown, others: FileProblem[]): T => {
+  const checked = checkDocument(document, schema, value);
+  if (checked.value !== null && others.length === 0) return checked.value;
+  throw new ManifestError([...checked.problems, ...others]);
+};
+
+/** Fields of plain text, which refer to nothing, release nothing and choose no text format. */
+const plainFields = new Set(
+  [
+    'additional_info author conforms_to contact_email contact_name data_dictionary data_dictionary_type',
+    'frequency granularity is_part_of landing_page language license pod_theme public_access_level',
+    'related_content rights spatial_geographical_cover',
+  ].flatMap((names) => names.split(' ').map((name) => `field_${name}`)),
+);
+
+/** What these fields hold: texts, under the names that the API has for them. */
+const plainValue = z.strictObject({
+  und: z.array(z.partialRecord(z.enum(['value', 'url', 'title', 'first', 'second']), z.string())),
+});
+
+/** What a sidecar may not say; `defaults` has the values of the manifest for keys that it leaves out. */
+const rightsProblems = (
+  document: YamlDocument,
+  rights: SidecarRights,
+  defaults: { published?: boolean },
+): FileProblem[] => {
+  const { value } = document;
+  if (rights === 'all' || !isObject(value)) return []; // what is no mapping is reported already
+  const problems: FileProblem[] = [];
+  if (value.groups !== undefined) problems.push(document.problem(['groups'], only('refers to nodes'), 'key'));
+  if (value.published === true && defaults.published === false)
+    problems.push(document.problem(['published'], only('releases what the manifest holds back'), 'key'));
+  if (isObject(value.fields)) {
+    for (const [name, field] of Object.entries(value.fields)) {
+      if (plainFields.has(name) && plainValue.safeParse(field).success) continue;
+      const what = plainFields.has(name) ? 'holds more than plain text' : 'is not a plain text field';
+      problems.push(document.problem(['fields', name], only(what), 'key'));
+    }
+  }
+  return problems;
+};
+
+const only = (what: string): string =>
+  `${what}: this is only allowed in the manifest, or here with \`drop.trusted: true\``;
+
+const maxBytes = 1024 * 1024;
+
+/** `all`: the manifest trusts everyone who may write the file; `plain`: it may not refer to nodes or publish what is held back. */
+type SidecarRights = 'plain' | 'all';
+
+interface Titled<Details> {
+  title?: string;
+  details: Details;
+}
+
+/**
+ * Loads `dataset.yaml` over `defaults` (a manifest's `defaults.dataset`). Throws ManifestError with all problems at once,
+ * also when the file is missing.
+ */
+export const loadDatasetDetails = (
+  path: string,
+  defaults: DatasetDetails,
+  rights: SidecarRights = 'plain',
+): Promise<Titled<DatasetDetails>> =>
+  load<DatasetDetails>(path, datasetDetailsFileSchema, { defaults, rights }, (document) =>
+    datasetMetadataFaults({ ...defaults, ...recordOf(document.value) }).map((fault) =>
+      document.problem(fault.path, fault.message),
+    ),
+  );
+
+/** Loads `<resource>.yaml` over `defaults` (a manifest's `defaults.resource`). Throws as {@link loadDatasetDetails}. */
+export const loadResourceDetails = async (
+  path: string,
+  defaults: ResourceDetails,
+  rights: SidecarRights = 'plain',
+): Promise<Titled<ResourceDetails>> => {
+  const loaded = await load<ResourceDetails>(path, resourceDetailsFileSchema, { defaults, rights }, () => []);
+  return { ...loaded, details: mergedGuard(defaults, loaded.details) };
+};
+
+const load = async <Details extends { published?: boolean }>(
+  path: string,
+  schema: z.ZodType<Details & { title?: string }>,
+  { defaults, rights }: { defaults: Details; rights: SidecarRights },
+  cross: (document: YamlDocument) => FileProblem[],
+): Promise<Titled<Details>> => {
+  const { document, problems } = await readYaml(path, maxBytes);
+  if (document === null) throw new ManifestError(problems);
+  const others = [...cross(document), ...rightsProblems(document, rights, defaults)];
+  const { title, ...details } = checkedValue(document, schema, document.value, others);
+  return { ...defined({ title }), details: { ...defaults, ...details } as Details }; // rest of a Details & {title}
+};
