@@ -45,23 +45,13 @@ export interface Saved {
   droppedFiles: StoredFile[];
 }
 
-const parentTitleOf = (store: Store, nid: number | null, type: string): string | null => {
-  if (nid === null || type !== 'resource') return null;
-  const [parent] = store.nodes.targets(nid);
-  return parent === undefined ? null : (store.nodes.byNid(parent)?.title ?? null);
+/** The alias of a node, of which the one it has already is free. */
+const aliasFor = (store: Store, node: { nid: number | null; type: string; title: string; uuid: string }) => {
+  const [parent] = node.nid === null || node.type !== 'resource' ? [] : store.nodes.targets(node.nid);
+  const parentTitle = parent === undefined ? null : (store.nodes.byNid(parent)?.title ?? null);
+  const isTaken = (alias: string): boolean => ![null, node.nid].includes(store.nodes.aliasOwner(alias));
+  return aliasOf(node, { parentTitle, isTaken });
 };
-
-const aliasFor = (
-  store: Store,
-  node: { nid: number | null; type: string; title: string; uuid: string },
-): string | null =>
-  aliasOf(node, {
-    parentTitle: parentTitleOf(store, node.nid, node.type),
-    isTaken: (alias) => {
-      const owner = store.nodes.aliasOwner(alias);
-      return owner !== null && owner !== node.nid;
-    },
-  });
 
 /** Moves "changed" of a node whose references were written from the other side, and gives it its alias again. */
 const touch = (store: Store, nid: number, { uid, now }: Change): void => {
@@ -190,18 +180,10 @@ export const otherSides = (
   };
 };
 
-/** Writes the references of a node and the way back on the other nodes, at once and without new revisions there (recorded behaviour 9). */
-const relink = (
-  store: Store,
-  node: { nid: number; type: NodeType },
-  { targets, change }: { targets: number[]; change: Change },
-): void => {
-  const { added, removed } = otherSides(store, node, targets);
-  store.nodes.setTargets(node.nid, targets);
-  for (const target of added) saveOther(store, target, { add: node.nid, change });
-  for (const target of removed) saveOther(store, target, { remove: node.nid, change });
-};
-
+/**
+ * Writes the references of a node and the way back on the other nodes, at once and without new revisions there (recorded
+ * behaviour 9), and its files; returns those no longer in use.
+ */
 const link = (
   store: Store,
   node: { nid: number; type: NodeType },
@@ -209,18 +191,21 @@ const link = (
 ): StoredFile[] => {
   // A node that is saved whole brings its references along, also those that the body does not mention.
   const { targets = change.copies.get(node.nid)?.targets, fids } = partsOf(changes);
-  if (targets !== undefined) relink(store, node, { targets, change });
+  if (targets !== undefined) {
+    const { added, removed } = otherSides(store, node, targets);
+    store.nodes.setTargets(node.nid, targets);
+    for (const target of added) saveOther(store, target, { add: node.nid, change });
+    for (const target of removed) saveOther(store, target, { remove: node.nid, change });
+  }
   return fids === undefined ? [] : store.files.assign(node.nid, fids);
 };
 
 const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
   Object.fromEntries(
-    fields
-      .filter(({ initial }) => initial !== null)
-      .map(({ name, kind, initial: value }) => [
-        name,
-        [kind === 'text' ? { value, format: null, safe_value: value } : { value }],
-      ]),
+    fields.flatMap(({ name, kind, initial: value }) => {
+      if (value === null) return [];
+      return [[name, [kind === 'text' ? { value, format: null, safe_value: value } : { value }]]];
+    }),
   );
 
 /** Adds a node of a type with the fields it may have; defaults for what the body left open. */

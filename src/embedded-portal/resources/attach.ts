@@ -4,14 +4,12 @@ import { basename } from 'node:path';
 import { escapeHtml } from '../../util/html.ts';
 import { textOf } from '../content/items.ts';
 import { fileTypeOf } from '../content/public-names.ts';
-import type { Copies } from '../content/save.ts';
 import { imageSizeOf } from '../media/image-size.ts';
-import type { UploadedFile } from '../media/multipart.ts';
 import type { Call, Portal, Result } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
-import { attachedFile, inRace, saveWith, touchedBy } from './node-saves.ts';
+import { inRace, noteFile, saveWith, touchedBy } from './node-saves.ts';
 
 /** Removes the bytes of files whose rows are gone; what fails is swept at the next start. */
 export const removeBytes = (portal: Portal, files: StoredFile[]): void => {
@@ -44,70 +42,21 @@ export const needField = (call: Call, node: StoredNode): void => {
   throw new Refusal(406, `Field name '${escapeHtml(name)}' not found on node type '${node.type}'`);
 };
 
-interface Named {
-  upload: UploadedFile;
-  /** The uploaded bytes lie where they stay, under this name. */
-  uuid: string;
-  /** The cleaned file name. */
-  name: string;
-}
-
-const needName = (call: Call, upload: UploadedFile): Named => {
-  const { profile, site } = call.portal;
-  const name = profile.uploads.nameOf(upload.filename);
-  const { path } = upload;
-  const isTooLarge = upload.bytes > (site.uploadMaxFilesize ?? Number.POSITIVE_INFINITY);
-  if (name === null || path === null || isTooLarge) {
-    throw new Refusal(406, `Failed to upload file. ${escapeHtml(keyOf(upload.part) ?? '')}`);
-  }
-  return { upload, uuid: basename(path), name };
-};
-
-const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Named): Promise<StoredFile> => {
-  const { portal, user } = call;
-  const { store, profile } = portal;
-  const filemime = profile.uploads.mimeOf(name);
-  const type = fileTypeOf(filemime);
-  const size = type === 'image' ? imageSizeOf(store.pathOf({ uuid })) : null;
-  const save = (copies: Copies) => () => {
-    if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
-    refuseFilled(call, node);
-    const now = portal.now();
-    const isTaken = (candidate: string): boolean => store.files.byName(candidate) !== null;
-    const freed = store.files.assign(node.nid, []);
-    const row = {
-      uid: user.uid,
-      filename: name,
-      name: profile.uploads.publicName(name, isTaken, freed),
-      filemime,
-      filesize: upload.bytes,
-      timestamp: now,
-      type,
-      uuid,
-      sha256: upload.sha256,
-      height: size?.height ?? null,
-      width: size?.width ?? null,
-    };
-    const fid = store.files.add(row);
-    freed.push(...store.files.assign(node.nid, [fid]));
-    store.nodes.touch(node.nid, { at: now, uid: user.uid });
-    portal.datastore.note(attachedFile(portal, node.nid, { ...row, fid }));
-    saveWith(call, node.nid, copies);
-    return { file: { ...row, fid }, dropped: freed };
-  };
-  const { file, dropped } = await inRace(
-    call,
-    () => touchedBy(call, node.nid),
-    (copies) => store.write(save(copies)),
-  );
-  upload.path = null;
-  removeBytes(portal, dropped);
-  return file;
-};
-
 const refuseFilled = (call: Call, node: StoredNode): void => {
   const isFilled = call.portal.store.files.ofNode(node.nid).length > 0;
   if (isFilled && refusesFilled(call.body.attach)) throw new Refusal(406, tooManyFiles);
+};
+
+/** The file of the request and its cleaned name; its bytes lie where they stay. Throws 406 where it may not be attached. */
+const needUpload = ({ files, portal: { profile, site } }: Call) => {
+  const [upload, ...others] = files.filter(({ part }) => keyOf(part) !== null);
+  if (upload === undefined) throw new Refusal(406, 'No file was sent: the part files[1] is missing.');
+  if (others.length > 0) throw new Refusal(406, tooManyFiles);
+  const name = profile.uploads.nameOf(upload.filename);
+  const { path } = upload;
+  const isTooLarge = upload.bytes > (site.uploadMaxFilesize ?? Number.POSITIVE_INFINITY);
+  if (name !== null && path !== null && !isTooLarge) return { upload, uuid: basename(path), name };
+  throw new Refusal(406, `Failed to upload file. ${escapeHtml(keyOf(upload.part) ?? '')}`);
 };
 
 /**
@@ -116,16 +65,35 @@ const refuseFilled = (call: Call, node: StoredNode): void => {
  * cannot be imported is attached all the same.
  */
 export const attachFile = async (call: Call, node: StoredNode): Promise<Result> => {
-  const { portal } = call;
+  const { portal, user } = call;
+  const { store, profile } = portal;
   needField(call, node);
-  const uploads = call.files.filter((file) => keyOf(file.part) !== null);
-  const [first] = uploads;
-  if (first === undefined) throw new Refusal(406, 'No file was sent: the part files[1] is missing.');
-  if (uploads.length > 1) throw new Refusal(406, tooManyFiles);
-  const named = needName(call, first);
+  const { upload, uuid, name } = needUpload(call);
   refuseFilled(call, node);
-  const file = await commit(call, node, named);
-  await portal.datastore.attached(attachedFile(portal, node.nid, file));
-  const uri = `${call.baseUrl}/api/dataset/file/${file.fid}`;
-  return { value: { fid: String(file.fid), uri } };
+  const filemime = profile.uploads.mimeOf(name);
+  const type = fileTypeOf(filemime);
+  const { height, width } = (type === 'image' ? imageSizeOf(store.pathOf({ uuid })) : null) ?? noSize;
+  const { bytes: filesize, sha256 } = upload;
+  const { fid, dropped, settle } = await inRace(call, touchedBy(call, node.nid), (copies) => {
+    if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
+    refuseFilled(call, node);
+    const timestamp = portal.now();
+    const before = store.files.ofNode(node.nid);
+    const freed = store.files.assign(node.nid, []);
+    const isTaken = (candidate: string): boolean => store.files.byName(candidate) !== null;
+    const publicName = profile.uploads.publicName(name, isTaken, freed);
+    const facts = { filemime, filesize, timestamp, type, uuid, sha256, height, width };
+    const fid = store.files.add({ uid: user.uid, filename: name, name: publicName, ...facts });
+    const dropped = [...freed, ...store.files.assign(node.nid, [fid])];
+    store.nodes.touch(node.nid, { at: timestamp, uid: user.uid });
+    const settle = noteFile(portal, node.nid, before);
+    saveWith(call, node.nid, copies);
+    return { fid, dropped, settle };
+  });
+  upload.path = null;
+  removeBytes(portal, dropped);
+  await settle();
+  return { value: { fid: String(fid), uri: `${call.baseUrl}/api/dataset/file/${fid}` } };
 };
+
+const noSize = { height: null, width: null };

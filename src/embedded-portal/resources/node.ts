@@ -6,22 +6,14 @@ import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import type { NodeChanges, ReadContext } from '../content/changes.ts';
 import { isNodeType } from '../content/fields.ts';
-import { type Copies, createNode, deleteNode, type Saved, updateNode } from '../content/save.ts';
+import { type Copies, createNode, deleteNode, updateNode } from '../content/save.ts';
 import { viewNode } from '../content/view.ts';
 import { type Call, idIn, operation, type Resource, type Result } from '../portal.ts';
 import { accessDenied, Refusal } from '../refusal.ts';
 import type { NodeType, StoredNode } from '../store/nodes.ts';
 import { attachFile, removeBytes } from './attach.ts';
 import { listNodes } from './node-list.ts';
-import {
-  type FileChange,
-  inRace,
-  noteFileChange,
-  sameFile,
-  saveWith,
-  settleFileChange,
-  touchedBy,
-} from './node-saves.ts';
+import { inRace, noteFile, saveWith, touchedBy } from './node-saves.ts';
 
 /** The node of the path; 404 with the id as sent when there is none (recorded behaviour 2). */
 export const needNode = (call: Call): StoredNode => {
@@ -30,8 +22,6 @@ export const needNode = (call: Call): StoredNode => {
   if (node === null) throw new Refusal(404, `Node ${escapeHtml(call.args[0] ?? '')} could not be found`);
   return node;
 };
-
-const uriOf = (call: Call, nid: number): string => `${call.baseUrl}${paths.node(String(nid))}`;
 
 /** `field_datastore_status` where the portal keeps it and the resource has a file; null: as stored. */
 const shownStatusOf = ({ portal: { store, datastore } }: Call, { nid }: StoredNode): string | null =>
@@ -90,77 +80,48 @@ const readBody = (call: Call, body: Record<string, unknown>, context: ReadContex
   return call.portal.profile.readNode(body, { ...context, store: { ...context.store, terms: { ...terms, add } } });
 };
 
-const create = async (call: Call): Promise<Result> => {
+/** Saves what a body says of a node as it was when the request began; null: of a new one. */
+const saveBody = async (call: Call, begun: StoredNode | null, type: NodeType): Promise<Result> => {
   const { portal, user } = call;
   const { store, profile } = portal;
-  const type = typeIn(call);
   const body = nodeBody(call);
   const fields = profile.fields[type];
-  const rendered = await portal.texts.render(fields, body);
-  const save = (copies: Copies): Promise<{ nid: number; change: FileChange; lost: Refusal | null }> =>
-    store.write(() => {
-      const context = { store, user, type, node: null, fields, rendered, shownStatus: '0', now: portal.now() };
-      const read = readBody(call, body, context);
-      const { nid } = createNode(store, { type, fields }, { ...read, change: changeOf(call, copies) });
-      const hasList = store.nodes.targets(nid).length > 0;
-      const takeBack = (): void => store.nodes.remove(nid);
-      const lost = type === 'dataset' ? (portal.races?.settle({ hasList }, takeBack) ?? null) : null;
-      return { nid, change: 'field_upload' in read.changes.items ? noteFileChange(portal, nid, []) : sameFile, lost };
-    });
-  const { nid, change, lost } = await inRace(call, () => touchedBy(call, null, body), save);
-  if (lost !== null) throw lost;
-  await settleFileChange(portal, nid, change);
-  return { value: { nid: String(nid), uri: uriOf(call, nid) } };
+  const rendered = await portal.texts.render(fields, body, begun?.fields);
+  const write = (copies: Copies) => {
+    const node = begun === null ? null : (copies.get(begun.nid)?.node ?? needNode(call));
+    const shownStatus = (node === null ? null : shownStatusOf(call, node)) ?? '0';
+    const context = { store, user, type, node, fields, rendered, shownStatus, now: portal.now() };
+    const read = { ...readBody(call, body, context), change: changeOf(call, copies) };
+    const before = node === null ? [] : store.files.ofNode(node.nid);
+    const saved = node === null ? createNode(store, { type, fields }, read) : updateNode(store, node, read);
+    const { nid } = saved;
+    if (node !== null) saveWith(call, nid, copies);
+    const hasList = store.nodes.targets(nid).length > 0;
+    const isFragile = node === null && type === 'dataset';
+    const lost = isFragile ? portal.races?.settle({ hasList }, () => store.nodes.remove(nid)) : null;
+    return { ...saved, lost, settle: noteFile(portal, nid, before) };
+  };
+  const { nid, droppedFiles, lost, settle } = await inRace(call, touchedBy(call, begun?.nid ?? null, body), write);
+  if (lost) throw lost;
+  await settle();
+  removeBytes(portal, droppedFiles);
+  return { value: { nid: String(nid), uri: `${call.baseUrl}${paths.node(String(nid))}` } };
 };
 
-const update = async (call: Call): Promise<Result> => {
-  const { portal, user } = call;
-  const { store, profile } = portal;
-  const body = nodeBody(call);
-  const begun = needNode(call);
-  const fields = profile.fields[begun.type];
-  const rendered = await portal.texts.render(fields, body, begun.fields);
-  const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
-    store.write(() => {
-      const present = needNode(call);
-      const node = copies.get(present.nid)?.node ?? present;
-      const { type } = node;
-      if (![undefined, null, '', type].includes(body.type as NodeType)) {
-        throw new Refusal(406, 'Node type cannot be changed');
-      }
-      const shownStatus = shownStatusOf(call, node) ?? '0';
-      const read = readBody(call, body, {
-        store,
-        user,
-        type,
-        node,
-        fields,
-        rendered,
-        shownStatus,
-        now: portal.now(),
-      });
-      const before = store.files.ofNode(node.nid);
-      const saved = updateNode(store, node, { ...read, change: changeOf(call, copies) });
-      saveWith(call, node.nid, copies);
-      return {
-        saved,
-        change: 'field_upload' in read.changes.items ? noteFileChange(portal, node.nid, before) : sameFile,
-      };
-    });
-  const { saved, change } = await inRace(call, () => touchedBy(call, begun.nid, body), save);
-  await settleFileChange(portal, saved.nid, change);
-  removeBytes(portal, saved.droppedFiles);
-  return { value: { nid: String(saved.nid), uri: uriOf(call, saved.nid) } };
+const update = (call: Call): Promise<Result> => {
+  const node = needNode(call);
+  const { type } = nodeBody(call);
+  if (![undefined, null, '', node.type].includes(type as NodeType))
+    throw new Refusal(406, 'Node type cannot be changed');
+  return saveBody(call, node, node.type);
 };
 
 const remove = async (call: Call): Promise<Result> => {
   const { portal } = call;
   const { nid } = needNode(call);
   await portal.datastore.nodeRemoved(String(nid));
-  const dropped = await inRace(
-    call,
-    () => portal.store.nodes.sources(nid),
-    (copies) => portal.store.write(() => deleteNode(portal.store, needNode(call), changeOf(call, copies))),
+  const dropped = await inRace(call, portal.store.nodes.sources(nid), (copies) =>
+    deleteNode(portal.store, needNode(call), changeOf(call, copies)),
   );
   removeBytes(portal, dropped);
   return { empty: true };
@@ -182,7 +143,7 @@ export const nodeResource = {
       typeIn(call);
       demand(call.user, may(call.user, 'create content'));
     },
-    run: create,
+    run: (call) => saveBody(call, null, typeIn(call)),
   }),
   update: operation({ writes: true, access: demandEdit, run: update }),
   delete: operation({ writes: true, access: demandEdit, run: remove }),
