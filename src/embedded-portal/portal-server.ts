@@ -7,7 +7,6 @@ import { PortalPortError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { createApp } from './app.ts';
 import { listenOn } from './connections.ts';
-import { LongTexts } from './content/long-texts.ts';
 import { giveAwaitedGroups } from './content/save.ts';
 import { PageCache } from './page-cache.ts';
 import { LoginQueue } from './password.ts';
@@ -154,7 +153,6 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       log,
       tokens: options.tokens === true ? openTokenTable(store.db) : null,
       now: unixNow,
-      texts: new LongTexts(),
       logins: new LoginQueue(),
       counts: { reads: 0, writes: 0 },
       inProgress,

@@ -5,7 +5,6 @@ import type { Log } from '../model/log.ts';
 import type { Answer, StreamedBody } from './answer.ts';
 import type { NodeReader } from './content/changes.ts';
 import type { Field } from './content/fields.ts';
-import type { LongTexts } from './content/long-texts.ts';
 import type { Copies } from './content/save.ts';
 import type { FileItem } from './content/view.ts';
 import type { Datastore, DatastoreOptions, SearchQuery } from './datastore/datastore.ts';
@@ -100,7 +99,6 @@ export interface Portal extends PortalSettings {
   tokens: Tokens | null;
   /** Unix seconds. */
   now: () => number;
-  texts: LongTexts;
   logins: LoginQueue;
   counts: { reads: number; writes: number };
   /** Requests in progress, including those whose client has gone. */

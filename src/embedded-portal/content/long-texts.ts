@@ -1,8 +1,9 @@
-// Renders long texts of a body in worker threads before it is read; text that takes too long stays plain.
+// Renders long texts of a body in worker threads before it is read: Markdown takes time that grows with the square of its length
+// and more. Text that takes too long stays plain. Also the entry of the threads.
+import { createContext, Script } from 'node:vm';
 import { WorkerPool } from '../../util/worker-pool.ts';
 import type { Field } from './fields.ts';
-import type { RenderTask } from './render-worker.ts';
-import { isShort } from './safe-text.ts';
+import { formatted, isShort } from './safe-text.ts';
 
 export type RenderedTexts = ReadonlyMap<string, string>;
 
@@ -22,49 +23,56 @@ const collect = (value: unknown, into: Set<string>): void => {
   }
 };
 
-const pool = new WorkerPool<RenderTask, string | null>({
-  file: 'render-worker',
+const pool = new WorkerPool<{ text: string }, string | null>({
+  file: 'long-texts',
   of: import.meta.url,
   name: 'renderText',
   threads: 2,
 });
 
-/** Has long texts rendered, a bounded number at a time. */
-export class LongTexts {
-  #waiting = 0;
+let waiting = 0;
 
-  /**
-   * Renders what `body` holds for the formatted fields among `fields`, and what is `stored` of these, because a body that
-   * changes a part of a field falls back to it; never rejects.
-   */
-  async render(
-    fields: readonly Field[],
-    body: Record<string, unknown>,
-    stored: Record<string, unknown> = {},
-  ): Promise<RenderedTexts> {
-    const texts = new Set<string>();
-    for (const { kind, name } of fields) {
-      if ((kind !== 'body' && kind !== 'long') || !Object.hasOwn(body, name)) continue;
-      collect(body[name], texts);
-      collect(stored[name], texts);
-    }
-    const rendered = new Map<string, string>();
-    for (const text of texts) {
-      const html = await this.#one(text);
-      if (html !== null) rendered.set(text, html);
-    }
-    return rendered;
+/** The HTML; null where that takes too long, or too many wait. */
+const render = async (text: string): Promise<string | null> => {
+  if (waiting >= mostWaiting) return null;
+  waiting += 1;
+  try {
+    return await pool.run({ text });
+  } catch {
+    return null; // its thread has ended, for want of memory
+  } finally {
+    waiting -= 1;
   }
+};
 
-  async #one(text: string): Promise<string | null> {
-    if (this.#waiting >= mostWaiting) return null;
-    this.#waiting += 1;
-    try {
-      return await pool.run({ text, limitMs });
-    } catch {
-      return null; // its thread has ended, for want of memory
-    } finally {
-      this.#waiting -= 1;
-    }
+/**
+ * The HTML of what `body` holds for the formatted fields among `fields`, and of what is `stored` of these, because a body
+ * that changes a part of a field falls back to it; never rejects.
+ */
+export const renderTexts = async (
+  fields: readonly Field[],
+  body: Record<string, unknown>,
+  stored: Record<string, unknown> = {},
+): Promise<RenderedTexts> => {
+  const texts = new Set<string>();
+  for (const { kind, name } of fields) {
+    if ((kind !== 'body' && kind !== 'long') || !Object.hasOwn(body, name)) continue;
+    collect([body[name], stored[name]], texts);
   }
-}
+  const rendered = new Map<string, string>();
+  for (const text of texts) {
+    const html = await render(text);
+    if (html !== null) rendered.set(text, html);
+  }
+  return rendered;
+};
+
+/** What a thread does. Only the virtual machine can end a regular expression, and does so for scripts with a time limit. */
+export const renderText = ({ text }: { text: string }): string | null => {
+  try {
+    const context = createContext({ work: () => formatted(text) });
+    return String(new Script('work()').runInContext(context, { timeout: limitMs }));
+  } catch {
+    return null; // out of time, or nested deeper than the stack
+  }
+};

@@ -3,14 +3,13 @@ import { escapeHtml } from '../../util/html.ts';
 import { defined } from '../../util/json.ts';
 import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';
 import { em, Refusal } from '../refusal.ts';
-import type { StoredNode } from '../store/nodes.ts';
 import type { CoreChanges, FieldChanges, NodeReader, ReadContext } from './changes.ts';
 import type { Field } from './fields.ts';
 import { FieldFault, idOf, type RawItem, readItem, textOf } from './items.ts';
 import { isTextFormat, safeText } from './safe-text.ts';
 import { otherSides, targetsIn } from './save.ts';
 import { itemsIn } from './shapes.ts';
-import { publicPath } from './view.ts';
+import { coreOf, lastOf } from './view.ts';
 
 /** 406 with one message per element, as the editing form of such portals answers (recorded behaviour 8a). */
 export const formRefusal = (errors: Record<string, string>): Refusal =>
@@ -77,21 +76,8 @@ const settable: Readonly<Record<string, Check>> = {
   comment: digit('comment'),
 };
 
-/** Properties that reads show and only the portal sets: accepted as they are. */
-const ownedByPortal: Readonly<Record<string, (node: StoredNode) => string | number>> = {
-  vid: ({ vid }) => vid,
-  vuuid: ({ vuuid }) => vuuid,
-  changed: ({ changed }) => changed,
-  revision_timestamp: ({ revisionTimestamp }) => revisionTimestamp,
-  revision_uid: ({ revisionUid }) => revisionUid,
-  tnid: ({ tnid }) => tnid,
-  translate: ({ translate }) => translate,
-  picture: () => 0,
-  data: () => 'b:0;',
-  path: (node) => publicPath(node, ''),
-};
-
-/** Read-only properties that carry no information: accepted and ignored. */
+/** Properties that reads show and only the portal sets (accepted as they are), and two that carry no information. */
+const ownedByPortal = 'vid vuuid changed revision_timestamp revision_uid tnid translate picture data path'.split(' ');
 const idle = ['rdf_mapping', 'uri'];
 
 const ownedByPortalWords = (name: string): string => `The value of ${name} is set by the portal; leave it out.`;
@@ -106,11 +92,11 @@ const coreFault = (name: string, value: unknown, context: ReadContext): string |
   }
   const names = fields.map((field) => field.name);
   if (idle.includes(name) || names.includes(name)) return null;
-  if (!Object.hasOwn(ownedByPortal, name)) {
+  if (!ownedByPortal.includes(name)) {
     const known = [...Object.keys(settable), ...names].join(', ');
     return `A ${type} has no field ${escapeHtml(name.slice(0, 64))}; it has ${known}.`;
   }
-  const present = node === null ? '0' : String(ownedByPortal[name]?.(node));
+  const present = node === null ? '0' : ({ ...coreOf(node), ...lastOf(node, '') }[name] ?? '');
   const isSame = sent === '' || sent === present || (name === 'path' && sent.endsWith(present));
   return isSame ? null : ownedByPortalWords(name);
 };

@@ -85,50 +85,37 @@ export const filesPath = '/sites/default/files/';
 export const fileUrl = ({ name }: { name: string }, baseUrl: string): string =>
   `${baseUrl}${filesPath}${encodeURIComponent(name)}`;
 
-const coreProperties =
-  `vid uid title log status comment promote sticky vuuid nid type language created changed tnid translate
-  uuid revision_timestamp revision_uid rdf_mapping name picture data path`.split(/\s+/);
+const ownNames =
+  'vid uid title log status comment promote sticky vuuid nid type language created changed tnid translate uuid'.split(
+    ' ',
+  ) as (keyof StoredNode)[]; // as written
 
-/** True for a property that nodes of any type have in the profile. */
-export const hasProperty = (
-  { fields }: { fields: Readonly<Record<string, readonly Field[]>> },
-  name: string,
-): boolean =>
-  coreProperties.includes(name) || Object.values(fields).some((own) => own.some((field) => field.name === name));
+/** What every node has beside its fields. */
+export const nodeProperties = [
+  ...ownNames,
+  ...['revision_timestamp', 'revision_uid', 'rdf_mapping', 'name', 'picture', 'data', 'path'],
+];
+
+/** The properties of a node that come before its fields, and behind them: all of them texts (spec 2.1). */
+export const coreOf = (node: StoredNode): Record<string, string> => ({
+  ...Object.fromEntries(ownNames.map((name) => [name, String(node[name])])),
+  revision_timestamp: String(node.revisionTimestamp),
+  revision_uid: String(node.revisionUid),
+});
+
+export const lastOf = (node: StoredNode, baseUrl: string, name = ''): Record<string, string> => ({
+  name,
+  picture: '0',
+  data: 'b:0;',
+  path: publicPath(node, baseUrl),
+});
 
 /** The node object of spec 4.4: ids and times are strings, a field without a value is `[]`. */
 export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unknown> => {
-  const view: Record<string, unknown> = {
-    vid: String(node.vid),
-    uid: String(node.uid),
-    title: node.title,
-    log: node.log,
-    status: String(node.status),
-    comment: String(node.comment),
-    promote: String(node.promote),
-    sticky: String(node.sticky),
-    vuuid: node.vuuid,
-    nid: String(node.nid),
-    type: node.type,
-    language: node.language,
-    created: String(node.created),
-    changed: String(node.changed),
-    tnid: String(node.tnid),
-    translate: String(node.translate),
-    uuid: node.uuid,
-    revision_timestamp: String(node.revisionTimestamp),
-    revision_uid: String(node.revisionUid),
-  };
-  for (const field of parts.fields) {
+  const fields = parts.fields.map((field): [string, unknown] => {
     const items = itemsOf(field, node, parts);
-    view[field.name] = items.length === 0 ? [] : { und: items };
-  }
-  const name = parts.author?.name ?? '';
-  return Object.assign(view, {
-    rdf_mapping: nodeRdf,
-    name,
-    picture: '0',
-    data: 'b:0;',
-    path: publicPath(node, parts.baseUrl),
+    return [field.name, items.length === 0 ? [] : { und: items }];
   });
+  const last = lastOf(node, parts.baseUrl, parts.author?.name);
+  return { ...coreOf(node), ...Object.fromEntries(fields), rdf_mapping: nodeRdf, ...last };
 };

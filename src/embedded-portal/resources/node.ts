@@ -6,6 +6,7 @@ import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import type { NodeChanges, ReadContext } from '../content/changes.ts';
 import { isNodeType } from '../content/fields.ts';
+import { renderTexts } from '../content/long-texts.ts';
 import { type Copies, createNode, deleteNode, updateNode } from '../content/save.ts';
 import { viewNode } from '../content/view.ts';
 import { type Call, idIn, operation, type Resource, type Result } from '../portal.ts';
@@ -86,7 +87,7 @@ const saveBody = async (call: Call, begun: StoredNode | null, type: NodeType): P
   const { store, profile } = portal;
   const body = nodeBody(call);
   const fields = profile.fields[type];
-  const rendered = await portal.texts.render(fields, body, begun?.fields);
+  const rendered = await renderTexts(fields, body, begun?.fields);
   const write = (copies: Copies) => {
     const node = begun === null ? null : (copies.get(begun.nid)?.node ?? needNode(call));
     const shownStatus = (node === null ? null : shownStatusOf(call, node)) ?? '0';

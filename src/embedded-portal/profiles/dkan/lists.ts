@@ -1,7 +1,7 @@
 // The node index of deployed servers (recorded behaviour 6): columns of the node table and `uri`, all comparisons, any page
 // size for those who may, and the database's own words for what it cannot do.
 import { maxPageSize } from '../../../dataset-api/paths.ts';
-import { isObject } from '../../../util/json.ts';
+import { isObject, recordOf } from '../../../util/json.ts';
 import { may } from '../../access.ts';
 import type { Call } from '../../portal.ts';
 import { Refusal } from '../../refusal.ts';
@@ -12,9 +12,9 @@ import {
   invalidQuery,
   isOneOf,
   mostValues,
+  namesIn,
   nothing,
   operatorsIn,
-  orderOf,
   seesAll,
   selectNodes,
 } from '../../resources/node-list.ts';
@@ -42,8 +42,7 @@ const shownColumns = ({ query: { fields } }: Call): Map<string, NodeColumn> => {
   const shown = new Map<string, NodeColumn>();
   if (fields === undefined || fields === '*') return new Map(nodeColumns.map((name) => [name, name]));
   if (typeof fields !== 'string') throw fatalFault();
-  for (const part of fields.split(',')) {
-    const name = part.replace(/[^A-Za-z0-9_.]/g, '');
+  for (const name of namesIn(fields)) {
     if (name === '') throw invalid(syntaxError(`AS \nFROM \nnode t\n${newest}\nLIMIT 2 OFFSET 0`, 2));
     if (name.includes('.')) throw invalid(unknownColumn(`t.${name}`, 'SELECT'));
     shown.set(shown.has(name) ? `t_${name}` : name, columnOf(name, 'SELECT'));
@@ -51,12 +50,11 @@ const shownColumns = ({ query: { fields } }: Call): Map<string, NodeColumn> => {
   return shown;
 };
 
-const comparisons: Readonly<Record<string, string>> = { '>': '>', '>=': '>=', '<': '<', '<=': '<=' };
+const comparisons = ['>', '>=', '<', '<='];
 
 const otherOperators = ['=', '!=', '<>', 'IS NULL', 'IS NOT NULL', 'LIKE', 'NOT LIKE', 'BETWEEN', 'IN', 'NOT IN'];
 
-const isKnownOperator = (op: string): boolean =>
-  Object.hasOwn(comparisons, op) || otherOperators.includes(op.toUpperCase());
+const isKnownOperator = (op: string): boolean => [...comparisons, ...otherOperators].includes(op.toUpperCase());
 
 const tooMuch = (): Refusal => invalid(syntaxError(`)) \n${newest}\nLIMIT 20 OFFSET 0`, 4));
 
@@ -68,10 +66,11 @@ const filterOf = (column: NodeColumn, { value, op }: { value: unknown; op: strin
   if (upper === 'LIKE' || upper === 'NOT LIKE') return { sql: `n.${column} ${upper} ?`, values: [value] };
   const { name, values } = comparedAs(column, parts);
   if (upper === 'BETWEEN' && parts.length === 2) return { sql: `${name} BETWEEN ? AND ?`, values };
-  if (['NOT IN', '!=', '<>'].includes(upper))
-    return { sql: `${name} NOT IN (${values.map(() => '?').join(', ')})`, values };
-  const comparison = Object.hasOwn(comparisons, op) ? comparisons[op] : undefined;
-  if (comparison !== undefined) return { sql: `${name} ${comparison} ?`, values: comparedAs(column, [value]).values };
+  if (['NOT IN', '!=', '<>'].includes(upper)) {
+    const { sql } = isOneOf(column, parts);
+    return { sql: `NOT ${sql}`, values };
+  }
+  if (comparisons.includes(op)) return { sql: `${name} ${op} ?`, values: comparedAs(column, [value]).values };
   if (parts.length > mostValues) throw tooMuch();
   return isOneOf(column, parts);
 };
@@ -103,16 +102,14 @@ export const warnsOfQuery = ({ query: { page, pagesize, options } }: Call): bool
 /** Lists of a release that treats unknown comparisons as equality. */
 export const listRows = (call: Call): Record<string, unknown>[] => {
   const shown = shownColumns(call);
-  const { parameters } = call.query;
   const ops = operatorsIn(call);
-  const filters = Object.entries(isObject(parameters) ? parameters : {}).map(([name, value]) =>
-    filterOf(columnOf(name, 'WHERE'), { value, op: String(ops[name] ?? '=') }),
-  );
-  const clauses = seesAll(call) ? filters : [{ sql: 'n.status = 1', values: [] }, ...filters];
-  const order = orderOf(call, (name) => {
-    throw invalid(unknownColumn(name, 'ORDER BY'));
+  const rows = selectNodes(call, {
+    clauses: Object.entries(recordOf(call.query.parameters)).map(([name, value]) =>
+      filterOf(columnOf(name, 'WHERE'), { value, op: String(ops[name] ?? '=') }),
+    ),
+    window: windowOf(call),
+    refuse: (name) => invalid(unknownColumn(name, 'ORDER BY')),
   });
-  const rows = selectNodes(call, { from: 'node', clauses, order, window: windowOf(call) });
   return rows.map((row) => ({
     ...Object.fromEntries([...shown].map(([key, column]) => [key, String(row[column])])),
     uri: `${call.baseUrl}/api/dataset/node/${shown.has('nid') ? row.nid : ''}`,
@@ -121,9 +118,9 @@ export const listRows = (call: Call): Record<string, unknown>[] => {
 
 /** The same where a comparison that does not exist ends in an error of the database. */
 export const listRowsOfKnown = (call: Call): Record<string, unknown>[] => {
-  const { parameters } = call.query;
+  const parameters = recordOf(call.query.parameters);
   for (const [name, op] of Object.entries(operatorsIn(call))) {
-    const value = isObject(parameters) ? parameters[name] : undefined;
+    const value = parameters[name];
     if (typeof value !== 'string' || typeof op !== 'string' || isKnownOperator(op)) continue;
     const [limit, offset] = windowOf(call);
     const rest = seesAll(call) ? '' : " AND (status = '1')";
