@@ -5,14 +5,7 @@ import type { SearchQuery } from '../../datastore/datastore.ts';
 import { type AttachedFile, type DatastoreStatus, importManager, isImportable } from '../../datastore/records.ts';
 import type { DatastoreParts, PortalDatastore } from '../../portal.ts';
 import { exceptionFault, Refusal } from '../../refusal.ts';
-import {
-  type DatastoreState,
-  type DatastoreStates,
-  initialState,
-  openTables,
-  type Row,
-  StateVariable,
-} from './datastore-tables.ts';
+import { statementsOf } from '../../store/statements.ts';
 import { timeLimitFault } from './faults.ts';
 import { type RecordedTable, recordedSearch, searchFault } from './search.ts';
 import { blocksOf, headerOf, type SimpleCell, SimpleParser, simpleText } from './simple-import.ts';
@@ -39,6 +32,32 @@ const refusedMessage = (error: unknown): string => {
   throw error;
 };
 
+/** The file of a resource, and the columns of its table as JSON; null: there is none. */
+interface Table extends Omit<AttachedFile, 'fid'> {
+  columns: string | null;
+}
+
+const schema = `
+CREATE TABLE IF NOT EXISTS recorded_table (
+  nid TEXT PRIMARY KEY, path TEXT NOT NULL, filename TEXT NOT NULL, mime TEXT NOT NULL, columns TEXT
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS recorded_row (nid TEXT NOT NULL, entry_id INTEGER NOT NULL, cells TEXT NOT NULL, PRIMARY KEY (nid, entry_id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS recorded_variable (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+`;
+
+/** What is known of one datastore. */
+interface State {
+  storage: number;
+  data_import: number;
+  /** As it was sent; null: the defaults. */
+  configuration: Record<string, unknown> | null;
+}
+
+/** All states by nid; never changed in place, so that who holds one holds a copy. */
+type States = ReadonlyMap<string, State>;
+
+const initialState: State = { storage: 0, data_import: 2, configuration: null };
+
 type Parts = Pick<DatastoreParts, 'db' | 'write' | 'races' | 'site'>;
 
 export interface DatastoreRelease {
@@ -54,29 +73,30 @@ export interface DatastoreRelease {
 export class RecordedDatastore implements PortalDatastore {
   readonly #parts: Parts;
   readonly #release: DatastoreRelease;
-  readonly #variable: StateVariable;
-  #cron: NodeJS.Timeout | undefined;
+  readonly #sql: ReturnType<typeof statementsOf>;
+  /** Deployed portals keep all states in one variable, so that writing one state writes all of them. */
+  #states: States;
+  readonly #cron: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
-  readonly #sql: ReturnType<typeof openTables>;
 
   constructor(parts: Parts, release: DatastoreRelease) {
-    const { db } = parts;
-    const { cronMs } = release;
-    if (cronMs !== null) {
-      const run = (): void => {
-        this.#running = this.#running.then(() => this.runCron());
-      };
-      this.#cron = setInterval(run, cronMs).unref();
-    }
     this.#parts = parts;
-    this.#sql = openTables(db);
     this.#release = release;
-    this.#variable = new StateVariable(db);
+    parts.db.exec(schema);
+    this.#sql = statementsOf(parts.db);
+    const stored = this.#sql.value<string>`SELECT value FROM recorded_variable WHERE name = 'states'`;
+    this.#states = new Map(JSON.parse(stored ?? '[]')); // as #save() wrote it
+    if (release.cronMs === null) return;
+    const run = (): void => {
+      this.#running = this.#running.then(() => this.runCron());
+    };
+    this.#cron = setInterval(run, release.cronMs).unref();
   }
 
   /** Remembers the file; table, rows and state of the former one stay. Inside a write. */
-  note(file: AttachedFile): void {
-    this.#sql.put(file);
+  note({ nid, path, filename, mime }: AttachedFile): void {
+    this.#sql.run`INSERT INTO recorded_table (nid, path, filename, mime) VALUES (${nid}, ${path}, ${filename}, ${mime})
+      ON CONFLICT (nid) DO UPDATE SET path = excluded.path, filename = excluded.filename, mime = excluded.mime`;
   }
 
   /** Imports nothing. */
@@ -99,8 +119,8 @@ export class RecordedDatastore implements PortalDatastore {
   /** Drops the table and forgets state and configuration. */
   remove(nid: string): Promise<void> {
     return this.#change(nid, null, () => {
-      this.#sql.clearRows(nid);
-      this.#sql.setColumns(null, nid);
+      this.#clearRows(nid);
+      this.#setColumns(nid, null);
     });
   }
 
@@ -109,23 +129,20 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   /** Replaces the configuration by exactly what is sent, where that has one of the properties that are there now. */
-  async configure(nid: string, properties: Record<string, unknown>): Promise<void> {
-    const state = this.#variable.states.get(nid) ?? initialState;
-    const now = state.configuration === null ? this.#release.defaultProperties : JSON.parse(state.configuration);
-    if (!Object.keys(now).some((name) => (properties[name] ?? null) !== null)) return;
-    await this.#change(nid, { ...state, data_import: 3, configuration: JSON.stringify(properties) });
+  async configure(nid: string, configuration: Record<string, unknown>): Promise<void> {
+    const state = this.#stateOf(nid);
+    const now = state.configuration ?? this.#release.defaultProperties;
+    if (!Object.keys(now).some((name) => (configuration[name] ?? null) !== null)) return;
+    await this.#change(nid, { ...state, data_import: 3, configuration });
   }
 
   status(nid: string): DatastoreStatus | null {
     if (this.#record(nid) === null) return null;
     this.#parts.races?.demandLock();
-    const { storage, data_import, configuration } = this.#variable.states.get(nid) ?? initialState;
-    return {
-      class: importManager,
-      storage,
-      data_import,
-      configurable_properties: configuration === null ? this.#release.defaultProperties : JSON.parse(configuration), // as configure() was sent it
-    };
+    const { configuration, ...numbers } = this.#stateOf(nid);
+    const configurable_properties = (configuration ??
+      this.#release.defaultProperties) as DatastoreRelease['defaultProperties']; // or what configure() was sent
+    return { class: importManager, ...numbers, configurable_properties };
   }
 
   isImportable(nid: string): boolean {
@@ -134,31 +151,32 @@ export class RecordedDatastore implements PortalDatastore {
 
   /** As release C shows it: 1 imported, 2 waits for its import, 3 cannot be imported, 0 without a file. */
   fieldStatus(nid: string): string | null {
-    const row = this.#sql.get(nid);
-    const isImported = (this.#variable.states.get(nid)?.storage ?? 0) > 0;
-    if (row === null || row.mime === '') return this.#release.fieldStatus('0');
-    return this.#release.fieldStatus(isImportable(row.mime) ? (isImported ? '1' : '2') : '3');
+    const mime = this.#table(nid)?.mime ?? '';
+    if (mime === '') return this.#release.fieldStatus('0');
+    if (!isImportable(mime)) return this.#release.fieldStatus('3');
+    return this.#release.fieldStatus(this.#stateOf(nid).storage > 0 ? '1' : '2');
   }
 
   /** Imports every table that waits, where the release does. */
   async runCron(): Promise<void> {
     if (this.#release.cronMs === null) return;
-    for (const row of this.#sql.waiting()) {
-      if (isImportable(row.mime)) await this.importNow(row.nid).catch(() => undefined);
+    for (const { nid, mime } of this.#sql.rows<Table>`SELECT nid, mime FROM recorded_table`) {
+      const isWaiting = this.#stateOf(nid).storage === 0 && isImportable(mime);
+      if (isWaiting) await this.importNow(nid).catch(() => undefined);
     }
   }
 
   /** The field was emptied: there is no datastore to be seen, but table and state stay for the next file. */
   async fileRemoved(nid: string): Promise<void> {
-    await this.#parts.write(() => this.#sql.release(nid));
+    await this.#parts.write(() => this.#sql.run`UPDATE recorded_table SET mime = '' WHERE nid = ${nid}`);
   }
 
   /** The node is gone, and its table and state with it. */
   async nodeRemoved(nid: string): Promise<void> {
-    if (this.#sql.get(nid) === null) return;
+    if (this.#table(nid) === null) return;
     await this.#change(nid, null, () => {
-      this.#sql.clearRows(nid);
-      this.#sql.forget(nid);
+      this.#clearRows(nid);
+      this.#sql.run`DELETE FROM recorded_table WHERE nid = ${nid}`;
     });
   }
 
@@ -167,30 +185,18 @@ export class RecordedDatastore implements PortalDatastore {
     const { nid } = query;
     const record = this.#record(nid);
     if (record === null) return searchFault('', `Node ${nid} doesn't have a proper file path.`);
-    const table = record.columns === null ? null : this.#table(nid, JSON.parse(record.columns)); // ours
-    const shown = table === null ? [] : await this.#header(record).catch(refusedMessage);
-    return recordedSearch(query, { table, shown });
-  }
-
-  #table(nid: string, columns: string[]): RecordedTable {
-    return {
-      columns,
+    if (record.columns === null) return recordedSearch(query, { table: null, shown: [] });
+    const table: RecordedTable = {
+      columns: JSON.parse(record.columns), // ours
       count: () => this.#count(nid),
-      rows: ({ limit, offset }) =>
-        this.#sql.rows(nid, limit, offset).map(({ entry_id, cells }) => ({
-          id: String(entry_id),
+      rows: (limit, offset) =>
+        this.#sql.rows<{ id: number; cells: string }>`SELECT entry_id AS id, cells FROM recorded_row
+            WHERE nid = ${nid} ORDER BY entry_id LIMIT ${limit} OFFSET ${offset}`.map(({ id, cells }) => ({
+          id: String(id),
           cells: JSON.parse(cells), // ours
         })),
     };
-  }
-
-  #count(nid: string): number {
-    return this.#sql.count(nid);
-  }
-
-  /** The columns in the header of the file. Throws the recorded 500 where there is none. */
-  #header({ nid, path, filename }: Row): Promise<string[]> {
-    return headerOf(path, `/var/www/html/sites/default/files/${filename}`, this.#parser(nid));
+    return recordedSearch(query, { table, shown: await this.#header(record).catch(refusedMessage) });
   }
 
   async sweep(): Promise<void> {}
@@ -200,55 +206,89 @@ export class RecordedDatastore implements PortalDatastore {
     await this.#running;
   }
 
-  #record(nid: string): Row | null {
-    const row = this.#sql.get(nid);
-    return row === null || !isImportable(row.mime) ? null : row;
+  #stateOf(nid: string): State {
+    return this.#states.get(nid) ?? initialState;
+  }
+
+  #table(nid: string): Table | null {
+    return this.#sql.row<Table>`SELECT nid, path, filename, mime, columns FROM recorded_table WHERE nid = ${nid}`;
+  }
+
+  /** The table of a file that can be imported. */
+  #record(nid: string): Table | null {
+    const table = this.#table(nid);
+    return table !== null && isImportable(table.mime) ? table : null;
+  }
+
+  #setColumns(nid: string, columns: string[] | null): void {
+    this.#sql.run`UPDATE recorded_table SET columns = ${columns && JSON.stringify(columns)} WHERE nid = ${nid}`;
+  }
+
+  #clearRows(nid: string): void {
+    this.#sql.run`DELETE FROM recorded_row WHERE nid = ${nid}`;
+  }
+
+  #count(nid: string): number {
+    return this.#sql.count`SELECT count(*) FROM recorded_row WHERE nid = ${nid}`;
+  }
+
+  /** The columns in the header of the file. Throws the recorded 500 where there is none. */
+  #header({ nid, path, filename }: Table): Promise<string[]> {
+    return headerOf(path, `/var/www/html/sites/default/files/${filename}`, this.#parser(nid));
+  }
+
+  #parser(nid: string): SimpleParser {
+    return new SimpleParser(this.#stateOf(nid).configuration ?? {});
   }
 
   /** The states as a request finds them when it begins; where nothing races, those at the time they are written. */
-  #copy(): DatastoreStates | null {
-    return this.#parts.races === null ? null : this.#variable.states;
+  #copy(): States | null {
+    return this.#parts.races === null ? null : this.#states;
   }
 
-  /** Writes one state, and with it those of all others as they were when the request began. */
-  async #change(nid: string, state: DatastoreState | null, also: () => void = () => undefined): Promise<void> {
+  /** Writes one state (null: forgotten), and with it those of all others as in the copy, and returns all; inside a write. */
+  #save(copy: States | null, nid: string, state: State | null): States {
+    const written = new Map(copy ?? this.#states);
+    if (state === null) written.delete(nid);
+    else written.set(nid, state);
+    this.#sql.run`INSERT INTO recorded_variable (name, value) VALUES ('states', ${JSON.stringify([...written])})
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+    this.#states = written;
+    return written;
+  }
+
+  /** Writes a state as a request does that began just now. */
+  async #change(nid: string, state: State | null, also: () => void = () => undefined): Promise<void> {
     const { races, write } = this.#parts;
     const copy = this.#copy();
     races?.demandLock();
     await races?.pause();
     await write(() => {
-      this.#variable.save(copy ?? this.#variable.states, nid, state);
+      this.#save(copy, nid, state);
       also();
     });
   }
 
-  /** The steps of the recorded import. Where one of them throws, the state stays as the last {@link save} left it. */
-  async #importOver(nid: string, begun: DatastoreStates | null): Promise<'imported' | 'not-importable'> {
+  /** The steps of the recorded import. Where one of them throws, the state stays as the last one left it. */
+  async #importOver(nid: string, begun: States | null): Promise<'imported' | 'not-importable'> {
     const record = this.#record(nid);
     if (record === null) return 'not-importable';
     const { write } = this.#parts;
     let copy = begun;
-    const stateNow = (): DatastoreState => (copy ?? this.#variable.states).get(nid) ?? initialState;
+    const stateNow = (): State => (copy ?? this.#states).get(nid) ?? initialState;
     const save = (data_import: number): Promise<void> =>
       write(() => {
-        const state = { ...stateNow(), storage: 1, data_import };
-        const saved = this.#variable.save(copy ?? this.#variable.states, nid, state);
+        const saved = this.#save(copy, nid, { ...stateNow(), storage: 1, data_import });
         if (copy !== null) copy = saved;
       });
     if (stateNow().storage === 0 && record.columns === null) {
       const columns = [...new Set(await this.#header(record))];
       demandTable(columns);
-      await write(() => this.#sql.setColumns(JSON.stringify(columns), nid));
+      await write(() => this.#setColumns(nid, columns));
     }
     await save(4);
     await save((await this.#load(record, await this.#header(record))) ? 6 : 7);
     return 'imported';
-  }
-
-  #parser(nid: string): SimpleParser {
-    const { configuration } = this.#variable.states.get(nid) ?? initialState;
-    const given: unknown = configuration === null ? {} : JSON.parse(configuration);
-    return new SimpleParser(given as { delimiter?: string }); // as configure() was sent it
   }
 
   /**
@@ -256,7 +296,7 @@ export class RecordedDatastore implements PortalDatastore {
    * take, and then the batch in progress is lost. Rows behind a full batch in its block are checked and lost, as recorded;
    * what is wrong with the last row when it has no line end is passed over. Throws what PHP answers at its time limit.
    */
-  async #load(record: Row, columns: string[]): Promise<boolean> {
+  async #load(record: Table, columns: string[]): Promise<boolean> {
     const { nid } = record;
     const { races, site } = this.#parts;
     const parser = this.#parser(nid);
@@ -306,18 +346,16 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   /** Adds rows to the table as it is now; false where it has gone, or lacks a column, or refuses a cell: then none is added. */
-  #addRows(nid: string, columns: string[], rows: SimpleCell[][]): Promise<boolean> {
+  async #addRows(nid: string, columns: string[], rows: SimpleCell[][]): Promise<boolean> {
     const texts = rows.map((cells) => cells.map(simpleText));
-    if (new Set(columns).size < columns.length || texts.some((cells) => cells.includes(undefined))) {
-      return Promise.resolve(false);
-    }
+    if (new Set(columns).size < columns.length || texts.some((cells) => cells.includes(undefined))) return false;
     return this.#parts.write(() => {
-      const table = this.#sql.get(nid)?.columns ?? null;
-      const places = table === null ? [] : (JSON.parse(String(table)) as string[]); // ours
-      if (table === null || columns.some((name) => !places.includes(name))) return false;
+      const places: string[] | null = JSON.parse(this.#table(nid)?.columns ?? 'null'); // ours
+      if (places === null || columns.some((name) => !places.includes(name))) return false;
       for (const cells of texts) {
-        const row = places.map((name) => cells[columns.indexOf(name)] ?? null);
-        this.#sql.addRow(nid, JSON.stringify(row));
+        const row = JSON.stringify(places.map((name) => cells[columns.indexOf(name)] ?? null));
+        this.#sql.run`INSERT INTO recorded_row
+          SELECT ${nid}, coalesce(max(entry_id), 0) + 1, ${row} FROM recorded_row WHERE nid = ${nid}`;
       }
       return true;
     });

@@ -11,7 +11,7 @@ export interface RecordedTable {
   columns: string[];
   count: () => number;
   /** Rows in the order of their keys; `limit` -1: all. */
-  rows: (window: { limit: number; offset: number }) => { id: string; cells: (string | null)[] }[];
+  rows: (limit: number, offset: number) => { id: string; cells: (string | null)[] }[];
 }
 
 type Entry = Record<string, string | null>;
@@ -195,10 +195,10 @@ const findIn = (table: RecordedTable, wish: Wish): { entries: Entry[]; total: nu
   const { filters, word, groupBy, computed, sort, taken, offset } = wish;
   const isComputed = groupBy.length + computed.length > 0;
   if (!isComputed && filters.length + sort.length === 0 && word === '') {
-    const rows = table.rows({ limit: taken, offset });
+    const rows = table.rows(taken, offset);
     return { entries: rows.map((row) => entryOf(table, row)), total: table.count() };
   }
-  const rows = table.rows({ limit: -1, offset: 0 });
+  const rows = table.rows(-1, 0);
   const found = rows.map((row) => entryOf(table, row)).filter((entry) => matches(entry, wish));
   const all = isComputed ? grouped(found, wish) : found;
   return {
