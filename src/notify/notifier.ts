@@ -7,6 +7,7 @@ import type { Log } from '../model/log.ts';
 import { type RedisKeys, targetName } from '../model/redis-keys.ts';
 import { isSuccess, type Reason, type StoredReport } from '../model/report.ts';
 import type { ManifestNotify } from '../sources/manifest/schema.ts';
+import { plural } from '../util/plural.ts';
 import { type Post, sendEmail, sendWebhook } from './channels.ts';
 import {
   type EventReasons,
@@ -44,7 +45,7 @@ export interface ManifestFacts {
 
 type Paused = { reason: Reason; since: number };
 
-const portalSentSchema = z.object({ paused: z.string(), resumed: z.number() });
+const nobody: ManifestNotify = { email: null, webhook: null };
 
 /** Keeps incidents in Redis, so that all workers together report each once. */
 export class Notifier {
@@ -80,19 +81,16 @@ export class Notifier {
     portal: string,
     { pause, last }: { pause: Paused | null; last: (Paused & { until: number }) | null },
   ): Promise<void> {
-    if (!this.#hasChannel({ email: null, webhook: null })) return;
-    const sign = pause ? `${pause.since}.${pause.reason.code}` : `${last?.until ?? ''}`;
+    if (!this.#hasChannel(nobody)) return;
     const { redis, keys } = this.#parts;
     const field = `@${portal}`;
-    const text = await redis.hget(keys.incidents, field);
-    const before = text === null ? null : portalSentSchema.parse(JSON.parse(text));
-    if (pause && before?.paused !== sign) {
-      await this.#send(pausedNotice(portal, pause), { email: null, webhook: null });
-      await redis.hset(keys.incidents, field, JSON.stringify({ paused: sign, resumed: 0 }));
-    } else if (!pause && last && before?.resumed === 0) {
-      await this.#send(resumedNotice(portal, last), { email: null, webhook: null });
-      await redis.hset(keys.incidents, field, JSON.stringify({ ...before, resumed: last.until }));
-    }
+    const before = await redis.hget(keys.incidents, field); // what was sent last
+    const now = pause ? `paused ${pause.since} ${pause.reason.code}` : 'resumed';
+    // A pause that ended before anybody told of it is nothing to resume from.
+    if (now === before || !(pause ?? (last && before))) return;
+    if (pause) await this.#send(pausedNotice(portal, pause), nobody);
+    else if (last) await this.#send(resumedNotice(portal, last), nobody);
+    await redis.hset(keys.incidents, field, now);
   }
 
   /**
@@ -140,36 +138,31 @@ const notHere = (key: string): NoticeFailedError =>
     hint: 'give all workers of one Redis the same notify settings',
   });
 
-const runNotice = (report: StoredReport, { event, reasons }: EventReasons, before: Incident | null): Notice => ({
-  id: `${report.runId}.${event}`,
-  event,
+const runNotice = (report: StoredReport, news: EventReasons, before: Incident | null): Notice => ({
+  id: `${report.runId}.${news.event}`,
+  event: news.event,
   at: report.endedAt,
   portal: report.portal,
   manifest: report.manifest,
   runId: report.runId,
-  summary: `${targetName(report)}: ${runSummary(event, reasons, before)}`,
-  items: reasons.slice(0, listedItems).map(({ key, reason }) => noticeItem(key, reason)),
-  more: Math.max(0, reasons.length - listedItems),
+  summary: `${targetName(report)}: ${runSummary(news, before)}`,
+  items: news.reasons.slice(0, listedItems).map(({ key, reason }) => noticeItem(key, reason)),
+  more: Math.max(0, news.reasons.length - listedItems),
 });
 
-const runSummary = (
-  event: EventReasons['event'],
-  reasons: EventReasons['reasons'],
-  before: Incident | null,
-): string => {
-  if (event === 'recovered') return `recovered; failing since ${before?.since ?? 'earlier'}`;
-  const did = event === 'run-held' ? 'held' : event === 'file-quarantined' ? 'quarantined' : 'failed';
-  const ran = reasons.some(({ key }) => key === '');
-  if (ran) return event === 'run-held' ? 'the run is held' : `the run ${did}`;
-  const noun = event === 'file-quarantined' ? 'file' : 'item';
-  return `${reasons.length} ${noun}${reasons.length === 1 ? '' : 's'} ${did}`;
+const said: Partial<Record<EventReasons['event'], [noun: string, did: string, run: string]>> = {
+  'run-failed': ['item', 'failed', 'the run failed'],
+  'run-held': ['item', 'held', 'the run is held'],
+  'file-quarantined': ['file', 'quarantined', 'the run quarantined'],
 };
 
-const portalNotice = (
-  portal: string,
-  event: 'portal-paused' | 'portal-resumed',
-  ms: number,
-): Omit<Notice, 'summary'> => ({
+const runSummary = ({ event, reasons }: EventReasons, before: Incident | null): string => {
+  const [noun, did, run] = said[event] ?? [];
+  if (noun === undefined) return `recovered; failing since ${before?.since ?? 'earlier'}`;
+  return reasons.some(({ key }) => key === '') ? `${run}` : `${plural(reasons.length, noun)} ${did}`;
+};
+
+const portalNotice = (portal: string, event: Notice['event'], ms: number): Omit<Notice, 'summary'> => ({
   id: `${portal}.${event}.${ms}`,
   event,
   at: new Date(ms).toISOString(),
@@ -185,7 +178,7 @@ const pauseEnds: Partial<Record<string, string>> = {
   paused: 'an operator resumes it',
 };
 
-const pausedNotice = (portal: string, { reason, since }: { reason: Reason; since: number }): Notice => ({
+const pausedNotice = (portal: string, { reason, since }: Paused): Notice => ({
   ...portalNotice(portal, 'portal-paused', since),
   summary: `portal ${portal} is paused until ${pauseEnds[reason.code] ?? 'it answers again'}`,
   items: [noticeItem('', reason)],
