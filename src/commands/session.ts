@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../model/log.ts';
+import type { StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
@@ -30,16 +31,25 @@ export const oneOffLog = (config: Config, options: CommonOptions, io: Io): Log =
 
 const quieter = (level: Config['log']['level']): string => (level === 'fatal' ? level : 'error');
 
+/** What a runtime is opened for; `log` of a service, which also reports there what it has to say. */
+interface Opening {
+  config: Config;
+  options: CommonOptions;
+  role: string;
+  log?: Log;
+  onRunClosed?: (report: StoredReport) => void;
+}
+
 /** Runs `work` with an open runtime and closes it afterwards; a second signal closes by force, and a stop while Redis is silent ends the process. */
 export const withRuntime = async <T>(
-  { config, options, role }: { config: Config; options: CommonOptions; role: string },
+  { options, log: own, ...opening }: Opening,
   io: Io,
   work: (runtime: Runtime) => Promise<T>,
 ): Promise<T> => {
-  const log = oneOffLog(config, options, io);
-  const report = (line: string): void => warn(io, `sluice: ${line}`);
+  const log = own ?? oneOffLog(opening.config, options, io);
+  const report = (line: string): void => (own ? own.error(line) : warn(io, `sluice: ${line}`));
   const { Runtime } = await import('../service/runtime.ts'); // Redis, queues, clients: nothing that `check` or `--help` needs
-  const runtime = await Runtime.open({ config, log, role, env: io.env, report });
+  const runtime = await Runtime.open({ ...opening, log, env: io.env, ...(own ? {} : { report }) });
   io.writing.add(() => runtime.isWriting);
   const force = (): void => {
     runtime.close(true).catch(() => undefined); // the process ends next
@@ -50,7 +60,7 @@ export const withRuntime = async <T>(
     return await work(runtime);
   } finally {
     io.force.removeEventListener('abort', force);
-    for (const line of passwordLines(runtime)) warn(io, line);
+    sayPasswords(runtime, io);
     await runtime.close().finally(endWatch);
   }
 };
@@ -63,11 +73,11 @@ export const withRuntimeOf = async <T>(
   work: (runtime: Runtime) => Promise<T>,
 ): Promise<T> => withRuntime({ config: await configOf(options, io), options, role }, io, work);
 
-/** One line for each embedded portal whose account `admin` is new: the password is never shown again. */
-export const passwordLines = (runtime: Runtime): string[] =>
-  runtime.portals
-    .newAdminPasswords()
-    .map(({ portal, password }) => `portal ${portal}: the password of its user admin is ${password} (shown this once)`);
+/** Tells the password of each embedded portal whose account `admin` is new, once. */
+export const sayPasswords = (runtime: Runtime, io: Io): void => {
+  for (const { portal, password } of runtime.portals.newAdminPasswords())
+    warn(io, `portal ${portal}: the password of its user admin is ${password} (shown this once)`);
+};
 
 /** Eight seconds with the beat that sends the ping: less than the ten after which Docker kills a container that is to stop. */
 const [beatMs, mostMissed] = [1000, 7];

@@ -12,8 +12,8 @@ import { fateOf } from '../state/report-lines.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, stopped, warn } from './io.ts';
-import { configOf, passwordLines, watchRedis } from './session.ts';
+import { type CommonOptions, type Io, say, stopped } from './io.ts';
+import { configOf, sayPasswords, withRuntime } from './session.ts';
 
 /** Runs the service until it is stopped; 0 after a drained stop. */
 export const startCommand = async (manifests: string[], options: CommonOptions, io: Io): Promise<number> =>
@@ -36,7 +36,7 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       await close(); // what it opened would keep the process alive
       throw error;
     });
-    for (const line of passwordLines(runtime)) warn(io, line);
+    sayPasswords(runtime, io);
     for (const [name, config] of Object.entries(runtime.config.portals)) {
       const supervisor = runtime.portals.supervisor(name);
       runtime.log.info(
@@ -92,33 +92,14 @@ const serve = async (
   const config = await configOf(options, io);
   io.line?.clear();
   const { log, lines } = openLog(config, options, io);
-  const { Runtime } = await import('../service/runtime.ts');
-  const runtime = await Runtime.open({
-    config,
-    log,
-    env: io.env,
-    role,
-    onRunClosed: (report) => lines?.closed(report),
-  });
-  io.writing.add(() => runtime.isWriting);
-  let end: () => Promise<void> = async () => undefined;
-  const endWatch = watchRedis(runtime, io.stop, (line) => log.error(line));
-  try {
-    end = await begin(runtime, lines);
+  const onRunClosed = (report: StoredReport): void => lines?.closed(report);
+  await withRuntime({ config, options, role, log, onRunClosed }, io, async (runtime) => {
+    const end = await begin(runtime, lines);
     await stopped(io);
-    log.info(
-      { signal: String(io.stop.reason) },
-      'stopping: jobs finish the current write, all others return to the queue',
-    );
-    io.force.addEventListener('abort', () => {
-      log.warn('second signal: exiting now; the next start resumes unfinished work');
-      process.exit(exitCodes.interrupted);
-    });
-  } finally {
-    await end()
-      .finally(() => runtime.close())
-      .finally(endWatch);
-  }
+    const text = 'stopping: jobs finish the current write, all others return to the queue';
+    log.info({ signal: String(io.stop.reason) }, text);
+    await end();
+  });
   log.info('stopped');
   lines?.say('stopped');
   return exitCodes.ok;

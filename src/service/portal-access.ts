@@ -45,6 +45,7 @@ export class PortalAccess {
   readonly #portals = new Map<string, Portal>();
   readonly #opening = new Map<string, Promise<Portal>>();
   readonly #supervisors = new Map<string, PortalSupervisor>();
+  readonly #told = new Set<string>();
 
   constructor(config: Config, log: Log) {
     this.#config = config;
@@ -103,10 +104,11 @@ export class PortalAccess {
     return this.#supervisors.get(name) ?? null;
   }
 
-  /** New passwords of `admin` of embedded portals served here; each is shown once. */
+  /** New passwords of `admin` of embedded portals served here; each is returned once. */
   newAdminPasswords(): { portal: string; password: string }[] {
-    return [...this.#supervisors].flatMap(([portal, supervisor]) => {
-      const password = supervisor.server?.newAdminPassword;
+    return [...this.#supervisors].flatMap(([portal, { server }]) => {
+      const password = this.#told.has(portal) ? null : server?.newAdminPassword;
+      if (password) this.#told.add(portal);
       return password ? [{ portal, password }] : [];
     });
   }
