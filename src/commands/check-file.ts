@@ -41,6 +41,7 @@ import {
 } from '../sources/manifest/schema.ts';
 import { inspectTable, reportOf } from '../tables/check.ts';
 import { prepareTable } from '../tables/transform/prepare.ts';
+import { defined } from '../util/json.ts';
 import { plural } from '../util/plural.ts';
 import {
   type CheckContext,
@@ -87,20 +88,18 @@ const findingOf = async (path: string, context: CheckContext, check: FileCheck):
 };
 
 const checkByName: FileCheck = async (path, finding, context) => {
-  if (/^\.ya?ml$/i.test(extname(path))) return checkYaml(path, finding, context);
+  const ending = extname(path).toLowerCase();
+  if (ending === '.yaml' || ending === '.yml') return checkYaml(path, finding, context);
   const name = namedWithEnding(basename(path), await kindOf(path));
   if (isTabular(name)) return checkTableFile(path, finding, context);
   if (name === 'datapackage.json') return checkPackage(path, finding, context);
   await checkOther(path, finding, context);
   if (await checkConvertible({ path, name }, finding, context)) return;
-  if (/^\.json$/i.test(extname(path))) return checkJson(path, finding, context);
-  finding.faults.push({
-    code: 'usage',
-    file: finding.file,
-    message:
-      'this is neither a table (.csv, .tsv, .csv.gz, .zip, .xlsx, .xlsm, .ndjson, .json), a manifest or configuration (.yaml, .yml), nor a catalogue (.json)',
-    hint: 'pass files of these types; others need no check',
-  });
+  if (ending === '.json') return checkJson(path, finding, context);
+  const message =
+    'this is neither a table (.csv, .tsv, .csv.gz, .zip, .xlsx, .xlsm, .ndjson, .json), a manifest or configuration (.yaml, .yml), nor a catalogue (.json)';
+  const hint = 'pass files of these types; others need no check';
+  finding.faults.push({ code: 'usage', file: finding.file, message, hint });
 };
 
 const checkOther: FileCheck = async (path, finding) => {
@@ -138,13 +137,14 @@ const checkConvertible = async (
 /** JSON that is no table must be a catalogue. */
 const checkJson: FileCheck = async (path, finding, { io }) => {
   finding.kind = 'catalogue';
-  addInside(finding, await inspectCatalogue(path, io.stop), io.cwd);
+  const manifest = { ...unwritten('catalogue', path), catalogue: resolveCatalogue(path, '/') };
+  addInside(finding, await inspectCatalogue(manifest, io.stop), io.cwd);
   finding.summary = 'catalogue';
 };
 
 const checkPackage: FileCheck = async (path, finding, { io }) => {
   finding.kind = 'package';
-  const inside = await inspectPackage(path);
+  const inside = contentsOf(await gatherPackages({ ...unwritten('package', path), datapackages: [path] }));
   finding.summary = `data package, ${plural(inside.sources.length, 'resource')}`;
   addInside(finding, inside, io.cwd);
 };
@@ -160,14 +160,15 @@ const addInside = (finding: FileFinding, { sources, problems, notes }: Contents,
 
 const checkTableFile: FileCheck = async (path, finding, { io, config, reading }) => {
   finding.kind = 'table';
-  const { fix: _, ...inspection } = await inspectTable(path, {
-    signal: io.stop,
-    rowBytes: config?.limits.rowBytes,
-    ...reading,
-  });
+  const limits = { signal: io.stop, rowBytes: config?.limits.rowBytes };
+  const { fix: _, ...inspection } = await inspectTable(path, { ...limits, ...reading });
+  addTable(finding, inspection);
+};
+
+const addTable = (finding: FileFinding, inspection: NonNullable<FileFinding['inspection']>, from = ''): void => {
   finding.inspection = inspection;
   finding.faults.push(...faultsOfTable(inspection, finding.file));
-  finding.summary = summaryOfTable(inspection);
+  finding.summary = `${from}${summaryOfTable(inspection)}`;
   if (finding.faults.length === 0) finding.table = reportOf(inspection);
 };
 
@@ -263,16 +264,12 @@ export const faultsOf = (error: SluiceError, file: string, cwd?: string): Fault[
       faultOfProblem(problem, error.code, cwd === undefined ? file : shown(problem.file, cwd), hint),
     );
   }
-  if (error instanceof TableFaultError || error instanceof CatalogueFaultError) {
-    const { code, line, column, what } = error;
-    return [{ code, file, line, ...(column === undefined ? {} : { column }), message: what, hint }];
-  }
-  if (error instanceof SourceMissingError) {
-    const message = error.cause === undefined ? error.message : unreadable(error.cause).why; // without the path
-    return [{ code: error.code, file, message, hint }];
-  }
-  const { line } = reasonOf(error);
-  return [{ code: error.code, file, ...(line === undefined ? {} : { line }), message: error.message, hint }];
+  const { line, column } = reasonOf(error);
+  const place = defined({ line, column });
+  let { message } = error;
+  if (error instanceof TableFaultError || error instanceof CatalogueFaultError) message = error.what;
+  if (error instanceof SourceMissingError && error.cause !== undefined) message = unreadable(error.cause).why;
+  return [{ code: error.code, file, ...place, message, hint }];
 };
 
 const faultOfProblem = (
@@ -299,18 +296,11 @@ const checkConverted = async (
 ): Promise<void> => {
   const { io, config } = context;
   const folder = await mkdtemp(join(tmpdir(), 'sluice-check-'));
-  const rowBytes = config?.limits.rowBytes ?? 1024 * 1024;
-  const maxBytes = config?.limits.tableBytes ?? 10e9;
+  const { rowBytes, tableBytes: maxBytes } = config?.limits ?? { rowBytes: 1024 * 1024, tableBytes: 10e9 };
+  const limits = { maxBytes, rowBytes, signal: io.stop };
   try {
-    const limits = { maxBytes, rowBytes, signal: io.stop };
     const made = await prepareTable({
-      path,
-      name,
-      recipe,
-      folder,
-      label: 'check',
-      manifest: '',
-      rejects: null,
+      ...{ path, name, recipe, folder, label: 'check', manifest: '', rejects: null },
       ...limits,
     });
     if (made.kind === 'as-is' && isTabular(name)) return await checkTableFile(path, finding, context);
@@ -329,12 +319,9 @@ const checkConverted = async (
     const { fix: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes, ...made.reading });
     // A converted table is fixed by its steps or in its source, not by `--fix`.
     const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
-    finding.inspection = inspection;
-    finding.faults.push(...faultsOfTable(inspection, finding.file));
     const from =
       made.notes.length === 0 ? 'fixed while publishing' : `converted to CSV from ${plural(made.rowsIn, 'row')}`;
-    finding.summary = `${from}: ${summaryOfTable(inspection)}`;
-    if (finding.faults.length === 0) finding.table = reportOf(inspection);
+    addTable(finding, inspection, `${from}: `);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -351,47 +338,29 @@ interface Contents {
   notes?: string[];
 }
 
-/** Throws what gathering throws where a list as a whole cannot be read. */
+/** Throws what gathering throws where a list as a whole cannot be read; what a watched folder holds is checked when dropped. */
 const inspectManifest = async (manifest: Manifest, signal: AbortSignal): Promise<Contents> => {
-  if ('datasets' in manifest)
-    return contentsOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [], complete: true });
-  if ('catalogue' in manifest) return inspectCatalogueManifest(manifest, signal);
-  if (!('index' in manifest) && !('datapackages' in manifest)) return { sources: [], addresses: [], problems: [] };
-  return contentsOf(await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest)));
+  if ('catalogue' in manifest) return inspectCatalogue(manifest, signal);
+  if ('index' in manifest) return contentsOf(await gatherIndex(manifest));
+  if ('datapackages' in manifest) return contentsOf(await gatherPackages(manifest));
+  return contentsOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [], complete: true });
 };
 
 /** A catalogue of the web is not fetched for a check. */
-const inspectCatalogueManifest = async (manifest: CatalogueManifest, signal: AbortSignal): Promise<Contents> => {
+const inspectCatalogue = async (manifest: CatalogueManifest, signal: AbortSignal): Promise<Contents> => {
   const { from } = manifest.catalogue;
-  if (isAddress(from))
-    return {
-      sources: [],
-      addresses: [from],
-      problems: [],
-      notes: ['the catalogue is not fetched here; `sluice plan` reads it'],
-    };
+  const notFetched = 'the catalogue is not fetched here; `sluice plan` reads it';
+  if (isAddress(from)) return { sources: [], addresses: [from], problems: [], notes: [notFetched] };
   const addresses: string[] = [];
   let [datasets, resources] = [0, 0];
   const { problems, ...rest } = await gatherCatalogue(manifest, localCatalogue(signal), async (wish) => {
     datasets += 1;
     resources += wish.resources.length;
-    addresses.push(...addressesOf([wish]));
+    addresses.push(...addressesOf(wish.resources));
   });
-  return {
-    sources: [],
-    addresses,
-    problems,
-    notes: [`${plural(datasets, 'dataset')} with ${plural(resources, 'resource')}`, ...notesOf(rest)],
-  };
+  const size = `${plural(datasets, 'dataset')} with ${plural(resources, 'resource')}`;
+  return { sources: [], addresses, problems, notes: [size, ...notesOf(rest)] };
 };
-
-/** As {@link inspectManifest}, of a catalogue that no manifest names. */
-const inspectCatalogue = (path: string, signal: AbortSignal): Promise<Contents> =>
-  inspectCatalogueManifest({ ...unwritten('catalogue', path), catalogue: resolveCatalogue(path, '/') }, signal);
-
-/** As {@link inspectManifest}, of a data package that no manifest names. */
-const inspectPackage = async (path: string): Promise<Contents> =>
-  contentsOf(await gatherPackages({ ...unwritten('package', path), datapackages: [path] }));
 
 /** A manifest made for a file without one. */
 const unwritten = (name: string, path: string): ManifestBase => ({
@@ -402,27 +371,20 @@ const unwritten = (name: string, path: string): ManifestBase => ({
   defaults: { dataset: {}, resource: {} },
 });
 
-const contentsOf = ({ wishes, problems, ...rest }: Omit<GatheredList, 'skipped'>): Contents => ({
-  sources: filesOf(wishes),
-  addresses: addressesOf(wishes),
-  problems,
-  notes: [...fetchedLater(addressesOf(wishes).length), ...notesOf(rest)],
-});
+const contentsOf = ({ wishes, problems, ...rest }: Omit<GatheredList, 'skipped'>): Contents => {
+  const resources = wishes.flatMap((wish) => wish.resources);
+  const addresses = addressesOf(resources);
+  const later = `${plural(addresses.length, 'file')} of the web ${addresses.length === 1 ? 'is' : 'are'} fetched and checked when published, not here`;
+  return {
+    sources: resources.flatMap((wish) => (wish.source.kind === 'file' ? [{ path: wish.source.path, wish }] : [])),
+    addresses,
+    problems,
+    notes: [...(addresses.length > 0 ? [later] : []), ...notesOf(rest)],
+  };
+};
 
 const notesOf = ({ remarks, complete }: Pick<GatheredList, 'remarks' | 'complete'>): string[] =>
   complete === true ? remarks : [...remarks, unprovenRemark(complete)];
 
-const filesOf = (datasets: { resources: ResourceWish[] }[]): PublishedFile[] =>
-  datasets.flatMap(({ resources }) =>
-    resources.flatMap((wish) => (wish.source.kind === 'file' ? [{ path: wish.source.path, wish }] : [])),
-  );
-
-const addressesOf = (datasets: { resources: ResourceWish[] }[]): string[] =>
-  datasets.flatMap(({ resources }) => resources.flatMap(({ source }) => (source.kind === 'url' ? [source.url] : [])));
-
-const fetchedLater = (count: number): string[] => {
-  if (count === 0) return [];
-  return [
-    `${plural(count, 'file')} of the web ${count === 1 ? 'is' : 'are'} fetched and checked when published, not here`,
-  ];
-};
+const addressesOf = (resources: ResourceWish[]): string[] =>
+  resources.flatMap(({ source }) => (source.kind === 'url' ? [source.url] : []));
