@@ -8,7 +8,7 @@ import type { NumberNotation } from '../tables/inspect/columns.ts';
 import type { Finding, FindingPlace } from '../tables/inspect/finding.ts';
 import type { Inspection as WholeInspection } from '../tables/inspect/inspect-file.ts';
 import { delimiterName } from '../tables/scan/dialect.ts';
-import { html, type Part, trusted } from '../util/html.ts';
+import { html, type Part, reportPage, reportTable } from '../util/html.ts';
 import { countText, plural } from '../util/plural.ts';
 import type { Io } from './io.ts';
 
@@ -87,16 +87,58 @@ export const summaryOfTable = ({ verdict, rows, columns, delimiter, encoding, fi
   return parts.join(', ');
 };
 
+/** A finding in lines of text; `full`: with every fault and every column. */
+export const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFinding, full: boolean): string[] => {
+  const shown = full ? faults : oneOfEncoding(faults, inspection);
+  const lines = shown.flatMap((fault, at) => faultLines(fault, shown[at + 1]));
+  const own = faults.length > 0 ? lines : [`${file}: ${summary}`];
+  if (inspection === null) return [...own, ...notes.map((note) => `  ${note}`)];
+  const columns = full ? columnLines(inspection) : inspection.columns.length > 0 ? [columnsLine(inspection)] : [];
+  return [
+    ...lines,
+    ...moreLines(inspection, full),
+    ...candidateLines(inspection),
+    `${file}: ${summary}`,
+    ...notes.map((note) => `  ${note}`),
+    ...fixLines(inspection, file),
+    ...(faults.length > 0 && !full ? [] : columns),
+    ...remarkLines(inspection),
+    ...castLines(inspection),
+  ];
+};
+
+/** A file in another encoding has a fault at every non-ASCII letter: only the first is shown. */
+const oneOfEncoding = (faults: Fault[], inspection: FileFinding['inspection']): Fault[] => {
+  const first = faults.find(({ code }) => code === 'table-encoding');
+  const count = inspection?.findings.find(({ code }) => code === 'table-encoding')?.count ?? 1;
+  const text = count > 1 ? `${first?.message}, and so in ${count.toLocaleString('en')} places` : first?.message;
+  return faults.flatMap((fault) => {
+    if (fault.code !== 'table-encoding') return [fault];
+    return fault === first ? [{ ...fault, message: text ?? '' }] : [];
+  });
+};
+
+/** A hint that consecutive faults share is printed once, after the last of them. */
+const faultLines = (fault: Fault, next: Fault | undefined): string[] => {
+  const { file, line, column, key, message, hint, code, offset, context } = fault;
+  const place = [file, line, column].filter((part) => part !== undefined).join(':');
+  return [
+    `${place}: ${key === undefined ? '' : `${key}: `}${message} [${code}]`,
+    ...(context === undefined ? [] : [`  | ${offset === undefined ? '' : `byte ${offset + 1}: `}${context}`]),
+    ...(hint === null || hint === next?.hint ? [] : [`  -> ${hint}`]),
+  ];
+};
+
 const longestList = 300;
 
 /** The columns with their types in one line, cut where there are many. */
-export const columnsLine = ({ columns }: Inspection): string => {
+const columnsLine = ({ columns }: Inspection): string => {
   const list = columns.map(({ name, type }) => `${name} (${type})`).join(', ');
   return `  columns: ${list.length > longestList ? `${list.slice(0, longestList)}…` : list}`;
 };
 
 /** Every column in a line of its own: name, type, the line that decided, and the name that a portal makes. */
-export const columnLines = ({ columns }: Inspection): string[] =>
+const columnLines = ({ columns }: Inspection): string[] =>
   columns.map(({ name, portalName, type, decidedBy, empty }) => {
     const by = decidedBy === null ? '' : `, decided by line ${decidedBy}`;
     const without = empty === 0 ? '' : `, ${empty.toLocaleString('en')} empty`;
@@ -104,7 +146,7 @@ export const columnLines = ({ columns }: Inspection): string[] =>
   });
 
 /** Remarks, each with its first place. */
-export const remarkLines = ({ findings }: Inspection): string[] =>
+const remarkLines = ({ findings }: Inspection): string[] =>
   findings.filter(({ code }) => code === null).map((finding) => `  remark: ${placed(finding)}`);
 
 /** Steps to paste into the manifest that import numbers which portals would keep as text. */
@@ -134,7 +176,7 @@ const placed = ({ message, count, places }: Finding): string => {
 };
 
 /** How many more places there are of findings that do not list all. */
-export const moreLines = ({ findings }: Inspection, full: boolean): string[] =>
+const moreLines = ({ findings }: Inspection, full: boolean): string[] =>
   findings.flatMap(({ code, count, places, message }) => {
     const more = count - places.length;
     const isReported = code === null || more <= 0 || (code === 'table-encoding' && !full);
@@ -142,117 +184,81 @@ export const moreLines = ({ findings }: Inspection, full: boolean): string[] =>
   });
 
 /** Ways to read an ambiguous table, each with the key that chooses it. */
-export const candidateLines = ({ findings }: Inspection): string[] =>
+const candidateLines = ({ findings }: Inspection): string[] =>
   findings.flatMap(({ candidates = [] }) => candidates.map(({ key, reads }) => `  ${key}  reads  ${reads}`));
 
 /** What `--fix` would change, and its command; nothing unless the table is fixable. */
-export const fixLines = ({ findings, verdict }: Inspection, file: string): string[] => {
+const fixLines = ({ findings, verdict }: Inspection, file: string): string[] => {
   if (verdict !== 'mendable') return [];
   const mends = findings.flatMap(({ mend }) => (mend === null ? [] : [`  fix: ${mend}`]));
   return [...new Set(mends), `  -> sluice check ${file} --fix -o NEW-FILE`];
 };
 
-const style = `body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
-table{border-collapse:collapse;width:100%;margin:.5rem 0 1.5rem}th,td{text-align:left;padding:.25rem .6rem;border-bottom:1px solid #ddd;vertical-align:top}
-code{background:#f2f2f2;padding:0 .2rem;overflow-wrap:anywhere}.sound{color:#0a6b2d}.mendable{color:#8a5a00}.faulty{color:#a3161f}del{background:#fde8e8}ins{background:#e4f6e8;text-decoration:none}`;
+/** Parts, each on a line of its own. */
+const stacked = (parts: Part[]): Part => parts.map((part, index) => (index === 0 ? part : html`<br>${part}`));
 
-const page = (title: string, parts: Part[]): string =>
-  html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>${trusted(style)}</style></head>
-<body>
-<h1>${title}</h1>
-${joined(parts, '\n')}
-</body></html>`.text;
+const findingCells = ({ code, hint, mend, candidates = [], count, places }: Finding): Part[] => [
+  code === null ? 'remark' : html`fault <code>${code}</code>`,
+  stacked([
+    ...places.map(({ context, message, ...place }) => {
+      const at = placeText(place);
+      return stacked([`${at}: ${message}`, ...(context === null ? [] : [html`<code>${context}</code>`])]);
+    }),
+    ...(count > places.length ? [`… and ${countText(count - places.length)} more`] : []),
+  ]),
+  stacked([
+    ...(hint ? [hint] : []),
+    ...candidates.map(({ key, reads }) => html`<code>${key}</code>: ${reads}`),
+    ...(mend === null ? [] : [html`<em>fix:</em> ${mend}`]),
+  ]),
+];
 
-const joined = (parts: Part[], between: string): Part =>
-  parts.map((part, index) => (index === 0 ? part : [trusted(between), part]));
-
-const table = (heads: string[], rows: Part[][]): Part =>
-  rows.length === 0
-    ? null
-    : html`<table><thead><tr>${heads.map((head) => html`<th>${head}</th>`)}</tr></thead><tbody>
-${joined(
-  rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`),
-  '\n',
-)}
-</tbody></table>`;
-
-const placeText = ({ line, column, offset }: FindingPlace): string =>
+const placeText = ({ line, column, offset }: Pick<FindingPlace, 'line' | 'column' | 'offset'>): string =>
   [
     `line ${line}`,
     ...(column === null ? [] : [`column ${column}`]),
     ...(offset === null ? [] : [`byte ${offset + 1}`]),
   ].join(', ');
 
-const findingRow = ({ code, hint, mend, candidates = [], count, places }: Finding): Part[] => [
-  code === null ? 'remark' : html`fault <code>${code}</code>`,
-  [
-    joined(
-      places.map((place) => {
-        const context = place.context === null ? null : html`<br><code>${place.context}</code>`;
-        return html`${placeText(place)}: ${place.message}${context}`;
-      }),
-      '<br>',
-    ),
-    count > places.length ? html`<br>… and ${countText(count - places.length)} more` : null,
-  ],
-  joined(
-    [
-      ...(hint ? [hint] : []),
-      ...candidates.map(({ key, reads }) => html`<code>${key}</code>: ${reads}`),
-      ...(mend === null ? [] : [html`<em>fix:</em> ${mend}`]),
-    ],
-    '<br>',
-  ),
-];
-
-const inspected = ({ findings, columns, rows, encoding, lineEnds, bytes }: Inspection): Part =>
-  joined(
-    [
-      html`<p>${countText(rows)} rows, ${countText(columns.length)} columns, ${countText(bytes)} bytes, ${encoding}, line ends ${lineEnds}</p>`,
-      table(['', 'What and where', 'What to do'], findings.map(findingRow)),
-      table(
-        ['Column', 'On a portal', 'Type', 'Decided by line', 'Empty cells'],
-        columns.map(({ name, portalName, type, decidedBy, empty }) => [
-          name,
-          html`<code>${portalName}</code>`,
-          type,
-          String(decidedBy ?? ''),
-          countText(empty),
-        ]),
-      ),
-    ],
-    '\n',
-  );
-
-const fileSection = ({ file, ok, summary, inspection, faults }: FileFinding): Part => {
+function* fileParts({ file, ok, summary, inspection, faults }: FileFinding): Generator<Part> {
   const verdict = inspection?.verdict ?? (ok ? 'sound' : 'faulty');
-  const head = html`<h2>${file}: <span class="${verdict}">${verdictText(verdict)}</span></h2>`;
-  if (inspection !== null) return html`${head}\n${inspected(inspection)}`;
-  const rows = faults.map(({ line, column, key, message, hint }) => [
-    [line, column, key].filter((part) => part !== undefined).join(':'),
-    message,
-    hint ?? '',
-  ]);
-  return html`${head}\n<p>${summary ?? ''}</p>\n${table(['Place', 'Fault', 'What to do'], rows)}`;
-};
+  yield html`<h2>${file}: <span class="${verdict}">${verdictText(verdict)}</span></h2>\n`;
+  if (inspection === null) {
+    yield html`<p>${summary ?? ''}</p>\n`;
+    const placeOf = ({ line, column, key }: Fault): string =>
+      [line, column, key].filter((part) => part !== undefined).join(':');
+    const rows = faults.map((fault) => [placeOf(fault), fault.message, fault.hint]);
+    return yield* reportTable(['Place', 'Fault', 'What to do'], rows);
+  }
+  const { findings, columns, rows, encoding, lineEnds, bytes } = inspection;
+  yield html`<p>${countText(rows)} rows, ${countText(columns.length)} columns, ${countText(bytes)} bytes, ${encoding}, line ends ${lineEnds}</p>\n`;
+  yield* reportTable(['', 'What and where', 'What to do'], findings.map(findingCells));
+  yield* reportTable(
+    ['Column', 'On a portal', 'Type', 'Decided by line', 'Empty cells'],
+    columns.map(({ name, portalName, type, decidedBy, empty }) => [
+      ...[name, html`<code>${portalName}</code>`, type, decidedBy, countText(empty)],
+    ]),
+  );
+}
 
-export const htmlOfFiles = (files: FileFinding[]): string => page('Check', files.map(fileSection));
+export const htmlOfFiles = (files: FileFinding[]): string =>
+  [...reportPage('Check', Iterator.from(files).flatMap(fileParts))].join('');
 
 export const htmlOfFix = (file: string, target: string, report: FixReport): string =>
-  page(`Fix of ${file}`, [
-    html`<p>Written to <code>${target}</code>: ${countText(report.bytes)} bytes, <span class="sound">sound</span>.</p>`,
-    table(
-      ['Change', 'How often'],
-      report.mends.map(({ mend, count }) => [mend, countText(count)]),
-    ),
-    table(
-      ['Line', 'Column', 'Change'],
-      report.rows.map(({ line, column, before, after }) => [
-        String(line),
-        String(column ?? ''),
-        html`<del><code>${before}</code></del><br>${after === null ? 'left out' : html`<ins><code>${after}</code></ins>`}`,
-      ]),
-    ),
-    report.unshown > 0 ? html`<p>… and ${countText(report.unshown)} more rows</p>` : null,
-  ]);
+  [...reportPage(`Fix of ${file}`, fixParts(target, report))].join('');
+
+function* fixParts(target: string, { bytes, mends, rows, unshown }: FixReport): Generator<Part> {
+  yield html`<p>Written to <code>${target}</code>: ${countText(bytes)} bytes, <span class="sound">sound</span>.</p>\n`;
+  yield* reportTable(
+    ['Change', 'How often'],
+    mends.map(({ mend, count }) => [mend, countText(count)]),
+  );
+  yield* reportTable(
+    ['Line', 'Column', 'Change'],
+    rows.map(({ line, column, before, after }) => {
+      const now = after === null ? 'left out' : html`<ins><code>${after}</code></ins>`;
+      return [line, column, stacked([html`<del><code>${before}</code></del>`, now])];
+    }),
+  );
+  if (unshown > 0) yield html`<p>… and ${countText(unshown)} more rows</p>\n`;
+}

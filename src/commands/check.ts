@@ -6,19 +6,7 @@ import type { Config } from '../config/config.ts';
 import { ConfigError, UsageError } from '../model/errors.ts';
 import { countText, plural } from '../util/plural.ts';
 import { checkFile, checkSource, faultsOf } from './check-file.ts';
-import {
-  type CheckContext,
-  candidateLines,
-  castLines,
-  columnLines,
-  columnsLine,
-  type Fault,
-  type FileFinding,
-  fixLines,
-  htmlOfFiles,
-  moreLines,
-  remarkLines,
-} from './check-finding.ts';
+import { type CheckContext, type Fault, type FileFinding, fileLines, htmlOfFiles } from './check-finding.ts';
 import { type FixOptions, fixCommand, readingOf, separatorNames } from './check-fix.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
@@ -184,47 +172,6 @@ const exitCodeOf = (files: FileFinding[], portal: PortalFinding | null): number 
   const faults = files.flatMap((file) => file.faults);
   if (faults.some((fault) => wrongUse.has(fault.code))) return exitCodes.usage;
   return faults.length > 0 || portal?.ok === false ? exitCodes.someFailed : exitCodes.ok;
-};
-
-const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFinding, full: boolean): string[] => {
-  const shown = full ? faults : oneOfEncoding(faults, inspection);
-  const lines = shown.flatMap((fault, at) => faultLines(fault, shown[at + 1]));
-  const own = faults.length > 0 ? lines : [`${file}: ${summary}`];
-  if (inspection === null) return [...own, ...notes.map((note) => `  ${note}`)];
-  const columns = full ? columnLines(inspection) : inspection.columns.length > 0 ? [columnsLine(inspection)] : [];
-  return [
-    ...lines,
-    ...moreLines(inspection, full),
-    ...candidateLines(inspection),
-    `${file}: ${summary}`,
-    ...notes.map((note) => `  ${note}`),
-    ...fixLines(inspection, file),
-    ...(faults.length > 0 && !full ? [] : columns),
-    ...remarkLines(inspection),
-    ...castLines(inspection),
-  ];
-};
-
-/** A file in another encoding has a fault at every non-ASCII letter: only the first is shown. */
-const oneOfEncoding = (faults: Fault[], inspection: FileFinding['inspection']): Fault[] => {
-  const first = faults.find(({ code }) => code === 'table-encoding');
-  const count = inspection?.findings.find(({ code }) => code === 'table-encoding')?.count ?? 1;
-  const text = count > 1 ? `${first?.message}, and so in ${count.toLocaleString('en')} places` : first?.message;
-  return faults.flatMap((fault) => {
-    if (fault.code !== 'table-encoding') return [fault];
-    return fault === first ? [{ ...fault, message: text ?? '' }] : [];
-  });
-};
-
-/** A hint that consecutive faults share is printed once, after the last of them. */
-const faultLines = (fault: Fault, next: Fault | undefined): string[] => {
-  const { file, line, column, key, message, hint, code, offset, context } = fault;
-  const place = [file, line, column].filter((part) => part !== undefined).join(':');
-  return [
-    `${place}: ${key === undefined ? '' : `${key}: `}${message} [${code}]`,
-    ...(context === undefined ? [] : [`  | ${offset === undefined ? '' : `byte ${offset + 1}: `}${context}`]),
-    ...(hint === null || hint === next?.hint ? [] : [`  -> ${hint}`]),
-  ];
 };
 
 const summaryLine = (files: FileFinding[]): string => {

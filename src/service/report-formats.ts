@@ -1,7 +1,7 @@
 // Reports as files for other programs and people: JSON, CSV, a page.
 import type { ReportItem, StoredReport } from '../model/report.ts';
 import { fateOf } from '../state/report-lines.ts';
-import { type Html, html, trusted } from '../util/html.ts';
+import { html, type Part, reportPage, reportTable } from '../util/html.ts';
 import { countText } from '../util/plural.ts';
 
 /** The report in each format, as what it is sent and its pieces: a large one is never one text. */
@@ -67,29 +67,16 @@ function* md({ runId, manifest, portal, startedAt, endedAt, reason, items }: Sto
 /** What a text says stays text: no markup, no column of its own, one line. */
 const mdText = (text: string): string => text.replaceAll(/[\\`*_{}[\]<>|#]/g, '\\$&').replaceAll(/\s+/g, ' ');
 
-const style = `:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
-table{border-collapse:collapse;width:100%}th,td{text-align:start;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8884;overflow-wrap:anywhere}.n{text-align:end}`;
+const page = (report: StoredReport): Generator<string> => reportPage(`Run ${report.runId}`, pageParts(report));
 
-function* page(report: StoredReport): Generator<string> {
-  const { runId, manifest, portal, startedAt, endedAt, reason, items } = report;
-  yield html`<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Run ${runId}</title><style>${trusted(style)}</style></head>
-<body>
-<h1>Run ${runId}</h1>
-<p>${manifest} to ${portal}, ${startedAt} to ${endedAt}: ${countText(items.length)} items</p>
-${reason && html`<p><strong>${reason.code}</strong>: ${reason.message}<br>${reason.hint}</p>`}
-<table>
-<thead><tr><th scope="col">Key</th><th scope="col">Outcome</th><th scope="col">Rows</th><th scope="col">Why</th></tr></thead>
-<tbody>
-`.text;
-  for (const item of items) yield row(item).text;
-  yield '</tbody>\n</table>\n</body>\n</html>\n';
+function* pageParts({ manifest, portal, startedAt, endedAt, reason, items }: StoredReport): Generator<Part> {
+  yield html`<p>${manifest} to ${portal}, ${startedAt} to ${endedAt}: ${countText(items.length)} items</p>\n`;
+  if (reason) yield html`<p><strong>${reason.code}</strong>: ${reason.message}<br>${reason.hint}</p>\n`;
+  yield* reportTable(['Key', 'Outcome', 'Rows', 'Why'], Iterator.from(items).map(cellsOf));
 }
 
-const row = (item: ReportItem): Html => {
+const cellsOf = (item: ReportItem): Part[] => {
   const { key, rows, reason, warnings } = item;
-  return html`<tr><td>${key}</td><td>${fateOf(item)}</td><td class="n">${rows === null ? null : countText(rows)}</td><td>${
-    reason && html`${reason.code}: ${reason.message}${reason.hint && html`<br>${reason.hint}`}`
-  }${warnings.map((warning) => html`<br>${warning}`)}</td></tr>\n`;
+  const why = reason && html`${reason.code}: ${reason.message}${reason.hint && html`<br>${reason.hint}`}`;
+  return [key, fateOf(item), rows === null ? null : countText(rows), [why, warnings.map((text) => html`<br>${text}`)]];
 };

@@ -67,6 +67,33 @@ ${body}
 </html>
 `;
 
+const reportStyle = `:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
+table{border-collapse:collapse;width:100%;margin:.5rem 0 1.5rem}th,td{text-align:start;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8884;overflow-wrap:anywhere}
+code{background:#8882;padding:0 .2rem}.sound{color:#1a7040}.mendable{color:#8a5a00}.faulty{color:#c2332b}del{background:#f882;color:inherit}ins{background:#8f82;text-decoration:none}`;
+
+/** A page without scripts that is kept as a file, in pieces: a large one is never one text. */
+export function* reportPage(title: string, parts: Iterable<Part>): Generator<string> {
+  yield html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>${trusted(reportStyle)}</style></head>
+<body>
+<h1>${title}</h1>
+`.text;
+  for (const part of parts) yield written(part);
+  yield '</body></html>\n';
+}
+
+/** A table of such a page; nothing without rows. */
+export function* reportTable(heads: readonly string[], rows: Iterable<readonly Part[]>): Generator<Part> {
+  let isBegun = false;
+  for (const cells of rows) {
+    if (!isBegun)
+      yield html`<table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>\n`;
+    isBegun = true;
+    yield html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>\n`;
+  }
+  if (isBegun) yield trusted('</tbody></table>\n');
+}
+
 /** A moment (milliseconds or ISO 8601), to the minute, UTC; what is none as it is. */
 export const momentHtml = (at: number | string): Html => {
   const date = new Date(at);
