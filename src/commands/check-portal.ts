@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts';
 import type { Log } from '../model/log.ts';
 import type { PortalProbe } from '../portal-client/client.ts';
+import { hintLine, lines } from './text.ts';
 
 export interface PortalFinding extends PortalProbe {
   name: string;
@@ -28,13 +29,12 @@ export const probePortal = async (
 };
 
 /** Findings as lines: `ok`, `NO`, or `?` for unknown, each with its hint below. */
-export const portalLines = ({ name, url, findings, newAdminPassword }: PortalFinding): string[] => [
-  `portal ${name} (${url})`,
-  ...findings.flatMap(({ ok, what, hint }) => [
-    `  ${ok === null ? '? ' : ok ? 'ok' : 'NO'}  ${what}`,
-    ...(hint === null ? [] : [`      -> ${hint}`]),
-  ]),
-  ...(newAdminPassword === null
-    ? []
-    : [`  its store is new: the password of its user admin is ${newAdminPassword} (shown this once)`]),
-];
+export const portalLines = ({ name, url, findings, newAdminPassword: password }: PortalFinding): string[] =>
+  lines(
+    `portal ${name} (${url})`,
+    findings.map(({ ok, what, hint }) => {
+      const mark = ok ? 'ok' : 'NO';
+      return [`  ${ok === null ? '? ' : mark}  ${what}`, hintLine(hint, '      ')];
+    }),
+    password !== null && `  its store is new: the password of its user admin is ${password} (shown this once)`,
+  );

@@ -15,9 +15,9 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { aligned, type Io, say, warn } from './io.ts';
+import { type Io, say, warn } from './io.ts';
 import { publish } from './publish.ts';
-import { reasonLines } from './report-text.ts';
+import { aligned, reasonLines } from './text.ts';
 
 const demoManifest = fileURLToPath(new URL('../../jobs/demo.yaml', import.meta.url));
 

@@ -5,8 +5,9 @@ import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { aligned, type CommonOptions, type Io, oneOrAll, print } from './io.ts';
+import { type CommonOptions, type Io, oneOrAll, print } from './io.ts';
 import { withRuntimeOf } from './session.ts';
+import { aligned } from './text.ts';
 
 /** Lists the versions of a table, newest first, with what changed in its columns. */
 export const historyCommand = async (key: string, options: CommonOptions, io: Io): Promise<number> =>

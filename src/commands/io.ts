@@ -55,22 +55,6 @@ export const print = (io: Io, options: CommonOptions, { json, lines }: { json: u
 /** As JSON shows what there usually is one of: that one, or a list of several. */
 export const oneOrAll = <T>(all: readonly T[]): T | readonly T[] => (all.length === 1 && all[0] ? all[0] : all);
 
-/**
- * Rows of cells as lines, with every column aligned: those of `right` at their end. A longer cell than 60 characters
- * widens no column.
- */
-export const aligned = (rows: readonly (readonly string[])[], right: readonly number[] = []): string[] => {
-  const widths: number[] = [];
-  for (const row of rows)
-    for (const [at, { length }] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, Math.min(60, length));
-  return rows.map((row) =>
-    row
-      .map((cell, at) => (right.includes(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
-      .join('  ')
-      .trimEnd(),
-  );
-};
-
 /** Writes a long text in pieces to standard output, with backpressure; see {@link say}. */
 export const sayAll = async (io: Io, pieces: Iterable<string>): Promise<void> => {
   const printed = Iterator.from(pieces).map(printable);

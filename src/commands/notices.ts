@@ -5,6 +5,7 @@ import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
+import { hintLine, lines } from './text.ts';
 
 /** Sends one notice through every channel; 0 when all took it, 3 otherwise. @throws UsageError where there is none */
 export const noticesTestCommand = async (options: CommonOptions, io: Io): Promise<number> => {
@@ -15,14 +16,11 @@ export const noticesTestCommand = async (options: CommonOptions, io: Io): Promis
       hint: 'set `notify.webhook`, `notify.email` or `notify.heartbeat` in the configuration',
     });
   }
-  const lines = channels.flatMap(({ channel, to, manifest, error }) => {
+  const text = channels.map(({ channel, to, manifest, error }) => {
     const whose = manifest === null ? '' : ` (of ${manifest})`;
-    return [
-      `${channel} ${to}${whose}: ${error === null ? 'delivered' : `failed: ${error.message}`}`,
-      ...(error?.hint ? [`  -> ${error.hint}`] : []),
-    ];
+    return [`${channel} ${to}${whose}: ${error ? `failed: ${error.message}` : 'delivered'}`, hintLine(error?.hint)];
   });
-  print(io, options, { json: channels, lines });
+  print(io, options, { json: channels, lines: lines(text) });
   return channels.every(({ error }) => error === null) ? exitCodes.ok : exitCodes.someFailed;
 };
 

@@ -16,6 +16,7 @@ import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
 import { awaitReports, showReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
+import { hintLine, lines } from './text.ts';
 import { waitForRuns } from './wait.ts';
 
 export interface RetryOptions extends CommonOptions {
@@ -54,8 +55,7 @@ export const discardCommand = async (what: string, options: CommonOptions, io: I
   withRuntimeOf('discard', options, io, async (runtime) => {
     const runs = await discard(runtime, what, io.stop);
     if (runs.length > 0) return awaitReports(runtime, runs, options, io);
-    const lines = [`run ${what} is discarded; nothing was changed`];
-    print(io, options, { json: { discarded: what }, lines });
+    print(io, options, { json: { discarded: what }, lines: [`run ${what} is discarded; nothing was changed`] });
     return exitCodes.ok;
   });
 
@@ -93,13 +93,12 @@ export const pauseCommand = async (
 ): Promise<number> =>
   withRuntimeOf('pause', options, io, async (runtime) => {
     const pause = await pausePortal(runtime, portal, reason ?? null);
-    const lines = pause
-      ? [
-          `portal ${portal} is paused since ${new Date(pause.since).toISOString()}: ${pause.reason.message}`,
-          `  -> ${pause.reason.hint}`,
-        ]
-      : [];
-    print(io, options, { json: { portal, pause }, lines });
+    const since = pause && new Date(pause.since).toISOString();
+    const text = pause && [
+      `portal ${portal} is paused since ${since}: ${pause.reason.message}`,
+      hintLine(pause.reason.hint),
+    ];
+    print(io, options, { json: { portal, pause }, lines: lines(text) });
     return exitCodes.ok;
   });
 

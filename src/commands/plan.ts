@@ -14,7 +14,7 @@ import { gatherManifestSources } from '../service/sources.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/targets.ts';
-import { defined } from '../util/json.ts';
+import { defined, parsedJson } from '../util/json.ts';
 import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
 import { exitCodes } from './exit.ts';
@@ -22,6 +22,7 @@ import { type CommonOptions, type Io, oneOrAll, print, say } from './io.ts';
 import { awaitReports, loadAll } from './publish.ts';
 import { leftBehindLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
+import { lines } from './text.ts';
 
 export interface PlanOptions extends CommonOptions {
   refresh?: boolean;
@@ -80,33 +81,26 @@ export const applyCommand = async (
   });
 };
 
-const writePlan = async (path: string, plan: PlanFile | undefined): Promise<void> => {
-  try {
-    await writeFile(path, `${JSON.stringify(plan, null, 2)}\n`);
-  } catch (cause) {
-    throw new UsageError(`the plan cannot be written: ${(cause as Error).message}`, {
+const writePlan = (path: string, plan: PlanFile | undefined): Promise<void> =>
+  writeFile(path, `${JSON.stringify(plan, null, 2)}\n`).catch((cause: Error) => {
+    throw new UsageError(`the plan cannot be written: ${cause.message}`, {
       hint: 'name a file in an existing, writable folder: sluice plan <manifest> -o plan.json',
       cause,
     });
-  }
-};
+  });
 
 const readPlan = async (path: string): Promise<PlanFile> => {
-  let value: unknown;
-  try {
-    value = JSON.parse(await readFile(path, 'utf8'));
-  } catch (cause) {
-    const why = cause instanceof SyntaxError ? 'it is not valid JSON' : unreadable(cause).why;
-    throw new UsageError(`${path} cannot be read as a plan: ${why}`, {
-      hint: 'make one with `sluice plan <manifest> -o plan.json`',
-      cause,
-    });
-  }
-  const parsed = planFileSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
+  const hint = 'make one with `sluice plan <manifest> -o plan.json`';
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new UsageError(`${path} cannot be read as a plan: ${unreadable(cause).why}`, { hint, cause });
+  });
+  const value = parsedJson(text);
+  if (value === undefined) throw new UsageError(`${path} cannot be read as a plan: it is not valid JSON`, { hint });
+  const { data, error } = planFileSchema.safeParse(value);
+  if (data) return data;
+  const [issue] = error.issues;
   throw new UsageError(`${path} is not a sluice plan: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`, {
-    hint: 'make one with `sluice plan <manifest> -o plan.json`',
+    hint,
   });
 };
 
@@ -208,25 +202,23 @@ const explainEdit = async (
 const headLine = ({ manifest, portal, refreshed }: PlanHead): string =>
   `plan of ${manifest} for ${portal}${refreshed ? ', compared with the portal' : ''}:`;
 
-const itemLines = (item: PlanFile['items'][number]): string[] =>
-  item.actions.length === 0
-    ? []
-    : [
-        `  ${item.actions.join('+').padEnd(22)} ${item.key}  (${item.why ?? ''})`,
-        ...item.changes.map((change) => `      ${change.field}: ${show(change.from)} -> ${show(change.to)}`),
-      ];
+const itemLines = ({ key, actions, why, changes }: PlanFile['items'][number]): string[] => {
+  if (actions.length === 0) return [];
+  const each = changes.map(({ field, from, to }) => `      ${field}: ${show(from)} -> ${show(to)}`);
+  return [`  ${actions.join('+').padEnd(22)} ${key}  (${why ?? ''})`, ...each];
+};
 
 const totalLines = (plan: Omit<PlanFile, 'items'>, count: number): string[] => {
   const totals = Object.entries(plan.totals.actions).map(
     ([action, items]) => `${countText(items)} ${action === 'none' ? 'unchanged' : action}`,
   );
-  return [
+  return lines(
     `  ${plural(count, 'item')}: ${totals.join(', ') || 'nothing'}; ${plan.totals.bytes.toLocaleString('en')} bytes to send`,
-    ...(plan.skipped ?? []).map(({ reason }) => `  left out: ${reason.message}`),
-    ...leftBehindLines(plan.staying ?? []),
-    ...(plan.remarks ?? []).map((remark) => `  note: ${remark}`),
-    ...(plan.held ? [`  a publish would be HELD by the guard: ${plan.held}`] : []),
-  ];
+    plan.skipped?.map(({ reason }) => `  left out: ${reason.message}`),
+    leftBehindLines(plan.staying ?? []),
+    plan.remarks?.map((remark) => `  note: ${remark}`),
+    plan.held && `  a publish would be HELD by the guard: ${plan.held}`,
+  );
 };
 
 const show = (value: unknown): string => {

@@ -2,99 +2,76 @@
 
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
-import { isSuccess, type Reason, type ReportItem, type StoredReport } from '../model/report.ts';
+import { isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
+import { fateOf } from '../state/report-lines.ts';
 import { countText, plural } from '../util/plural.ts';
-import { aligned } from './io.ts';
+import { aligned, causeLines, lines, reasonLines } from './text.ts';
 
 /** Longest report listed item by item; of longer ones only what needs attention is, by cause if that is as long. */
 const listedWhole = 40;
 
 /** A report as lines of text; `isWhole`: with everything that needs attention. */
 export const reportLines = (report: StoredReport, isWhole = false): string[] => {
-  const lines = [`run ${report.runId}: ${report.manifest} to ${report.portal}, ${summary(report)}`];
-  if (report.reason) lines.push(...reasonLines(report.reason, '  '));
-  const listed =
-    report.items.length <= listedWhole
-      ? [...report.items]
-      : report.items.filter((item) => item.reason !== null || item.warnings.length > 0);
-  lines.push(...(isWhole || listed.length <= listedWhole ? itemLines(listed) : causeLines(listed, report.runId)));
-  const fine = countText(report.items.length - listed.length);
-  if (listed.length < report.items.length)
-    lines.push(listed.length === 0 ? `  (all ${fine} items are fine)` : `  (${fine} more items are fine)`);
-  lines.push(...(report.remarks ?? []).map((remark) => `  note: ${remark}`));
-  return lines;
+  const { runId, items, reason, remarks = [] } = report;
+  const isOff = (item: ReportItem): boolean => item.reason !== null || item.warnings.length > 0;
+  const listed = items.length <= listedWhole ? [...items] : items.filter(isOff);
+  const fine = countText(items.length - listed.length);
+  const where = `\`sluice report ${runId}\` lists them`;
+  return lines(
+    `run ${runId}: ${report.manifest} to ${report.portal}, ${summary(report)}`,
+    reason && reasonLines(reason, '  '),
+    isWhole || listed.length <= listedWhole
+      ? itemLines(listed)
+      : causeLines(listed, itemLines, { indent: '  ', where }),
+    listed.length < items.length &&
+      (listed.length === 0 ? `  (all ${fine} items are fine)` : `  (${fine} more items are fine)`),
+    remarks.map((remark) => `  note: ${remark}`),
+  );
 };
 
-/** Items that are listed of each cause. */
-export const shownOfCause = 5;
-
-/** Items by the code of their reason, the most frequent first. */
-export const byCause = <T extends { reason: Reason | null }>(items: readonly T[]): [code: string, items: T[]][] =>
-  [...Map.groupBy(items, ({ reason }) => reason?.code ?? 'warnings')].sort(([, a], [, b]) => b.length - a.length);
-
-const causeLines = (items: ReportItem[], runId: string): string[] =>
-  byCause(items).flatMap(([cause, all]) => [
-    `  ${plural(all.length, 'item')} with ${cause}:`,
-    ...itemLines(all.slice(0, shownOfCause)),
-    ...restLines(all.length - shownOfCause, `\`sluice report ${runId}\` lists them`, '  '),
-  ]);
-
-export const restLines = (rest: number, where: string, indent = ''): string[] =>
-  rest > 0 ? [`${indent}… and ${countText(rest)} more; ${where}`] : [];
-
-const stateOf = (item: ReportItem): string => {
+/** How an item stands after its run. */
+const standOf = (item: ReportItem): string => {
   if (item.live) return 'live';
   if (item.stale) return 'stale';
   if (item.outcome !== 'done' && item.outcome !== 'unchanged') return 'not live';
-  return item.actions.some((action) => takenDown.has(action)) ? 'down' : 'draft';
+  return fateOf(item) === 'removed' ? 'down' : 'draft';
 };
-
-const takenDown: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);
 
 /** Items as an aligned table, each with its reason below it. */
-const itemLines = (items: ReportItem[]): string[] => {
+const itemLines = (items: readonly ReportItem[]): string[] => {
   const rowsOf = ({ rows }: ReportItem): string => (rows === null ? '' : plural(rows, 'row'));
-  const cells = items.map((item) => [
-    `  ${item.key}`,
-    item.outcome,
-    stateOf(item),
-    rowsOf(item),
-    item.actions.join(', '),
-  ]);
-  const lines = aligned(cells, [3]);
-  return items.flatMap((item, at) => [
-    lines[at] ?? '',
-    ...item.mended.map((line) => `      fixed: ${line}`),
-    ...(item.rejected ? [`      ${rejectedText(item.rejected)}`] : []),
-    ...item.warnings.map((warning) => `      warning: ${warning}`),
-    ...(item.reason ? reasonLines(item.reason, '      ') : []),
-  ]);
+  const table = aligned(
+    items.map((item) => [`  ${item.key}`, item.outcome, standOf(item), rowsOf(item), item.actions.join(', ')]),
+    [3],
+  );
+  return lines(
+    items.map((item, at) => [
+      table[at],
+      detailLines(item, item.warnings, '      '),
+      item.reason && reasonLines(item.reason, '      '),
+    ]),
+  );
 };
 
-/** `3 bad rows set aside in …`. */
-export const rejectedText = ({ rows, path }: NonNullable<ReportItem['rejected']>): string =>
-  `${plural(rows, 'bad row')} ${path === null ? 'left out' : `set aside in ${path}`}`;
-
-/** A reason: what is wrong and where, then what to do. */
-export const reasonLines = (reason: Reason, indent: string): string[] => {
-  const place = placeOf(reason);
-  const [first = '', ...more] = reason.message.split('\n');
-  return [
-    `${indent}${reason.code}: ${first}${place !== '' && !reason.message.includes(place) ? ` (${place})` : ''}`,
-    ...more.map((line) => `${indent}${line}`),
-    ...(reason.hint ? [`${indent}-> ${reason.hint}`] : []),
-  ];
-};
-
-const placeOf = ({ line, column }: Reason): string =>
-  line === undefined ? '' : column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
+/** What was fixed in a file, left out of it, and is not as it was wanted. */
+export const detailLines = (
+  { mended, rejected }: Pick<ReportItem, 'mended' | 'rejected'>,
+  warnings: readonly string[],
+  indent: string,
+): string[] =>
+  lines(
+    mended.map((line) => `fixed: ${line}`),
+    rejected &&
+      `${plural(rejected.rows, 'bad row')} ${rejected.path === null ? 'left out' : `set aside in ${rejected.path}`}`,
+    warnings.map((warning) => `warning: ${warning}`),
+  ).map((line) => `${indent}${line}`);
 
 const summary = (report: StoredReport): string => {
   const ms = Date.parse(report.endedAt) - Date.parse(report.startedAt);
-  const outcomes = { ...report.counts.dataset };
-  for (const [name, count] of Object.entries(report.counts.resource)) outcomes[name] = (outcomes[name] ?? 0) + count;
-  const parts = Object.entries(outcomes).map(([name, count]) => `${countText(count)} ${name}`);
+  const { dataset, resource } = report.counts;
+  const outcomes = Object.keys({ ...dataset, ...resource });
+  const parts = outcomes.map((name) => `${countText((dataset[name] ?? 0) + (resource[name] ?? 0))} ${name}`);
   const items = plural(report.items.length, 'item');
   return `${items}${parts.length > 0 ? ` (${parts.join(', ')})` : ''} in ${(ms / 1000).toFixed(1)} s`;
 };
@@ -136,11 +113,10 @@ export const isLeftBehind = ({ nid, removed, missingSince }: IndexedEntry): bool
 export const leftBehindLines = (keys: readonly string[], isWhole = false): string[] => {
   const all = new Set(keys);
   const listed = keys.filter((key) => !all.has(parentKey(key))).sort();
-  if (listed.length === 0) return [];
   const named = isWhole ? listed : listed.slice(0, shown);
-  return [
-    `  no longer in the manifest, but still on the portal: ${plural(listed.length, 'item')}`,
-    ...named.map((key) => `    ${key}  -> sluice remove ${key}`),
-    ...(listed.length > named.length ? ['    …; `sluice status --all` lists the others'] : []),
-  ];
+  return lines(
+    listed.length > 0 && `  no longer in the manifest, but still on the portal: ${plural(listed.length, 'item')}`,
+    named.map((key) => `    ${key}  -> sluice remove ${key}`),
+    listed.length > named.length && '    …; `sluice status --all` lists the others',
+  );
 };

@@ -18,6 +18,7 @@ import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print, warn } from './io.ts';
 import { awaitReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
+import { lines } from './text.ts';
 
 /** One line of the list. Times are ISO 8601, UTC. */
 export type ScheduleRow = Awaited<ReturnType<typeof rowsOf>>[number];
@@ -30,8 +31,8 @@ export const schedulesCommand = async (paths: string[], options: CommonOptions, 
     const { manifests, faulty } = await loadSound(asked);
     const rows = await rowsOf(runtime, manifests, kept);
     const service = (await runtime.liveWorkers()).some(({ role }) => role === 'start');
-    const lines = [...rows.flatMap((row) => rowLines(row, service)), ...remarks(rows, service)];
-    print(io, options, { json: { service, schedules: rows }, lines });
+    const text = [...rows.flatMap((row) => rowLines(row, service)), ...remarks(rows, service)];
+    print(io, options, { json: { service, schedules: rows }, lines: text });
     for (const { path, error } of faulty) warn(io, `skipped: ${path}: ${error.message}`);
     return faulty.length > 0 ? exitCodes.usage : exitCodes.ok;
   });
@@ -73,26 +74,25 @@ const remarks = (rows: ScheduleRow[], service: boolean): string[] => {
     : [];
 };
 
-const rowLines = (row: ScheduleRow, service: boolean): string[] => {
-  const { schedule, next } = row;
+const rowLines = ({ schedule, next, kept, manifest, portal, ...row }: ScheduleRow, service: boolean): string[] => {
   const zone = schedule?.timezone ?? 'UTC';
-  const mark = service && schedule !== null && !row.kept ? ' *' : '';
-  return [
-    `${row.manifest} to ${row.portal}: ${schedule === null ? 'no schedule' : ruleText(schedule)}${mark}`,
-    ...(row.running === null ? [] : [`  now   run ${row.running}`]),
-    ...(next === null ? [] : [`  next  ${localTime(next, zone)}`]),
+  const mark = service && schedule !== null && !kept ? ' *' : '';
+  return lines(
+    `${manifest} to ${portal}: ${schedule === null ? 'no schedule' : ruleText(schedule)}${mark}`,
+    row.running !== null && `  now   run ${row.running}`,
+    next !== null && `  next  ${localTime(next, zone)}`,
     `  last  ${row.lastRun === null ? 'never' : lastText(row.lastRun, zone)}`,
-    ...(row.lastDue?.did === 'skip' ? [`  ${localTime(row.lastDue.at, zone)} skipped: ${row.lastDue.why}`] : []),
-  ];
+    row.lastDue?.did === 'skip' && `  ${localTime(row.lastDue.at, zone)} skipped: ${row.lastDue.why}`,
+  );
 };
 
 const ruleText = ({ cron, timezone, window, jitterMs, catchUp }: Schedule): string =>
-  [
+  lines(
     `${cron} (${timezone})`,
-    ...(window ? [`window ${clock(window.from)}-${clock(window.to)}`] : []),
-    ...(jitterMs > 0 ? [`jitter ${durationWords(jitterMs)}`] : []),
-    ...(catchUp === 'skip' ? ['missed runs skipped'] : []),
-  ].join(', ');
+    window && `window ${clock(window.from)}-${clock(window.to)}`,
+    jitterMs > 0 && `jitter ${durationWords(jitterMs)}`,
+    catchUp === 'skip' && 'missed runs skipped',
+  ).join(', ');
 
 const clock = (minute: number): string =>
   `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
@@ -104,8 +104,8 @@ const lastText = (run: LastRun, zone: string): string => {
 
 const outcomeText = ({ reason, failed, held, items }: LastRun): string => {
   if (reason !== null) return reason;
-  const bad = [...(failed > 0 ? [`${failed} failed`] : []), ...(held > 0 ? [`${held} held`] : [])];
-  return `${plural(items, 'item')}, ${bad.length > 0 ? bad.join(', ') : 'fine'}`;
+  const bad = lines(failed > 0 && `${failed} failed`, held > 0 && `${held} held`);
+  return `${plural(items, 'item')}, ${bad.join(', ') || 'fine'}`;
 };
 
 /** `2026-11-22 03:15 Europe/Berlin`. */
@@ -133,8 +133,8 @@ export const runNowCommand = async (named: string[], options: RunNowOptions, io:
       runs.push(...(await runNow(runtime, manifest)));
     }
     if (options.wait !== false) return awaitReports(runtime, runs, options, io);
-    const lines = runs.map(({ runId, manifest, portal }) => `run ${runId} of ${manifest} to ${portal} was requested`);
-    print(io, options, { json: runs, lines });
+    const text = runs.map(({ runId, manifest, portal }) => `run ${runId} of ${manifest} to ${portal} was requested`);
+    print(io, options, { json: runs, lines: text });
     if (!served) warn(io, 'no worker is running: the next `sluice start` or `sluice publish` starts it');
     return exitCodes.ok;
   });

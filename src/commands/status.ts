@@ -8,7 +8,7 @@ import { targetName } from '../model/redis-keys.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
 import type { KnownTarget } from '../service/connections.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
-import { entriesWhere, inOrder, isAbout, type KnownEntry, wordsOf } from '../service/items.ts';
+import { entriesWhere, inOrder, isAbout, itemStateOf, type KnownEntry, wordsOf } from '../service/items.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { listedFolders, placeRule } from '../sources/drop/drop-target.ts';
@@ -19,17 +19,10 @@ import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, oneOrAll, print } from './io.ts';
-import {
-  byCause,
-  isLeftBehind,
-  leftBehindLines,
-  reasonLines,
-  rejectedText,
-  restLines,
-  shownOfCause,
-} from './report-text.ts';
+import { detailLines, isLeftBehind, leftBehindLines } from './report-text.ts';
 import { type ListedRun, latestRuns, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
+import { causeLines, hintLine, type Lines, lines, reasonLines, restLine } from './text.ts';
 import { standstillText } from './wait.ts';
 
 export interface StatusOptions extends CommonOptions {
@@ -100,18 +93,16 @@ const explainUnknown = async (runtime: Runtime, what: string, options: CommonOpt
   });
 };
 
-/** Most keys shown in full; of more, one line each. */
-const shownInFull = 10;
-/** Found keys that are listed unless all of them are requested. */
-const shownFound = 40;
+/** Most keys shown in full; of more, one line each, of which so many are listed unless all are requested. */
+const [shownInFull, shownFound] = [10, 40];
 
-const foundLines = (found: KnownEntry[], all: boolean): string[] => {
-  if (all || found.length <= shownInFull) return found.flatMap(keyLines);
-  return [
-    ...found.slice(0, shownFound).map((entry) => `${entry.key} "${entry.title}": ${stateOf(entry)}`),
-    ...restLines(found.length - shownFound, '--all shows them'),
-  ];
-};
+const foundLines = (found: KnownEntry[], all: boolean): string[] =>
+  all || found.length <= shownInFull
+    ? found.flatMap(keyLines)
+    : lines(
+        found.slice(0, shownFound).map((entry) => `${entry.key} "${entry.title}": ${standText(entry)}`),
+        restLine(found.length - shownFound, '--all shows them'),
+      );
 
 /**
  * By key, a dataset with its resources; by file, the published path or its place in an inbox; else by a part of key, title
@@ -151,9 +142,9 @@ const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> 
 const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === null;
 
 /** True for a table that a guard holds, or whose new data is overdue. */
-const isHeld = ({ kind, reason }: LedgerEntry): boolean => kind === 'resource' && reason?.code === 'held';
+const isHeld = (entry: LedgerEntry): boolean => entry.reason?.code === 'held' && itemStateOf(entry) === 'held';
 
-const stateOf = (entry: LedgerEntry): string => {
+const standText = (entry: LedgerEntry): string => {
   if (isHeld(entry)) return entry.refused ? 'HELD: the portal still serves the previous version' : 'stale: no new data';
   if (entry.live) return 'live';
   if (entry.removed) return `taken down (${entry.removed})`;
@@ -162,20 +153,18 @@ const stateOf = (entry: LedgerEntry): string => {
 };
 
 const keyLines = (entry: KnownEntry): string[] => {
-  const since = entry.syncedAt > 0 ? new Date(entry.syncedAt).toISOString() : 'never';
-  const rows = entry.rows === null ? '' : `, ${plural(entry.rows, 'row')}`;
-  const file = entry.file ? `  file ${entry.file.name}, ${entry.file.bytes.toLocaleString('en')} bytes${rows}` : null;
-  return [
-    `${entry.key} (${entry.kind} "${entry.title}" on ${entry.portal}): ${stateOf(entry)}`,
-    ...(entry.identifier === null ? [] : [`  identifier ${entry.identifier}`]),
-    ...(entry.url ? [`  address ${entry.url}`] : []),
-    ...(file ? [file] : []),
-    ...entry.mended.map((line) => `  fixed: ${line}`),
-    ...(entry.rejected ? [`  ${rejectedText(entry.rejected)}`] : []),
-    ...warningsOf(entry).map((warning) => `  warning: ${warning}`),
-    ...(entry.reason ? reasonLines(entry.reason, '  ') : []),
+  const { file, rows, reason } = entry;
+  const size = file && `${file.bytes.toLocaleString('en')} bytes${rows === null ? '' : `, ${plural(rows, 'row')}`}`;
+  const since = entry.syncedAt > 0 ? isoTime(entry.syncedAt) : 'never';
+  return lines(
+    `${entry.key} (${entry.kind} "${entry.title}" on ${entry.portal}): ${standText(entry)}`,
+    entry.identifier !== null && `  identifier ${entry.identifier}`,
+    entry.url && `  address ${entry.url}`,
+    file && `  file ${file.name}, ${size}`,
+    detailLines(entry, warningsOf(entry), '  '),
+    reason && reasonLines(reason, '  '),
     `  as of ${since}${entry.runId ? `, run ${entry.runId}` : ''}`,
-  ];
+  );
 };
 
 const shownRuns = 5;
@@ -193,14 +182,14 @@ const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promi
   const runs = await latestRuns(runtime, shownRuns);
   print(io, options, {
     json: { targets, held, overdue: late.overdue, runs, inboxes, keys },
-    lines: [
-      ...held.flatMap((run) => [
+    lines: lines(
+      held.map((run) => [
         `HELD: run ${run.runId} of ${run.manifest} for ${run.portal}: ${run.why}`,
-        `  -> \`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``,
+        hintLine(`\`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``),
       ]),
-      ...overdueLines(late),
-      ...overviewLines({ targets, runs, inboxes, keys }, options.all === true),
-    ],
+      overdueLines(late),
+      overviewLines({ targets, runs, inboxes, keys }, options.all === true),
+    ),
   });
   if (held.length > 0 || keys.some(isHeld)) return exitCodes.held;
   return keys.every(isFine) && targets.every(({ pause, stuck }) => pause === null && stuck === null)
@@ -254,33 +243,30 @@ interface Overview {
 const overviewLines = ({ targets, runs, inboxes, keys }: Overview, all: boolean): string[] => {
   if (targets.length === 0 && inboxes.length === 0)
     return ['nothing has been published yet; start with `sluice publish <manifest>`'];
-  return [
-    ...byCause(keys.filter((key) => !isFine(key))).flatMap(([code, entries]) => causeLines(code, entries, all)),
-    ...inboxes.flatMap(inboxLines),
-    ...(runs.length > 0 ? ['last runs:', ...runs.flatMap(runLines)] : []),
-    ...targets.flatMap((target) => [
+  const where = '`sluice status --all` lists them';
+  const wrong = keys.filter((key) => !isFine(key));
+  return lines(
+    causeLines(wrong, wrongLines, { all, where }),
+    inboxes.map(inboxLines),
+    runs.length > 0 && ['last runs:', ...runs.flatMap(runLines)],
+    targets.map((target) => [
       totalLine(target),
-      ...leftBehindLines(target.leftBehind, all),
-      ...stuckLines(target),
-      ...pauseLines(target),
+      leftBehindLines(target.leftBehind, all),
+      stuckLine(target),
+      pauseLines(target),
     ]),
-  ];
+  );
 };
 
-const causeLines = (code: string, entries: KnownEntry[], all: boolean): string[] => {
-  const listed = all ? entries : entries.slice(0, shownOfCause);
-  const lines = listed.flatMap((entry, at) => {
-    const next = listed[at + 1]?.reason?.hint;
-    // A hint shared by consecutive keys is printed once, below the last.
-    const reason = entry.reason && { ...entry.reason, hint: entry.reason.hint === next ? null : entry.reason.hint };
-    return [`  ${entry.key}: ${stateOf(entry)}`, ...(reason ? reasonLines(reason, '    ') : [])];
+/** A hint shared by consecutive keys is printed once, below the last. */
+const wrongLines = (listed: readonly KnownEntry[]): string[] =>
+  listed.flatMap(({ reason, ...entry }, at) => {
+    const isShared = reason?.hint === listed[at + 1]?.reason?.hint;
+    return lines(
+      `  ${entry.key}: ${standText({ ...entry, reason })}`,
+      reason && reasonLines({ ...reason, hint: isShared ? null : reason.hint }, '    '),
+    );
   });
-  return [
-    `${plural(entries.length, 'item')} with ${code}:`,
-    ...lines,
-    ...restLines(entries.length - listed.length, '`sluice status --all` lists them', '  '),
-  ];
-};
 
 const totalLine = ({ target, live, stale, notLive, drafts, takenDown, running }: TargetStatus): string =>
   [
@@ -290,53 +276,50 @@ const totalLine = ({ target, live, stale, notLive, drafts, takenDown, running }:
     ...(running ? [`run ${running} in progress`] : []),
   ].join(', ');
 
-const stuckLines = ({ stuck }: TargetStatus): string[] => {
-  if (!stuck) return [];
-  const times = stuck.repairs === 1 ? 'once' : `${stuck.repairs} times`;
-  return [`  the run is stuck: ${stuck.why} (seen at ${isoTime(stuck.at)}, restarted ${times})`];
+const stuckLine = ({ stuck }: TargetStatus): Lines => {
+  const times = stuck?.repairs === 1 ? 'once' : `${stuck?.repairs} times`;
+  return stuck && `  the run is stuck: ${stuck.why} (seen at ${isoTime(stuck.at)}, restarted ${times})`;
 };
 
 const shownOverdue = 10;
 
 const overdueLines = ({ overdue, more }: Awaited<ReturnType<typeof whatIsOverdue>>): string[] => {
   const rest = Math.max(0, overdue.length - shownOverdue) + more;
-  return [
-    ...overdue.slice(0, shownOverdue).flatMap(({ why, hint }) => [`OVERDUE: ${why}`, `  -> ${hint}`]),
-    ...(rest > 0 ? [`OVERDUE: ${rest} more; \`sluice status --json\` lists them`] : []),
-  ];
+  return lines(
+    overdue.slice(0, shownOverdue).map(({ why, hint }) => [`OVERDUE: ${why}`, hintLine(hint)]),
+    rest > 0 && `OVERDUE: ${rest} more; \`sluice status --json\` lists them`,
+  );
 };
 
 /** Age of ended pauses that are still shown, milliseconds. */
 const recentMs = 24 * 3600 * 1000;
 
-const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): string[] => {
-  if (!pause) {
-    if (standstill) return [`  the rest of the run waits until ${standstillText(standstill)}`];
-    if (!lastPause || Date.now() - lastPause.until > recentMs) return [];
-    const [since, until] = [isoTime(lastPause.since), isoTime(lastPause.until)];
-    return [`  the portal was paused from ${since} to ${until} (${lastPause.reason.code}) and works again`];
+const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): Lines => {
+  if (pause) {
+    const { reason, since, probe } = pause;
+    const next = isoTime(Math.max(probe?.nextAt ?? 0, Date.now()));
+    return [
+      `  the portal is paused since ${isoTime(since)}:`,
+      reasonLines(reason, '    '),
+      probe && `    ${plural(probe.failed, 'probe')} failed, the next is at ${next}`,
+    ];
   }
-  const { reason, since, probe } = pause;
-  const next = probe ? isoTime(Math.max(probe.nextAt, Date.now())) : '';
-  return [
-    `  the portal is paused since ${isoTime(since)}:`,
-    ...reasonLines(reason, '    '),
-    ...(probe ? [`    ${plural(probe.failed, 'probe')} failed, the next is at ${next}`] : []),
-  ];
+  if (standstill) return `  the rest of the run waits until ${standstillText(standstill)}`;
+  if (!lastPause || Date.now() - lastPause.until > recentMs) return null;
+  const [since, until] = [isoTime(lastPause.since), isoTime(lastPause.until)];
+  return `  the portal was paused from ${since} to ${until} (${lastPause.reason.code}) and works again`;
 };
 
 const isoTime = (ms: number): string => new Date(ms).toISOString();
 
-const inboxLines = (view: InboxViewOfService): string[] => [
-  `inbox ${view.folder} (${view.manifest}): ${view.settling.length} settling, ${view.spooled - view.cancelled} in progress, ${view.left.length} ignored`,
-  ...(view.cancelled === 0
-    ? []
-    : [
-        `  ${plural(view.cancelled, 'file')} not published because the run was cancelled`,
-        `  -> publish the manifest ${view.manifest}, or drop them again`,
-      ]),
-  ...view.settling.slice(0, 10).map((file) => `  settling ${file.path}, ${file.bytes.toLocaleString('en')} bytes`),
-  ...view.left.slice(0, 20).map((file) => `  ignored ${file.path}: ${file.reason.replaceAll('\n', '\n  ')}`),
+const inboxLines = ({ folder, manifest, settling, spooled, cancelled, left }: InboxViewOfService): Lines => [
+  `inbox ${folder} (${manifest}): ${settling.length} settling, ${spooled - cancelled} in progress, ${left.length} ignored`,
+  cancelled > 0 && [
+    `  ${plural(cancelled, 'file')} not published because the run was cancelled`,
+    hintLine(`publish the manifest ${manifest}, or drop them again`),
+  ],
+  settling.slice(0, 10).map((file) => `  settling ${file.path}, ${file.bytes.toLocaleString('en')} bytes`),
+  left.slice(0, 20).map((file) => `  ignored ${file.path}: ${file.reason.replaceAll('\n', '\n  ')}`),
 ];
 
 export const commands = {

@@ -1,0 +1,68 @@
+// What commands print: lines, tables, reasons with what to do about them, and long lists cut short.
+import type { Reason } from '../model/report.ts';
+import { countText, plural } from '../util/plural.ts';
+
+/** A line, some lines, or nothing. */
+export type Lines = string | false | null | undefined | readonly Lines[];
+
+/** All that is given as lines, one after the other. */
+export const lines = (...given: Lines[]): string[] =>
+  given.flatMap((part) => (typeof part === 'string' ? [part] : part ? lines(...part) : []));
+
+/** What to do, below what is wrong. */
+export const hintLine = (hint: string | null | undefined, indent = '  '): Lines => hint && `${indent}-> ${hint}`;
+
+/**
+ * Rows of cells as lines, with every column aligned: those of `right` at their end. A longer cell than 60 characters
+ * widens no column.
+ */
+export const aligned = (rows: readonly (readonly string[])[], right: readonly number[] = []): string[] => {
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [at, { length }] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, Math.min(60, length));
+  return rows.map((row) =>
+    row
+      .map((cell, at) => (right.includes(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+};
+
+/** A reason: what is wrong and where, then what to do. */
+export const reasonLines = (reason: Reason, indent: string): string[] => {
+  const place = placeOf(reason);
+  const [first = '', ...more] = reason.message.split('\n');
+  return lines(
+    `${indent}${reason.code}: ${first}${place !== '' && !reason.message.includes(place) ? ` (${place})` : ''}`,
+    more.map((line) => `${indent}${line}`),
+    hintLine(reason.hint, indent),
+  );
+};
+
+const placeOf = ({ line, column }: Reason): string =>
+  line === undefined ? '' : `line ${line}${column === undefined ? '' : `, column ${column}`}`;
+
+/** How many more there are than are listed, and what lists them. */
+export const restLine = (rest: number, where: string, indent = ''): Lines =>
+  rest > 0 && `${indent}… and ${countText(rest)} more; ${where}`;
+
+/** Items by the code of their reason, the most frequent first: of each some, unless `all`, and what lists the others. */
+export const causeLines = <T extends { reason: Reason | null }>(
+  items: readonly T[],
+  itemLines: (some: readonly T[]) => string[],
+  { indent = '', all = false, where }: { indent?: string; all?: boolean; where: string },
+): string[] => {
+  const causes = Map.groupBy(items, ({ reason }) => reason?.code ?? 'warnings');
+  return [...causes]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .flatMap(([code, of]) => {
+      const listed = all ? of : of.slice(0, shownOfCause);
+      return lines(
+        `${indent}${plural(of.length, 'item')} with ${code}:`,
+        itemLines(listed),
+        restLine(of.length - listed.length, where, '  '),
+      );
+    });
+};
+
+const shownOfCause = 5;
