@@ -73,10 +73,14 @@ const kindOf = (path: string): Promise<string | null> => kindOfFile(path).catch(
 
 type FileCheck = (path: string, finding: FileFinding, context: CheckContext) => Promise<void>;
 
+/** What is known of a file before it is checked. */
+export const newFinding = (file: string): FileFinding => ({
+  ...{ file, kind: 'other', ok: false, summary: null, table: null, inspection: null, faults: [], sources: [] },
+});
+
 const findingOf = async (path: string, context: CheckContext, check: FileCheck): Promise<FileFinding> => {
   const file = shown(path, context.io.cwd);
-  const nothing = { summary: null, table: null, inspection: null };
-  const finding: FileFinding = { file, kind: 'other', ok: false, ...nothing, faults: [], sources: [] };
+  const finding = newFinding(file);
   try {
     await check(path, finding, context);
     finding.ok = finding.faults.length === 0;

@@ -11,6 +11,7 @@ import { delimiterName } from '../tables/scan/dialect.ts';
 import { html, type Part, reportPage, reportTable } from '../util/html.ts';
 import { countText, plural } from '../util/plural.ts';
 import type { Io } from './io.ts';
+import { hintLine, type Lines, lines } from './text.ts';
 
 /** One fault with its place; line and column count from 1 and are absent where the file as a whole is meant. */
 export interface Fault {
@@ -76,65 +77,66 @@ export const verdictText = (verdict: Inspection['verdict']): string => (verdict 
 
 export const summaryOfTable = ({ verdict, rows, columns, delimiter, encoding, findings }: Inspection): string => {
   const remarks = findings.filter(({ code }) => code === null).length;
-  const parts = [
+  return lines(
     verdictText(verdict),
     plural(rows, 'row'),
     plural(columns.length, 'column'),
     `separated by ${separators[delimiter] ?? delimiterName(delimiter)}`,
-    ...(encoding === 'UTF-8' ? [] : [`encoding ${encoding}`]),
-    ...(remarks === 0 ? [] : [plural(remarks, 'remark')]),
-  ];
-  return parts.join(', ');
+    encoding !== 'UTF-8' && `encoding ${encoding}`,
+    remarks > 0 && plural(remarks, 'remark'),
+  ).join(', ');
 };
 
 /** A finding in lines of text; `full`: with every fault and every column. */
 export const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFinding, full: boolean): string[] => {
   const shown = full ? faults : oneOfEncoding(faults, inspection);
-  const lines = shown.flatMap((fault, at) => faultLines(fault, shown[at + 1]));
-  const own = faults.length > 0 ? lines : [`${file}: ${summary}`];
-  if (inspection === null) return [...own, ...notes.map((note) => `  ${note}`)];
-  const columns = full ? columnLines(inspection) : inspection.columns.length > 0 ? [columnsLine(inspection)] : [];
-  return [
-    ...lines,
-    ...moreLines(inspection, full),
-    ...candidateLines(inspection),
-    `${file}: ${summary}`,
-    ...notes.map((note) => `  ${note}`),
-    ...fixLines(inspection, file),
-    ...(faults.length > 0 && !full ? [] : columns),
-    ...remarkLines(inspection),
-    ...castLines(inspection),
-  ];
+  const found = shown.map((fault, at) => faultLines(fault, shown[at + 1]));
+  const head = `${file}: ${summary}`;
+  const noted = notes.map((note) => `  ${note}`);
+  if (inspection === null) return lines(faults.length > 0 ? found : head, noted);
+  const { findings, verdict } = inspection;
+  const mends = findings.flatMap(({ mend }) => (mend === null ? [] : [`  fix: ${mend}`]));
+  return lines(
+    found,
+    findings.map((finding) => moreLine(finding, full)),
+    findings.map(({ candidates = [] }) => candidates.map(({ key, reads }) => `  ${key}  reads  ${reads}`)),
+    head,
+    noted,
+    verdict === 'mendable' && [...new Set(mends), hintLine(`sluice check ${file} --fix -o NEW-FILE`)],
+    (faults.length === 0 || full) && (full ? columnLines(inspection) : columnsLine(inspection)),
+    findings.map((finding) => finding.code === null && `  remark: ${placed(finding)}`),
+    castLines(inspection),
+  );
 };
 
 /** A file in another encoding has a fault at every non-ASCII letter: only the first is shown. */
 const oneOfEncoding = (faults: Fault[], inspection: FileFinding['inspection']): Fault[] => {
-  const first = faults.find(({ code }) => code === 'table-encoding');
+  const [first, ...others] = faults.filter(({ code }) => code === 'table-encoding');
   const count = inspection?.findings.find(({ code }) => code === 'table-encoding')?.count ?? 1;
-  const text = count > 1 ? `${first?.message}, and so in ${count.toLocaleString('en')} places` : first?.message;
-  return faults.flatMap((fault) => {
-    if (fault.code !== 'table-encoding') return [fault];
-    return fault === first ? [{ ...fault, message: text ?? '' }] : [];
-  });
+  const more = count > 1 ? `, and so in ${count.toLocaleString('en')} places` : '';
+  return faults
+    .filter((fault) => !others.includes(fault))
+    .map((fault) => (fault === first ? { ...fault, message: `${fault.message}${more}` } : fault));
 };
 
 /** A hint that consecutive faults share is printed once, after the last of them. */
 const faultLines = (fault: Fault, next: Fault | undefined): string[] => {
   const { file, line, column, key, message, hint, code, offset, context } = fault;
   const place = [file, line, column].filter((part) => part !== undefined).join(':');
-  return [
+  const byte = offset === undefined ? '' : `byte ${offset + 1}: `;
+  return lines(
     `${place}: ${key === undefined ? '' : `${key}: `}${message} [${code}]`,
-    ...(context === undefined ? [] : [`  | ${offset === undefined ? '' : `byte ${offset + 1}: `}${context}`]),
-    ...(hint === null || hint === next?.hint ? [] : [`  -> ${hint}`]),
-  ];
+    context !== undefined && `  | ${byte}${context}`,
+    hint !== next?.hint && hintLine(hint),
+  );
 };
 
 const longestList = 300;
 
 /** The columns with their types in one line, cut where there are many. */
-const columnsLine = ({ columns }: Inspection): string => {
+const columnsLine = ({ columns }: Inspection): Lines => {
   const list = columns.map(({ name, type }) => `${name} (${type})`).join(', ');
-  return `  columns: ${list.length > longestList ? `${list.slice(0, longestList)}…` : list}`;
+  return list !== '' && `  columns: ${list.length > longestList ? `${list.slice(0, longestList)}…` : list}`;
 };
 
 /** Every column in a line of its own: name, type, the line that decided, and the name that a portal makes. */
@@ -145,10 +147,6 @@ const columnLines = ({ columns }: Inspection): string[] =>
     return `  column ${JSON.stringify(name)}: ${type}${by}${without}; on a portal ${portalName || '(none)'}`;
   });
 
-/** Remarks, each with its first place. */
-const remarkLines = ({ findings }: Inspection): string[] =>
-  findings.filter(({ code }) => code === null).map((finding) => `  remark: ${placed(finding)}`);
-
 /** Steps to paste into the manifest that import numbers which portals would keep as text. */
 export const castLines = ({ columns }: Inspection): string[] => {
   const step = (name: string, notation: NumberNotation): string => {
@@ -157,41 +155,25 @@ export const castLines = ({ columns }: Inspection): string[] => {
   };
   const steps = columns.map(({ name, notations = [] }) => notations.map((notation) => step(name, notation)));
   const sure = steps.flatMap((each) => (each.length === 1 ? each : []));
-  return [
-    ...(sure.length === 0 ? [] : [`  -> to import numbers, add to \`table\`: - cast: { ${sure.join(', ')} }`]),
-    ...steps
-      .filter((each) => each.length > 1)
-      .map(
-        (each) =>
-          `  -> to import numbers, add one of these to \`table\`: ${each.map((one) => `- cast: { ${one} }`).join(' or ')}`,
-      ),
-  ];
+  const choices = steps.flatMap((each) =>
+    each.length > 1 ? [each.map((one) => `- cast: { ${one} }`).join(' or ')] : [],
+  );
+  return lines(
+    sure.length > 0 && hintLine(`to import numbers, add to \`table\`: - cast: { ${sure.join(', ')} }`),
+    choices.map((choice) => hintLine(`to import numbers, add one of these to \`table\`: ${choice}`)),
+  );
 };
 
-const placed = ({ message, count, places }: Finding): string => {
-  const [place] = places;
-  const at =
-    place === undefined ? '' : `line ${place.line}${place.column === null ? '' : `, column ${place.column}`}: `;
+/** A finding with its first place. */
+const placed = ({ message, count, places: [place] }: Finding): string => {
+  const at = place ? `${placeText({ ...place, offset: null })}: ` : '';
   return `${at}${message}${count > 1 ? ` (and ${(count - 1).toLocaleString('en')} more)` : ''}`;
 };
 
-/** How many more places there are of findings that do not list all. */
-const moreLines = ({ findings }: Inspection, full: boolean): string[] =>
-  findings.flatMap(({ code, count, places, message }) => {
-    const more = count - places.length;
-    const isReported = code === null || more <= 0 || (code === 'table-encoding' && !full);
-    return isReported ? [] : [`  … and ${more.toLocaleString('en')} more: ${message}`];
-  });
-
-/** Ways to read an ambiguous table, each with the key that chooses it. */
-const candidateLines = ({ findings }: Inspection): string[] =>
-  findings.flatMap(({ candidates = [] }) => candidates.map(({ key, reads }) => `  ${key}  reads  ${reads}`));
-
-/** What `--fix` would change, and its command; nothing unless the table is fixable. */
-const fixLines = ({ findings, verdict }: Inspection, file: string): string[] => {
-  if (verdict !== 'mendable') return [];
-  const mends = findings.flatMap(({ mend }) => (mend === null ? [] : [`  fix: ${mend}`]));
-  return [...new Set(mends), `  -> sluice check ${file} --fix -o NEW-FILE`];
+/** How many more places there are of a finding that does not list all. */
+const moreLine = ({ code, count, places, message }: Finding, full: boolean): Lines => {
+  const more = code === null || (code === 'table-encoding' && !full) ? 0 : count - places.length;
+  return more > 0 && `  … and ${more.toLocaleString('en')} more: ${message}`;
 };
 
 /** Parts, each on a line of its own. */
@@ -201,8 +183,8 @@ const findingCells = ({ code, hint, mend, candidates = [], count, places }: Find
   code === null ? 'remark' : html`fault <code>${code}</code>`,
   stacked([
     ...places.map(({ context, message, ...place }) => {
-      const at = placeText(place);
-      return stacked([`${at}: ${message}`, ...(context === null ? [] : [html`<code>${context}</code>`])]);
+      const text = `${placeText(place)}: ${message}`;
+      return context === null ? text : html`${text}<br><code>${context}</code>`;
     }),
     ...(count > places.length ? [`… and ${countText(count - places.length)} more`] : []),
   ]),
@@ -214,11 +196,7 @@ const findingCells = ({ code, hint, mend, candidates = [], count, places }: Find
 ];
 
 const placeText = ({ line, column, offset }: Pick<FindingPlace, 'line' | 'column' | 'offset'>): string =>
-  [
-    `line ${line}`,
-    ...(column === null ? [] : [`column ${column}`]),
-    ...(offset === null ? [] : [`byte ${offset + 1}`]),
-  ].join(', ');
+  lines(`line ${line}`, column !== null && `column ${column}`, offset !== null && `byte ${offset + 1}`).join(', ');
 
 function* fileParts({ file, ok, summary, inspection, faults }: FileFinding): Generator<Part> {
   const verdict = inspection?.verdict ?? (ok ? 'sound' : 'faulty');

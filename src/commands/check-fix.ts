@@ -11,6 +11,7 @@ import { plural } from '../util/plural.ts';
 import { htmlOfFix, type Reading } from './check-finding.ts';
 import { exitCodes } from './exit.ts';
 import { type Io, say, sayText } from './io.ts';
+import { lines } from './text.ts';
 
 /** Separators by their names on the command line. */
 export const separatorNames: Record<string, string> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
@@ -53,59 +54,44 @@ export const fixCommand = async (
     throw error;
   });
   if (report === null) return null;
-  printReport(io, options, { path, output, report });
+  const form = options.json ? 'json' : options.report;
+  if (form === 'json') sayText(io, JSON.stringify({ ok: true, file: path, output, ...report }, null, 2));
+  else if (form === 'html') sayText(io, htmlOfFix(path, output, report));
+  else for (const line of linesOf(path, output, report)) say(io, line);
   return exitCodes.ok;
 };
 
 /** How tables are read, from the options. Throws a UsageError for an unknown encoding and a bad number. */
 export const readingOf = ({ encoding, skipRows, delimiter }: FixOptions): Reading => {
-  if (skipRows !== undefined && !/^\d{1,6}$/.test(skipRows)) {
-    throw new UsageError(`--skip-rows: ${JSON.stringify(skipRows)} is not a number of lines`, {
-      hint: 'use a number such as 2',
-    });
+  const refuse = (message: string, hint: string): never => {
+    throw new UsageError(message, { hint });
+  };
+  if (skipRows !== undefined && !/^\d{1,6}$/.test(skipRows))
+    refuse(`--skip-rows: ${JSON.stringify(skipRows)} is not a number of lines`, 'use a number such as 2');
+  const separator = delimiter === undefined ? undefined : (separatorNames[delimiter] ?? delimiter);
+  if (separator !== undefined && !/^[^A-Za-z0-9_"'\r\n]$/.test(separator)) {
+    const known = Object.keys(separatorNames).join(', ');
+    refuse(`--delimiter: ${JSON.stringify(delimiter)} separates no cells`, `use ${known}, or one character`);
+  }
+  const name = encoding === undefined ? undefined : encodings.find((known) => known === encodingNamed(encoding));
+  if (encoding !== undefined && name === undefined) {
+    const examples = 'for example windows-1250, windows-1251, iso-8859-2, cp852, macintosh or shift_jis';
+    refuse(`unknown encoding ${JSON.stringify(encoding)}`, examples);
   }
   return {
-    encoding: knownEncoding(encoding),
+    encoding: name === 'utf-8' ? undefined : name, // which is detected
     skipRows: skipRows === undefined ? undefined : Number(skipRows),
-    delimiter: delimiter === undefined ? undefined : knownDelimiter(delimiter),
+    delimiter: separator,
   };
 };
 
-const knownDelimiter = (name: string): string => {
-  const delimiter = separatorNames[name] ?? name;
-  if (/^[^A-Za-z0-9_"'\r\n]$/.test(delimiter)) return delimiter;
-  throw new UsageError(`--delimiter: ${JSON.stringify(name)} separates no cells`, {
-    hint: `use ${Object.keys(separatorNames).join(', ')}, or one character`,
-  });
-};
-
-/** The name of an encoding; undefined for UTF-8, which is detected. Throws a UsageError for an unknown one. */
-const knownEncoding = (name: string | undefined): Reading['encoding'] => {
-  if (name === undefined) return undefined;
-  const encoding = encodings.find((known) => known === encodingNamed(name));
-  if (encoding !== undefined) return encoding === 'utf-8' ? undefined : encoding;
-  throw new UsageError(`unknown encoding ${JSON.stringify(name)}`, {
-    hint: 'for example windows-1250, windows-1251, iso-8859-2, cp852, macintosh or shift_jis',
-  });
-};
-
-const printReport = (
-  io: Io,
-  options: FixOptions,
-  { path, output, report }: { path: string; output: string; report: FixReport },
-): void => {
-  if (options.json || options.report === 'json')
-    sayText(io, JSON.stringify({ ok: true, file: path, output, ...report }, null, 2));
-  else if (options.report === 'html') sayText(io, htmlOfFix(path, output, report));
-  else for (const line of linesOf(path, output, report)) say(io, line);
-};
-
-const linesOf = (path: string, output: string, { mends, rows, unshown, bytes }: FixReport): string[] => [
-  `${path}: ${mends.length === 0 ? 'nothing to fix' : 'fixed'}, written to ${output}, ${bytes.toLocaleString('en')} bytes, sound`,
-  ...mends.map(({ mend, count }) => `  ${mend}${count > 1 ? ` (${count.toLocaleString('en')} times)` : ''}`),
-  ...rows.flatMap(({ line, column, before, after }) => {
-    const place = `  line ${line}${column === null ? '' : `, column ${column}`}:`;
-    return [`${place} - ${before}`, ...(after === null ? [] : [`${place} + ${after}`])];
-  }),
-  ...(unshown > 0 ? [`  … and ${plural(unshown, 'more row')}`] : []),
-];
+const linesOf = (path: string, output: string, { mends, rows, unshown, bytes }: FixReport): string[] =>
+  lines(
+    `${path}: ${mends.length === 0 ? 'nothing to fix' : 'fixed'}, written to ${output}, ${bytes.toLocaleString('en')} bytes, sound`,
+    mends.map(({ mend, count }) => `  ${mend}${count > 1 ? ` (${count.toLocaleString('en')} times)` : ''}`),
+    rows.map(({ line, column, before, after }) => {
+      const place = `  line ${line}${column === null ? '' : `, column ${column}`}:`;
+      return [`${place} - ${before}`, after !== null && `${place} + ${after}`];
+    }),
+    unshown > 0 && `  … and ${plural(unshown, 'more row')}`,
+  );

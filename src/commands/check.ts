@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { ConfigError, UsageError } from '../model/errors.ts';
 import { countText, plural } from '../util/plural.ts';
-import { checkFile, checkSource, faultsOf } from './check-file.ts';
+import { checkFile, checkSource, faultsOf, newFinding } from './check-file.ts';
 import { type CheckContext, type Fault, type FileFinding, fileLines, htmlOfFiles } from './check-finding.ts';
 import { type FixOptions, fixCommand, readingOf, separatorNames } from './check-fix.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
@@ -58,18 +58,19 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
   if (files.length > 1) print([summaryLine(files)]);
   if (options.fix) print(['nothing was written: some faults cannot be fixed automatically']);
 
-  const portal = config && options.portal !== undefined ? await portalOf(config, options, io) : null;
+  const asksPortal = config && options.portal !== undefined;
+  const access = asksPortal && { log: oneOffLog(config, options, io), signal: io.stop };
+  const portal = access ? await probePortal(config.portal ?? '', config, access) : null;
   if (portal) print(portalLines(portal));
   const code = exitCodeOf(files, portal);
   if (form === 'html') sayText(io, htmlOfFiles(files));
-  if (form === 'json') sayText(io, jsonOf({ ok: code === exitCodes.ok, files: files.map(plainFinding), portal }));
+  const found: CheckedFiles = { ok: code === exitCodes.ok, files: files.map(plainFinding), portal };
+  if (form === 'json') sayText(io, JSON.stringify(found, null, 2));
   return code;
 };
 
 /** Beyond so many files, those with a summary and columns only are counted, not listed. */
 const [mostPlain, plainLines] = [20, 2];
-
-const jsonOf = (found: CheckedFiles): string => JSON.stringify(found, null, 2);
 
 /** A finding as `--json` prints it: with only the paths of the files that a manifest publishes. */
 export type CheckedFile = Omit<FileFinding, 'sources'> & { sources: string[] };
@@ -88,33 +89,21 @@ const plainFinding = ({ sources, ...finding }: FileFinding): CheckedFile => ({
 });
 
 /** A faulty configuration must not hide the faults of other files, so its error is returned. */
-const configIfSound = async (
-  options: CommonOptions,
-  io: Io,
-): Promise<{ config: Config; error: null } | { config: null; error: ConfigError }> => {
-  try {
-    return { config: await configOf(options, io), error: null };
-  } catch (error) {
-    if (error instanceof ConfigError) return { config: null, error };
-    throw error;
-  }
-};
+const configIfSound = (options: CommonOptions, io: Io): Promise<{ config: Config | null; error: ConfigError | null }> =>
+  configOf(options, io).then(
+    (config) => ({ config, error: null }),
+    (error: unknown) => {
+      if (error instanceof ConfigError) return { config: null, error };
+      throw error;
+    },
+  );
 
 const isNamed = (error: ConfigError, paths: string[], io: Io): boolean =>
   paths.some((path) => error.problems.some((problem) => resolve(io.cwd, path) === resolve(io.cwd, problem.file)));
 
 const faultyConfig = (error: ConfigError): FileFinding => {
   const file = error.problems[0]?.file ?? '';
-  return {
-    file,
-    kind: 'config',
-    ok: false,
-    summary: null,
-    table: null,
-    inspection: null,
-    faults: faultsOf(error, file),
-    sources: [],
-  };
+  return { ...newFinding(file), kind: 'config', faults: faultsOf(error, file) };
 };
 
 /** The configuration file and the manifests it names; reports patterns that match none. */
@@ -162,9 +151,6 @@ async function* inOrder<T>(paths: T[], work: (path: T) => Promise<FileFinding>):
     yield* await Promise.all(paths.slice(from, from + atOnce).map(work));
   }
 }
-
-const portalOf = async (config: Config, options: CommonOptions, io: Io): Promise<PortalFinding> =>
-  probePortal(config.portal ?? '', config, { log: oneOffLog(config, options, io), signal: io.stop });
 
 const wrongUse: ReadonlySet<Fault['code']> = new Set(['usage', 'config', 'manifest']);
 
