@@ -68,43 +68,39 @@ interface TargetKeys {
 }
 
 const failedKeys = async (runtime: Runtime, what: Retried): Promise<TargetKeys[]> => {
-  if ('code' in what) return keysOfCause(runtime, what);
-  if (!what.of.includes('/')) return keysOfRun(runtime, what.of);
-  const targets = await runtime.targetsOfKey(what.of);
-  if (targets.length > 0) return targets.map((target) => ({ target, keys: [what.of] }));
-  throw new NotFoundError(`no key "${what.of}" is known`, { hint: '`sluice status` lists the keys' });
+  if (!('code' in what)) return what.of.includes('/') ? targetsOfKey(runtime, what.of) : keysOfRun(runtime, what.of);
+  const targets = await runtime.targetsOfManifest(what.manifest);
+  if (targets.length === 0)
+    throw new NotFoundError(`manifest "${what.manifest}" has not run yet`, { hint: '`sluice status` lists them' });
+  return keysWhere(runtime, targets, ({ reason }) => reason?.code === what.code);
 };
 
-const keysOfCause = async (
-  runtime: Runtime,
-  { manifest, code }: { manifest: string; code: string },
-): Promise<TargetKeys[]> => {
-  const targets = await runtime.targetsOfManifest(manifest);
-  if (targets.length === 0) {
-    throw new NotFoundError(`manifest "${manifest}" has not run yet`, { hint: '`sluice status` lists them' });
-  }
-  const failed: TargetKeys[] = [];
-  for (const target of targets) {
-    const keys = await keysWhere(runtime, target, ({ reason }) => reason?.code === code);
-    if (keys.length > 0) failed.push({ target, keys });
-  }
-  return failed;
+const targetsOfKey = async (runtime: Runtime, key: string): Promise<TargetKeys[]> => {
+  const targets = await runtime.targetsOfKey(key);
+  if (targets.length > 0) return targets.map((target) => ({ target, keys: [key] }));
+  throw new NotFoundError(`no key "${key}" is known`, { hint: '`sluice status` lists the keys' });
 };
 
+/** The keys of each target that are meant, without targets that have none. */
 const keysWhere = async (
   { ledger }: Runtime,
-  target: KnownTarget,
+  targets: KnownTarget[],
   isMeant: (entry: IndexedEntry) => boolean,
-): Promise<string[]> => [...(await ledger.index(target)).values()].filter(isMeant).map(({ key }) => key);
+): Promise<(TargetKeys & { keys: string[] })[]> => {
+  const found: (TargetKeys & { keys: string[] })[] = [];
+  for (const target of targets) {
+    const keys = [...(await ledger.index(target)).values()].filter(isMeant).map(({ key }) => key);
+    if (keys.length > 0) found.push({ target, keys });
+  }
+  return found;
+};
 
 const keysOfRun = async (runtime: Runtime, runId: string): Promise<TargetKeys[]> => {
   const report = await runtime.runs.report(runId);
-  const target = (await runtime.ledger.targets()).find(
-    ({ manifest, portal }) => manifest === report?.manifest && portal === report.portal,
-  );
-  if (!report || !target) {
+  const isOfRun = ({ manifest, portal }: KnownTarget) => manifest === report?.manifest && portal === report.portal;
+  const target = (await runtime.ledger.targets()).find(isOfRun);
+  if (!report || !target)
     throw new NotFoundError(`no finished run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
-  }
   const keys = report.items.filter((item) => item.reason !== null).map((item) => item.key);
   if (keys.length > 0) return [{ target, keys }];
   return report.reason ? [{ target, keys: null }] : []; // it failed as a whole
@@ -149,10 +145,8 @@ const decide = async (
     entry.reason?.code === 'held' &&
     (entry.key === key || isBelow(entry.key, key));
   const runs: RequestedRun[] = [];
-  for (const target of await runtime.targetsOfKey(key)) {
-    const keys = await keysWhere(runtime, target, isMeant);
-    if (keys.length > 0) runs.push(await ask(runtime, target, { decision: { keys, how }, only: keys }, signal));
-  }
+  for (const { target, keys } of await keysWhere(runtime, await runtime.targetsOfKey(key), isMeant))
+    runs.push(await ask(runtime, target, { decision: { keys, how }, only: keys }, signal));
   if (runs.length > 0) return runs;
   throw new NotFoundError(`nothing is held for "${key}"`, { hint: '`sluice status` names what is held' });
 };

@@ -11,7 +11,6 @@ import {
   resumePortal,
   retry,
 } from '../../service/actions.ts';
-import type { KnownTarget } from '../../service/connections.ts';
 import type { Overview } from '../../service/overview.ts';
 import type { Runtime } from '../../service/runtime.ts';
 import { html, type Part } from '../../util/html.ts';
@@ -24,6 +23,7 @@ interface Prepared {
   text: Part;
   /** The word on the button, where it is not the name of the action. */
   button?: string;
+  /** What is asked for a reason; none without. */
   reason?: string;
   /** Carries it out; returns the path of the page that shows the result. */
   act(signal: AbortSignal, reason: string): Promise<string>;
@@ -36,30 +36,28 @@ export interface ActionTools {
 
 type Parameters = (name: string) => string;
 
-const firstRun = (runs: RequestedRun[]): string => (runs[0] ? runPath(runs[0].runId) : '/');
-
-const knownTarget = async ({ overview }: ActionTools, name: string): Promise<KnownTarget> => {
-  const known = (await overview.targets()).find((target) => targetName(target) === name);
-  if (known) return known;
-  throw new NotFoundError(`no key, file or title matches "${name}"`, {
-    hint: 'the first page lists manifests and portals',
-  });
-};
+const firstRun = ([run]: RequestedRun[]): string => (run ? runPath(run.runId) : '/');
 
 const noRun = (runId: string): NotFoundError =>
   new NotFoundError(`no run "${runId}" is known`, { hint: 'it may have expired' });
 
+/** The portal that is meant. @throws UsageError for one that is not configured */
+const portalOf = ({ runtime }: ActionTools, of: Parameters): string => runtime.portals.config(of('portal')).name;
+
 /** The actions by their names in addresses. @throws UsageError and NotFoundError where an action is not possible */
 const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => Promise<Prepared>>> = {
-  'run-now': async (tools, of) => {
-    const { manifest, portal, manifestPath } = await knownTarget(tools, of('target'));
+  'run-now': async ({ runtime, overview }, of) => {
+    const name = of('target');
+    const known = (await overview.targets()).find((target) => targetName(target) === name);
+    if (!known) {
+      const hint = 'the first page lists manifests and portals';
+      throw new NotFoundError(`no key, file or title matches "${name}"`, { hint });
+    }
+    const { manifest, portal, manifestPath: path } = known;
     return {
       title: `Run ${manifest} now?`,
-      text: html`<p>A run compares <bdi>${manifestPath}</bdi> with what is known of ${portal} and publishes what differs. Its schedule stays as it is. If a run is under way, another one follows it.</p>`,
-      act: async () => {
-        const asked = { path: manifestPath, name: manifest, portal };
-        return runPath((await tools.runtime.requestRun(asked, 'command')).runId);
-      },
+      text: html`<p>A run compares <bdi>${path}</bdi> with what is known of ${portal} and publishes what differs. Its schedule stays as it is. If a run is under way, another one follows it.</p>`,
+      act: async () => runPath((await runtime.requestRun({ path, name: manifest, portal }, 'command')).runId),
     };
   },
 
@@ -87,75 +85,58 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     return again('Retry what failed in this run?', text, { of: runId });
   },
 
-  release: async (tools, of) => {
+  release: async ({ runtime }, of) => {
     const [runId, key] = [of('run'), of('key')];
+    const act: Prepared['act'] = async (signal) => firstRun(await release(runtime, key || runId, signal));
     if (key !== '') {
-      return {
-        title: 'Publish the held version?',
-        text: html`<p>The held version of <code>${key}</code> replaces the published one. The guard compares later versions with it.</p>`,
-        act: async (signal) => firstRun(await release(tools.runtime, key, signal)),
-      };
+      const text = html`<p>The held version of <code>${key}</code> replaces the published one. The guard compares later versions with it.</p>`;
+      return { title: 'Publish the held version?', text, act };
     }
-    const { manifest, portal, why, removals } = await tools.runtime.plans.heldRun(runId);
+    const { manifest, portal, why, removals } = await runtime.plans.heldRun(runId);
+    const listed = removals.slice(0, 20).map((removed) => html`<li><a href="${itemPath(removed)}">${removed}</a></li>`);
+    const more = removals.length > 20 ? html`<li>… and ${removals.length - 20} more</li>` : null;
+    const removal = html`. It takes down ${plural(removals.length, 'item')} and no others:</p>\n<ul>${listed}${more}</ul><p>`;
     return {
       title: 'Release the held run?',
       text: html`<p dir="auto">${why}</p>
-<p>A run of ${manifest} to ${portal} makes the held changes${
-        removals.length > 0
-          ? html`. It takes down ${plural(removals.length, 'item')} and no others:</p>
-<ul>${removals.slice(0, 20).map((removed) => html`<li><a href="${itemPath(removed)}">${removed}</a></li>`)}${removals.length > 20 ? html`<li>… and ${removals.length - 20} more</li>` : null}</ul><p>`
-          : '. '
-      }It also publishes other changes of the manifest.</p>`,
-      act: async (signal) => firstRun(await release(tools.runtime, runId, signal)),
+<p>A run of ${manifest} to ${portal} makes the held changes${removals.length > 0 ? removal : '. '}It also publishes other changes of the manifest.</p>`,
+      act,
     };
   },
 
-  discard: async (tools, of) => {
+  discard: async ({ runtime }, of) => {
     const [runId, key] = [of('run'), of('key')];
+    const act: Prepared['act'] = async (signal) => {
+      const runs = await discard(runtime, key || runId, signal);
+      return key === '' ? runPath(runId) : firstRun(runs);
+    };
     if (key !== '') {
-      return {
-        title: 'Discard the held version?',
-        text: html`<p>The portal keeps the published version of <code>${key}</code>. The held one is not sent again.</p>`,
-        act: async (signal) => firstRun(await discard(tools.runtime, key, signal)),
-      };
+      const text = html`<p>The portal keeps the published version of <code>${key}</code>. The held one is not sent again.</p>`;
+      return { title: 'Discard the held version?', text, act };
     }
-    const { manifest, why } = await tools.runtime.plans.heldRun(runId);
-    return {
-      title: 'Discard the held run?',
-      text: html`<p dir="auto">${why}</p><p>The run of ${manifest} is dropped without changes. The next run compares again.</p>`,
-      act: async (signal) => {
-        await discard(tools.runtime, runId, signal);
-        return runPath(runId);
-      },
-    };
+    const { manifest, why } = await runtime.plans.heldRun(runId);
+    const text = html`<p dir="auto">${why}</p><p>The run of ${manifest} is dropped without changes. The next run compares again.</p>`;
+    return { title: 'Discard the held run?', text, act };
   },
 
-  pause: async ({ runtime }, of) => {
-    const portal = of('portal');
-    runtime.portals.config(portal);
-    return {
-      title: `Pause portal ${portal}?`,
-      text: html`<p>Running jobs finish their current step; no other job starts until the portal is resumed. Nothing is lost.</p>`,
-      reason: 'Reason, shown on this page',
-      act: async (_signal, reason) => {
-        await pausePortal(runtime, portal, reason === '' ? null : reason);
-        return '/';
-      },
-    };
-  },
+  pause: async (tools, of) => ({
+    title: `Pause portal ${portalOf(tools, of)}?`,
+    text: html`<p>Running jobs finish their current step; no other job starts until the portal is resumed. Nothing is lost.</p>`,
+    reason: 'Reason, shown on this page',
+    act: async (_signal, reason) => {
+      await pausePortal(tools.runtime, of('portal'), reason || null);
+      return '/';
+    },
+  }),
 
-  resume: async ({ runtime }, of) => {
-    const portal = of('portal');
-    runtime.portals.config(portal);
-    return {
-      title: `Resume portal ${portal}?`,
-      text: html`<p>Waiting jobs continue at once. If the cause of the pause persists, the portal is paused again.</p>`,
-      act: async () => {
-        await resumePortal(runtime, portal);
-        return '/';
-      },
-    };
-  },
+  resume: async (tools, of) => ({
+    title: `Resume portal ${portalOf(tools, of)}?`,
+    text: html`<p>Waiting jobs continue at once. If the cause of the pause persists, the portal is paused again.</p>`,
+    act: async () => {
+      await resumePortal(tools.runtime, of('portal'));
+      return '/';
+    },
+  }),
 
   cancel: async ({ runtime }, of) => {
     const runId = of('run');
