@@ -24,6 +24,7 @@ import {
 } from './init-files.ts';
 import { type CommonOptions, type Io, print, say } from './io.ts';
 import { oneOffLog } from './session.ts';
+import { lines } from './text.ts';
 
 /** Options of `sluice init`; missing ones are prompted for on a terminal. */
 export interface InitOptions extends CommonOptions {
@@ -57,20 +58,20 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
   const probe = await probeUntilLogin(root, portal, options, io);
   const password = settings.find(({ secret }) => secret)?.path ?? null;
   const shown = relative(io.cwd, root);
-  const lines = [
-    ...(probe ? [...portalLines(probe), ''] : []),
-    ...written.map((path) => `wrote ${join(shown, path)}`),
-    ...kept.map((path) => `kept  ${join(shown, path)}, which already exists`),
+  const text = lines(
+    probe && [portalLines(probe), ''],
+    written.map((path) => `wrote ${join(shown, path)}`),
+    kept.map((path) => `kept  ${join(shown, path)}, which already exists`),
     '',
-    ...(password === null ? [] : [`The password is in ${join(shown, password)}, readable by its owner only.`, '']),
-    ...(probe?.ok === false ? ['The portal is not ready, see NO above; the files were written anyway.', ''] : []),
+    password !== null && [`The password is in ${join(shown, password)}, readable by its owner only.`, ''],
+    probe?.ok === false && ['The portal is not ready, see NO above; the files were written anyway.', ''],
     'Next:',
-    ...(shown === '' ? [] : [`  cd ${shown}`]),
+    shown !== '' && `  cd ${shown}`,
     '  sluice check                      # configuration, manifests and tables',
     '  sluice publish jobs/first.yaml    # publish the sample',
     `  sluice start                      # the service: drop CSV files into ${inbox}/`,
-  ];
-  print(io, options, { json: { folder: root, written, kept, portal: probe }, lines });
+  );
+  print(io, options, { json: { folder: root, written, kept, portal: probe }, lines: text });
   return exitCodes.ok;
 };
 
@@ -82,26 +83,22 @@ const refuseExisting = (root: string, paths: string[]): void => {
   });
 };
 
-/** False when the file exists. */
+/** Writes a file that is not there yet; false when it is. */
 const writeNew = async (root: string, { path, text, secret }: NewFile): Promise<boolean> => {
-  const target = join(root, path);
   await addFolder(root, dirname(path));
   try {
-    await writeFile(target, text, { flag: 'wx', mode: secret ? 0o600 : 0o644 });
+    await writeFile(join(root, path), text, { flag: 'wx', mode: secret ? 0o600 : 0o644 });
     return true;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
-    throw notWritable(root, error);
-  }
-};
-
-const addFolder = async (root: string, path: string): Promise<void> => {
-  try {
-    await makeFolder(join(root, path));
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw notWritable(root, cause);
   }
 };
+
+const addFolder = (root: string, path: string): Promise<unknown> =>
+  makeFolder(join(root, path)).catch((cause: unknown) => {
+    throw notWritable(root, cause);
+  });
 
 const notWritable = (root: string, cause: unknown): UsageError =>
   new UsageError(`the folder ${root} cannot be written to: ${errorMessage(cause)}`, {
@@ -111,10 +108,9 @@ const notWritable = (root: string, cause: unknown): UsageError =>
 
 const choosePortal = async (options: InitOptions, io: Io): Promise<ChosenPortal> => {
   const username = options.username ?? (options.url ? io.env.SLUICE_USERNAME : undefined);
-  const given = { ...options, username, password: await passwordGiven(options, io) };
+  const given: Answers = { url: options.url, username, password: await passwordGiven(options, io) };
   if (options.yes || !canPrompt(io)) return chosen(given);
-  const prompt = new Prompt(io);
-  try {
+  return prompting(io, async (prompt) => {
     const url = given.url ?? (await promptUrl(prompt, io));
     if (url === '') return chosen({ ...given, url });
     return chosen({
@@ -122,9 +118,7 @@ const choosePortal = async (options: InitOptions, io: Io): Promise<ChosenPortal>
       username: given.username || (await prompt.line('User name on the portal')),
       password: given.password ?? (await prompt.secret('Password')),
     });
-  } finally {
-    prompt.close();
-  }
+  });
 };
 
 const passwordGiven = async ({ passwordFile }: InitOptions, { cwd, env }: Io): Promise<string | undefined> => {
@@ -149,25 +143,25 @@ const promptUrl = async (prompt: Prompt, io: Io): Promise<string> => {
   }
 };
 
-const chosen = (answers: {
-  url?: string | undefined;
-  username?: string | undefined;
-  password?: string | undefined;
-}): ChosenPortal => {
-  const { url, username, password } = answers;
-  const fault = url ? portalUrlFault(url) : null;
+interface Answers {
+  url: string | undefined;
+  username: string | undefined;
+  password: string | undefined;
+}
+
+const chosen = (answers: Answers): ChosenPortal => {
+  const fault = answers.url ? portalUrlFault(answers.url) : null;
   if (fault !== null) throw new UsageError(`--url ${fault}`, { hint: 'for example https://data.example.org' });
-  const login = { username: username || null, password: password || null };
-  if (!url) {
-    // The embedded portal has its own account for sluice; another account needs both.
-    const both = login.username !== null && login.password !== null;
-    return { name: 'local', url: null, ...(both ? login : { username: null, password: null }) };
-  }
-  if (login.username !== null && login.password !== null)
-    return { name: portalNameOf(normalUrl(url)), url: normalUrl(url), ...login };
-  throw new UsageError(`the ${login.username === null ? 'user name' : 'password'} for ${normalUrl(url)} is missing`, {
-    hint: 'use --username, and --password-file or SLUICE_PASSWORD, or answer on a terminal',
-  });
+  const url = answers.url ? normalUrl(answers.url) : null;
+  const [username, password] = [answers.username || null, answers.password || null];
+  const hasBoth = username !== null && password !== null;
+  if (url !== null && !hasBoth)
+    throw new UsageError(`the ${username === null ? 'user name' : 'password'} for ${url} is missing`, {
+      hint: 'use --username, and --password-file or SLUICE_PASSWORD, or answer on a terminal',
+    });
+  // The embedded portal has its own account for sluice; another account needs both.
+  const login = hasBoth ? { username, password } : { username: null, password: null };
+  return { name: url === null ? 'local' : portalNameOf(url), url, ...login };
 };
 
 /** The watched folder below `root`; of an inbox manifest that was there already, the one it names. */
@@ -189,20 +183,19 @@ const probeUntilLogin = async (
   let chosen = portal;
   for (let asked = 1; ; asked += 1) {
     const probe = await probeChosen(root, chosen, options, io);
-    const login = probe?.login;
-    const isRefused = login != null && 'code' in login && login.code === 'portal-login';
-    if (!isRefused || options.yes || !canPrompt(io) || asked === mostLogins) return probe;
-    say(io, `  ${login.message}`);
-    const prompt = new Prompt(io);
-    try {
-      const username = await prompt.line('User name on the portal', chosen.username ?? '');
-      chosen = { ...chosen, username, password: await prompt.secret('Password') };
-    } catch (error) {
-      if (error instanceof InterruptedError) return probe; // what was written stays, to be edited
+    const refused = probe?.login != null && 'code' in probe.login ? probe.login : null;
+    if (refused?.code !== 'portal-login' || options.yes || !canPrompt(io) || asked === mostLogins) return probe;
+    say(io, `  ${refused.message}`);
+    const { username: known } = chosen;
+    const login = await prompting(io, async (prompt) => ({
+      username: await prompt.line('User name on the portal', known ?? ''),
+      password: await prompt.secret('Password'),
+    })).catch((error: unknown) => {
+      if (error instanceof InterruptedError) return null; // what was written stays, to be edited
       throw error;
-    } finally {
-      prompt.close();
-    }
+    });
+    if (login === null) return probe;
+    chosen = { ...chosen, ...login };
     for (const { path, text } of settingsFiles(chosen)) await writeFile(join(root, path), text);
   }
 };
@@ -243,6 +236,11 @@ export const commands = {
 
 /** True at an interactive terminal. */
 const canPrompt = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
+
+const prompting = async <T>(io: Io, ask: (prompt: Prompt) => Promise<T>): Promise<T> => {
+  const prompt = new Prompt(io);
+  return ask(prompt).finally(() => prompt.close());
+};
 
 /** Prompts on the terminal; `close()` when done. */
 class Prompt {

@@ -34,13 +34,17 @@ type ChosenEmbedded = Awaited<ReturnType<typeof chosenEmbedded>>;
 const chosenEmbedded = async (options: PortalChoice, io: Io) => {
   const written = await configOf(options, io);
   const isSilent = options.config === undefined && embeddedOf(written).length === 0 && written.portal === null;
-  const config = isSilent ? defaultConfig(written.stateDir, io) : written;
-  const found = config.portal === null ? theOne(config) : config.portals[config.portal];
+  const { cwd: dir, env } = io;
+  const place = { path: null, dir, stateDir: written.stateDir, env, secrets: new Map<string, string>() };
+  const config = isSilent ? resolveConfig({}, place) : written;
+  const all = embeddedOf(config);
+  const theOne = all.length === 1 ? all[0] : all.find(({ name }) => name === 'local');
+  const found = config.portal === null ? theOne : config.portals[config.portal];
   if (found?.kind === 'embedded') {
     const dataDir = options.data === undefined ? found.dataDir : resolve(io.cwd, options.data);
     return { portal: { ...found, dataDir }, fromFile: config.file !== null };
   }
-  const names = embeddedOf(config).map(({ name }) => name);
+  const names = all.map(({ name }) => name);
   const file = config.file ?? 'the default configuration';
   if (found !== undefined || names.length === 0) {
     const what = found === undefined ? `${file} has no embedded portal` : `the portal ${found.name} is not embedded`;
@@ -56,15 +60,7 @@ const storeDirOf = async (options: PortalChoice, io: Io): Promise<string> =>
   options.data === undefined ? (await chosenEmbedded(options, io)).portal.dataDir : resolve(io.cwd, options.data);
 
 const embeddedOf = (config: Config): EmbeddedPortalConfig[] =>
-  Object.values(config.portals).flatMap((portal) => (portal.kind === 'embedded' ? [portal] : []));
-
-const theOne = (config: Config): EmbeddedPortalConfig | undefined => {
-  const all = embeddedOf(config);
-  return all.length === 1 ? all[0] : all.find(({ name }) => name === 'local');
-};
-
-const defaultConfig = (stateDir: string, { cwd, env }: Io): Config =>
-  resolveConfig({}, { path: null, dir: cwd, stateDir, env, secrets: new Map() });
+  Object.values(config.portals).filter((portal) => portal.kind === 'embedded');
 
 /** Options of `sluice portal`; each takes precedence over the key of the configuration. */
 export interface PortalCommandOptions extends PortalChoice {
@@ -79,13 +75,6 @@ export interface PortalCommandOptions extends PortalChoice {
   faults?: string;
   logLevel?: string;
 }
-
-const announce = (io: Io, server: PortalServer, { url, profile }: { url: string; profile: ProfileName }): void => {
-  say(io, `portal ready at ${url} (profile ${profile}, store ${server.dataDir})`);
-  if (server.newAdminPassword !== null) {
-    say(io, `the password of its user admin is ${server.newAdminPassword} (shown this once)`);
-  }
-};
 
 /** The switchboard before a portal that listens behind it; every injected fault is logged, and counted at the end. */
 const rehearse = async (
@@ -157,7 +146,9 @@ export const portalCommand = async (options: PortalCommandOptions, io: Io): Prom
     if (faults !== null) switchboard = await rehearse(faults, { server, log, io }, place);
     const url = switchboard?.url ?? server.url;
     if (chosen.fromFile) await storeAddress(server.dataDir, url);
-    announce(io, server, { url, profile });
+    say(io, `portal ready at ${url} (profile ${profile}, store ${server.dataDir})`);
+    if (server.newAdminPassword !== null)
+      say(io, `the password of its user admin is ${server.newAdminPassword} (shown this once)`);
     await stopped(io);
     io.force.addEventListener('abort', () => process.exit(exitCodes.interrupted));
     if (switchboard) say(io, `faults injected: ${JSON.stringify(switchboard.counts())}`);
@@ -185,14 +176,8 @@ type TokenAction =
 
 interface TokenOptions extends PortalChoice {
   json?: boolean;
+  label?: string;
 }
-
-/** Warns that a token cannot be used yet where the configuration has tokens off. */
-const warnWhenOff = async (options: TokenOptions, io: Io): Promise<void> => {
-  if (options.data !== undefined) return; // how that store is served is unknown
-  const { portal } = await chosenEmbedded(options, io);
-  if (!portal.tokens) warn(io, `tokens are off: set portals.${portal.name}.tokens: true in the configuration`);
-};
 
 /**
  * Makes, lists or revokes access tokens, also while the portal runs. A new token is printed once and stored hashed.
@@ -203,12 +188,14 @@ export const portalTokenCommand = async (what: TokenAction, options: TokenOption
   try {
     if (what.action === 'add') {
       say(io, tokens.add(what.user, { label: what.label ?? '', now: Math.floor(Date.now() / 1000) }));
-      await warnWhenOff(options, io);
+      // How the store of `--data` is served is unknown.
+      const portal = options.data === undefined ? (await chosenEmbedded(options, io)).portal : null;
+      if (portal?.tokens === false)
+        warn(io, `tokens are off: set portals.${portal.name}.tokens: true in the configuration`);
     } else if (what.action === 'list') {
       const all = tokens.list();
-      const lines = all.map(
-        ({ id, user, label, created }) => `${id}\t${user}\t${new Date(created * 1000).toISOString()}\t${label}`,
-      );
+      const dated = (created: number): string => new Date(created * 1000).toISOString();
+      const lines = all.map(({ id, user, label, created }) => [id, user, dated(created), label].join('\t'));
       print(io, options, { json: all, lines });
     } else {
       if (!/^\d{1,9}$/.test(what.id)) throw new UsageError(`"${what.id}" is not a token number`);
@@ -232,7 +219,7 @@ const tokenDeclaration: Subcommand = {
       arguments: { '<user>': '' },
       options: { '--label <text>': 'label, shown by list' },
       examples: ['sluice portal token add ann --label "nightly job"'],
-      run: (user: string, options: TokenOptions & { label?: string }, io: Io) =>
+      run: (user: string, options: TokenOptions, io: Io) =>
         portalTokenCommand({ action: 'add', user, label: options.label ?? '' }, options, io),
     },
     list: {
