@@ -7,6 +7,8 @@ import { packageVersion } from '../util/installation.ts';
 import type { Overview } from './overview.ts';
 import type { Runtime } from './runtime.ts';
 
+type Sample = [labels: Record<string, string>, value: number];
+
 /** Every gauge with its help text and labels. */
 const gauges = {
   sluice_build_info: ['Always 1, with the version of sluice.', 'version'],
@@ -21,8 +23,6 @@ const gauges = {
   sluice_queue_oldest_job_age_seconds: ['How long the oldest job of a queue has waited for a worker.', 'queue'],
 } as const;
 
-type GaugeName = keyof typeof gauges;
-
 const requestMetric = 'sluice_request_duration_seconds';
 
 /** Every metric by name, with its labels. */
@@ -34,94 +34,75 @@ export const metricLabels: Readonly<Record<string, readonly string[]>> = {
 /** Seconds. */
 const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** How long metrics are cached, milliseconds. */
-const freshMs = 1000;
-
 /** The metrics of a service; requests to portals are those of this process, everything else is of all workers. */
 export class Metrics {
   readonly #runtime: Runtime;
   readonly #registry = new Registry();
-  readonly #gauges: Record<GaugeName, Gauge>;
   readonly #overview: Overview;
-  #last: { at: number; text: Promise<string> } | null = null;
 
   constructor(runtime: Runtime, overview: Overview) {
     this.#runtime = runtime;
     this.#overview = overview;
     const registers = [this.#registry];
-    this.#gauges = Object.fromEntries(
-      Object.entries(gauges).map(([name, [help, ...labelNames]]) => [
-        name,
-        new Gauge({ name, help, labelNames, registers }),
-      ]),
-    ) as Record<GaugeName, Gauge>; // its own keys
+    for (const [name, [help, ...labelNames]] of Object.entries(gauges))
+      new Gauge({ name, help, labelNames, registers });
     const help = 'Duration of requests to portals.';
     const requests = new Histogram({ name: requestMetric, help, labelNames: ['portal', 'kind'], buckets, registers });
     runtime.onRequest = (portal, kind, ms) => requests.observe({ portal, kind }, ms / 1000);
-    this.#gauges.sluice_build_info.set({ version: packageVersion() }, 1);
   }
 
   get contentType(): string {
     return this.#registry.contentType;
   }
 
-  /** All metrics as Prometheus reads them, at most a second old. */
-  text(): Promise<string> {
-    const now = Date.now();
-    if (this.#last === null || now - this.#last.at > freshMs) {
-      const text = this.#collect().then(() => this.#registry.metrics());
-      text.catch(() => {
-        this.#last = null;
-      });
-      this.#last = { at: now, text };
+  /** All metrics as Prometheus reads them. */
+  async text(): Promise<string> {
+    for (const [name, samples] of Object.entries(await this.#samples())) {
+      const gauge = this.#registry.getSingleMetric(name) as Gauge; // made above
+      gauge.reset(); // targets come and go
+      for (const [labels, value] of samples) gauge.set(labels, value);
     }
-    return this.#last.text;
+    return this.#registry.metrics();
   }
 
-  async #collect(): Promise<void> {
-    const { redis, keys, deadlines } = this.#runtime;
-    const [workers, overdue] = await Promise.all([
-      this.#runtime.liveWorkers(),
-      deadlines.countLate(Date.now()),
-      this.#collectRuns(await lastRuns(redis, keys)),
-      this.#collectQueues(),
-    ]);
-    this.#gauges.sluice_workers.set(workers.length);
-    this.#gauges.sluice_overdue.set(overdue);
-  }
-
-  async #collectRuns(runs: Awaited<ReturnType<typeof lastRuns>>): Promise<void> {
-    const { redis, keys } = this.#runtime;
-    const [successes, targets] = await Promise.all([lastSuccesses(redis, keys), this.#overview.counts()]);
-    const items = this.#gauges.sluice_items;
-    const success = this.#gauges.sluice_run_last_success_timestamp_seconds;
-    const end = this.#gauges.sluice_run_last_end_timestamp_seconds;
-    const duration = this.#gauges.sluice_run_duration_seconds;
-    for (const gauge of [items, success, end, duration]) gauge.reset(); // targets come and go
-    for (const [name, at] of successes) success.set({ ...targetOfName(name) }, at / 1000);
-    for (const [name, { startedAt, endedAt }] of runs) {
-      const [begun, ended] = [Date.parse(startedAt), Date.parse(endedAt)];
-      end.set({ ...targetOfName(name) }, ended / 1000);
-      duration.set({ ...targetOfName(name) }, (ended - begun) / 1000);
-    }
-    for (const { counts, ...labels } of targets)
-      for (const [state, count] of Object.entries(counts)) items.set({ ...labels, state }, count);
-  }
-
-  async #collectQueues(): Promise<void> {
-    const { queues, pauses, config } = this.#runtime;
+  async #samples(): Promise<Record<keyof typeof gauges, Sample[]>> {
+    const { redis, keys, deadlines, queues, pauses, config } = this.#runtime;
     const portals = Object.keys(config.portals);
-    const [depths] = await Promise.all([
-      queueDepths(queues, portals),
-      ...portals.map(async (portal) =>
-        this.#gauges.sluice_portal_paused.set({ portal }, (await pauses.state(portal)) ? 1 : 0),
-      ),
-    ]);
     const now = Date.now();
-    for (const { queue, jobs, oldest } of depths) {
-      for (const [state, count] of Object.entries(jobs)) this.#gauges.sluice_queue_jobs.set({ queue, state }, count);
-      const age = Math.max(0, now - (oldest ?? now)) / 1000;
-      this.#gauges.sluice_queue_oldest_job_age_seconds.set({ queue }, age);
-    }
+    const [workers, overdue, last, successes, targets, depths, paused] = await Promise.all([
+      this.#runtime.liveWorkers(),
+      deadlines.countLate(now),
+      lastRuns(redis, keys),
+      lastSuccesses(redis, keys),
+      this.#overview.counts(),
+      queueDepths(queues, portals),
+      Promise.all(portals.map(async (portal): Promise<Sample> => [{ portal }, (await pauses.state(portal)) ? 1 : 0])),
+    ]);
+    const runs = [...last].map(([name, { startedAt, endedAt }]) => {
+      const [begun, ended] = [Date.parse(startedAt), Date.parse(endedAt)];
+      return { labels: { ...targetOfName(name) }, endedS: ended / 1000, tookS: (ended - begun) / 1000 };
+    });
+    return {
+      sluice_build_info: [[{ version: packageVersion() }, 1]],
+      sluice_workers: [[{}, workers.length]],
+      sluice_overdue: [[{}, overdue]],
+      sluice_items: targets.flatMap(({ counts, ...labels }) =>
+        Object.entries(counts).map(([state, count]): Sample => [{ ...labels, state }, count]),
+      ),
+      sluice_run_last_success_timestamp_seconds: [...successes].map(([name, at]) => [
+        { ...targetOfName(name) },
+        at / 1000,
+      ]),
+      sluice_run_last_end_timestamp_seconds: runs.map(({ labels, endedS }) => [labels, endedS]),
+      sluice_run_duration_seconds: runs.map(({ labels, tookS }) => [labels, tookS]),
+      sluice_portal_paused: paused,
+      sluice_queue_jobs: depths.flatMap(({ queue, jobs }) =>
+        Object.entries(jobs).map(([state, count]): Sample => [{ queue, state }, count]),
+      ),
+      sluice_queue_oldest_job_age_seconds: depths.map(({ queue, oldest }) => [
+        { queue },
+        Math.max(0, now - (oldest ?? now)) / 1000,
+      ]),
+    };
   }
 }

@@ -40,11 +40,7 @@ export interface OverviewView {
   hasWorkers: boolean;
 }
 
-const stripRuns = 30;
-const mostJobs = 20;
-const mostOverdue = 10;
-/** How long a view is cached, milliseconds. */
-const freshMs = 1000;
+const [stripRuns, mostJobs, mostOverdue] = [30, 20, 10];
 /** Age after which items are counted even if no run has changed them, and the share of the time that this may take. */
 const [longestMs, share] = [5 * 60_000, 1 / 20];
 
@@ -56,32 +52,18 @@ const jobSchema = z.object({
   trace: z.object({ steps: z.record(z.string(), z.string()) }).optional(),
 });
 
-/** Reads at most once a second, whoever asks. */
+/** What the pages and metrics show of everything. */
 export class Overview {
   readonly runs: RunList;
   readonly #runtime: Runtime;
   readonly #served: () => readonly KnownTarget[];
   readonly #counts = new Map<string, { counts: StateCounts; sign: string; at: number; ms: number }>();
-  #last: { at: number; view: Promise<OverviewView> } | null = null;
 
   /** `served`: what the service of this process serves. */
   constructor(runtime: Runtime, served: () => readonly KnownTarget[] = () => []) {
     this.#runtime = runtime;
     this.#served = served;
     this.runs = new RunList(runtime);
-  }
-
-  /** The view, at most a second old. */
-  view(): Promise<OverviewView> {
-    const now = Date.now();
-    if (this.#last === null || now - this.#last.at > freshMs) {
-      const view = this.#look(now);
-      view.catch(() => {
-        this.#last = null;
-      });
-      this.#last = { at: now, view };
-    }
-    return this.#last.view;
   }
 
   /** Items of each target that was run, by state. */
@@ -91,32 +73,25 @@ export class Overview {
     return Promise.all(
       targets.map(async ({ manifest, portal }) => {
         const target = { manifest, portal };
-        const sign = signOf(last.get(targetName(target)), await this.#current(target));
-        return { ...target, counts: await this.#counted(target, sign) };
+        return { ...target, counts: await this.#counted(target, last, await this.#current(target)) };
       }),
     );
   }
 
-  /** Targets that were ever run, are scheduled, or are served; one may be listed several times. */
-  async targets(): Promise<KnownTarget[]> {
+  /** Targets that were ever run, are scheduled, or are served, by name. */
+  async targets(): Promise<Map<string, KnownTarget>> {
     const { ledger, queues } = this.#runtime;
     const [known, schedules] = await Promise.all([ledger.targets(), keptSchedules(queues)]);
-    return this.#all(known, schedules);
+    const all = [...this.#served(), ...[...schedules.values()].map(({ request }) => request), ...known];
+    return new Map(all.map((target) => [targetName(target), target]));
   }
 
-  #all(known: KnownTarget[], schedules: Awaited<ReturnType<typeof keptSchedules>>): KnownTarget[] {
-    return [...known, ...[...schedules.values()].map(({ request }) => request), ...this.#served()];
-  }
-
-  renew(): void {
-    this.#last = null;
-  }
-
-  async #look(now: number): Promise<OverviewView> {
+  /** The first page. */
+  async view(now: number): Promise<OverviewView> {
     const runtime = this.#runtime;
-    const { redis, keys, ledger, plans, queues, config } = runtime;
-    const [known, schedules, last, held, runs, inboxes, late, hasWorkers] = await Promise.all([
-      ledger.targets(),
+    const { redis, keys, plans, queues, config } = runtime;
+    const [all, schedules, last, held, runs, inboxes, late, hasWorkers] = await Promise.all([
+      this.targets(),
       keptSchedules(queues),
       lastRuns(redis, keys),
       plans.held(),
@@ -125,18 +100,13 @@ export class Overview {
       whatIsOverdue(runtime, mostOverdue, now),
       runtime.hasWorkers(),
     ]);
-    const wereRun = new Set(known.map(targetName));
-    const all = new Map<string, Target>();
-    for (const { manifest, portal } of this.#all(known, schedules))
-      all.set(targetName({ manifest, portal }), { manifest, portal });
     const targets = await Promise.all(
-      [...all].sort().map(async ([name, target]): Promise<TargetView> => {
-        const kept = schedules.get(name);
+      [...all].sort().map(async ([name, { manifest, portal }]): Promise<TargetView> => {
+        const [target, kept] = [{ manifest, portal }, schedules.get(name)];
         const current = await this.#current(target);
-        const sign = signOf(last.get(name), current);
         return {
           ...target,
-          counts: wereRun.has(name) ? await this.#counted(target, sign) : {},
+          counts: await this.#counted(target, last, current),
           next: kept ? { at: nextStart(kept.schedule, name, kept, now), timezone: kept.schedule.timezone } : null,
           runs: (runs.get(name) ?? []).slice(0, stripRuns),
           current,
@@ -144,25 +114,20 @@ export class Overview {
         };
       }),
     );
-    const portals = [...new Set([...Object.keys(config.portals), ...targets.map(({ portal }) => portal)])].sort();
+    const own = Object.keys(config.portals);
+    const portals = [...new Set([...own, ...targets.map(({ portal }) => portal)])].sort();
     const [jobs, pauses] = await Promise.all([
       Promise.all(portals.map((portal) => jobsOf(runtime, portal))),
       Promise.all(portals.map(async (portal) => ({ portal, pause: await runtime.pauses.state(portal) }))),
     ]);
-    return {
-      targets,
-      jobs: jobs.flat(),
-      portals: Object.keys(config.portals),
-      pauses: pauses.flatMap(({ portal, pause }) => (pause ? [{ portal, pause }] : [])),
-      inboxes,
-      late,
-      hasWorkers,
-    };
+    const paused = pauses.flatMap(({ portal, pause }) => (pause ? [{ portal, pause }] : []));
+    return { targets, jobs: jobs.flat(), portals: own, pauses: paused, inboxes, late, hasWorkers };
   }
 
   /** Counts again when items may have changed, but for a twentieth of the time at most. */
-  async #counted(target: Target, sign: string): Promise<StateCounts> {
+  async #counted(target: Target, last: Map<string, LastRun>, current: TargetView['current']): Promise<StateCounts> {
     const name = targetName(target);
+    const sign = `${last.get(name)?.runId} ${current?.runId} ${current?.done}`;
     const known = this.#counts.get(name);
     const begun = Date.now();
     const age = begun - (known?.at ?? 0);
@@ -188,7 +153,3 @@ const jobsOf = async ({ queues }: Runtime, portal: string) =>
     const steps = Object.entries(trace?.steps ?? {});
     return [{ portal, ...rest, steps, since: job.processedOn ?? 0 }];
   });
-
-/** Changes whenever the items of a target may have. */
-const signOf = (last: LastRun | undefined, current: TargetView['current']): string =>
-  `${last?.runId} ${current?.runId} ${current?.done}`;

@@ -33,7 +33,15 @@ export const fatesText = ({ fates, failed }: Pick<RunStatus, 'fates' | 'failed'>
   return itemFates.flatMap((fate) => (known[fate] ? [`${countText(known[fate])} ${fate}`] : [])).join(', ');
 };
 
-export const markOf = ({ state, fates, reason }: RunStatus): 'fine' | 'failed' | 'held' | 'running' => {
+/** How a run went: in a word, with the tone of that, and as a bar of so many pixels. */
+export const markWords = {
+  fine: { word: 'fine', tone: 'good', bar: '', height: 12 },
+  failed: { word: 'with failures', tone: 'bad', bar: 'bad', height: 28 },
+  held: { word: 'held', tone: 'wait', bar: 'wait', height: 20 },
+  running: { word: 'running', tone: '', bar: 'now', height: 28 },
+} as const;
+
+export const markOf = ({ state, fates, reason }: RunStatus): keyof typeof markWords => {
   if (state !== 'done') return 'running';
   const has = (...some: ItemFate[]): boolean => some.some((fate) => fates?.[fate]);
   const isDecided = reason === null || reason.code === 'held' || reason.code === 'cancelled';

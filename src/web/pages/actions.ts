@@ -1,6 +1,5 @@
 // Actions of the pages: each first shows what will happen, then does it.
 import { NotFoundError, UsageError } from '../../model/errors.ts';
-import { targetName } from '../../model/redis-keys.ts';
 import {
   cancelRun,
   discard,
@@ -48,7 +47,7 @@ const portalOf = ({ runtime }: ActionTools, of: Parameters): string => runtime.p
 const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => Promise<Prepared>>> = {
   'run-now': async ({ runtime, overview }, of) => {
     const name = of('target');
-    const known = (await overview.targets()).find((target) => targetName(target) === name);
+    const known = (await overview.targets()).get(name);
     if (!known) {
       const hint = 'the first page lists manifests and portals';
       throw new NotFoundError(`no key, file or title matches "${name}"`, { hint });

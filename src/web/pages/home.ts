@@ -2,7 +2,7 @@
 import { targetName } from '../../model/redis-keys.ts';
 import { fileNameOf, itemStateOf, itemStates, type KnownEntry, stateWords } from '../../service/items.ts';
 import type { OverviewView, RunningJob, TargetView } from '../../service/overview.ts';
-import { markOf, type RunStatus } from '../../service/run-list.ts';
+import { markOf, markWords, type RunStatus } from '../../service/run-list.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import {
@@ -161,29 +161,24 @@ const progressHtml = (
 <progress max="${Math.max(1, total)}" value="${done}" aria-label="${done} of ${total} items"></progress>
 <span class="soft">${countText(done)} of ${countText(total)}${failed > 0 ? html`, <span class="bad">${countText(failed)} failed</span>` : null}${startedAt && `, ${spanText(now - startedAt)}`}</span>`;
 
-const markTone = { fine: '', failed: 'bad', held: 'wait', running: 'now' } as const;
-const markHeight = { fine: 12, failed: 28, held: 20, running: 28 } as const;
-
 const stripLabel = (runs: RunStatus[]): string => {
   const marks = Map.groupBy(runs, markOf);
   const parts = (['failed', 'held', 'running'] as const).flatMap((mark) => {
     const count = marks.get(mark)?.length ?? 0;
-    return count === 0 ? [] : [`${count} ${mark === 'failed' ? 'with failures' : mark}`];
+    return count === 0 ? [] : [`${count} ${markWords[mark].word}`];
   });
   return `The last ${plural(runs.length, 'run')}: ${parts.join(', ') || 'all fine'}`;
 };
 
 /** Oldest left; what went wrong is taller, too, for who does not see colours. */
 const stripSvg = (runs: RunStatus[]): Html => {
-  const bars = runs.toReversed().map((run, index) => {
-    const mark = markOf(run);
-    const height = markHeight[mark];
-    return html`<rect class="${markTone[mark]}" x="${(30 - runs.length + index) * 8}" y="${28 - height}" width="6" height="${height}" rx="1.5"/>`;
+  const bar = (at: number, height: number, tone: string): Html =>
+    html`<rect class="${tone}" x="${at * 8}" y="${28 - height}" width="6" height="${height}" rx="1.5"/>`;
+  const empty = Array.from({ length: 30 - runs.length }, (_, at) => bar(at, 3, 'none'));
+  const bars = runs.toReversed().map((run, at) => {
+    const { height, bar: tone } = markWords[markOf(run)];
+    return bar(empty.length + at, height, tone);
   });
-  const empty = Array.from(
-    { length: 30 - runs.length },
-    (_, index) => html`<rect class="none" x="${index * 8}" y="25" width="6" height="3" rx="1.5"/>`,
-  );
   return html`<svg viewBox="0 0 238 28" aria-hidden="true">${empty}${bars}</svg>`;
 };
 

@@ -93,7 +93,7 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
   const { runtime, overview } = tools;
   app.get('/', async (request, reply) => {
     const query = parameterOf(request, 'q').trim().slice(0, 200);
-    if (query === '') return send(reply, homePage(await overview.view(), Date.now()));
+    if (query === '') return send(reply, homePage(await overview.view(Date.now()), Date.now()));
     return send(reply, searchPage(query, await findItems(runtime, query, mostFound)));
   });
   app.get('/item/*', async (request, reply) => {
@@ -106,9 +106,7 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
   });
   app.get('/runs/:target', async (request, reply) => {
     const name = pathPart(request, 'target');
-    const view = await overview.view();
-    if (!view.targets.some((target) => targetName(target) === name))
-      throw unknown(`no key, file or title matches "${name.slice(0, 200)}"`);
+    if (!(await overview.targets()).has(name)) throw unknown(`no key, file or title matches "${name.slice(0, 200)}"`);
     return send(reply, runsPage(name, ((await overview.runs.byTarget()).get(name) ?? []).slice(0, 100)));
   });
   app.get('/run/:runId', async (request, reply) =>
@@ -137,7 +135,7 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
 };
 
 const actRoutes = (app: FastifyInstance, tools: ActionTools): void => {
-  const { runtime, overview } = tools;
+  const { runtime } = tools;
   const prepared = (request: FastifyRequest) =>
     prepare(tools, pathPart(request, 'action'), (name) => parameterOf(request, name));
   app.get('/act/:action', async (request, reply) => {
@@ -164,7 +162,6 @@ const actRoutes = (app: FastifyInstance, tools: ActionTools): void => {
         hint: 'try again later',
       });
     });
-    overview.renew();
     return reply.redirect(path, 303);
   });
 };

@@ -1,7 +1,7 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
 import { targetOfName } from '../../model/redis-keys.ts';
 import type { Cause, ReportItem } from '../../model/report.ts';
-import { fatesText, markOf, type RunStatus } from '../../service/run-list.ts';
+import { fatesText, markOf, markWords, type RunStatus } from '../../service/run-list.ts';
 import { fateOf, itemFates } from '../../state/report-lines.ts';
 import { type Html, html, momentHtml, type Part } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
@@ -110,13 +110,6 @@ ${items.map(
   };
 };
 
-const markWords = {
-  fine: ['fine', 'good'],
-  failed: ['with failures', 'bad'],
-  held: ['held', 'wait'],
-  running: ['running', ''],
-} as const;
-
 export const runsPage = (target: string, runs: RunStatus[]): Page => ({
   title: `Runs of ${target}`,
   live: html`<h1>Runs of ${target}</h1>
@@ -128,7 +121,7 @@ ${
         'Runs',
         ['Begun', 'How it went', 'Items', '#Took'],
         runs.map((run) => {
-          const [word, tone] = markWords[markOf(run)];
+          const { word, tone } = markWords[markOf(run)];
           return html`<tr><td><a href="${runPath(run.runId)}">${momentHtml(run.startedAt ?? 0)}</a></td><td><span class="badge ${tone}">${word}</span> ${run.reason && html`<code>${run.reason.code}</code>`}</td>
 <td>${fatesText(run)}</td><td class="n">${run.endedAt && spanText(run.endedAt - (run.startedAt ?? 0))}</td></tr>
 `;
