@@ -56,10 +56,7 @@ import {
 export const checkFile = (path: string, context: CheckContext): Promise<FileFinding> =>
   findingOf(path, context, checkByName);
 
-/**
- * Checks a file that a manifest publishes: a table, what a conversion makes of it, or that any other file exists. Never
- * throws for its faults.
- */
+/** Checks a file that a manifest publishes, or what a conversion makes of it. Never throws for its faults. */
 export const checkSource = ({ path, wish }: PublishedFile, context: CheckContext): Promise<FileFinding> =>
   findingOf(path, context, async (_, finding) => {
     const { source, recipe } = withBytes(wish, { kind: await kindOf(path) });

@@ -29,9 +29,7 @@ export interface FixOptions {
   json?: boolean;
 }
 
-/**
- * Fixes one table. 0 when the new file is written; null, and nothing is written, when a fault cannot be fixed.
- */
+/** Fixes one table. 0 when the new file is written; null, and nothing is written, when a fault cannot be fixed. */
 export const fixCommand = async (
   paths: string[],
   options: FixOptions,

@@ -20,11 +20,7 @@ export interface CheckCommandOptions extends CommonOptions, Omit<FixOptions, 'js
   fix?: boolean;
 }
 
-/**
- * Checks files and, with `--portal`, a portal; without either the configuration and the manifests it serves. Manifests
- * bring the files they publish. 0 when all is fine, 3 when a table or the portal is not, 2 when a configuration, a manifest
- * or the command line is not. Needs no Redis.
- */
+/** Checks files, what manifests publish, and a portal; without any, what the configuration names. Needs no Redis. */
 export const checkCommand = async (paths: string[], options: CheckCommandOptions, io: Io): Promise<number> => {
   const { config, error } = await configIfSound(options, io);
   const fixed = options.fix ? await fixCommand(paths, options, { io, config }) : null;

@@ -32,10 +32,7 @@ export const isData = async (path: string): Promise<boolean> => {
   return facts !== null && (facts.isDirectory() || (facts.isFile() && !/^ya?ml$/.test(extensionOf(path))));
 };
 
-/**
- * Makes and writes the manifest of a file, or of a folder as one dataset.
- * @throws UsageError for a folder without data, names that give no id, and a manifest that would be overwritten
- */
+/** Makes and writes the manifest of a file, or of a folder as one dataset. @throws UsageError where none can be made */
 export const directManifest = async (named: string, options: DirectOptions): Promise<DirectManifest> => {
   const { config, cwd, save } = options;
   const data = resolve(cwd, named);

@@ -36,11 +36,7 @@ export interface InitOptions extends CommonOptions {
   yes?: boolean;
 }
 
-/**
- * Writes config/, jobs/, data/ and inbox/ below `folder`, probes the portal and shows the result; a portal that does not
- * answer yet is no error. Existing samples are kept. Throws UsageError, before it prompts or writes, when a configuration
- * exists or an answer is missing or wrong. Needs no Redis.
- */
+/** Writes configuration and samples below `folder`, probes the portal. @throws UsageError before it writes */
 export const initCommand = async (folder: string, options: InitOptions, io: Io): Promise<number> => {
   const root = resolve(io.cwd, folder);
   refuseExisting(root, [configPath]);

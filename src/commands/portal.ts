@@ -27,10 +27,7 @@ interface PortalChoice {
 
 type ChosenEmbedded = Awaited<ReturnType<typeof chosenEmbedded>>;
 
-/**
- * The embedded portal of `--portal`, else the only one of the configuration or its `local`; the default one where no file
- * was requested and none describes any. Throws ConfigError, UsageError when it is unclear which is meant.
- */
+/** The embedded portal of `--portal`, else the only one or `local`; the default one where none is configured. */
 const chosenEmbedded = async (options: PortalChoice, io: Io) => {
   const written = await configOf(options, io);
   const isSilent = options.config === undefined && embeddedOf(written).length === 0 && written.portal === null;
@@ -95,10 +92,7 @@ const rehearse = async (
   return switchboard;
 };
 
-/**
- * The settings of the configuration with the options before them. The account of sluice's own workers is added where a file
- * describes the portal, so that they can work on the store while it is served here, but not to what a seed prescribes.
- */
+/** The settings under the options; the account of our own workers is added, but not to what a seed prescribes. */
 const settingsOf = async (
   { portal, fromFile }: ChosenEmbedded,
   options: PortalCommandOptions,
@@ -117,11 +111,7 @@ const settingsOf = async (
   };
 };
 
-/**
- * Runs the portal until it is told to stop: requests in progress end, then the store closes; a second signal ends at once.
- * Prints its address, and the password of `admin` when that account was made just now. Throws what `chosenEmbedded`,
- * `startPortalServer` and `readFaults` do.
- */
+/** Runs the portal until it is told to stop: requests in progress end first; a second signal ends at once. */
 export const portalCommand = async (options: PortalCommandOptions, io: Io): Promise<number> => {
   const chosen = await chosenEmbedded(options, io);
   const { host, port, profile, ...settings } = await settingsOf(chosen, options, io);
@@ -179,10 +169,7 @@ interface TokenOptions extends PortalChoice {
   label?: string;
 }
 
-/**
- * Makes, lists or revokes access tokens, also while the portal runs. A new token is printed once and stored hashed.
- * Throws what `storeDirOf` does, UsageError, NotFoundError (no such account or token), PortalStoreError (no store).
- */
+/** Makes, lists or revokes access tokens, also while the portal runs. A new one is printed once, stored hashed. */
 export const portalTokenCommand = async (what: TokenAction, options: TokenOptions, io: Io): Promise<number> => {
   const { tokens, close } = openTokens(await storeDirOf(options, io));
   try {

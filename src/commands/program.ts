@@ -77,10 +77,7 @@ interface ProgramOptions {
 /** Help is wrapped on narrow terminals, too. */
 const wrapping = { minWidthToWrap: 20 };
 
-/**
- * Runs a command line, given without the name of the program, and resolves with its exit code; what is wrong is printed.
- * `isReported` says whether the error that interrupted the command has been.
- */
+/** Runs a command line and resolves with its exit code. `isReported`: what interrupted it has been printed. */
 export const runProgram = async (words: string[], io: Io, isReported: () => boolean = () => false): Promise<number> => {
   const isJson = words.includes('--json');
   const typed = words.find((word) => !word.startsWith('-') && word !== 'help');

@@ -18,10 +18,7 @@ export const configOf = (options: CommonOptions & { isReadOnly?: boolean }, io: 
     isReadOnly: options.isReadOnly,
   });
 
-/**
- * The log of a one-off command: standard error, so that standard output stays the command's own; errors
- * unless `--verbose` asks for everything the configuration allows.
- */
+/** The log of a one-off command, on standard error: errors, or with `--verbose` what the configuration allows. */
 export const oneOffLog = (config: Config, options: CommonOptions, io: Io): Log =>
   createLog({
     level: options.verbose || config.log.level === 'silent' ? config.log.level : quieter(config.log.level),
@@ -83,9 +80,8 @@ export const sayPasswords = (runtime: Runtime, io: Io): void => {
 const [beatMs, mostMissed] = [1000, 7];
 
 /**
- * Reports when Redis is silent and when it answers again. From the stop on, ends the process after some eight seconds of
- * silence, because jobs cannot be given back without Redis. Ends it at any time when a reply does not match its command,
- * because then none does any more. The returned function ends the watch; call it when everything is closed.
+ * Reports when Redis is silent and answers again. During a stop, some eight seconds of silence end the process, because
+ * jobs cannot be given back; so does a reply at any time that does not match its command: then none does any more.
  */
 export const watchRedis = (
   { redis, redisHandle }: Pick<Runtime, 'redis' | 'redisHandle'>,

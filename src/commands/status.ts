@@ -104,10 +104,7 @@ const foundLines = (found: KnownEntry[], all: boolean): string[] =>
         restLine(found.length - shownFound, '--all shows them'),
       );
 
-/**
- * By key, a dataset with its resources; by file, the published path or its place in an inbox; else by a part of key, title
- * or file name.
- */
+/** By key, a dataset with its resources; by the path of a file; else by words of key, title or file name. */
 const find = async (runtime: Runtime, what: string, cwd: string): Promise<KnownEntry[]> => {
   const targets = await runtime.targets();
   const byKey = await entriesWhere(runtime, targets, ({ key }) => key === what || isBelow(key, what), { start: what });

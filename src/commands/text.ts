@@ -12,10 +12,7 @@ export const lines = (...given: Lines[]): string[] =>
 /** What to do, below what is wrong. */
 export const hintLine = (hint: string | null | undefined, indent = '  '): Lines => hint && `${indent}-> ${hint}`;
 
-/**
- * Rows of cells as lines, with every column aligned: those of `right` at their end. A longer cell than 60 characters
- * widens no column.
- */
+/** Rows of cells as aligned lines, columns of `right` at their end. A cell beyond 60 characters widens no column. */
 export const aligned = (rows: readonly (readonly string[])[], right: readonly number[] = []): string[] => {
   const widths: number[] = [];
   for (const row of rows)
@@ -46,7 +43,7 @@ const placeOf = ({ line, column }: Reason): string =>
 export const restLine = (rest: number, where: string, indent = ''): Lines =>
   rest > 0 && `${indent}… and ${countText(rest)} more; ${where}`;
 
-/** Items by the code of their reason, the most frequent first: of each some, unless `all`, and what lists the others. */
+/** Items by the code of their reason, the most frequent first: some of each, or `all`, and what lists the others. */
 export const causeLines = <T extends { reason: Reason | null }>(
   items: readonly T[],
   itemLines: (some: readonly T[]) => string[],

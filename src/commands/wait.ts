@@ -13,9 +13,8 @@ import type { CommonOptions, Io } from './io.ts';
 /** Progress is on standard error, unless the command prints JSON. */
 interface WaitOptions extends Pick<CommonOptions, 'json'> {
   /**
-   * Longest wait in milliseconds, all together, for portals that are paused or ask for a pause, and for any sign of life;
-   * the runs stay queued. Absent: a minute, but as long as the time-out of an upload or import in progress for that
-   * sign. Infinity for runs that end whatever their portal does.
+   * Longest wait in milliseconds for portals that are paused or silent; the runs stay queued. Absent: a minute, or as long as
+   * an upload or import in progress may take. Infinity for runs that end whatever their portal does.
    */
   wait?: number;
 }
@@ -27,11 +26,7 @@ const leastSilenceMs = 5000;
 /** Other writes in progress have so long to end once the wait is over. */
 const closingMs = 15_000;
 
-/**
- * Waits until every run has its report. Starts workers in this process when no other has any for the portals, also when
- * those vanish meanwhile. Throws {@link InterruptedError} when the command is stopped, {@link UnfinishedError} when a
- * portal stays paused, requests too long a pause or is silent, or Redis lost the run.
- */
+/** Waits until every run has its report, as a worker where no other is. @throws InterruptedError, UnfinishedError */
 export const waitForRuns = async (
   runtime: Runtime,
   runs: RequestedRun[],
@@ -113,9 +108,8 @@ const refuseSilent = async (runtime: Runtime, portal: string, waitMs: number | u
 
 interface Wait {
   text: string;
-  /** Unix milliseconds before which nothing can happen. */
+  /** Unix milliseconds before which nothing can happen; Infinity where that needs a person. */
   until: number;
-  needsPerson: boolean;
   error: UnfinishedError;
 }
 
@@ -127,24 +121,20 @@ const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null>
     const { since, reason, probe } = pause;
     const message = `portal ${portal} is paused since ${new Date(since).toISOString()}: ${reason.message}`;
     const error = new UnfinishedError(message, { hint: `${reason.hint ?? 'fix the cause'}; ${stays}` });
-    return { text: `paused: ${reason.message}`, until: 0, needsPerson: probe === null, error };
+    return { text: `paused: ${reason.message}`, until: probe ? 0 : Number.POSITIVE_INFINITY, error };
   }
   if (standstill === null) return null;
   const end = standstillText(standstill);
   const error = new UnfinishedError(`portal ${portal} is not tried again before ${end}`, {
     hint: `${stays}; \`--wait\` says how long to wait`,
   });
-  return { text: `waits until ${end}`, until: standstill.until, needsPerson: false, error };
+  return { text: `waits until ${end}`, until: standstill.until, error };
 };
 
 const waitsOf = async (runtime: Runtime, runs: RequestedRun[]): Promise<Wait[]> =>
   (await Promise.all(runs.map((run) => waitOf(runtime, run)))).filter((wait) => wait !== null);
 
-/**
- * Bounds how long a command waits, all pauses together, for portals that are paused or asked for a pause. To be called
- * about once a second. Throws {@link UnfinishedError} when the time is spent or will be before the next attempt, and at
- * once when a login was refused: that needs a person.
- */
+/** Bounds the wait for paused portals, all pauses together; a refused login ends it at once. Call it each second. */
 const pauseLimit = (runtime: Runtime, mostMs: number): ((runs: RequestedRun[]) => Promise<void>) => {
   let [waitedMs, checkedAt] = [0, Date.now()];
   return async (runs) => {
@@ -153,9 +143,7 @@ const pauseLimit = (runtime: Runtime, mostMs: number): ((runs: RequestedRun[]) =
     if (waits.length > 0) waitedMs += now - checkedAt;
     checkedAt = now;
     const left = now + mostMs - waitedMs;
-    const over = waits.find(
-      ({ until, needsPerson }) => (needsPerson && Number.isFinite(left)) || left <= now || until > left,
-    );
+    const over = waits.find(({ until }) => left <= now || until > left);
     if (over) throw over.error;
   };
 };

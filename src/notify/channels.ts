@@ -27,10 +27,7 @@ interface Delivery {
   post?: Post | undefined;
 }
 
-/**
- * Posts once; any 2xx answer is success, redirects are not followed.
- * @throws NoticeFailedError, or SourceRefusedError where `post` refuses the address; messages hold no more of it than its origin
- */
+/** Posts once; any 2xx is success, redirects are not followed. Errors name no more of the address than its origin. */
 export const deliver = async (
   url: string,
   { receiver, what, hint, post = postDirectly }: Delivery,
@@ -57,10 +54,7 @@ const postDirectly: Post = async (url, posting) => {
   return reply.statusCode;
 };
 
-/**
- * Posts a notice. Headers: `sluice-event`, `sluice-notice` (the id, the same for every repeat) and, with a secret,
- * `sluice-signature`. @throws what {@link deliver} throws
- */
+/** Posts a notice, signed where there is a secret. @throws what {@link deliver} throws */
 export const sendWebhook = async (
   notice: Notice,
   { url, secret, post }: { url: string; secret: string | null; post?: Post },
@@ -89,10 +83,7 @@ export const sendWebhook = async (
 const connectMs = 10_000;
 const silenceMs = 30_000;
 
-/**
- * Sends one plain-text message to all recipients. A login goes over TLS only, except to this machine itself.
- * @throws NoticeFailedError when the mail server is not reached or refuses.
- */
+/** Sends one plain-text message to all recipients. A login goes over TLS only, except to this machine itself. */
 export const sendEmail = async (
   notice: Notice,
   settings: NonNullable<NotifyConfig['email']>,

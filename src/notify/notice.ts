@@ -112,9 +112,8 @@ interface Judgement {
 }
 
 /**
- * Compares a report with the open incident. What was reported is not reported again unless it recovered in between; a
- * faulty file is reported again when its fault differs. `isWhole`: the report covers the whole target, so what it does not
- * name is gone; otherwise that stays open.
+ * Compares a report with the open incident: what was reported is reported again only once it has recovered, or as another
+ * fault of a file. `isWhole`: what the report does not name is gone.
  */
 export const judge = (before: Incident | null, report: StoredReport, isWhole: boolean): Judgement => {
   if (before?.runId === report.runId) return { incident: before, news: [] };

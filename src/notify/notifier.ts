@@ -93,10 +93,7 @@ export class Notifier {
     await redis.hset(keys.incidents, field, now);
   }
 
-  /**
-   * Delivers one queued notice; only addresses in the configuration get signatures and may be internal.
-   * @throws NoticeFailedError: it is retried; SourceRefusedError for a forbidden address
-   */
+  /** Delivers one queued notice; only addresses in the configuration get signatures and may be internal. */
   async deliver(data: unknown, signal: AbortSignal): Promise<void> {
     const job = noticeJobSchema.parse(data);
     const { webhook, email } = this.#parts.config;

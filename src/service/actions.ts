@@ -187,10 +187,7 @@ interface CancelAnswer {
   state: 'ending' | 'held' | 'ended';
 }
 
-/**
- * Ends a run after its current steps: what waits is not started, and the report lists what was not done. May be repeated;
- * any worker carries it out. @throws NotFoundError for an unknown run
- */
+/** Ends a run after its current steps; any worker carries it out. May be repeated. @throws NotFoundError */
 export const cancelRun = async (runtime: Runtime, runId: string): Promise<CancelAnswer> => {
   const { redis, keys, gate, runs, plans, advancer } = runtime;
   const recorded = await runs.target(runId);

@@ -122,10 +122,7 @@ export class Inboxes {
   /** Files of each manifest whose run was cancelled, as of the end of the last run or the last try. */
   readonly #cancelled = new Map<string, number>();
 
-  /**
-   * Retries files that stayed in the spool after a run with a transient failure, once per `rescan`. Returns how many wait
-   * for a person instead.
-   */
+  /** Retries files that stayed in the spool, once per `rescan`. Returns how many wait for a person instead. */
   async #runAgain(manifest: DropManifest): Promise<number> {
     for (const portal of portalsOf(manifest)) {
       const target = { manifest: manifest.name, portal };

@@ -101,10 +101,7 @@ const isShared = (manifest: DropManifest, portal: string): boolean => {
   return portals.length > 1 && portals.includes(portal);
 };
 
-/**
- * Archives or quarantines the dropped files of a closed run. A file for several portals stays in the spool until all have
- * decided; one refusal then quarantines it. Idempotent.
- */
+/** Archives or quarantines the files of a closed run once all portals have decided; one refusal suffices. Idempotent. */
 export const settleDrops = async (
   { manifestPath, portal }: { manifestPath: string; portal: string },
   settled: SettledClaim[],
@@ -152,10 +149,7 @@ export const openClaims = async (claims: Claim[], portal: string, { redis, keys 
   return claims.filter((_, index) => !verdicts[index]?.has(portal));
 };
 
-/**
- * Portals without a verdict on some file in the spool of a drop manifest. A file that the guard of its table holds, or
- * whose run was cancelled, waits for a person.
- */
+/** Portals without a verdict on some file in the spool, but for files that wait for a person. */
 export const waitingPortals = async (
   manifest: DropManifest,
   { redis, keys, ledger }: VerdictStore & { ledger: Pick<Ledger, 'entry'> },
