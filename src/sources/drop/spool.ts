@@ -222,52 +222,34 @@ export const adoptUnfinished = async (
   return adopted;
 };
 
-/**
- * What became of a claim. `reopened`: its file was written to after the claim, so it is left in the spool and claimed again
- * by the watcher. `gone`: neither in the spool nor where this call would have put it (an earlier call has dealt with it).
- */
-type WayOut = { outcome: 'archived' | 'quarantined'; path: string } | { outcome: 'reopened' | 'gone'; path: null };
-
-/** YAML text of the reason file of a quarantined claim. `when` is an ISO time. */
-const reasonText = (claim: Claim, reason: Reason, when: string): string =>
-  stringify({
-    file: claim.dropped,
-    code: reason.code,
-    message: reason.message,
-    line: reason.line,
-    column: reason.column,
-    hint: reason.hint ?? undefined,
-    when,
-    dropped: new Date(claim.claimedAt).toISOString(),
-    bytes: claim.bytes,
-    sha256: claim.sha256,
-    resubmit: `fix the file and drop it into the inbox again as ${claim.dropped}; this copy and this note may then be deleted`,
-  });
-
 /** UTC time that sorts as text and may be part of a file name: `20261130T113344.123Z`. */
 const stamp = (unixMs: number): string => new Date(unixMs).toISOString().replaceAll(/[-:]/g, '');
 
 const versionPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}(\.[^.]*)?$/;
 
-/** `file` is the claim as it was hashed, `grown` when it was written to since, `gone` when it is not in the spool. */
-const stateOfFile = async (claim: Claim): Promise<'whole' | 'grown' | 'gone'> => {
+/**
+ * Moves a claim's file to `target`, a name made of this claim alone, with `note` in a file beside it (written first). Returns
+ * the target; null for a file that is neither in the spool nor there, and for one that was written to since its claim: it
+ * stays in the spool, and its watcher claims it again.
+ */
+const moveOut = async (
+  claim: Claim,
+  target: string,
+  note: { ending: string; says: object } | null,
+): Promise<string | null> => {
+  const folder = folderOfClaim(claim);
   const stats = await unless(lstat(claim.path, { bigint: true }), gone, null);
-  if (stats === null) return 'gone';
   const { bytes, mtimeNs } = claim.fingerprint;
-  return Number(stats.size) === bytes && String(stats.mtimeNs) === mtimeNs ? 'whole' : 'grown';
-};
-
-/** Without its record a claim is unfinished, and its watcher settles and claims the file again. */
-const reopen = async (claim: Claim): Promise<WayOut> => {
-  await unless(unlink(claimPaths(folderOfClaim(claim), claim.dropped).record), gone, undefined);
-  return { outcome: 'reopened', path: null };
-};
-
-/** Moves the claim's file to `target`, a name made of this claim alone; a repeated call finds it there. */
-const moveOut = async (claim: Claim, target: string, outcome: 'archived' | 'quarantined'): Promise<WayOut> => {
+  if (stats !== null && (Number(stats.size) !== bytes || String(stats.mtimeNs) !== mtimeNs)) {
+    await unless(unlink(claimPaths(folder, claim.dropped).record), gone, undefined);
+    return null;
+  }
+  await makeFolder(dirname(target));
+  // What a kill leaves of the note goes with the claim.
+  if (stats !== null && note !== null) await writeDurably(`${target}${note.ending}`, stringify(note.says), folder);
   await unless(rename(claim.path, target), gone, undefined);
-  await removeClaimFolder(folderOfClaim(claim), claim.dropped);
-  return (await exists(target)) ? { outcome, path: target } : { outcome: 'gone', path: null };
+  await removeClaimFolder(folder, claim.dropped);
+  return (await exists(target)) ? target : null;
 };
 
 const prune = async (folder: string, keep: number): Promise<void> => {
@@ -280,55 +262,38 @@ const prune = async (folder: string, keep: number): Promise<void> => {
 /** Ends the name of the note beside an archived file that was mended on its way. */
 const fixesEnding = '.mends.yaml';
 
-const archiveTarget = (claim: Claim): string =>
-  join(
-    foldersOfClaim(claim).archive,
-    claim.dataset,
-    claim.resource,
-    `${stamp(claim.claimedAt)}-${claim.sha256.slice(0, 8)}${extname(claim.name)}`,
-  );
-
 /**
- * Moves a published (or superseded) claim to `<inbox>/.sluice/archive/<dataset>/<resource>/<UTC time>-<sha8>.csv` and keeps the
- * newest `keep` (at least 1) versions of that resource there; only older ones are deleted. Where the file was mended before
- * it was sent, `<name>.mends.yaml` beside it (written first) says what was done, a line each.
+ * Moves a published (or superseded) claim to `<inbox>/.sluice/archive/<dataset>/<resource>/<UTC time>-<sha8>.csv`, as
+ * {@link moveOut}, and keeps the newest `keep` (at least 1) versions of that resource there; only older ones are deleted. Where
+ * the file was mended before it was sent, `<name>.mends.yaml` beside it says what was done, a line each.
  */
 export const archiveClaim = async (
   claim: Claim,
   { keep, mended = [] }: { keep: number; mended?: string[] },
-): Promise<WayOut> => {
-  const state = await stateOfFile(claim);
-  if (state === 'grown') return await reopen(claim);
-  const target = archiveTarget(claim);
-  await makeFolder(dirname(target));
-  if (mended.length > 0 && state === 'whole') {
-    const note = stringify({ file: claim.dropped, when: new Date().toISOString(), sha256: claim.sha256, mended });
-    await writeDurably(`${target}${fixesEnding}`, note, folderOfClaim(claim));
-  }
-  const way = await moveOut(claim, target, 'archived');
-  await prune(dirname(target), keep);
-  return way;
+): Promise<string | null> => {
+  const { dataset, resource, claimedAt, sha256, name } = claim;
+  const folder = join(foldersOfClaim(claim).archive, dataset, resource);
+  const says = { file: claim.dropped, when: new Date().toISOString(), sha256, mended };
+  const target = join(folder, `${stamp(claimedAt)}-${sha256.slice(0, 8)}${extname(name)}`);
+  const moved = await moveOut(claim, target, mended.length > 0 ? { ending: fixesEnding, says } : null);
+  if (moved !== null) await prune(folder, keep);
+  return moved;
 };
 
 /**
- * Moves a faulty claim to `<inbox>/.sluice/quarantine/<dataset>/<resource>-<UTC time>.csv`, with `<name>.reason.yaml` beside it
- * (written first): code, message, line, column, hint, when, and how to submit the file again.
+ * Moves a faulty claim to `<inbox>/.sluice/quarantine/<dataset>/<resource>-<UTC time>.csv`, as {@link moveOut}, with
+ * `<name>.reason.yaml` beside it: code, message, line, column, hint, when, and how to submit the file again.
  */
-export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<WayOut> => {
-  const state = await stateOfFile(claim);
-  if (state === 'grown') return await reopen(claim);
-  const folder = join(foldersOfClaim(claim).quarantine, claim.dataset);
-  const target = join(folder, `${claim.resource}-${stamp(claim.claimedAt)}${extname(claim.name)}`);
-  if (state === 'whole') {
-    await makeFolder(folder);
-    // What a kill leaves of it goes with the claim.
-    await writeDurably(
-      `${target}.reason.yaml`,
-      reasonText(claim, reason, new Date().toISOString()),
-      folderOfClaim(claim),
-    );
-  }
-  return await moveOut(claim, target, 'quarantined');
+export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<string | null> => {
+  const { dataset, resource, claimedAt, dropped, bytes, sha256 } = claim;
+  const { code, message, line, column } = reason;
+  const says = {
+    ...{ file: dropped, code, message, line, column, hint: reason.hint ?? undefined, when: new Date().toISOString() },
+    ...{ dropped: new Date(claimedAt).toISOString(), bytes, sha256 },
+    resubmit: `fix the file and drop it into the inbox again as ${dropped}; this copy and this note may then be deleted`,
+  };
+  const name = `${resource}-${stamp(claimedAt)}${extname(claim.name)}`;
+  return await moveOut(claim, join(foldersOfClaim(claim).quarantine, dataset, name), { ending: '.reason.yaml', says });
 };
 
 /**
