@@ -3,11 +3,12 @@ import { isLinkable } from '../../dataset-api/fields.ts';
 import { endingOf } from '../../dataset-api/file-types.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { hasCredentials } from '../../util/http.ts';
-import { isObject } from '../../util/json.ts';
+import { defined, isObject } from '../../util/json.ts';
 import { canonicalJson } from '../gather/dataset-wish.ts';
 import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import { urlSource } from '../manifest/resource-keys.ts';
 import type { ResourceSpec } from '../manifest/schema.ts';
+import type { Remark } from './dataset-rules.ts';
 import {
   addressOf,
   addressText,
@@ -76,8 +77,7 @@ interface DistributionTools {
   defaults: ResourceSpec['details'];
   /** Title where a distribution has none. */
   title: string;
-  /** Reports a part that is not published as it stands. */
-  remark(part: string, what: string): void;
+  remark: Remark;
 }
 
 /** Keys that {@link resourcesOf} reads; `docs/reference/catalogue-mapping.md` lists them. */
@@ -97,16 +97,12 @@ export interface LeftOut {
 }
 
 /** A distribution that was read; without a `spec` it is faulty. */
-interface Found {
-  position: number;
-  title: string | null;
+interface Found extends Omit<LeftOut, 'id'> {
   /** What its id is made of: its identifier, else its address; null where it has neither. */
   seed: string | null;
   byAddress: boolean;
   item: unknown;
   spec: Omit<ResourceSpec, 'id'> | null;
-  fault: string;
-  isGuessed: boolean;
 }
 
 /** The resources of an entry's `distribution` in their order, and those that are left out as faulty. */
@@ -114,7 +110,7 @@ export const resourcesOf = (
   value: unknown,
   tools: DistributionTools,
 ): { resources: ResourceSpec[]; leftOut: LeftOut[] } => {
-  const list = isNothing(value) ? [] : Array.isArray(value) ? value : [value];
+  const list = isNothing(value) ? [] : [value].flat();
   const found = list.flatMap((item, index) => distribution(item, index + 1, tools) ?? []);
   const ids = idsOf(found);
   const resources: ResourceSpec[] = [];
@@ -171,12 +167,10 @@ const distribution = (item: unknown, position: number, tools: DistributionTools)
   const format = formatOf(textOf(item.format), textOf(item.mediaType));
   const short = (text: string, key: string): string =>
     shortLine(text, longestText, (what) => tools.remark(`distribution.${key}`, what));
-  const description = descriptionOf(textOf(item.description), target);
-  const details = {
-    ...tools.defaults,
-    ...(description === null ? {} : { description }),
-    ...(format === null ? {} : { format: short(format, 'format') }),
-  };
+  const address = target.isLink ? null : `Address: ${target.url}`;
+  const description = [textOf(item.description), address].filter((part) => part !== null).join('\n\n');
+  const own = { description: description || undefined, format: format === null ? undefined : short(format, 'format') };
+  const details = { ...tools.defaults, ...defined(own) };
   const source = sourceOf(item, target, tools);
   return { ...found, fault: '', spec: { title: short(title ?? tools.title, 'title'), source, details } };
 };
@@ -190,8 +184,7 @@ interface Target {
 
 /** Where a distribution points to, or why that cannot be published; null, with a remark, where it points nowhere. */
 const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Target | { fault: string } | null => {
-  const keys = (['downloadURL', 'accessURL'] as const).filter((key) => !isNothing(item[key]));
-  const [key, other] = keys;
+  const [key, other] = (['downloadURL', 'accessURL'] as const).filter((each) => !isNothing(item[each]));
   const service = key === undefined ? endpointOf(item.accessService) : null;
   if (key === undefined && service === null) {
     tools.remark('distribution', 'left out: it has neither downloadURL nor accessURL');
@@ -200,11 +193,8 @@ const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Targ
   const from = key ?? 'accessService';
   if (other !== undefined && addressText(item[other]) !== addressText(item[from]))
     tools.remark(`distribution.${other}`, 'not published in addition to a downloadURL');
-  if (key !== undefined && !isNothing(item.accessService))
-    tools.remark(
-      'distribution.accessService',
-      `not published in addition to ${key === 'accessURL' ? 'an accessURL' : 'a downloadURL'}`,
-    );
+  const beside = `not published in addition to ${key === 'accessURL' ? 'an accessURL' : 'a downloadURL'}`;
+  if (key !== undefined && !isNothing(item.accessService)) tools.remark('distribution.accessService', beside);
   if (textsOf(item[from]).length > 1) tools.remark(`distribution.${from}`, 'only the first of several is published');
   const text = service ?? addressText(item[from]) ?? '';
   const address = addressOf(text);
@@ -224,9 +214,6 @@ const endpointOf = (value: unknown): string | null => {
   const [service] = listOf(value);
   return isObject(service) ? (textsOf(service.endpointURL)[0] ?? null) : null;
 };
-
-const descriptionOf = (text: string | null, { isLink, url }: Target): string | null =>
-  isLink ? text : [text, `Address: ${url}`].filter((part) => part !== null).join('\n\n');
 
 const sourceOf = (item: Record<string, unknown>, { url, isFile }: Target, tools: DistributionTools): ResourceSource => {
   if (!isFile) return { kind: 'api', url };

@@ -7,14 +7,14 @@ import { type LeftOut, resourcesOf } from './distributions.ts';
 import { identifierOf, idOfIdentifier, isNothing, listOf, oneLine, textOf, textsOf } from './values.ts';
 import type { WalkedEntry } from './walk.ts';
 
-export interface EntryNames {
-  identifier: string | null;
-  title: string | null;
-}
-
 /** A dataset with the identifier it has in the catalogue. */
 export interface CatalogueDataset extends DatasetSpec {
   identifier: string;
+}
+
+export interface EntryNames {
+  identifier: string | null;
+  title: string | null;
 }
 
 /** Identifier and title of an entry, null where it has none. */
@@ -24,50 +24,37 @@ export const namesOf = (value: unknown): EntryNames => {
   return { identifier: identifierOf(value), title: title === null ? null : oneLine(title) };
 };
 
-type EntryResult =
-  | { dataset: CatalogueDataset; leftOut: LeftOut[]; faults: null }
-  | { dataset: null; leftOut: []; faults: string[] };
-
 /** The dataset of an entry without its faulty distributions, or all faults of the dataset itself. */
 export const datasetOf = (
   value: unknown,
   { catalogue, defaults }: Pick<CatalogueManifest, 'catalogue' | 'defaults'>,
   remark: Remark,
-): EntryResult => {
-  if (!isObject(value)) return { dataset: null, leftOut: [], faults: ['it is not an object'] };
+):
+  | { dataset: CatalogueDataset; leftOut: LeftOut[]; faults: null }
+  | { dataset: null; leftOut?: never; faults: string[] } => {
+  if (!isObject(value)) return { dataset: null, faults: ['it is not an object'] };
   const { identifier, title } = namesOf(value);
   if (identifier === null || title === null) {
-    const faults = [...(identifier === null ? [identifierFault(value.identifier)] : []), ...titleFaults(value.title)];
-    return { dataset: null, leftOut: [], faults };
+    const unnamed = Array.isArray(value.title) && !isNothing(value.title);
+    const titleFault = unnamed ? 'its title is a list; a title is one text' : 'it has no title';
+    const faults = [identifier === null && identifierFault(value.identifier), title === null && titleFault];
+    return { dataset: null, faults: faults.filter((fault) => fault !== false) };
   }
   const draft = new Draft(remark);
   const tools = { files: catalogue.files, defaults: defaults.resource, title, remark };
   const { resources, leftOut } = resourcesOf(value.distribution, tools);
-  applyRules(identifiedBy(identifier, value), draft);
-  const { fields, ...details } = defaults.dataset;
-  return {
-    faults: null,
-    leftOut,
-    dataset: {
-      identifier,
-      id: idOfIdentifier(identifier),
-      title: draft.short('title', title),
-      details: { ...details, ...draft.metadata, fields: { ...draft.fields, ...fields } },
-      resources,
-    },
-  };
-};
-
-/** The entry under its identifier, whatever that is in. */
-const identifiedBy = (identifier: string, value: Record<string, unknown>): Record<string, unknown> => {
-  if (!isNothing(value.identifier)) return { ...value, identifier };
+  // The entry under its identifier, whatever that is in.
   const { 'adms:identifier': _other, ...rest } = value;
-  return { ...rest, identifier };
-};
-
-const titleFaults = (value: unknown): string[] => {
-  if (Array.isArray(value) && !isNothing(value)) return ['its title is a list; a title is one text'];
-  return textOf(value) === null ? ['it has no title'] : [];
+  applyRules({ ...(isNothing(value.identifier) ? rest : value), identifier }, draft);
+  const { fields, ...details } = defaults.dataset;
+  const dataset = {
+    identifier,
+    id: idOfIdentifier(identifier),
+    title: draft.short('title', title),
+    details: { ...details, ...draft.metadata, fields: { ...draft.fields, ...fields } },
+    resources,
+  };
+  return { faults: null, leftOut, dataset };
 };
 
 const identifierFault = (value: unknown): string => {
@@ -95,11 +82,8 @@ const applyRules = (value: Record<string, unknown>, draft: Draft): void => {
   if (Object.keys(draft.info).length > 0) draft.metadata.additionalInfo = draft.info;
 };
 
-/** An entry, or a member that is written inside a series. */
-export interface DescribedEntry extends WalkedEntry {
-  /** Place among the members of the series, from 1; 0 for the entry itself. */
-  member: number;
-}
+/** An entry, or the member of a series that is written inside it: its place from 1; 0 for the entry itself. */
+export type DescribedEntry = WalkedEntry & { member: number };
 
 /** The entry, and of a series also the members that are written inside it; those it only refers to are elsewhere. */
 export const describedIn = (entry: WalkedEntry): DescribedEntry[] => {

@@ -18,32 +18,8 @@ import {
   namesOf,
 } from './entry.ts';
 import type { CatalogueLimits } from './read-catalogue.ts';
-import { idOfIdentifier, referenceOf, textOf } from './values.ts';
+import { idOfIdentifier, isNothing, referenceOf, textOf } from './values.ts';
 import { CatalogueWalk } from './walk.ts';
-
-const longestList = 60;
-
-/** Collects remarks; equal ones are reported once, with their number. */
-class Remarks {
-  readonly #counts = new Map<string, { times: number; first: string }>();
-
-  add(part: string, what: string, where: string): void {
-    const text = `\`${part}\` ${what}`;
-    const known = this.#counts.get(text);
-    if (known) known.times += 1;
-    else this.#counts.set(text, { times: 1, first: where });
-  }
-
-  /** One line for each kind, the frequent ones first. */
-  lines(): string[] {
-    const sorted = [...this.#counts].sort(([a, { times: m }], [b, { times: n }]) => n - m || (a < b ? -1 : 1));
-    const lines = sorted.slice(0, longestList).map(([text, { times, first }]) => {
-      const often = times === 1 ? `in ${first}` : `${times} times, first in ${first}`;
-      return `${text} (${often})`;
-    });
-    return sorted.length > longestList ? [...lines, `and ${sorted.length - longestList} more kinds of remarks`] : lines;
-  }
-}
 
 /** True when the entry passes `filters` and `excludes`. Values are compared as text. */
 export const isWanted = (entry: unknown, { filters, excludes }: Pick<CatalogueSpec, 'filters' | 'excludes'>): boolean =>
@@ -55,8 +31,7 @@ export const amended = (
   entry: unknown,
   { defaults, overrides }: Pick<CatalogueSpec, 'defaults' | 'overrides'>,
 ): unknown => {
-  if (!isObject(entry)) return entry;
-  if (Object.keys(defaults).length === 0 && Object.keys(overrides).length === 0) return entry;
+  if (!isObject(entry) || Object.keys({ ...defaults, ...overrides }).length === 0) return entry;
   const copy = structuredClone(entry);
   for (const [path, value] of Object.entries(defaults)) put(copy, path.split('.'), { value, force: false });
   for (const [path, value] of Object.entries(overrides)) put(copy, path.split('.'), { value, force: true });
@@ -82,24 +57,18 @@ const valuesAt = (value: unknown, [step, ...rest]: string[]): unknown[] => {
 /** Puts a value at a path; one that is there is only replaced by `force`. */
 const put = (target: unknown, [step, ...rest]: string[], how: { value: unknown; force: boolean }): void => {
   if (step === undefined) return;
-  if (Array.isArray(target)) {
-    if (!/^\d+$/.test(step)) for (const item of target) put(item, [step, ...rest], how);
-    else if (rest.length > 0) put(target[Number(step)], rest, how);
-    else if (Number(step) < target.length && (how.force || isNothing(target[Number(step)])))
-      target[Number(step)] = structuredClone(how.value);
+  const isIndex = /^\d+$/.test(step);
+  if (Array.isArray(target) && !isIndex) {
+    for (const item of target) put(item, [step, ...rest], how);
     return;
   }
-  if (!isObject(target)) return;
-  if (rest.length === 0) {
-    if (how.force || isNothing(target[step])) target[step] = structuredClone(how.value);
-    return;
-  }
-  if (isNothing(target[step])) target[step] = {};
-  put(target[step], rest, how);
+  if (Array.isArray(target) ? Number(step) >= target.length : !isObject(target)) return;
+  const around = target as Record<string, unknown>; // a mapping, or a list by its index
+  if (rest.length === 0 && (how.force || isNothing(around[step]))) around[step] = structuredClone(how.value);
+  if (rest.length === 0) return;
+  if (isNothing(around[step])) around[step] = {};
+  put(around[step], rest, how);
 };
-
-const isNothing = (value: unknown): boolean =>
-  value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 
 export type GatheredCatalogue = Omit<GatheredList, 'wishes'>;
 
@@ -134,6 +103,9 @@ export const gatherCatalogue = async (
   return { ...gathering.end(walk), complete, ...(complete === true && documents > 1 ? { confirm } : {}) };
 };
 
+/** Most kinds of remarks that are listed. */
+const longestList = 60;
+
 interface Faulty {
   entry: DescribedEntry;
   names: EntryNames;
@@ -143,7 +115,8 @@ interface Faulty {
 
 class Gathering {
   readonly #manifest: CatalogueManifest;
-  readonly #remarks = new Remarks();
+  /** How often each remark was made, and where first. */
+  readonly #remarks = new Map<string, { times: number; first: string }>();
   readonly #faulty: Faulty[] = [];
   /** Faulty distributions of entries that are published. */
   readonly #leftOut: FaultyItem[] = [];
@@ -159,7 +132,23 @@ class Gathering {
 
   passOver(key: string): void {
     if (!key.startsWith('@'))
-      this.#remarks.add(key, 'of the catalogue is not published: only datasets and services are', 'its head');
+      this.#remark(key, 'of the catalogue is not published: only datasets and services are', 'its head');
+  }
+
+  #remark(part: string, what: string, where: string): void {
+    const text = `\`${part}\` ${what}`;
+    const { times, first } = this.#remarks.get(text) ?? { times: 0, first: where };
+    this.#remarks.set(text, { times: times + 1, first });
+  }
+
+  /** One line for each kind of remark, the frequent ones first. */
+  #remarkLines(): string[] {
+    const sorted = [...this.#remarks].sort(([a, { times: m }], [b, { times: n }]) => n - m || (a < b ? -1 : 1));
+    const lines = sorted.map(([text, { times, first }]) => {
+      return `${text} (${times === 1 ? `in ${first}` : `${times} times, first in ${first}`})`;
+    });
+    const more = lines.splice(longestList).length;
+    return more > 0 ? [...lines, `and ${more} more kinds of remarks`] : lines;
   }
 
   /** The wish of an entry; null where it has none. */
@@ -175,16 +164,14 @@ class Gathering {
     const names = namesOf(value);
     const where = `"${names.identifier ?? `entry ${entry.index}`}"`;
     const first = names.identifier === null ? undefined : this.#places.get(idOfIdentifier(names.identifier));
-    if (first && (first.member > 0 || entry.member > 0)) {
-      this.#remarks.add('seriesMember', 'is described twice: the first description is used', where);
-      return null;
-    }
     if (first) {
-      this.#faulty.push({ entry, names, faults: [`entry ${first.index} has the same identifier and is used`] });
+      if (first.member > 0 || entry.member > 0)
+        this.#remark('seriesMember', 'is described twice: the first description is used', where);
+      else this.#faulty.push({ entry, names, faults: [`entry ${first.index} has the same identifier and is used`] });
       return null;
     }
-    const remark = (part: string, what: string): void => this.#remarks.add(part, what, where);
-    const { dataset, faults, leftOut } = datasetOf(value, this.#manifest, remark);
+    const remark = (part: string, what: string): void => this.#remark(part, what, where);
+    const { dataset, faults, leftOut = [] } = datasetOf(value, this.#manifest, remark);
     if (dataset === null) {
       this.#faulty.push({ entry, names, faults });
       return null;
@@ -214,7 +201,7 @@ class Gathering {
     const all = [...parts, ...skipped, ...this.#leftOut];
     return {
       skipped: all.map((each) => each.skipped),
-      remarks: this.#remarks.lines(),
+      remarks: this.#remarkLines(),
       problems: all.map((each) => each.problem),
     };
   }

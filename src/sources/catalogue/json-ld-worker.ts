@@ -14,36 +14,27 @@ const mostContexts = 100;
 /** Terms of these contexts together; the largest vocabularies in use have some thousands. */
 const mostTerms = 20_000;
 
-interface Applying {
-  contexts: number;
-  terms: number;
-}
-
 type Refusal = { fault: string; hint: string } | null;
 
-/** What is wrong with the contexts in a value, and what to do; null when it may be expanded. */
-const refusalIn = (value: unknown, around: Applying, path: (string | number)[]): Refusal => {
+/** What is wrong with the contexts in a value, below as many contexts and terms, and what to do; null when it may be expanded. */
+const refusalIn = (value: unknown, path: (string | number)[], contexts = 0, terms = 0): Refusal => {
   if (value === null || typeof value !== 'object') return null;
-  const here = isObject(value) && '@context' in value ? over(around, value['@context']) : around;
-  if (here.contexts > mostContexts) return refusal([...path, '@context'], `${countText(mostContexts)} contexts apply`);
-  if (here.terms > mostTerms) return refusal([...path, '@context'], `${countText(mostTerms)} terms are defined`);
+  const own = '@context' in value ? [value['@context']].flat() : [];
+  const all = contexts + own.length;
+  const allTerms = own.reduce((sum: number, each) => sum + (isObject(each) ? Object.keys(each).length : 0), terms);
+  const what =
+    all > mostContexts ? `${countText(mostContexts)} contexts apply` : `${countText(mostTerms)} terms are defined`;
+  if (all > mostContexts || allTerms > mostTerms)
+    return {
+      fault: `at \`${[...path, '@context'].join('.')}\` more than ${what} at once`,
+      hint: 'use one context with only the terms that the document uses; nothing was published or removed',
+    };
   for (const [key, inner] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
-    const found = refusalIn(inner, here, [...path, key]);
+    const found = refusalIn(inner, [...path, key], all, allTerms);
     if (found !== null) return found;
   }
   return null;
 };
-
-const over = ({ contexts, terms }: Applying, context: unknown): Applying => {
-  const list = Array.isArray(context) ? context : [context];
-  const own = list.reduce((sum: number, each) => sum + (isObject(each) ? Object.keys(each).length : 0), 0);
-  return { contexts: contexts + list.length, terms: terms + own };
-};
-
-const refusal = (path: (string | number)[], what: string): Refusal => ({
-  fault: `at \`${path.join('.')}\` more than ${what} at once`,
-  hint: 'use one context with only the terms that the document uses; nothing was published or removed',
-});
 
 const dcat = 'http://www.w3.org/ns/dcat#';
 const dct = 'http://purl.org/dc/terms/';
@@ -120,7 +111,7 @@ export const readDocument = async ({ bytes, base, cancelled }: Cancellable<JsonL
   beat(cancelled);
   try {
     const document = documentOf(bytes);
-    const refused = refusalIn(document, { contexts: 0, terms: 0 }, []);
+    const refused = refusalIn(document, []);
     if (refused !== null) return refused;
     const nodes = await flattened(document, base);
     return { entries: entriesOf(nodes), said: { paging: pagingIn(document, nodes), parts: partsIn(nodes) } };
@@ -133,18 +124,15 @@ export const readDocument = async ({ bytes, base, cancelled }: Cancellable<JsonL
 type FlatNode = Record<string, unknown> & { '@id': string; '@type'?: string[] };
 
 const documentOf = (bytes: Uint8Array): NodeObject => {
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new Unreadable('it is not valid UTF-8');
-  }
-  let document: NodeObject;
-  try {
-    document = JSON.parse(text);
-  } catch (cause) {
-    throw new Unreadable(`it is not JSON: ${messageOf(cause)}`);
-  }
+  const attempt = <T>(what: string, read: () => T): T => {
+    try {
+      return read();
+    } catch (cause) {
+      throw new Unreadable(`${what}${cause instanceof SyntaxError ? `: ${cause.message}` : ''}`);
+    }
+  };
+  const text = attempt('it is not valid UTF-8', () => new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  const document: NodeObject = attempt('it is not JSON', () => JSON.parse(text));
   if (isDeeperThan(catalogueLimits.depth, document))
     throw new Unreadable(`objects and lists are nested more than ${catalogueLimits.depth} levels deep`);
   return document;
@@ -160,19 +148,14 @@ const flattened = async (document: NodeObject, base: string | null): Promise<Fla
     const options = { documentLoader, ...(base === null ? {} : { base }) };
     return (await jsonld.flatten(document, undefined, options)) as unknown as FlatNode[];
   } catch (cause) {
-    throw new Unreadable(`it cannot be read as JSON-LD: ${messageOf(cause)}`);
+    const details = isObject(cause) && isObject(cause.details) ? cause.details : {};
+    throw new Unreadable(`it cannot be read as JSON-LD: ${errorMessage(details.cause ?? cause)}`);
   }
-};
-
-const messageOf = (error: unknown): string => {
-  const details = isObject(error) && isObject(error.details) ? error.details : {};
-  const inner = details.cause instanceof Error ? details.cause.message : null;
-  return inner ?? errorMessage(error);
 };
 
 /** Datasets and services, and what a catalogue lists as such: all that is not described is an entry with an `@id` only. */
 const entriesOf = (nodes: FlatNode[]): CatalogueEntry[] => {
-  const byId = new Map(nodes.filter(isDescribed).map((node) => [node['@id'], node]));
+  const byId = describedIn(nodes);
   const bare = nodes.filter((node) => isDataset(node) && !isDescribed(node)).map((node) => node['@id']);
   const named = new Set([...bare, ...nodes.flatMap((node) => idsIn(node, listKeys))]);
   // Many services only give access to one distribution; those of a catalogue are published.
@@ -200,6 +183,9 @@ const isCatalogue = (node: FlatNode): boolean =>
   !!node['@type']?.includes(`${dcat}Catalog`) ||
   [...listKeys, `${dcat}service`, `${dcat}catalog`].some((key) => key in node);
 
+const describedIn = (nodes: FlatNode[]): Map<unknown, FlatNode> =>
+  new Map(nodes.filter(isDescribed).map((node) => [node['@id'], node]));
+
 /** True where more is said of a node than what it is. */
 const isDescribed = (node: FlatNode): boolean => Object.keys(node).some((key) => !key.startsWith('@'));
 
@@ -210,7 +196,7 @@ const idsIn = (node: FlatNode, keys: readonly string[]): string[] =>
 
 /** Catalogues in a catalogue of which the document does not say what they list. */
 const partsIn = (nodes: FlatNode[]): string[] => {
-  const byId = new Map(nodes.filter(isDescribed).map((node) => [node['@id'], node]));
+  const byId = describedIn(nodes);
   const isElsewhere = (id: string): boolean => {
     const node = byId.get(id);
     return node === undefined || (isCatalogue(node) && !contents.some((key) => key in node));
@@ -274,11 +260,7 @@ const meantBy = (value: unknown, key: string, byId: ReadonlyMap<unknown, FlatNod
   const id = value['@id'];
   const node = byId.get(id);
   const keys = inside[key];
-  if (
-    keys !== undefined &&
-    node !== undefined &&
-    Object.keys(node).some((property) => keys.includes(keyOf.get(property) ?? ''))
-  )
+  if (keys && node && Object.keys(node).some((property) => keys.includes(keyOf.get(property) ?? '')))
     return { ...keyed(node, keys, byId), ...(String(id).startsWith('_:') ? {} : { '@id': id }) };
   if (typeof id === 'string' && listed.has(key)) return languages[lastPart(id)] ?? lastPart(id);
   return id;

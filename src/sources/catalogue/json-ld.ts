@@ -36,10 +36,8 @@ export const detectJsonLd = async (
 const enoughToTell = 65_536;
 
 /**
- * The datasets of a JSON-LD document, in the order of their names. Its `@context` must be in it: none is fetched. Relative
- * addresses are resolved against `base`, its own one.
- * References are followed from a dataset to what it names and no further, so a document cannot grow while it is read. It
- * is processed in a thread of its own: a document that needs too much memory or time ends only that thread.
+ * The datasets of a JSON-LD document at `base`, in the order of their names. Its `@context` must be in it: none is fetched. A
+ * document that needs too much memory or time ends only the thread that it is processed in.
  *
  * @throws CatalogueFaultError when it is not JSON-LD, too large, or names neither a dataset nor a part; a later page may be empty
  */
@@ -68,9 +66,9 @@ const wholeOf = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<
   let length = 0;
   for await (const chunk of bytes) {
     length += chunk.length;
+    chunks.push(chunk);
     if (length > longestDocument)
       throw documentFault(name, `as JSON-LD it may have at most ${countText(longestDocument)} bytes`);
-    chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 };
