@@ -1,6 +1,6 @@
 // Writes what is made from the commands, errors and answers of portals: their lists in the reference pages.
 // Run it with `node scripts/reference.ts` after a change of one of them; a test fails while the pages are behind.
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { exitCodeOfError } from '../src/commands/exit.ts';
@@ -93,10 +93,16 @@ const recognized = (name: string, { on = [], status, says = [], when = [] }: Ans
   return [start, ...(words === '' ? [] : [words]), ...when.map((each) => conditions[each].words)].join(', ');
 };
 
-const answerTable = (): string => {
+const answersPath = 'docs/reference/portal-answers.md';
+
+/** The meanings are those that the page has. */
+const answerTable = async (): Promise<string> => {
+  const lines = (await readFile(join(root, answersPath), 'utf8')).split('\n').map((line) => line.split(' | '));
+  const meanings = new Map(lines.map(([name, , meaning]) => [name, meaning]));
   const rows = Object.entries(answers).map(([name, answer]) => {
     const follows = `${answer.logsIn ? 'logs in again and repeats; then ' : ''}${outcomes[answer.outcome]}`;
-    return `| \`${name}\` | ${recognized(name, answer)} | ${answer.means} | ${answer.fault} | ${follows} |`;
+    const means = meanings.get(`| \`${name}\``) ?? 'TO BE SAID';
+    return `| \`${name}\` | ${recognized(name, answer)} | ${means} | ${answer.fault} | ${follows} |`;
   });
   return ['| Situation | Answer | Meaning | Fault of | sluice |', '|---|---|---|---|---|', ...rows].join('\n');
 };
@@ -105,7 +111,7 @@ const answerTable = (): string => {
 export const madePages = async (): Promise<MadeFile[]> => [
   await page('docs/reference/commands.md', { commands: commandList(await commandHelp()) }),
   await page('docs/reference/errors.md', { errors: errorList() }),
-  await page('docs/reference/portal-answers.md', { answers: answerTable() }),
+  await page(answersPath, { answers: await answerTable() }),
 ];
 
 if (import.meta.main) for (const { path, text } of await madePages()) await writeFile(join(root, path), text);

@@ -1,4 +1,5 @@
-// The answers of portals, one row per situation: how it is recognized, what it means, whose fault it is, and what follows.
+// The answers of portals, one row per situation: how it is recognized, whose fault it is, and what follows; what it means is on
+// its page, `docs/reference/portal-answers.md`.
 //
 // Callers ask a caught error for its situation, never for statuses or words:
 //   - `isAnswer(error, 'node-gone', 'denied')`: is it one of these? Names are checked by the compiler.
@@ -6,8 +7,8 @@
 //     no answer caused). `isOutage(error)` of model/errors.ts: does it concern the whole portal?
 //   - `error.retryable`: may the job succeed later without anybody changing anything?
 //   - `situationOf(reply, portal)` is for replies of status 2xx that are no answer, such as those of the search.
-// A new situation is a row here and an exchange in test/portal-client/support/exchanges.ts; `node scripts/reference.ts`
-// writes the documentation. Rows are tried in their order, and the first that fits is the situation.
+// A new situation is a row here, an exchange in test/portal-client/support/exchanges.ts, and after `node scripts/reference.ts`
+// its meaning on the page. Rows are tried in their order, and the first that fits is the situation.
 import type { IncomingHttpHeaders } from 'node:http';
 import { paths } from '../dataset-api/paths.ts';
 import { type Fault, PortalError } from '../model/errors.ts';
@@ -77,7 +78,6 @@ interface Row {
   says?: readonly string[];
   /** What else must hold, all of it. */
   when?: readonly Condition[];
-  means: string;
   fault: Fault;
   /** True where the session is over: the portal is logged in to again and the request repeated before the outcome. */
   logsIn?: true;
@@ -173,137 +173,82 @@ const table = {
   'logins-blocked': {
     ...on(['login'], 406),
     says: ['temporarily blocked'],
-    means: 'too many logins of this account or from this address have failed: sound ones are refused as well',
     ...of('account', 'wait'),
     hint: 'the portal blocks logins of this account or address after too many failures (for up to six hours); sluice retries by itself',
     waitMs: 300_000,
   },
-  'already-logged-in': {
-    ...on(['login'], 406),
-    says: ['already logged in'],
-    means: 'the connection carries another session; the login is repeated on a new one',
-    ...of('session', 'pause'),
-  },
+  'already-logged-in': { ...on(['login'], 406), says: ['already logged in'], ...of('session', 'pause') },
   'account-blocked': {
     ...onLogin,
     status: [4],
     says: ['blocked'],
-    means: 'the account is blocked or not activated',
     hint: 'the portal has blocked this account; ask its administrator, then start again',
   },
-  'no-login': { ...on(['login'], 404, 405, 410), means: 'this is another site', ...of('portal', 'stop') },
+  'no-login': { ...on(['login'], 404, 405, 410), ...of('portal', 'stop') },
   'login-page': {
     ...on(['login'], 4),
     when: ['page'],
-    means: 'something in front of the portal refuses the login',
     ...of('network', 'pause'),
     hint: 'the API returned an HTML page: check proxies in front of the portal, then start again',
   },
-  'wrong-password': { ...onLogin, status: [4], means: 'user name or password are wrong' },
-  'not-logged-in': {
-    ...on(['logout'], 406),
-    says: ['not logged in'],
-    means: 'the session is over already',
-    ...of('session', 'without'),
-  },
+  'wrong-password': { ...onLogin, status: [4] },
+  'not-logged-in': { ...on(['logout'], 406), says: ['not logged in'], ...of('session', 'without') },
 
   // Uploads (recorded behaviour 12; real portals 17).
-  'request-too-large': {
-    ...onAttach,
-    status: [401],
-    says: ['missing required argument field_name'],
-    means: 'the request exceeds `post_max_size` of the portal, which dropped it',
-  },
-  'file-too-large': {
-    ...onAttach,
-    status: [406],
-    says: ['failed to upload file'],
-    when: ['usual name'],
-    means: 'the file exceeds `upload_max_filesize` of the portal',
-  },
+  'request-too-large': { ...onAttach, status: [401], says: ['missing required argument field_name'] },
+  'file-too-large': { ...onAttach, status: [406], says: ['failed to upload file'], when: ['usual name'] },
   'file-kind': {
     ...on(['attach'], 406),
     says: ['failed to upload file'],
-    means: 'the portal does not accept files with such a name',
     ...of('file', 'file'),
     hint: 'publish it as a `link`, or in a format that the portal accepts; it is sent again once it changes, or by `sluice retry`',
   },
-  'body-too-large': { ...onAttach, status: [413], means: 'a web server or proxy limits the size of requests' },
+  'body-too-large': { ...onAttach, status: [413] },
 
   // Sessions (real portals 14, 16, 25).
-  'session-ended': {
-    ...ofSession,
-    status: [403],
-    says: ['for user anonymous'],
-    when: ['in session'],
-    means: 'the session is over, and nothing was done',
-  },
-  'session-ended-silently': {
-    ...ofSession,
-    status: [2],
-    when: ['read', 'in session', 'cookie deleted'],
-    means: 'the session is over, and this is what anonymous visitors see',
-  },
+  'session-ended': { ...ofSession, status: [403], says: ['for user anonymous'], when: ['in session'] },
+  'session-ended-silently': { ...ofSession, status: [2], when: ['read', 'in session', 'cookie deleted'] },
   'sent-home': {
     ...ofPortal,
     status: [3],
     when: ['to front page'],
-    means: 'the session was ended before the request was carried out, as when maintenance begins',
     logsIn: true,
     hint: 'nothing to do: sluice waits for the end of the maintenance',
     isUndone: true,
   },
-  'argument-missing': {
-    ...ofItem,
-    status: [401],
-    says: ['missing required argument'],
-    means: 'a part of the request did not arrive',
-  },
-  unauthorized: {
-    ...ofSession,
-    status: [401],
-    means: 'the session or its token is not accepted (`CSRF validation failed`)',
-  },
+  'argument-missing': { ...ofItem, status: [401], says: ['missing required argument'] },
+  unauthorized: { ...ofSession, status: [401] },
 
   // Rights (recorded behaviour 14; real portals 15).
   'datastore-denied': {
     ...on(['datastore', 'import'], 403),
     says: ['for user USER'],
-    means: 'no permission *manage datastore*, a resource of another author, or one without a CSV or TSV file',
     ...of('account', 'fail'),
     hint: 'give the account the permission *manage datastore*, or set `import: never`',
   },
-  denied: { ...ofRights, says: ['for user USER'], means: 'the account may not do this' },
+  denied: { ...ofRights, says: ['for user USER'] },
   'forbidden-suddenly': {
     status: [403],
     when: ['in session', 'worked before'],
-    means: 'the session may be over',
     fault: 'session',
     logsIn: true,
     outcome: 'fail',
     hint: rights,
   },
-  forbidden: { ...ofRights, means: 'the account, or everybody, is kept away' },
+  forbidden: { ...ofRights },
 
   // The search (real portals 4).
   'table-missing': {
     ...onSearch,
     says: ["doesn't exist", 'does not exist', 'not found', 'error parsing csv', 'unable to get headers from'],
-    means: 'there is no such table, or none can be made of the file',
   },
-  'search-failed': { ...onSearch, says: ['exception caught'], means: 'there is no such table, or the portal was busy' },
-  'search-broken': {
-    ...ofPortal,
-    ...on(['search'], 500),
-    when: ['page'],
-    means: 'the search of this release is broken, so rows cannot be counted',
-  },
+  'search-failed': { ...onSearch, says: ['exception caught'] },
+  'search-broken': { ...ofPortal, ...on(['search'], 500), when: ['page'] },
 
   // The database (real portals 2, 10).
   busy: {
     status: [500],
     says: ['1213 deadlock found', '1205 lock wait timeout', '1305 savepoint', 'failed to get datastore variable lock'],
-    means: 'the database could not take concurrent requests; nothing was stored',
     ...of('portal', 'repeat'),
     hint: 'nothing to do: it is retried soon; if it happens often, lower `concurrency` of this portal, or avoid imports by others meanwhile',
   },
@@ -311,44 +256,30 @@ const table = {
     ...ofPortal,
     status: [500],
     says: ['sqlstate[hy000] [', 'sqlstate[08', '2006 mysql server has gone away'],
-    means: 'the portal cannot reach its database',
   },
 
   // Imports (recorded behaviour 13; real portals 18, 19).
   'no-importer': {
     status: [500],
     says: ['no datastore managers'],
-    means: 'no importer is enabled',
     ...of('portal', 'fail'),
     hint: 'the portal has no datastore importer enabled: enable one there (/admin/modules, such as DKAN Datastore Simple Import), or publish with `import: never`',
   },
-  'csv-refused': {
-    ...ofImport,
-    says: ['error parsing csv'],
-    means: 'the importer cannot read the file: a backslash before a quote, or text beside quotes',
-  },
+  'csv-refused': { ...ofImport, says: ['error parsing csv'] },
   'too-many-columns': {
     ...ofImport,
     says: ['1118 row size too large', '1117 too many columns'],
-    means: 'a table of the portal cannot have so many columns',
     hint: 'publish fewer columns (some 200 fit), or set `import: never`',
   },
   'column-name': {
     ...ofImport,
     says: ['1166 incorrect column name', '1060 duplicate column name', '1059 identifier name'],
-    means: 'a column has no name that the portal can use',
   },
-  'header-missing': {
-    ...ofImport,
-    says: ['unable to get headers from'],
-    means: 'the importer finds no header row, or none with an end of line',
-  },
-  'cells-refused': { ...ofImport, says: ['sqlstate['], means: 'the database refuses columns or cells' },
+  'header-missing': { ...ofImport, says: ['unable to get headers from'] },
+  'cells-refused': { ...ofImport, says: ['sqlstate['] },
   'import-cut': {
     ...on(['import'], 500, 502, 504),
     when: ['no message'],
-    means:
-      "the import was cut off: by the portal's time limit (`max_execution_time`), a crash, or a proxy; another one goes on behind its rows, and is sent at once while that adds some",
     ...of('file', 'retry'),
     hint: 'split the file, or ask the administrator of the portal to raise its time limit',
   },
@@ -357,144 +288,100 @@ const table = {
   'lost-reference': {
     ...ofFields,
     says: ['value at node()'],
-    means: 'the node refers to one that is gone, and is not saved until the reference is removed',
     outcome: 'retry',
     hint: 'nothing to do: the reference is removed',
   },
   'bundle-missing': {
     ...ofFields,
     says: ['missing bundle property'],
-    means: 'the node refers to one that does not exist, or has no type',
     outcome: 'retry',
     hint: 'check the nodes that the item refers to',
   },
   'fields-refused': {
     ...ofFields,
     says: ['field validation errors'],
-    means: 'a field is not valid: a group without the account, an unknown term, a long text, a URL',
     hint: 'make the account a member of the group of this item on the portal; else correct URLs, lengths and values of its fields',
   },
   'form-shape': {
     ...ofFields,
     says: ['select', 'value', 'textfield', 'value_field', 'other'].map((key) => `incorrect integer value: '${key}'`),
-    means: 'fields were written as for an editing form, which this portal does not use',
     hint: 'publish again: the next run writes them as this portal expects',
   },
   'value-refused': {
     ...ofFields,
     says: ['sqlstate[22', ' 1048 column', 'invalid option for field', 'cannot upload so many files'],
-    means: 'a value does not fit: a text too long, characters that cannot be stored, none of a list',
     hint: 'the portal cannot store these values; correct the fields or the title named in its message',
   },
-  'form-refused': { ...ofItem, status: [406], when: ['form errors'], means: 'the editing form refuses fields' },
-  'uuid-taken': {
-    ...on(['node'], 409),
-    means: 'a node has that UUID',
-    ...of('item', 'adopt'),
-    hint: 'the next attempt adopts the node',
-  },
+  'form-refused': { ...ofItem, status: [406], when: ['form errors'] },
+  'uuid-taken': { ...on(['node'], 409), ...of('item', 'adopt'), hint: 'the next attempt adopts the node' },
 
   // The address (recorded behaviour 1, 2).
-  'not-this-api': {
-    status: [2, 404],
-    when: ['not logged in yet'],
-    means: 'this is another site',
-    ...of('portal', 'stop'),
-  },
+  'not-this-api': { status: [2, 404], when: ['not logged in yet'], ...of('portal', 'stop') },
   'page-missing': {
     ...on(['node', 'attach', 'import', 'datastore'], 404),
     when: ['page'],
-    means: 'an address that worked before is gone',
     ...of('network', 'look'),
     hint: 'the address worked before: check proxies between sluice and the portal',
   },
   'node-gone': {
     status: [404],
     when: ['names the node'],
-    means: 'the node does not exist',
     ...of('item', 'recreate'),
     hint: 'the node was deleted on the portal; the next run handles it',
   },
   'not-offered': {
     status: [404],
     when: ['no route'],
-    means: 'the portal does not offer that part of the API',
     ...of('portal', 'without'),
     hint: 'this portal does not offer that part of the API; ask its administrator, or publish without it',
   },
-  'not-found': { status: [404], means: 'there is nothing with that name', ...of('item', 'without') },
+  'not-found': { status: [404], ...of('item', 'without') },
   redirected: {
     status: [3],
-    means: 'the address redirects; only reads follow, and only on the same host',
     ...of('portal', 'fail'),
     hint: 'if the portal has moved, set its url to where the redirect points: LOCATION',
   },
 
   // The whole portal (real portals 16, 24).
-  maintenance: {
-    ...ofPortal,
-    status: [503],
-    when: ['page'],
-    means: 'the portal is in maintenance',
-    hint: 'nothing to do: sluice waits for its end',
-  },
+  maintenance: { ...ofPortal, status: [503], when: ['page'], hint: 'nothing to do: sluice waits for its end' },
   'rate-limited': {
     ...ofPortal,
     status: [429],
-    means: 'too many requests',
     hint: 'the portal is rate-limiting; lower requestsPerSecond or concurrency of this portal',
   },
-  'server-error': { ...ofPortal, status: [5, 408, 425], means: 'the portal, or what is in front of it, failed' },
-  unknown: { status: [1, 4], means: 'a refusal that sluice does not know', fault: 'item', outcome: 'fail' },
+  'server-error': { ...ofPortal, status: [5, 408, 425] },
+  unknown: { status: [1, 4], fault: 'item', outcome: 'fail' },
   'odd-answer': {
     status: [2],
-    means: 'the answer has another shape than this API gives it',
     ...of('portal', 'look'),
     hint: 'check for a proxy, cache or maintenance page between sluice and the portal',
   },
   'too-long': {
-    means: 'the answer is far longer than any of this API',
     ...of('portal', 'look'),
     hint: 'this is not a reply of this API; check proxies between sluice and the portal',
   },
 
   // No reply.
-  'connection-refused': {
-    ...unsent,
-    means: 'nothing listens there',
-    hint: 'connection refused: check that the portal runs, and the port in its url',
-  },
-  'unknown-host': {
-    ...unsent,
-    means: 'the name of the host has no address',
-    hint: "unknown host: check the portal's url and DNS",
-  },
-  unreachable: {
-    ...unsent,
-    means: 'there is no way to the host',
-    hint: 'the connection timed out: check the url, the network and any firewall',
-  },
+  'connection-refused': { ...unsent, hint: 'connection refused: check that the portal runs, and the port in its url' },
+  'unknown-host': { ...unsent, hint: "unknown host: check the portal's url and DNS" },
+  unreachable: { ...unsent, hint: 'the connection timed out: check the url, the network and any firewall' },
   certificate: {
     ...unsent,
-    means: 'the certificate of the portal is not trusted',
     hint: 'the certificate of the portal is not trusted; set NODE_EXTRA_CA_CERTS to a file with its certificate authority',
   },
   'handshake-failed': {
     ...unsent,
-    means: 'the server speaks another protocol than the url says',
     hint: 'the server does not speak https on that port: correct scheme and port of the url of this portal',
   },
   'too-slow': {
     ...ofNetwork,
-    means: 'the answer did not come in time',
     hint: 'the portal is too slow or hangs; sluice retries; the time-outs are set under http in the configuration',
   },
   'bad-http': {
-    means: 'what came is no valid HTTP',
     ...of('network', 'look'),
     hint: 'the portal, or something in front of it, sends broken headers: tell its operator; an http url must not name a port for https',
   },
-  'no-reply': { ...ofNetwork, means: 'the connection broke' },
+  'no-reply': { ...ofNetwork },
 } as const satisfies Record<string, Row>;
 
 /** The name of a row. */

@@ -7,7 +7,16 @@ import { DialectChoice } from './dialect.ts';
 import { Files, filePath } from './files.ts';
 import type { FileReply } from './http.ts';
 import type { Identity } from './login.ts';
-import { Groups, type HiddenNodes, hiddenNodes, noneHidden, ReadCache, seesDrafts, UuidLookup } from './lookup.ts';
+import {
+  Groups,
+  type HiddenNodes,
+  hiddenNodes,
+  type IsEnough,
+  noneHidden,
+  ReadCache,
+  seesDrafts,
+  UuidLookup,
+} from './lookup.ts';
 import { type NodeInput, Nodes } from './nodes.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
@@ -59,12 +68,8 @@ const sharedParts = (settings: PortalSettings, hooks: PortalHooks) => {
 };
 
 /**
- * One portal and one session with it. Every call logs in when needed and rejects with one of the `Portal…Error`s, whose
- * message names portal, method, path, status and the portal's own words, or with the signal's reason.
- * - `PortalUnreachableError`: transient. Reads were repeated already; after a write `request.mayHaveHappened` says whether to look.
- * - `PortalSessionError`, `PortalRefusedError`, `PortalNotApiError`: permanent.
- * - `PortalLoginError`: the login was refused; every later call fails with it at once, without a request, until `login()`.
- * - `PortalReplyError`: the reply has the wrong shape; after a write, look before repeating.
+ * One portal and one session with it. Every call logs in when needed and rejects with one of the `Portal…Error`s, or with
+ * the signal's reason. After a refused login every call fails at once, without a request, until {@link Portal.login}.
  */
 export class Portal {
   readonly name: string;
@@ -72,24 +77,19 @@ export class Portal {
   readonly url: string;
   /** True where nobody logs in, so that only what the public may read is seen. */
   readonly isAnonymous: boolean;
-  /** What was learned about this portal so far. */
   readonly traits: Traits;
-  /** Ids of terms by name. */
   readonly terms: Terms;
-  /** Groups by title. */
   readonly groups: Groups;
-  /** Terms, vocabularies and nodes by name. */
   readonly suggestions: Suggestions;
-  readonly #shared: ReturnType<typeof sharedParts>;
-  /** Calls about nodes; {@link createNode} looks before it repeats. */
+  /** {@link createNode} looks before it repeats. */
   readonly nodes: Nodes;
-  /** Uploads. */
   readonly files: Files;
-  /** Tables of resources. */
   readonly datastore: Datastore;
+  readonly #shared: ReturnType<typeof sharedParts>;
 
   private constructor(shared: ReturnType<typeof sharedParts>, lease: WriteLease | null) {
-    const { session, settings, traits, dialect } = shared;
+    const { session, settings, traits } = shared;
+    const { timeouts } = settings;
     const caller = new Caller(session, lease);
     this.#shared = shared;
     this.name = settings.name;
@@ -99,9 +99,9 @@ export class Portal {
     this.terms = shared.terms;
     this.groups = shared.groups;
     this.suggestions = shared.suggestions;
-    this.nodes = new Nodes(caller, dialect);
-    this.files = new Files(caller, traits, settings.timeouts);
-    this.datastore = new Datastore(caller, traits, settings.timeouts.importMs ?? settings.timeouts.uploadMs);
+    this.nodes = new Nodes(caller, shared.dialect);
+    this.files = new Files(caller, traits, timeouts);
+    this.datastore = new Datastore(caller, traits, timeouts.importMs ?? timeouts.uploadMs);
   }
 
   /** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */
@@ -126,9 +126,7 @@ export class Portal {
 
   /** What `check --portal` reports: reachable, this API, login, rights, dialect, datastore. Reads only, never rejects. */
   probe(signal: AbortSignal): Promise<PortalProbe> {
-    const { session, dialect, terms, suggestions } = this.#shared;
-    const { datastore, nodes } = this;
-    return probePortal({ session, dialect, datastore, nodes, terms, suggestions }, signal);
+    return probePortal({ ...this.#shared, datastore: this.datastore, nodes: this.nodes }, signal);
   }
 
   /** The dialect writes are made in; found by at most two reads the first time. */
@@ -144,10 +142,9 @@ export class Portal {
     return this.nodes.create(input, signal, async () => {
       const row = await this.#shared.lookup.find(input.uuid, signal);
       if (row === null) return;
-      const request = { method: 'POST', path: paths.nodes, nid: row.nid, mayHaveHappened: false };
       throw new PortalConflictError(
         `portal ${this.name}: node ${row.nid} already has the uuid ${input.uuid}`,
-        request,
+        { method: 'POST', path: paths.nodes, nid: row.nid, mayHaveHappened: false },
         { hint: 'the next attempt adopts the node' },
       );
     });
@@ -166,9 +163,8 @@ export class Portal {
   /** Ids of the nodes of a type with that title, also of drafts that lists hide from this account. */
   async nidsTitled(type: string, title: string, signal: AbortSignal): Promise<string[]> {
     const rows = await this.nodes.titled(type, title, signal);
-    const drafts = (await this.draftsTitled(type, title, signal)).nodes.filter(
-      (node) => node.type === type && node.title === title,
-    );
+    const { nodes } = await this.draftsTitled(type, title, signal);
+    const drafts = nodes.filter((node) => node.type === type && node.title === title);
     return [...new Set([...rows, ...drafts].map(({ nid }) => nid))];
   }
 
@@ -183,27 +179,20 @@ export class Portal {
     const seen = await Promise.all(nids.map((nid) => this.nodes.visible(nid, signal)));
     const nodes = seen.filter((node) => node !== null);
     if (nodes.some(isDraft)) return { ...noneHidden, nodes };
-    return this.#hiddenUntil('suggested', (node, until) => this.#isSuggested(node, until), signal);
+    return this.hiddenNodes(signal, async (node, until) => {
+      const suggested = isDraft(node) ? await this.suggestions.nodesTitled(node.type, node.title, until) : null;
+      return suggested?.includes(node.nid) === true;
+    });
   }
 
-  async #isSuggested(node: PortalNode, signal: AbortSignal): Promise<boolean> {
-    const nids = isDraft(node) ? await this.suggestions.nodesTitled(node.type, node.title, signal) : null;
-    return nids?.includes(node.nid) === true;
-  }
-
-  /** Nodes that this account may read but no list shows: its own drafts. Searched for at most every five minutes. */
-  hiddenNodes(signal: AbortSignal): Promise<HiddenNodes> {
-    return this.#hiddenUntil('all', async () => false, signal);
-  }
-
-  #hiddenUntil(
-    name: string,
-    isEnough: (node: PortalNode, signal: AbortSignal) => Promise<boolean>,
-    signal: AbortSignal,
-  ): Promise<HiddenNodes> {
+  /**
+   * Nodes that this account may read but no list shows: its own drafts. Searched for at most every five minutes, and up to one
+   * that `isEnough`: the others can be found in another way.
+   */
+  hiddenNodes(signal: AbortSignal, isEnough?: IsEnough): Promise<HiddenNodes> {
     const { session, hidden } = this.#shared;
-    const parts = { session, nodes: this.nodes };
-    return hidden.get(name, (until) => hiddenNodes(parts, (node) => isEnough(node, until), until), signal);
+    const read = (until: AbortSignal) => hiddenNodes({ session, nodes: this.nodes, isEnough }, until);
+    return hidden.get(isEnough ? 'suggested' : 'all', read, signal);
   }
 
   /** True where the list of a dataset's resources is written with the dataset, and the portal sets the other side. */
@@ -222,13 +211,16 @@ export class Portal {
   async fileHash(uri: string, signal: AbortSignal): Promise<string | null> {
     const path = filePath(uri);
     if (path === null) return null;
-    const take = async ({ status, body }: FileReply): Promise<string | null> => {
-      if (status !== 200) return null;
-      const hash = createHash('sha256');
-      for await (const chunk of body) hash.update(chunk);
-      return hash.digest('hex');
-    };
-    return this.file(path, take, signal);
+    return this.file(
+      path,
+      async ({ status, body }) => {
+        if (status !== 200) return null;
+        const hash = createHash('sha256');
+        for await (const chunk of body) hash.update(chunk);
+        return hash.digest('hex');
+      },
+      signal,
+    );
   }
 
   /** A file by its path below the portal's address, streamed, as this account is served it. See `Http.file`. */

@@ -10,7 +10,7 @@ import {
   SourceChangedError,
   SourceMissingError,
 } from '../model/errors.ts';
-import { answers, isAnswer } from './answers.ts';
+import { isAnswer } from './answers.ts';
 import type { HttpRequest } from './http.ts';
 import { attachResultSchema } from './replies.ts';
 import type { Caller } from './session.ts';
@@ -40,7 +40,12 @@ const oneBufferBytes = 1024 * 1024;
 /** The slowest upload that is still waited for, besides the time the reply may take. */
 const slowestBytesPerMs = 256;
 
-const sizeLimits = ['request-too-large', 'file-too-large', 'body-too-large'] as const;
+const sizeLimits = {
+  'request-too-large': 'the request exceeds `post_max_size` of the portal, which dropped it',
+  'file-too-large': 'the file exceeds `upload_max_filesize` of the portal',
+  'body-too-large': 'a web server or proxy limits the size of requests',
+} as const;
+const sizeSituations = Object.keys(sizeLimits) as (keyof typeof sizeLimits)[]; // its own keys
 const textParts = { attach: '0', field_name: 'field_upload' } as const;
 const filePart = 'files[1]';
 
@@ -78,25 +83,25 @@ export class Files {
     const result = await sending.catch((error: unknown) => {
       throw this.#sized(error, file);
     });
-    const { tooLarge = null } = this.#traits.all;
-    if (tooLarge !== null && file.bytes >= tooLarge) this.#traits.learn({ tooLarge: null });
+    if (file.bytes >= (this.#traits.get('tooLarge') ?? Number.POSITIVE_INFINITY))
+      this.#traits.learn({ tooLarge: null });
     return { ...result, sha256 };
   }
 
   /** The refusal of a file that is too large, with its size and the limit as far as it is known; any other error as it is. */
   #sized(error: unknown, { name, bytes }: PortalFile): unknown {
-    const situation = sizeLimits.find((each) => isAnswer(error, each));
+    const situation = sizeSituations.find((each) => isAnswer(error, each));
     if (!situation || !(error instanceof PortalError)) return error;
     const tooLarge = Math.min(bytes, this.#traits.get('tooLarge') ?? bytes);
     this.#traits.learn({ tooLarge });
     const limit = tooLarge < bytes ? `; it refused ${tooLarge} bytes before` : '';
-    const message = `${error.message}: ${name} with ${bytes} bytes is too large: ${answers[situation].means}${limit}`;
+    const message = `${error.message}: ${name} with ${bytes} bytes is too large: ${sizeLimits[situation]}${limit}`;
     return new PortalRefusedError(message, error.request, { hint: error.hint, cause: error });
   }
 }
 
 /** True where a file, or the request that sends it, exceeds a limit of the portal. */
-export const isTooLarge = (error: unknown): boolean => isAnswer(error, ...sizeLimits);
+export const isTooLarge = (error: unknown): boolean => isAnswer(error, ...sizeSituations);
 
 /** Where Drupal serves the schemes of files, below the portal's address. */
 const served: Record<string, string> = { public: '/sites/default/files/', private: '/system/files/' };

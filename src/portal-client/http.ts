@@ -35,8 +35,6 @@ export interface HttpRequest {
   mayWrite?: () => Promise<void>;
   /** True for a check whether the portal answers at all: it does not wait for requests in flight. */
   isProbe?: boolean;
-  /** True: redirects are returned, not followed. */
-  keepsRedirect?: boolean;
 }
 
 /** A file as a portal answers with it. */
@@ -48,9 +46,7 @@ export interface FileReply {
 
 /** Bytes of an unwanted body that are read to keep its connection. */
 const maxUnwantedBytes = 64 * 1024;
-
 const maxRedirects = 5;
-const probeConnections = 1;
 
 /** The connections to one portal. `close()` when done. */
 export class Http {
@@ -74,7 +70,7 @@ export class Http {
     const { connectMs, headersMs, bodyMs } = settings.timeouts;
     this.semaphore = new Semaphore(settings.connections);
     this.pool = new Pool(this.origin, {
-      connections: settings.connections + probeConnections,
+      connections: settings.connections + 1, // for probes
       factory: (origin, options) => new FreeClient(origin, options),
       connect: { timeout: connectMs },
       headersTimeout: headersMs,
@@ -186,7 +182,7 @@ export class Http {
       const reply = await this.send(request, target, signal);
       const { location } = reply.headers;
       const redirect = reply.status >= 301 && reply.status <= 308 && reply.status !== 304 && location !== undefined;
-      if (!redirect || request.keepsRedirect || request.method !== 'GET' || hops === maxRedirects) return reply;
+      if (!redirect || request.method !== 'GET' || hops === maxRedirects) return reply;
       const next = URL.parse(location, `${this.origin}${target}`);
       // A front page is no answer: the portal leads there when it ends a session.
       if (next?.origin !== this.origin || isFrontPage(next, this.facts.url)) return reply;

@@ -23,8 +23,6 @@ export interface Live {
   authorization: string | null;
   /** True without a login: there is no session to lose. */
   isAnonymous: boolean;
-  /** True once it was logged out. */
-  isEnded: boolean;
   /** When it began, by `performance.now()`. */
   since: number;
 }
@@ -35,7 +33,7 @@ export const logIn = async (http: Http, signal: AbortSignal): Promise<Live> => {
   const { username, password, token, isAnonymous = false } = settings;
   const cookies = new Cookies(facts.url);
   const since = performance.now();
-  const live = { identity: anonymous, cookies, token: null, authorization: null, isAnonymous, isEnded: false, since };
+  const live = { identity: anonymous, cookies, token: null, authorization: null, isAnonymous, since };
   if (isAnonymous) return live;
   if (token) {
     const identity = { uid: '', name: username || 'token', roles: {} };

@@ -136,10 +136,12 @@ export const seesDrafts = ({ uid, roles }: Identity): boolean =>
 /** Nothing is hidden. */
 export const noneHidden: HiddenNodes = { nodes: [], isComplete: true, unread: 0 };
 
-/** See `Portal.hiddenNodes`. It ends at a node that `isEnough`: the others can be found in another way. */
+/** Whether the nodes found so far are enough, with this one. */
+export type IsEnough = (node: PortalNode, signal: AbortSignal) => Promise<boolean>;
+
+/** See `Portal.hiddenNodes`. */
 export const hiddenNodes = async (
-  { session, nodes }: { session: Session; nodes: Nodes },
-  isEnough: (node: PortalNode) => Promise<boolean>,
+  { session, nodes, isEnough }: { session: Session; nodes: Nodes; isEnough: IsEnough | undefined },
   signal: AbortSignal,
 ): Promise<HiddenNodes> => {
   if (seesDrafts(await session.identity(signal))) return noneHidden;
@@ -154,23 +156,16 @@ export const hiddenNodes = async (
     const nid = misses < enoughMisses ? ++beyond : hidden.shift();
     if (nid === undefined) break;
     if (reads === mostReads) return { nodes: found, isComplete: false, unread: hidden.length + 1 };
-    const node = await readable(nodes, String(nid), signal);
+    // Undefined for one that this account may not read.
+    const node = await nodes.find(String(nid), signal).catch((error: unknown) => {
+      if (!isForbidden(error)) throw error;
+    });
     if (nid > highest) misses = node === null ? misses + 1 : 0;
     if (!node) continue;
     found.push(node);
-    if (await isEnough(node)) break;
+    if (await isEnough?.(node, signal)) break;
   }
   return { ...noneHidden, nodes: found };
-};
-
-/** A node; null where there is none, undefined for one that this account may not read. */
-const readable = async (nodes: Nodes, nid: string, signal: AbortSignal): Promise<PortalNode | null | undefined> => {
-  try {
-    return await nodes.find(nid, signal);
-  } catch (error) {
-    if (isForbidden(error)) return undefined;
-    throw error;
-  }
 };
 
 const validMs = 300_000;
@@ -213,26 +208,23 @@ export class Groups {
   async resolve(fields: NodeFields, signal: AbortSignal): Promise<NodeFields> {
     const items = itemsOfField(fields.og_group_ref) ?? [];
     if (!items.some(({ title }) => typeof title === 'string')) return fields;
-    const und: unknown[] = [];
-    for (const item of items) {
-      const { title } = item;
-      const nid =
-        typeof title === 'string' ? await this.#known.get(title, (until) => this.#find(title, until), signal) : null;
-      und.push(nid === null ? item : { target_id: nid });
-    }
+    const und = await Promise.all(
+      items.map(async (item) => {
+        const { title } = item;
+        if (typeof title !== 'string') return item;
+        return { target_id: await this.#known.get(title, (until) => this.#find(title, until), signal) };
+      }),
+    );
     return { ...fields, og_group_ref: { und } };
   }
 
   async #find(title: string, signal: AbortSignal): Promise<string> {
     const [row, ...others] = await this.#nodes.titled('group', title, signal);
-    if (!row || others.length > 0) {
-      const found = row ? `${others.length + 1} groups are` : 'no group is';
-      throw new PortalRefusedError(
-        `portal ${this.#portal}: ${found} titled "${title}"`,
-        { method: 'GET', path: 'group', mayHaveHappened: false },
-        { hint: 'groups are created on the portal itself; use a title that it lists, or a node id' },
-      );
-    }
-    return row.nid;
+    if (row && others.length === 0) return row.nid;
+    throw new PortalRefusedError(
+      `portal ${this.#portal}: ${row ? `${others.length + 1} groups are` : 'no group is'} titled "${title}"`,
+      { method: 'GET', path: 'group', mayHaveHappened: false },
+      { hint: 'groups are created on the portal itself; use a title that it lists, or a node id' },
+    );
   }
 }

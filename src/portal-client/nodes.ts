@@ -105,23 +105,19 @@ export class Nodes {
   }
 
   /** A node, or null where there is none. @throws PortalRefusedError (403) for one that this account may not read. */
-  async find(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
-    try {
-      return await this.read(nid, signal);
-    } catch (error) {
+  find(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
+    return this.read(nid, signal).catch((error: unknown) => {
       if (error instanceof PortalGoneError) return null;
       throw error;
-    }
+    });
   }
 
   /** A node, or null where there is none that this account may read. */
-  async visible(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
-    try {
-      return await this.find(nid, signal);
-    } catch (error) {
+  visible(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
+    return this.find(nid, signal).catch((error: unknown) => {
       if (isForbidden(error)) return null;
       throw error;
-    }
+    });
   }
 
   /** One page of nodes. Unpublished ones are hidden from ordinary users. */
@@ -155,7 +151,12 @@ export class Nodes {
         const step = take(list, page, found[at] ?? []);
         if (step === 'end') return list;
         if (step === 'again') break;
-        if (list.stale === mostStale) throw endless(this.caller.portal.name, page.page);
+        if (list.stale < mostStale) continue;
+        throw new PortalReplyError(
+          `portal ${this.caller.portal.name}: its list of nodes does not end: page ${page.page} shows nothing new`,
+          { method: 'GET', path: `node?page=${page.page}`, mayHaveHappened: false },
+          { hint: 'a cache in front of the portal may ignore the query of an address' },
+        );
       }
     }
     return { ...list, complete: `its list has more than ${mostPages} pages` };
@@ -167,7 +168,7 @@ export class Nodes {
   }
 
   /** Sends a node; once more in the other dialect where the refusal shows that the first one was wrong. */
-  private async write(
+  private write(
     call: Call,
     body: (dialect: Dialect) => unknown,
     signal: AbortSignal,
@@ -176,12 +177,10 @@ export class Nodes {
       const sent = JSON.stringify(await body(await this.dialect.current(signal)));
       return this.caller.body({ ...call, isSave: true, body: sent }, nodeResultSchema, 'the nid of the node', signal);
     };
-    try {
-      return await send();
-    } catch (error) {
+    return send().catch((error: unknown) => {
       if (error instanceof PortalError && this.dialect.noteRefusal(error)) return send();
       throw error;
-    }
+    });
   }
 }
 
@@ -203,15 +202,10 @@ interface ReadList extends WholeList {
   stale: number;
 }
 
-interface Page {
-  page: number;
-  pageSize: number;
-}
-
-const mostGaps = 20;
+type Page = Required<Pick<ListQuery, 'page' | 'pageSize'>>;
 
 /** Several pages may show nothing new where many nodes are added before them. */
-const mostStale = 4;
+const [mostGaps, mostStale] = [20, 4];
 
 /** Adds the rows of a page, unless it does not continue the list; one that cannot be proven whole is read page by page. */
 const take = (list: ReadList, { page, pageSize }: Page, rows: NodeRow[]): 'next' | 'end' | 'again' => {
@@ -227,9 +221,9 @@ const take = (list: ReadList, { page, pageSize }: Page, rows: NodeRow[]): 'next'
     list.last = -1;
     return 'again';
   }
-  const before = list.rows.size;
+  const { size } = list.rows;
   for (const row of rows) list.rows.set(row.nid, row);
-  list.stale = list.rows.size > before ? 0 : list.stale + 1;
+  list.stale = list.rows.size > size ? 0 : list.stale + 1;
   list.highest = Math.max(list.highest, ...nids);
   list.last = (page + 1) * pageSize - 1;
   return rows.length < pageSize ? 'end' : 'next';
@@ -252,13 +246,6 @@ const pagesAfter = ({ last, complete }: ReadList, count: number): Page[] => {
 };
 
 const sizes = Array.from({ length: maxPageSize }, (_, index) => maxPageSize - index);
-
-const endless = (portal: string, page: number): PortalReplyError =>
-  new PortalReplyError(
-    `portal ${portal}: its list of nodes does not end: page ${page} shows nothing new`,
-    { method: 'GET', path: `node?page=${page}`, mayHaveHappened: false },
-    { hint: 'a cache in front of the portal may ignore the query of an address' },
-  );
 
 /** The query of a list request, encoded. */
 const queryString = ({ fields, parameters, page, pageSize, orderBy }: ListQuery): string => {

@@ -24,17 +24,14 @@ export interface Call extends HttpRequest {
   beforeRepeat?: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** How long an unused session is kept, milliseconds. */
-const idleMs = 60_000;
+/** How long an unused session is kept, and how long a log-out may take, milliseconds. */
+const [idleMs, logoutMs] = [60_000, 2000];
 
 /**
  * How often one request is sent again because its session was over: on portals whose sessions end early, and where no session
  * has carried out a write yet, so that something in between may take its cookies away.
  */
 const [mostRenewals, mostUnproven] = [10, 3];
-
-/** How long a log-out may take, milliseconds. */
-const logoutMs = 2000;
 
 /** A session is renewed before a portal ends it in the middle of the work (embedded ones after twelve hours), milliseconds. */
 const renewMs = 6 * 3_600_000;
@@ -94,22 +91,35 @@ export class Session {
     this.logoutLater();
     for (let renewals = 0; ; renewals++) {
       const live = await this.current(signal);
-      if (live.isAnonymous && call.method !== 'GET' && !call.isRead) throw this.readOnly(call);
+      const isWrite = call.method !== 'GET' && !call.isRead;
+      if (live.isAnonymous && isWrite) {
+        // Not a refused login: that would pause a portal whose exports need none.
+        throw new PortalRefusedError(
+          `portal ${this.portal.name}: it has no login, so it can only be exported`,
+          { method: call.method, path: call.path, mayHaveHappened: false },
+          { hint: credentialsHint },
+        );
+      }
       if (renewals > 0) await call.beforeRepeat?.(signal);
       const { reply, portal } = await this.send(call, live, signal);
       // What is forbidden to a fresh session as well is no fault of the session.
       const known = { ...portal, worked: renewals === 0 && this.worked.has(call.action) };
       const isLost = !live.isAnonymous && answers[situationOf(reply, known)].logsIn === true;
-      if (!isLost || renewals === (this.hasWritten ? mostRenewals : mostUnproven))
-        return this.accept(reply, call, known);
-      await this.drop(live, reply, call);
+      if (isLost && renewals < (this.hasWritten ? mostRenewals : mostUnproven)) {
+        this.drop(live, reply, call);
+        continue;
+      }
+      if (reply.status < 200 || reply.status >= 300) throw failureOf(reply, known);
+      this.worked.add(call.action);
+      this.hasWritten ||= isWrite;
+      return reply;
     }
   }
 
   /** Forgets a session that is over, so that the next call logs in. @throws PortalLoginError where a token replaces it */
-  private async drop(live: Live, reply: Reply, { action }: Call): Promise<void> {
-    const failure = failureOf(reply, this.portal);
+  private drop(live: Live, reply: Reply, { action }: Call): void {
     if (live.authorization !== null) {
+      const failure = failureOf(reply, this.portal);
       this.refused = new PortalLoginError(failure.message, failure.request, {
         hint: 'the portal rejected the configured token; create a new one, then start again',
       });
@@ -117,8 +127,10 @@ export class Session {
     }
     if (this.live !== live) return;
     this.live = null;
-    const { status } = reply;
-    this.hooks.log.warn({ portal: this.portal.name, action, status }, 'session was lost, logging in again');
+    this.hooks.log.warn(
+      { portal: this.portal.name, action, status: reply.status },
+      'session was lost, logging in again',
+    );
   }
 
   /** See {@link Http.file}; asked for in the session. */
@@ -134,27 +146,22 @@ export class Session {
   }
 
   /** Ends the session on the portal, where there is one; the next call logs in again. Never rejects. */
-  logout(): Promise<void> {
+  async logout(): Promise<void> {
     const { live } = this;
     this.live = null;
-    return this.end(live);
+    if (live === null || live.authorization !== null || live.isAnonymous) return;
+    const call = { action: 'log out', method: 'POST', path: paths.logout, body: '' } as const;
+    await this.send(call, live, AbortSignal.timeout(logoutMs)).catch((err: unknown) =>
+      this.hooks.log.debug({ portal: this.portal.name, err }, 'could not log out'),
+    );
   }
 
   /** Ends shared work, logs out and closes the connections. */
   async close(): Promise<void> {
     clearTimeout(this.idle);
     this.closing.abort(new Error(`the client of portal ${this.portal.name} was closed`));
-    await this.end(this.live);
+    await this.logout();
     await this.http.close();
-  }
-
-  private async end(live: Live | null): Promise<void> {
-    if (live === null || live.authorization !== null || live.isAnonymous || live.isEnded) return;
-    live.isEnded = true;
-    const call = { action: 'log out', method: 'POST', path: paths.logout, body: '' } as const;
-    await this.send(call, live, AbortSignal.timeout(logoutMs)).catch((err: unknown) =>
-      this.hooks.log.debug({ portal: this.portal.name, err }, 'could not log out'),
-    );
   }
 
   private async current(signal: AbortSignal): Promise<Live> {
@@ -178,13 +185,6 @@ export class Session {
     return { reply, portal: { ...this.portal, user, isLoggedOut, upload: call.upload } };
   }
 
-  private accept(reply: Reply, call: Call, portal: PortalFacts): Reply {
-    if (reply.status < 200 || reply.status >= 300) throw failureOf(reply, portal);
-    this.worked.add(call.action);
-    this.hasWritten ||= call.method !== 'GET' && !call.isRead;
-    return reply;
-  }
-
   private async logIn(): Promise<Live> {
     try {
       this.live = await logIn(this.http, this.signal);
@@ -199,15 +199,6 @@ export class Session {
       });
       throw error;
     }
-  }
-
-  /** Not a refused login: that would pause a portal whose exports need none. */
-  private readOnly({ method, path }: Call): PortalRefusedError {
-    return new PortalRefusedError(
-      `portal ${this.portal.name}: it has no login, so it can only be exported`,
-      { method, path, mayHaveHappened: false },
-      { hint: credentialsHint },
-    );
   }
 
   private redact(text: string): string {

@@ -2,6 +2,7 @@
 
 import { type FieldItem, itemsOfField, type NamedTerm, type Vocabulary } from '../dataset-api/fields.ts';
 import type { NodeFields } from '../model/wish.ts';
+import type { Suggestions } from './suggestions.ts';
 import type { Traits } from './traits.ts';
 
 /** Ids of the vocabularies of a default installation, seen on three releases. */
@@ -38,11 +39,8 @@ export interface ResolvedTerms {
   fresh: NewTerm[];
 }
 
-/** What a portal says of names; null where it does not. */
-interface Lookups {
-  termsNamed(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null>;
-  vocabularyId(vocabulary: Vocabulary, signal: AbortSignal): Promise<string | null>;
-}
+/** What a portal says of names. */
+type Lookups = Pick<Suggestions, 'termsNamed' | 'vocabularyId'>;
 
 /** A node as read, or its fields. */
 type Fields = Readonly<Record<string, unknown>>;
@@ -74,14 +72,12 @@ export class Terms {
   async resolve(fields: NodeFields, { node = {}, isAfresh = false }: ResolveOptions = {}): Promise<ResolvedTerms> {
     const named = namedIn(fields);
     if (named.length === 0) return { fields, fresh: [] };
-    if (isAfresh) this.#known = null;
-    const known = await this.#read();
-    const fresh: NewTerm[] = [];
+    const known = await this.#read(isAfresh);
+    const fresh = named.filter((term) => this.#idsOf(known, term).length === 0);
     const resolved = { ...fields };
     for (const term of named) {
       const { field, index, vocabulary, name } = term;
       const ids = this.#idsOf(known, term);
-      if (ids.length === 0) fresh.push(term);
       const tid = ids.find((id) => tidsIn(node[field]).includes(id)) ?? ids[0];
       const und = [...(itemsOfField(resolved[field]) ?? [])];
       und[index] = tid === undefined ? { ...und[index], vid: this.vocabularyId(vocabulary) } : { tid, name };
@@ -97,12 +93,10 @@ export class Terms {
   async find(
     fields: NodeFields,
     signal: AbortSignal,
-    { isDoubted = false, ...how }: ResolveOptions & { isDoubted?: boolean } = {},
+    { node = {}, isAfresh = false, isDoubted = false }: ResolveOptions & { isDoubted?: boolean } = {},
   ): Promise<ResolvedTerms> {
-    const { node = {} } = how;
     const named = namedIn(fields);
-    if (how.isAfresh) this.#known = null;
-    const known = named.length === 0 ? {} : await this.#read();
+    const known = named.length === 0 ? {} : await this.#read(isAfresh);
     const isStrange = (field: string): boolean => {
       const ids = named.flatMap((term) => (term.field === field ? this.#idsOf(known, term) : []));
       const wanted = [...ids, ...tidsIn(fields[field])];
@@ -168,12 +162,13 @@ export class Terms {
     return idsIn(known[keyOf(term)]);
   }
 
-  #read(): Promise<Readonly<Record<string, string>>> {
-    this.#known ??= this.#store.read();
-    this.#known.catch(() => {
+  #read(isAfresh = false): Promise<Readonly<Record<string, string>>> {
+    const known = (isAfresh ? null : this.#known) ?? this.#store.read();
+    this.#known = known;
+    known.catch(() => {
       this.#known = null;
     });
-    return this.#known;
+    return known;
   }
 
   async #write(terms: Readonly<Record<string, string>>): Promise<void> {

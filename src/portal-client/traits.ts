@@ -47,11 +47,6 @@ export class Traits {
     return this.#known[name];
   }
 
-  /** Everything that is known. */
-  get all(): PortalTraits {
-    return this.#known;
-  }
-
   /** Remembers traits. */
   learn(changes: PortalTraits): void {
     const entries = Object.entries(changes) as [keyof PortalTraits, unknown][];

@@ -23,6 +23,10 @@ describe('pages made from the program', () => {
   it.each(made)('$path is in step (else run `node scripts/reference.ts`)', ({ path, text }) => {
     expect(pageText(path)).toBe(text);
   });
+
+  it('say what every answer of a portal means', () => {
+    expect(pageText('docs/reference/portal-answers.md')).not.toContain('TO BE SAID');
+  });
 });
 
 describe('the threat model', () => {
