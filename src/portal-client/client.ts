@@ -21,10 +21,10 @@ import { type NodeInput, Nodes } from './nodes.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import { Caller, Session, type WriteLease } from './session.ts';
-import type { PortalHooks, PortalSettings } from './settings.ts';
+import type { PortalHooks, PortalSettings, TermStore } from './settings.ts';
 import type { Silence } from './silence.ts';
 import { Suggestions } from './suggestions.ts';
-import { type TermStore, Terms } from './terms.ts';
+import { Terms } from './terms.ts';
 import type { Dialect } from './traits.ts';
 import { Traits } from './traits.ts';
 

@@ -159,8 +159,12 @@ export class Session {
   /** Ends shared work, logs out and closes the connections. */
   async close(): Promise<void> {
     clearTimeout(this.idle);
-    this.closing.abort(new Error(`the client of portal ${this.portal.name} was closed`));
-    await this.logout();
+    if (!this.signal.aborted) {
+      const { live } = this;
+      this.closing.abort(new Error(`the client of portal ${this.portal.name} was closed`));
+      await this.logout();
+      this.live = live; // later calls find the connections closed
+    }
     await this.http.close();
   }
 

@@ -1,7 +1,7 @@
 // Settings and hooks of a portal client.
+import type { Vocabulary } from '../dataset-api/fields.ts';
 import type { PortalLoginError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import type { StatedTerms, TermStore } from './terms.ts';
 import type { Dialect, PortalTraits } from './traits.ts';
 
 /** Where a portal is, who logs in there, and how patient the client is. */
@@ -50,4 +50,17 @@ export interface PortalHooks {
   onRequest?: (kind: RequestKind, ms: number, status: number | null) => void;
   /** Awaited before the waiting calls fail because the portal refused the login. */
   onLoginRefused?: (error: PortalLoginError) => Promise<void>;
+}
+
+/** Where ids are remembered, by `<vocabulary> <name>`: those of all terms of that name, the oldest first, separated by commas. */
+export interface TermStore {
+  read(): Promise<Readonly<Record<string, string>>>;
+  write(terms: Readonly<Record<string, string>>): Promise<void>;
+}
+
+/** What a person stated about the terms of a portal. */
+export interface StatedTerms {
+  vocabularies: Partial<Record<Vocabulary, string>>;
+  /** Term ids by name. */
+  terms: Partial<Record<Vocabulary, Readonly<Record<string, string>>>>;
 }

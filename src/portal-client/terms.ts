@@ -2,24 +2,12 @@
 
 import { type FieldItem, itemsOfField, type NamedTerm, type Vocabulary } from '../dataset-api/fields.ts';
 import type { NodeFields } from '../model/wish.ts';
+import type { StatedTerms, TermStore } from './settings.ts';
 import type { Suggestions } from './suggestions.ts';
 import type { Traits } from './traits.ts';
 
 /** Ids of the vocabularies of a default installation, seen on three releases. */
 const usualVocabularies: Readonly<Record<Vocabulary, string>> = { format: '1', tags: '2', dkan_topics: '3' };
-
-/** Where ids are remembered, by `<vocabulary> <name>`: those of all terms of that name, the oldest first, separated by commas. */
-export interface TermStore {
-  read(): Promise<Readonly<Record<string, string>>>;
-  write(terms: Readonly<Record<string, string>>): Promise<void>;
-}
-
-/** What a person stated about the terms of a portal. */
-export interface StatedTerms {
-  vocabularies: Partial<Record<Vocabulary, string>>;
-  /** Term ids by name. */
-  terms: Partial<Record<Vocabulary, Readonly<Record<string, string>>>>;
-}
 
 /** A name without an id, and where it is in the fields. */
 export interface NewTerm {

@@ -1,6 +1,7 @@
 // Ids of terms by name: what is put in the place of names, what is learned, and who is making a term just now.
 import { describe, expect, it } from 'vitest';
-import { type NewTerm, type StatedTerms, type TermStore, Terms } from '../../src/portal-client/terms.ts';
+import type { StatedTerms, TermStore } from '../../src/portal-client/settings.ts';
+import { type NewTerm, Terms } from '../../src/portal-client/terms.ts';
 import { Traits } from '../../src/portal-client/traits.ts';
 
 const calm = new AbortController().signal;
