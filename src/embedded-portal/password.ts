@@ -1,18 +1,16 @@
 // Passwords: scrypt, compared in constant time, a few at once, because each takes memory and a thread that files need too.
-import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
 import { Refusal } from './refusal.ts';
 
 /** As strong as N = 2^17, r = 8, p = 1 by the advice of OWASP (Password Storage Cheat Sheet), in a quarter of the memory. */
 const cost = { N: 32_768, r: 8, p: 3 } as const;
 const keyBytes = 32;
 
-const derive = (password: string, salt: Buffer, { N, r, p }: { N: number; r: number; p: number }) =>
-  new Promise<Buffer>((resolve, reject) => {
-    scrypt(password.normalize('NFC'), salt, keyBytes, { N, r, p, maxmem: 256 * N * r }, (error, key) => {
-      if (error === null) resolve(key);
-      else reject(error);
-    });
-  });
+const scryptOf = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
+
+const derive = (password: string, salt: Buffer, { N, r, p }: { N: number; r: number; p: number }): Promise<Buffer> =>
+  scryptOf(password.normalize('NFC'), salt, keyBytes, { N, r, p, maxmem: 256 * N * r });
 
 /** `scrypt:N:r:p:salt:key` (salt and key base64url) of a password, with a new salt. */
 export const hashPassword = async (password: string): Promise<string> => {

@@ -78,7 +78,7 @@ export class Races {
     for (const other of this.#saves) other.isCrossed = true;
     this.#saves.add(span);
     try {
-      await sleep(this.#pauseMs);
+      await this.pause();
       if (span.isCrossed && this.#draw() < refusedShare) {
         throw this.#draw() < savepointShare ? lostSavepoint() : deadlock();
       }
@@ -90,15 +90,12 @@ export class Races {
 
   /** Takes a new dataset back where it is its turn; returns the answer then, null for that of success. */
   settle({ hasList }: { hasList: boolean }, takeBack: () => void): Refusal | null {
-    if (this.#lostAnswers > 0) {
-      this.#lostAnswers -= 1;
-      takeBack();
-    } else if (hasList && this.#lostDatasets > 0) {
-      this.#lostDatasets -= 1;
-      takeBack();
-      return deadlock();
-    }
-    return null;
+    const isAnswered = this.#lostAnswers > 0;
+    if (isAnswered) this.#lostAnswers -= 1;
+    else if (hasList && this.#lostDatasets > 0) this.#lostDatasets -= 1;
+    else return null;
+    takeBack();
+    return isAnswered ? null : deadlock();
   }
 
   /** Runs an import; meanwhile others may find the states locked. */
@@ -123,7 +120,7 @@ export class Races {
   }
 
   /** The time between the beginning of a request to a datastore and its write. */
-  async pause(): Promise<void> {
-    await sleep(this.#pauseMs);
+  pause(): Promise<void> {
+    return sleep(this.#pauseMs);
   }
 }

@@ -13,20 +13,14 @@ import { StoreHeldError } from './store/open.ts';
 /** Name of the account that sluice's own workers use where the configuration names none with a password. */
 export const serviceAccount = 'sluice';
 
-/**
- * The password of the service account of a store, made at first use and kept in the store's folder with mode 600.
- */
+/** The password of the service account of a store, made at first use and kept in the store's folder with mode 600. */
 export const servicePassword = async (dataDir: string): Promise<string> => {
   const path = join(dataDir, 'service.password');
   await makeFolder(dataDir, 0o700);
-  try {
-    return (await readFile(path, 'utf8')).trim();
-  } catch {
-    const own = randomBytes(24).toString('base64url');
-    // Exclusive creation decides between two processes that start at the same moment.
-    await writeFile(path, `${own}\n`, { mode: 0o600, flag: 'wx' }).catch(() => undefined);
-    return (await readFile(path, 'utf8')).trim();
-  }
+  const own = randomBytes(24).toString('base64url');
+  // Exclusive creation decides between two processes that start at the same moment.
+  await writeFile(path, `${own}\n`, { mode: 0o600, flag: 'wx' }).catch(() => undefined);
+  return (await readFile(path, 'utf8')).trim();
 };
 
 /** Serves a portal store, or waits beside the process that serves it and takes over when that one ends. */

@@ -6,7 +6,7 @@ import { PortalStoreError, UsersFileError, unreadable } from '../model/errors.ts
 import { checkPassword, hashPassword, isPasswordHash, isWeakHash } from './password.ts';
 import { assignableRoles } from './roles.ts';
 import type { Store } from './store/open.ts';
-import type { User, UserInput } from './store/users.ts';
+import type { UserInput } from './store/users.ts';
 
 const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
   z.strictObject({
@@ -21,24 +21,10 @@ const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
     status: z.union([z.literal(0), z.literal(1)]).optional(),
   });
 
-const fileSchemaOf = (roleNames: string[] | undefined) =>
-  z.strictObject({ users: z.array(userSchemaOf(roleNames)).min(1) });
-
 export type UserSpec = z.output<ReturnType<typeof userSchemaOf>>;
 
 const hint =
   'the file looks like: users: [{ name: ann, password: …, roles: [content creator], mail: ann@example.org }]';
-
-/** Passwords are secrets: a file with plain ones may be read by its owner only. */
-const checkMode = (path: string, users: UserSpec[]): void => {
-  if (process.platform === 'win32' || users.every(({ password }) => isPasswordHash(password))) return;
-  const mode = statSync(path).mode & 0o077;
-  if (mode !== 0) {
-    throw new UsersFileError(`the users file ${path} holds plain passwords and can be read by others`, {
-      hint: `run: chmod 600 ${path}`,
-    });
-  }
-};
 
 /** Reads a YAML file of accounts; `what` names it in a UsersFileError, which lists every problem. */
 const readAccounts = <T>(path: string, schema: z.ZodType<T>, { what, hint }: { what: string; hint: string }): T => {
@@ -54,43 +40,47 @@ const readAccounts = <T>(path: string, schema: z.ZodType<T>, { what, hint }: { w
   throw new UsersFileError(`the ${what} ${path} is wrong: ${problems.join('; ')}`, { hint });
 };
 
-/** Reads a users file (YAML); roles must be among `roleNames`, the default ones when absent. Throws {@link UsersFileError} naming every problem, or when others can read plain passwords. */
+/**
+ * Reads a users file (YAML); roles must be among `roleNames`, the default ones when absent. Throws {@link UsersFileError}
+ * naming every problem, or when others can read plain passwords.
+ */
 export const readUsersFile = (path: string, roleNames?: string[]): UserSpec[] => {
-  const { users } = readAccounts(path, fileSchemaOf(roleNames), { what: 'users file', hint });
+  const schema = z.strictObject({ users: z.array(userSchemaOf(roleNames)).min(1) });
+  const { users } = readAccounts(path, schema, { what: 'users file', hint });
   const names = users.map(({ name }) => name.toLowerCase());
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new UsersFileError(`the users file ${path} names ${twice} twice`, { hint });
-  checkMode(path, users);
+  const isSecret = process.platform !== 'win32' && !users.every(({ password }) => isPasswordHash(password));
+  if (isSecret && (statSync(path).mode & 0o077) !== 0) {
+    throw new UsersFileError(`the users file ${path} holds plain passwords and can be read by others`, {
+      hint: `run: chmod 600 ${path}`,
+    });
+  }
   return users;
 };
 
-/** The hash to store: that of before where the password is the same, so that sessions go on and a renewed one is kept. */
-const passOf = async (known: User | null, { password }: UserSpec): Promise<{ pass: string; isChanged: boolean }> => {
-  if (isPasswordHash(password)) {
-    const isSame = known !== null && (known.given ?? known.pass) === password;
-    return { pass: isSame ? known.pass : password, isChanged: !isSame };
-  }
-  const isSame = known !== null && (await checkPassword(password, known.pass));
-  const pass = isSame && !isWeakHash(known.pass) ? known.pass : await hashPassword(password);
-  return { pass, isChanged: !isSame };
-};
-
+/** What is stored of an account, and whether its sessions end: it has another password, status or role. */
 const inputOf = async (store: Store, spec: UserSpec, { now, fromFile }: { now: number; fromFile: boolean }) => {
-  const { name, password, roles, mail, uid, status = 1 } = spec;
+  const { name, password, roles, mail, uid = null, status = 1 } = spec;
   const known = store.users.byName(name);
-  const { pass, isChanged } = await passOf(known, spec);
+  const given = isPasswordHash(password) ? password : null;
+  const isKnown =
+    known !== null &&
+    (given === null ? await checkPassword(password, known.pass) : (known.given ?? known.pass) === given);
+  // The hash of before stays for the same password, so that one which was renewed is kept.
+  const isKept = isKnown && (given !== null || !isWeakHash(known.pass));
   const input: UserInput = {
-    uid: uid ?? null,
+    uid,
     name,
-    pass,
-    given: isPasswordHash(password) ? password : null,
+    pass: isKept ? known.pass : (given ?? (await hashPassword(password))),
+    given,
     fromFile,
     mail: mail ?? `${name.replace(/[^\w.-]/g, '.')}@example.org`,
     status,
     roles,
     created: now,
   };
-  const isSame = !isChanged && known?.status === status && known.roles.toSorted().join() === roles.toSorted().join();
+  const isSame = isKnown && known.status === status && known.roles.toSorted().join() === roles.toSorted().join();
   return { input, endsSessions: !isSame };
 };
 
