@@ -2,24 +2,23 @@
 import { frequencies } from '../../dataset-api/values.ts';
 import { type Html, html, momentHtml, sizeWords } from '../../util/html.ts';
 import { mayRead } from '../access.ts';
+import type { Answer } from '../answer.ts';
 import { licenseName } from '../content/fields.ts';
-import { publicPath } from '../content/view.ts';
 import type { Call } from '../portal.ts';
 import type { LinkedRow, StoredNode } from '../store/nodes.ts';
 import {
   dateText,
-  excerpt,
   type Fact,
   factsHtml,
   firstText,
   formattedHtml,
+  itemHtml,
   itemsOf,
   linesHtml,
   linkHtml,
-  nodeText,
+  nodeAnswer,
   shortened,
   termNames,
-  titleText,
 } from './layout.ts';
 
 const mostResources = 500;
@@ -113,17 +112,15 @@ const factsOf = (call: Call, node: StoredNode): Fact[] => {
 };
 
 const resourceHtml = (row: LinkedRow, baseUrl: string): Html => {
+  const { format, filename, filesize, link } = row;
   const facts = [
-    row.format,
-    row.filename === null ? null : shortened(row.filename, 100),
-    row.filesize === null ? null : sizeWords(row.filesize),
-    row.link === null ? null : shortened(row.link, 100),
+    format,
+    filename && shortened(filename, 100),
+    filesize === null ? null : sizeWords(filesize),
+    link && shortened(link, 100),
   ].filter((fact) => fact !== null);
-  const words = excerpt(row, 160);
-  return html`<li>
-<h3><a href="${publicPath(row, baseUrl)}"><bdi>${titleText(row)}</bdi></a></h3>
-${words === '' ? null : html`<p dir="auto">${words}</p>\n`}${facts.length === 0 ? null : html`<p class="soft"><bdi>${facts.join(' · ')}</bdi></p>\n`}</li>
-`;
+  const soft = facts.length === 0 ? null : html`<bdi>${facts.join(' · ')}</bdi>`;
+  return itemHtml(row, { tag: 'h3', longest: 160, baseUrl, facts: soft });
 };
 
 const resourcesHtml = (call: Call, node: StoredNode): Html => {
@@ -136,10 +133,10 @@ ${shown.map((row) => resourceHtml(row, call.baseUrl))}</ul>
 ${more ? html`<p class="soft">Only the first ${mostResources} are listed here; the API knows the others.</p>` : null}`;
 };
 
-export const datasetText = (call: Call, node: StoredNode): string => {
+export const datasetAnswer = (call: Call, node: StoredNode): Answer => {
   const main = html`<h2>Resources</h2>
 ${resourcesHtml(call, node)}
 <h2>About this dataset</h2>
 ${factsHtml(factsOf(call, node))}`;
-  return nodeText(call, node, { crumbs: [], main });
+  return nodeAnswer(call, node, main);
 };

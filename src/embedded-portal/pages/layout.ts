@@ -7,7 +7,7 @@ import { textOf } from '../content/items.ts';
 import { safeText } from '../content/safe-text.ts';
 import { publicPath } from '../content/view.ts';
 import type { Call, Portal } from '../portal.ts';
-import type { StoredNode } from '../store/nodes.ts';
+import type { DatasetRow, LinkedRow, StoredNode } from '../store/nodes.ts';
 
 /** True when the portal has that operation of a resource: a page names no address that is not there. */
 export const isExposed = ({ expose }: Portal, resource: string, operation: string): boolean =>
@@ -58,43 +58,48 @@ const headers = {
   'x-frame-options': 'DENY',
 };
 
-/** A page as text: the whole document. `canonical` is its one address. */
-export const pageText = (
+/** A page, with a policy that lets nothing run and nothing be loaded from elsewhere. `canonical` is its one address. */
+export const pageAnswer = (
   { baseUrl, portal }: Call,
-  { title, canonical, main }: { title: string | null; canonical: string | null; main: Html },
-): string => {
+  { title, canonical, main, status = 200 }: { title?: string; canonical?: string; main: Html; status?: number },
+): Answer => {
   const { siteName } = portal.profile;
   const hasNodes = isExposed(portal, 'node', 'index');
   const data = html`Everything here as data: <a href="${baseUrl}${paths.nodes}.json">Dataset REST API</a>`;
-  return documentHtml({
-    title: title === null ? siteName : `${title} | ${siteName}`,
-    head: html`${canonical === null ? null : html`<link rel="canonical" href="${canonical}">\n`}<style>${trusted(stylesheet)}</style>\n`,
+  const page = documentHtml({
+    title: title === undefined ? siteName : `${title} | ${siteName}`,
+    head: html`${canonical === undefined ? null : html`<link rel="canonical" href="${canonical}">\n`}<style>${trusted(stylesheet)}</style>\n`,
     body: html`<header><a href="${baseUrl}/">${siteName}</a></header>
 <main>
 ${main}
 </main>
 <footer>${hasNodes ? data : siteName}</footer>`,
-  }).text;
+  });
+  return { status, contentType: 'text/html; charset=utf-8', headers: { ...headers }, body: page.text };
 };
 
 /** The page of a dataset or resource; `crumbs` follow the link to the list, `main` its description. */
-export const nodeText = (call: Call, node: StoredNode, { crumbs, main }: { crumbs: Html[]; main: Html }): string => {
+export const nodeAnswer = (call: Call, node: StoredNode, main: Html, crumbs: Html[] = []): Answer => {
   const title = titleText(node);
   const whole = html`<p class="crumb"><a href="${call.baseUrl}/">Datasets</a>${crumbs}</p>
 <h1 dir="auto">${title}</h1>
 ${node.status === 1 ? null : html`<p class="soft">Not published: only you and administrators see this page.</p>`}
 ${formattedHtml(node, 'body')}
 ${main}`;
-  return pageText(call, { title, canonical: publicPath(node, call.baseUrl), main: whole });
+  return pageAnswer(call, { title, canonical: publicPath(node, call.baseUrl), main: whole });
 };
 
-/** A page as answer, with a policy that lets nothing run and nothing be loaded from elsewhere. */
-export const pageAnswer = (status: number, body: string): Answer => ({
-  status,
-  contentType: 'text/html; charset=utf-8',
-  headers: { ...headers },
-  body,
-});
+/** A row in a list of datasets or resources: its title, the beginning of its description, facts. */
+export const itemHtml = (
+  row: DatasetRow | LinkedRow,
+  { tag, longest, baseUrl, facts }: { tag: 'h2' | 'h3'; longest: number; baseUrl: string; facts: Html | null },
+): Html => {
+  const words = excerpt(row, longest);
+  return html`<li>
+<${tag}><a href="${publicPath(row, baseUrl)}"><bdi>${titleText(row)}</bdi></a></${tag}>
+${words === '' ? null : html`<p dir="auto">${words}</p>\n`}${facts === null ? null : html`<p class="soft">${facts}</p>\n`}</li>
+`;
+};
 
 /** Label and value of a row; null: no row. */
 export type Fact = readonly [label: string, value: Part];
@@ -138,15 +143,10 @@ export const dateText = (stored: string): string => stored.replace(/[T ]00:00:00
 export const shortened = (text: string, longest: number): string =>
   text.length <= longest ? text : `${text.slice(0, longest).replace(/[\ud800-\udbff]$/, '')}…`;
 
-/** The text of sanitised HTML, tags left out; it is text, to be escaped again. */
-const textOfHtml = (safe: string): string => unescapeHtml(safe.replace(/<[^>]*(?:>|$)/g, ' '));
-
 /** The beginning of a description, one line, cut between words: of its sanitised HTML, else of its plain text. */
-export const excerpt = (
-  { html: safe, plain }: { html: string | null; plain: string | null },
-  longest = 240,
-): string => {
-  const text = (safe === null ? (plain ?? '') : textOfHtml(safe)).replace(/\s+/g, ' ').trim();
+const excerpt = ({ html: safe, plain }: { html: string | null; plain: string | null }, longest: number): string => {
+  const all = safe === null ? (plain ?? '') : unescapeHtml(safe.replace(/<[^>]*(?:>|$)/g, ' '));
+  const text = all.replace(/\s+/g, ' ').trim();
   if (text.length <= longest) return text;
   const space = text.lastIndexOf(' ', longest);
   return shortened(text, space > longest / 2 ? space : longest);

@@ -6,19 +6,15 @@ import type { Answer } from '../answer.ts';
 import { publicPath } from '../content/view.ts';
 import type { Call, SiteHandler } from '../portal.ts';
 import type { DatasetRow, StoredNode } from '../store/nodes.ts';
-import { datasetText } from './dataset.ts';
-import { excerpt, formattedHtml, pageAnswer, pageText, titleText } from './layout.ts';
-import { resourceText } from './resource.ts';
+import { datasetAnswer } from './dataset.ts';
+import { formattedHtml, itemHtml, pageAnswer, titleText } from './layout.ts';
+import { resourceAnswer } from './resource.ts';
 
 const pageSize = 20;
 
 const datasetHtml = (row: DatasetRow, baseUrl: string): Html => {
-  const words = excerpt(row);
-  return html`<li>
-<h2><a href="${publicPath(row, baseUrl)}"><bdi>${titleText(row)}</bdi></a></h2>
-${words === '' ? null : html`<p dir="auto">${words}</p>\n`}<p class="soft">${plural(row.resources, 'resource')} · changed ${momentHtml(row.changed * 1000)}</p>
-</li>
-`;
+  const facts = html`${plural(row.resources, 'resource')} · changed ${momentHtml(row.changed * 1000)}`;
+  return itemHtml(row, { tag: 'h2', longest: 240, baseUrl, facts });
 };
 
 const pager = (page: number, pages: number, baseUrl: string): Html | null => {
@@ -32,8 +28,11 @@ ${page < pages ? link(page + 1, 'next', 'Older') : null}
 </nav>`;
 };
 
-/** The list of published datasets, 20 a page, newest first; null for a page that does not exist. `page` counts from 1. */
-const homeText = (call: Call, page: number): string | null => {
+/** The list of published datasets, 20 a page, newest first; null for a page that does not exist. */
+const homeAnswer = (call: Call): Answer | null => {
+  const { page: given = '1' } = call.query;
+  if (typeof given !== 'string' || !/^[1-9]\d{0,6}$/.test(given)) return null;
+  const page = Number(given);
   const { nodes } = call.portal.store;
   const total = nodes.countDatasets();
   const pages = Math.max(1, Math.ceil(total / pageSize));
@@ -44,22 +43,15 @@ const homeText = (call: Call, page: number): string | null => {
 <ul class="items">
 ${rows.map((row) => datasetHtml(row, call.baseUrl))}</ul>
 ${pager(page, pages, call.baseUrl)}`;
-  const canonical = `${call.baseUrl}/${page === 1 ? '' : `?page=${page}`}`;
-  return pageText(call, { title: page === 1 ? null : `Page ${page}`, canonical, main });
+  if (page === 1) return pageAnswer(call, { canonical: `${call.baseUrl}/`, main });
+  return pageAnswer(call, { title: `Page ${page}`, canonical: `${call.baseUrl}/?page=${page}`, main });
 };
 
 /** The page of a node that is neither dataset nor resource. */
-const plainText = (call: Call, node: StoredNode): string => {
+const plainAnswer = (call: Call, node: StoredNode): Answer => {
   const title = titleText(node);
   const main = html`<h1 dir="auto">${title}</h1>\n${formattedHtml(node, 'body')}`;
-  return pageText(call, { title, canonical: publicPath(node, call.baseUrl), main });
-};
-
-const home = (call: Call): Answer | null => {
-  const page = call.query.page ?? '1';
-  if (typeof page !== 'string' || !/^[1-9]\d{0,6}$/.test(page)) return null;
-  const body = homeText(call, Number(page));
-  return body === null ? null : pageAnswer(200, body);
+  return pageAnswer(call, { title, canonical: publicPath(node, call.baseUrl), main });
 };
 
 const aliasIn = (path: string): string | null => {
@@ -81,7 +73,7 @@ const nodeOf = ({ portal }: Call, path: string): StoredNode | null => {
 
 const denied = (call: Call): Answer => {
   const main = html`<h1>Access denied</h1>\n<p>This page is not published.</p>`;
-  return pageAnswer(403, pageText(call, { title: 'Access denied', canonical: null, main }));
+  return pageAnswer(call, { title: 'Access denied', main, status: 403 });
 };
 
 /**
@@ -91,10 +83,10 @@ const denied = (call: Call): Answer => {
 export const pageHandler: SiteHandler = async (call, path) => {
   const { method } = call.request;
   if (method !== 'GET' && method !== 'HEAD') return null;
-  if (path === '/') return home(call);
+  if (path === '/') return homeAnswer(call);
   const node = nodeOf(call, path);
   if (node === null) return null;
   if (!mayRead(call.user, node)) return denied(call);
-  if (node.type === 'dataset') return pageAnswer(200, datasetText(call, node));
-  return pageAnswer(200, node.type === 'resource' ? await resourceText(call, node) : plainText(call, node));
+  if (node.type === 'dataset') return datasetAnswer(call, node);
+  return node.type === 'resource' ? resourceAnswer(call, node) : plainAnswer(call, node);
 };

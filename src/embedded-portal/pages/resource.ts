@@ -1,11 +1,12 @@
 // The page of a resource: description, file or link, datastore, its first rows, addresses for programs.
-import { z } from 'zod';
 import { paths } from '../../dataset-api/paths.ts';
 import { type DatastoreState, datastoreState } from '../../dataset-api/values.ts';
 import { type Html, html, momentHtml, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
+import type { Answer } from '../answer.ts';
 import { fileUrl, publicPath } from '../content/view.ts';
+import type { SearchAnswer } from '../datastore/query.ts';
 import { serialColumn } from '../datastore/table-files.ts';
 import type { Call, Portal } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
@@ -17,7 +18,7 @@ import {
   firstText,
   isExposed,
   linkHtml,
-  nodeText,
+  nodeAnswer,
   shortened,
   termNames,
   titleText,
@@ -89,26 +90,18 @@ const apiFacts = (call: Call, node: StoredNode, preview: Preview | null): Fact[]
   ];
 };
 
-export const resourceText = async (call: Call, node: StoredNode): Promise<string> => {
+export const resourceAnswer = async (call: Call, node: StoredNode): Promise<Answer> => {
   const preview = await readPreview(call.portal, node);
   const main = html`${factsHtml(factsOf(call, node, preview))}
 ${preview === null ? null : html`<h2>Preview</h2>\n${previewHtml(preview)}`}
 <h2>For programs</h2>
 ${factsHtml(apiFacts(call, node, preview))}`;
-  return nodeText(call, node, { crumbs: crumbsOf(call, node), main });
+  return nodeAnswer(call, node, main, crumbsOf(call, node));
 };
 
 const mostRows = 20;
 const mostColumns = 40;
 const longestCell = 200;
-
-const answerSchema = z.object({
-  result: z.object({
-    fields: z.array(z.object({ id: z.string() })),
-    total: z.number(),
-    records: z.array(z.record(z.string(), z.unknown())),
-  }),
-});
 
 /** What is in the datastore of a resource: how many rows, and the first of them. */
 interface Preview {
@@ -125,7 +118,7 @@ const readPreview = async ({ datastore }: Portal, node: StoredNode): Promise<Pre
     throw error;
   });
   if (answer === null) return null;
-  const { fields, total, records } = answerSchema.parse(answer).result;
+  const { fields, total, records } = (answer as SearchAnswer).result; // pages are of the profile `spec` only
   const columns = fields.map(({ id }) => id).filter((id) => id !== serialColumn);
   return { total, columns, rows: records.map((record) => columns.map((id) => String(record[id] ?? ''))) };
 };
