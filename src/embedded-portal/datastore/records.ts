@@ -103,43 +103,24 @@ export interface DatastoreRecord {
   table: TablePointer | null;
 }
 
-/** A row of the table `datastore`. */
-interface Stored {
-  nid: number;
-  fid: number;
-  path: string;
-  filename: string;
-  mime: string;
-  configuration: string | null;
-  state: DatastoreRecord['state'];
-  reason: string | null;
-  table_file: string | null;
-  table_fid: number;
-  table_rows: number;
-  table_columns: string;
-}
-
-const recordOf = ({ table_file: file, table_fid, table_rows, table_columns, ...row }: Stored): DatastoreRecord => ({
-  ...row,
-  nid: String(row.nid),
-  fid: String(row.fid),
-  configuration: row.configuration === null ? {} : JSON.parse(row.configuration),
-  reason: row.reason === null ? null : JSON.parse(row.reason),
-  table: file === null ? null : { file, fid: String(table_fid), rows: table_rows, columns: JSON.parse(table_columns) },
-});
+/** Records as JSON. */
+const select = `SELECT json_object('nid', CAST(nid AS TEXT), 'fid', CAST(fid AS TEXT), 'path', path, 'filename', filename,
+    'mime', mime, 'configuration', json(coalesce(configuration, '{}')), 'state', state, 'reason', json(reason),
+    'table', json(CASE WHEN table_file IS NOT NULL THEN json_object('file', table_file, 'fid', CAST(table_fid AS TEXT),
+      'rows', table_rows, 'columns', json(table_columns)) END))
+  FROM datastore`;
 
 /** A new state; configuration and table stay where they are absent. */
 type Change = Pick<DatastoreRecord, 'state'> & Partial<Pick<DatastoreRecord, 'configuration' | 'reason' | 'table'>>;
 
 /** Opens the datastore records. What changes something is to be called inside a transaction. */
 export const openRecords = (db: DatabaseSync) => {
-  const { row, rows, column, run, update } = statementsOf(db);
+  const { column, run, update } = statementsOf(db);
+  const all = (condition = '', ...values: string[]): DatastoreRecord[] =>
+    column<string>(`${select} ${condition}`, ...values).map((text) => JSON.parse(text)); // as the statement makes them
   return {
-    get: (nid: string): DatastoreRecord | null => {
-      const stored = row<Stored>`SELECT * FROM datastore WHERE nid = ${nid}`;
-      return stored === null ? null : recordOf(stored);
-    },
-    all: () => rows<Stored>`SELECT * FROM datastore`.map(recordOf),
+    get: (nid: string): DatastoreRecord | null => all('WHERE nid = ?', nid)[0] ?? null,
+    all: () => all(),
     /** The resources with a pending import. */
     pending: () => column<number>`SELECT nid FROM datastore WHERE state = 'running'`.map(String),
     /** Remembers the file of a resource; where it is a table, its import is pending. The table of an older file stays. */

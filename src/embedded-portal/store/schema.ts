@@ -7,18 +7,10 @@ const tables = `
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE user (
-  uid INTEGER PRIMARY KEY AUTOINCREMENT,
-  name TEXT NOT NULL COLLATE NOCASE UNIQUE,
-  mail TEXT NOT NULL,
-  pass TEXT NOT NULL,
-  status INTEGER NOT NULL DEFAULT 1,
-  roles TEXT NOT NULL DEFAULT '[]',
-  created INTEGER NOT NULL,
-  access INTEGER NOT NULL DEFAULT 0,
-  login INTEGER NOT NULL DEFAULT 0,
-  uuid TEXT NOT NULL UNIQUE,
-  given TEXT,
-  from_file INTEGER NOT NULL DEFAULT 0
+  uid INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL COLLATE NOCASE UNIQUE, mail TEXT NOT NULL, pass TEXT NOT NULL,
+  status INTEGER NOT NULL DEFAULT 1, roles TEXT NOT NULL DEFAULT '[]', created INTEGER NOT NULL,
+  access INTEGER NOT NULL DEFAULT 0, login INTEGER NOT NULL DEFAULT 0, uuid TEXT NOT NULL UNIQUE,
+  given TEXT, from_file INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE session (id BLOB PRIMARY KEY, uid INTEGER NOT NULL, created INTEGER NOT NULL, seen INTEGER NOT NULL) WITHOUT ROWID;
@@ -29,22 +21,11 @@ CREATE TABLE flood (event TEXT NOT NULL, identifier TEXT NOT NULL, at INTEGER NO
 CREATE INDEX flood_key ON flood (event, identifier, at);
 
 CREATE TABLE node (
-  nid INTEGER PRIMARY KEY AUTOINCREMENT,
-  vid INTEGER NOT NULL,
-  type TEXT NOT NULL,
-  language TEXT NOT NULL,
-  title TEXT NOT NULL COLLATE NOCASE,
-  uid INTEGER NOT NULL,
-  status INTEGER NOT NULL,
-  created INTEGER NOT NULL,
-  changed INTEGER NOT NULL,
-  comment INTEGER NOT NULL DEFAULT 0,
-  promote INTEGER NOT NULL DEFAULT 0,
-  sticky INTEGER NOT NULL DEFAULT 0,
-  tnid INTEGER NOT NULL DEFAULT 0,
-  translate INTEGER NOT NULL DEFAULT 0,
-  uuid TEXT NOT NULL COLLATE NOCASE,
-  alias TEXT
+  nid INTEGER PRIMARY KEY AUTOINCREMENT, vid INTEGER NOT NULL, type TEXT NOT NULL, language TEXT NOT NULL,
+  title TEXT NOT NULL COLLATE NOCASE, uid INTEGER NOT NULL, status INTEGER NOT NULL, created INTEGER NOT NULL,
+  changed INTEGER NOT NULL, comment INTEGER NOT NULL DEFAULT 0, promote INTEGER NOT NULL DEFAULT 0,
+  sticky INTEGER NOT NULL DEFAULT 0, tnid INTEGER NOT NULL DEFAULT 0, translate INTEGER NOT NULL DEFAULT 0,
+  uuid TEXT NOT NULL COLLATE NOCASE, alias TEXT
 );
 CREATE INDEX node_order ON node (sticky DESC, created DESC, nid DESC);
 CREATE INDEX node_uuid ON node (uuid);
@@ -54,15 +35,8 @@ CREATE INDEX node_title ON node (title);
 CREATE UNIQUE INDEX node_alias ON node (alias) WHERE alias IS NOT NULL;
 
 CREATE TABLE revision (
-  vid INTEGER PRIMARY KEY AUTOINCREMENT,
-  nid INTEGER NOT NULL,
-  uid INTEGER NOT NULL,
-  title TEXT NOT NULL,
-  log TEXT NOT NULL,
-  timestamp INTEGER NOT NULL,
-  status INTEGER NOT NULL,
-  vuuid TEXT NOT NULL,
-  fields TEXT NOT NULL
+  vid INTEGER PRIMARY KEY AUTOINCREMENT, nid INTEGER NOT NULL, uid INTEGER NOT NULL, title TEXT NOT NULL, log TEXT NOT NULL,
+  timestamp INTEGER NOT NULL, status INTEGER NOT NULL, vuuid TEXT NOT NULL, fields TEXT NOT NULL
 );
 CREATE INDEX revision_nid ON revision (nid);
 
@@ -70,18 +44,9 @@ CREATE TABLE reference (nid INTEGER NOT NULL, delta INTEGER NOT NULL, target INT
 CREATE INDEX reference_target ON reference (target);
 
 CREATE TABLE file (
-  fid INTEGER PRIMARY KEY AUTOINCREMENT,
-  uid INTEGER NOT NULL,
-  filename TEXT NOT NULL,
-  name TEXT NOT NULL UNIQUE,
-  filemime TEXT NOT NULL,
-  filesize INTEGER NOT NULL,
-  timestamp INTEGER NOT NULL,
-  type TEXT NOT NULL,
-  uuid TEXT NOT NULL UNIQUE,
-  sha256 TEXT NOT NULL,
-  height INTEGER,
-  width INTEGER
+  fid INTEGER PRIMARY KEY AUTOINCREMENT, uid INTEGER NOT NULL, filename TEXT NOT NULL, name TEXT NOT NULL UNIQUE,
+  filemime TEXT NOT NULL, filesize INTEGER NOT NULL, timestamp INTEGER NOT NULL, type TEXT NOT NULL,
+  uuid TEXT NOT NULL UNIQUE, sha256 TEXT NOT NULL, height INTEGER, width INTEGER
 );
 CREATE TABLE file_usage (fid INTEGER NOT NULL, nid INTEGER NOT NULL, PRIMARY KEY (fid, nid)) WITHOUT ROWID;
 CREATE INDEX file_usage_nid ON file_usage (nid);
@@ -90,11 +55,8 @@ CREATE TABLE term (tid INTEGER PRIMARY KEY AUTOINCREMENT, vocabulary TEXT NOT NU
 CREATE INDEX term_name ON term (vocabulary, name);
 
 CREATE TABLE access_token (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  hash BLOB NOT NULL UNIQUE,
-  uid INTEGER NOT NULL REFERENCES user (uid),
-  label TEXT NOT NULL,
-  created INTEGER NOT NULL
+  id INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, uid INTEGER NOT NULL REFERENCES user (uid),
+  label TEXT NOT NULL, created INTEGER NOT NULL
 );
 `;
 
@@ -105,18 +67,9 @@ CREATE TABLE access_token (
  */
 export const datastoreSchema = `
 CREATE TABLE datastore (
-  nid INTEGER PRIMARY KEY,
-  fid INTEGER NOT NULL,
-  path TEXT NOT NULL,
-  filename TEXT NOT NULL,
-  mime TEXT NOT NULL,
-  configuration TEXT,
-  state TEXT NOT NULL CHECK (state IN ('none', 'ready', 'running', 'imported', 'failed')),
-  reason TEXT,
-  table_file TEXT UNIQUE,
-  table_fid INTEGER,
-  table_rows INTEGER,
-  table_columns TEXT
+  nid INTEGER PRIMARY KEY, fid INTEGER NOT NULL, path TEXT NOT NULL, filename TEXT NOT NULL, mime TEXT NOT NULL,
+  configuration TEXT, state TEXT NOT NULL CHECK (state IN ('none', 'ready', 'running', 'imported', 'failed')), reason TEXT,
+  table_file TEXT UNIQUE, table_fid INTEGER, table_rows INTEGER, table_columns TEXT
 ) STRICT;
 CREATE INDEX datastore_running ON datastore (nid) WHERE state = 'running';
 `;
