@@ -41,23 +41,19 @@ export const dialectOf = (configuration: Configuration, mime: string): TableDial
   return { delimiter, quote, escape: configuration.escape ?? quote, trailingDelimiter: trailing_delimiter };
 };
 
-const character = (name: string, value: unknown): string => {
+/** A property as it is configured. Throws 406 for an unknown one, or for what it cannot be. */
+const propertyOf = (name: string, value: unknown): string | boolean => {
+  if (name === 'trailing_delimiter') {
+    if ([true, 1, '1', 'true'].includes(value as string)) return true;
+    if ([false, 0, '0', 'false', '', null].includes(value as string)) return false;
+    throw new Refusal(406, `The property ${name} must be true or false.`);
+  }
+  if (!['delimiter', 'quote', 'escape'].includes(name)) {
+    throw new Refusal(406, `There is no property ${escapeHtml(name.slice(0, 64))}.`);
+  }
   const text = value === '\\t' ? '\t' : value;
   if (typeof text === 'string' && (isDialectCharacter(text) || (name === 'quote' && text === ''))) return text;
   throw new Refusal(406, `The property ${name} must be one printable ASCII character or a tab.`);
-};
-
-const truth = (name: string, value: unknown): boolean => {
-  if ([true, 1, '1', 'true'].includes(value as string)) return true;
-  if ([false, 0, '0', 'false', '', null].includes(value as string)) return false;
-  throw new Refusal(406, `The property ${name} must be true or false.`);
-};
-
-const readers: Readonly<Record<string, (name: string, value: unknown) => string | boolean>> = {
-  delimiter: character,
-  quote: character,
-  escape: character,
-  trailing_delimiter: truth,
 };
 
 /** A configuration with other properties; unknown properties and values are refused (406). */
@@ -65,11 +61,7 @@ export const changedConfiguration = (
   { configuration, mime }: DatastoreRecord,
   properties: Record<string, unknown>,
 ): Configuration => {
-  const read = Object.entries(properties).map(([name, value]) => {
-    const reader = Object.hasOwn(readers, name) ? readers[name] : undefined;
-    if (reader === undefined) throw new Refusal(406, `There is no property ${escapeHtml(name.slice(0, 64))}.`);
-    return [name, reader(name, value)];
-  });
+  const read = Object.entries(properties).map(([name, value]) => [name, propertyOf(name, value)]);
   const changed: Configuration = { ...configuration, ...Object.fromEntries(read) };
   const dialect = dialectOf(changed, mime);
   if (dialect.delimiter === dialect.quote || dialect.delimiter === dialect.escape) {

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { PortalPortError, PortalStoreError } from '../../model/errors.ts';
+import { PortalPortError, PortalStoreError, SluiceError } from '../../model/errors.ts';
 import { syncFolder } from '../../util/durable.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
 import { LockFile } from '../../util/lock-file.ts';
@@ -94,16 +94,13 @@ export const lockStore = (dir: string): LockFile => {
  */
 export const openStore = (dir: string) => {
   const filesDir = join(dir, 'files');
+  let lock: LockFile | null = null;
   try {
     for (const folder of [dir, filesDir]) {
       makeFolderSync(folder);
       keepPrivate(folder, 0o700);
     }
-  } catch (cause) {
-    throw failed(dir, cause);
-  }
-  const lock = lockStore(dir);
-  try {
+    lock = lockStore(dir);
     const db = prepare(dir);
     const statements = statementsOf(db);
     const writer = new Writer(db);
@@ -142,12 +139,12 @@ export const openStore = (dir: string) => {
         open = false;
         writer.flush();
         db.close();
-        lock.close();
+        lock?.close();
       },
     };
   } catch (cause) {
-    lock.close();
-    throw cause instanceof PortalStoreError ? cause : failed(dir, cause);
+    lock?.close();
+    throw cause instanceof SluiceError ? cause : failed(dir, cause);
   }
 };
 

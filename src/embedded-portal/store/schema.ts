@@ -7,8 +7,8 @@ const tables = `
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE user (
-  uid INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL COLLATE NOCASE UNIQUE, mail TEXT NOT NULL, pass TEXT NOT NULL,
-  status INTEGER NOT NULL DEFAULT 1, roles TEXT NOT NULL DEFAULT '[]', created INTEGER NOT NULL,
+  uid INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL COLLATE NOCASE UNIQUE, mail TEXT NOT NULL,
+  pass TEXT NOT NULL, status INTEGER NOT NULL DEFAULT 1, roles TEXT NOT NULL DEFAULT '[]', created INTEGER NOT NULL,
   access INTEGER NOT NULL DEFAULT 0, login INTEGER NOT NULL DEFAULT 0, uuid TEXT NOT NULL UNIQUE,
   given TEXT, from_file INTEGER NOT NULL DEFAULT 0
 );
@@ -35,8 +35,8 @@ CREATE INDEX node_title ON node (title);
 CREATE UNIQUE INDEX node_alias ON node (alias) WHERE alias IS NOT NULL;
 
 CREATE TABLE revision (
-  vid INTEGER PRIMARY KEY AUTOINCREMENT, nid INTEGER NOT NULL, uid INTEGER NOT NULL, title TEXT NOT NULL, log TEXT NOT NULL,
-  timestamp INTEGER NOT NULL, status INTEGER NOT NULL, vuuid TEXT NOT NULL, fields TEXT NOT NULL
+  vid INTEGER PRIMARY KEY AUTOINCREMENT, nid INTEGER NOT NULL, uid INTEGER NOT NULL, title TEXT NOT NULL,
+  log TEXT NOT NULL, timestamp INTEGER NOT NULL, status INTEGER NOT NULL, vuuid TEXT NOT NULL, fields TEXT NOT NULL
 );
 CREATE INDEX revision_nid ON revision (nid);
 
@@ -68,8 +68,8 @@ CREATE TABLE access_token (
 export const datastoreSchema = `
 CREATE TABLE datastore (
   nid INTEGER PRIMARY KEY, fid INTEGER NOT NULL, path TEXT NOT NULL, filename TEXT NOT NULL, mime TEXT NOT NULL,
-  configuration TEXT, state TEXT NOT NULL CHECK (state IN ('none', 'ready', 'running', 'imported', 'failed')), reason TEXT,
-  table_file TEXT UNIQUE, table_fid INTEGER, table_rows INTEGER, table_columns TEXT
+  configuration TEXT, state TEXT NOT NULL CHECK (state IN ('none', 'ready', 'running', 'imported', 'failed')),
+  reason TEXT, table_file TEXT UNIQUE, table_fid INTEGER, table_rows INTEGER, table_columns TEXT
 ) STRICT;
 CREATE INDEX datastore_running ON datastore (nid) WHERE state = 'running';
 `;
