@@ -1,11 +1,12 @@
 // Keeps the embedded portal of a store served: by this process, or by another one that already does.
 
 import { randomBytes } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalPortError } from '../model/errors.ts';
+import { writeDurably } from '../util/durable.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from './portal-server.ts';
 import { StoreHeldError } from './store/open.ts';
@@ -29,7 +30,6 @@ export class PortalSupervisor {
   #server: PortalServer | null = null;
   #url = '';
   #timer: NodeJS.Timeout | undefined;
-  #closed = false;
   #taking: Promise<void> = Promise.resolve();
 
   constructor(options: PortalServerOptions) {
@@ -48,9 +48,11 @@ export class PortalSupervisor {
 
   /** Serves the store, or finds the process that does. */
   async open(): Promise<void> {
-    for (let tries = 0; !(await this.#serve()) && !(await this.#findOther()); tries++) {
+    const { dataDir, log } = this.#options;
+    for (let tries = 0; !(await this.#serve()); tries++) {
+      this.#url = await storedAddress(dataDir);
+      if (await answers(this.#url)) break;
       if (tries > 100) {
-        const { dataDir } = this.#options;
         throw new PortalPortError(`another process holds the portal store ${dataDir} but does not answer`, {
           hint: 'stop that process, or give this portal another dataDir',
         });
@@ -59,31 +61,29 @@ export class PortalSupervisor {
     }
     this.#timer = setInterval(() => {
       this.#taking = this.#takeOver().catch((error: unknown) => {
-        this.#options.log.warn({ err: error }, 'the embedded portal could not be taken over');
+        log.warn({ err: error }, 'the embedded portal could not be taken over');
       });
     }, 1000).unref();
   }
 
   /** Stops serving; idempotent. */
   async close(): Promise<void> {
-    this.#closed = true;
     clearInterval(this.#timer);
     await this.#taking;
-    const server = this.#server;
+    await this.#server?.close();
     this.#server = null;
-    await server?.close();
   }
 
   async #takeOver(): Promise<void> {
-    if (this.#server || this.#closed) return;
-    if (await answers(this.#url)) return;
+    if (this.#server || (await answers(this.#url))) return;
     if (await this.#serve()) this.#options.log.info({ url: this.#url }, 'took over the embedded portal');
   }
 
   /** False when another process holds the store. The port is kept, so that addresses stay true over restarts. */
   async #serve(): Promise<boolean> {
     const { dataDir, port = 0 } = this.#options;
-    const kept = port === 0 ? await keptPort(dataDir) : port;
+    const before = await storedAddress(dataDir);
+    const kept = port === 0 && before !== '' ? Number(new URL(before).port) : port;
     for (const wanted of new Set([kept, port])) {
       try {
         this.#server = await startPortalServer({ ...this.#options, port: wanted });
@@ -99,32 +99,19 @@ export class PortalSupervisor {
     }
     return false;
   }
-
-  async #findOther(): Promise<boolean> {
-    this.#url = await storedAddress(this.#options.dataDir);
-    return await answers(this.#url);
-  }
 }
 
 const addressFile = (dataDir: string): string => join(dataDir, 'address');
 
-const storedAddress = async (dataDir: string): Promise<string> =>
+const storedAddress = (dataDir: string): Promise<string> =>
   readFile(addressFile(dataDir), 'utf8').then(
     (text) => text.trim(),
     () => '',
   );
 
 /** Notes where a store is served, so that other processes that want it find the one that does. */
-export const storeAddress = async (dataDir: string, url: string): Promise<void> => {
-  const path = addressFile(dataDir);
-  await writeFile(`${path}.${process.pid}.tmp`, `${url}\n`);
-  await rename(`${path}.${process.pid}.tmp`, path);
-};
-
-const keptPort = async (dataDir: string): Promise<number> => {
-  const address = await storedAddress(dataDir);
-  return address === '' ? 0 : Number(new URL(address).port || 0);
-};
+export const storeAddress = (dataDir: string, url: string): Promise<void> =>
+  writeDurably(addressFile(dataDir), `${url}\n`);
 
 const answers = (url: string): Promise<boolean> =>
   new Promise((resolve) => {

@@ -12,13 +12,13 @@ interface RedisBinary extends ServerVersion {
 
 /** Where to look. */
 export interface ResolveOptions {
-  /** Folder that a server is fetched into (`<folder>/server`). */
+  /** Absolute path of the folder that a server is fetched into (`<folder>/server`). */
   folder: string;
-  /** False forbids the download; what was unpacked earlier is still used. */
+  /** False forbids the download of a server from the archive of the distribution; what was unpacked earlier is still used. */
   allowFetch: boolean;
   env: NodeJS.ProcessEnv;
   log: Log;
-  /** Tells the user that a server is being fetched. */
+  /** Tells the user what a start waits for: the download, or noticeable time. */
   report?: ((line: string) => void) | undefined;
 }
 

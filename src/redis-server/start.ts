@@ -9,9 +9,8 @@ import { pingState, queryServer, withConnection } from '../state/redis/connectio
 import { makeFolder } from '../util/make-folder.ts';
 import { isRunning, markProcess, type ProcessMark } from './server-record.ts';
 
-/** How the server is run. */
+/** How the server is run; everything that is its own lies in `folder`. */
 interface ServerSettings {
-  /** Absolute path of the folder of everything that is the server's. */
   folder: string;
   binary: string;
   socket: string;

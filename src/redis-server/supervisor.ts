@@ -4,12 +4,11 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError, SluiceError } from '../model/errors.ts';
-import type { Log } from '../model/log.ts';
 import { pingState, queryServer, withConnection } from '../state/redis/connection.ts';
 import { userCache } from '../util/installation.ts';
 import { LockFile } from '../util/lock-file.ts';
 import { makeFolder } from '../util/make-folder.ts';
-import { resolveBinary } from './resolve.ts';
+import { type ResolveOptions, resolveBinary } from './resolve.ts';
 import {
   chooseSocket,
   isRunning,
@@ -23,18 +22,10 @@ import {
 } from './server-record.ts';
 import { compactData, startServer, stopServer, untilReady } from './start.ts';
 
-/** Where and how the server is kept. */
-export interface SupervisorOptions {
-  /** Absolute path of the folder of everything that is the server's: data, log, locks, `redis.pid`. */
-  folder: string;
+/** How the server is kept; `folder` holds everything that is the server's: data, log, locks, `redis.pid`. */
+export interface SupervisorOptions extends ResolveOptions {
   /** `always` survives a power cut without loss, `everysec` may lose about its last second, on a slow disk by a kill too. */
   appendfsync: 'everysec' | 'always';
-  /** False forbids the download of a server from the archive of the distribution. */
-  allowFetch: boolean;
-  env: NodeJS.ProcessEnv;
-  log: Log;
-  /** Tells the user what a start waits for, once that takes noticeable time. */
-  report?: ((line: string) => void) | undefined;
 }
 
 /** How often each process checks the server, milliseconds. */

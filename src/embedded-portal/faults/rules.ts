@@ -41,9 +41,8 @@ const siteRules = [
 
 export type SiteRule = z.infer<(typeof siteRules)[number]>;
 
-const siteFaults = new Set<string>(siteRules.map(({ shape }) => shape.fault.value));
-
-const isSiteRule = (rule: FaultRule): rule is SiteRule => siteFaults.has(rule.fault);
+const isSiteRule = (rule: FaultRule): rule is SiteRule =>
+  siteRules.some(({ shape }) => shape.fault.value === rule.fault);
 
 /**
  * One rule. Rules are tried in order; the first whose draw hits decides, but a `delay` and what is done to the site continue
@@ -98,8 +97,7 @@ const hint = 'fix the lines named above; docs/embedded-portal/rehearse-faults.md
 /** Reads a file of rules and switches. Throws ConfigError with all its problems, each with line and column. */
 export const readFaults = async (path: string): Promise<FaultFile> => {
   const { document, problems } = await readYaml(path);
-  if (document === null) throw new ConfigError(problems, { hint });
-  const checked = checkDocument(document, faultPlanSchema);
+  const checked = document === null ? { value: null, problems } : checkDocument(document, faultPlanSchema);
   if (checked.value === null) throw new ConfigError(checked.problems, { hint });
   return checked.value;
 };
@@ -121,11 +119,7 @@ export class Draws {
 
   constructor({ seed, rules }: FaultPlan) {
     this.#seed = seed;
-    this.#rules = rules.map((rule) => {
-      const [method = '*', pattern = '/**'] = rule.route.split(' ');
-      const matches = picomatch(pattern, { dot: true, nocase: true });
-      return { rule, method, matches, matched: 0, turnAt: Date.now(), hits: 0 };
-    });
+    this.#rules = rules.map(knownRule);
   }
 
   /**
@@ -153,16 +147,14 @@ export class Draws {
   }
 }
 
-interface KnownRule {
-  rule: FaultRule;
-  method: string;
-  matches: (path: string) => boolean;
-  /** Requests that matched. */
-  matched: number;
-  /** When its turn came last, milliseconds; the start before. */
-  turnAt: number;
-  hits: number;
-}
+/** A rule, how many requests matched it, when its turn came last (milliseconds; the start before), how often it was drawn. */
+const knownRule = (rule: FaultRule) => {
+  const [method = '*', pattern = '/**'] = rule.route.split(' ');
+  const matches = picomatch(pattern, { dot: true, nocase: true });
+  return { rule, method, matches, matched: 0, turnAt: Date.now(), hits: 0 };
+};
+
+type KnownRule = ReturnType<typeof knownRule>;
 
 /** True for a request on the rule's route at its turn, which is noted. */
 const isMeant = (known: KnownRule, method: string, path: string): boolean => {
