@@ -9,7 +9,6 @@ const mailbox = z.string().regex(/^(?:[^<>\r\n]+<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@
   error: 'must be an e-mail address: `ops@example.org` or `Data team <ops@example.org>`',
 });
 
-/** Recipients of e-mail: one address or a list of them. */
 export const recipientsSchema = z.union([mailbox, z.array(mailbox).min(1)], {
   error: 'must be an e-mail address or a list of them',
 });

@@ -21,7 +21,6 @@ const maxSecretBytes = 64 * 1024;
 /** Secrets that go into a header as they are; `*` stands for any name. */
 const headerPaths = ['sources credentials * bearer', 'sources credentials * headers *'];
 
-/** Values that are kept out of sight. */
 const secretPaths = [
   ...['portals * password', 'portals * token', 'redis url', 'web password', 'web token'],
   ...['notify webhook url', 'notify webhook secret', 'notify email password'],

@@ -60,7 +60,6 @@ const credentials = z
     { error: 'needs `basic`, `bearer` or `headers`, and one `Authorization` at most' },
   );
 
-/** `sources.credentials` as people write it. */
 export const credentialsFileSchema = z.record(place, credentials);
 
 export const resolveCredentials = (file: z.infer<typeof credentialsFileSchema>, secrets: ReadonlyMap<string, string>) =>

@@ -3,7 +3,6 @@ import { readdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { Reason } from './report.ts';
 
-/** What an error carries beside its message. */
 interface ErrorDetails {
   /** One sentence that says what to do now. */
   hint?: string | undefined;
@@ -101,17 +100,16 @@ export const errorCodes = {
   'not-found': 'No such key, file, run or job is known.',
 } as const;
 
-/** A code of the table above. */
 export type ErrorCode = keyof typeof errorCodes;
 
-/** A class for the errors of one code. */
 const errorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
   class extends SluiceError {
     readonly code = code;
     override readonly retryable = retryable;
   };
 
-/** The command line is wrong. */
+// One class for each code; what is not said here is in the table above.
+
 export class UsageError extends errorOf('usage') {}
 
 /** One fault of a configuration file or manifest. Lines and columns count from 1. */
@@ -164,33 +162,24 @@ const fileErrorOf = <Code extends 'config' | 'manifest'>(code: Code, what: strin
     }
   };
 
-/** A configuration file is wrong; holds all its problems at once. */
 export class ConfigError extends fileErrorOf('config', 'configuration') {}
-/** A manifest is wrong; holds all its problems at once. */
 export class ManifestError extends fileErrorOf('manifest', 'manifest') {}
 
 /** An external Redis was requested and does not answer or cannot be used. There is no silent fallback. */
 export class RedisUnreachableError extends errorOf('redis-unreachable', true) {}
-/** No Redis server binary could be found or fetched. */
 export class RedisMissingError extends errorOf('redis-missing') {}
-/** The embedded Redis server did not start. */
 export class RedisFailedError extends errorOf('redis-failed') {}
-/** A spool or state folder is paired with another Redis. */
 export class StateMismatchError extends errorOf('state-mismatch') {}
-/** A disk or Redis accepts no more data. Work in progress is retried: nothing is lost. */
 export class StateFullError extends errorOf('state-full', true) {}
-/** The host or the process has too many files open. */
 export class MachineBusyError extends errorOf('machine-busy', true) {}
 
 /** Whose fault a failure at a portal is: of what would have to change. */
 export type Fault = 'account' | 'session' | 'file' | 'item' | 'portal' | 'network';
 
-/** What is known of the request that failed, and of its answer. */
 export interface PortalRequestFacts {
   method: string;
   /** Path and query below the portal's address; never holds credentials. */
   path: string;
-  /** HTTP status, absent when no reply came. */
   status?: number;
   /** Milliseconds the portal asked us to wait (`Retry-After`). */
   retryAfterMs?: number;
@@ -225,7 +214,6 @@ export abstract class PortalError extends SluiceError {
   }
 }
 
-/** As {@link errorOf}, of one request. */
 const portalErrorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
   class extends PortalError {
     readonly code = code;
@@ -234,23 +222,17 @@ const portalErrorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
 
 /** Class "transient": may succeed later. */
 export class PortalUnreachableError extends portalErrorOf('portal-unreachable', true) {}
-/** The portal's database could not handle concurrent requests; nothing was stored. */
 export class PortalBusyError extends portalErrorOf('portal-busy', true) {}
 /** Class "session": lost again after fresh logins. */
 export class PortalSessionError extends portalErrorOf('portal-session', true) {}
-/** The login itself was refused; never retried automatically. */
 export class PortalLoginError extends portalErrorOf('portal-login') {}
-/** Class "gone": 404 on a node. */
 export class PortalGoneError extends portalErrorOf('portal-gone') {}
-/** Class "refused": the portal gave a reason, and a repeat would get the same one. */
 export class PortalRefusedError extends portalErrorOf('portal-refused') {}
 
 /** A create was refused because the uuid exists (409); `request.nid` when the portal names it. */
 export class PortalConflictError extends portalErrorOf('portal-conflict') {}
 
-/** A node may be ours, but nothing proves or disproves it. */
 export class NodeUnclearError extends errorOf('node-unclear') {}
-/** The address answers, but it is not this API. */
 export class PortalNotApiError extends portalErrorOf('portal-not-api') {}
 /** The reply does not have the shape of this API. After a write the effect is unknown, so the job looks before it repeats. */
 export class PortalReplyError extends portalErrorOf('portal-reply', true) {}
@@ -261,11 +243,9 @@ export const isOutage = (error: unknown): error is PortalUnreachableError | Port
   error.fault !== 'item' &&
   error.fault !== 'file';
 
-/** The file of a resource cannot be read. */
 export class SourceMissingError extends errorOf('source-missing') {}
 /** The file changed while it was being read; the next attempt reads it again. */
 export class SourceChangedError extends errorOf('source-changed', true) {}
-/** A path that must not be followed. */
 export class SourceRefusedError extends errorOf('source-refused') {}
 
 /** A job does not wait longer than this (ms) for a server that requests a pause: the run would stay open. */
@@ -302,7 +282,6 @@ export class CatalogueFaultError extends SluiceError {
   }
 }
 
-/** One entry of a catalogue or list is faulty; the message names its place and identifier. */
 export class EntryFaultError extends errorOf('entry-fault') {}
 
 /** Codes of faults in tabular files. */
@@ -344,58 +323,38 @@ export class TableFaultError extends SluiceError {
   }
 }
 
-/** A source cannot be read as a table. */
 export class TableInputError extends errorOf('table-input') {}
-/** A step or schema does not fit a table. */
 export class TableStepError extends errorOf('table-step') {}
 /** Too many rows are bad; `line` is that of the first. */
 export class TableRowsError extends errorOf('table-rows') {}
 
-/** The portal says that the import failed. */
 export class ImportFailedError extends errorOf('import-failed') {}
 /** The importer's verdict on a file: another import of it would end in the same way. */
 export class TableRefusedError extends ImportFailedError {}
 /** The import did not end in time; a later attempt checks again. */
 export class ImportTimeoutError extends errorOf('import-timeout', true) {}
-/** The portal does not hold what was sent. */
 export class VerifyFailedError extends errorOf('verify-failed') {
   constructor(message: string, details: ErrorDetails = {}) {
     super(oneLine(message), details);
   }
 }
-/** A job killed too often in one step. */
 export class PoisonJobError extends errorOf('poison-job') {}
-/** A resource that was not tried because of its dataset. */
 export class DatasetFailedError extends errorOf('dataset-failed') {}
-/** A job of a run is no longer in the queue. */
 export class JobLostError extends errorOf('job-lost') {}
-/** A run that makes no progress any more. */
 export class JobsStuckError extends errorOf('jobs-stuck') {}
-/** A guard held the run, or a table of it. */
 export class HeldError extends errorOf('held') {}
-/** Somebody decided that a held version of a table is not published. */
 export class DiscardedError extends errorOf('discarded') {}
-/** Somebody cancelled the run. */
 export class CancelledError extends errorOf('cancelled') {}
-/** An operator paused the portal. */
 export class PausedError extends errorOf('paused') {}
-/** Somebody edited our fields on the portal. */
 export class DriftError extends errorOf('drift') {}
-/** Source or portal are not as they were when the plan was made. */
 export class PlanMovedError extends errorOf('plan-moved') {}
-/** The wait for a run ended before the run did. */
 export class UnfinishedError extends errorOf('unfinished') {}
-/** A signal ended the command. */
 export class InterruptedError extends errorOf('interrupted') {}
-/** The embedded portal cannot listen, or its store is served by another process. */
 export class PortalPortError extends errorOf('portal-port') {}
-/** The store of the embedded portal cannot be opened or written. */
 export class PortalStoreError extends errorOf('portal-store') {}
-/** The users file of the embedded portal is wrong. */
 export class UsersFileError extends errorOf('users-file') {}
 /** A notice was not delivered; the next try may succeed. */
 export class NoticeFailedError extends errorOf('notice-failed', true) {}
-/** Nothing is known under that name. */
 export class NotFoundError extends errorOf('not-found') {}
 
 /** Codes of the operating system for a disk that accepts no more data. */
@@ -461,7 +420,6 @@ export const machineFault = (thrown: unknown): unknown => {
   return thrown;
 };
 
-/** Why commands were refused, of a transaction that was discarded for that. */
 const refusalsOf = (error: Error): Error[] => {
   const refusals = 'previousErrors' in error ? error.previousErrors : null;
   return Array.isArray(refusals) ? refusals.filter((each) => each instanceof Error) : [];
@@ -497,7 +455,6 @@ export const unreadable = (cause: unknown): { why: string; hint: string } => {
   return { why, hint };
 };
 
-/** The error for a resource whose file cannot be read. */
 export const missingSource = (path: string, cause: unknown): SourceMissingError => {
   const { why, hint } = unreadable(cause);
   const twin = (cause as NodeJS.ErrnoException | null)?.code === 'ENOENT' ? sameLetters(path) : undefined;

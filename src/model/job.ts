@@ -10,7 +10,6 @@ import { scheduleSchema } from './schedule-times.ts';
 
 /** What a run is asked to do. */
 const requestData = {
-  /** Absolute path of the manifest. */
   manifestPath: z.string(),
   manifest: z.string(),
   portal: z.string(),
@@ -38,7 +37,6 @@ const requestData = {
   createMissing: z.boolean().default(false),
 };
 
-/** What a run is asked to do, without the job around it. */
 export const runRequestSchema = z.object(requestData);
 
 /** What a worker was doing for a job, for the poison rule and for people. */
@@ -60,7 +58,6 @@ const traceSchema = z.object({
 
 export type Trace = z.infer<typeof traceSchema>;
 
-/** The trace of a job that was never worked on. */
 export const noTrace: Trace = { steps: {}, interrupted: [], kills: {}, losses: {}, stalls: 0 };
 
 const trace = traceSchema.exactOptional();
@@ -94,20 +91,15 @@ const itemData = {
   trace,
 };
 
-/** Publish one dataset with its resources. */
 export const datasetDataSchema = z.object({ kind: z.literal('dataset'), ...itemData });
 
-/** Export one dataset with its resources. */
 const exportDataSchema = z.object({ kind: z.literal('export'), ...itemData, export: exportSchema });
 
 /** Prove that the tables of a group of resources are whole, after everything was sent. */
 const proveDataSchema = z.object({ kind: z.literal('prove'), ...itemData, group: z.number().int() });
 
-/** Data of a `trigger` job. */
 export type TriggerData = z.infer<typeof triggerDataSchema>;
-/** Data of a `run` job. */
 export type RunData = z.infer<typeof runDataSchema>;
-/** Data of a job on items of a run. */
 export type ItemData =
   | z.infer<typeof datasetDataSchema>
   | z.infer<typeof exportDataSchema>
@@ -129,7 +121,6 @@ export const plainRequest = {
 
 export type RunRequest = z.infer<typeof runRequestSchema>;
 
-/** The schema of every job kind. */
 export const jobSchemas = {
   trigger: triggerDataSchema,
   run: runDataSchema,
@@ -139,10 +130,8 @@ export const jobSchemas = {
   close: closeDataSchema,
 } as const;
 
-/** A kind of job. */
 export type JobKind = keyof typeof jobSchemas;
 
-/** Data by job kind. */
 export type JobDataOf = { [Kind in JobKind]: z.infer<(typeof jobSchemas)[Kind]> };
 
 /** Id of the work of a run on an item, and of its log: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
@@ -152,10 +141,8 @@ export const itemId = (runId: string, key: string): string => `${runId}.${kindOf
 export const jobIdOf = (data: ItemData): string =>
   data.kind === 'prove' ? `${data.runId}.prove.${data.group}` : itemId(data.runId, data.key);
 
-/** Id of the job that closes a run. */
 export const closeId = (runId: string): string => `${runId}.close`;
 
-/** A step as it is logged. */
 export interface StepLabel {
   name: string;
   /** On what: a file name, a nid, a title. */
@@ -173,7 +160,6 @@ export interface StepLabel {
 export interface StepLog {
   /** Runs one step and logs one line for it: what, on what, milliseconds, outcome (`format` of the result). */
   step<T>(label: StepLabel, work: (signal: AbortSignal) => Promise<T>, format?: (result: T) => string): Promise<T>;
-  /** Adds a line to the log. */
   note(line: string): Promise<void>;
 }
 
@@ -202,7 +188,6 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   /** Everything written in the name of this job goes through it; null outside a queue. */
   readonly writer: JobWriter | null;
   readonly log: Log;
-  /** Steps and notes of one item. */
   item(key: string): ItemLog;
   /** Why an item is given up: workers were killed in the same step of it, or lost it there, too often. Null otherwise. */
   poisonOf(key: string): SluiceError | null;
@@ -213,7 +198,6 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   exclusive<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 }
 
-/** A handler of one kind of job. */
 export interface Handler<K extends JobKind = JobKind> {
   run(job: JobContext<K>): Promise<unknown>;
   /** Called once when the job has failed for good; it ends what the job was for. */

@@ -24,13 +24,10 @@ export const idsOfKey = (key: string): { dataset: string; resource: string } => 
   return { dataset, resource };
 };
 
-/** Name of the manifest that a key begins with. */
 export const manifestOfKey = (key: string): string => key.split('/', 1)[0] ?? key;
 
-/** Kinds of items that have keys. */
 export const itemKinds = ['dataset', 'resource'] as const;
 
-/** Kind of the item that a key names. */
 export const kindOfKey = (key: string): (typeof itemKinds)[number] =>
   key.includes('/', key.indexOf('/') + 1) ? 'resource' : 'dataset';
 
@@ -47,5 +44,4 @@ export const uuidOfKey = memoize(
   { max: 10_000 },
 );
 
-/** What an id in a manifest may look like. */
 export const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;

@@ -1,7 +1,6 @@
 // The lease of a job: nothing is written in its name once another worker may have it.
 import { JobLostError } from './errors.ts';
 
-/** A field of a Redis hash. */
 export interface HashField {
   hash: string;
   field: string;
@@ -39,7 +38,6 @@ export interface JobWriter {
   catchUp(read?: HashField): Promise<void>;
 }
 
-/** How a lease knows whether its lock still stands. */
 interface LeaseParts {
   /** Redis key of the job's lock, and the token it holds while the job is ours. */
   key: string;
@@ -69,7 +67,6 @@ export class JobLease {
     this.#parts = parts;
   }
 
-  /** True while the lock certainly stands. */
   stands(): boolean {
     return clock() < this.#until;
   }

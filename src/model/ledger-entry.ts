@@ -25,7 +25,6 @@ export type SourceFingerprint = z.infer<typeof sourceFingerprintSchema>;
 /** The file of a resource as the portal holds it. */
 const portalFileSchema = z.object({
   fid: z.string(),
-  /** File name as the portal made it. */
   name: z.string(),
   bytes: z.number().int(),
   sha256: z.string(),
@@ -91,7 +90,6 @@ const pendingSchema = z.object({
 
 export type Pending = z.infer<typeof pendingSchema>;
 
-/** What was published under a key. */
 export const ledgerEntrySchema = z.object({
   key: z.string(),
   kind: z.enum(itemKinds),
@@ -102,7 +100,6 @@ export const ledgerEntrySchema = z.object({
   vid: z.string().nullable().default(null),
   /** When the portal says that the node was changed last, Unix seconds, as of our last look; null where unknown. */
   changed: z.string().nullable().default(null),
-  /** Public address of the node. */
   url: z.string().nullable().default(null),
   title: z.string(),
   /** Name of the dataset at its source, such as the identifier in a catalogue. */
@@ -142,7 +139,6 @@ export const ledgerEntrySchema = z.object({
   /** True while the portal still serves an older version. */
   stale: z.boolean().default(false),
   reason: reasonSchema.nullable().default(null),
-  /** How the item was taken down on purpose, null while it is not. */
   removed: z.enum(removalModes).nullable().default(null),
   /** When it was first missing from the wishes, Unix milliseconds. */
   missingSince: z.number().int().nullable().default(null),

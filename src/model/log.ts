@@ -9,12 +9,10 @@ export type Log = Logger;
 /** What never reaches a log, wherever it is in an object. */
 const redacted = ['password', 'token', 'cookie', 'authorization', 'sessid', 'set-cookie', 'x-csrf-token'];
 
-/** How the root logger is made. */
 interface LogOptions {
   level: string;
   /** Where lines go; standard output when absent, as in tests and benches. */
   destination?: Writable;
-  /** Lines for people instead of JSON. */
   pretty?: boolean;
 }
 

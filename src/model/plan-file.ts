@@ -9,7 +9,6 @@ const plannedActions = ['create', 'update', 'fetch', 'attach', 'import', 'verify
 
 export type PlannedAction = (typeof plannedActions)[number];
 
-/** One item of a plan file. */
 const planFileItemSchema = z.object({
   key: z.string(),
   kind: z.enum(itemKinds),
@@ -45,7 +44,6 @@ export const planFileSchema = z.object({
   madeAt: z.string(),
   /** True when the portal's own listing was checked. */
   refreshed: z.boolean(),
-  /** sha256 over all wishes. */
   wishes: z.string(),
   /** Why the run would be held, or null. */
   held: z.string().nullable(),

@@ -1,6 +1,5 @@
 // Policies of manifests and commands: what to do with edited and missing nodes, tables, files and runs.
 
-/** What to do with a node that was edited on the portal. */
 export const driftPolicies = ['hold', 'overwrite', 'keep'] as const;
 
 export type OnDrift = (typeof driftPolicies)[number];
@@ -20,7 +19,6 @@ export const runPriorities = ['high', 'normal'] as const;
 
 export type RunPriority = (typeof runPriorities)[number];
 
-/** What to do with nodes that a manifest no longer names. */
 export const missingPolicies = ['keep', ...removalModes] as const;
 
 export type OnMissing = (typeof missingPolicies)[number];
@@ -37,8 +35,6 @@ export const mendModes = ['safe', 'off'] as const;
 /** What may happen to the columns of a table: nothing, new ones may appear, anything. */
 export const columnPolicies = ['keep', 'grow', 'any'] as const;
 
-/** What an operator decides about a held table. */
 export const heldDecisions = ['release', 'discard'] as const;
 
-/** What to do about runs that were missed while no worker was alive. */
 export const catchUpPolicies = ['once', 'skip'] as const;

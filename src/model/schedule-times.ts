@@ -7,7 +7,6 @@ import { catchUpPolicies } from './policy.ts';
 const dayMs = 24 * 60 * 60 * 1000;
 const minuteOfDay = z.int().min(0).max(1439);
 
-/** A schedule, resolved. */
 export const scheduleSchema = z.object({
   /** Cron pattern with 5 fields, or 6 with seconds first. */
   cron: z.string(),
@@ -26,10 +25,8 @@ export type Schedule = z.infer<typeof scheduleSchema>;
 /** A run that begins later than this after its time (milliseconds) was missed. */
 export const missedAfterMs = 60_000;
 
-/** What is to be done with a run that is due. */
 type Decision = { do: 'run' } | { do: 'wait'; until: number; why: string } | { do: 'skip'; why: string };
 
-/** What a decision is about. */
 interface Due {
   /** Name of the target, for its jitter. */
   target: string;

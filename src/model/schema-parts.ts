@@ -26,7 +26,6 @@ export const keysOf = <T extends Record<string, Key>>(keys: T, usual: object = {
   return Object.fromEntries(schemas) as { [K in keyof T]: z.ZodExactOptional<T[K][0]> }; // as made above
 };
 
-/** Text that says something. */
 export const text = z.string().trim().min(1);
 
 /** A name that may be part of a key. */
@@ -37,7 +36,6 @@ export const idText = z.string().regex(idPattern, {
 /** What is said of an address that is not an http(s) one. */
 export const webAddressRule = 'must be a full address that begins with http:// or https://';
 
-/** An http(s) address. */
 export const webAddress = z.url({ protocol: /^https?$/, error: webAddressRule });
 
 /** A plain value of YAML; in a cell it means its text. */
@@ -45,7 +43,6 @@ export const scalar = z.union([z.string(), z.number(), z.boolean()], {
   error: 'must be text, a number, or true or false',
 });
 
-/** True for text that can be compiled as a regular expression. */
 export const isPattern = (pattern: string): boolean => {
   try {
     new RegExp(pattern, 'u');

@@ -50,7 +50,6 @@ const versionSchema = z.object({
   columns: z.array(columnSchema),
 });
 
-/** A version of a table. */
 export type TableVersion = z.infer<typeof versionSchema>;
 
 /** The version that is live, as the ledger entry holds it. */
@@ -112,7 +111,6 @@ const sparseOf = ({ rows, contents }: CheckedTable, before: LiveVersion): LiveVe
 const percentFilled = (rows: number, empty: number): number =>
   rows === 0 ? 100 : Math.round((1 - empty / rows) * 100);
 
-/** All versions, the live one last. */
 export const versionsOf = (former: FormerVersions | null, live: LiveVersion | null): TableVersion[] => {
   let columns: TableVersion['columns'] = [];
   return [...(former ?? []), ...(live ? [live] : [])].map((version) => {

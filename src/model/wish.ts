@@ -8,7 +8,6 @@ import { tableGuardSchema } from './table-history.ts';
 /** Field items of a node keyed by field name, in the API's own structure (`{und: [...]}`), as entity portals take them. */
 export const nodeFieldsSchema = z.record(z.string(), z.unknown());
 
-/** Node fields in the API's own structure, see {@link nodeFieldsSchema}. */
 export type NodeFields = z.infer<typeof nodeFieldsSchema>;
 
 /** Where the content of a resource comes from: a file that is sent, from here or fetched, or an address that is only linked. */
@@ -46,7 +45,6 @@ const readingKeysSchema = z.object({
   mend: z.enum(mendModes).exactOptional(),
 });
 
-/** A resource that should be on the portal. */
 export const resourceWishSchema = z.object({
   /** `<manifest>/<dataset>/<resource>`: our stable name. */
   key: z.string(),
@@ -61,7 +59,6 @@ export const resourceWishSchema = z.object({
   byAddress: z.boolean().exactOptional(),
   /** What is done to the file before it is sent; absent where it goes as it is. */
   recipe: tableRecipeSchema.exactOptional(),
-  /** Limits for new versions of its table. */
   guard: tableGuardSchema.exactOptional(),
   /** How a table of text is read, where the bytes of the file may show that it is one. */
   reading: readingKeysSchema.exactOptional(),
@@ -78,7 +75,6 @@ export const sentName = ({ source, recipe }: Pick<ResourceWish, 'source' | 'reci
   return isMade ? preparedName(source.name) : source.name;
 };
 
-/** A dataset that should be on the portal, with its resources. */
 export const datasetWishSchema = z.object({
   /** `<manifest>/<dataset>`. */
   key: z.string(),

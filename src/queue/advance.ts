@@ -1,7 +1,6 @@
 // What a run needs next, decided from where it stands: adds jobs, goes to the next phase, ends it, or nothing.
 import type { RunStand, StuckRun } from '../state/run-phase.ts';
 
-/** Where a run stands. */
 export interface RunState extends RunStand {
   /** The job that plans the run, or closes it, as the queue knows it; null where nobody looked. */
   job: 'there' | 'missing' | { ended: string | null } | null;
@@ -9,7 +8,6 @@ export interface RunState extends RunStand {
   stuck: StuckRun | null;
 }
 
-/** What is to be done, and why. */
 export type Step = {
   do: 'nothing' | 'begin' | 'add' | 'repair' | 'go on' | 'cancel' | 'halt' | 'close' | 'open the gate';
   why: string;

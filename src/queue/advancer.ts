@@ -57,7 +57,6 @@ export class Advancer {
     return false;
   }
 
-  /** Adds the job that plans a run, or the one that closes it. */
   async #addJob(runId: string, what: 'begin' | 'close'): Promise<void> {
     const [kind, id] = what === 'begin' ? (['run', runId] as const) : (['close', closeId(runId)] as const);
     const target = await this.#runs.target(runId);

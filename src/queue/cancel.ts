@@ -16,7 +16,6 @@ export const cancelledError = (of: { runId: string; export?: object }): Cancelle
 export const markCancelled = async (redis: Redis, keys: RedisKeys, runId: string): Promise<boolean> =>
   (await redis.hsetnx(keys.cancelled, runId, Date.now())) === 1;
 
-/** What stops a job. */
 interface WatchedJob {
   runId: string;
   portal: string;
@@ -49,7 +48,6 @@ export class StopWatch {
     return job;
   }
 
-  /** The job has ended. */
   leave(job: WatchedJob): void {
     this.#jobs.delete(job);
     if (this.#jobs.size > 0 || !this.#timer) return;

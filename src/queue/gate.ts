@@ -9,7 +9,6 @@ import type { Queues } from './queues.ts';
 
 const askedSchema = z.object({ id: z.string(), request: runRequestSchema.nullable().catch(null) });
 
-/** A run that is asked for. */
 export type Asked = z.infer<typeof askedSchema>;
 
 /** The run that holds the gate, and the one that waits for it; a request that is not understood is null. */
@@ -19,7 +18,6 @@ type Gate = z.infer<typeof gateSchema>;
 
 const gateOf = (text: string): Gate => gateSchema.parse(JSON.parse(text));
 
-/** Decides which run of a target starts and which waits. */
 export class RunGate {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
@@ -85,7 +83,6 @@ export class RunGate {
     return { current: gate?.current.id ?? null, again: gate?.again?.id ?? null };
   }
 
-  /** Every gate that is held. */
   async all(): Promise<[Target, Gate][]> {
     const gates = Object.entries(await this.#redis.hgetall(this.#keys.gates));
     return gates.map(([name, text]) => [targetOfName(name), gateOf(text)]);

@@ -20,11 +20,9 @@ export interface PortalLimits {
  */
 export interface AgreedLimits extends PortalLimits {
   isShared: boolean;
-  /** Processes that work for the portal now. */
   workers: number;
 }
 
-/** Called with each portal whose limits have changed. */
 type OnLimits = (portal: string, limits: AgreedLimits) => Promise<void>;
 
 const heartbeatSchema = z.object({
@@ -41,7 +39,6 @@ const heartbeatSchema = z.object({
 /** How long a portal has owed every reply that a process waits for, and how long an upload or import among them may take. */
 export type PortalSilence = Heartbeat['silences'][string];
 
-/** A live worker process. */
 type Heartbeat = z.infer<typeof heartbeatSchema>;
 
 /** Interval of heartbeats, and the silence after which a worker counts as gone, milliseconds. */
@@ -70,7 +67,6 @@ const diedHere = ({ host, pid }: Heartbeat): boolean => {
   }
 };
 
-/** Sends the heartbeat of this process and follows the lowest limits of all live workers. */
 export class WorkerHeartbeat {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
@@ -98,7 +94,6 @@ export class WorkerHeartbeat {
     this.#log = log;
   }
 
-  /** True while the worker with this heartbeat lives. */
   readonly lives = async (id: string): Promise<boolean> =>
     id === this.id || (await liveWorkers(this.#redis, this.#keys, Date.now())).has(id);
 
@@ -127,7 +122,6 @@ export class WorkerHeartbeat {
     this.#timer.unref();
   }
 
-  /** Ends; this process is no longer counted as a worker. */
   async stop(): Promise<void> {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;

@@ -70,7 +70,6 @@ export class JobJournal implements JobWriter {
     this.#queues = queues;
   }
 
-  /** Replaces the job's data. */
   save(data: object): void {
     this.job.data = data;
     this.#buffer([this.#jobKey, 'job', 'data', JSON.stringify(data)]);

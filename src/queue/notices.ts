@@ -45,7 +45,6 @@ export class NoticeQueue {
     });
   }
 
-  /** Begins to deliver in this process. */
   async work(deliver: (data: unknown, signal: AbortSignal) => Promise<void>): Promise<void> {
     if (this.#worker) return;
     this.#stop = new AbortController();

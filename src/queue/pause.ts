@@ -17,7 +17,6 @@ import type { Queues } from './queues.ts';
 /** Delayed runs that one call to the queue reads. */
 const runsRead = 500;
 
-/** Why and since when a portal is paused. */
 const pauseSchema = z.object({
   reason: reasonSchema,
   /** Unix milliseconds. */
@@ -31,7 +30,6 @@ const pauseSchema = z.object({
 
 export type Pause = z.infer<typeof pauseSchema>;
 
-/** A pause that has ended. */
 const endedPauseSchema = z.object({
   reason: reasonSchema,
   /** Unix milliseconds. */
@@ -87,17 +85,14 @@ export class PortalPauses {
     if ((await this.state(portal)) === null) await this.#queues.portal(portal).resume();
   }
 
-  /** The pause of a portal, or null while it is worked on. */
   async state(portal: string): Promise<Pause | null> {
     return (await this.record(portal)).now;
   }
 
-  /** The last pause that has ended, or null. */
   async last(portal: string): Promise<EndedPause | null> {
     return (await this.record(portal)).last;
   }
 
-  /** Both at once. */
   async record(portal: string): Promise<PauseRecord> {
     const text = await this.#redis.hget(this.#keys.portal(portal), 'pauses');
     return text === null ? { now: null, last: null } : recordSchema.parse(JSON.parse(text));
@@ -165,11 +160,9 @@ const isOfRun = (job: Job | undefined): job is Job => job?.name === 'run' || job
 
 /** When a portal counts as down, and how often it is probed then. */
 interface BreakerSettings {
-  /** Passing faults in a row. */
   failures: number;
   /** Milliseconds before the first probe; doubled for each further one. */
   probeMs: number;
-  /** Longest time between two probes, milliseconds. */
   maxProbeMs: number;
   /** A portal that requests a longer pause by `Retry-After` than this (milliseconds) is paused at once. */
   longestRequestedMs: number;

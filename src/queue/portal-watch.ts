@@ -6,11 +6,9 @@ import type { CircuitBreaker, EndedPause, Pause, PortalPauses } from './pause.ts
 /** A page of something in front of the portal is no answer of the portal; any refusal of its own is one. */
 const isDown = (error: unknown): boolean => isOutage(error) || error instanceof PortalNotApiError;
 
-/** What the watch is made of. */
 interface PortalWatchParts {
   pauses: PortalPauses;
   breaker: CircuitBreaker;
-  /** Portals to watch. */
   portals: string[];
   /** One cheap read of a portal; rejects as the portal client does. */
   probe: (portal: string, signal: AbortSignal) => Promise<void>;

@@ -4,24 +4,18 @@ import type { Redis } from 'ioredis';
 import type { RunPriority } from '../model/policy.ts';
 import { nextDue } from '../model/schedule-times.ts';
 
-/** What every job of ours is added with. */
 interface QueueSettings {
   prefix: string;
-  /** Attempts a job has in all. */
   attempts: number;
-  /** Log lines kept for each job. */
   keepLogs: number;
   /** How long ended runs and triggers stay in the queue, milliseconds. */
   keepMs: number;
 }
 
-/** Name of the queue that holds triggers and runs. */
 export const runsQueue = 'runs';
 
-/** Name of the queue that holds notices to people and programs. */
 export const noticesQueue = 'notices';
 
-/** Name of the queue of a portal. */
 export const portalQueue = (portal: string): string => `portal.${portal}`;
 
 /** Without it, the engine keeps the stack of every attempt; an error is kept as its reason, and a bug goes to the log. */
@@ -46,17 +40,14 @@ export class Queues {
     this.settings = settings;
   }
 
-  /** The queue of triggers and runs. */
   get runs(): Queue {
     return this.#queue(runsQueue);
   }
 
-  /** The queue of notices. */
   get notices(): Queue {
     return this.#queue(noticesQueue);
   }
 
-  /** The queue of a portal's datasets and resources. */
   portal(name: string): Queue {
     return this.#queue(portalQueue(name));
   }
@@ -104,10 +95,8 @@ export class Queues {
   }
 }
 
-/** What is in a queue. */
 interface QueueDepth {
   queue: string;
-  /** Jobs by state. */
   jobs: Record<string, number>;
   /** When the job that waits for a worker longest was added, Unix milliseconds; null where none waits. */
   oldest: number | null;

@@ -82,7 +82,6 @@ export class Pace {
     this.#now = now;
   }
 
-  /** Waits for leave to send one request. */
   async take(signal: AbortSignal): Promise<void> {
     const wait = await this.book();
     if (wait > 0) await sleep(wait, undefined, { signal });

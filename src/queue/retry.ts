@@ -69,11 +69,9 @@ const tooOften = (counted: Trace['kills'], key: string, limit: number, what: str
 export const isSuspect = ({ kills }: Trace): boolean =>
   Object.values(kills).reduce((sum, each) => sum + each, 0) >= suspectKills;
 
-/** How retries are spaced. */
 export interface RetrySettings {
   /** Delay before the second attempt, milliseconds; doubled for each further one. */
   backoffMs: number;
-  /** Longest delay, milliseconds. */
   maxBackoffMs: number;
 }
 

@@ -14,7 +14,6 @@ import type { Asked, RunGate } from './gate.ts';
 import type { PortalPauses } from './pause.ts';
 import type { Queues } from './queues.ts';
 
-/** What the sweep is made of. */
 interface RunSweepParts {
   redis: Redis;
   keys: RedisKeys;
@@ -43,7 +42,6 @@ export class RunSweep {
     this.#parts = parts;
   }
 
-  /** Checks once, and periodically from then on. */
   async start(): Promise<void> {
     await this.look();
     const everyMs = Math.min(longestBeatMs, this.#parts.stuckMs / 2);
@@ -52,13 +50,11 @@ export class RunSweep {
     }, everyMs).unref();
   }
 
-  /** Ends. */
   stop(): void {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
   }
 
-  /** Checks the run of every gate. */
   async look(): Promise<void> {
     const { gate, log } = this.#parts;
     for (const [target, { current }] of await gate.all()) {

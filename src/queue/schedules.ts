@@ -5,13 +5,11 @@ import { missedAfterMs, type Schedule, startOf } from '../model/schedule-times.t
 import { membersOf } from '../state/redis/fields.ts';
 import type { Queues } from './queues.ts';
 
-/** A target that runs by the clock. */
 export interface ScheduledTarget {
   request: RunRequest;
   schedule: Schedule;
 }
 
-/** A schedule that the engine keeps. */
 export interface KeptSchedule extends ScheduledTarget {
   /** When the pattern is due next, Unix milliseconds. */
   due: number;
@@ -78,7 +76,6 @@ const rulesOf = (stored: unknown): string => {
   return JSON.stringify(data && { ...data, waited: false, trace: undefined });
 };
 
-/** The schedules that the engine keeps, by target name. */
 export const keptSchedules = async (queues: Queues): Promise<Map<string, KeptSchedule>> => {
   const waiting = await waitingTriggers(queues);
   const kept = new Map<string, KeptSchedule>();

@@ -28,7 +28,6 @@ import type { CircuitBreaker, PortalPauses } from './pause.ts';
 import { type Queues, runsQueue } from './queues.ts';
 import { isRetryable, isSuspect, poisonOf, waitsAlone, withKill } from './retry.ts';
 
-/** A handler for every kind of job. */
 export type Handlers = { [K in JobKind]: Handler<K> };
 
 /** What all turns of a worker share. */
@@ -41,9 +40,7 @@ export interface TurnParts {
   exclusive: Exclusive;
   /** Heartbeat of this worker, and whether that of another still beats. */
   heartbeat: { id: string; lives: (id: string) => Promise<boolean> };
-  /** Redis key of a log by its id. */
   logKey: (id: string) => string;
-  /** Called when a job of a run has ended. */
   ended: (runId: string) => Promise<void>;
   log: Log;
 }

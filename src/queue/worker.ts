@@ -8,7 +8,6 @@ import { ourTimes } from './queues.ts';
 import { backoffMs, type RetrySettings } from './retry.ts';
 import { lockLost, Turn, type TurnParts } from './turn.ts';
 
-/** What a worker is made of. */
 interface WorkerParts extends TurnParts {
   concurrency: number;
   stops: StopWatch;
@@ -20,10 +19,8 @@ interface WorkerParts extends TurnParts {
   stalledCheckMs: number;
 }
 
-/** The signal of a job that nothing stops. */
 const never = new AbortController().signal;
 
-/** Runs jobs of one queue until it is stopped. */
 export class QueueWorker {
   readonly #parts: WorkerParts;
   readonly #worker: Worker;
@@ -56,7 +53,6 @@ export class QueueWorker {
     });
   }
 
-  /** Resolves when the worker takes jobs. */
   async ready(): Promise<void> {
     await this.#worker.waitUntilReady();
   }
@@ -66,7 +62,6 @@ export class QueueWorker {
     return this.#writes > 0;
   }
 
-  /** How many jobs it works on at once from now on. */
   setConcurrency(jobs: number): void {
     this.#worker.concurrency = jobs;
   }

@@ -33,7 +33,6 @@ export const recordVerdict = async (
   return parseVerdicts(rowsSchema.parse(answers?.at(-1)?.[1]));
 };
 
-/** The verdicts on a claim so far, by portal. */
 export const readVerdicts = async (redis: Redis, keys: RedisKeys, claim: string): Promise<Verdicts> =>
   parseVerdicts(await redis.hgetall(keys.verdicts(claim)));
 
@@ -47,7 +46,6 @@ export const withdrawVerdict = async (redis: Redis, keys: RedisKeys, claim: stri
   await redis.hdel(keys.verdicts(claim), portal);
 };
 
-/** Forgets the verdicts on a claim that has left the spool. */
 export const forgetVerdicts = async (redis: Redis, keys: RedisKeys, claim: string): Promise<void> => {
   await redis.del(keys.verdicts(claim));
 };

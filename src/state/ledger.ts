@@ -16,11 +16,9 @@ import { type FormerVersions, formerVersionsSchema } from '../model/table-histor
 import { parsedJson } from '../util/json.ts';
 import { fieldsOf, readField, writeFields, writeSoon } from './redis/fields.ts';
 
-/** Entries that go in one write. */
 const entriesAtOnce = 500;
 
 interface WrittenWith {
-  /** What was sent by a write. */
   sent?: SentNode | undefined;
   /** Versions of its table before the one that the entry holds; null to forget them. */
   former?: FormerVersions | null | undefined;
@@ -46,7 +44,6 @@ export class Ledger {
     return new Ledger(this.#redis, this.#keys, writer);
   }
 
-  /** All entries of a target, by key. */
   async entries(target: Target): Promise<Map<string, LedgerEntry>> {
     const entries = new Map<string, LedgerEntry>();
     for await (const { whole } of this.each(target)) {
@@ -69,7 +66,6 @@ export class Ledger {
     };
   }
 
-  /** What is known of each key of a target in brief. */
   async index(target: Target): Promise<Map<string, IndexedEntry>> {
     const index = new Map<string, IndexedEntry>();
     for await (const { brief } of this.each(target)) index.set(brief.key, brief);
@@ -94,7 +90,6 @@ export class Ledger {
     }
   }
 
-  /** The entry of a key on a portal, or null. */
   async entry(portal: string, key: string): Promise<LedgerEntry | null> {
     const value = await this.#field(this.#keys.entries(targetOf(portal, key)), key);
     return value && entryOfStored(value);
@@ -105,7 +100,6 @@ export class Ledger {
     return Promise.all(keys.map((key) => this.entry(portal, key)));
   }
 
-  /** Writes any number of entries. */
   async putAll(portal: string, entries: readonly LedgerEntry[]): Promise<void> {
     for (let at = 0; at < entries.length; at += entriesAtOnce) {
       const fields = entries.slice(at, at + entriesAtOnce).map((entry) => this.#entryField(portal, entry));
@@ -147,7 +141,6 @@ export class Ledger {
     return readField(this.#redis, hash, field, this.#writer);
   }
 
-  /** What was sent last for a key, or null. */
   async sentFor(portal: string, key: string): Promise<SentNode | null> {
     const value = await this.#field(this.#keys.sent(targetOf(portal, key)), key);
     return (value && sentNodeSchema.safeParse(parsedJson(`${value}`)).data) ?? null;
@@ -186,7 +179,6 @@ export class Ledger {
     return this.#redis.hget(this.#keys.addresses, targetName(target));
   }
 
-  /** Notes the address of the portal that the ledger of a target describes. */
   async setAddress(target: Target, url: string): Promise<void> {
     await this.#note(this.#keys.addresses, target, url);
   }
@@ -203,7 +195,6 @@ export class Ledger {
     return (await this.#redis.hlen(this.#keys.entries(target))) === 0 ? null : 0;
   }
 
-  /** Remembers where the manifest of a target is. */
   async remember(target: Target, manifestPath: string): Promise<void> {
     await this.#note(this.#keys.targets, target, manifestPath);
   }

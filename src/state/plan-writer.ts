@@ -8,7 +8,6 @@ import { lineOf } from './report-lines.ts';
 import type { RunPhases } from './run-phase.ts';
 import type { RunWork } from './run-work.ts';
 
-/** Planned items by what they need. */
 export interface PlannedCounts {
   datasets: number;
   resources: number;
@@ -41,7 +40,6 @@ export class PlanWriter {
     this.#phases = phases;
   }
 
-  /** Writes a part. */
   async add({ datasets, resources, settled, claims }: RunWork): Promise<void> {
     const [keys, runId, counts] = [this.#keys, this.#runId, this.#counts];
     const dropped = resources.flatMap(({ wish: { key, source } }) =>

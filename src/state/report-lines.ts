@@ -53,7 +53,6 @@ class ItemLines implements ReportItems {
   }
 }
 
-/** An item as a line of a report. */
 export const lineOf = (item: ReportItem): string => JSON.stringify(item);
 
 /** Gathers the items of a report; of two of one key the later one counts. */
@@ -77,7 +76,6 @@ export class ReportBuilder {
     countItem(this.#counts, item);
   }
 
-  /** True for the key of an item that was added. */
   has(key: string): boolean {
     return this.#lines.has(key);
   }
@@ -89,7 +87,6 @@ export class ReportBuilder {
   }
 }
 
-/** A report as it is stored. */
 export const packReport = async ({ items, ...head }: StoredReport): Promise<Buffer> =>
   pipeline(Readable.from(piecesOf(head, items)), createDeflate(), buffer);
 
@@ -101,7 +98,6 @@ function* piecesOf(head: object, items: ReportItems): Generator<string> {
 
 const linesAtOnce = 1000;
 
-/** What was stored with {@link packReport}. */
 export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
   const lines: string[] = [];
   let begun = '';
@@ -115,7 +111,6 @@ export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
   return { ...reportSchema.omit({ items: true }).parse(head), items: new ItemLines(lines) };
 };
 
-/** What became of the items of a run. */
 export const itemFates = [
   'added',
   'updated',
@@ -144,7 +139,6 @@ export type RunSummary = z.infer<typeof runSummarySchema>;
 const removals: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);
 const additions: ReadonlySet<string> = new Set(['created', 'adopted']);
 
-/** What became of an item. */
 export const fateOf = ({ outcome, actions }: Pick<ReportItem, 'outcome' | 'actions'>): ItemFate => {
   if (outcome !== 'done') return outcome;
   if (actions.some((action) => removals.has(action))) return 'removed';

@@ -148,14 +148,12 @@ export class RunPhases {
     await goOn.run(this.#redis, [this.#keys.run(runId), this.#keys.runOpen(runId)], [Date.now()]);
   }
 
-  /** Where a run stands. */
   async stand(runId: string): Promise<RunStand> {
     const keys = [this.#keys.run(runId), this.#keys.runOpen(runId), this.#keys.cancelled];
     const [phase, cancelled, inQueue, waiting] = standSchema.parse(await look.run(this.#redis, keys, [runId]));
     return { phase, isCancelled: cancelled === 1, inQueue, waiting };
   }
 
-  /** The phase of a run. */
   async phase(runId: string): Promise<Phase> {
     return (await this.stand(runId)).phase;
   }
@@ -184,7 +182,6 @@ export class RunPhases {
     return (await this.isOpen(runId, key)) && (await this.phase(runId)) === 'publish';
   }
 
-  /** True while something has not ended. */
   async isOpen(runId: string, key: string): Promise<boolean> {
     return (await this.#redis.zscore(this.#keys.runOpen(runId), key)) !== null;
   }

@@ -29,7 +29,6 @@ export const datasetWorkSchema = z.object({
   createMissing: z.boolean().default(false),
 });
 
-/** The planned work on one resource. */
 export const resourceWorkSchema = z.object({
   wish: resourceWishSchema,
   /** The file as the run saw it; null when it could not be read, or was left to the job. */
@@ -85,11 +84,9 @@ export const settledClaimSchema = z.object({
 /** A dropped file by its claim id: archived, or quarantined with a reason. */
 export type SettledClaim = z.infer<typeof settledClaimSchema>;
 
-/** A part of the planned work of a run. */
 export interface RunWork {
   datasets: DatasetWork[];
   resources: ResourceWork[];
-  /** Items that need no job. */
   settled: ReportItem[];
   /** Dropped files that need no job: what becomes of them when the run closes. */
   claims: SettledClaim[];

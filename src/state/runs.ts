@@ -48,7 +48,6 @@ export interface RunDrops {
   dropped: Map<string, string>;
 }
 
-/** How far a run is. */
 export interface RunProgress {
   state: 'queued' | 'running' | 'done';
   startedAt: number | null;
@@ -64,12 +63,10 @@ export interface ItemState {
   ended: ReportItem | null;
 }
 
-/** Causes of failures that are kept beside a report. */
 const mostCauses = 50;
 
 const dropSchema = z.union([z.object({ claim: z.string(), key: z.string() }), settledClaimSchema]);
 
-/** Reads and writes run records. */
 export class Runs {
   readonly phases: RunPhases;
   readonly #redis: Redis;
@@ -120,7 +117,6 @@ export class Runs {
     return new PlanWriter(this.#redis, this.#keys, { runId, writer: this.#writer, phases: this.phases });
   }
 
-  /** True when the work of the run is planned. */
   async isPlanned(runId: string): Promise<boolean> {
     return (await this.#redis.hexists(this.#keys.run(runId), 'total')) === 1;
   }
@@ -149,19 +145,16 @@ export class Runs {
     return runPriorities.find((each) => each === text) ?? 'normal';
   }
 
-  /** Work on one dataset, or null when the run has none on it. */
   async datasetWork(runId: string, key: string): Promise<DatasetWork | null> {
     const value = await readField(this.#redis, this.#keys.runWork(runId), key);
     return value && datasetWorkSchema.parse(JSON.parse(`${value}`));
   }
 
-  /** Work on one resource, or null when the run has none on it. */
   async resourceWork(runId: string, key: string): Promise<ResourceWork | null> {
     const value = await readField(this.#redis, this.#keys.runWork(runId), key);
     return value && resourceWorkSchema.parse(JSON.parse(`${value}`));
   }
 
-  /** How an item of the run stands. */
   async item(runId: string, key: string): Promise<ItemState> {
     const begun = await readField(this.#redis, this.#keys.runBegun(runId), key, this.#writer);
     const ended = await readField(this.#redis, this.#keys.runLines(runId), key, this.#writer);
@@ -222,7 +215,6 @@ export class Runs {
     return this.#redis.lrange(this.#keys.log(id), from, -1);
   }
 
-  /** What the run reports so far. */
   async reported(runId: string): Promise<ReportBuilder> {
     await this.#writer?.catchUp();
     const builder = new ReportBuilder();
@@ -230,7 +222,6 @@ export class Runs {
     return builder;
   }
 
-  /** How far a run is. */
   async progress(runId: string): Promise<RunProgress> {
     const keys = this.#keys;
     const [[startedAt, total, settled, doneAtEnd, failedAtEnd], isDone, lines, unproven, failures] = await Promise.all([
@@ -286,7 +277,6 @@ export class Runs {
       .exec();
   }
 
-  /** The report of a closed run, or null. */
   async report(runId: string): Promise<StoredReport | null> {
     const packed = await this.#redis.hgetBuffer(this.#keys.run(runId), 'report');
     return packed && unpackReport(packed);
@@ -310,7 +300,6 @@ export class Runs {
     return target.manifest && target.portal ? target : null;
   }
 
-  /** True when the run has its report. */
   async isClosed(runId: string): Promise<boolean> {
     return (await this.#redis.hexists(this.#keys.run(runId), 'report')) === 1;
   }
@@ -321,7 +310,6 @@ export class Runs {
     return text === null ? null : reasonSchema.parse(JSON.parse(text));
   }
 
-  /** Ids of the newest runs, newest first. */
   async latest(count: number): Promise<string[]> {
     return this.#redis.zrevrange(this.#keys.runs, 0, count - 1);
   }

@@ -16,7 +16,6 @@ const heldRunSchema = z.object({
   removals: z.array(z.string()),
   /** Stored plan it was pinned to; null for none. */
   plan: z.string().nullable().default(null),
-  /** The guard's verdict. */
   why: z.string(),
   /** Unix milliseconds. */
   since: z.number().int(),
@@ -24,7 +23,6 @@ const heldRunSchema = z.object({
 
 export type HeldRun = z.infer<typeof heldRunSchema>;
 
-/** Keeps plans and held runs in Redis. */
 export class StoredPlans {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
@@ -63,7 +61,6 @@ export class StoredPlans {
     }
   }
 
-  /** All held runs. */
   async held(): Promise<HeldRun[]> {
     const texts = Object.values(await this.#redis.hgetall(this.#keys.held));
     return texts.map((text) => heldRunSchema.parse(JSON.parse(text))).sort((a, b) => a.since - b.since);

@@ -29,7 +29,6 @@ const lastRunSchema = z.object({
 
 export type LastRun = z.infer<typeof lastRunSchema>;
 
-/** The summary of a report. */
 const lastRunOf = (report: StoredReport, why: string | null): LastRun => ({
   runId: report.runId,
   why,
@@ -44,7 +43,6 @@ const lastRunOf = (report: StoredReport, why: string | null): LastRun => ({
 const countOf = ({ counts: { dataset, resource } }: StoredReport, outcome: ItemOutcome): number =>
   (dataset[outcome] ?? 0) + (resource[outcome] ?? 0);
 
-/** Last runs, by target name. */
 export const lastRuns = (redis: Redis, keys: RedisKeys): Promise<Map<string, LastRun>> =>
   recordsIn(redis, keys.lastRuns, lastRunSchema);
 
@@ -52,7 +50,6 @@ export const lastRuns = (redis: Redis, keys: RedisKeys): Promise<Map<string, Las
 export const lastSuccesses = async (redis: Redis, keys: RedisKeys): Promise<Map<string, number>> =>
   new Map(Object.entries(await redis.hgetall(keys.lastSuccesses)).map(([name, at]) => [name, Number(at)]));
 
-/** Remembers the last run of a target. */
 export const rememberRun = async (
   redis: Redis,
   keys: RedisKeys,
@@ -86,7 +83,6 @@ const triggerRecordSchema = z.discriminatedUnion('did', [
 /** What a schedule did when it was due: asked for a run, waits, or left the run out. */
 export type TriggerRecord = z.infer<typeof triggerRecordSchema>;
 
-/** Remembers what the schedule of a target did. */
 export const rememberTrigger = async (
   redis: Redis,
   keys: RedisKeys,
@@ -96,7 +92,6 @@ export const rememberTrigger = async (
   await redis.hset(keys.triggers, targetName(target), JSON.stringify(record));
 };
 
-/** What schedules did last, by target name. */
 export const lastTriggers = (redis: Redis, keys: RedisKeys): Promise<Map<string, TriggerRecord>> =>
   recordsIn(redis, keys.triggers, triggerRecordSchema);
 

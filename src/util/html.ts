@@ -1,7 +1,6 @@
 // HTML as a template tag that escapes whatever it is given.
 import { plural } from './plural.ts';
 
-/** Escapes the five characters that matter in HTML. */
 export const escapeHtml = (text: string): string =>
   text
     .replaceAll('&', '&amp;')
@@ -12,7 +11,6 @@ export const escapeHtml = (text: string): string =>
 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#039': "'", '#39': "'" };
 
-/** Undoes {@link escapeHtml}. */
 export const unescapeHtml = (text: string): string =>
   text.replace(/&(amp|lt|gt|quot|#0?39);/g, (entity, name: string) => entities[name] ?? entity);
 

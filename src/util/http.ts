@@ -63,7 +63,6 @@ export const networkFaults = {
   'no-reply': [''],
 } as const satisfies Record<string, readonly string[]>;
 
-/** See {@link networkFaults}. */
 export type NetworkFault = keyof typeof networkFaults;
 
 const kinds = Object.entries(networkFaults) as [NetworkFault, readonly string[]][]; // its own keys

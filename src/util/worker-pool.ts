@@ -36,7 +36,6 @@ const looks = 10;
 /** Time (ms) that a cancelled thread has to answer; then it counts as stuck and is terminated. */
 const stopMs = 10_000;
 
-/** What a pool runs. */
 interface PoolOptions {
   /** Worker file beside the module `of` without its extension: `.ts` in the source, `.js` in `dist/`. */
   file: string;

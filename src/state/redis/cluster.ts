@@ -5,7 +5,6 @@ import { AbstractConnector } from 'ioredis';
 import { z } from 'zod';
 import { type RedisConnectionOptions, withConnection } from './connection.ts';
 
-/** Where a node listens. */
 interface ClusterNode {
   host: string;
   port: number;

@@ -27,7 +27,6 @@ export interface ServerFacts {
   pid: number | null;
   /** The `maxmemory-policy` by which it deletes keys when its memory is short; null where it keeps all. */
   evictsBy: string | null;
-  /** True for a node of a cluster. */
   isCluster: boolean;
 }
 

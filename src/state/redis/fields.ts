@@ -62,7 +62,6 @@ export const writeSoon = async (
   writes: readonly StateWrite[],
 ): Promise<void> => (writer ? writer.writeLater(writes) : writeFields(redis, null, writes));
 
-/** Entries of a list, in pages. */
 export async function* entriesOf(redis: Redis, key: string): AsyncGenerator<string> {
   for (let at = 0; ; at += pageSize) {
     const page = await redis.lrange(key, at, at + pageSize - 1);
