@@ -1,7 +1,7 @@
 // Checks of the addresses in a configuration.
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import type { FileProblem } from '../model/errors.ts';
-import { webAddressRule } from '../model/schema-parts.ts';
+import { text, webAddressRule } from '../model/schema-parts.ts';
 import type { YamlDocument } from '../model/yaml/document.ts';
 import { hasCredentials } from '../util/http.ts';
 import { recordOf } from '../util/json.ts';
@@ -16,23 +16,22 @@ export const portalUrlFault = (address: string): string | null => {
   return null;
 };
 
+/** The base address of a portal, or of a server behind a proxy. */
+export const baseUrl = text.superRefine((address, { addIssue }) => {
+  const message = portalUrlFault(address);
+  if (message !== null) addIssue({ code: 'custom', message });
+});
+
 /** A base address as requests use it: without a slash at the end. */
 export const normalUrl = (address: string): string => new URL(address).href.replace(/\/+$/, '');
 
-/** Problems of all addresses in a configuration; `value` is the document's with references replaced. */
+/** Problems of addresses that the schema cannot see; `value` is the document's with references replaced. */
 export const addressProblems = (
   document: YamlDocument,
   value: unknown,
   secrets: ReadonlyMap<string, string>,
 ): FileProblem[] => {
   const problems: FileProblem[] = [];
-  for (const [name, portal] of Object.entries(recordOf(recordOf(value).portals))) {
-    for (const key of ['url', 'publicUrl']) {
-      const url = recordOf(portal)[key];
-      const fault = typeof url === 'string' ? portalUrlFault(url) : null;
-      if (fault !== null) problems.push(document.problem(['portals', name, key], fault));
-    }
-  }
   const hook = secrets.get('notify.webhook.url');
   if (hook !== undefined && !hook.includes('${') && !/^https?:$/.test(URL.parse(hook)?.protocol ?? ''))
     problems.push(document.problem(['notify', 'webhook', 'url'], webAddressRule));
@@ -47,14 +46,9 @@ export const addressProblems = (
 /** Whoever reaches the pages may act, so other hosts reach them only with a password. */
 const webProblems = (document: YamlDocument, web: Record<string, unknown>): FileProblem[] => {
   const { host, publicUrl, password } = web;
-  const fault = typeof publicUrl === 'string' ? portalUrlFault(publicUrl) : null;
   const opened = publicUrl !== undefined ? 'publicUrl' : typeof host === 'string' && !isLoopback(host) ? 'host' : null;
-  return [
-    ...(fault === null ? [] : [document.problem(['web', 'publicUrl'], fault)]),
-    ...(opened === null || password !== undefined
-      ? []
-      : [document.problem(['web', opened], 'exposes the pages to other hosts: also set `web.password`')]),
-  ];
+  if (opened === null || password !== undefined) return [];
+  return [document.problem(['web', opened], 'exposes the pages to other hosts: also set `web.password`')];
 };
 
 const redisUrlFault = (address: string, written: unknown): string | null => {

@@ -36,13 +36,11 @@ export type NotifyConfig = Config['notify'];
 /** Resolves a checked file. REDIS_URL of the environment takes precedence over `redis.url`. */
 export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
   const portals = Object.entries(file.portals ?? { local: { kind: 'embedded' } as const });
-  const retry = { ...defaults.retry, ...file.retry };
-  const breaker = { ...defaults.breaker, ...file.breaker };
-  const http = { ...defaults.http, ...file.http };
-  const jobs = { ...defaults.jobs, ...file.jobs };
+  const { attempts, ...delays } = { ...defaults.retry, ...file.retry };
+  const { failures, ...probes } = { ...defaults.breaker, ...file.breaker };
+  const { readRetries, ...timeouts } = { ...defaults.http, ...file.http };
+  const { keepLogs, ...times } = { ...defaults.jobs, ...file.jobs };
   const { settle, rescan, ...inbox } = { ...defaults.inbox, ...file.inbox };
-  const kept = { ...defaults.kept, ...file.kept };
-  const limits = { ...defaults.limits, ...file.limits };
   return {
     /** Null for the defaults. */
     file: context.path,
@@ -54,42 +52,33 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
     portal: null as string | null,
     manifests: (file.manifests ?? defaults.manifests).map((pattern) => resolve(context.dir, pattern)),
     redis: resolveRedis(file.redis, context),
-    retry: {
-      attempts: retry.attempts,
-      backoffMs: durationMs(retry.backoff),
-      maxBackoffMs: durationMs(retry.maxBackoff),
-    },
+    retry: { attempts, ...inMs(delays) },
     /** Transient failures in a row that pause a portal; first and longest time between two probes of it. */
-    breaker: {
-      failures: breaker.failures,
-      probeMs: durationMs(breaker.probe),
-      maxProbeMs: durationMs(breaker.maxProbe),
-    },
-    http: {
-      connectMs: durationMs(http.connect),
-      headersMs: durationMs(http.headers),
-      bodyMs: durationMs(http.body),
-      uploadMs: durationMs(http.upload),
-      readRetries: http.readRetries,
-    },
-    jobs: {
-      keepLogs: jobs.keepLogs,
-      keepRunsMs: durationMs(jobs.keepRuns),
-      lockMs: durationMs(jobs.lock),
-      stalledCheckMs: durationMs(jobs.stalledCheck),
-      stuckMs: durationMs(jobs.stuck),
-    },
-    watch: { everyMs: durationMs({ ...defaults.watch, ...file.watch }.every) },
-    inbox: { ...inbox, settleMs: durationMs(settle), rescanMs: durationMs(rescan) },
+    breaker: { failures, ...inMs(probes) },
+    http: { readRetries, ...inMs(timeouts) },
+    jobs: { keepLogs, ...inMs(times) },
+    watch: inMs({ ...defaults.watch, ...file.watch }),
+    inbox: { ...inbox, ...inMs({ settle, rescan }) },
     /** Copies of the last good file of each table: all together, and the largest single one; 0 keeps none. */
-    kept: { totalBytes: sizeBytes(kept.total), fileBytes: sizeBytes(kept.file) },
-    limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
+    kept: inBytes({ ...defaults.kept, ...file.kept }),
+    limits: inBytes({ ...defaults.limits, ...file.limits }),
     sources: resolveSources(file.sources, context),
     web: resolveWeb(file.web, context),
     notify: resolveNotify(file.notify, context),
     log: { ...defaults.log, ...file.log },
   };
 };
+
+/** Texts as numbers, under names that end with their unit. */
+const inUnit =
+  <Unit extends string>(unit: Unit, of: (text: string) => number) =>
+  <T extends Record<keyof T, string>>(texts: T) =>
+    Object.fromEntries(Object.entries<string>(texts).map(([name, text]) => [`${name}${unit}`, of(text)])) as {
+      [K in keyof T & string as `${K}${Unit}`]: number;
+    }; // as made above
+
+const inMs = inUnit('Ms', durationMs);
+const inBytes = inUnit('Bytes', sizeBytes);
 
 const resolveRedis = (file: ConfigFile['redis'], { env, secrets }: ResolveContext) => {
   // External Redis; undefined means our own. It may hold a password.
@@ -103,9 +92,7 @@ const resolveSources = (file: ConfigFile['sources'] = {}, { secrets }: ResolveCo
     ...rest,
     credentials: resolveCredentials(credentials, secrets),
     maxBytes: sizeBytes(maxSize),
-    connectMs: durationMs(connect),
-    headersMs: durationMs(headers),
-    bodyMs: durationMs(body),
+    ...inMs({ connect, headers, body }),
   };
 };
 
@@ -156,10 +143,9 @@ export const remotePortal = (
     Record<'username' | 'password', string> & { token: string | null },
 ) => {
   const { url, username, password, token, ...rest } = file;
-  const base = portalBase(name, { imports: 'serial', ...defaults.remote, ...rest, username });
-  const kind = 'remote' as const;
+  const base = portalBase(name, { imports: 'serial' as const, ...defaults.remote, ...rest, username });
   // The token takes precedence over username and password.
-  return redacting({ ...base, kind, url: normalUrl(url), password, token }, 'password', 'token');
+  return redacting({ ...base, url: normalUrl(url), password, token }, 'password', 'token');
 };
 
 const embeddedPortal = (
@@ -167,46 +153,44 @@ const embeddedPortal = (
   file: Extract<PortalFile, { kind: 'embedded' }>,
   { dir, stateDir }: ResolveContext,
 ) => {
-  const all = { ...defaults.embedded, ...file };
+  const {
+    races,
+    users,
+    dataDir,
+    attachWait,
+    publicUrl,
+    expose,
+    password: _reference,
+    ...rest
+  } = {
+    ...defaults.embedded,
+    ...{ trustedProxies: [], roles: {} },
+    ...file,
+  };
   return {
-    ...portalBase(name, { imports: (file.races ?? all.profile !== 'spec') ? 'serial' : 'parallel', ...all }),
-    kind: 'embedded' as const,
-    profile: all.profile,
+    ...portalBase(name, { imports: (races ?? rest.profile !== 'spec') ? 'serial' : 'parallel', ...rest }),
     /** Null: as the profile has it. */
-    races: file.races ?? null,
-    host: all.host,
-    port: all.port,
-    users: file.users === undefined ? null : resolve(dir, file.users),
-    dataDir: file.dataDir === undefined ? join(stateDir, 'portal', name) : resolve(dir, file.dataDir),
-    attachWaitMs: durationMs(all.attachWait),
+    races: races ?? null,
+    users: users === undefined ? null : resolve(dir, users),
+    dataDir: dataDir === undefined ? join(stateDir, 'portal', name) : resolve(dir, dataDir),
+    attachWaitMs: durationMs(attachWait),
     /** Null where it is reached directly. */
-    publicUrl: file.publicUrl === undefined ? null : normalUrl(file.publicUrl),
-    trustedProxies: file.trustedProxies ?? [],
-    roles: file.roles ?? {},
+    publicUrl: publicUrl === undefined ? null : normalUrl(publicUrl),
     /** Null for all operations. */
-    expose: file.expose ?? null,
-    tokens: all.tokens,
-    xmlrpc: all.xmlrpc,
+    expose: expose ?? null,
   };
 };
 
-const portalBase = (
+const portalBase = <T extends Pick<PortalFile, 'dialect' | 'importTimeout' | 'vocabularies' | 'terms'>>(
   name: string,
-  file: Required<Pick<PortalFile, 'username' | 'concurrency' | 'imports'>> & {
-    requestsPerSecond: number | null;
-  } & Pick<PortalFile, 'dialect' | 'importTimeout' | 'vocabularies' | 'terms'>,
+  { dialect, importTimeout, vocabularies, terms, ...rest }: T,
 ) => ({
+  ...rest,
   name,
-  username: file.username,
-  dialect: file.dialect ?? defaults.portal.dialect,
-  concurrency: file.concurrency,
-  requestsPerSecond: file.requestsPerSecond,
-  importTimeoutMs: durationMs(file.importTimeout ?? defaults.portal.importTimeout),
-  imports: file.imports,
-  vocabularies: byMachineName(file.vocabularies, String),
-  terms: byMachineName(file.terms, (terms) =>
-    Object.fromEntries(Object.entries(terms).map(([name, id]) => [name, String(id)])),
-  ),
+  dialect: dialect ?? defaults.portal.dialect,
+  importTimeoutMs: durationMs(importTimeout ?? defaults.portal.importTimeout),
+  vocabularies: byMachineName(vocabularies, String),
+  terms: byMachineName(terms, (ids) => Object.fromEntries(Object.entries(ids).map(([each, id]) => [each, String(id)]))),
 });
 
 const byMachineName = <F, T>(

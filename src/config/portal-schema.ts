@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { permissions } from '../dataset-api/values.ts';
 import { keysOf, optional, text } from '../model/schema-parts.ts';
 import { durationText } from '../util/quantity.ts';
+import { baseUrl } from './addresses.ts';
 import { defaults } from './defaults.ts';
 
 /** Operations by resource; the embedded portal knows exactly these (a test compares). */
@@ -138,7 +139,11 @@ const embedded = z.strictObject({
       users: [text, 'Users file.', 'portal-users.yaml'],
       dataDir: [text, 'Its data folder; default `portal/<name>` in the state folder.', '/var/lib/sluice/portal'],
       attachWait: [durationText, 'How long the reply to an upload waits for its import.', '5s'],
-      publicUrl: [text, 'Public address behind a proxy; with https, cookies are secure.', 'https://data.example.org'],
+      publicUrl: [
+        baseUrl,
+        'Public address behind a proxy; with https, cookies are secure.',
+        'https://data.example.org',
+      ],
       trustedProxies,
       roles: [
         z.record(roleName, z.array(z.enum(permissions))),
@@ -160,7 +165,7 @@ const embedded = z.strictObject({
 const remote = z
   .strictObject({
     kind: z.literal('remote').meta({ description: 'Any other portal.' }),
-    url: text.meta({ description: 'Base address, without `/api/dataset`.', examples: ['https://data.example.org'] }),
+    url: baseUrl.meta({ description: 'Base address, without `/api/dataset`.', examples: ['https://data.example.org'] }),
     username: username.exactOptional(),
     password: password.exactOptional(),
     ...shared,

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { idText, type Key, keysOf, optional, text } from '../model/schema-parts.ts';
 import { durationText, sizeText } from '../util/quantity.ts';
-import { isNetwork } from './addresses.ts';
+import { baseUrl, isNetwork } from './addresses.ts';
 import { defaults } from './defaults.ts';
 import { notifyFileSchema } from './notify-schema.ts';
 import { portalFileSchema, portNumber, secret, trustedProxies } from './portal-schema.ts';
@@ -140,7 +140,7 @@ const sections = {
       { file: 'web-token' },
     ],
     publicUrl: [
-      text,
+      baseUrl,
       'Address behind a proxy, which needs a `password`; with https, cookies are secure.',
       'https://sluice.example.org',
     ],

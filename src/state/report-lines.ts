@@ -1,8 +1,6 @@
 // Stored reports: deflated JSON, the report on the first line, then one line an item; and summaries, so that lists need not read reports.
-import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
-import { createDeflate, createInflate } from 'node:zlib';
+import { promisify } from 'node:util';
+import { deflate, inflate } from 'node:zlib';
 import { z } from 'zod';
 import {
   type CountedItem,
@@ -87,28 +85,16 @@ export class ReportBuilder {
   }
 }
 
-export const packReport = async ({ items, ...head }: StoredReport): Promise<Buffer> =>
-  pipeline(Readable.from(piecesOf(head, items)), createDeflate(), buffer);
-
-function* piecesOf(head: object, items: ReportItems): Generator<string> {
-  yield `${JSON.stringify(head)}\n`;
+/** A report as it is stored. */
+export const packReport = ({ items, ...head }: StoredReport): Promise<Buffer> => {
   const lines = items instanceof ItemLines ? items.lines : items.map(lineOf);
-  for (let at = 0; at < lines.length; at += linesAtOnce) yield `${lines.slice(at, at + linesAtOnce).join('\n')}\n`;
-}
+  return promisify(deflate)([JSON.stringify(head), ...lines].join('\n'));
+};
 
-const linesAtOnce = 1000;
-
+/** What was stored with {@link packReport}. */
 export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
-  const lines: string[] = [];
-  let begun = '';
-  // No readline: it also splits at U+2028, which JSON does not escape.
-  for await (const text of Readable.from([stored]).pipe(createInflate()).setEncoding('utf8')) {
-    const pieces = `${begun}${text}`.split('\n');
-    begun = pieces.pop() ?? '';
-    lines.push(...pieces);
-  }
-  const head = JSON.parse(lines.shift() ?? '');
-  return { ...reportSchema.omit({ items: true }).parse(head), items: new ItemLines(lines) };
+  const [head = '', ...lines] = `${await promisify(inflate)(stored)}`.split('\n');
+  return { ...reportSchema.omit({ items: true }).parse(JSON.parse(head)), items: new ItemLines(lines) };
 };
 
 export const itemFates = [

@@ -94,9 +94,8 @@ export class Runs {
   }
 
   /** What is asked of a run; null where that is not known or not understood. */
-  async request(runId: string): Promise<RunRequest | null> {
-    const text = await this.#redis.hget(this.#keys.run(runId), 'request');
-    return text === null ? null : (runRequestSchema.safeParse(parsedJson(text)).data ?? null);
+  request(runId: string): Promise<RunRequest | null> {
+    return this.#field(runId, 'request', runRequestSchema);
   }
 
   /** Marks a run as started (idempotent) and returns when that was, Unix milliseconds. */
@@ -135,8 +134,7 @@ export class Runs {
 
   /** What is published differently from the source. */
   async remarks(runId: string): Promise<string[]> {
-    const remarks = await this.#redis.hget(this.#keys.run(runId), 'remarks');
-    return remarks === null ? [] : z.array(z.string()).parse(JSON.parse(remarks));
+    return (await this.#field(runId, 'remarks', z.array(z.string()))) ?? [];
   }
 
   /** Whose jobs go first, as the manifest said when the run was planned. */
@@ -145,14 +143,17 @@ export class Runs {
     return runPriorities.find((each) => each === text) ?? 'normal';
   }
 
-  async datasetWork(runId: string, key: string): Promise<DatasetWork | null> {
-    const value = await readField(this.#redis, this.#keys.runWork(runId), key);
-    return value && datasetWorkSchema.parse(JSON.parse(`${value}`));
+  datasetWork(runId: string, key: string): Promise<DatasetWork | null> {
+    return this.#work(runId, key, datasetWorkSchema);
   }
 
-  async resourceWork(runId: string, key: string): Promise<ResourceWork | null> {
+  resourceWork(runId: string, key: string): Promise<ResourceWork | null> {
+    return this.#work(runId, key, resourceWorkSchema);
+  }
+
+  async #work<T>(runId: string, key: string, schema: z.ZodType<T>): Promise<T | null> {
     const value = await readField(this.#redis, this.#keys.runWork(runId), key);
-    return value && resourceWorkSchema.parse(JSON.parse(`${value}`));
+    return value && schema.parse(JSON.parse(`${value}`));
   }
 
   async item(runId: string, key: string): Promise<ItemState> {
@@ -283,15 +284,13 @@ export class Runs {
   }
 
   /** What the report of a run comes to; null while it is open. */
-  async summary(runId: string): Promise<RunSummary | null> {
-    const text = await this.#redis.hget(this.#keys.run(runId), 'summary');
-    return text === null ? null : (runSummarySchema.safeParse(JSON.parse(text)).data ?? null);
+  summary(runId: string): Promise<RunSummary | null> {
+    return this.#field(runId, 'summary', runSummarySchema);
   }
 
   /** What items of a closed run failed for, the most frequent first. */
   async causes(runId: string): Promise<Cause[]> {
-    const text = await this.#redis.hget(this.#keys.run(runId), 'causes');
-    return text === null ? [] : (causesSchema.safeParse(JSON.parse(text)).data ?? []);
+    return (await this.#field(runId, 'causes', causesSchema)) ?? [];
   }
 
   /** The target of a run that has started, or null. */
@@ -305,9 +304,14 @@ export class Runs {
   }
 
   /** Why a run failed, was held or is ended as a whole; null when it was not. */
-  async reason(runId: string): Promise<Reason | null> {
-    const text = await this.#redis.hget(this.#keys.run(runId), 'reason');
-    return text === null ? null : reasonSchema.parse(JSON.parse(text));
+  reason(runId: string): Promise<Reason | null> {
+    return this.#field(runId, 'reason', reasonSchema);
+  }
+
+  /** JSON in the record of a run; null where there is none, or it is not understood. */
+  async #field<T>(runId: string, name: string, schema: z.ZodType<T>): Promise<T | null> {
+    const text = await this.#redis.hget(this.#keys.run(runId), name);
+    return schema.safeParse(parsedJson(text ?? '')).data ?? null;
   }
 
   async latest(count: number): Promise<string[]> {
