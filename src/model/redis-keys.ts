@@ -32,7 +32,7 @@ export const redisKeys = (prefix: string) => ({
   history: (target: Target) => `${prefix}.history:${targetName(target)}`,
   /** A stored plan (JSON) that a run is pinned to. */
   plan: (id: string) => `${prefix}.plan:${id}`,
-  /** Hash: run id -> the held run (JSON), of every run that a guard holds. */
+  /** Hash: target name -> the run that a guard holds (JSON). */
   held: `${prefix}.held`,
   /** Hash: run id -> when it was cancelled (Unix milliseconds), until it has closed. */
   cancelled: `${prefix}.cancelled`,

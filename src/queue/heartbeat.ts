@@ -75,7 +75,7 @@ export class WorkerHeartbeat {
   readonly #log: Log;
   readonly id: string = randomUUID();
   readonly #warned = new Set<string>();
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | undefined;
   #agreed: Record<string, AgreedLimits> = {};
   #onChange: OnLimits = async () => undefined;
   /** Until when a portal counts as shared, Unix milliseconds. */
@@ -116,15 +116,12 @@ export class WorkerHeartbeat {
     this.#onChange = onChange;
     for (const portal of Object.keys(this.#own.limits)) await onChange(portal, this.limits(portal));
     await this.#agree();
-    this.#timer = setInterval(() => {
-      this.#beat().catch((error: unknown) => this.#log.debug({ err: error }, 'heartbeat failed'));
-    }, heartbeatMs);
-    this.#timer.unref();
+    const failed = (error: unknown) => this.#log.debug({ err: error }, 'heartbeat failed');
+    this.#timer = setInterval(() => void this.#beat().catch(failed), heartbeatMs).unref();
   }
 
   async stop(): Promise<void> {
-    if (this.#timer) clearInterval(this.#timer);
-    this.#timer = null;
+    clearInterval(this.#timer);
     await this.#redis.hdel(this.#keys.workers, this.id).catch(() => undefined); // Redis may be gone at a forced end
   }
 
@@ -146,10 +143,11 @@ export class WorkerHeartbeat {
         if (stated.length === 0) continue;
         if (stated.length > 1) this.#sharedUntil[portal] = now + goneMs;
         const isShared = now < (this.#sharedUntil[portal] ?? 0);
-        const agreed = { ...lowest(stated), isShared, workers: stated.length };
+        const limits = lowest(stated);
+        const agreed = { ...limits, isShared, workers: stated.length };
         if (isDeepStrictEqual(agreed, this.limits(portal))) continue;
         this.#agreed = { ...this.#agreed, [portal]: agreed };
-        if (stated.some((limits) => !isSame(limits, agreed))) this.#warn(portal, agreed);
+        if (stated.some((each) => !isDeepStrictEqual(each, limits))) this.#warn(portal, limits);
         await this.#onChange(portal, agreed);
         isNew = true;
       }
@@ -162,9 +160,6 @@ export class WorkerHeartbeat {
     this.#log.warn({ portal, limits }, 'workers state different limits for a portal; the lowest are in force');
   }
 }
-
-const isSame = (a: PortalLimits, b: PortalLimits): boolean =>
-  a.concurrency === b.concurrency && a.requestsPerSecond === b.requestsPerSecond;
 
 const lowest = (stated: PortalLimits[]): PortalLimits => {
   const all = stated.map((limits) => limits.requestsPerSecond);

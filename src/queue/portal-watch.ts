@@ -21,7 +21,7 @@ interface PortalWatchParts {
 export class PortalWatch {
   readonly #parts: PortalWatchParts;
   readonly #stop = new AbortController();
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | undefined;
   #turn: Promise<void> | null = null;
 
   constructor(parts: PortalWatchParts) {
@@ -38,8 +38,7 @@ export class PortalWatch {
 
   /** Ends after it has reported every pause once more, without a probe. `force` ends at once: Redis may be gone. */
   async stop(force = false): Promise<void> {
-    if (this.#timer) clearInterval(this.#timer);
-    this.#timer = null;
+    clearInterval(this.#timer);
     this.#stop.abort(new Error('the watch of portals was stopped'));
     if (force) return;
     await this.#turn;

@@ -36,7 +36,7 @@ const longestBeatMs = 3000;
 export class RunSweep {
   readonly #parts: RunSweepParts;
   readonly #began = Date.now();
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(parts: RunSweepParts) {
     this.#parts = parts;
@@ -51,8 +51,7 @@ export class RunSweep {
   }
 
   stop(): void {
-    if (this.#timer) clearInterval(this.#timer);
-    this.#timer = null;
+    clearInterval(this.#timer);
   }
 
   async look(): Promise<void> {

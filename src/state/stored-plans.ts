@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { NotFoundError } from '../model/errors.ts';
 import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
-import type { RedisKeys, Target } from '../model/redis-keys.ts';
+import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 
 /** A run that the guard holds: nothing of it was done. */
 const heldRunSchema = z.object({
@@ -50,15 +50,12 @@ export class StoredPlans {
 
   /** Remembers a held run; an older one of the same target is replaced, because only the newest can be released. */
   async hold(run: HeldRun): Promise<void> {
-    await this.forgetHeld(run);
-    await this.#redis.hset(this.#keys.held, run.runId, JSON.stringify(run));
+    await this.#redis.hset(this.#keys.held, targetName(run), JSON.stringify(run));
   }
 
-  /** Forgets the held run of a target: a later one went through, or takes its place. */
-  async forgetHeld({ manifest, portal }: Target): Promise<void> {
-    for (const run of await this.held()) {
-      if (run.manifest === manifest && run.portal === portal) await this.dropHeld(run.runId);
-    }
+  /** Forgets the held run of a target: a later one went through. */
+  async forgetHeld(target: Target): Promise<void> {
+    await this.#redis.hdel(this.#keys.held, targetName(target));
   }
 
   async held(): Promise<HeldRun[]> {
@@ -75,6 +72,7 @@ export class StoredPlans {
 
   /** Forgets a held run; false when there is none of that id. */
   async dropHeld(runId: string): Promise<boolean> {
-    return (await this.#redis.hdel(this.#keys.held, runId)) === 1;
+    const run = (await this.held()).find((held) => held.runId === runId);
+    return run !== undefined && (await this.#redis.hdel(this.#keys.held, targetName(run))) === 1;
   }
 }

@@ -17,25 +17,30 @@ const sizeUnits = {
 const durationPattern = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)$/;
 const sizePattern = /^(\d+(?:\.\d+)?) ?([kKMGT]?i?[bB])$/;
 
+const quantity = (pattern: RegExp, what: string, examples: string[]) =>
+  z
+    .string({ error: `must be a ${what}` })
+    .regex(pattern, { error: `must be a ${what}` })
+    .meta({ examples });
+
 /** A duration as text: a number and ms, s, m, h or d. */
-export const durationText = z
-  .string({ error: 'must be a duration such as `500ms`, `2s`, `15m`, `6h` or `7d`' })
-  .regex(durationPattern, { error: 'must be a duration such as `500ms`, `2s`, `15m`, `6h` or `7d`' })
-  .meta({ examples: ['2s', '15m'] });
+export const durationText = quantity(durationPattern, 'duration such as `500ms`, `2s`, `15m`, `6h` or `7d`', [
+  '2s',
+  '15m',
+]);
 
 /** A size as text: a number and B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024). */
-export const sizeText = z
-  .string({ error: 'must be a size such as `500 kB`, `10 MB` or `2 GiB`' })
-  .regex(sizePattern, { error: 'must be a size such as `500 kB`, `10 MB` or `2 GiB`' })
-  .meta({ examples: ['10 MB'] });
+export const sizeText = quantity(sizePattern, 'size such as `500 kB`, `10 MB` or `2 GiB`', ['10 MB']);
 
-/** Milliseconds of a duration that {@link durationText} accepted; throws a RangeError for other text. */
-export const durationMs = (text: string): number => {
-  const [, amount, unit] = durationPattern.exec(text) ?? [];
-  const factor = durationUnits[unit as keyof typeof durationUnits]; // undefined when the pattern did not match
-  if (factor === undefined) throw new RangeError(`not a duration: ${text}`);
+const amountOf = (text: string, pattern: RegExp, units: Record<string, number>): number => {
+  const [, amount, unit = ''] = pattern.exec(text) ?? [];
+  const factor = units[unit.toLowerCase()];
+  if (factor === undefined) throw new RangeError(`not an amount: ${text}`);
   return Math.round(Number(amount) * factor);
 };
+
+/** Milliseconds of a duration that {@link durationText} accepted; throws a RangeError for other text. */
+export const durationMs = (text: string): number => amountOf(text, durationPattern, durationUnits);
 
 /** A duration as people write it, in the largest unit that gives a whole number: `10m`. */
 export const durationWords = (ms: number): string => {
@@ -45,9 +50,4 @@ export const durationWords = (ms: number): string => {
 };
 
 /** Bytes of a size that {@link sizeText} accepted; throws a RangeError for other text. */
-export const sizeBytes = (text: string): number => {
-  const [, amount, unit] = sizePattern.exec(text) ?? [];
-  const factor = sizeUnits[unit?.toLowerCase() as keyof typeof sizeUnits]; // undefined when the pattern did not match
-  if (factor === undefined) throw new RangeError(`not a size: ${text}`);
-  return Math.round(Number(amount) * factor);
-};
+export const sizeBytes = (text: string): number => amountOf(text, sizePattern, sizeUnits);

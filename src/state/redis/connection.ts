@@ -2,24 +2,11 @@
 import { Redis, type RedisOptions } from 'ioredis';
 
 /** What reaches a Redis. Spread it into the options of every connection, of ioredis and of BullMQ alike. */
-export interface RedisConnectionOptions {
-  /** A unix socket; absent where `host` and `port` are set. */
-  path?: string;
-  host?: string;
-  port?: number;
-  tls?: { servername?: string };
-  username?: string;
-  password?: string;
-  db?: number;
-  /** Sentinels that know the server, and the name by which they do. */
-  sentinels?: { host: string; port: number }[];
-  name?: string;
-  enableTLSForSentinelMode?: boolean;
-  sentinelTLS?: Record<string, never>;
-  /** Finds the server of a cluster. */
-  Connector?: NonNullable<RedisOptions['Connector']>;
-  reconnectOnError?: (error: Error) => 2 | false;
-}
+export type RedisConnectionOptions = Pick<
+  RedisOptions,
+  'path' | 'host' | 'port' | 'tls' | 'username' | 'password' | 'db' | 'sentinels' | 'name' | 'Connector'
+> &
+  Pick<RedisOptions, 'enableTLSForSentinelMode' | 'sentinelTLS' | 'reconnectOnError'>;
 
 /** What a server reports of itself. Null where it does not, as some hosted ones. */
 export interface ServerFacts {
@@ -106,19 +93,9 @@ export interface ServerVersion {
 /** The oldest Redis that the queue can use: below it a blocking read cannot wait for less than a second. */
 export const oldestRedis = '7.0.8';
 
-const numbers = (version: string): [number, number, number] => {
-  const [major = 0, minor = 0, patch = 0] = version.split('.').map((part) => Number.parseInt(part, 10) || 0);
-  return [major, minor, patch];
-};
-
 /** True when sluice can work with that server: any Valkey, and Redis from {@link oldestRedis}. */
-export const isNewEnough = ({ name, version }: ServerVersion): boolean => {
-  if (name === 'Valkey') return true;
-  const have = numbers(version);
-  const need = numbers(oldestRedis);
-  const at = have.findIndex((part, index) => part !== need[index]);
-  return at === -1 || (have[at] ?? 0) > (need[at] ?? 0);
-};
+export const isNewEnough = ({ name, version }: ServerVersion): boolean =>
+  name === 'Valkey' || version.localeCompare(oldestRedis, 'en', { numeric: true }) >= 0;
 
 /**
  * Reads the line that `redis-server --version` prints (`Redis server v=7.0.15 sha=…`, `Valkey server v=8.0.1 …`);
