@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { type FileProblem, unreadable } from '../model/errors.ts';
 import type { Path, YamlDocument } from '../model/yaml/document.ts';
-import { memoize } from '../util/bounded-map.ts';
 import { isObject, recordOf } from '../util/json.ts';
 
 interface Resolved {
@@ -91,19 +90,20 @@ export const resolveReferences = async (
  * that clones what it is given (pino does, to redact) must not undo it.
  */
 export const redacting = <T extends object>(target: T, ...keys: (keyof T & string)[]): T => {
-  const hide = hiderOf(keys.join(' '));
+  const name = keys.join(' ');
+  const hide = hiders.get(name) ?? hiderOf(keys);
+  hiders.set(name, hide);
   return { ...target, toJSON: hide, [inspect.custom]: hide };
 };
 
-/** A function that hides keys: one for each list of them, so that equal objects stay equal. */
-const hiderOf = memoize(
-  (keys: string) =>
-    function (this: object): object {
-      const shown: Record<PropertyKey, unknown> = { ...this };
-      delete shown.toJSON;
-      delete shown[inspect.custom];
-      for (const key of keys.split(' ')) if (shown[key] != null) shown[key] = '[redacted]';
-      return shown;
-    },
-  { max: 100 },
-);
+/** One for each list of keys, so that equal objects stay equal. */
+const hiders = new Map<string, () => object>();
+
+const hiderOf = (keys: string[]) =>
+  function (this: object): object {
+    const shown: Record<PropertyKey, unknown> = { ...this };
+    delete shown.toJSON;
+    delete shown[inspect.custom];
+    for (const key of keys) if (shown[key] != null) shown[key] = '[redacted]';
+    return shown;
+  };

@@ -1,6 +1,5 @@
 // Keys: the stable name of a dataset or resource, its parts, and the uuid made from it.
 import { hash } from 'node:crypto';
-import { memoize } from '../util/bounded-map.ts';
 
 /** Namespace of all uuids that sluice sends; never changes, because a changed namespace would duplicate every node. */
 const identityNamespace = '6f1c9b52-8a4e-5d37-9c06-2b7e41d0a3f8';
@@ -33,15 +32,12 @@ export const kindOfKey = (key: string): (typeof itemKinds)[number] =>
 
 const identityBytes = Buffer.from(identityNamespace.replaceAll('-', ''), 'hex');
 
-/** The uuid that the node of a key has on every portal: name-based, version 5 (RFC 9562 section 5.5). A run needs it several times. */
-export const uuidOfKey = memoize(
-  (key: string): string => {
-    const hex = hash('sha1', Buffer.concat([identityBytes, Buffer.from(key)]));
-    const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
-    const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-    return Buffer.from(uuid, 'latin1').toString('latin1'); // in one piece: kept by the thousand, the parts take six times as much
-  },
-  { max: 10_000 },
-);
+/** The uuid that the node of a key has on every portal: name-based, version 5 (RFC 9562 section 5.5). */
+export const uuidOfKey = (key: string): string => {
+  const hex = hash('sha1', Buffer.concat([identityBytes, Buffer.from(key)]));
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  return Buffer.from(uuid, 'latin1').toString('latin1'); // in one piece: kept by the thousand, the parts take six times as much
+};
 
 export const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;

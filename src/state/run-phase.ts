@@ -53,24 +53,15 @@ export interface PlanFacts {
   priority: string;
 }
 
-// KEYS: the record, the lock of the job that asks, what is to be forgotten. ARGV: its token, '' outside of any job. Returns
-// the phase; nil when the job is not ours.
-const startOver = new RedisScript(`
-if ARGV[1] ~= '' and redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
-local phase = redis.call('HGET', KEYS[1], 'phase') or 'queued'
-if phase ~= 'queued' and phase ~= 'planning' then return phase end
-redis.call('HSET', KEYS[1], 'phase', 'planning')
-redis.call('UNLINK', unpack(KEYS, 3))
-return 'planning'
-`);
-
-// KEYS: the record, the lock of the job that asks. ARGV: its token, '' outside of any job; the phases that it may leave; the
-// new one; fields and values that go with it. Returns the phase that stands then; nil when the job is not ours.
+// KEYS: the record, the lock of the job that asks, what is to be forgotten. ARGV: its token, '' outside of any job; the phases
+// that it may leave; the new one; fields and values that go with it. Returns the phase that stands then; nil when the job is
+// not ours.
 const move = new RedisScript(`
 if ARGV[1] ~= '' and redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
 local phase = redis.call('HGET', KEYS[1], 'phase') or 'queued'
 if not string.find(ARGV[2], ' ' .. phase .. ' ', 1, true) then return phase end
 redis.call('HSET', KEYS[1], 'phase', unpack(ARGV, 3))
+if #KEYS > 2 then redis.call('UNLINK', unpack(KEYS, 3)) end
 return ARGV[3]
 `);
 
@@ -120,27 +111,22 @@ export class RunPhases {
   }
 
   /** Begins to plan: forgets what an earlier attempt wrote. Returns the phase, which is another one where the run is planned. */
-  async startOver(runId: string): Promise<Phase> {
-    const keys = this.#keys;
-    const plan = [keys.runWork, keys.runOpen, keys.runLines, keys.runBegun, keys.runFailures, keys.runDrops];
-    return this.#fenced(
-      startOver,
-      runId,
-      [],
-      plan.map((of) => of(runId)),
-    );
+  startOver(runId: string): Promise<Phase> {
+    const { runWork, runOpen, runLines, runBegun, runFailures, runDrops } = this.#keys;
+    const plan = [runWork, runOpen, runLines, runBegun, runFailures, runDrops].map((of) => of(runId));
+    return this.#move(runId, [' queued planning ', 'planning'], plan);
   }
 
   /** The plan is written: from now on it is what the run does. */
   planned(runId: string, { remarks, ...facts }: PlanFacts): Promise<Phase> {
     const fields = Object.entries({ ...facts, remarks: JSON.stringify(remarks), advancedAt: Date.now() }).flat();
-    return this.#fenced(move, runId, [' planning ', 'publish', ...fields]);
+    return this.#move(runId, [' planning ', 'publish', ...fields]);
   }
 
   /** Ends the work on a run for a reason, in whatever phase: what is open ends with it. */
   halt(runId: string, reason: Reason): Promise<Phase> {
     const fields = ['reason', JSON.stringify(reason)];
-    return this.#fenced(move, runId, [' queued planning publish prove ', 'closing', ...fields]);
+    return this.#move(runId, [' queued planning publish prove ', 'closing', ...fields]);
   }
 
   /** Moves a run to its next phase where nothing of this one is open. */
@@ -211,11 +197,12 @@ export class RunPhases {
     else await this.#redis.hset(key, 'stuck', JSON.stringify(stuck));
   }
 
-  async #fenced(script: RedisScript, runId: string, args: (string | number)[], more: string[] = []): Promise<Phase> {
+  async #move(runId: string, args: (string | number)[], forgotten: string[] = []): Promise<Phase> {
     await this.#writer?.catchUp();
     const lease = this.#writer?.lease;
     const record = this.#keys.run(runId);
-    const phase = await script.run(this.#redis, [record, lease?.key ?? record, ...more], [lease?.token ?? '', ...args]);
+    const keys = [record, lease?.key ?? record, ...forgotten];
+    const phase = await move.run(this.#redis, keys, [lease?.token ?? '', ...args]);
     if (phase === null) lease?.renewed(clock(), null); // throws: the job is not ours
     return z.enum(phases).parse(phase);
   }

@@ -14,15 +14,3 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
     return super.set(key, value);
   }
 }
-
-/** `make` with its last results, at most `max`, kept by their argument; `undefined` is not kept. */
-export const memoize = <Key, Value>(make: (key: Key) => Value, { max }: { max: number }): ((key: Key) => Value) => {
-  const known = new BoundedMap<Key, Value>(max);
-  return (key) => {
-    const found = known.get(key);
-    if (found !== undefined) return found;
-    const made = make(key);
-    if (made !== undefined) known.set(key, made);
-    return made;
-  };
-};

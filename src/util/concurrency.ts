@@ -23,35 +23,31 @@ export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
 };
 
 /**
- * Runs `work` for each of `all`, at most `atOnce` at the same time, in their order. After a failure none is started any more;
- * those in progress are waited for, then the first failure is thrown.
+ * Runs `work` for each of `all`, at most `atOnce` at the same time; results in their order. After a failure none is started
+ * any more; those in progress are waited for, then the first failure is thrown.
  */
-export const eachAtOnce = async <T>(
+export const eachAtOnce = async <T, R>(
   all: Iterable<T>,
   atOnce: number,
-  work: (each: T) => Promise<unknown>,
-): Promise<void> => {
-  const next = all[Symbol.iterator]();
+  work: (each: T) => Promise<R>,
+): Promise<R[]> => {
+  const items = Iterator.from(all);
+  const results: R[] = [];
   const failures: unknown[] = [];
+  let count = 0;
   const go = async (): Promise<void> => {
-    for (let each = next.next(); !each.done && failures.length === 0; each = next.next()) {
-      await work(each.value).catch((error: unknown) => failures.push(error));
+    for (let each = items.next(); !each.done && failures.length === 0; each = items.next()) {
+      const at = count++;
+      await work(each.value).then(
+        (result) => {
+          results[at] = result;
+        },
+        (error: unknown) => failures.push(error),
+      );
     }
   };
   await Promise.all(Array.from({ length: atOnce }, go));
   if (failures.length > 0) throw failures[0];
-};
-
-/** Runs `work` for each of `all` in batches of `atOnce`; results in the order of the items. */
-export const mapInBatches = async <T, R>(
-  all: readonly T[],
-  atOnce: number,
-  work: (each: T) => Promise<R>,
-): Promise<R[]> => {
-  const results: R[] = [];
-  for (let at = 0; at < all.length; at += atOnce) {
-    results.push(...(await Promise.all(all.slice(at, at + atOnce).map(work))));
-  }
   return results;
 };
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { BoundedMap, memoize } from '../../src/util/bounded-map.ts';
+import { BoundedMap } from '../../src/util/bounded-map.ts';
 
 it('a bounded map is emptied for the entry that would be too many, not for a new value of a known one', () => {
   const map = new BoundedMap<string, number>(2);
@@ -9,11 +9,4 @@ it('a bounded map is emptied for the entry that would be too many, not for a new
     ['b', 2],
   ]);
   expect([...map.set('c', 4)]).toEqual([['c', 4]]);
-});
-
-it('a memoized function is called once for each argument until it keeps too many', () => {
-  const asked: string[] = [];
-  const length = memoize((text: string) => asked.push(text) && text.length, { max: 2 });
-  for (const text of ['a', 'bb', 'a', 'bb', 'ccc', 'a']) expect(length(text)).toBe(text.length);
-  expect(asked).toEqual(['a', 'bb', 'ccc', 'a']);
 });

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { SourceChangedError, SourceMissingError } from '../../model/errors.ts';
 import type { SourceFingerprint } from '../../model/ledger-entry.ts';
-import { mapInBatches } from '../../util/concurrency.ts';
+import { eachAtOnce } from '../../util/concurrency.ts';
 import { gone, isErrno, moveWithoutReplacing, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { factsOf, fingerprintFile, sameFacts } from './fingerprint.ts';
@@ -145,10 +145,10 @@ export const completeClaims = async (
   files: Spooled[],
   signal: AbortSignal,
 ): Promise<{ claims: Claim[]; moving: Spooled[] }> => {
-  const hashes = await mapInBatches(files, atOnce, (file) => hashOne(file, signal));
+  const hashes = await eachAtOnce(files, atOnce, (file) => hashOne(file, signal));
   const hashed = files.flatMap((file, at) => (hashes[at] ? [claimOf(file, hashes[at])] : []));
   if (hashed.length > 0) await wait(secondLookMs, undefined, { signal });
-  const recorded = await mapInBatches(hashed, atOnce, async (claim) => {
+  const recorded = await eachAtOnce(hashed, atOnce, async (claim) => {
     signal.throwIfAborted();
     return (await standsStill(claim)) && (await record(claim));
   });

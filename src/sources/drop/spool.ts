@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { StateMismatchError } from '../../model/errors.ts';
 import { sourceFingerprintSchema } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
-import { mapInBatches } from '../../util/concurrency.ts';
+import { eachAtOnce } from '../../util/concurrency.ts';
 import { exists, gone, moveWithoutReplacing, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
@@ -135,7 +135,7 @@ const readLimit = 32;
 /** All complete claims of a spool folder, oldest first; an absent folder holds none. Claims still being made are left out. */
 export const listClaims = async (spoolDir: string): Promise<Claim[]> => {
   const names = (await unless(readdir(spoolDir), ['ENOENT'], [])).filter((name) => parseClaimId(name) !== null).sort();
-  const claims = await mapInBatches(names, readLimit, (name) => readClaim(join(spoolDir, name)));
+  const claims = await eachAtOnce(names, readLimit, (name) => readClaim(join(spoolDir, name)));
   return claims.filter((claim) => claim !== null);
 };
 
