@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { keysOf, optional, text, webAddress, webAddressRule } from '../model/schema-parts.ts';
 import { defaults } from './defaults.ts';
-import { portNumber, secret } from './portal-schema.ts';
+import { portNumber, secret, secretAddress } from './portal-schema.ts';
 
 const mailbox = z.string().regex(/^(?:[^<>\r\n]+<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/, {
   error: 'must be an e-mail address: `ops@example.org` or `Data team <ops@example.org>`',
@@ -13,16 +13,8 @@ export const recipientsSchema = z.union([mailbox, z.array(mailbox).min(1)], {
   error: 'must be an e-mail address or a list of them',
 });
 
-const address = z.union(
-  [
-    text,
-    z.strictObject({ file: text.meta({ description: 'File that holds the address.', examples: ['webhook-url'] }) }),
-  ],
-  { error: 'must be an address such as `https://example.org/hook`, or `{file: path}`' },
-);
-
 const webhook = z.strictObject({
-  url: address.meta({
+  url: secretAddress('https://example.org/hook').meta({
     description: 'Address that receives each notice as a JSON POST; may be a reference.',
     examples: ['https://ops.example.org/sluice'],
   }),

@@ -2,7 +2,7 @@
 // The shape of one portal in a configuration file.
 import { z } from 'zod';
 import { permissions } from '../dataset-api/values.ts';
-import { keysOf, optional, text } from '../model/schema-parts.ts';
+import { keysOf, text } from '../model/schema-parts.ts';
 import { durationText } from '../util/quantity.ts';
 import { baseUrl } from './addresses.ts';
 import { defaults } from './defaults.ts';
@@ -60,6 +60,16 @@ export const secret = z.union(
   { error: secretRule },
 );
 
+/** An address that may hold a secret, which then is a reference. */
+export const secretAddress = (example: string) =>
+  z.union(
+    [
+      text,
+      z.strictObject({ file: text.meta({ description: 'File that holds the address.', examples: ['webhook-url'] }) }),
+    ],
+    { error: `must be an address such as \`${example}\`, or \`{file: path}\`` },
+  );
+
 /** Something for each vocabulary that sluice writes terms of. */
 const byVocabulary = <T extends z.ZodType>(value: T, what: string, examples: [unknown, unknown, unknown]) =>
   z.strictObject(
@@ -70,11 +80,14 @@ const byVocabulary = <T extends z.ZodType>(value: T, what: string, examples: [un
     }),
   );
 
-const username = text.meta({ description: 'User to log in as.', examples: ['publisher'] });
-const password = secret.meta({
-  description: 'Password, as a reference: `${NAME}` or `{file: path}`.',
-  examples: ['${SLUICE_PASSWORD}'],
-});
+const login = (passwordWords: string, usual: object = {}) =>
+  keysOf(
+    {
+      username: [text, 'User to log in as.', 'publisher'],
+      password: [secret, passwordWords, '${SLUICE_PASSWORD}'],
+    },
+    usual,
+  );
 
 const shared = keysOf(
   {
@@ -110,15 +123,7 @@ const rateText = (begin: string): string =>
 
 const embedded = z.strictObject({
   kind: z.literal('embedded').meta({ description: 'The portal that comes with sluice.' }),
-  username: optional(username, {
-    default: defaults.embedded.username,
-    description: 'User to log in as.',
-    examples: ['publisher'],
-  }),
-  password: optional(password, {
-    description: 'Password, as a reference; generated for the first user if missing.',
-    examples: ['${SLUICE_PASSWORD}'],
-  }),
+  ...login('Password, as a reference; generated for the first user if missing.', defaults.embedded),
   ...shared,
   ...keysOf(
     {
@@ -166,8 +171,7 @@ const remote = z
   .strictObject({
     kind: z.literal('remote').meta({ description: 'Any other portal.' }),
     url: baseUrl.meta({ description: 'Base address, without `/api/dataset`.', examples: ['https://data.example.org'] }),
-    username: username.exactOptional(),
-    password: password.exactOptional(),
+    ...login('Password, as a reference: `${NAME}` or `{file: path}`.'),
     ...shared,
     ...keysOf(
       {

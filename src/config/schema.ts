@@ -5,7 +5,7 @@ import { durationText, sizeText } from '../util/quantity.ts';
 import { baseUrl, isNetwork } from './addresses.ts';
 import { defaults } from './defaults.ts';
 import { notifyFileSchema } from './notify-schema.ts';
-import { portalFileSchema, portNumber, secret, trustedProxies } from './portal-schema.ts';
+import { portalFileSchema, portNumber, secret, secretAddress, trustedProxies } from './portal-schema.ts';
 import { credentialsFileSchema } from './source-credentials.ts';
 
 const count = z.int().min(1);
@@ -25,16 +25,10 @@ const prefix = z.string().regex(/^(?=.{1,64}$)[A-Za-z0-9_-]*(\{[A-Za-z0-9_-]+\}[
   error: 'must be 1 to 64 letters, digits, `_` or `-`, some of them in braces for a cluster',
 });
 
-/** An address that may hold a password, which then must be a reference. */
-const secretOrText = z.union(
-  [text, z.strictObject({ file: text.meta({ description: 'File that holds the address.' }) })],
-  { error: 'must be an address such as `redis://redis:6379`, or `{file: path}`' },
-);
-
 const sections = {
   redis: section('redis', 'The queue.', {
     url: [
-      secretOrText,
+      secretAddress('redis://redis:6379'),
       'External Redis, cluster or sentinels; REDIS_URL takes precedence. Without either, sluice runs its own.',
       'redis://redis:6379',
     ],

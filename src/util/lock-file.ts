@@ -39,18 +39,12 @@ export class LockFile {
 
   /** Without a journal in memory, SQLite would make one on disk, which may be full. */
   #begin(statements: string): boolean {
-    const isHeld = this.#try(`PRAGMA journal_mode = MEMORY; ${statements}`);
-    if (!isHeld) this.release();
-    return isHeld;
-  }
-
-  #try(statements: string): boolean {
     try {
-      this.#database.exec(statements);
+      this.#database.exec(`PRAGMA journal_mode = MEMORY; ${statements}`);
       return true;
     } catch (error) {
-      if (error instanceof Error && 'errcode' in error && error.errcode === busy) return false;
       this.release();
+      if (error instanceof Error && 'errcode' in error && error.errcode === busy) return false;
       throw error;
     }
   }

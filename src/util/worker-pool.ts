@@ -90,33 +90,25 @@ export class WorkerPool<Task extends object, Answer> {
   ): Promise<Answer> {
     signal?.throwIfAborted();
     const { answer, cancel, end, beats } = this.start(task);
-    if (signal === undefined && silenceMs === undefined && mostMs === undefined) return answer;
     const { promise, reject } = Promise.withResolvers<never>();
-    const onAbort = (): void => {
-      cancel();
-      reject(signal?.reason);
+    const giveUp = (stop: () => void, why: unknown): void => {
+      stop();
+      reject(why);
     };
-    let before = 0; // a queued task has not begun to beat
+    const onAbort = (): void => giveUp(cancel, signal?.reason);
+    let [before, looked] = [0, 0]; // a queued task has not begun to beat
     const onSilence = (): void => {
       const now = beats();
-      if (now === before && now > 0) {
-        reject(new SilentError(`no response for ${silenceMs} ms`));
-        end();
-      }
+      if (now === before && now > 0) giveUp(end, new SilentError(`no response for ${silenceMs} ms`));
       before = now;
     };
-    let looked = 0;
     const onLook = (): void => {
-      if (beats() === 0 || looked++ < looks) return;
-      cancel();
-      reject(new OverlongError(`no result after ${mostMs} ms`));
+      if (beats() > 0 && looked++ >= looks) giveUp(cancel, new OverlongError(`no result after ${mostMs} ms`));
     };
-    const clock = mostMs === undefined ? undefined : setInterval(onLook, mostMs / looks);
-    const watch = silenceMs === undefined ? undefined : setInterval(onSilence, silenceMs);
+    const timers = [mostMs && setInterval(onLook, mostMs / looks), silenceMs && setInterval(onSilence, silenceMs)];
     signal?.addEventListener('abort', onAbort, { once: true });
     return Promise.race([answer, promise]).finally(() => {
-      clearInterval(clock);
-      clearInterval(watch);
+      for (const timer of timers) clearInterval(timer);
       signal?.removeEventListener('abort', onAbort);
     });
   }
