@@ -12,12 +12,7 @@ import { oneOf } from './response-headers.ts';
 export const mediaType = (header: string | undefined): string | null =>
   header?.split(';')[0]?.trim().toLowerCase() || null;
 
-const gzipTypes = new Set([
-  'application/gzip',
-  'application/x-gzip',
-  'application/gzip-compressed',
-  'application/x-gtar',
-]);
+const gzipType = /^application\/(?:x-gzip|gzip|gzip-compressed|x-gtar)$/;
 const gzipName = /\.(gz|tgz)$/i;
 
 /** Encodings to request: none for a file that is compressed itself, so that nothing is compressed twice. */
@@ -63,7 +58,7 @@ export const decodersFor = (
     if (encoding === 'deflate') return through(createInflate());
     throw unknownEncoding(where, encoding);
   });
-  const isItself = gzipTypes.has(file.type ?? '') || gzipName.test(file.name ?? '');
+  const isItself = gzipType.test(file.type ?? '') || gzipName.test(file.name ?? '');
   // A file of text is never gzip; of others the innermost layer is the file, unless it is the encoding.
   const kept = (layers: number): number => {
     if (isItself) return 1;
@@ -98,15 +93,6 @@ const gzipLayers = (start: Uint8Array, found = 0): number => {
   }
 };
 
-/** True when the content grew as only a decompression bomb does. */
-const isBomb = (sentBytes: number, decodedBytes: number): boolean =>
-  decodedBytes > ratioFromBytes && decodedBytes > sentBytes * maxRatio;
-
-const tooSlow = (where: string, bytes: number, ms: number): SourceUnreachableError =>
-  new SourceUnreachableError(`${where} could not be fetched: only ${bytes} bytes arrived within ${ms} ms`, {
-    hint: 'the server is too slow; sluice retries; raise `sources.body` in the configuration if needed',
-  });
-
 const unknownEncoding = (where: string, encoding: string): SourceRefusedError =>
   new SourceRefusedError(`${where} is sent with the content encoding ${printable(encoding)}, which is not supported`, {
     hint: 'use gzip, br, deflate or none',
@@ -132,7 +118,7 @@ const printable = (text: string): string => {
 };
 
 const pageName = /\.x?html?$/i;
-const pageTypes = new Set(['text/html', 'application/xhtml+xml']);
+const pageType = /^(?:text\/html|application\/xhtml\+xml)$/;
 const separatedName = /\.(?:csv|tsv)$/i;
 const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
 
@@ -154,22 +140,18 @@ async function* dataIn(
     .toString('utf8', 0, startBytes)
     .replace(/^\uFEFF/, '')
     .trimStart();
-  if (/^[[{]/.test(text) && jsonType.test(type ?? '') && separatedName.test(name ?? '')) throw jsonFault(where, name);
-  if (isPage(text, pageTypes.has(type ?? ''))) throw pageFault(where, redact(text));
+  if (/^[[{]/.test(text) && jsonType.test(type ?? '') && separatedName.test(name ?? ''))
+    throw new SourceRefusedError(`${where} is JSON, which does not match ${name}`, {
+      hint: 'it may be an error message: open the address in a browser; if JSON is intended, set `name: ….json`',
+    });
+  if (isPage(text, pageType.test(type ?? ''))) {
+    const title = printable(/<title\b[^<>]*>([^<]*)<\/title/i.exec(redact(text))?.[1] ?? '');
+    throw new SourceRefusedError(`${where} is a web page${title && ` titled "${title}"`}, not a data file`, {
+      hint: 'open the address in a browser: it may require a login, or be a landing page; set `url` to the address of the file itself',
+    });
+  }
   yield* all;
 }
-
-const jsonFault = (where: string, name: string | null): SourceRefusedError =>
-  new SourceRefusedError(`${where} is JSON, which does not match ${name}`, {
-    hint: 'it may be an error message: open the address in a browser; if JSON is intended, set `name: ….json`',
-  });
-
-const pageFault = (where: string, page: string): SourceRefusedError => {
-  const words = printable(/<title\b[^<>]*>([^<]*)<\/title/i.exec(page)?.[1] ?? '');
-  return new SourceRefusedError(`${where} is a web page${words === '' ? '' : ` titled "${words}"`}, not a data file`, {
-    hint: 'open the address in a browser: it may require a login, or be a landing page; set `url` to the address of the file itself',
-  });
-};
 
 /** A media type alone is not trusted: some servers label everything as HTML. */
 const isPage = (start: string, isLabelled: boolean): boolean => {
@@ -205,8 +187,12 @@ export async function* boundedBody(
   { where, decoders, limits }: { where: string; decoders: Decoder[]; limits: BodyLimits },
 ): AsyncGenerator<Uint8Array> {
   let [sent, bytes] = [0, 0];
+  const tooSlow = (far: number, ms: number): SourceUnreachableError =>
+    new SourceUnreachableError(`${where} could not be fetched: only ${far} bytes arrived within ${ms} ms`, {
+      hint: 'the server is too slow; sluice retries; raise `sources.body` in the configuration if needed',
+    });
   const counted = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const chunk of steady(body, { pauseMs: limits.bodyMs, error: (...far) => tooSlow(where, ...far) })) {
+    for await (const chunk of steady(body, { pauseMs: limits.bodyMs, error: tooSlow })) {
       sent += chunk.length;
       yield chunk;
     }
@@ -214,7 +200,10 @@ export async function* boundedBody(
   for await (const chunk of decoders.reduce<AsyncIterable<Uint8Array>>((chunks, decode) => decode(chunks), counted())) {
     bytes += chunk.length;
     if (bytes > limits.maxBytes) throw tooLarge(where, `at least ${bytes} bytes`, limits.maxBytes);
-    if (decoders.length > 0 && isBomb(sent, bytes)) throw bomb(where, sent, bytes);
+    if (decoders.length > 0 && bytes > ratioFromBytes && bytes > sent * maxRatio)
+      throw new SourceRefusedError(`${where} grows from ${sent} to more than ${bytes} bytes when decompressed`, {
+        hint: 'tables do not compress that much; if it is intended, serve the file without content encoding',
+      });
     yield chunk;
   }
 }
@@ -223,9 +212,4 @@ export async function* boundedBody(
 export const tooLarge = (where: string, size: string, limit: number): SourceRefusedError =>
   new SourceRefusedError(`${where} has ${size}, more than the limit of ${limit}`, {
     hint: 'publish it as a `link`, or raise sources.maxSize in the configuration',
-  });
-
-const bomb = (where: string, sent: number, bytes: number): SourceRefusedError =>
-  new SourceRefusedError(`${where} grows from ${sent} to more than ${bytes} bytes when decompressed`, {
-    hint: 'tables do not compress that much; if it is intended, serve the file without content encoding',
   });

@@ -41,10 +41,9 @@ export const refusalOfName = (
   lookup: LookupFunction = systemLookup,
 ): Promise<SourceRefusedError | 'unknown' | null> =>
   new Promise((resolve) => {
-    guardedLookup(guard, lookup)(host, { all: true }, (error) => {
-      if (error instanceof SourceRefusedError) resolve(error);
-      else resolve(error ? 'unknown' : null);
-    });
+    guardedLookup(guard, lookup)(host, { all: true }, (error) =>
+      resolve(error instanceof SourceRefusedError ? error : error && 'unknown'),
+    );
   });
 
 const guardedLookup =
@@ -85,11 +84,6 @@ const special: readonly [kind: string, ...ranges: string[]][] = [
   ],
 ];
 
-/** Where global IPv6 addresses are. */
-const globalV6 = '2000::/3';
-/** An IPv4 address behind a translator, as the names of IPv6-only networks give it (RFC 6052). */
-const nat64 = '64:ff9b::/96';
-
 /** What is wrong with an address, such as `a loopback address`; null when it may be reached. */
 export type AddressGuard = (host: string, address: string) => string | null;
 
@@ -125,8 +119,10 @@ const listOf = (ranges: readonly string[]): BlockList => {
 };
 
 const kinds = special.map(([kind, ...ranges]) => ({ kind, list: listOf(ranges) }));
-const globals = listOf([globalV6]);
-const translated = listOf([nat64]);
+/** Where global IPv6 addresses are, and IPv4 as IPv6. */
+const globals = listOf(['2000::/3', '::ffff:0:0/96']);
+/** An IPv4 address behind a translator, as the names of IPv6-only networks give it (RFC 6052). */
+const translated = listOf(['64:ff9b::/96']);
 
 /** BlockList looks at IPv4-mapped IPv6 addresses as IPv4 itself. */
 const isIn = (list: BlockList, address: string): boolean => list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
@@ -137,12 +133,8 @@ const kindOf = (address: string): string | null => {
   if (family === 0) return 'no address';
   if (family === 6 && isIn(translated, bare)) return kindOf(translatedV4(bare));
   const kind = kinds.find(({ list }) => isIn(list, bare))?.kind;
-  if (kind !== undefined || family === 4 || isMapped(bare)) return kind ?? null;
-  return isIn(globals, bare) ? null : 'a reserved address';
+  return kind ?? (family === 4 || isIn(globals, bare) ? null : 'a reserved address');
 };
-
-const mapped = listOf(['::ffff:0:0/96']);
-const isMapped = (address: string): boolean => isIn(mapped, address);
 
 /** The last 32 bits of an IPv6 address in dotted form. */
 const translatedV4 = (address: string): string => {
@@ -168,12 +160,8 @@ export const dispatcherFor = (
   proxy: ProxyPolicy | null,
   options: Agent.Options & { headersTimeout: number },
 ): Dispatcher => {
-  if (proxy === null) return new Agent(options).compose(headWithin(options.headersTimeout));
-  return new EnvHttpProxyAgent({
-    ...options,
-    // An empty text keeps undici from looking into the environment itself.
-    httpProxy: proxy.http,
-    httpsProxy: proxy.https || proxy.http,
-    noProxy: proxy.no,
-  }).compose(headWithin(options.headersTimeout));
+  // An empty text keeps undici from looking into the environment itself.
+  const proxies = proxy && { httpProxy: proxy.http, httpsProxy: proxy.https || proxy.http, noProxy: proxy.no };
+  const agent = proxies === null ? new Agent(options) : new EnvHttpProxyAgent({ ...options, ...proxies });
+  return agent.compose(headWithin(options.headersTimeout));
 };

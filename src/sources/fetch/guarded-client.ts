@@ -38,15 +38,13 @@ class Pace {
   async turn(host: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const now = Date.now();
-    const quiet = this.quiets.get(host);
-    const quietMs = (quiet?.until ?? 0) - now;
-    if (quiet && quietMs > longestWaitMs) {
-      throw new SourceUnreachableError(`${host} ${quiet.why}: paused for ${Math.ceil(quietMs / 1000)} s`, {
+    const { until = 0, why = '' } = this.quiets.get(host) ?? {};
+    if (until - now > longestWaitMs)
+      throw new SourceUnreachableError(`${host} ${why}: paused for ${Math.ceil((until - now) / 1000)} s`, {
         hint: 'no requests are sent until then; sluice retries, after a long pause in the next run',
-        retryAfterMs: quietMs,
+        retryAfterMs: until - now,
       });
-    }
-    const at = Math.max(now, now + quietMs, this.next.get(host) ?? 0);
+    const at = Math.max(now, until, this.next.get(host) ?? 0);
     this.next.set(host, at + this.spacingMs);
     if (at > now) await pause(at - now, signal);
   }
@@ -89,6 +87,7 @@ export class GuardedClient {
   private readonly guard: AddressGuard;
   private readonly agent: Dispatcher;
   private readonly lookup: LookupFunction | undefined;
+  /** Names that did not resolve here, until when (Unix ms) they are not looked up again. */
   private readonly unknownUntil = new Map<string, number>();
   private readonly pace: Pace;
 
@@ -132,14 +131,10 @@ export class GuardedClient {
       if (!redirects.has(status) || location === undefined) return { status, headers, body, url, where, login };
       release(body);
       trail.push(url);
-      if (trail.length > this.policy.maxRedirects) {
-        throw new SourceRefusedError(
-          `${shown(trail[0] ?? url)} redirects more than ${this.policy.maxRedirects} times`,
-          {
-            hint: 'open the address in a browser and set `url` to the final address',
-          },
-        );
-      }
+      const { maxRedirects } = this.policy;
+      const hint = 'open the address in a browser and set `url` to the final address';
+      if (trail.length > maxRedirects)
+        throw new SourceRefusedError(`${shown(trail[0] ?? url)} redirects more than ${maxRedirects} times`, { hint });
       url = this.admitted(URL.parse(location, url.href), trail);
     }
   }
@@ -196,33 +191,30 @@ export class GuardedClient {
    * A proxy resolves names itself, so a name is checked here only as far as it resolves here. For other names, the proxy
    * must block internal addresses.
    */
-  private async judgeName(url: URL, where: string): Promise<void> {
-    const { hostname } = url;
+  private async judgeName({ hostname }: URL, where: string): Promise<void> {
     // Where only the proxy resolves names, every lookup here takes seconds.
     if ((this.unknownUntil.get(hostname) ?? 0) > Date.now()) return;
     const refusal = await refusalOfName(this.guard, hostname, this.lookup);
-    if (refusal === 'unknown') this.unknownUntil.set(hostname, Date.now() + unknownMs);
+    if (refusal === 'unknown') this.unknownUntil.set(hostname, Date.now() + 60_000);
     else if (refusal !== null) throw inPlace(where, refusal);
   }
 
+  /** The address where it may be fetched. Throws SourceRefusedError where it may not. */
   private admitted(url: URL | null, trail: readonly URL[]): URL {
     const from = trail.at(-1);
-    const after = from === undefined ? '' : `${shown(from)} redirects: `;
-    if (url === null) {
-      throw new SourceRefusedError(`${after}invalid address`, {
-        hint: 'use a full address: https://host/path',
-      });
-    }
-    if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-      throw new SourceRefusedError(`${after}addresses that begin with ${url.protocol} are not fetched`, {
-        hint: 'only http:// and https:// are; use `file` for local files',
-      });
-    }
-    if (hasCredentials(url)) {
-      throw new SourceRefusedError(`${after}${shown(url)} holds a user name or password: it is not fetched`, {
-        hint: 'addresses are published and logged; write the login into `sources.credentials` of the configuration',
-      });
-    }
+    const refused = (what: string, hint: string): SourceRefusedError =>
+      new SourceRefusedError(`${from === undefined ? '' : `${shown(from)} redirects: `}${what}`, { hint });
+    if (url === null) throw refused('invalid address', 'use a full address: https://host/path');
+    if (url.protocol !== 'https:' && url.protocol !== 'http:')
+      throw refused(
+        `addresses that begin with ${url.protocol} are not fetched`,
+        'only http:// and https:// are; use `file` for local files',
+      );
+    if (hasCredentials(url))
+      throw refused(
+        `${shown(url)} holds a user name or password: it is not fetched`,
+        'addresses are published and logged; write the login into `sources.credentials` of the configuration',
+      );
     const refusal = refusalOfHost(this.guard, url.hostname);
     if (refusal !== null) throw inPlace(placed(url, trail), refusal);
     return url;
@@ -239,9 +231,6 @@ const connectionsPerHost = 6;
 const deadMs = 10_000;
 const isDead = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'UND_ERR_CONNECT_TIMEOUT';
-
-/** How long a name that only a proxy resolves is not looked up again (ms). */
-const unknownMs = 60_000;
 
 const redirects = new Set([301, 302, 303, 307, 308]);
 

@@ -125,17 +125,13 @@ export const networkFailure = (where: string, cause: unknown): unknown => {
       cause,
     });
   }
+  const said = (words[code] ?? words[kind] ?? message).replace('MESSAGE', () => message);
+  const text = `${where} could not be fetched: ${said}`;
   const hint = lasting[kind];
-  const text = `${where} could not be fetched: ${words[code] ?? words[kind] ?? message}`;
-  if (hint !== undefined)
-    return new SourceRefusedError(
-      text.replace('MESSAGE', () => message),
-      { hint, cause },
-    );
-  return new SourceUnreachableError(text, {
-    hint: `${kind === 'unknown-host' ? 'check the host in the address; ' : ''}sluice retries by itself; if it persists, check the address and the network`,
-    cause,
-  });
+  if (hint !== undefined) return new SourceRefusedError(text, { hint, cause });
+  const check = kind === 'unknown-host' ? 'check the host in the address; ' : '';
+  const retry = `${check}sluice retries by itself; if it persists, check the address and the network`;
+  return new SourceUnreachableError(text, { hint: retry, cause });
 };
 
 /** Our own mistakes; those of an HTTP client have a code. */
