@@ -1,4 +1,5 @@
 // Declarations of commands: arguments, options and examples as `--help` shows them, and the function to run.
+import { InvalidArgumentError } from 'commander';
 import { durationMs } from '../util/quantity.ts';
 import type { Io } from './io.ts';
 
@@ -46,22 +47,19 @@ export const refreshOption = {
 export const parseDuration = (text: string): number => {
   try {
     return durationMs(text);
-  } catch (cause) {
-    throw new RangeError('Expected a number with ms, s, m, h or d, such as 90s.', { cause });
+  } catch {
+    throw new InvalidArgumentError('Expected a number with ms, s, m, h or d, such as 90s.');
   }
 };
 
 /** Reads the value of an option as a count, at least one. */
-export const parseCount = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new RangeError('Expected a whole number of at least 1.');
-  return value;
-};
+export const parseCount = (text: string): number => wholeNumber(text, [1, Number.MAX_SAFE_INTEGER], 'of at least 1');
 
 /** Reads the value of an option as a TCP port. */
-export const parsePort = (text: string): number => {
+export const parsePort = (text: string): number => wholeNumber(text, [0, 65535], 'from 0 to 65535');
+
+const wholeNumber = (text: string, [least, most]: [number, number], which: string): number => {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 0 || value > 65535)
-    throw new RangeError('Expected a number from 0 to 65535.');
-  return value;
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new InvalidArgumentError(`Expected a whole number ${which}.`);
 };

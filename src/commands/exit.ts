@@ -39,12 +39,6 @@ export const exitCodeOfError = (error: unknown): number => {
   return usageCodes.has(error.code) ? exitCodes.usage : exitCodes.someFailed;
 };
 
-/** The worst exit code of several parts of a command, in the order bug, usage, interrupted, held, some failed. */
-export const worstOf = (codes: number[]): number =>
-  [exitCodes.bug, exitCodes.usage, exitCodes.interrupted, exitCodes.held, exitCodes.someFailed].find((code) =>
-    codes.includes(code),
-  ) ?? exitCodes.ok;
-
 /** Exit code for reports: the first of bug, usage, held, some failed that applies. */
 export const exitCodeOfReports = (reports: StoredReport[]): number => {
   const reasons = reports.flatMap((report) => [report.reason, ...report.items.map((item) => item.reason)]);

@@ -1,5 +1,5 @@
 // The command line: every command with its arguments, options and help.
-import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
 import { InterruptedError, machineFault, UsageError } from '../model/errors.ts';
 import { packageVersion } from '../util/installation.ts';
 import { completionScript, shells } from './completion.ts';
@@ -183,14 +183,5 @@ const optionOf = (flags: string, { text, choices, fallback, parse }: Exclude<Par
   const option = new Option(flags, text);
   if (choices) option.choices(choices);
   if (fallback !== undefined) option.default(fallback);
-  if (parse) {
-    option.argParser((value) => {
-      try {
-        return parse(value);
-      } catch (error) {
-        throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
-      }
-    });
-  }
-  return option;
+  return parse ? option.argParser(parse) : option;
 };

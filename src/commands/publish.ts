@@ -15,6 +15,7 @@ import { exitCodeOfReports } from './exit.ts';
 import { type CommonOptions, type Io, say, sayAll, warn } from './io.ts';
 import { closingLines, reportLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
+import { lines } from './text.ts';
 import { waitForRuns } from './wait.ts';
 
 export interface PublishOptions extends CommonOptions {
@@ -29,16 +30,13 @@ export const publishCommand = async (paths: string[], options: PublishOptions, i
   const config = await configOf(options, io);
   const direct: DirectManifest[] = [];
   for (const path of paths) {
-    if (await isData(resolve(io.cwd, path)))
-      direct.push(await directManifest(path, { config, cwd: io.cwd, save: options.save === true }));
-  }
-  for (const { of, leftOut } of direct) {
-    const more = leftOut.length > 10 ? ` and ${leftOut.length - 10} more` : '';
-    if (leftOut.length > 0)
-      warn(
-        io,
-        `${of}: left out ${leftOut.slice(0, 10).join(', ')}${more}: folders are datasets of their own, and portals refuse other files`,
-      );
+    if (!(await isData(resolve(io.cwd, path)))) continue;
+    const made = await directManifest(path, { config, cwd: io.cwd, save: options.save === true });
+    direct.push(made);
+    if (made.leftOut.length === 0) continue;
+    const [some, rest] = [made.leftOut.slice(0, 10).join(', '), made.leftOut.length - 10];
+    const names = rest > 0 ? `${some} and ${rest} more` : some;
+    warn(io, `${path}: left out ${names}: folders are datasets of their own, and portals refuse other files`);
   }
   const pathOf = (path: string): string => direct.find(({ of }) => of === path)?.path ?? resolve(io.cwd, path);
   const manifests = await loadAll(paths.map(pathOf));
@@ -69,18 +67,12 @@ const endLines = async (
   { reports, direct, cwd }: { reports: StoredReport[]; direct: DirectManifest[]; cwd: string },
 ): Promise<string[]> => {
   const closing = await Promise.all(reports.map((report) => closingLines(runtime, report)));
-  const made = direct.flatMap(({ of, path, text, isSaved }) =>
-    isSaved
-      ? [`saved the manifest of ${of}: ${relative(cwd, path)}`]
-      : [
-          `${of} has no manifest; \`--save\` writes this one:`,
-          ...text
-            .trimEnd()
-            .split('\n')
-            .map((line) => `  ${line}`),
-        ],
-  );
-  return [...made, ...new Set(closing.flat())];
+  const made = direct.map(({ of, path, text, isSaved }) => {
+    if (isSaved) return `saved the manifest of ${of}: ${relative(cwd, path)}`;
+    const indented = text.trimEnd().split('\n');
+    return [`${of} has no manifest; \`--save\` writes this one:`, indented.map((line) => `  ${line}`)];
+  });
+  return lines(made, [...new Set(closing.flat())]);
 };
 
 /** Asks for one run of each manifest on each of its portals and waits for the reports. */

@@ -10,10 +10,11 @@ import { perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes, worstOf } from './exit.ts';
+import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
 import { loadAll } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
+import { lines } from './text.ts';
 
 export interface ReconcileCommandOptions extends CommonOptions {
   mapping?: string;
@@ -27,18 +28,17 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
   const how = { role: 'adopt', find: { mapping, byTitle: true, byContent: false }, content: true };
   return withReconciled(how, { path, options, io }, async (runtime, results, target) => {
     const news = await recordNews(runtime, target, results);
-    const ambiguous = results.filter(isUnclear);
-    const linked = news.filter((result) => result.proof?.entry.nid).length;
-    const lines = [
-      ...news.map((result) => `  ${result.key}: ${foundText(result)}`),
-      `${plural(linked, 'node')} linked, ${ambiguous.length} unclear, ${news.length - linked - ambiguous.length} not on the portal`,
-    ];
-    if (ambiguous.length > 0)
-      lines.push('name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE');
+    const unclear = results.filter(isUnclear).length;
+    const linked = news.filter(isLinked).length;
+    const isBad = unclear > 0;
     return {
-      code: ambiguous.length > 0 ? exitCodes.someFailed : exitCodes.ok,
+      isBad,
       json: news.map(({ key, found }) => ({ key, ...found })),
-      lines,
+      lines: lines(
+        news.map((result) => `  ${result.key}: ${foundText(result)}`),
+        `${plural(linked, 'node')} linked, ${unclear} unclear, ${news.length - linked - unclear} not on the portal`,
+        isBad && 'name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE',
+      ),
     };
   });
 };
@@ -50,43 +50,44 @@ export const rebuildCommand = async (path: string, options: ReconcileCommandOpti
   withReconciled(rebuilding, { path, options, io }, async (runtime, results, target) => {
     await recordNews(runtime, target, results);
     const unclear = results.filter((result) => result.found.how === 'unclear');
-    const found = results.filter((result) => result.proof?.entry.nid);
-    const sound = found.filter((result) => result.proof?.faults.length === 0);
+    const found = results.filter(isLinked);
+    const sound = found.filter((result) => faultsOf(result).length === 0).length;
+    const absent = results.length - found.length - unclear.length;
+    const missed = unclear.length > 0 ? `, ${unclear.length} not searched` : '';
     return {
-      code: unclear.length > 0 ? exitCodes.someFailed : exitCodes.ok,
-      json: results.map(({ key, found: how, proof }) => ({ key, ...how, faults: proof?.faults ?? [] })),
-      lines: [
-        ...found.flatMap(({ key, proof }) => (proof?.faults ?? []).map((fault) => `  ${key}: ${fault}`)),
-        ...unclear.map((result) => `  ${result.key}: ${foundText(result)}`),
-        `${plural(results.length, 'item')}: ${sound.length} restored and verified, ${found.length - sound.length} to be repaired by the next publish, ${results.length - found.length - unclear.length} not on the portal${unclear.length > 0 ? `, ${unclear.length} not searched` : ''}`,
-      ],
+      isBad: unclear.length > 0,
+      json: results.map((result) => ({ key: result.key, ...result.found, faults: faultsOf(result) })),
+      lines: lines(
+        found.map((result) => faultsOf(result).map((fault) => `  ${result.key}: ${fault}`)),
+        unclear.map((result) => `  ${result.key}: ${foundText(result)}`),
+        `${plural(results.length, 'item')}: ${sound} restored and verified, ${found.length - sound} to be repaired by the next publish, ${absent} not on the portal${missed}`,
+      ),
     };
   });
 
 /** Verifies that the portal holds what was published: one line per fault, exit code 3. */
-export const verifyCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> =>
-  withReconciled(
-    { role: 'verify', find: null, content: options.content === true },
-    { path, options, io },
-    async (runtime, results, target) => {
-      await doubt(runtime, target, results);
-      const faults = results.flatMap(({ key, proof }) =>
-        proof ? proof.faults.map((fault) => ({ key, fault })) : [{ key, fault: 'was never published' }],
-      );
-      return {
-        code: faults.length > 0 ? exitCodes.someFailed : exitCodes.ok,
-        json: { checked: results.length, faults },
-        lines: [
-          // Words of the portal must not pass for a line of ours.
-          ...faults.map(({ key, fault }) => `${key}: ${fault}`),
-          `${plural(results.length, 'item')} checked, ${plural(faults.length, 'fault')}`,
-        ],
-      };
-    },
-  );
+export const verifyCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> => {
+  const how = { role: 'verify', find: null, content: options.content === true };
+  return withReconciled(how, { path, options, io }, async (runtime, results, target) => {
+    await doubt(runtime, target, results);
+    const faults = results.flatMap(({ key, proof }) =>
+      (proof?.faults ?? ['was never published']).map((fault) => ({ key, fault })),
+    );
+    const text = faults.map(({ key, fault }) => `${key}: ${fault}`);
+    return {
+      isBad: faults.length > 0,
+      json: { checked: results.length, faults },
+      lines: [...text, `${plural(results.length, 'item')} checked, ${plural(faults.length, 'fault')}`],
+    };
+  });
+};
+
+const isLinked = ({ proof }: Reconciled): boolean => Boolean(proof?.entry.nid);
+
+const faultsOf = ({ proof }: Reconciled): string[] => proof?.faults ?? [];
 
 interface PortalResult {
-  code: number;
+  isBad: boolean;
   json: unknown;
   lines: string[];
 }
@@ -114,15 +115,16 @@ const withReconciled = async (
     }
     return all;
   });
+  const isOne = results.length === 1;
   print(io, options, {
-    json: results.length === 1 ? results[0]?.json : results.map(({ portal, json }) => ({ portal, result: json })),
-    lines: [
-      ...results.flatMap(({ portal, lines }) => (results.length > 1 ? [`${portal}:`, ...lines] : lines)),
+    json: isOne ? results[0]?.json : results.map(({ portal, json }) => ({ portal, result: json })),
+    lines: lines(
+      results.map(({ portal, lines }) => (isOne ? lines : [`${portal}:`, ...lines])),
       // The source of what was published from a watched folder is gone, so there is nothing to compare with.
-      ...(isDropManifest(manifest) ? [droppedNote] : []),
-    ],
+      isDropManifest(manifest) && droppedNote,
+    ),
   });
-  return worstOf(results.map(({ code }) => code));
+  return results.some(({ isBad }) => isBad) ? exitCodes.someFailed : exitCodes.ok;
 };
 
 const droppedNote =
