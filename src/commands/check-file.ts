@@ -113,7 +113,6 @@ const checkOther: FileCheck = async (path, finding) => {
   finding.notes = kindNotes(path);
 };
 
-/** A warning about a file type that portals refuse. */
 const kindNotes = (name: string): string[] => {
   const extension = extensionOf(name);
   if (usualExtensions.includes(extension)) return [];
@@ -150,7 +149,6 @@ const checkPackage: FileCheck = async (path, finding, { io }) => {
   addInside(finding, inside, io.cwd);
 };
 
-/** Adds what a list publishes, and its problems. */
 const addInside = (finding: FileFinding, { sources, problems, notes }: Contents, cwd: string): void => {
   finding.sources = sources;
   if (notes) finding.notes = notes;
@@ -363,7 +361,6 @@ const inspectCatalogue = async (manifest: CatalogueManifest, signal: AbortSignal
   return { sources: [], addresses, problems, notes: [size, ...notesOf(rest)] };
 };
 
-/** A manifest made for a file without one. */
 const unwritten = (name: string, path: string): ManifestBase => ({
   ...defaultRules,
   path,

@@ -164,19 +164,16 @@ export const castLines = ({ columns }: Inspection): string[] => {
   );
 };
 
-/** A finding with its first place. */
 const placed = ({ message, count, places: [place] }: Finding): string => {
   const at = place ? `${placeText({ ...place, offset: null })}: ` : '';
   return `${at}${message}${count > 1 ? ` (and ${(count - 1).toLocaleString('en')} more)` : ''}`;
 };
 
-/** How many more places there are of a finding that does not list all. */
 const moreLine = ({ code, count, places, message }: Finding, full: boolean): Lines => {
   const more = code === null || (code === 'table-encoding' && !full) ? 0 : count - places.length;
   return more > 0 && `  … and ${more.toLocaleString('en')} more: ${message}`;
 };
 
-/** Parts, each on a line of its own. */
 const stacked = (parts: Part[]): Part => parts.map((part, index) => (index === 0 ? part : html`<br>${part}`));
 
 const findingCells = ({ code, hint, mend, candidates = [], count, places }: Finding): Part[] => [

@@ -16,7 +16,6 @@ import { configOf, oneOffLog } from './session.ts';
 
 /** Options of `sluice check`. */
 export interface CheckCommandOptions extends CommonOptions, Omit<FixOptions, 'json'> {
-  /** Write a fixed table instead. */
   fix?: boolean;
 }
 
@@ -75,7 +74,6 @@ export type CheckedFile = Omit<FileFinding, 'sources'> & { sources: string[] };
 export interface CheckedFiles {
   ok: boolean;
   files: CheckedFile[];
-  /** The portal of `--portal`; null without. */
   portal: PortalFinding | null;
 }
 

@@ -22,7 +22,6 @@ export interface DirectManifest {
 interface DirectOptions {
   config: Pick<Config, 'stateDir' | 'portal' | 'portals'>;
   cwd: string;
-  /** Save it beside the other manifests, to be edited. */
   save: boolean;
 }
 

@@ -53,7 +53,6 @@ export const exitCodeOfReports = (reports: StoredReport[]): number => {
   return codes.size > 0 ? exitCodes.someFailed : exitCodes.ok;
 };
 
-/** What ends the process, and what it waits for meanwhile. */
 interface ProcessEnd extends Pick<Io, 'stop' | 'force' | 'writing'> {
   /** True after an unexpected error, which was reported. */
   isFaulty(): boolean;

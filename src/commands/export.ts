@@ -3,13 +3,13 @@ import { hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { errorMessage, UsageError } from '../model/errors.ts';
+import { UsageError } from '../model/errors.ts';
 import { exportedFiles } from '../model/policy.ts';
 import type { ExportOrder } from '../model/report.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { type CommandDeclarations, commonOptions, parseDuration } from './declaration.ts';
 import { exitCodeOfReports } from './exit.ts';
-import type { CommonOptions, Io } from './io.ts';
+import { type CommonOptions, type Io, unwritable } from './io.ts';
 import { showReports } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
 import { waitForRuns } from './wait.ts';
@@ -34,10 +34,7 @@ export const exportCommand = async (portal: string, options: ExportOptions, io: 
     await makeFolder(folder);
     await access(folder, constants.W_OK);
   } catch (cause) {
-    throw new UsageError(`the folder ${folder} cannot be written to: ${errorMessage(cause)}`, {
-      hint: 'choose a writable folder: sluice export PORTAL -o FOLDER',
-      cause,
-    });
+    throw unwritable(folder, cause, 'sluice export PORTAL -o FOLDER');
   }
   const order: ExportOrder = {
     folder,

@@ -74,11 +74,9 @@ export interface JsonSchema {
   oneOf?: JsonSchema[];
 }
 
-/** One key of a file. */
 interface SchemaKey {
   /** Dotted; list entries as `[]`, members of a mapping as `<name>`. */
   path: string;
-  /** Such as `text` or `duration`. */
   type: string;
   required: boolean;
   /** The default as YAML in one line; undefined without one. */

@@ -1,7 +1,7 @@
 // `sluice history`: the versions of a table that went live.
 import { NotFoundError } from '../model/errors.ts';
-import { type TableVersion, versionsOf } from '../model/table-history.ts';
-import type { Runtime } from '../service/runtime.ts';
+import type { TableVersion } from '../model/table-history.ts';
+import { itemViews } from '../service/items.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
@@ -12,32 +12,21 @@ import { aligned } from './text.ts';
 /** Lists the versions of a table, newest first, with what changed in its columns. */
 export const historyCommand = async (key: string, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('history', options, io, async (runtime) => {
-    const found = await versionsByPortal(runtime, key);
+    const found = (await itemViews(runtime, key)).filter(({ versions }) => versions.length > 0);
     if (found.length === 0) {
       throw new NotFoundError(`no version of a table "${key}" is known`, { hint: '`sluice status` lists the keys' });
     }
     print(io, options, {
-      json: oneOrAll(found.map(({ portal, versions }) => ({ portal, versions: versions.map(shown).reverse() }))),
-      lines: found.flatMap(({ portal, versions }) => [
-        `${key} on ${portal}: ${plural(versions.length, 'version')}`,
+      json: oneOrAll(
+        found.map(({ target, versions }) => ({ portal: target.portal, versions: versions.map(shown).reverse() })),
+      ),
+      lines: found.flatMap(({ target, versions }) => [
+        `${key} on ${target.portal}: ${plural(versions.length, 'version')}`,
         ...versionLines(versions).reverse(),
       ]),
     });
     return exitCodes.ok;
   });
-
-const versionsByPortal = async (
-  runtime: Runtime,
-  key: string,
-): Promise<{ portal: string; versions: TableVersion[] }[]> => {
-  const found: { portal: string; versions: TableVersion[] }[] = [];
-  for (const { portal } of await runtime.targetsOfKey(key)) {
-    const live = (await runtime.ledger.entry(portal, key))?.version ?? null;
-    const versions = versionsOf(await runtime.ledger.formerVersions(portal, key), live);
-    if (versions.length > 0) found.push({ portal, versions });
-  }
-  return found;
-};
 
 const shown = ({ at, ...version }: TableVersion) => ({ at: new Date(at).toISOString(), ...version });
 

@@ -2,7 +2,6 @@
 import { readFile } from 'node:fs/promises';
 
 export interface ChosenPortal {
-  /** Its name in the configuration. */
   name: string;
   /** Null for the embedded portal. */
   url: string | null;

@@ -6,7 +6,7 @@ import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { normalUrl, portalUrlFault } from '../config/addresses.ts';
 import { loadConfig, portalNameOf } from '../config/load.ts';
-import { errorMessage, InterruptedError, SluiceError, UsageError, unreadable } from '../model/errors.ts';
+import { InterruptedError, SluiceError, UsageError, unreadable } from '../model/errors.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { makeFolder } from '../util/make-folder.ts';
@@ -22,7 +22,7 @@ import {
   schemaFiles,
   settingsFiles,
 } from './init-files.ts';
-import { type CommonOptions, type Io, print, say } from './io.ts';
+import { type CommonOptions, type Io, print, say, unwritable } from './io.ts';
 import { oneOffLog } from './session.ts';
 import { lines } from './text.ts';
 
@@ -32,7 +32,6 @@ export interface InitOptions extends CommonOptions {
   url?: string;
   username?: string;
   passwordFile?: string;
-  /** Do not prompt. */
   yes?: boolean;
 }
 
@@ -96,11 +95,7 @@ const addFolder = (root: string, path: string): Promise<unknown> =>
     throw notWritable(root, cause);
   });
 
-const notWritable = (root: string, cause: unknown): UsageError =>
-  new UsageError(`the folder ${root} cannot be written to: ${errorMessage(cause)}`, {
-    hint: 'choose a writable folder: sluice init FOLDER',
-    cause,
-  });
+const notWritable = (root: string, cause: unknown): UsageError => unwritable(root, cause, 'sluice init FOLDER');
 
 const choosePortal = async (options: InitOptions, io: Io): Promise<ChosenPortal> => {
   const username = options.username ?? (options.url ? io.env.SLUICE_USERNAME : undefined);
@@ -166,7 +161,6 @@ const inboxOf = async (root: string): Promise<string> => {
   return manifest && isDropManifest(manifest) ? relative(root, manifest.drop.folder) : inboxFolder;
 };
 
-/** Prompts for a login that is refused. */
 const mostLogins = 3;
 
 /** Probes a remote portal; on a terminal, prompts for a refused login again and stores the last one typed. */
@@ -230,7 +224,6 @@ export const commands = {
   },
 } satisfies CommandDeclarations;
 
-/** True at an interactive terminal. */
 const canPrompt = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
 
 const prompting = async <T>(io: Io, ask: (prompt: Prompt) => Promise<T>): Promise<T> => {
@@ -264,7 +257,6 @@ class Prompt {
     return (await this.#answer(`${question}${offer}: `)).trim() || fallback;
   }
 
-  /** The answer as it was typed, which is not shown. */
   async secret(question: string): Promise<string> {
     this.#io.stdout.write(`${question} (not shown): `);
     this.#hidden = true;

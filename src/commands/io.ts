@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { oneLine, printable } from '../model/errors.ts';
+import { errorMessage, oneLine, printable, UsageError } from '../model/errors.ts';
 import { type TerminalLine, wrapToCells } from './terminal-line.ts';
 
 export interface Io {
@@ -11,7 +11,6 @@ export interface Io {
   stderr: Writable;
   env: NodeJS.ProcessEnv;
   cwd: string;
-  /** True when stdout is a terminal. */
   terminal: boolean;
   /** Columns that lines are wrapped to; null for programs: no terminal, or `--json`. */
   columns: number | null;
@@ -68,6 +67,12 @@ export const sayAll = async (io: Io, pieces: Iterable<string>): Promise<void> =>
 export const warn = (io: Io, line: string): void => {
   io.stderr.write(lineOf(io, line));
 };
+
+export const unwritable = (folder: string, cause: unknown, usage: string): UsageError =>
+  new UsageError(`the folder ${folder} cannot be written to: ${errorMessage(cause)}`, {
+    hint: `choose a writable folder: ${usage}`,
+    cause,
+  });
 
 /** Resolves when the command is to stop. */
 export const stopped = async ({ stop }: Io): Promise<void> => {

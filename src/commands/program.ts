@@ -64,7 +64,6 @@ const completion: CommandDeclaration = {
   },
 };
 
-/** How a program loads and runs its commands. */
 interface ProgramOptions {
   /** True for a command whose declaration is loaded; the others are only listed. */
   isLoaded: (name: string) => boolean;
@@ -74,7 +73,6 @@ interface ProgramOptions {
   io?: Pick<Io, 'stdout' | 'stderr'>;
 }
 
-/** Help is wrapped on narrow terminals, too. */
 const wrapping = { minWidthToWrap: 20 };
 
 /** Runs a command line and resolves with its exit code. `isReported`: what interrupted it has been printed. */

@@ -30,7 +30,6 @@ export const reportLines = (report: StoredReport, isWhole = false): string[] => 
   );
 };
 
-/** How an item stands after its run. */
 const standOf = (item: ReportItem): string => {
   if (item.live) return 'live';
   if (item.stale) return 'stale';

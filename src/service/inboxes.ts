@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { targetName } from '../model/redis-keys.ts';
 import { type Inbox, openInbox } from '../sources/drop/inbox.ts';
+import type { Claim } from '../sources/drop/spool.ts';
 import { portalsOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf } from '../state/deadlines.ts';
@@ -41,13 +42,8 @@ export class Inboxes {
   /** Makes the watched folders those of `manifests`; a changed manifest is opened again. */
   async sync(manifests: DropManifest[]): Promise<void> {
     const wanted = new Map(manifests.map((manifest) => [manifest.name, manifest]));
-    for (const [name, { manifest, inbox }] of this.#open) {
-      const same = wanted.get(name);
-      if (same && JSON.stringify(same) === JSON.stringify(manifest)) continue;
-      await inbox.close();
-      this.#open.delete(name);
-      await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
-    }
+    for (const [name, { manifest }] of this.#open)
+      if (JSON.stringify(wanted.get(name)) !== JSON.stringify(manifest)) await this.#end(name);
     for (const [name, manifest] of wanted) {
       if (this.#open.has(name)) continue;
       this.#open.set(name, { manifest, inbox: await this.#watch(manifest) });
@@ -61,28 +57,24 @@ export class Inboxes {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
     await this.#turn;
-    for (const [name, { inbox }] of this.#open) {
-      await inbox.close();
-      await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
-    }
-    this.#open.clear();
+    for (const name of this.#open.keys()) await this.#end(name);
   }
 
-  async #watch(manifest: DropManifest): Promise<Inbox> {
-    return openInbox({
-      manifest,
-      settings: this.#runtime.config.inbox,
-      spoolId: await this.#runtime.spoolId(),
-      onClaimed: async (claims) => {
-        for (const portal of portalsOf(manifest)) {
-          // Includes files that a former service left in the spool.
-          const open = await openClaims(claims, portal, this.#runtime);
-          if (open.length === 0) continue;
-          const { runId } = await this.#runtime.requestRun({ ...manifest, portal }, 'drop');
-          this.#runtime.log.info({ manifest: manifest.name, portal, runId, files: open.length }, 'files were dropped');
-        }
-      },
-      log: this.#runtime.log,
+  async #end(name: string): Promise<void> {
+    await this.#open.get(name)?.inbox.close();
+    this.#open.delete(name);
+    await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
+  }
+
+  #watch(manifest: DropManifest): Promise<Inbox> {
+    return inboxOf(this.#runtime, manifest, async (claims) => {
+      for (const portal of portalsOf(manifest)) {
+        // Includes files that a former service left in the spool.
+        const open = await openClaims(claims, portal, this.#runtime);
+        if (open.length === 0) continue;
+        const { runId } = await this.#runtime.requestRun({ ...manifest, portal }, 'drop');
+        this.#runtime.log.info({ manifest: manifest.name, portal, runId, files: open.length }, 'files were dropped');
+      }
     });
   }
 
@@ -143,6 +135,15 @@ export class Inboxes {
   }
 }
 
+const inboxOf = async (
+  runtime: Runtime,
+  manifest: DropManifest,
+  onClaimed: (claims: Claim[]) => Promise<void>,
+): Promise<Inbox> => {
+  const { config, log } = runtime;
+  return openInbox({ manifest, settings: config.inbox, spoolId: await runtime.spoolId(), onClaimed, log });
+};
+
 /** True for a folder that can be read and written. */
 export const isUsable = (folder: string): Promise<boolean> =>
   access(folder, constants.R_OK | constants.W_OK | constants.X_OK).then(
@@ -159,13 +160,7 @@ export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfServi
 
 /** Claims every file of the inbox that settles; returns once none is settling. */
 export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<void> => {
-  const inbox = await openInbox({
-    manifest,
-    settings: runtime.config.inbox,
-    spoolId: await runtime.spoolId(),
-    onClaimed: async () => undefined, // the run that follows takes all claims of the spool
-    log: runtime.log,
-  });
+  const inbox = await inboxOf(runtime, manifest, async () => undefined); // the run that follows takes all claims
   try {
     await inbox.scanned;
     while (!signal.aborted && inbox.state().settling.length > 0) {

@@ -18,7 +18,6 @@ export interface TargetView extends Target {
   counts: StateCounts;
   /** When its next run begins by its schedule, Unix milliseconds, and the schedule's time zone. */
   next: { at: number; timezone: string } | null;
-  /** Its newest runs, newest first. */
   runs: RunStatus[];
   current: ({ runId: string } & RunProgress) | null;
   held: HeldRun | null;
@@ -30,13 +29,11 @@ export type RunningJob = Awaited<ReturnType<typeof jobsOf>>[number];
 export interface OverviewView {
   targets: TargetView[];
   jobs: RunningJob[];
-  /** Portals of the configuration. */
   portals: string[];
   pauses: { portal: string; pause: Pause }[];
   inboxes: InboxViewOfService[];
   /** What is overdue; `more` counts the rest. */
   late: { overdue: Overdue[]; more: number };
-  /** Whether any process runs the jobs of this Redis. */
   hasWorkers: boolean;
 }
 
@@ -86,7 +83,6 @@ export class Overview {
     return new Map(all.map((target) => [targetName(target), target]));
   }
 
-  /** The first page. */
   async view(now: number): Promise<OverviewView> {
     const runtime = this.#runtime;
     const { redis, keys, plans, queues, config } = runtime;

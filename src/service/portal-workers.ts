@@ -83,22 +83,18 @@ export class PortalWorkers {
     await this.#sweep.start();
   }
 
-  /** True while a write to a portal is in progress. */
   get isWriting(): boolean {
     return this.#workers.some((worker) => worker.isWriting);
   }
 
-  /** Limits in force for a portal: the lowest of all live workers. */
   limits(portal: string): PortalLimits {
     return this.#heartbeat.limits(portal);
   }
 
-  /** True where other workers may work for the portal as well. */
   async isShared(portal: string): Promise<boolean> {
     return (await this.#heartbeat.limitsNow(portal)).isShared;
   }
 
-  /** Takes no more jobs; those in a write finish it, the others go back to the queue. `kill` ends at once. */
   async stop(kill: boolean): Promise<void> {
     this.#sweep.stop();
     await Promise.all(this.#workers.map((worker) => (kill ? worker.kill() : worker.stop())));

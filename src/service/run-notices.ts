@@ -13,7 +13,6 @@ import { expectedOf, newsIn } from '../state/deadlines.ts';
 import { rememberSuccess, rememberTrigger, type TriggerRecord } from '../state/targets.ts';
 import type { Connections } from './connections.ts';
 
-/** Tells of runs. */
 export class RunNotices {
   readonly #parts: Connections;
   readonly #heartbeats: Heartbeats;
@@ -49,7 +48,6 @@ export class RunNotices {
     }
   }
 
-  /** A schedule was due. */
   async triggered(data: TriggerData, record: TriggerRecord): Promise<void> {
     const { redis, keys, deadlines, config } = this.#parts;
     await rememberTrigger(redis, keys, data, record);
@@ -59,7 +57,6 @@ export class RunNotices {
     await deadlines.keepPromise({ member: expectedOf.schedule(data), at });
   }
 
-  /** Waits for what is under way. */
   close(): Promise<void> {
     return this.#heartbeats.close();
   }

@@ -10,7 +10,6 @@ import { Inboxes } from './inboxes.ts';
 import { loadManifests, watchManifests } from './manifests.ts';
 import type { Runtime } from './runtime.ts';
 
-/** A running service. */
 export class Service {
   readonly #runtime: Runtime;
   readonly #patterns: string[];

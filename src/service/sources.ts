@@ -83,13 +83,11 @@ const isCancelled = (verdicts: Verdicts, portal: string): boolean => verdicts.ge
 const hasDecided = (verdicts: Verdicts, portal: string): boolean =>
   verdicts.has(portal) && !isCancelled(verdicts, portal);
 
-/** Where the verdicts of portals on dropped files are kept. */
 interface VerdictStore {
   redis: Redis;
   keys: RedisKeys;
 }
 
-/** How dropped files leave the spool. */
 interface SettleOptions extends VerdictStore {
   /** Versions of each that stay in the archive. */
   keep: number;

@@ -14,7 +14,6 @@ export type Tried = 'right' | 'wrong' | number;
 export class Guesses {
   readonly #networks = new BoundedMap<string, { count: number; until: number }>(10_000);
 
-  /** Counts a secret that was sent from an address. */
   try(isRight: boolean, address: string, now = Date.now()): Tried {
     const from = networkOf(address);
     const known = this.#networks.get(from);

@@ -8,7 +8,6 @@ import type { Guesses, Tried } from './guesses.ts';
 
 export interface WebContext {
   runtime: Runtime;
-  /** What all parts show of items and runs. */
   overview: Overview;
   /** Every secret that a request sends is counted here. */
   guesses: Guesses;

@@ -17,7 +17,6 @@ const requestSchema = z.strictObject({
   refresh: z.boolean().default(false),
 });
 
-/** Requests that are answered in a minute. */
 const mostRequests = 60;
 
 /** Answers 202 with the runs that were requested, as `sluice run-now --no-wait --json` prints them. */

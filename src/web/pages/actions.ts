@@ -16,7 +16,6 @@ import { html, type Part } from '../../util/html.ts';
 import { plural } from '../../util/plural.ts';
 import { itemPath, type Page, runPath, tokenField } from './layout.ts';
 
-/** An action with its object, ready to be confirmed. */
 interface Prepared {
   title: string;
   text: Part;
@@ -40,7 +39,6 @@ const firstRun = ([run]: RequestedRun[]): string => (run ? runPath(run.runId) : 
 const noRun = (runId: string): NotFoundError =>
   new NotFoundError(`no run "${runId}" is known`, { hint: 'it may have expired' });
 
-/** The portal that is meant. @throws UsageError for one that is not configured */
 const portalOf = ({ runtime }: ActionTools, of: Parameters): string => runtime.portals.config(of('portal')).name;
 
 /** The actions by their names in addresses. @throws UsageError and NotFoundError where an action is not possible */

@@ -12,7 +12,6 @@ export interface Page {
   live: Part;
   /** Above what is live: forms, and what never changes. */
   fixed?: Part;
-  /** What was searched for. */
   query?: string;
   /** True for a page of somebody who is not logged in. */
   bare?: boolean;
@@ -111,7 +110,6 @@ export const reasonHtml = ({ code, message, hint }: Reason): Html =>
 export interface Session {
   /** Is in every form of this session; a form without it does nothing. */
   token: string;
-  /** False where there is no login. */
   canLogOut: boolean;
 }
 
