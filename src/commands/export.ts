@@ -44,8 +44,7 @@ export const exportCommand = async (portal: string, options: ExportOptions, io: 
   };
   const reports = await withRuntime({ config, options, role: 'export' }, io, async (runtime) => {
     const target = { path: folder, name: targetNameOf(name, folder), portal: name };
-    const { runId } = await runtime.requestRun(target, 'command', { export: order });
-    const run = { runId, manifest: target.name, portal: name };
+    const run = await runtime.requestRun(target, 'command', { export: order });
     return waitForRuns(runtime, [run], options, io);
   });
   await showReports(reports, options, io);

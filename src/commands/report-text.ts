@@ -87,12 +87,7 @@ export const closingLines = async (runtime: Runtime, report: StoredReport): Prom
 const addressLines = (runtime: Runtime, { items, portal }: StoredReport): string[] => {
   const live = items.filter(({ kind, live, url }) => kind === 'dataset' && live && url !== null);
   if (live.length <= shownAddresses) return live.map(({ url }) => `live: ${url}`);
-  return [`live: ${plural(live.length, 'dataset')} on ${addressOf(runtime, portal) ?? portal}`];
-};
-
-const addressOf = (runtime: Runtime, portal: string): string | null => {
-  const config = runtime.portals.config(portal);
-  return config.kind === 'remote' ? config.url : (runtime.portals.supervisor(portal)?.url ?? null);
+  return [`live: ${plural(live.length, 'dataset')} on ${runtime.portals.addressOf(portal) ?? portal}`];
 };
 
 const nextOf = (runtime: Runtime, report: StoredReport): string => {

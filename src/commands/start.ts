@@ -23,10 +23,8 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       import('../service/service.ts'),
       import('../web/server.ts'),
     ]);
-    const service = new Service(
-      runtime,
-      manifests.map((path) => resolve(io.cwd, path)),
-    );
+    const paths = manifests.map((path) => resolve(io.cwd, path));
+    const service = new Service(runtime, paths);
     const web = await serveWeb(runtime, () => service.targets); // first: a port in use ends the command before any work begins
     const close = async (): Promise<void> => {
       await service.close();
@@ -37,17 +35,10 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       throw error;
     });
     sayPasswords(runtime, io);
-    for (const [name, config] of Object.entries(runtime.config.portals)) {
-      const supervisor = runtime.portals.supervisor(name);
-      runtime.log.info(
-        { portal: name, url: supervisor?.url ?? (config.kind === 'remote' ? config.url : null) },
-        'portal in use',
-      );
-    }
-    runtime.log.info(
-      { manifests: served.map((manifest) => manifest.name), web: web.url, redis: runtime.redisHandle.describe },
-      'sluice is running',
-    );
+    for (const portal of Object.keys(runtime.config.portals))
+      runtime.log.info({ portal, url: runtime.portals.addressOf(portal) }, 'portal in use');
+    const names = served.map((manifest) => manifest.name);
+    runtime.log.info({ manifests: names, web: web.url, redis: runtime.redisHandle.describe }, 'sluice is running');
     lines?.say(`sluice is running, see ${web.url}/`);
     for (const { name, ...manifest } of served)
       lines?.say(`  ${name}${'drop' in manifest ? ` watches ${relative(io.cwd, manifest.drop.folder)}/` : ''}`);
@@ -59,9 +50,7 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
 const refuseMissing = (manifests: string[], io: Io): void => {
   for (const path of manifests) {
     if (/[*?[{]/.test(path) || existsSync(resolve(io.cwd, path))) continue;
-    throw new UsageError(`manifest not found: ${resolve(io.cwd, path)}`, {
-      hint: 'check the path, or omit it',
-    });
+    throw new UsageError(`manifest not found: ${resolve(io.cwd, path)}`, { hint: 'check the path, or omit it' });
   }
 };
 
@@ -138,32 +127,30 @@ export class ServiceLines {
 
   /** Reports what a run did; a failure is reported once until the item recovers or fails for another reason. */
   closed(report: StoredReport): void {
-    const { manifest, portal, reason } = report;
-    const name = targetName({ manifest, portal });
-    if (this.#isNews(name, reason && `${reason.code} ${reason.message}`)) this.#fail(name, reason);
+    const { portal, reason } = report;
+    const name = targetName(report);
+    if (this.#isNews(name, reason)) this.#fail(name, reason);
     const news: ReportItem[] = [];
     for (const item of report.items) {
-      const isNew = this.#isNews(`${portal} ${item.key}`, item.reason && `${item.reason.code} ${item.reason.message}`);
+      const isNew = this.#isNews(`${portal} ${item.key}`, item.reason);
       if (isNew || (item.reason === null && item.actions.length > 0)) news.push(item);
     }
     if (news.length <= listedItems) for (const item of news) this.#item(item);
     else this.#many(name, news);
   }
 
-  #isNews(name: string, sign: string | null): boolean {
-    const before = this.#reported.get(name) ?? null;
+  #isNews(name: string, reason: StoredReport['reason']): boolean {
+    const sign = reason && `${reason.code} ${reason.message}`;
+    const before = this.#reported.get(name);
     if (sign === null) this.#reported.delete(name);
     else this.#reported.set(name, sign);
     return sign !== null && sign !== before;
   }
 
   #item({ reason, ...item }: ReportItem): void {
-    if (reason) {
-      this.#fail(item.key, reason, fateOf(item));
-      return;
-    }
     const rows = item.rows === null ? '' : `, ${plural(item.rows, 'row')}`;
-    this.say(`${item.key}  ${fateOf(item)}${item.live ? ', live' : ''}${rows}`);
+    if (reason) this.#fail(item.key, reason, fateOf(item));
+    else this.say(`${item.key}  ${fateOf(item)}${item.live ? ', live' : ''}${rows}`);
   }
 
   #fail(name: string, reason: StoredReport['reason'], fate = 'failed'): void {
@@ -173,10 +160,8 @@ export class ServiceLines {
   }
 
   #many(name: string, news: ReportItem[]): void {
-    const fates = Map.groupBy(news, fateOf);
-    this.say(
-      `${name}  ${[...fates].map(([fate, items]) => `${items.length.toLocaleString('en')} ${fate}`).join(', ')}`,
-    );
+    const fates = [...Map.groupBy(news, fateOf)].map(([fate, of]) => `${of.length.toLocaleString('en')} ${fate}`);
+    this.say(`${name}  ${fates.join(', ')}`);
     for (const { reason, count, items } of causesOf(news, 3)) {
       const rest = count > items.length ? ', …' : '';
       this.say(`  ${plural(count, 'item')} with ${reason.code}: ${items.map(({ key }) => key).join(', ')}${rest}`);

@@ -1,6 +1,6 @@
 // Actions of operators on runs, items and portals, from a terminal or the pages; workers carry them out.
 import { CancelledError, InterruptedError, NotFoundError, PausedError, reasonOf } from '../model/errors.ts';
-import { plainRequest, type RunRequest } from '../model/job.ts';
+import type { RunRequest } from '../model/job.ts';
 import { isBelow, kindOfKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import type { RemovalMode } from '../model/policy.ts';
@@ -28,10 +28,7 @@ export const runNow = async (
   more: Parameters<Runtime['requestRun']>[2] = {},
 ): Promise<RequestedRun[]> => {
   const runs: RequestedRun[] = [];
-  for (const target of runtime.perPortal(manifest)) {
-    const { runId } = await runtime.requestRun(target, 'command', more);
-    runs.push({ runId, manifest: target.name, portal: target.portal });
-  }
+  for (const target of runtime.perPortal(manifest)) runs.push(await runtime.requestRun(target, 'command', more));
   return runs;
 };
 
@@ -44,10 +41,9 @@ export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal
   if (again) return again;
   const runs: RequestedRun[] = [];
   for (const { target, keys } of await failedKeys(runtime, what)) {
-    const only =
-      keys && (await stillWanted(await loadManifest(target.manifestPath), keys, runtime.sourceTools(signal)));
-    const { runId } = await runtime.gate.request({ ...target, ...plainRequest, why: 'retry', only });
-    runs.push({ runId, manifest: target.manifest, portal: target.portal });
+    const { manifestPath: path, manifest: name, portal } = target;
+    const only = keys && (await stillWanted(await loadManifest(path), keys, runtime.sourceTools(signal)));
+    runs.push(await runtime.requestRun({ path, name, portal }, 'retry', { only }));
   }
   return runs;
 };
@@ -174,11 +170,10 @@ export const ask = async (
   signal: AbortSignal,
 ): Promise<RequestedRun> => {
   const asked = { path: manifestPath, name: manifest, portal };
-  const { runId } = await runtime.requestRun(asked, 'command', more, signal).catch((error: unknown) => {
+  return runtime.requestRun(asked, 'command', more, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
     throw new InterruptedError('interrupted before the run was requested', { hint: 'run the command again' });
   });
-  return { runId, manifest, portal: runtime.portalOf(asked) };
 };
 
 /** The result of cancelling a run: a `held` one is discarded, an `ended` one stays as it is. */

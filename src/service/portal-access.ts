@@ -104,6 +104,12 @@ export class PortalAccess {
     return this.#supervisors.get(name) ?? null;
   }
 
+  /** The address of a portal; null for an embedded one that this process has not opened. */
+  addressOf(name: string): string | null {
+    const config = this.config(name);
+    return config.kind === 'remote' ? config.url : (this.supervisor(name)?.url ?? null);
+  }
+
   /** New passwords of `admin` of embedded portals served here; each is returned once. */
   newAdminPasswords(): { portal: string; password: string }[] {
     return [...this.#supervisors].flatMap(([portal, { server }]) => {

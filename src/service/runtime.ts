@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { plainRequest, type RunRequest } from '../model/job.ts';
+import type { Target } from '../model/redis-keys.ts';
 import { openRedis } from '../redis-server/embedded.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { BatchingRedis } from '../state/redis/connection.ts';
@@ -55,7 +56,7 @@ export class Runtime extends Connections {
       >
     > = {},
     signal?: AbortSignal,
-  ): Promise<{ runId: string }> {
+  ): Promise<Target & { runId: string }> {
     const portal = this.portalOf(manifest);
     this.portals.config(portal);
     const target = { manifestPath: manifest.path, manifest: manifest.name, portal };
@@ -63,7 +64,7 @@ export class Runtime extends Connections {
     if (!(await this.hasWorkers([portal])) && (await this.hasWorkers())) await this.startWorkers([portal]);
     for (;;) {
       const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
-      if (starts !== 'busy') return { runId };
+      if (starts !== 'busy') return { runId, manifest: manifest.name, portal };
       if (!(await this.hasWorkers([portal]))) await this.startWorkers([portal]); // a worker must end the current run
       await sleep(100, undefined, { signal });
     }

@@ -118,29 +118,23 @@ ${runs.length === 0 ? null : html`<a class="strip" href="${path}" aria-label="${
 
 /** `412 of 415 live, 2 quarantined, 1 held, next run 03:15`. */
 const sentenceHtml = ({ counts, next, runs, current }: TargetView, now: number): Part => {
-  const when = next && html`, next run ${nextHtml(next, now)}`;
-  const { live = 0, removed = 0 } = counts;
+  const { live = 0, removed = 0, ...others } = counts;
   const rest = itemStates.flatMap((state) => {
-    const count = counts[state] ?? 0;
-    return count === 0 || state === 'live' || state === 'removed' ? [] : [[state, count] as const];
+    const count = state === 'live' || state === 'removed' ? 0 : (others[state] ?? 0);
+    return count === 0 ? [] : [{ state, count }];
   });
-  const total = rest.reduce((sum, [, count]) => sum + count, live);
-  const all =
-    total === 0
-      ? runs.length === 0 && current === null
-        ? 'never run'
-        : 'nothing published'
-      : live === total
-        ? `all ${countText(total)} live`
-        : `${countText(live)} of ${countText(total)} live`;
+  const total = rest.reduce((sum, { count }) => sum + count, live);
+  const isNew = runs.length === 0 && current === null;
+  const none = isNew ? 'never run' : 'nothing published';
+  const some = live === total ? `all ${countText(total)} live` : `${countText(live)} of ${countText(total)} live`;
   return [
-    all,
-    rest.map(([state, count]) => {
+    total === 0 ? none : some,
+    rest.map(({ state, count }) => {
       const [word, tone] = stateWords[state];
       return html`, <span class="${tone}">${countText(count)} ${word}</span>`;
     }),
     removed > 0 ? html`, <span class="soft">${countText(removed)} taken down</span>` : null,
-    when,
+    next && html`, next run ${nextHtml(next, now)}`,
   ];
 };
 
