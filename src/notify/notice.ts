@@ -69,22 +69,22 @@ export const noticeItem = (key: string, reason: Pick<Reason, 'code' | 'line' | '
 const meaningOf = (code: string): string =>
   Object.hasOwn(errorCodes, code) ? errorCodes[code as ErrorCode] : 'A fault of sluice itself.'; // just checked
 
-export const noticeText = (notice: Notice): { subject: string; text: string } => {
-  const lines = [notice.summary, ''];
-  for (const item of notice.items) {
-    const place =
-      item.line === undefined ? '' : `, line ${item.line}${item.column === undefined ? '' : `, column ${item.column}`}`;
-    lines.push(`- ${item.key === '' ? 'the run' : item.key}: ${item.code}${place}`, `  ${item.meaning}`);
-    if (item.hint !== undefined) lines.push(`  -> ${item.hint}`);
-  }
-  if (notice.more > 0) lines.push(`- and ${notice.more} more`);
-  if (notice.items.length > 0) lines.push('');
-  const facts = { Time: notice.at, Portal: notice.portal, Manifest: notice.manifest, Run: notice.runId };
-  for (const [name, fact] of Object.entries(facts)) if (fact !== null) lines.push(`${name}: ${fact}`);
-  lines.push('', 'Details: sluice status');
-  if (notice.runId !== null) lines.push(`         sluice log ${notice.runId}`);
-  lines.push('');
-  return { subject: `[sluice] ${notice.summary}`, text: lines.join('\n') };
+export const noticeText = ({ summary, items, more, runId, ...notice }: Notice): { subject: string; text: string } => {
+  const listed = items.flatMap(({ key, code, meaning, hint, line, column }) => {
+    const place = line === undefined ? '' : `, line ${line}${column === undefined ? '' : `, column ${column}`}`;
+    const head = [`- ${key === '' ? 'the run' : key}: ${code}${place}`, `  ${meaning}`];
+    return hint === undefined ? head : [...head, `  -> ${hint}`];
+  });
+  const facts = { Time: notice.at, Portal: notice.portal, Manifest: notice.manifest, Run: runId };
+  const text = [
+    ...[summary, ''],
+    ...listed,
+    ...(more > 0 ? [`- and ${more} more`] : []),
+    ...(items.length > 0 ? [''] : []),
+    ...Object.entries(facts).flatMap(([name, fact]) => (fact === null ? [] : [`${name}: ${fact}`])),
+    ...['', 'Details: sluice status', ...(runId === null ? [] : [`         sluice log ${runId}`]), ''],
+  ];
+  return { subject: `[sluice] ${summary}`, text: text.join('\n') };
 };
 
 /** The open incident of a target: what was reported and persists. */
@@ -117,19 +117,19 @@ interface Judgement {
  */
 export const judge = (before: Incident | null, report: StoredReport, isWhole: boolean): Judgement => {
   if (before?.runId === report.runId) return { incident: before, news: [] };
-  const faults = faultsOf(report);
   const known = before?.open ?? {};
-  const open: Incident['open'] = Object.fromEntries(faults.map(({ key, sign }) => [key, sign]));
+  const faults = faultsOf(report);
+  const open = {
+    ...remaining(known, report, isWhole),
+    ...Object.fromEntries(faults.map(({ key, sign }) => [key, sign])),
+  };
   const fresh = faults.filter(({ key, sign }) => known[key] !== sign);
-  for (const [key, sign] of Object.entries(remaining(known, report, isWhole))) open[key] ??= sign;
-  const news: EventReasons[] = [];
-  for (const event of ['run-failed', 'run-held', 'file-quarantined'] as const) {
-    const reasons = fresh.filter((fault) => fault.event === event);
-    if (reasons.length > 0) news.push({ event, reasons: reasons.map(({ key, reason }) => ({ key, reason })) });
-  }
-  if (Object.keys(open).length > 0) {
+  const news = (['run-failed', 'run-held', 'file-quarantined'] as const).flatMap((event) => {
+    const reasons = fresh.filter((fault) => fault.event === event).map(({ key, reason }) => ({ key, reason }));
+    return reasons.length > 0 ? [{ event, reasons }] : [];
+  });
+  if (Object.keys(open).length > 0)
     return { incident: { since: before?.since ?? report.endedAt, open, runId: report.runId }, news };
-  }
   return { incident: null, news: before ? [{ event: 'recovered', reasons: [] }] : [] };
 };
 
@@ -141,17 +141,17 @@ interface Fault {
   sign: string;
 }
 
-const faultsOf = (report: StoredReport): Fault[] => {
-  const whole = report.reason ? [faultOf('', report.reason, report.reason.code === 'held' ? 'held' : 'failed')] : [];
-  const items = report.items.filter(({ reason }) => reason !== null);
-  return [...whole, ...items.flatMap(({ key, reason, outcome }) => (reason ? [faultOf(key, reason, outcome)] : []))];
-};
+const faultsOf = ({ reason, items }: StoredReport): Fault[] => [
+  ...(reason ? [faultOf('', reason, reason.code === 'held' ? 'held' : 'failed')] : []),
+  ...items
+    .filter((item) => item.reason !== null)
+    .flatMap(({ key, reason, outcome }) => (reason ? [faultOf(key, reason, outcome)] : [])),
+];
 
 const faultOf = (key: string, reason: Reason, outcome: string): Fault => {
-  if (outcome === 'quarantined') {
-    const sign = `file-quarantined ${reason.code} ${reason.line ?? ''} ${reason.column ?? ''}`;
-    return { key, reason, event: 'file-quarantined', sign };
-  }
+  const { code, line = '', column = '' } = reason;
+  if (outcome === 'quarantined')
+    return { key, reason, event: 'file-quarantined', sign: `file-quarantined ${code} ${line} ${column}` };
   const event = outcome === 'held' ? 'run-held' : 'run-failed';
   return { key, reason, event, sign: event };
 };

@@ -33,10 +33,8 @@ export class RunNotices {
     const facts = async (): Promise<ManifestFacts> => {
       const manifest = await loadManifest(request.manifestPath).catch(() => null); // its faults are the report's reason
       const isLimited = request.only !== null || request.plan !== null || request.remove !== null;
-      return {
-        notify: manifest?.notify ?? { email: null, webhook: null },
-        isWhole: manifest !== null && !isDropManifest(manifest) && !isLimited,
-      };
+      const isWhole = manifest !== null && !isDropManifest(manifest) && !isLimited;
+      return { notify: manifest?.notify ?? { email: null, webhook: null }, isWhole };
     };
     try {
       onRunClosed(report);

@@ -50,45 +50,36 @@ export class Service {
   }
 
   async #readManifests(): Promise<Manifest[]> {
-    const manifests = await loadManifests(this.#patterns, this.#runtime.log);
-    const known = manifests.flatMap((manifest) => this.#served(manifest));
+    const { queues, log } = this.#runtime;
+    const known = (await loadManifests(this.#patterns, log)).flatMap((manifest) => this.#served(manifest));
     this.#targets = known.flatMap((manifest) =>
       portalsOf(manifest).map((portal) => ({ manifest: manifest.name, portal, manifestPath: manifest.path })),
     );
-    for (const line of await syncSchedules(
-      this.#runtime.queues,
-      known.flatMap((manifest) => this.#schedulesOf(manifest)),
-    )) {
-      this.#runtime.log.info({ action: 'schedule' }, line);
-    }
-    await this.#expect(known);
+    const schedules = known.flatMap(schedulesOf);
+    for (const line of await syncSchedules(queues, schedules)) log.info({ action: 'schedule' }, line);
+    await this.#expect(known, schedules);
     return known;
   }
 
   /** Records what is expected from now on; live processes report what becomes overdue. */
-  async #expect(manifests: Manifest[]): Promise<void> {
+  async #expect(manifests: Manifest[], schedules: ScheduledTarget[]): Promise<void> {
     const { deadlines, config } = this.#runtime;
     const now = Date.now();
     const slackMs = config.watch.everyMs;
-    const schedules = manifests.flatMap((manifest) => this.#schedulesOf(manifest));
     await deadlines.promise([
       ...schedules.map(({ request, schedule }) => ({
         member: expectedOf.schedule(request),
         form: JSON.stringify(schedule),
         at: firesBy(schedule, { now, slackMs }),
       })),
-      ...manifests.filter(isDropManifest).map(({ name, drop }) => ({
-        member: expectedOf.inbox(name),
-        form: drop.folder,
-        at: now + slackMs,
-      })),
+      ...manifests
+        .filter(isDropManifest)
+        .map(({ name, drop }) => ({ member: expectedOf.inbox(name), form: drop.folder, at: now + slackMs })),
     ]);
-    await deadlines.expect(
-      manifests.flatMap((manifest) =>
-        portalsOf(manifest).flatMap((portal) => expectationsOf({ manifest: manifest.name, portal }, manifest.expectMs)),
-      ),
-      now,
+    const periods = manifests.flatMap((manifest) =>
+      portalsOf(manifest).flatMap((portal) => expectationsOf({ manifest: manifest.name, portal }, manifest.expectMs)),
     );
+    await deadlines.expect(periods, now);
   }
 
   /** The manifest with those of its portals that are configured; nothing where none is. */
@@ -101,13 +92,14 @@ export class Service {
     const [first] = portals;
     return first === undefined ? [] : [{ ...manifest, portal: first, portals }];
   }
-
-  #schedulesOf(manifest: Manifest): ScheduledTarget[] {
-    const { schedule, path: manifestPath, name } = manifest;
-    if (!schedule) return [];
-    return portalsOf(manifest).map((portal) => ({
-      request: { manifestPath, manifest: name, portal, why: 'schedule', only: null, ...plainRequest },
-      schedule,
-    }));
-  }
 }
+
+const schedulesOf = (manifest: Manifest): ScheduledTarget[] => {
+  const { schedule, path: manifestPath, name } = manifest;
+  if (!schedule) return [];
+  const rest = { why: 'schedule' as const, only: null, ...plainRequest };
+  return portalsOf(manifest).map((portal) => ({
+    request: { manifestPath, manifest: name, portal, ...rest },
+    schedule,
+  }));
+};

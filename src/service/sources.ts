@@ -47,12 +47,10 @@ export const gatherSources = async (
   const manifest = await loadManifest(manifestPath);
   const gathered = await gatherManifestSources(manifest, tools);
   if (!isDropManifest(manifest) || why === 'retry') return gathered;
-  const verdicts = await Promise.all(
-    (await claimsOf(manifest)).map(async ({ id }) => ({ id, by: await readVerdicts(store.redis, store.keys, id) })),
-  );
+  const verdicts = await verdictsOn(await claimsOf(manifest), store);
   const isDone = isShared(manifest, portal) ? hasDecided : () => false;
   const idsOf = (isMeant: (by: Verdicts) => boolean): Set<string> =>
-    new Set(verdicts.flatMap(({ id, by }) => (isMeant(by) ? [id] : [])));
+    new Set(verdicts.flatMap(({ claim, by }) => (isMeant(by) ? [claim.id] : [])));
   const done = idsOf((by) => isDone(by, portal));
   const decided = idsOf((by) => isDone(by, portal) || (why === 'drop' && isCancelled(by, portal)));
   if (decided.size === 0) return gathered;
@@ -88,11 +86,6 @@ interface VerdictStore {
   keys: RedisKeys;
 }
 
-interface SettleOptions extends VerdictStore {
-  /** Versions of each that stay in the archive. */
-  keep: number;
-}
-
 /** True where the portal is one of several that take the same dropped files. */
 const isShared = (manifest: DropManifest, portal: string): boolean => {
   const portals = portalsOf(manifest);
@@ -103,7 +96,7 @@ const isShared = (manifest: DropManifest, portal: string): boolean => {
 export const settleDrops = async (
   { manifestPath, portal }: { manifestPath: string; portal: string },
   settled: SettledClaim[],
-  { keep, redis, keys }: SettleOptions,
+  { keep, redis, keys }: VerdictStore & { keep: number },
 ): Promise<void> => {
   const manifest = await loadManifest(manifestPath);
   if (!isDropManifest(manifest)) return;
@@ -135,17 +128,16 @@ export const leaveDrops = async (
 ): Promise<void> => {
   const manifest = await loadManifest(manifestPath).catch(() => null); // a faulty one takes no files
   if (manifest === null || !isDropManifest(manifest)) return;
-  for (const { id } of await claimsOf(manifest)) {
-    const isKnown = others.has(id) || (await readVerdicts(redis, keys, id)).has(portal);
-    if (!isKnown) await recordVerdict(redis, keys, id, { portal, reason });
-  }
+  for (const { id } of await openClaims(await claimsOf(manifest), portal, { redis, keys }))
+    if (!others.has(id)) await recordVerdict(redis, keys, id, { portal, reason });
 };
 
+const verdictsOn = (claims: Claim[], { redis, keys }: VerdictStore): Promise<{ claim: Claim; by: Verdicts }[]> =>
+  Promise.all(claims.map(async (claim) => ({ claim, by: await readVerdicts(redis, keys, claim.id) })));
+
 /** The dropped files without a verdict of a portal; a cancelled run counts as one. */
-export const openClaims = async (claims: Claim[], portal: string, { redis, keys }: VerdictStore): Promise<Claim[]> => {
-  const verdicts = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
-  return claims.filter((_, index) => !verdicts[index]?.has(portal));
-};
+export const openClaims = async (claims: Claim[], portal: string, store: VerdictStore): Promise<Claim[]> =>
+  (await verdictsOn(claims, store)).flatMap(({ claim, by }) => (by.has(portal) ? [] : [claim]));
 
 /** Portals without a verdict on some file in the spool, but for files that wait for a person. */
 export const waitingPortals = async (
@@ -167,10 +159,9 @@ export const waitingPortals = async (
 };
 
 /** How many files of the spool wait for a person because a run for them was cancelled. */
-export const countCancelled = async (manifest: DropManifest, { redis, keys }: VerdictStore): Promise<number> => {
-  const claims = await claimsOf(manifest);
-  const verdicts = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
-  return verdicts.filter((by) => portalsOf(manifest).some((portal) => isCancelled(by, portal))).length;
+export const countCancelled = async (manifest: DropManifest, store: VerdictStore): Promise<number> => {
+  const verdicts = await verdictsOn(await claimsOf(manifest), store);
+  return verdicts.filter(({ by }) => portalsOf(manifest).some((portal) => isCancelled(by, portal))).length;
 };
 
 const claimsOf = (manifest: DropManifest): Promise<Claim[]> => listClaims(foldersOf(manifest.drop.folder).spool);

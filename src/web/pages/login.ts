@@ -84,29 +84,29 @@ export const loginRoutes = (app: FastifyInstance, { config, log }: Runtime, logi
     return logins.sessionOf(request) ? reply.redirect(to, 303) : send(reply, loginPage(null, to));
   });
   app.post('/login', (request, reply) => {
-    if (!isOwnOrigin(request.raw, publicUrl))
-      return send(reply, loginPage('That form was sent from another site: log in here.'), 403);
     const form = formOf(request);
     const to = askedPath(form.get('to') ?? '');
+    if (!isOwnOrigin(request.raw, publicUrl))
+      return send(reply, loginPage('That form was sent from another site: log in here.'), 403);
     const given = { username: form.get('username') ?? '', password: form.get('password') ?? '' };
     const address = clientAddress(request);
     const found = logins.logIn(given, address);
-    if (typeof found === 'object') log.info({ action: 'login', address }, 'an operator logged in');
-    else log.warn({ action: 'login', address }, 'a login to the pages was refused');
-    if (typeof found === 'number') {
-      const seconds = Math.ceil(found / 1000);
-      reply.header('retry-after', String(seconds));
-      return send(reply, loginPage(`Too many attempts: try again in ${seconds} s.`, to), 429);
+    if (typeof found === 'object') {
+      log.info({ action: 'login', address }, 'an operator logged in');
+      return reply.header('set-cookie', cookie(found.id, '')).redirect(to, 303);
     }
+    log.warn({ action: 'login', address }, 'a login to the pages was refused');
     if (found === 'wrong') return send(reply, loginPage('Name or password is wrong.', to), 403);
-    return reply.header('set-cookie', cookie(found.id, '')).redirect(to, 303);
+    const seconds = Math.ceil(found / 1000);
+    reply.header('retry-after', String(seconds));
+    return send(reply, loginPage(`Too many attempts: try again in ${seconds} s.`, to), 429);
   });
   app.post('/logout', (request, reply) => {
     const session = logins.sessionOf(request);
-    const isMeant =
-      session !== null && isOwnOrigin(request.raw, publicUrl) && isToken(formOf(request).get('token'), session);
-    if (isMeant) logins.logOut(request);
-    if (isMeant) reply.header('set-cookie', cookie('', '; Max-Age=0'));
+    if (session && isOwnOrigin(request.raw, publicUrl) && isToken(formOf(request).get('token'), session)) {
+      logins.logOut(request);
+      reply.header('set-cookie', cookie('', '; Max-Age=0'));
+    }
     return reply.redirect('/login', 303);
   });
 };

@@ -63,7 +63,7 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
       if (session) request.session = session;
       else return reply.redirect(loginPath(request), 303);
     });
-    guarded.setErrorHandler((error, request, reply) => sendError(error, { request, reply, runtime }));
+    guarded.setErrorHandler((error, request, reply) => sendError(error, request, reply, runtime));
     readRoutes(guarded, { runtime, overview });
     actRoutes(guarded, { runtime, overview });
   });
@@ -71,19 +71,19 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
 
 const messagePage = (title: string, says: Part): Page => ({ title, fixed: html`<h1>${title}</h1>${says}`, live: null });
 
-const sendError = (
-  error: unknown,
-  { request, reply, runtime }: { request: FastifyRequest; reply: FastifyReply; runtime: Runtime },
-): FastifyReply => {
+const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply, { log }: Runtime): FastifyReply => {
+  const answer = (status: number, title: string, says: Part): FastifyReply =>
+    send(reply, messagePage(title, says), status);
   if (error instanceof SluiceError) {
-    const [status, title] = error instanceof NotFoundError ? [404, 'Not found'] : [409, 'Not possible right now'];
-    const hint = error.hint ? html`<p>${error.hint}</p>` : null;
-    return send(reply, messagePage(title, html`<p dir="auto">${error.message}</p>${hint}`), status);
+    const says = html`<p dir="auto">${error.message}</p>${error.hint ? html`<p>${error.hint}</p>` : null}`;
+    return error instanceof NotFoundError
+      ? answer(404, 'Not found', says)
+      : answer(409, 'Not possible right now', says);
   }
   const status = (error as { statusCode?: number }).statusCode ?? 500;
-  if (status < 500) return send(reply, messagePage('Invalid request', html`<p>Status ${status}.</p>`), status);
-  runtime.log.error({ err: error, path: request.url.slice(0, 200) }, 'a page failed');
-  return send(reply, messagePage('Something went wrong', html`<p>See the log of the service.</p>`), status);
+  if (status < 500) return answer(status, 'Invalid request', html`<p>Status ${status}.</p>`);
+  log.error({ err: error, path: request.url.slice(0, 200) }, 'a page failed');
+  return answer(status, 'Something went wrong', html`<p>See the log of the service.</p>`);
 };
 
 const pathPart = ({ params }: FastifyRequest, name: string): string =>
@@ -139,28 +139,24 @@ const actRoutes = (app: FastifyInstance, tools: ActionTools): void => {
   const prepared = (request: FastifyRequest) =>
     prepare(tools, pathPart(request, 'action'), (name) => parameterOf(request, name));
   app.get('/act/:action', async (request, reply) => {
-    const action = await prepared(request);
-    const back = backOf(request);
-    return send(reply, confirmPage(action, { address: request.url, token: request.session?.token ?? '', back }));
+    const { url: address, session } = request;
+    const form = { address, token: session?.token ?? '', back: backOf(request) };
+    return send(reply, confirmPage(await prepared(request), form));
   });
   app.post('/act/:action', async (request, reply) => {
     const form = formOf(request);
     const isMeant = request.session !== null && isToken(form.get('token'), request.session);
     if (!isMeant || !isOwnOrigin(request.raw, runtime.config.web.publicUrl)) {
-      return send(
-        reply,
-        messagePage('Nothing was done', html`<p>This form is outdated: open the page again.</p>`),
-        403,
-      );
+      const says = html`<p>This form is outdated: open the page again.</p>`;
+      return send(reply, messagePage('Nothing was done', says), 403);
     }
     const action = await prepared(request);
     runtime.log.info({ action: 'act', address: clientAddress(request), path: request.url }, 'an operator acts');
     const signal = AbortSignal.timeout(actMs);
     const path = await action.act(signal, (form.get('reason') ?? '').trim().slice(0, 200)).catch((error: unknown) => {
       if (!signal.aborted) throw error;
-      throw new InterruptedError('another run is under way, and this has to wait for its end', {
-        hint: 'try again later',
-      });
+      const message = 'another run is under way, and this has to wait for its end';
+      throw new InterruptedError(message, { hint: 'try again later' });
     });
     return reply.redirect(path, 303);
   });
@@ -169,9 +165,8 @@ const actRoutes = (app: FastifyInstance, tools: ActionTools): void => {
 /** The page that an action was chosen on. */
 const backOf = ({ headers }: FastifyRequest): string => {
   const from = URL.parse(headers.referer ?? '');
-  return from !== null && from.host === headers.host && !from.pathname.startsWith('/act/')
-    ? `${from.pathname}${from.search}`
-    : '/';
+  const isOurs = from?.host === headers.host && !from?.pathname.startsWith('/act/');
+  return from && isOurs ? `${from.pathname}${from.search}` : '/';
 };
 
 const unknown = (message: string): NotFoundError => new NotFoundError(message, { hint: 'search for it above' });
@@ -207,10 +202,10 @@ const reportOf = async ({ runs }: Runtime, runId: string): Promise<StoredReport>
 
 const runView = async (runtime: Runtime, runId: string): Promise<RunView> => {
   const { runs, gate, plans } = runtime;
-  const waiting = isRunId(runId) ? ((await gate.find(runId))?.target ?? null) : null;
-  const run = isRunId(runId) ? await runStatus(runtime, runId) : null;
-  const target = run?.target || (waiting && targetName(waiting));
-  if (run === null || !target) throw unknown('no such run is known');
+  if (!isRunId(runId)) throw unknown('no such run is known');
+  const [waiting, run] = await Promise.all([gate.find(runId), runStatus(runtime, runId)]);
+  const target = run.target || (waiting && targetName(waiting.target));
+  if (!target) throw unknown('no such run is known');
   const [causes, held, log, remarks] = await Promise.all([
     run.endedAt === null ? runs.failures(runId, 20).then((failed) => causesOf(failed)) : runs.causes(runId),
     plans.held(),
