@@ -36,7 +36,7 @@ export interface Answer {
  */
 export const formatError = (
   { status, message, details }: Refusal,
-  { format, callback }: { format?: Format; callback?: unknown } = {},
+  { format, callback }: { format?: Format | undefined; callback?: unknown } = {},
 ): Answer => {
   const reason = details.reason ?? reasonPhrase(status, message);
   if (format === undefined || details.bare === true) {

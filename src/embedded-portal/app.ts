@@ -5,14 +5,14 @@ import { apiPrefix } from '../dataset-api/paths.ts';
 import { limitConnections, trusting } from '../util/connections.ts';
 import { escapeHtml } from '../util/html.ts';
 import { decodedPart, endConnectionsOnClose } from '../util/http.ts';
-import { isObject } from '../util/json.ts';
+import { recordOf } from '../util/json.ts';
 import { type Answer, formatError, redirectTo, refusalOf, sendAnswer } from './answer.ts';
 import { dropRest, readBody } from './body.ts';
 import { openCall } from './call.ts';
 import { answerClientError } from './connections.ts';
 import { filesPath } from './content/view.ts';
 import { parseQuery } from './media/form.ts';
-import { type Format, openChoice, splitSuffix } from './media/formats.ts';
+import { type Format, type FormatName, openChoice, splitSuffix } from './media/formats.ts';
 import { discard } from './media/multipart.ts';
 import { MalformedBody, type Value } from './media/value.ts';
 import type { Call, Operation, Portal, Resource, Result } from './portal.ts';
@@ -21,53 +21,16 @@ import { maintenanceAnswer, siteAnswer } from './resources/system.ts';
 import { checkCall, checkToken, resolveOperation, resourcesOf } from './resources/table.ts';
 import { xmlrpcAnswer, xmlrpcPath } from './xmlrpc.ts';
 
-const emptyHtml = { contentType: 'text/html; charset=UTF-8', body: '' };
+const html = 'text/html; charset=UTF-8';
 
-/** The path below the prefix as decoded parts, the suffix taken off the last. */
-const splitPath = (path: string): { parts: string[]; suffix: string | null } => {
-  const parts = path.split('/').map(decodedPart);
-  const { name, suffix } = splitSuffix(parts.pop() ?? '');
-  return { parts: [...parts, name], suffix };
-};
-
-const overridable = new Set(['PUT', 'DELETE', 'GET', 'HEAD']);
-
-/** The effective method: POST may carry another one in `_method` or X-HTTP-Method-Override. */
-const methodOf = (request: FastifyRequest, query: Record<string, unknown>): string => {
-  const { method } = request.raw;
-  if (method !== 'POST') return method ?? 'GET';
-  const override = request.headers['x-http-method-override'] ?? query._method;
+/** The method that a request means: POST may carry another one in `_method` or X-HTTP-Method-Override. */
+const methodOf = ({ raw, headers }: FastifyRequest, query: Record<string, unknown>): string => {
+  const override = headers['x-http-method-override'] ?? query._method;
   const name = typeof override === 'string' ? override.toUpperCase() : '';
-  return overridable.has(name) ? name : 'POST';
+  return raw.method === 'POST' && ['PUT', 'DELETE', 'GET', 'HEAD'].includes(name) ? name : (raw.method ?? 'GET');
 };
-
-interface Route {
-  /** Of the resource. */
-  name: string;
-  operation: Operation;
-  args: string[];
-  suffix: string | null;
-}
 
 const notFound = (message: string): Refusal => new Refusal(404, message, { bare: true });
-
-/** The route of a request below the prefix; or the answer to HEAD and OPTIONS, which depends on the resource's name only. */
-const findRoute = (
-  resources: ReadonlyMap<string, Resource>,
-  { path, method }: { path: string; method: string },
-): Route | Answer => {
-  const { parts, suffix } = splitPath(path);
-  const [name = '', ...args] = parts;
-  const resource = resources.get(name);
-  if (resource === undefined) throw notFound(`Could not find resource ${escapeHtml(name)}.`);
-  if (method === 'HEAD') return { status: 200, reason: ': OK', ...emptyHtml };
-  if (method === 'OPTIONS') return { status: 200, ...emptyHtml };
-  const operation = resolveOperation(resource, method, args);
-  if (operation === undefined) throw notFound('Could not find the controller.');
-  return { name, operation, args, suffix };
-};
-
-const isAnswer = (value: Route | Answer): value is Answer => 'status' in value;
 
 /** True when this caller would get past the token and the access check: only then are his files kept. */
 const mayKeepFiles = (call: Call, operation: Operation): boolean => {
@@ -82,61 +45,82 @@ const mayKeepFiles = (call: Call, operation: Operation): boolean => {
   }
 };
 
-const readInto = async (call: Call, operation: Operation): Promise<void> => {
-  const { method } = call.request;
-  if (method === 'GET' || method === 'HEAD') return;
-  const { value, files } = await readBody(call, { keepFiles: mayKeepFiles(call, operation) });
-  call.body = isObject(value) ? value : {};
-  call.files = files;
-};
-
 const act = async (call: Call, operation: Operation): Promise<Result> => {
-  await readInto(call, operation);
+  const { method = '' } = call.request;
+  if (method !== 'GET' && method !== 'HEAD') {
+    const { value, files } = await readBody(call, { keepFiles: mayKeepFiles(call, operation) });
+    call.body = recordOf(value);
+    call.files = files;
+  }
   try {
-    checkCall(call, operation, call.request.method ?? '');
+    checkCall(call, operation, method);
     return await operation.run(call);
   } finally {
-    if (call.files.length > 0) await discard(call.files);
+    await discard(call.files);
   }
 };
 
-/** The answer to a result; the caller adds type and headers where none are given here. */
-const answerTo = (call: Call, result: Result, format: Format): Omit<Answer, 'contentType'> & Partial<Answer> => {
-  if ('stream' in result) return { status: 200, contentType: result.stream.contentType, body: result.stream };
+/** What an operation answers, in a format and under its type. */
+const answerTo = ({ headers, query }: Call, result: Result, { format, contentType }: Style): Answer => {
+  if ('stream' in result) return { status: 200, headers, contentType: result.stream.contentType, body: result.stream };
   if ('redirect' in result) {
-    return { status: 302, headers: { ...call.headers, location: result.redirect }, body: '' };
+    return { status: 302, headers: { ...headers, location: result.redirect }, contentType, body: '' };
   }
-  if ('empty' in result) return { status: 200, body: '' };
+  if ('empty' in result) return { status: 200, headers, contentType, body: '' };
   const { value, shape = 'plain' } = result;
-  return { status: 200, body: format.write(value as Value, { shape, callback: call.query.callback }) }; // what JSON can say
+  const body = format.write(value as Value, { shape, callback: query.callback }); // what JSON can say
+  return { status: 200, headers, contentType, body };
 };
 
-const serve = async (
-  portal: Portal,
-  request: FastifyRequest,
-  { call, route }: { call: Call; route: Route },
-): Promise<Answer> => {
-  const { wire } = portal.profile;
-  const { suffix, name, operation } = route;
-  const asked = wire.chooseFormat({ suffix, accept: request.headers.accept });
+interface Style {
+  format: Format;
+  contentType: string;
+}
+
+/** The formats of results and errors. Throws a Refusal for one that cannot be. */
+const stylesOf = (call: Call, name: string, suffix: string | null): { results: Style; errors: Style } => {
+  const { wire } = call.portal.profile;
+  const styleOf = ({ format, contentType }: { format: FormatName; contentType: string }): Style => ({
+    format: wire.formats[format],
+    contentType,
+  });
   const usual = suffix === null && Object.hasOwn(wire.resultFormats, name) ? wire.resultFormats[name] : undefined;
-  const fixed = usual === undefined ? null : openChoice(usual);
-  const errors = 'format' in asked ? asked : fixed;
-  if (suffix === null) call.headers.vary = 'Accept';
+  const fixed = usual === undefined ? null : styleOf(openChoice(usual));
+  const asked = wire.chooseFormat({ suffix, accept: call.request.headers.accept });
+  if ('format' in asked) return { results: fixed ?? styleOf(asked), errors: styleOf(asked) };
+  if (fixed !== null) return { results: fixed, errors: fixed };
+  if ('malformed' in asked) throw wire.malformedMime('The Accept header is malformed.');
+  throw new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
+};
+
+/** The answer of the service to a path below its prefix. HEAD and OPTIONS depend on the name of the resource only. */
+const serviceAnswer = async (
+  call: Call,
+  resources: ReadonlyMap<string, Resource>,
+  { path, method }: { path: string; method: string },
+): Promise<Answer> => {
+  const { counts, log } = call.portal;
+  const parts = path.split('/').map(decodedPart);
+  const { name: last, suffix } = splitSuffix(parts.pop() ?? '');
+  const [name = '', ...args] = [...parts, last];
+  const resource = resources.get(name);
+  if (resource === undefined) throw notFound(`Could not find resource ${escapeHtml(name)}.`);
+  if (method === 'HEAD') return { status: 200, reason: ': OK', contentType: html, body: '' };
+  if (method === 'OPTIONS') return { status: 200, contentType: html, body: '' };
+  const operation = resolveOperation(resource, method, args);
+  if (operation === undefined) throw notFound('Could not find the controller.');
+  call.args = args;
+  counts[operation.writes ? 'writes' : 'reads'] += 1;
   const { headers } = call;
-  if (errors === null) {
-    const refusal =
-      'malformed' in asked
-        ? wire.malformedMime('The Accept header is malformed.')
-        : new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
-    return { ...formatError(refusal), headers };
-  }
-  const { format, contentType } = fixed ?? errors;
+  if (suffix === null) headers.vary = 'Accept';
+  let style: Style | undefined;
   try {
-    return { contentType, headers, ...answerTo(call, await act(call, operation), wire.formats[format]) };
+    const { results, errors } = stylesOf(call, name, suffix);
+    style = errors;
+    return answerTo(call, await act(call, operation), results);
   } catch (error) {
-    const style = { format: wire.formats[errors.format], callback: call.query.callback };
-    return { ...formatError(refusalOf(error, portal.log), style), contentType: errors.contentType, headers };
+    const refusal = formatError(refusalOf(error, log), { format: style?.format, callback: call.query.callback });
+    return { ...refusal, contentType: style?.contentType ?? refusal.contentType, headers };
   }
 };
 
@@ -151,9 +135,24 @@ const readQuery = (text: string): Record<string, unknown> => {
   }
 };
 
-/** True for what a page cache may answer: a GET without any session cookie. */
-const isForVisitors = ({ request, user, hasDeadCookie }: Call): boolean =>
-  request.method === 'GET' && user.uid === 0 && !hasDeadCookie;
+const routedAnswer = (
+  call: Call,
+  { resources, request, path }: { resources: ReadonlyMap<string, Resource>; request: FastifyRequest; path: string },
+): Answer | Promise<Answer> => {
+  const { portal, query, queryText } = call;
+  const prefix = prefixPattern.exec(path)?.[0];
+  if (path === xmlrpcPath && portal.xmlrpc === true && request.raw.method === 'POST') {
+    return xmlrpcAnswer(call, resources);
+  }
+  if (prefix === undefined) return siteAnswer(call, path);
+  if (path.endsWith('/') && request.raw.method === 'GET') {
+    return redirectTo(`${call.baseUrl}${path.replace(/\/+$/, '')}${queryText === '' ? '' : `?${queryText}`}`);
+  }
+  const below = path.slice(prefix.length + 1).replace(/\/$/, '');
+  if (below !== '') return serviceAnswer(call, resources, { path: below, method: methodOf(request, query) });
+  const words = 'Services Endpoint "dkan_dataset_api" has been setup successfully.';
+  return { status: 200, contentType: html, body: words };
+};
 
 /** The answer to a request; never throws. */
 const answer = async (
@@ -161,48 +160,27 @@ const answer = async (
   resources: ReadonlyMap<string, Resource>,
   request: FastifyRequest,
 ): Promise<Answer> => {
+  const { wire } = portal.profile;
   let call: Call | null = null;
   try {
     const url = request.originalUrl;
-    const mark = url.indexOf('?');
-    const path = portal.profile.wire.pathOf(mark === -1 ? url : url.slice(0, mark));
-    const queryText = mark === -1 ? '' : url.slice(mark + 1);
-    call = openCall(portal, request, { query: readQuery(queryText), queryText });
-    const open = call;
+    const [start = ''] = url.split('?', 1);
+    const path = wire.pathOf(start);
+    const queryText = url.slice(start.length + 1);
+    const open = openCall(portal, request, { query: readQuery(queryText), queryText });
+    call = open;
     const make = async (): Promise<Answer> => {
       const held = path.startsWith(filesPath) ? null : await maintenanceAnswer(open);
-      return portal.profile.wire.finish(open, held ?? (await routedAnswer(open, { resources, request, path })));
+      return wire.finish(open, held ?? (await routedAnswer(open, { resources, request, path })));
     };
-    const age = isForVisitors(open) ? portal.site.pageCacheMaximumAge : null;
+    // A page cache answers a GET without any session cookie.
+    const isForVisitors = request.method === 'GET' && open.user.uid === 0 && !open.hasDeadCookie;
+    const age = isForVisitors ? portal.site.pageCacheMaximumAge : null;
     return age === null ? await make() : await portal.pages.serve(`${open.baseUrl}${url}`, age, make);
   } catch (error) {
     const result = formatError(refusalOf(error, portal.log));
-    return call === null ? result : portal.profile.wire.finish(call, result);
+    return call === null ? result : wire.finish(call, result);
   }
-};
-
-const routedAnswer = (
-  call: Call,
-  { resources, request, path }: { resources: ReadonlyMap<string, Resource>; request: FastifyRequest; path: string },
-): Answer | Promise<Answer> => {
-  const { portal, query, queryText } = call;
-  const prefix = prefixPattern.exec(path)?.[0];
-  if (path === xmlrpcPath && portal.xmlrpc && request.raw.method === 'POST') return xmlrpcAnswer(call, resources);
-  if (prefix === undefined) return siteAnswer(call, path);
-  if (path.endsWith('/') && request.raw.method === 'GET') {
-    return redirectTo(`${call.baseUrl}${path.replace(/\/+$/, '')}${queryText === '' ? '' : `?${queryText}`}`);
-  }
-  const below = path.slice(prefix.length + 1).replace(/\/$/, '');
-  if (below === '') {
-    const words = 'Services Endpoint "dkan_dataset_api" has been setup successfully.';
-    return { status: 200, contentType: 'text/html; charset=UTF-8', body: words };
-  }
-  const method = methodOf(request, query);
-  const route = findRoute(resources, { path: below, method });
-  if (isAnswer(route)) return route;
-  call.args = route.args;
-  portal.counts[route.operation.writes ? 'writes' : 'reads'] += 1;
-  return serve(portal, request, { call, route });
 };
 
 /** The access log: never the query, which may hold a token, nor a header or body. */
