@@ -4,7 +4,7 @@ import { slugOf } from '../../dataset-api/names.ts';
 import { type Answer, redirectTo } from '../answer.ts';
 import { textOf } from '../content/items.ts';
 import { escapeUnit } from '../media/value.ts';
-import type { Call, Portal, SiteHandler } from '../portal.ts';
+import type { Call } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { entryOf, nameOf, packageOf } from './catalogue-entries.ts';
@@ -14,18 +14,16 @@ const escapes = /[/<>&'\u0080-\uffff]/g;
 const encode = (value: unknown): string =>
   JSON.stringify(value).replace(escapes, (char) => (char === '/' ? '\\/' : escapeUnit(char)));
 
+const jsonAnswer = (body: string, status = 200): Answer => ({ status, contentType: 'application/json', body });
+
 /** A value as JSON of the site. */
-export const answerOf = (value: unknown, status = 200): Answer => ({
-  status,
-  contentType: 'application/json',
-  body: encode(value),
-});
+export const answerOf = (value: unknown, status = 200): Answer => jsonAnswer(encode(value), status);
 
 /** Most text of a catalogue, in characters; what is longer would end the process rather than be sent. */
 const longestCatalogue = 100_000_000;
 
-/** The entries of all datasets; a catalogue is whole or none, because whoever harvests it takes down what it lacks. */
-const entriesOf = (call: Call, page: Page): string => {
+/** The catalogue; it is whole or none, because whoever harvests it takes down what it lacks. */
+const catalogue = (call: Call, page: Page): Answer => {
   const entries: string[] = [];
   let length = 0;
   for (const node of published(call, 'dataset', page)) {
@@ -34,10 +32,6 @@ const entriesOf = (call: Call, page: Page): string => {
     if (length > longestCatalogue) throw new Refusal(413, 'The catalogue is too large for one answer.');
     entries.push(entry);
   }
-  return entries.join(',');
-};
-
-const catalogueText = (call: Call, page: Page): string => {
   const head = encode({
     '@context': 'https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld',
     '@id': `${call.baseUrl}/data.json`,
@@ -45,25 +39,8 @@ const catalogueText = (call: Call, page: Page): string => {
     conformsTo: 'https://project-open-data.cio.gov/v1.1/schema',
     describedBy: 'https://project-open-data.cio.gov/v1.1/schema/catalog.json',
   });
-  return `${head.slice(0, -1)},"dataset":[${entriesOf(call, page)}]}`;
+  return jsonAnswer(`${head.slice(0, -1)},"dataset":[${entries.join(',')}]}`);
 };
-
-/** Catalogues by page and address, for the state of the store after so many changes. */
-const kept = new WeakMap<Portal, { changes: number; texts: Map<string, string> }>();
-
-/** It takes long and is the same for everybody, so it is made once for each state of the store. */
-const catalogue = (call: Call, page: Page): Answer => {
-  const changes = call.portal.store.changes();
-  let known = kept.get(call.portal);
-  if (known?.changes !== changes) known = { changes, texts: new Map() };
-  kept.set(call.portal, known);
-  const key = `${page.limit} ${page.offset} ${call.baseUrl}`;
-  const body = known.texts.get(key) ?? catalogueText(call, page);
-  if (known.texts.size < mostKept) known.texts.set(key, body);
-  return { status: 200, contentType: 'application/json', body };
-};
-
-const mostKept = 20;
 
 /** A part of the list of all datasets. */
 export interface Page {
@@ -108,16 +85,12 @@ const packages = (call: Call, page: Page): Answer =>
     ]),
   );
 
-/** What can be split into pages, by path. */
-export const paged: Readonly<Record<string, (call: Call, page: Page) => Answer>> = {
-  '/api/3/action/current_package_list_with_resources': packages,
-  '/data.json': catalogue,
-};
-
-const whole: Readonly<Record<string, (call: Call) => Answer>> = {
+const answers: Readonly<Record<string, (call: Call, page: Page) => Answer>> = {
   '/api/3/action/package_show': shownPackage,
   '/api/3/action/package_list': (call) => names(call, 'dataset'),
   '/api/3/action/group_list': (call) => names(call, 'group'),
+  '/api/3/action/current_package_list_with_resources': packages,
+  '/data.json': catalogue,
 };
 
 const searchFields: Readonly<Record<string, string>> = { tags: 'field_tags', dkan_topics: 'field_topic' };
@@ -133,11 +106,12 @@ const termAnswer = (call: Call, path: string): Answer | null => {
   return redirectTo(`${call.baseUrl}${address}`);
 };
 
-/** True for the paths of the catalogue. */
-export const isCataloguePath = (path: string): boolean => Object.hasOwn(whole, path) || Object.hasOwn(paged, path);
+/** What can be split into pages. */
+export const pagedPaths = ['/api/3/action/current_package_list_with_resources', '/data.json'];
 
-/** Answers at the paths of the catalogue, and sends a term on to the datasets that have it. */
-export const catalogueHandler: SiteHandler = (call, path) => {
-  if (!isCataloguePath(path)) return termAnswer(call, path);
-  return whole[path]?.(call) ?? paged[path]?.(call, allOfThem) ?? null;
-};
+/** True for the paths of the catalogue. */
+export const isCataloguePath = (path: string): boolean => Object.hasOwn(answers, path);
+
+/** Answers at the paths of the catalogue, with a page of the lists that come in pages; sends a term on to the datasets that have it. */
+export const catalogueHandler = (call: Call, path: string, page = allOfThem): Answer | null =>
+  isCataloguePath(path) ? (answers[path]?.(call, page) ?? null) : termAnswer(call, path);

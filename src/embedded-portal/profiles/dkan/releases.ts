@@ -7,13 +7,12 @@ import type { Profile, Uploads } from '../../portal.ts';
 import { catalogueHandler } from '../../resources/catalogue.ts';
 import { systemHandlers } from '../../resources/system.ts';
 import { autocompleteHandler } from './autocomplete.ts';
-import { pagedCatalogue } from './catalogue-pages.ts';
 import { type DatastoreRelease, RecordedDatastore } from './datastore.ts';
 import { readEntity } from './entity-input.ts';
 import { readForm } from './form-input.ts';
 import { keylessFormats } from './formats.ts';
 import { formResources, recordedResources, renewDatasetsOf } from './operations.ts';
-import { bareFiles, brokenSearches, discreetSearches, openSearches } from './site.ts';
+import { bareFiles, brokenSearches, discreetSearches, openSearches, pagedCatalogue } from './site.ts';
 import { recordedWire } from './wire.ts';
 
 /** The item of an image has its size, and has its texts as fields. */

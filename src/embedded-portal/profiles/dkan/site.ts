@@ -1,10 +1,12 @@
 // What deployed servers answer beside the service: files as a web server sends them, and searches whose faults are values.
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../../util/bounded-map.ts';
+import { redirectTo } from '../../answer.ts';
 import { textOf } from '../../content/items.ts';
-import type { Portal, SiteHandler } from '../../portal.ts';
+import type { Call, Portal, SiteHandler } from '../../portal.ts';
 import { lockRefused } from '../../races.ts';
 import { Refusal } from '../../refusal.ts';
+import { catalogueHandler, isCataloguePath, pagedPaths } from '../../resources/catalogue.ts';
 import { fileBytes } from '../../resources/file.ts';
 import { type Search, searchAll, searchHandler, searchRows } from '../../resources/search.ts';
 import { fileHandler } from '../../resources/system.ts';
@@ -61,3 +63,20 @@ export const discreetSearches: SiteHandler = searchHandler(discreetSearch, searc
 
 /** Searches of release C, all of which end in an error page. */
 export const brokenSearches: SiteHandler = searchHandler(() => Promise.reject(fatalFault()));
+
+const toPage = ({ baseUrl, queryText }: Call, path: string, page: number) => {
+  const others = queryText.split('&').filter((part) => part !== '' && !part.startsWith('page='));
+  return redirectTo(`${baseUrl}${path}?${[...others, `page=${page}`].join('&')}`, 302);
+};
+
+/** The catalogue of release A in pages of as many datasets as the site is set to; one beyond the last is sent there. */
+export const pagedCatalogue: SiteHandler = (call, path) => {
+  if (!isCataloguePath(path)) return catalogueHandler(call, path);
+  const { query, portal } = call;
+  if (query.page === undefined) return toPage(call, path, 0);
+  const limit = portal.site.datasetsPerPage;
+  if (limit === null || !pagedPaths.includes(path)) return catalogueHandler(call, path);
+  const page = Number(/^\d{1,9}/.exec(textOf(query.page) ?? '')?.[0] ?? 0);
+  const last = Math.floor(portal.store.nodes.countDatasets() / limit);
+  return page > last ? toPage(call, path, last) : catalogueHandler(call, path, { limit, offset: page * limit });
+};
