@@ -4,7 +4,7 @@ import { escapeHtml } from '../util/html.ts';
 import { chooseParser } from './media/formats.ts';
 import { readMultipart, type UploadedFile } from './media/multipart.ts';
 import { MalformedBody } from './media/value.ts';
-import type { Call, Portal, PortalLimits, Wire } from './portal.ts';
+import type { Call, PortalLimits, Wire } from './portal.ts';
 import { Refusal } from './refusal.ts';
 
 /** What a malformed body is called, by type. */
@@ -59,21 +59,21 @@ const readBytes = async (request: IncomingMessage, most: number): Promise<Buffer
   return chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks);
 };
 
-/** The bytes of the whole body. Throws a Refusal (413), or the stream's error when the client went away. */
-export const readRaw = async (request: IncomingMessage, { limits }: Portal): Promise<Buffer> => {
-  const release = guardPace(request, limits);
+/** Runs a reader of the body at a guarded pace. The error of a body whose client went away within it need not be logged. */
+const paced = async <T>({ request, portal }: Call, read: () => Promise<T>): Promise<T> => {
+  const release = guardPace(request, portal.limits);
   try {
-    return await readBytes(request, limits.bodyBytes);
+    return await read();
   } catch (error) {
-    throw cutShort(request) ?? error;
+    throw request.destroyed && !request.complete ? new Refusal(400, 'The body is cut short.') : error;
   } finally {
     release();
   }
 };
 
-/** The error of a body whose client went away or was cut off within it, which need not be logged; else null. */
-const cutShort = (request: IncomingMessage): Refusal | null =>
-  request.destroyed && !request.complete ? new Refusal(400, 'The body is cut short.') : null;
+/** The bytes of the whole body. Throws a Refusal (413), or the stream's error when the client went away. */
+export const readRaw = (call: Call): Promise<Buffer> =>
+  paced(call, () => readBytes(call.request, call.portal.limits.bodyBytes));
 
 /** The reader for a content type. Throws 406 for what is not known (recorded behaviour 4). */
 const chosenParser = (header: string | undefined, { readers, ignoresCase, malformedMime }: Wire) => {
@@ -114,20 +114,15 @@ export const readBody = async (call: Call, { keepFiles }: { keepFiles: boolean }
   const { wire } = portal.profile;
   if (wire.skipsBody(call)) return nothing;
   const { type, parser } = chosenParser(request.headers['content-type'], wire);
-  const release = guardPace(request, portal.limits);
-  try {
-    if (parser === null) return await readMultipartBody(call, keepFiles);
-    const bytes = await readBytes(request, portal.limits.bodyBytes);
-    return { value: bytes.length === 0 ? null : parser(bytes), files: [] };
-  } catch (error) {
-    const cut = cutShort(request);
-    if (cut !== null || !(error instanceof MalformedBody)) throw cut ?? error;
-    const words = `Invalid ${names[type] ?? 'body'}.`;
-    throw new Refusal(
-      type.endsWith('/xml') ? 406 : 400,
-      wire.explains ? `${words} ${escapeHtml(error.message)}` : words,
-    );
-  } finally {
-    release();
-  }
+  return await paced(call, async () => {
+    try {
+      if (parser === null) return await readMultipartBody(call, keepFiles);
+      const bytes = await readBytes(request, portal.limits.bodyBytes);
+      return { value: bytes.length === 0 ? null : parser(bytes), files: [] };
+    } catch (error) {
+      if (!(error instanceof MalformedBody)) throw error;
+      const words = `Invalid ${names[type] ?? 'body'}.${wire.explains ? ` ${escapeHtml(error.message)}` : ''}`;
+      throw new Refusal(type.endsWith('/xml') ? 406 : 400, words);
+    }
+  });
 };

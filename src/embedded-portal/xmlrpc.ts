@@ -111,7 +111,7 @@ const faultOf = (call: Call, error: unknown): string => {
 export const xmlrpcAnswer = async (call: Call, resources: ReadonlyMap<string, Resource>): Promise<Answer> => {
   let body: string;
   try {
-    const rpc = parseRpcCall(await readRaw(call.request, call.portal));
+    const rpc = parseRpcCall(await readRaw(call));
     body = writeRpcAnswer(await run(call, resources, rpc));
   } catch (error) {
     body = faultOf(call, error);

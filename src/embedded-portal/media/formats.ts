@@ -11,7 +11,6 @@ import { parseYaml, writeYaml } from './yaml.ts';
 export type FormatName = 'bencode' | 'json' | 'jsonp' | 'php' | 'xml' | 'yaml';
 
 export interface Format {
-  name: FormatName;
   /** The first is sent when the path suffix chose the format. */
   mimeTypes: readonly [string, ...string[]];
   /** The body of a response; pure. */
@@ -20,20 +19,15 @@ export interface Format {
 
 /** Every response format, written so that its readers get every value back. Source: spec 1, recorded behaviour 3. */
 export const formats: Readonly<Record<FormatName, Format>> = {
-  bencode: { name: 'bencode', mimeTypes: ['application/x-bencode'], write: (value) => writeBencode(value) },
-  json: { name: 'json', mimeTypes: ['application/json'], write: writeJson },
+  bencode: { mimeTypes: ['application/x-bencode'], write: (value) => writeBencode(value) },
+  json: { mimeTypes: ['application/json'], write: writeJson },
   jsonp: {
-    name: 'jsonp',
     mimeTypes: ['text/javascript', 'application/javascript'],
     write: (value, { callback }) => writeJsonp(value, callback),
   },
-  php: {
-    name: 'php',
-    mimeTypes: ['application/vnd.php.serialized'],
-    write: (value, { shape }) => writePhp(value, shape),
-  },
-  xml: { name: 'xml', mimeTypes: ['application/xml', 'text/xml'], write: writeXml },
-  yaml: { name: 'yaml', mimeTypes: ['text/plain', 'application/x-yaml', 'text/yaml'], write: writeYaml },
+  php: { mimeTypes: ['application/vnd.php.serialized'], write: (value, { shape }) => writePhp(value, shape) },
+  xml: { mimeTypes: ['application/xml', 'text/xml'], write: writeXml },
+  yaml: { mimeTypes: ['text/plain', 'application/x-yaml', 'text/yaml'], write: writeYaml },
 };
 
 export const isFormatName = (name: string): name is FormatName => Object.hasOwn(formats, name);
@@ -58,8 +52,8 @@ interface Range {
   quality: number;
 }
 
-/** What a header chose: a type and how well it fits, nothing, or a range that is no MIME type. */
-export type MimeMatch = { type: string; fitness: number } | { type: null } | { malformed: string };
+/** What a header chose: a type and how well it fits, none that is supported, or a range that is no MIME type. */
+export type MimeMatch = { type: string; fitness: number } | { unsupported: true } | { malformed: string };
 
 const qualityOf = (parameters: string[]): number => {
   const given = parameters.map((part) => /^\s*q\s*=(.*)$/.exec(part)?.[1]?.trim()).find((q) => q !== undefined);
@@ -106,7 +100,7 @@ export const matchMime = (header: string, supported: readonly string[], preferre
         Number(b.type === preferred) - Number(a.type === preferred) ||
         (a.type < b.type ? 1 : -1),
     );
-  return best === undefined || best.fitness < 0 ? { type: null } : { type: best.type, fitness: best.fitness };
+  return best === undefined || best.fitness < 0 ? { unsupported: true } : { type: best.type, fitness: best.fitness };
 };
 
 /** What a request says about its format. */
@@ -122,9 +116,11 @@ interface ChosenFormat {
 }
 
 /** A format with its Content-Type, or why there is none: no such format (406), or a range that is no MIME type. */
-export type FormatChoice = ChosenFormat | { unsupported: true } | { malformed: string };
+export type FormatChoice = ChosenFormat | Exclude<MimeMatch, { type: string }>;
 
-const byMime = new Map(Object.values(formats).flatMap((format) => format.mimeTypes.map((type) => [type, format.name])));
+const byMime = new Map(
+  Object.entries(formats).flatMap(([name, { mimeTypes }]) => mimeTypes.map((type) => [type, name as FormatName])), // its keys
+);
 
 export const mimeTypes = [...byMime.keys()];
 
@@ -147,23 +143,19 @@ export const formatChooser =
     }
     if (accept === undefined || accept.trim() === '') return openChoice('json');
     const found = match(accept);
-    if ('malformed' in found) return found;
-    const format = found.type === null ? undefined : byMime.get(found.type);
-    if (found.type === null || format === undefined) return { unsupported: true };
-    if (found.fitness === 0) return openChoice(any);
+    if (!('type' in found)) return found;
+    const format = byMime.get(found.type);
+    if (format === undefined || found.fitness === 0) return openChoice(any);
     return { format, contentType: contentTypeOf(found.type) };
   };
 
-const json = 'application/json';
-
-/** Browsers ask for a page first, and take anything. */
-const isOfBrowser = (accept: string): boolean => /text\/html/i.test(accept) && /\*\/\*/.test(accept);
-
-/** Under the specification JSON wins ties and is what browsers get, and the case of a type does not matter. */
+/** Under the specification JSON wins ties and is what browsers get (they ask for a page first), and the case of a type does not matter. */
 export const chooseFormat = formatChooser({
   any: 'json',
   match: (accept) =>
-    isOfBrowser(accept) ? { type: json, fitness: 110 } : matchMime(accept.toLowerCase(), mimeTypes, json),
+    /text\/html/i.test(accept) && /\*\/\*/.test(accept)
+      ? { type: 'application/json', fitness: 110 }
+      : matchMime(accept.toLowerCase(), mimeTypes, 'application/json'),
 });
 
 /**
@@ -176,10 +168,6 @@ export const splitSuffix = (part: string): { name: string; suffix: string | null
   const suffix = part.slice(dot + 1);
   return { name: part.slice(0, dot), suffix: suffix === '' || suffix === '0' ? null : suffix };
 };
-/** What a Content-Type chose: a reader, none (406), or a type that is no MIME type. */
-type ParserChoice<P> = { type: string; parser: P } | { unsupported: string } | { malformed: string };
-
-const formType = 'application/x-www-form-urlencoded';
 
 /**
  * The reader for a Content-Type. A missing or empty one is form-encoded; parameters are ignored, case matters, and
@@ -188,11 +176,11 @@ const formType = 'application/x-www-form-urlencoded';
 export const chooseParser = <P>(
   contentType: string | undefined,
   parsers: Readonly<Record<string, P>>,
-): ParserChoice<P> => {
-  const given = contentType === undefined || contentType.trim() === '' ? formType : contentType.trim();
+): { type: string; parser: P } | { unsupported: string } | { malformed: string } => {
+  const given = contentType?.trim() || 'application/x-www-form-urlencoded';
   const match = matchMime(given, Object.keys(parsers));
-  if ('malformed' in match) return { malformed: match.malformed };
-  const parser = match.type !== null && Object.hasOwn(parsers, match.type) ? parsers[match.type] : undefined;
-  if (match.type === null || parser === undefined) return { unsupported: given.split(';')[0]?.trim() ?? given };
+  if ('malformed' in match) return match;
+  const parser = 'type' in match ? parsers[match.type] : undefined;
+  if (!('type' in match) || parser === undefined) return { unsupported: given.split(';')[0]?.trim() ?? given };
   return { type: match.type, parser };
 };

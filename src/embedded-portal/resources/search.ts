@@ -71,7 +71,7 @@ export const searchHandler =
     const { callback } = call.query;
     try {
       const value = await (call.request.method === 'POST'
-        ? readRaw(call.request, call.portal).then((bytes) => all(search, call, bytes.toString('utf8')))
+        ? readRaw(call).then((bytes) => all(search, call, bytes.toString('utf8')))
         : search(call, call.query, { left: answerLength }));
       const body = format.write(value as Value, { shape: 'plain', callback }); // what JSON can say
       return { status: 200, headers, contentType, body };

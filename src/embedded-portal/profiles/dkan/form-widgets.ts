@@ -203,39 +203,23 @@ const emptyPeriod = { value: null, value2: null, timezone: 'UTC', timezone_db: '
 /** What the form shows of a stored period that an update does not mention, as it would come back. */
 const unfound: RawItem = { date: '', time: '00:00:00' };
 
-type Sides = Record<'value' | 'value2', RawItem>;
-
-/** Start and end as the form reads them: the end is the start unless it is requested. Null: no such pair. */
-const sidesOf = ({ value, value2, show_todate }: RawItem): Sides | null => {
-  if (!isObject(value)) return null;
-  const hasEnd = !['', '0'].includes(textOf(show_todate) ?? '');
-  return { value, value2: hasEnd && isObject(value2) ? value2 : value };
-};
-
-const sideErrors = (field: Field, sides: Sides): Record<string, string> => {
-  const wrong = (['value', 'value2'] as const).filter(
-    (name) => formDate(sides[name]) === null && (name === 'value' || sides.value2 !== sides.value),
-  );
-  return Object.fromEntries(
-    wrong.map((name) => {
-      const { date, time } = sides[name];
-      const shown = escapeHtml(`${textOf(date) ?? ''} ${textOf(time) ?? ''}`);
-      const which = em(`${labelOf(field)} ${name === 'value' ? 'Start' : 'End'} date`);
-      const message = `The value input for field ${which} is invalid:<br />The value ${shown} does not match the expected format.`;
-      return [`${field.name}][und][0][${name}`, message];
-    }),
-  );
-};
-
 const periodFault = (field: Field, message: string): Seen => {
   const list = `<div class="item-list"><ul><li class="first last">${message}</li>\n</ul></div>`;
   const text = `There are errors in ${labelOf(field)} value #1:${list}`;
   return { items: null, errors: { [`${field.name}][und][0`]: text } };
 };
 
+const sideError = (field: Field, { date, time }: RawItem, index: number): [element: string, words: string] => {
+  const [name, side] = index === 0 ? ['value', 'Start'] : ['value2', 'End'];
+  const shown = escapeHtml(`${textOf(date) ?? ''} ${textOf(time) ?? ''}`);
+  const words = `The value input for field ${em(`${labelOf(field)} ${side} date`)} is invalid:<br />The value ${shown} does not match the expected format.`;
+  return [`${field.name}][und][0][${name}`, words];
+};
+
 /**
- * A period in two texts each. The form does not find the stored period again: an update that does not send it is refused
- * where there is one, and where there is none leaves an item of nulls behind at every second time.
+ * A period in two texts each; its end is the start unless it is requested. The form does not find the stored period again:
+ * an update that does not send it is refused where there is one, and where there is none leaves an item of nulls behind at
+ * every second time.
  */
 const dates: Widget = (field, und, context) => {
   const [sent] = rowsOf(und);
@@ -243,11 +227,14 @@ const dates: Widget = (field, und, context) => {
   if (sent === undefined && !textOf(held?.value)) {
     return { items: context.node === null || held !== undefined ? [] : [emptyPeriod] };
   }
-  const sides = sidesOf(sent ?? { value: unfound, value2: { ...unfound }, show_todate: 1 });
-  if (sides === null) return periodFault(field, 'The dates are invalid.');
-  if (Object.values(sides).every(({ date, time }) => !textOf(date) && !textOf(time))) return { items: [] };
-  const [start, end] = [formDate(sides.value), formDate(sides.value2)];
-  if (start === null || end === null) return { items: null, errors: sideErrors(field, sides) };
+  const { value, value2, show_todate } = sent ?? { value: unfound, value2: unfound, show_todate: 1 };
+  if (!isObject(value)) return periodFault(field, 'The dates are invalid.');
+  const hasEnd = isObject(value2) && !['', '0'].includes(textOf(show_todate) ?? '');
+  const sides = hasEnd ? [value, value2] : [value];
+  if (sides.every(({ date, time }) => !textOf(date) && !textOf(time))) return { items: [] };
+  const errors = sides.flatMap((side, index) => (formDate(side) === null ? [sideError(field, side, index)] : []));
+  const [start = null, end = start] = sides.map(formDate);
+  if (start === null || end === null) return { items: null, errors: Object.fromEntries(errors) };
   if (end < start) return periodFault(field, 'The End date must be greater than the Start date.');
   return { items: [dateItem(start, end)] };
 };
