@@ -37,19 +37,14 @@ const baseUrlOf = ({ publicUrl, profile }: Portal, request: IncomingMessage): st
 
 const bracketed = (address: string): string => (isIPv6(address) ? `[${address}]` : address);
 
-const cookieValue = (header: string | undefined, name: string): string | null => {
-  for (const part of header?.split(';') ?? []) {
-    const equals = part.indexOf('=');
-    if (equals !== -1 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim();
-  }
-  return null;
-};
+/** The value of the cookie, whose name has letters and digits only; empty without one. */
+const cookieValue = (header: string | undefined, name: string): string =>
+  new RegExp(`(?:^|;)\\s*${name}\\s*=([^;]*)`).exec(header ?? '')?.[1]?.trim() ?? '';
 
-const findSession = (portal: Portal, cookie: string | null): { session: Session; user: User } | null => {
-  if (cookie === null || !/^[\w-]{43}$/.test(cookie)) return null;
+const findSession = (portal: Portal, cookie: string): { session: Session; user: User } | null => {
   const { sessions, users } = portal.store;
   const now = portal.now();
-  const session = sessions.find(cookie, now);
+  const session = /^[\w-]{43}$/.test(cookie) ? sessions.find(cookie, now) : null;
   const user = session === null ? null : users.byUid(session.uid);
   if (session === null || user?.status !== 1) return null;
   if (sessions.isDue(session, now)) {
@@ -101,7 +96,7 @@ export const openCall = (
     args: [],
     body: {},
     files: [],
-    hasDeadCookie: byToken === null && cookie !== null && cookie !== '' && found === null,
+    hasDeadCookie: byToken === null && cookie !== '' && found === null,
     headers: {},
   };
 };

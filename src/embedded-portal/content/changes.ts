@@ -28,6 +28,8 @@ export type CoreChanges = Partial<
 export interface NodeChanges {
   core: CoreChanges;
   changes: FieldChanges;
+  /** What is answered although the node is saved; null: success. */
+  late?: Error | null;
 }
 
 /** What a reader of bodies may look at. It runs inside the write, so what it adds (terms) is undone when it throws. */

@@ -4,7 +4,7 @@ import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { Refusal } from '../refusal.ts';
@@ -41,12 +41,12 @@ interface MultipartOptions {
 
 const limits = { fieldNameSize: 1000, fieldSize: 1_000_000, fields: 5000, files: 20, parts: 5020, headerPairs: 50 };
 
-/** Resolves when the bytes and the name of the file are durable. */
+/** Resolves when the bytes and the name of the file are durable; without a path they are only counted. */
 const store = async (
   stream: Readable,
-  path: string,
+  path: string | null,
   syncDir: () => Promise<void>,
-): Promise<{ bytes: number; sha256: string }> => {
+): Promise<Pick<UploadedFile, 'bytes' | 'sha256'>> => {
   const hash = createHash('sha256');
   let bytes = 0;
   async function* noted(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -56,16 +56,13 @@ const store = async (
       yield chunk;
     }
   }
-  await pipeline(stream, noted, createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }));
-  await syncDir();
+  const sink = path === null ? new Writable({ write: (_chunk, _encoding, done) => done() }) : newFile(path);
+  await pipeline(stream, noted, sink);
+  if (path !== null) await syncDir();
   return { bytes, sha256: hash.digest('hex') };
 };
 
-const drain = async (stream: Readable): Promise<{ bytes: number; sha256: string }> => {
-  let bytes = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) bytes += chunk.length;
-  return { bytes, sha256: '' };
-};
+const newFile = (path: string): Writable => createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true });
 
 /** Removes a file; none is there when it could not even be made. */
 const remove = (path: string): Promise<void> => rm(path, { force: true });
@@ -105,12 +102,8 @@ const openParser = (request: IncomingMessage, { fileBytes }: MultipartOptions, f
   } catch (error) {
     throw new MalformedBody((error as Error).message);
   }
-  for (const [event, what] of [
-    ['partsLimit', 'parts'],
-    ['filesLimit', 'files'],
-    ['fieldsLimit', 'fields'],
-  ] as const) {
-    busboy.on(event, () => fail(new Refusal(413, `The form has too many ${what}.`)));
+  for (const what of ['parts', 'files', 'fields'] as const) {
+    busboy.on(`${what}Limit`, () => fail(new Refusal(413, `The form has too many ${what}.`)));
   }
   busboy.on('error', (error) => fail(new MalformedBody((error as Error).message)));
   request.on('error', fail);
@@ -151,7 +144,7 @@ export const readMultipart = async (request: IncomingMessage, options: Multipart
     const path = keepFiles && filename !== '' ? join(dir, randomUUID()) : null;
     const entry: UploadedFile = { part, filename, path, bytes: 0, sha256: '' };
     files.push(entry);
-    const reading = path === null ? drain(stream) : store(stream, path, syncDir);
+    const reading = store(stream, path, syncDir);
     // A part that cannot be stored ends the body: the rest of it would not be read.
     reading.catch((error: unknown) => fail(error as Error));
     work.push(reading.then((facts) => void Object.assign(entry, facts)));

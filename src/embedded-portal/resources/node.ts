@@ -100,12 +100,17 @@ const saveBody = async (call: Call, begun: StoredNode | null, type: NodeType): P
     const hasList = store.nodes.targets(nid).length > 0;
     const isFragile = node === null && type === 'dataset';
     const lost = isFragile ? portal.races?.settle({ hasList }, () => store.nodes.remove(nid)) : null;
-    return { ...saved, lost, settle: noteFile(portal, nid, before) };
+    return { ...saved, lost, late: read.late, settle: noteFile(portal, nid, before) };
   };
-  const { nid, droppedFiles, lost, settle } = await inRace(call, touchedBy(call, begun?.nid ?? null, body), write);
+  const { nid, droppedFiles, lost, late, settle } = await inRace(
+    call,
+    touchedBy(call, begun?.nid ?? null, body),
+    write,
+  );
   if (lost) throw lost;
   await settle();
   removeBytes(portal, droppedFiles);
+  if (late) throw late;
   return { value: { nid: String(nid), uri: `${call.baseUrl}${paths.node(String(nid))}` } };
 };
 

@@ -1,6 +1,6 @@
 // The search in the rows of datastores, beside the service: one in a query string, or several by name in a body.
 import { escapeHtml } from '../../util/html.ts';
-import { isObject } from '../../util/json.ts';
+import { parsedJson, recordOf } from '../../util/json.ts';
 import { may, mayRead } from '../access.ts';
 import { formatError } from '../answer.ts';
 import { readRaw } from '../body.ts';
@@ -37,12 +37,7 @@ const mostSearches = 100;
 
 /** The values of the searches that a body holds, by name; null for a body that names none, as recorded. */
 export const searchAll = async (search: Search, call: Call, text: string): Promise<unknown> => {
-  let queries: unknown;
-  try {
-    queries = JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const queries = parsedJson(text);
   if (typeof queries !== 'object' || queries === null || Object.keys(queries).length === 0) return null;
   const searches = Object.entries(queries);
   if (searches.length > mostSearches) {
@@ -50,7 +45,7 @@ export const searchAll = async (search: Search, call: Call, text: string): Promi
   }
   const budget = { left: answerLength };
   const answers: [string, unknown][] = [];
-  for (const [name, query] of searches) answers.push([name, await search(call, isObject(query) ? query : {}, budget)]);
+  for (const [name, query] of searches) answers.push([name, await search(call, recordOf(query), budget)]);
   return Array.isArray(queries) ? answers.map(([, one]) => one) : Object.fromEntries(answers);
 };
 

@@ -79,22 +79,11 @@ const refuseBlocked = (call: Call, attempt: Attempt): void => {
   if (blocked !== null) throw new Refusal(406, blockedWords[blocked]);
 };
 
-/** What an attempt is counted by beside the address where no account has the name; null: nothing. */
-type CountedAs = (name: string) => string | null;
-
 const attemptOf = ({ portal, address }: Call, user: number | string | null): Attempt => ({
   user,
   address: networkOf(address()),
   now: portal.now(),
 });
-
-interface Verified {
-  user: User;
-  /** Stronger than the one that is stored; null where that is strong enough. */
-  pass: string | null;
-  /** Gives the attempt back; inside a write. */
-  giveBack: () => void;
-}
 
 /** Refuses an account that may not log in; such attempts count by their address only. */
 export const refuseInactive = async (call: Call, name: string): Promise<never> => {
@@ -105,17 +94,18 @@ export const refuseInactive = async (call: Call, name: string): Promise<never> =
   throw new Refusal(403, `The username ${em(name)} has not been activated or is blocked.`);
 };
 
+/** The account with that password, and what is to be written of its login. `unknown`: what names of no account count as. */
 const verify = async (
   call: Call,
   { name, password, unknown }: { name: string; password: string; unknown: string | null },
-): Promise<Verified> => {
+): Promise<{ user: User; settle: () => void }> => {
   const { store, logins, ownAccount } = call.portal;
-  const { flood } = store;
+  const { flood, users } = store;
   if (name === '') return refuseInactive(call, name);
-  const user = store.users.byName(name);
+  const user = users.byName(name);
   // Nobody locks our own workers out: their secret is looked at before any count.
   if (user?.status === 1 && user.name === ownAccount?.name && isSameSecret(password, ownAccount.secret))
-    return { user, pass: null, giveBack: () => undefined };
+    return { user, settle: () => undefined };
   const attempt = attemptOf(call, user?.uid ?? unknown);
   refuseBlocked(call, attempt);
   return logins.run(async () => {
@@ -126,37 +116,34 @@ const verify = async (
     const pass = user?.status === 1 ? user.pass : '';
     const isRight = await checkPassword(password, pass);
     if (user === null || !isRight) throw new Refusal(401, 'Wrong username or password.');
-    const giveBack = (): void => flood.giveBack(reserved, attempt);
-    return { user, pass: isWeakHash(pass) ? await hashPassword(password) : null, giveBack };
+    const stronger = isWeakHash(pass) ? await hashPassword(password) : null;
+    const settle = (): void => {
+      flood.giveBack(reserved, attempt);
+      if (stronger !== null) users.renewPass(user.uid, stronger);
+    };
+    return { user, settle };
   });
 };
 
 /** The login. Names that no account has count as well, so that the answers do not tell which ones exist. */
-export const loginOperation = ({
-  keys = loginKeys,
-  countedAs = (name) => name.toLowerCase().slice(0, 60),
-}: {
-  keys?: LoginKeys;
-  countedAs?: CountedAs;
-} = {}): Operation =>
+export const loginOperation = (keys = loginKeys, countsUnknown = true): Operation =>
   operation({
     place: 'action',
     requires: keys,
     run: async (call) => {
-      const { portal } = call;
-      const { store } = portal;
+      const { store, now } = call.portal;
       if (call.session !== null) throw new Refusal(406, `Already logged in as ${escapeHtml(call.user.name)}.`);
-      const [name, password] = keys(call).map((key) => textOf(call.body[key]) ?? '') as [string, string]; // two keys
-      const { user, pass, giveBack } = await verify(call, { name, password, unknown: countedAs(name) });
-      const now = portal.now();
+      const [name = '', password = ''] = keys(call).map((key) => textOf(call.body[key]) ?? '');
+      const unknown = countsUnknown ? name.toLowerCase().slice(0, 60) : null;
+      const { user, settle } = await verify(call, { name, password, unknown });
+      const login = now();
       const { id, token } = await store.write(() => {
-        giveBack();
-        if (pass !== null) store.users.renewPass(user.uid, pass);
-        store.users.loggedIn(user.uid, { access: now, login: now });
-        return store.sessions.start(user.uid, now);
+        settle();
+        store.users.loggedIn(user.uid, { access: login, login });
+        return store.sessions.start(user.uid, login);
       });
       call.headers['set-cookie'] = sessionCookie(call, id);
-      const shown = userView(user, user, now);
+      const shown = userView(user, user, login);
       return { value: { sessid: id, session_name: call.cookieName, token, user: shown }, shape: 'login' };
     },
   });

@@ -186,10 +186,6 @@ const readOne: ReadOdd = (field, raw, context) => {
   return (odd[field.kind] ?? plain)(field, raw, context);
 };
 
-/** True for a body whose groups are raised at behind the save, which knows none outside a list. */
-export const hasBareGroup = (body: Record<string, unknown>, fields: readonly Field[]): boolean =>
-  fields.some((field) => isBareGroup(field, body[field.name]));
-
 /** Fields as release B takes them; faults are the recorded ones. */
 const readFields = (body: Record<string, unknown>, context: ReadContext): FieldChanges => {
   const items: FieldChanges['items'] = {};
@@ -209,4 +205,6 @@ const readFields = (body: Record<string, unknown>, context: ReadContext): FieldC
 export const readEntity: NodeReader = (body, context) => ({
   core: readCore(body, context),
   changes: readFields(body, context),
+  // A group outside a list ends the request behind the save, which knows none there.
+  late: context.fields.some((field) => isBareGroup(field, body[field.name])) ? fatalFault() : null,
 });

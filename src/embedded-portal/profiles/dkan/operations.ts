@@ -10,8 +10,7 @@ import { keyOf, needField, refusesFilled, removeBytes, tooManyFiles } from '../.
 import { datastoreResource, otherManager } from '../../resources/datastore.ts';
 import { needNode, nodeBody, nodeResource } from '../../resources/node.ts';
 import { loginOperation, refuseInactive, userResource, versionIn } from '../../resources/user.ts';
-import { hasBareGroup } from './entity-input.ts';
-import { codelessFault, fatalFault } from './faults.ts';
+import { codelessFault } from './faults.ts';
 import { listRows, listRowsOfKnown, warnsOfQuery } from './lists.ts';
 import { warn } from './wire.ts';
 
@@ -40,17 +39,6 @@ const index = (list: (call: Call) => Record<string, unknown>[]): Operation =>
       if (warnsOfQuery(call)) warn(call);
       return { value: list(call), shape: 'rows' };
     },
-  });
-
-/** A group outside a list ends the request behind the save, which knows none there. */
-const refusingLate = (inner: Operation): Operation =>
-  around(inner, async (call, core) => {
-    const type = call.args[0] === undefined ? nodeBody(call).type : needNode(call).type;
-    const result = await core();
-    const { fields } = call.portal.profile;
-    const isBare = type === 'dataset' || type === 'resource';
-    if (isBare && hasBareGroup(nodeBody(call), fields[type])) throw fatalFault();
-    return result;
   });
 
 /** A new page is shown. */
@@ -90,8 +78,7 @@ const node = {
   ...nodeResource,
   index: index(listRows),
   retrieve: answering(nodeResource.retrieve, shownNode),
-  create: refusingLate(create),
-  update: refusingLate(nodeResource.update),
+  create,
   delete: around(nodeResource.delete, async (_, core) => {
     await core();
     return { value: true };
@@ -108,7 +95,7 @@ const shownUser = (user: Record<string, unknown>, viewer: Call['user']): Record<
 
 /** A login whose answers tell which accounts are blocked, and which takes the first of a list of names. */
 const loginOf = (keys: (call: Call) => [name: string, password: string]): Operation =>
-  around(loginOperation({ keys, countedAs: () => null }), async (call, core) => {
+  around(loginOperation(keys, false), async (call, core) => {
     const [key] = keys(call);
     const sent = call.body[key];
     const name = Array.isArray(sent) ? sent[0] : sent;
@@ -161,8 +148,6 @@ export const formResources: Readonly<Record<string, Resource>> = {
     ...node,
     index: index(listRowsOfKnown),
     retrieve: answering(node.retrieve, pathFirst),
-    create,
-    update: nodeResource.update,
   },
   user: { ...user, login: loginOf(() => ['username', 'password']) },
 };
