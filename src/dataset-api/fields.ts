@@ -5,7 +5,6 @@ import { isObject, recordOf } from '../util/json.ts';
 import type { DatasetMetadata, ResourceMetadata } from './metadata.ts';
 import { frequencyCode, keptFrequency } from './values.ts';
 
-/** One value of a field: its properties by name. */
 export type FieldItem = Record<string, unknown>;
 
 /** The items of a field that is written as `{und: [{…}]}`; null for any other value. */

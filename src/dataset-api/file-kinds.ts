@@ -86,7 +86,6 @@ export const namedByBytes = (name: string, kind: string | null | undefined): str
 /** Endings of content types that servers give to anything. */
 const vague = new Set(['', '.txt', '.html']);
 
-/** What is known of a file that was fetched. */
 interface FetchedFacts {
   /** The name that its server gives it. */
   fileName: string | null;

@@ -1,6 +1,5 @@
 // Content types of files by their extension, as a portal derives them.
 
-/** Content types by extension. */
 export const fileTypes: Readonly<Record<string, string>> = {
   csv: 'text/csv',
   tsv: 'text/tab-separated-values',

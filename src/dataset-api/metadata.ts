@@ -27,7 +27,6 @@ export const passedFieldsSchema = nodeFieldsSchema.meta({
   examples: [{ field_granularity: { und: [{ value: 'Street' }] } }],
 });
 
-/** What both kinds of nodes have. */
 const description = [text, 'Description in Markdown or simple HTML.', 'Planned spending of every department.'] as const;
 
 const contact = keysOf({
@@ -54,7 +53,6 @@ const fact = z.union([z.string(), z.number(), z.boolean()], { error: 'must be te
 // The table of licenses is not empty.
 const licenseCodes = Object.keys(licenses) as [keyof typeof licenses, ...(keyof typeof licenses)[]];
 
-/** Friendly keys of a dataset. */
 export const datasetMetadataShape = keysOf({
   description,
   summary: [text, 'Short form of the description.', 'Spending by department'],
@@ -105,7 +103,6 @@ export const datasetMetadataShape = keysOf({
   modified: [day, 'When the source last changed the data.', '2026-02-01'],
 });
 
-/** Friendly keys of a resource. */
 export const resourceMetadataShape = keysOf({
   description,
   format: [shortText, 'Format that the portal shows, by name.', 'csv'],
@@ -114,10 +111,8 @@ export const resourceMetadataShape = keysOf({
 const datasetMetadataSchema = z.object(datasetMetadataShape);
 const resourceMetadataSchema = z.object(resourceMetadataShape);
 
-/** What a manifest says about a dataset, in friendly keys. */
 export type DatasetMetadata = z.infer<typeof datasetMetadataSchema>;
 
-/** What a manifest says about a resource, in friendly keys. */
 export type ResourceMetadata = z.infer<typeof resourceMetadataSchema>;
 
 /** A fault in a combination of keys, each valid by itself; `path` leads from the dataset to the key at fault. */
@@ -126,10 +121,7 @@ interface MetadataFault {
   message: string;
 }
 
-/**
- * Checks that span keys of a dataset: limited access needs `rights`, a period must not end before it begins. Takes raw
- * values and skips those of the wrong type, which the schema reports.
- */
+/** Checks that span keys of a dataset, of raw values: those of the wrong type are skipped, as the schema reports them. */
 export const datasetMetadataFaults = (metadata: {
   access?: unknown;
   rights?: unknown;

@@ -22,10 +22,7 @@ export const titleOfName = (name: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-/**
- * Words that portals append `_` to: those that SQL reserves (recorded: `select_`, `order_`), and `entry_id`, the portal's
- * own serial column.
- */
+/** Words that portals append `_` to: those that SQL reserves, and `entry_id`, the portal's own serial column. */
 const reserved = new Set(
   `entry_id
   accessible add all alter analyze and as asc asensitive before between bigint binary blob both by call cascade case
@@ -46,7 +43,6 @@ const reserved = new Set(
   varbinary varchar varcharacter varying when where while with write xor year_month zerofill`.split(/\s+/),
 );
 
-/** Longest column name (recorded). */
 export const longestColumnName = 64;
 
 /**

@@ -20,7 +20,6 @@ export const licenses = {
   'uk-ogl': 'UK Open Government Licence',
 } as const;
 
-/** A code of {@link licenses}. */
 type License = keyof typeof licenses;
 
 /** An update interval: the code of entity portals, plain words for it, and the integer of form portals. */
@@ -183,5 +182,4 @@ export const permissions = [
   'administer users',
 ] as const;
 
-/** A permission of {@link permissions}. */
 export type Permission = (typeof permissions)[number];

@@ -18,7 +18,6 @@ import { allWordsOf, formErrorFields, isHtmlPage, type Redact } from './words.ts
 /** A complete reply of the portal, whatever its status. */
 export interface Reply {
   method: string;
-  /** Path and query below the portal's address. */
   path: string;
   status: number;
   /** Reason phrase of the status line; these portals carry their message there. */
@@ -27,29 +26,21 @@ export interface Reply {
   text: string;
 }
 
-/** What the recognition needs to know of the portal. */
 export interface PortalFacts {
   name: string;
-  /** Address of the portal without trailing slash. */
   url: string;
   /** True once a login succeeded: the address is known to be this API, so odd replies are failures of it. */
   proven: boolean;
   /** Name of the user in whose session the request was sent; null without one. */
   user: string | null;
-  /** True when a request of the same kind has succeeded in this session. */
   worked?: boolean;
-  /** True when the reply took the session cookie away. */
   isLoggedOut?: boolean;
-  /** Name of the file that the request uploads. */
   upload?: string | undefined;
-  /** Takes secrets out of a text the portal sent. */
   redact: Redact;
 }
 
-/** What a request addresses. */
 type Target = 'login' | 'logout' | 'node' | 'attach' | 'import' | 'datastore' | 'search' | 'other';
 
-/** What follows from an answer. */
 export type Outcome = keyof typeof outcomes;
 
 /** What follows from answers, as the documentation says it. */
@@ -68,7 +59,6 @@ export const outcomes = {
   stop: 'stops',
 } as const;
 
-/** One situation. */
 interface Row {
   /** What is requested; anything where absent. */
   on?: readonly Target[];
@@ -123,7 +113,6 @@ export const conditions = {
 
 type Condition = keyof typeof conditions;
 
-/** What to do, for rows that do not say it. */
 const usualHints: Partial<Record<Outcome, string>> = {
   session:
     'check that cookies and the X-CSRF-Token header pass any proxy before the portal: it did not accept a fresh session',
@@ -144,23 +133,14 @@ const of = (fault: Fault, outcome: Outcome) => ({ fault, outcome });
 
 /** A login that nobody but a person can mend. */
 const onLogin = { on: ['login'], fault: 'account', outcome: 'pause' } as const;
-/** A file that the portal does not take. */
 const onAttach = { on: ['attach'], fault: 'file', outcome: 'file', hint: limits } as const;
-/** A session that is over. */
 const ofSession = { fault: 'session', logsIn: true, outcome: 'session' } as const;
-/** What the account may not do. */
 const ofRights = { status: [403], fault: 'account', outcome: 'fail', hint: rights } as const;
-/** An error in an answer of the search. */
 const onSearch = { ...on(['search'], 2), ...of('item', 'without') };
-/** The portal as a whole. */
 const ofPortal = { fault: 'portal', outcome: 'wait' } as const;
-/** What the portal refuses of an item. */
 const ofItem = { fault: 'item', outcome: 'fail' } as const;
-/** Cells and columns that a table of the portal cannot take. */
 const ofImport = { ...on(['import'], 500), ...of('file', 'file') };
-/** Values that a node cannot take. */
 const ofFields = { status: [500], fault: 'item', outcome: 'fail' } as const;
-/** A request that got no reply. */
 const ofNetwork = {
   ...of('network', 'wait'),
   hint: 'check that the portal runs, its url and the network; sluice retries',
@@ -384,10 +364,8 @@ const table = {
   'no-reply': { ...ofNetwork },
 } as const satisfies Record<string, Row>;
 
-/** The name of a row. */
 export type Situation = keyof typeof table;
 
-/** All rows, by name. */
 export const answers: Readonly<Record<Situation, Row>> = table;
 
 const rows = Object.entries(answers) as [Situation, Row][]; // its own keys
@@ -398,7 +376,6 @@ export const situationOf = (reply: Reply, portal: PortalFacts): Situation => {
   return rows.find(([, row]) => fits(row, reply, portal, words))?.[0] ?? 'unknown';
 };
 
-/** What to do in a situation. */
 export const hintFor = (situation: Situation): string => {
   const { hint, outcome } = answers[situation];
   return hint ?? usualHints[outcome] ?? 'nothing to do';

@@ -26,7 +26,6 @@ import { formErrorFields, isHtmlPage, wordsOf } from './words.ts';
 
 type Made = new (message: string, facts: PortalRequestFacts, details: { hint: string; cause?: unknown }) => PortalError;
 
-/** The class of the errors by what follows. */
 const classes: Record<Outcome, Made> = {
   session: PortalSessionError,
   repeat: PortalBusyError,
@@ -59,7 +58,6 @@ export const isTransient = (reply: Reply, portal: PortalFacts): boolean =>
   (reply.status >= 500 || [408, 425, 429].includes(reply.status)) &&
   ['repeat', 'retry', 'wait'].includes(answers[situationOf(reply, portal)].outcome);
 
-/** What every message about a reply begins with. */
 const start = ({ method, path, status }: Reply, { name }: PortalFacts): string =>
   `portal ${name}: ${method} ${path} answered ${status}`;
 

@@ -40,7 +40,6 @@ export type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
 export type { Dialect } from './traits.ts';
 export { type PortalTraits, traitsSchema } from './traits.ts';
 
-/** Keeps terms in memory. */
 const memoryTerms = (): TermStore => {
   const known: Record<string, string> = {};
   return { read: async () => ({ ...known }), write: async (terms) => void Object.assign(known, terms) };
@@ -73,7 +72,6 @@ const sharedParts = (settings: PortalSettings, hooks: PortalHooks) => {
  */
 export class Portal {
   readonly name: string;
-  /** Address without credentials and trailing slash. */
   readonly url: string;
   /** True where nobody logs in, so that only what the public may read is seen. */
   readonly isAnonymous: boolean;

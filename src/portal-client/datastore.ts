@@ -5,7 +5,7 @@ import { countedColumns } from '../dataset-api/names.ts';
 import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
 import { ImportFailedError, PortalBusyError, PortalRefusedError } from '../model/errors.ts';
-import { isObject, parsedJson } from '../util/json.ts';
+import { isObject, parsedJson, recordOf } from '../util/json.ts';
 import { isAnswer, searchFault } from './answers.ts';
 import { wrongShape } from './classify.ts';
 import type { Call, Caller } from './session.ts';
@@ -37,18 +37,12 @@ interface TableDialectSettings {
   trailing_delimiter: boolean;
 }
 
-/** What the answer of a search says; null: there is no such table, undefined: that is no answer of a search. */
-type ReadAnswer<T> = (value: unknown) => T | null | undefined;
-
 type Search = (uuids: readonly string[]) => Promise<Map<string, unknown>>;
 
-/** Largest reply with rows. */
 const maxRowBytes = 16 * 1024 * 1024;
 
-/** Rows of a table that are read by one request. */
 const rowsAtOnce = 1000;
 
-/** Tables that are counted by one request. */
 const tablesAtOnce = 20;
 
 /**
@@ -57,7 +51,6 @@ const tablesAtOnce = 20;
  */
 const [mostSearches, searchPauseMs] = [3, 200];
 
-/** The datastore calls of one portal. */
 export class Datastore {
   readonly #caller: Caller;
   readonly #traits: Traits;
@@ -75,11 +68,7 @@ export class Datastore {
     return (await this.#traits.find('datastore', () => this.#ask(), signal)) === true;
   }
 
-  /**
-   * The integers of the datastore status; null where the portal has no datastore endpoints ({@link isOffered}).
-   * @throws PortalRefusedError (403) where the account may not manage the datastore, or the node has no table file;
-   *   PortalGoneError
-   */
+  /** The integers of the datastore status; null where the portal has no datastore endpoints ({@link isOffered}). */
   async status(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
     const call = { action: 'read datastore status', method: 'GET', path: paths.datastore(nid) } as const;
     try {
@@ -100,7 +89,6 @@ export class Datastore {
     return this.#command({ ...call, ...patience }, signal);
   }
 
-  /** Removes table and record. */
   remove(nid: string, signal: AbortSignal): Promise<void> {
     return this.#command({ action: 'delete datastore', method: 'DELETE', path: paths.datastore(nid) }, signal);
   }
@@ -121,18 +109,16 @@ export class Datastore {
    * Sizes of the datastore tables of the resources with these uuids; null for a table that is not there, none for one that
    * could not be counted. Where the portal takes several queries at once, 20 tables are one request.
    */
-  tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
-    return this.#tablesBy(sizeOf, uuids, signal);
+  async tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
+    const tables = await this.tables(uuids, signal);
+    return new Map([...tables].map(([uuid, table]) => [uuid, table && sizeOf(table)]));
   }
 
-  /**
-   * Size of one table; undefined where the portal does not count rows, null where there is no table.
-   * @throws PortalBusyError where the search fails for another reason
-   */
+  /** Size of one table; undefined where the portal does not count rows, null where there is no table. */
   async tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null | undefined> {
     const value = (await this.#repeated([uuid], (open) => this.#search(open, signal), signal)).get(uuid);
-    const size = sizeOf(value);
-    if (size !== undefined || !isUnclear(value)) return size;
+    const table = tableOf(value);
+    if (table !== undefined || !isUnclear(value)) return table && sizeOf(table);
     const { name, redact } = this.#caller.portal;
     const words = redact(JSON.stringify(isObject(value) ? value.error : value)).slice(0, 300);
     throw new PortalBusyError(
@@ -143,8 +129,13 @@ export class Datastore {
   }
 
   /** As {@link tableSizes}, with the names of the columns. */
-  tables(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> {
-    return this.#tablesBy(tableOf, uuids, signal);
+  async tables(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> {
+    const found = new Map<string, PortalTable | null>();
+    for (const [uuid, value] of await this.#repeated(uuids, (open) => this.#search(open, signal), signal)) {
+      const table = tableOf(value);
+      if (table !== undefined) found.set(uuid, table);
+    }
+    return found;
   }
 
   /** The rows of a table, page by page; none where it is not there or cannot be read. */
@@ -162,19 +153,6 @@ export class Datastore {
       offset += records.length;
       if (records.length === 0 || offset >= table.rows) return;
     }
-  }
-
-  async #tablesBy<T>(
-    read: ReadAnswer<T>,
-    uuids: readonly string[],
-    signal: AbortSignal,
-  ): Promise<Map<string, T | null>> {
-    const found = new Map<string, T | null>();
-    for (const [uuid, value] of await this.#repeated(uuids, (open) => this.#search(open, signal), signal)) {
-      const answer = read(value);
-      if (answer !== undefined) found.set(uuid, answer);
-    }
-    return found;
   }
 
   /** The answers of searches by uuid; those that are unclear are asked for again. */
@@ -262,10 +240,7 @@ export class Datastore {
   }
 }
 
-/**
- * `storage` and `data_import` of a status in JSON or YAML, null when they are not there. The YAML of recorded portals is
- * not valid YAML (`quote: "`), hence by line.
- */
+/** Of a status in JSON or YAML, null when they are not there. That of recorded portals is not valid YAML, hence by line. */
 export const numbersOf = (text: string): DatastoreNumbers | null => {
   const storage = numberAfter('storage', text);
   const data_import = numberAfter('data_import', text);
@@ -281,19 +256,15 @@ const numberAfter = (key: string, text: string): number | null => {
 const isUnclear = (value: unknown): boolean =>
   isObject(value) && 'error' in value && searchFault(value.error) !== 'table-missing';
 
-/** Rows and columns of a search result; of an answer that is none see {@link ReadAnswer}. */
-const sizeOf: ReadAnswer<TableSize> = (value) => {
-  const table = tableOf(value);
-  return table && { rows: table.rows, columns: table.columns.length === 0 ? null : countedColumns(table.columns) };
-};
+const sizeOf = ({ rows, columns }: PortalTable): TableSize => ({
+  rows,
+  columns: columns.length === 0 ? null : countedColumns(columns),
+});
 
-const tableOf: ReadAnswer<PortalTable> = (value) => {
-  if (isObject(value) && 'error' in value) {
-    return searchFault(value.error) === null ? undefined : null;
-  }
-  const result = isObject(value) ? value.result : undefined;
-  if (!isObject(result)) return undefined;
-  const { total, fields } = result;
+/** The table in the answer of a search; null: there is none of that name, undefined: that is no answer of a search. */
+const tableOf = (value: unknown): PortalTable | null | undefined => {
+  if (isObject(value) && 'error' in value) return searchFault(value.error) === null ? undefined : null;
+  const { total, fields } = recordOf(recordOf(value).result);
   const rows = typeof total === 'string' && /^\d+$/.test(total) ? Number(total) : total;
   if (typeof rows !== 'number' || !Number.isInteger(rows) || rows < 0) return undefined;
   const names = Array.isArray(fields) ? fields.map((field) => String(isObject(field) ? field.id : field)) : [];
@@ -301,6 +272,6 @@ const tableOf: ReadAnswer<PortalTable> = (value) => {
 };
 
 const recordsOf = (value: unknown): Record<string, unknown>[] => {
-  const result = isObject(value) && isObject(value.result) ? value.result : {};
-  return Array.isArray(result.records) ? result.records.filter(isObject) : [];
+  const { records } = recordOf(recordOf(value).result);
+  return Array.isArray(records) ? records.filter(isObject) : [];
 };

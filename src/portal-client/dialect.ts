@@ -67,7 +67,7 @@ const isShapedField = (field: string): boolean => Object.hasOwn(formShapes, fiel
 type Report = (problem: string) => void;
 type Shape = (items: FieldItem[], report: Report) => unknown;
 
-const firstValue = ([item]: FieldItem[]): string | null => itemText(item?.value) ?? null;
+const firstValue = ([item]: FieldItem[]): string | undefined => itemText(item?.value);
 
 /** Select lists take ids only, and no endpoint gives the id of a name. */
 const tids: Shape = (items, report) => ({
@@ -80,7 +80,9 @@ const tids: Shape = (items, report) => ({
   }),
 });
 
-const values: Shape = (items, report) => ({ und: items.map((item) => textOf(item, 'value', report)) });
+const each =
+  (property: string): Shape =>
+  (items, report) => ({ und: items.map((item) => textOf(item, property, report)) });
 
 /** Only the nid in the last brackets counts, the title may be anything (recorded behaviour 9). */
 const references: Shape = (items, report) => ({
@@ -90,9 +92,6 @@ const references: Shape = (items, report) => ({
   }),
 });
 
-/** A select list of node ids. */
-const groups: Shape = (items, report) => ({ und: items.map((item) => textOf(item, 'target_id', report)) });
-
 /** A select list that also offers own text; an emptied one falls back to the portal's default. */
 const license: Shape = (items) => {
   const value = firstValue(items) ?? 'notspecified';
@@ -101,15 +100,13 @@ const license: Shape = (items) => {
 
 const frequency: Shape = (items, report) => {
   const value = firstValue(items);
-  if (value === null) return { und: '_none' };
+  if (value === undefined) return { und: '_none' };
   const known = frequencies.filter(({ form }) => form !== null);
   const option = known.find(({ code, form }) => code === value || String(form) === value);
   if (!option)
     report(`"${value}" has no number on this older portal; it knows ${known.map(({ code }) => code).join(' ')}`);
   return { und: { value: String(option?.form) } };
 };
-
-const accessLevel: Shape = (items) => ({ und: { value: firstValue(items) ?? 'public' } });
 
 /** Terms go by name; the form makes those that do not exist. */
 const terms: Shape = (items, report) => ({
@@ -149,14 +146,14 @@ const linkFields = new Set(['field_landing_page', 'field_conforms_to', 'field_re
 const formShapes: Record<string, Shape> = {
   field_license: license,
   field_frequency: frequency,
-  field_public_access_level: accessLevel,
+  field_public_access_level: (items) => ({ und: { value: firstValue(items) ?? 'public' } }),
   field_tags: terms,
   field_format: terms,
   field_topic: tids,
-  field_language: values,
+  field_language: each('value'),
   field_resources: references,
   field_dataset_ref: references,
-  og_group_ref: groups,
+  og_group_ref: each('target_id'),
   field_temporal_coverage: periods,
 };
 
@@ -179,7 +176,6 @@ interface DialectParts {
   datastore: Pick<Datastore, 'isOffered'>;
 }
 
-/** The dialect of one portal, and how certain it is. */
 export class DialectChoice {
   readonly #parts: DialectParts;
   /** Dialect of writes until a reply proves it. */

@@ -16,9 +16,7 @@ import { attachResultSchema } from './replies.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './traits.ts';
 
-/** A local file to send. */
 export interface PortalFile {
-  /** Absolute path. */
   path: string;
   /** File name the portal shall see. */
   name: string;
@@ -27,7 +25,6 @@ export interface PortalFile {
   contentType: string;
 }
 
-/** What came of an upload. */
 interface Attached {
   /** Null where the portal does not report it. */
   fid: string | null;
@@ -49,7 +46,6 @@ const sizeSituations = Object.keys(sizeLimits) as (keyof typeof sizeLimits)[]; /
 const textParts = { attach: '0', field_name: 'field_upload' } as const;
 const filePart = 'files[1]';
 
-/** The upload calls of one portal. */
 export class Files {
   readonly #caller: Caller;
   readonly #traits: Traits;

@@ -16,7 +16,6 @@ import { exchangeText, ReplyMemory, type TextReply } from './text-reply.ts';
 /** A request before session headers are added. */
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Path and query below the portal's address. */
   path: string;
   headers?: Record<string, string>;
   /** A function makes the chunks of a streamed body, again for every time it is sent; `content-length` is among the headers then. */
@@ -37,7 +36,6 @@ export interface HttpRequest {
   isProbe?: boolean;
 }
 
-/** A file as a portal answers with it. */
 export interface FileReply {
   status: number;
   headers: Record<string, string | string[] | undefined>;
@@ -48,7 +46,6 @@ export interface FileReply {
 const maxUnwantedBytes = 64 * 1024;
 const maxRedirects = 5;
 
-/** The connections to one portal. `close()` when done. */
 export class Http {
   readonly settings: PortalSettings;
   readonly hooks: PortalHooks;
@@ -81,11 +78,7 @@ export class Http {
     this.filePool = this.pool.compose(headWithin(headersMs));
   }
 
-  /**
-   * Sends a request and resolves with any reply that is not a transient failure. Reads are repeated after network
-   * faults, 408, 425, 429 and 5xx, with backoff and jitter, `Retry-After` obeyed; writes are sent exactly once.
-   * @throws PortalUnreachableError when the last try failed, PortalNotApiError when no HTTP is spoken there.
-   */
+  /** Any reply that is no transient failure; reads are repeated after these, writes are sent exactly once. */
   async exchange(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
     const isRead = request.method === 'GET' || request.isRead === true;
     for (let attempt = 0; ; attempt++) {
@@ -190,7 +183,6 @@ export class Http {
     }
   }
 
-  /** One request, one reply. */
   private async send(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
     const { takeToken, onRequest, log } = this.hooks;
     if (!request.isProbe) await this.semaphore.acquire(signal);
@@ -246,7 +238,6 @@ export class Http {
 const isSystemFault = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && ['open', 'write', 'fsync', 'rename'].includes(String(error.syscall));
 
-/** What a request does. */
 const kindOf = ({ method, path, isRead, isProbe }: HttpRequest): RequestKind => {
   if (isProbe) return 'probe';
   if (path.startsWith(paths.login)) return 'login';
@@ -279,9 +270,8 @@ const busyPause = (attempt: number, random: number): number =>
   Math.min(longestBusyMs, 50 * 2 ** attempt) * (0.5 + random / 2);
 
 /**
- * Milliseconds before the next try of a read: what the portal asked for, else a span that doubles with every attempt
- * (from 0), of which `random` (0 to 1) takes away up to half. Undefined when the portal asked for more than 10 s, or
- * where a command waits itself, for more than a minute.
+ * Milliseconds before the next try of a read: what the portal asked for (undefined where that is too long), else a span that
+ * doubles with every attempt (from 0), of which `random` (0 to 1) takes away up to half.
  */
 export const readPause = (
   attempt: number,

@@ -14,7 +14,6 @@ export interface Identity {
   roles: Record<string, string>;
 }
 
-/** A session in use. */
 export interface Live {
   identity: Identity;
   cookies: Cookies;
@@ -88,12 +87,10 @@ const anonymous: Identity = { uid: '0', name: 'anonymous', roles: {} };
 export const credentialsHint =
   'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD';
 
-/** The cookie jar of one session with one portal. */
 class Cookies {
   private readonly jar = new CookieJar(undefined, { rejectPublicSuffixes: false, looseMode: true });
   private readonly url: string;
 
-  /** `url` is the portal's address without trailing slash. */
   constructor(url: string) {
     this.url = url;
   }

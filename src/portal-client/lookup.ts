@@ -23,7 +23,6 @@ type Rows = Promise<Map<string, NodeRow>>;
 interface Batch {
   uuids: Set<string>;
   rows: Rows;
-  /** Sends the request now. */
   go: () => void;
 }
 
@@ -109,13 +108,10 @@ export class UuidLookup {
   }
 }
 
-/** What a walk over node ids found. */
 export interface HiddenNodes {
   /** Nodes that the account may read and that no list shows. */
   nodes: PortalNode[];
-  /** True when every id that no list shows was checked. */
   isComplete: boolean;
-  /** Ids that were not looked at. */
   unread: number;
 }
 
@@ -133,13 +129,11 @@ const seesAll = new Set(['administrator', 'site manager']);
 export const seesDrafts = ({ uid, roles }: Identity): boolean =>
   uid === '0' || uid === '1' || Object.values(roles).some((role) => seesAll.has(role.toLowerCase()));
 
-/** Nothing is hidden. */
 export const noneHidden: HiddenNodes = { nodes: [], isComplete: true, unread: 0 };
 
 /** Whether the nodes found so far are enough, with this one. */
 export type IsEnough = (node: PortalNode, signal: AbortSignal) => Promise<boolean>;
 
-/** See `Portal.hiddenNodes`. */
 export const hiddenNodes = async (
   { session, nodes, isEnough }: { session: Session; nodes: Nodes; isEnough: IsEnough | undefined },
   signal: AbortSignal,
@@ -191,13 +185,11 @@ export class ReadCache<T> {
   }
 }
 
-/** The groups of one portal. */
 export class Groups {
   readonly #portal: string;
   readonly #nodes: Nodes;
   readonly #known: ReadCache<string>;
 
-  /** `shared` is the signal that reads run under which several calls wait for. */
   constructor(portal: string, nodes: Nodes, shared: AbortSignal) {
     this.#portal = portal;
     this.#nodes = nodes;

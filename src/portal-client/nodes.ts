@@ -17,7 +17,6 @@ export interface NodeInput {
   status: 0 | 1;
   /** Kept by entity portals; form portals make their own. */
   uuid: string;
-  /** Revision log message. */
   log: string;
   fields: NodeFields;
   /** Author on entity portals; the logged-in user when absent. */
@@ -27,13 +26,11 @@ export interface NodeInput {
 /** What to change of a node; only these keys are sent. */
 export type NodeChanges = Partial<Pick<NodeInput, 'title' | 'status' | 'fields'>> & { log: string };
 
-/** Which nodes to list. */
 export interface ListQuery {
   /** Columns of the node table; all when absent. */
   fields?: readonly string[];
   /** Column filters; several values mean "one of these". */
   parameters?: Readonly<Record<string, string | readonly string[]>>;
-  /** Zero-based. */
   page?: number;
   /** At most 20 (spec 8); 20 when absent. */
   pageSize?: number;
@@ -46,7 +43,6 @@ interface WholeList {
   complete: true | string;
 }
 
-/** The node calls of one portal. */
 export class Nodes {
   private readonly caller: Caller;
   private readonly dialect: DialectChoice;
@@ -90,7 +86,6 @@ export class Nodes {
     return { ...(dialect === 'form' ? changedByForm(fields) : {}), ...fieldsFor(dialect, fields).problems };
   }
 
-  /** Deletes a node. @throws PortalGoneError when it is gone already. */
   async remove(nid: string, signal: AbortSignal): Promise<void> {
     const call = { action: 'delete node', method: 'DELETE', path: paths.node(nid), isSave: true } as const;
     await this.caller.order(call, 'an empty body or [true]', signal);
@@ -191,14 +186,12 @@ export const isForbidden = (error: unknown): error is PortalError =>
 /** Without an order, nodes could move between pages. */
 export const byNid = { column: 'nid', direction: 'ASC' } as const;
 
-/** A list as far as it was read. */
 interface ReadList extends WholeList {
   /** Place of the last row that was read, from 0; -1 before the first. */
   last: number;
   highest: number;
   /** How often rows before the next page were removed. */
   gaps: number;
-  /** Pages in a row that showed nothing new. */
   stale: number;
 }
 
@@ -247,7 +240,6 @@ const pagesAfter = ({ last, complete }: ReadList, count: number): Page[] => {
 
 const sizes = Array.from({ length: maxPageSize }, (_, index) => maxPageSize - index);
 
-/** The query of a list request, encoded. */
 const queryString = ({ fields, parameters, page, pageSize, orderBy }: ListQuery): string => {
   const query = new URLSearchParams();
   if (fields !== undefined) query.set('fields', fields.join(','));

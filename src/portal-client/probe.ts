@@ -17,7 +17,6 @@ import type { Dialect } from './traits.ts';
 
 /** One thing that was checked. `hint` says what to do and is null where all is well. */
 export interface ProbeFinding {
-  /** Null where unknown. */
   ok: boolean | null;
   what: string;
   hint: string | null;
@@ -31,11 +30,9 @@ export interface PortalProbe {
   login: { uid: string; name: string; roles: string[] } | { code: ErrorCode; message: string } | null;
   dialect: Dialect | null;
   datastore: boolean | null;
-  /** Rows can be counted. */
   search: boolean | null;
   /** Judged by the names of the account's roles. */
   mayCreate: boolean | null;
-  /** Nothing was found wrong. */
   ok: boolean;
   findings: ProbeFinding[];
 }
@@ -157,7 +154,6 @@ const probeDialect: Step = async ({ dialect }, probe, signal) => {
   return [fine(`dialect: ${probe.dialect}`)];
 };
 
-/** A uuid that no resource has. */
 const nobody = '00000000-0000-4000-8000-000000000000';
 
 const probeSearch: Step = async ({ session }, probe, signal) => {

@@ -14,44 +14,29 @@ const text = z
   .optional()
   .transform((value) => (value === undefined || value === null ? '' : String(value)));
 
+const columns = { uuid: text, type: text, title: text, status: text, uid: text, changed: text, language: text };
+
 /** A node as read (spec 2.1 to 2.3); fields are under their own names, see `fieldItems`. */
 export const portalNodeSchema = z.looseObject({
+  ...columns,
   nid: id,
   vid: id,
-  uuid: text,
-  type: text,
-  title: text,
-  status: text,
-  uid: text,
   log: text,
-  changed: text,
-  language: text,
   path: z
     .string()
     .nullish()
     .transform((value) => value ?? null),
 });
 
-/** See {@link portalNodeSchema}; `status` is `"1"` when published, `path` the public address. */
+/** `status` is `"1"` when published, `path` the public address. */
 export type PortalNode = z.infer<typeof portalNodeSchema>;
 
 /** A row of the node list: columns of the node table, no fields (recorded behaviour 6). */
-const nodeRowSchema = z.looseObject({
-  nid: id,
-  vid: text,
-  uuid: text,
-  type: text,
-  title: text,
-  status: text,
-  uid: text,
-  changed: text,
-  language: text,
-});
+const nodeRowSchema = z.looseObject({ ...columns, nid: id, vid: text });
 
-/** See {@link nodeRowSchema}; columns that were not requested are ''. */
+/** Columns that were not requested are ''. */
 export type NodeRow = z.infer<typeof nodeRowSchema>;
 
-/** A page of the node list. */
 export const nodeRowsSchema = z.array(nodeRowSchema);
 
 /** Result of create and update (spec 2.5). */
@@ -81,10 +66,7 @@ export const loginResultSchema = z.looseObject({
   }),
 });
 
-/**
- * The body of a successful reply, parsed and checked.
- * @throws PortalNotApiError or PortalReplyError (the address was this API before) naming what was `expected`.
- */
+/** The body of a successful reply. @throws PortalNotApiError or PortalReplyError naming what was `expected` */
 export const bodyOf = <T>(reply: Reply, schema: z.ZodType<T>, portal: PortalFacts, expected: string): T => {
   const result = schema.safeParse(parsedJson(reply.text));
   if (!result.success) throw wrongShape(reply, portal, expected);
@@ -95,17 +77,10 @@ export const bodyOf = <T>(reply: Reply, schema: z.ZodType<T>, portal: PortalFact
 export const tidsOf = (node: Readonly<Record<string, unknown>>, field: string): string[] =>
   fieldItems(node, field).flatMap(({ tid }) => (tid === undefined || tid === null ? [] : [String(tid)]));
 
-const fileItemSchema = z.looseObject({
-  fid: z.union([z.string(), z.number()]).transform(String),
-  filename: z.string(),
-  filesize: z.union([z.string(), z.number()]).transform(Number),
-});
+const fileItemSchema = z.looseObject({ fid: id, filename: z.string(), filesize: id.transform(Number) });
 
 /** The file item of `field_upload` (spec 2.3); `filesize` in bytes. */
 export type FileItem = z.infer<typeof fileItemSchema>;
 
-/** The file of a resource node, or null when it has none. */
-export const fileOf = (node: PortalNode): FileItem | null => {
-  const parsed = fileItemSchema.safeParse(fieldItems(node, 'field_upload')[0]);
-  return parsed.success ? parsed.data : null;
-};
+export const fileOf = (node: PortalNode): FileItem | null =>
+  fileItemSchema.safeParse(fieldItems(node, 'field_upload')[0]).data ?? null;

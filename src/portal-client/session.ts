@@ -16,7 +16,6 @@ import { isHtmlPage } from './words.ts';
 export interface Call extends HttpRequest {
   /** Names the kind of request, such as `create node`, to know whether it worked before. */
   action: string;
-  /** Name of the file that is sent. */
   upload?: string;
   /** True for what saves a node: overlapping saves deadlock on many portals, then fewer are sent at once. */
   isSave?: boolean;
@@ -36,7 +35,6 @@ const [mostRenewals, mostUnproven] = [10, 3];
 /** A session is renewed before a portal ends it in the middle of the work (embedded ones after twelve hours), milliseconds. */
 const renewMs = 6 * 3_600_000;
 
-/** The session of one portal; lazy: nothing is sent before the first call. */
 export class Session {
   readonly http: Http;
   readonly saves: AdaptiveSlots;
@@ -65,10 +63,7 @@ export class Session {
     return this.closing.signal;
   }
 
-  /**
-   * Who is logged in; logs in when no one is.
-   * @throws PortalLoginError when the portal refused the login, now or earlier (then nothing is sent).
-   */
+  /** Who is logged in; logs in when no one is. @throws PortalLoginError when that was refused, now or earlier */
   async identity(signal: AbortSignal): Promise<Identity> {
     return (await this.current(signal)).identity;
   }
@@ -85,7 +80,6 @@ export class Session {
   /**
    * Sends a request in the session and resolves with its successful reply. A session that is over is renewed by one login for
    * all waiting calls, and the request sent again: as often as it takes on a portal whose sessions end early.
-   * @throws PortalSessionError when the session is over each time; PortalError as `failureOf`.
    */
   async call(call: Call, signal: AbortSignal): Promise<Reply> {
     this.logoutLater();

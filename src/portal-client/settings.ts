@@ -24,7 +24,6 @@ export interface PortalSettings {
    * the reply body, `uploadMs` for a file upload and `importMs` (as long where absent) for a datastore import as a whole.
    */
   timeouts: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; importMs?: number };
-  /** What is configured about the terms of the portal. */
   terms?: StatedTerms;
   /** How often a read is repeated after a transient failure; writes are never repeated here. */
   readRetries: number;
@@ -33,7 +32,6 @@ export interface PortalSettings {
 /** Kinds of requests: `probe` checks whether the portal answers at all. */
 export type RequestKind = 'login' | 'read' | 'write' | 'upload' | 'import' | 'probe';
 
-/** Callbacks of a client. */
 export interface PortalHooks {
   log: Log;
   /** Awaited before every request (the token bucket of requests per second). */

@@ -1,6 +1,5 @@
 // How long a portal has owed every reply that is waited for.
 
-/** The silence of one portal, as one process hears it. */
 export class Silence {
   readonly #grants = new Set<{ ms: number }>();
   #since = 0;
@@ -17,7 +16,6 @@ export class Silence {
     this.#since = performance.now();
   }
 
-  /** Waits for a reply. */
   async until<T>(reply: Promise<T>, grantedMs = 0): Promise<T> {
     const grant = { ms: grantedMs };
     if (this.#grants.size === 0) this.heard();

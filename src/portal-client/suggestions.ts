@@ -20,7 +20,6 @@ interface Suggestion {
 
 type EntityType = 'taxonomy_term' | 'taxonomy_vocabulary' | 'node';
 
-/** Most entities in one answer. */
 const mostSuggested = 10;
 
 /** Term ids that are read one by one at most, and unknown ones in a row after which there are no more. */
@@ -135,7 +134,6 @@ export class Suggestions {
     return found;
   }
 
-  /** All terms, read one by one. */
   async #walk(signal: AbortSignal): Promise<Suggestion[]> {
     const found: Suggestion[] = [];
     for (let tid = 1, misses = 0; tid <= mostWalked && misses < enoughMisses; tid++) {

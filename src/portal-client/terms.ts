@@ -14,7 +14,6 @@ export interface NewTerm {
   field: string;
   /** Position among the items of the field. */
   index: number;
-  /** How many items the field has. */
   count: number;
   vocabulary: Vocabulary;
   name: string;
@@ -27,13 +26,11 @@ export interface ResolvedTerms {
   fresh: NewTerm[];
 }
 
-/** What a portal says of names. */
 type Lookups = Pick<Suggestions, 'termsNamed' | 'vocabularyId'>;
 
 /** A node as read, or its fields. */
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How terms are resolved. */
 interface ResolveOptions {
   /** The node as it is: of several terms of one name the one that it holds counts, else the oldest. */
   node?: Fields | undefined;
@@ -41,7 +38,6 @@ interface ResolveOptions {
   isAfresh?: boolean;
 }
 
-/** The terms of one portal. */
 export class Terms {
   readonly #store: TermStore;
   readonly #stated: StatedTerms;
@@ -169,7 +165,6 @@ export class Terms {
 /** Stands for ids that the portal no longer has: a store only adds. */
 const unknown = 'unknown';
 
-/** Ids of terms. */
 const idsIn = (state: string | undefined): string[] =>
   /^\d+(?:,\d+)*$/.test(state ?? '') ? (state ?? '').split(',') : [];
 
@@ -180,7 +175,6 @@ const keyOf = ({ vocabulary, name }: NamedPlace): string => `${vocabulary} ${nam
 const tidsIn = (value: unknown): string[] =>
   (itemsOfField(value) ?? []).flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
 
-/** The terms that fields name, and where. */
 const namedIn = (fields: NodeFields): NewTerm[] =>
   Object.entries(fields).flatMap(([field, value]) => {
     const items = itemsOfField(value) ?? [];

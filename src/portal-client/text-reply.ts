@@ -3,12 +3,9 @@ import { type Dispatcher, errors, type Pool } from 'undici';
 import { abortable } from '../util/concurrency.ts';
 import { headersAsText } from '../util/http.ts';
 
-/** A reply, whatever its status. */
 export interface TextReply {
   status: number;
-  /** The reason phrase. */
   reason: string;
-  /** Names in lower case. */
   headers: Record<string, string | string[] | undefined>;
   /** The body as UTF-8, without a byte order mark. */
   text: string;
@@ -25,7 +22,6 @@ const megabyte = 1024 * 1024;
 /** Bytes of unfinished bodies: of one portal, of all together, and what each may have in any case: one body with rows. */
 const mostBytes = { ofOne: 64 * megabyte, ofAll: 128 * megabyte, ofEach: 16 * megabyte };
 
-/** The portals whose replies are being read. */
 const reading = new Set<ReplyMemory>();
 
 /** The memory for unfinished bodies of one portal: an equal share, so that no portal takes that of others. */

@@ -6,7 +6,6 @@ import { abortable } from '../util/concurrency.ts';
 export const traitsSchema = z.object({
   /** Size in bytes of the smallest file that was refused as too large; null after one of that size was taken. */
   tooLarge: z.number().int().nullable().exactOptional(),
-  /** How node fields are written. */
   dialect: z.enum(['entity', 'form']).exactOptional(),
   /** The portal has datastore endpoints. */
   datastore: z.boolean().exactOptional(),
@@ -42,12 +41,10 @@ export class Traits {
     this.#learnt = learnt;
   }
 
-  /** A trait as far as it is known. */
   get<K extends keyof PortalTraits>(name: K): PortalTraits[K] {
     return this.#known[name];
   }
 
-  /** Remembers traits. */
   learn(changes: PortalTraits): void {
     const entries = Object.entries(changes) as [keyof PortalTraits, unknown][];
     if (entries.every(([name, value]) => JSON.stringify(this.#known[name]) === JSON.stringify(value))) return;

@@ -1,15 +1,11 @@
 // The words of a reply: the portal's message in a body, a page or a reason phrase, as one clean line.
 import { isObject, parsedJson } from '../util/json.ts';
 
-/** What is known of a reply before anybody judges it. */
 interface ReplyText {
-  /** Reason phrase of the status line. */
   reason: string;
-  /** The whole body as text. */
   text: string;
 }
 
-/** Takes secrets out of a text. */
 export type Redact = (text: string) => string;
 
 const maxWords = 300;
@@ -19,10 +15,8 @@ export const isHtmlPage = (text: string): boolean =>
   /^\s*(?:<!--[\s\S]*?-->\s*)?<(?:!doctype html|html|head)\b/i.test(text);
 
 /**
- * The message of an error reply as one clean line of at most 300 characters, '' when there is none. It is searched for in
- * `["msg"]`, `{form_errors: {…}}`, `{error: …}`, a bare string, an HTML page's title, and for an empty body in the
- * reason phrase (`Not found : msg`, `: msg`). Secrets are taken out before anything is cut or stripped, which would leave
- * parts of them, and again where entities stood for their characters.
+ * The message of an error reply as one clean line of at most 300 characters, '' when there is none. Secrets are taken out
+ * before anything is cut or stripped, which would leave parts of them, and again where entities stood for their characters.
  */
 export const wordsOf = (reply: ReplyText, redact: Redact = (text) => text): string => {
   const words = allWordsOf(reply, redact);

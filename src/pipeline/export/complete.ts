@@ -23,9 +23,7 @@ export interface Exported {
   record: DatasetRecord;
 }
 
-/**
- * Exports the resources that no list of a dataset names: with the dataset that they refer to, or alone. Returns those datasets.
- */
+/** Exports resources that no list of a dataset names: with the dataset that they refer to, or alone. Returns those datasets. */
 export const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Listing): Promise<Exported[]> => {
   const known = new Set<string>();
   const folders = new Map<string, string>();
@@ -80,13 +78,10 @@ interface CompleteTools {
   signal: AbortSignal;
 }
 
-/** Names of terms that are asked for at once. */
 const namesAtOnce = 4;
 
-/** Tables that are requested together. */
 const tablesAtOnce = 20;
 
-/** Completes every record. */
 export const completeRecords = async (tools: CompleteTools): Promise<void> => {
   const names = await termNames(tools);
   let waiting: Exported[] = [];

@@ -34,27 +34,15 @@ export interface Described<Metadata> {
   findings: Finding[];
 }
 
-/** Names of what nodes refer to by number. */
 type Names = Pick<DatasetRecord, 'terms' | 'groups'>;
 
 /** Fields that a portal fills in itself, or that are written in another way than as a field. */
-const ownFields = new Set([
-  'field_resources',
-  'field_dataset_ref',
-  'field_upload',
-  'field_link_remote_file',
-  'field_datastore_status',
-  'field_orphan',
-  'field_harvest_source_ref',
-  'field_harvest_source_issued',
-  'field_harvest_source_modified',
-  'field_tags',
-  'field_topic',
-  'field_format',
-  'og_group_ref',
-]);
+const ownFields = new Set(
+  `field_resources field_dataset_ref field_upload field_link_remote_file field_datastore_status field_orphan
+   field_harvest_source_ref field_harvest_source_issued field_harvest_source_modified field_tags field_topic field_format
+   og_group_ref`.split(/\s+/),
+);
 
-/** A dataset in the keys of a manifest. */
 export const describeDataset = (node: ExportedNode, names: Names): Described<DatasetMetadata> => {
   const findings: Finding[] = [];
   const shown = checked(
@@ -65,11 +53,7 @@ export const describeDataset = (node: ExportedNode, names: Names): Described<Dat
       groups: groupsOf(node, names, findings),
     }),
   );
-  const faulty = new Set(
-    datasetMetadataFaults({ access: shown.access, rights: shown.rights, temporal: shown.temporal }).map(
-      ({ path }) => path[0],
-    ),
-  );
+  const faulty = new Set(datasetMetadataFaults(shown).map(({ path }) => path[0]));
   const sound = Object.fromEntries(Object.entries(shown).filter(([key]) => !faulty.has(key)));
   return { ...common(node, findings), shown, ...split(node, sound, (metadata) => datasetFields(metadata)), findings };
 };
@@ -118,10 +102,8 @@ const common = (node: ExportedNode, findings: Finding[]): { title: string; publi
   if (plain === '') findings.push({ code: 'no-title', message: `node ${node.nid} has no title` });
   const title = [...(plain || `Untitled ${node.nid}`)].slice(0, 255).join('');
   if (plain !== '' && title !== node.title) {
-    findings.push({
-      code: 'title-changed',
-      message: `is called "${title}" in manifest.yaml, which keeps no other spaces`,
-    });
+    const message = `is called "${title}" in manifest.yaml, which keeps no other spaces`;
+    findings.push({ code: 'title-changed', message });
   }
   const published = String(node.status) === '1';
   if (!published) findings.push({ code: 'draft', message: 'is not published; it is exported as a draft' });
@@ -205,19 +187,16 @@ const firstOf = (node: ExportedNode, field: string, property: string): string | 
 
 const termsOf = (node: ExportedNode, field: string, { terms }: Names, findings: Finding[]): string[] =>
   tidsOf(node, field).flatMap((tid) => {
-    const name = terms[tid] ?? null;
-    if (name !== null) return [name];
     const message = `term ${tid} in ${field} has no name that the portal shows, as one in a wrong vocabulary`;
-    findings.push({ code: 'term-unknown', message });
-    return [];
+    if (!terms[tid]) findings.push({ code: 'term-unknown', message });
+    return terms[tid] ?? [];
   });
 
 const groupsOf = (node: ExportedNode, { groups }: Names, findings: Finding[]): string[] =>
   targetsOf(node, 'og_group_ref').flatMap((nid) => {
-    const title = groups[nid] ?? null;
-    if (title !== null) return [title];
-    findings.push({ code: 'group-unknown', message: `group ${nid} is not listed by the portal` });
-    return [];
+    const message = `group ${nid} is not listed by the portal`;
+    if (!groups[nid]) findings.push({ code: 'group-unknown', message });
+    return groups[nid] ?? [];
   });
 
 /** True for an address that a link of a manifest takes. */

@@ -39,7 +39,6 @@ import {
 
 interface DatasetOrder {
   order: ExportOrder;
-  /** Name of its folder. */
   folder: string;
   /** Null for resources that are in no dataset. */
   nid: string | null;
@@ -53,7 +52,6 @@ interface ExportedDataset {
   replaced: string[];
 }
 
-/** Resources of one dataset that are requested at once. */
 const resourcesAtOnce = 4;
 
 /**
@@ -223,7 +221,6 @@ const storedFile = async (tools: ExportTools, { order, folder, node, taken, here
   return { nid, file, findings };
 };
 
-/** Findings about a stored file. */
 const odditiesOf = async ({ path, name }: StoredFile, place: string, signal: AbortSignal): Promise<Finding[]> => {
   const findings: Finding[] = [];
   const kept = basename(path);

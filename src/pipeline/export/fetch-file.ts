@@ -19,7 +19,6 @@ import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
 import type { ExportedPortal } from './package.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';
 
-/** What an export works with. */
 export interface ExportTools {
   portal: Portal;
   about: ExportedPortal;

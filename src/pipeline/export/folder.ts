@@ -11,10 +11,8 @@ import { gone, unless } from '../../util/durable.ts';
 import { parsedJson, recordOf } from '../../util/json.ts';
 import { type DatasetRecord, recordSchema, resourceSchema } from './record.ts';
 
-/** Name of the file that describes a dataset. */
 export const packageName = 'datapackage.json';
 
-/** Where the datasets are. */
 export const datasetsName = 'datasets';
 
 /** Makes a folder below `root`, which must exist. @throws SourceRefusedError where a link or a file is in the way */
@@ -42,7 +40,6 @@ export const sizeOf = async (path: string): Promise<number | null> => {
   return stats?.isFile() ? stats.size : null;
 };
 
-/** What was written. */
 export interface Written {
   bytes: number;
   sha256: string;
@@ -106,10 +103,7 @@ const markName = 'export.json';
 
 const markSchema = z.object({ sluiceExport: z.literal(1), portal: z.string() });
 
-/**
- * Claims a folder for the export of the portal at this address.
- * @throws UsageError for one that holds something else
- */
+/** Claims a folder for the export of the portal at this address. @throws UsageError for one that holds something else */
 export const markFolder = async (root: string, portal: string): Promise<void> => {
   const stats = await lstat(root).catch((error: unknown) => {
     throw new UsageError(`${root} cannot be written to by this worker: ${errorMessage(error)}`, {
@@ -175,7 +169,6 @@ const longestName = 255;
 /** Names in one folder as {@link foldedName} makes them, each with the number that the next one like it may have. */
 export type TakenNames = Map<string, number>;
 
-/** Takes these names. */
 export const takenNames = (names: Iterable<string>): TakenNames =>
   new Map(Iterator.from(names).map((name) => [foldedName(name), 2]));
 

@@ -27,15 +27,11 @@ const listingSchema = z.object({
   complete: z.union([z.literal(true), text]),
 });
 
-/** What a portal has. */
 export type Listing = z.infer<typeof listingSchema>;
 
-/** Pages of a list that are requested together. */
 const pagesAtOnce = 4;
 
-/**
- * Lists a portal, with the drafts that lists hide from their author. @throws PortalReplyError when its pages do not end
- */
+/** Lists a portal, with the drafts that lists hide from their author. @throws PortalReplyError when its pages do not end */
 export const listPortal = async (portal: Portal, root: string, signal: AbortSignal): Promise<Listing> => {
   const fields = Object.keys(rowSchema.shape);
   const list = (type: string) => portal.nodes.all({ fields, parameters: { type } }, { signal, atOnce: pagesAtOnce });
@@ -70,7 +66,6 @@ export const keptListing = async (root: string, runId: string): Promise<Listing 
 /** Removes the listing, once the run has ended. */
 export const forgetListing = (root: string): Promise<void> => rm(join(root, listingName), { force: true });
 
-/** What is to be done with the folder of a dataset. */
 export interface PlannedFolder {
   folder: string;
   /** Null for resources that are in no dataset. */
@@ -91,35 +86,26 @@ export const planFolders = async (order: ExportOrder, listing: Listing): Promise
   for await (const { folder, record } of records(order.folder)) {
     taken.set(folder.toLowerCase(), 2);
     if (record.node) here.add(record.node.nid);
-    const row = record.node ? listing.datasets[record.node.nid] : undefined;
+    const { node } = record;
+    const row = node ? listing.datasets[node.nid] : undefined;
     if (order.only !== null && !(row && isWanted(row))) continue;
     // What is gone, and marked, stays so until it is listed again.
-    if (record.removed === null || row) planned.push(await plannedAgain(order, { folder, record, row, listing }));
+    if (record.removed !== null && !row) continue;
+    planned.push(plannedFolder(folder, row ?? node, await whyAgain(order, { folder, record, listing })));
   }
   for (const row of Object.values(listing.datasets)) {
     if (here.has(row.nid) || !isWanted(row)) continue;
-    const { nid, title, uuid, status } = row;
-    const folder = slugName(title, `dataset-${nid}`, taken);
-    planned.push({ folder, nid, title, uuid, published: status === '1', why: 'new' });
+    planned.push(plannedFolder(slugName(row.title, `dataset-${row.nid}`, taken), row, 'new'));
   }
   return planned;
 };
 
-interface Known {
-  folder: string;
-  record: DatasetRecord;
-  row: ListedNode | undefined;
-  listing: Listing;
-}
-
-/** A dataset that is in the folder, with its present title on the portal. */
-const plannedAgain = async (order: ExportOrder, known: Known): Promise<PlannedFolder> => {
-  const { folder, record, row, listing } = known;
-  const { node } = record;
-  const isMissing = node !== null && row === undefined;
-  const isGone = isMissing && listing.complete === true;
-  const { title, uuid, status } = row ?? node ?? { title: folder, uuid: '', status: '1' };
-  const why = isGone ? 'gone' : isMissing || (await isUnchanged(order, known)) ? null : 'changed';
+const plannedFolder = (
+  folder: string,
+  node: ListedNode | ExportedNode | null,
+  why: PlannedFolder['why'],
+): PlannedFolder => {
+  const { title = folder, uuid = '', status = '1' } = node ?? {};
   return { folder, nid: node?.nid ?? null, title, uuid: String(uuid), published: String(status) === '1', why };
 };
 
@@ -147,9 +133,22 @@ const wantedByText = (text: string): Wanted => {
   return ({ nid, uuid, title }) => text === nid || text === uuid || pattern.test(title.toLowerCase());
 };
 
-const isUnchanged = async (order: ExportOrder, { folder, record, row, listing }: Known): Promise<boolean> => {
+interface Known {
+  folder: string;
+  record: DatasetRecord;
+  listing: Listing;
+}
+
+const whyAgain = async (order: ExportOrder, known: Known): Promise<PlannedFolder['why']> => {
+  const { node } = known.record;
+  if (node && !known.listing.datasets[node.nid]) return known.listing.complete === true ? 'gone' : null;
+  return (await isUnchanged(order, known)) ? null : 'changed';
+};
+
+const isUnchanged = async (order: ExportOrder, { folder, record, listing }: Known): Promise<boolean> => {
   const { node, resources, removed } = record;
-  if (order.files === 'all' || removed !== null || (node !== null && !isSameNode(node, row))) return false;
+  if (order.files === 'all' || removed !== null) return false;
+  if (node !== null && !isSameNode(node, listing.datasets[node.nid])) return false;
   for (const resource of resources) {
     if (!isSameNode(resource.node, listing.resources[resource.node.nid])) return false;
     if (!(await isFileHere(order, folder, resource))) return false;

@@ -12,7 +12,6 @@ import { type Described, describeDataset, describeResource, isLink, linkOf, uplo
 import { datasetsName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './record.ts';
 
-/** What is said of the portal that was exported. */
 export interface ExportedPortal {
   name: string;
   /** Address of a file by its `uri`; null where it has none. */
@@ -39,7 +38,6 @@ export interface DatasetView {
   resources: ResourceView[];
 }
 
-/** Describes what is in a folder. */
 export const viewOf = (folder: string, record: DatasetRecord, portal: ExportedPortal): DatasetView => ({
   folder,
   record,

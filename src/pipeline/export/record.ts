@@ -46,7 +46,6 @@ export type ExportedNode = z.infer<typeof nodeSchema>;
 const fileSchema = z.object({
   /** Below the folder of the package. */
   path: z.string().regex(/^data\/(?!.*(?:^|\/)\.)[^\\]+$/),
-  /** Name on the portal. */
   name: z.string(),
   bytes: z.int().nonnegative(),
   sha256: z.string(),
@@ -55,10 +54,8 @@ const fileSchema = z.object({
   from: z.enum(['portal', 'datastore']),
 });
 
-/** A file of a resource that was stored. */
 export type StoredFile = z.infer<typeof fileSchema>;
 
-/** What is known of a resource of a dataset. */
 export const resourceSchema = z.object({
   name: z.string(),
   node: nodeSchema,
@@ -71,7 +68,6 @@ export const resourceSchema = z.object({
   findings: z.array(findingSchema),
 });
 
-/** A resource of an exported dataset. */
 export type ExportedResource = z.infer<typeof resourceSchema>;
 
 export const recordSchema = z.object({
@@ -84,7 +80,6 @@ export const recordSchema = z.object({
   removedResources: z.array(resourceSchema),
   /** Names of terms by id; null for one without a name. */
   terms: z.record(z.string(), z.string().nullable()),
-  /** Titles of groups by node id. */
   groups: z.record(z.string(), z.string().nullable()),
   findings: z.array(findingSchema),
 });

@@ -14,7 +14,6 @@ export interface PlacedFinding {
   message: string;
 }
 
-/** What was exported in all. */
 export interface ExportTotals {
   datasets: number;
   resources: number;
