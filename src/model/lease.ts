@@ -21,21 +21,27 @@ export interface MemberWrite {
 /** A write that may be repeated: the last one counts. */
 export type StateWrite = FieldWrite | MemberWrite;
 
-/** Writes to Redis in the name of a job; all of them are refused with JobLostError once another worker has the job. */
-export interface JobWriter {
-  readonly lease: JobLease;
+/** Writes to Redis. */
+export interface StateWriter {
+  /** Null outside of any job. */
+  readonly lease: JobLease | null;
   /** Writes these, and everything buffered before, in one atomic step. */
   write(writes: readonly StateWrite[]): Promise<void>;
   /**
    * Buffers writes for the next one, which comes a moment later at the latest. Only for what a kill may lose: the
    * effect of a portal write, which stays pending until then.
    */
-  writeLater(writes: readonly StateWrite[]): void;
+  writeLater(writes: readonly StateWrite[]): Promise<void>;
   /**
    * Resolves when a field, or everything where none is named, is written, so that what this job reads of it afterwards is
    * what it wrote; rejects where that failed.
    */
   catchUp(read?: HashField): Promise<void>;
+}
+
+/** Writes in the name of a job; all of them are refused with JobLostError once another worker has the job. */
+export interface JobWriter extends StateWriter {
+  readonly lease: JobLease;
 }
 
 interface LeaseParts {

@@ -92,7 +92,7 @@ export class JobJournal implements JobWriter {
     await this.#send();
   }
 
-  writeLater(writes: readonly StateWrite[]): void {
+  async writeLater(writes: readonly StateWrite[]): Promise<void> {
     for (const write of writes) this.#buffer(writeOf(write));
     this.#gather();
   }

@@ -1,7 +1,7 @@
 // The ledger in Redis: what is known to be published under each key, with the write that is pending.
 import type { Redis } from 'ioredis';
 import { manifestOfKey } from '../model/key.ts';
-import type { FieldWrite, JobWriter } from '../model/lease.ts';
+import type { FieldWrite, JobWriter, StateWriter } from '../model/lease.ts';
 import {
   type IndexedEntry,
   indexedEntrySchema,
@@ -14,7 +14,7 @@ import {
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
 import { parsedJson } from '../util/json.ts';
-import { fieldsOf, readField, writeFields, writeSoon } from './redis/fields.ts';
+import { fieldsOf, plainWriter, readField } from './redis/fields.ts';
 
 const entriesAtOnce = 500;
 
@@ -28,12 +28,12 @@ interface WrittenWith {
 export class Ledger {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
-  readonly #writer: JobWriter | null;
+  readonly #writer: StateWriter;
 
   constructor(redis: Redis, keys: RedisKeys, writer: JobWriter | null = null) {
     this.#redis = redis;
     this.#keys = keys;
-    this.#writer = writer;
+    this.#writer = writer ?? plainWriter(redis);
   }
 
   /**
@@ -103,7 +103,7 @@ export class Ledger {
   async putAll(portal: string, entries: readonly LedgerEntry[]): Promise<void> {
     for (let at = 0; at < entries.length; at += entriesAtOnce) {
       const fields = entries.slice(at, at + entriesAtOnce).map((entry) => this.#entryField(portal, entry));
-      await writeFields(this.#redis, this.#writer, fields);
+      await this.#writer.write(fields);
     }
   }
 
@@ -117,14 +117,14 @@ export class Ledger {
         ? []
         : [{ hash: this.#keys.history(target), field: entry.key, value: former && JSON.stringify(former) }]),
     ];
-    await writeSoon(this.#redis, this.#writer, writes);
+    await this.#writer.writeLater(writes);
     return entry;
   }
 
   /** Records that a write begins; must be awaited before the request is sent. */
   async begin(portal: string, entry: LedgerEntry, write: Omit<Pending, 'at'>): Promise<LedgerEntry> {
     const begun = { ...entry, pending: { ...write, at: Date.now() } };
-    await writeFields(this.#redis, this.#writer, [this.#entryField(portal, begun)]);
+    await this.#writer.write([this.#entryField(portal, begun)]);
     return begun;
   }
 
@@ -138,7 +138,7 @@ export class Ledger {
   }
 
   #field(hash: string, field: string): Promise<Buffer | null> {
-    return readField(this.#redis, hash, field, this.#writer);
+    return readField(this.#redis, this.#writer, { hash, field });
   }
 
   async sentFor(portal: string, key: string): Promise<SentNode | null> {
@@ -167,7 +167,7 @@ export class Ledger {
       { hash, field: from.key, value: null },
       ...(value ? [{ hash, field: to, value }] : []),
     ];
-    await writeFields(this.#redis, this.#writer, [
+    await this.#writer.write([
       ...moved(this.#keys.entries(target), JSON.stringify({ ...from, key: to, missingSince: null })),
       ...moved(this.#keys.sent(target), sent ?? null),
       ...moved(this.#keys.history(target), former ?? null),
@@ -200,7 +200,7 @@ export class Ledger {
   }
 
   #note(hash: string, target: Target, value: string): Promise<void> {
-    return writeFields(this.#redis, this.#writer, [{ hash, field: targetName(target), value }]);
+    return this.#writer.write([{ hash, field: targetName(target), value }]);
   }
 
   /** Every target that was ever run, with the path of its manifest. */

@@ -1,9 +1,8 @@
 // Writes the plan of a run piece by piece; it counts once it is ended.
 import type { Redis } from 'ioredis';
-import type { JobWriter, StateWrite } from '../model/lease.ts';
+import type { StateWrite, StateWriter } from '../model/lease.ts';
 import type { RunPriority } from '../model/policy.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
-import { writeFields } from './redis/fields.ts';
 import { lineOf } from './report-lines.ts';
 import type { RunPhases } from './run-phase.ts';
 import type { RunWork } from './run-work.ts';
@@ -22,7 +21,7 @@ export class PlanWriter {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #runId: string;
-  readonly #writer: JobWriter | null;
+  readonly #writer: StateWriter;
   readonly #phases: RunPhases;
   readonly #counts: PlannedCounts = { datasets: 0, resources: 0, settled: 0 };
   #piece: StateWrite[] = [];
@@ -31,7 +30,7 @@ export class PlanWriter {
   constructor(
     redis: Redis,
     keys: RedisKeys,
-    { runId, writer, phases }: { runId: string; writer: JobWriter | null; phases: RunPhases },
+    { runId, writer, phases }: { runId: string; writer: StateWriter; phases: RunPhases },
   ) {
     this.#redis = redis;
     this.#keys = keys;
@@ -77,7 +76,7 @@ export class PlanWriter {
   async #flush(): Promise<void> {
     const piece = this.#piece;
     [this.#piece, this.#bytes] = [[], 0];
-    if (piece.length > 0) await writeFields(this.#redis, this.#writer, piece);
+    if (piece.length > 0) await this.#writer.write(piece);
   }
 
   /** Ends the plan: from now on it is what the run does, unless the run was cancelled meanwhile. */

@@ -1,7 +1,7 @@
 // How far a run is: its phase, the keys that have not ended, and the writes that move it on.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { clock, type JobWriter } from '../model/lease.ts';
+import { clock, type StateWriter } from '../model/lease.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
 import { RedisScript } from './redis/script.ts';
@@ -102,9 +102,9 @@ const standSchema = z.tuple([z.enum(phases), z.number(), z.number(), z.number()]
 export class RunPhases {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
-  readonly #writer: JobWriter | null;
+  readonly #writer: StateWriter;
 
-  constructor(redis: Redis, keys: RedisKeys, writer: JobWriter | null = null) {
+  constructor(redis: Redis, keys: RedisKeys, writer: StateWriter) {
     this.#redis = redis;
     this.#keys = keys;
     this.#writer = writer;
@@ -146,7 +146,7 @@ export class RunPhases {
 
   /** Open keys from a number on, in the order of their jobs, at most `most`; while datasets are published, those only. */
   async open(runId: string, from: number, most: number): Promise<OpenKey[]> {
-    await this.#writer?.catchUp();
+    await this.#writer.catchUp();
     const key = this.#keys.runOpen(runId);
     const last = (await this.phase(runId)) === 'publish' ? `(${firstGroup}` : '+inf';
     const found = await this.#redis.zrange(key, from, last, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES');
@@ -198,8 +198,8 @@ export class RunPhases {
   }
 
   async #move(runId: string, args: (string | number)[], forgotten: string[] = []): Promise<Phase> {
-    await this.#writer?.catchUp();
-    const lease = this.#writer?.lease;
+    await this.#writer.catchUp();
+    const lease = this.#writer.lease;
     const record = this.#keys.run(runId);
     const keys = [record, lease?.key ?? record, ...forgotten];
     const phase = await move.run(this.#redis, keys, [lease?.token ?? '', ...args]);

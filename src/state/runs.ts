@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RunRequest, runRequestSchema } from '../model/job.ts';
-import type { JobWriter, StateWrite } from '../model/lease.ts';
+import type { JobWriter, StateWrite, StateWriter } from '../model/lease.ts';
 import { type RunPriority, runPriorities } from '../model/policy.ts';
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import {
@@ -18,7 +18,7 @@ import {
 } from '../model/report.ts';
 import { parsedJson } from '../util/json.ts';
 import { PlanWriter } from './plan-writer.ts';
-import { fieldsOf, readField, writeFields, writeSoon } from './redis/fields.ts';
+import { fieldsOf, plainWriter, readField } from './redis/fields.ts';
 import {
   lineOf,
   packReport,
@@ -72,14 +72,14 @@ export class Runs {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #keepMs: number;
-  readonly #writer: JobWriter | null;
+  readonly #writer: StateWriter;
 
   constructor(redis: Redis, keys: RedisKeys, keepMs: number, writer: JobWriter | null = null) {
-    this.phases = new RunPhases(redis, keys, writer);
     this.#redis = redis;
     this.#keys = keys;
     this.#keepMs = keepMs;
-    this.#writer = writer;
+    this.#writer = writer ?? plainWriter(redis);
+    this.phases = new RunPhases(redis, keys, this.#writer);
   }
 
   /** The records in the name of a job: what it writes is refused with JobLostError once another worker has the job. */
@@ -152,13 +152,13 @@ export class Runs {
   }
 
   async #work<T>(runId: string, key: string, schema: z.ZodType<T>): Promise<T | null> {
-    const value = await readField(this.#redis, this.#keys.runWork(runId), key);
-    return value && schema.parse(JSON.parse(`${value}`));
+    const text = await this.#redis.hget(this.#keys.runWork(runId), key);
+    return text === null ? null : schema.parse(JSON.parse(text));
   }
 
   async item(runId: string, key: string): Promise<ItemState> {
-    const begun = await readField(this.#redis, this.#keys.runBegun(runId), key, this.#writer);
-    const ended = await readField(this.#redis, this.#keys.runLines(runId), key, this.#writer);
+    const read = (hash: string) => readField(this.#redis, this.#writer, { hash, field: key });
+    const [begun, ended] = [await read(this.#keys.runBegun(runId)), await read(this.#keys.runLines(runId))];
     return {
       begun: begun ? begunSchema.parse(JSON.parse(`${begun}`)) : notBegun,
       ended: ended && reportItemSchema.parse(JSON.parse(`${ended}`)),
@@ -167,13 +167,13 @@ export class Runs {
 
   /** Records what was done to an item so far; with the job's next write. */
   async note(runId: string, key: string, begun: Begun): Promise<void> {
-    await this.#soon([{ hash: this.#keys.runBegun(runId), field: key, value: JSON.stringify(begun) }]);
+    await this.#writer.writeLater([{ hash: this.#keys.runBegun(runId), field: key, value: JSON.stringify(begun) }]);
   }
 
   /** As {@link Runs.note}, and leaves the item to a job that proves its table. */
   async leaveToProof(runId: string, key: string, begun: Begun): Promise<void> {
     await this.note(runId, key, begun);
-    await this.#soon([{ set: this.#keys.runOpen(runId), member: key, score: firstGroup }]);
+    await this.#writer.writeLater([{ set: this.#keys.runOpen(runId), member: key, score: firstGroup }]);
   }
 
   /** Records how an item ended; with the job's next write, and its entry with it. A later end of the item replaces it. */
@@ -181,7 +181,7 @@ export class Runs {
     const keys = this.#keys;
     const { key, outcome, kind } = item;
     const isFailed = outcome === 'failed' || outcome === 'quarantined';
-    await this.#soon([
+    await this.#writer.writeLater([
       { hash: keys.runLines(runId), field: key, value: lineOf(item) },
       { hash: keys.runBegun(runId), field: key, value: null },
       { hash: keys.runFailures(runId), field: key, value: isFailed ? outcome : null },
@@ -192,15 +192,11 @@ export class Runs {
 
   /** Records that a dataset with its resources has ended, except for tables to prove; with the job's next write. */
   async leave(runId: string, key: string): Promise<void> {
-    await this.#soon([this.#gone(runId, key)]);
+    await this.#writer.writeLater([this.#gone(runId, key)]);
   }
 
   #gone(runId: string, key: string): StateWrite {
     return { set: this.#keys.runOpen(runId), member: key, score: null };
-  }
-
-  async #soon(writes: StateWrite[]): Promise<void> {
-    await writeSoon(this.#redis, this.#writer, writes);
   }
 
   /** Items of an open run that have failed, at most `most`, with their reasons. */
@@ -217,7 +213,7 @@ export class Runs {
   }
 
   async reported(runId: string): Promise<ReportBuilder> {
-    await this.#writer?.catchUp();
+    await this.#writer.catchUp();
     const builder = new ReportBuilder();
     for await (const [, line] of fieldsOf(this.#redis, this.#keys.runLines(runId))) builder.addLine(`${line}`);
     return builder;
@@ -254,11 +250,7 @@ export class Runs {
       causes: JSON.stringify(isSuccess(report) ? [] : causesOf(report.items).slice(0, mostCauses)),
     };
     const hash = this.#keys.run(runId);
-    await writeFields(
-      this.#redis,
-      this.#writer,
-      Object.entries(fields).map(([field, value]) => ({ hash, field, value })),
-    );
+    await this.#writer.write(Object.entries(fields).map(([field, value]) => ({ hash, field, value })));
     await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
   }
 

@@ -1,23 +1,21 @@
 // Reading large Redis hashes, sets and lists in pieces, and writing fields outside of any job.
 import type { Redis } from 'ioredis';
-import type { JobWriter, StateWrite } from '../../model/lease.ts';
+import type { HashField, StateWrite, StateWriter } from '../../model/lease.ts';
 
-/** Writes fields and members in one transaction; in the name of a job where there is one, which is refused with JobLostError once it is lost. */
-export const writeFields = async (
-  redis: Redis,
-  writer: JobWriter | null,
-  writes: readonly StateWrite[],
-): Promise<void> => {
-  if (writer) return writer.write(writes);
-  const multi = redis.multi();
-  for (const write of writes) {
-    if ('set' in write) {
-      if (write.score === null) multi.zrem(write.set, write.member);
-      else multi.zadd(write.set, write.score, write.member);
-    } else if (write.value === null) multi.hdel(write.hash, write.field);
-    else multi.hset(write.hash, write.field, write.value);
-  }
-  await multi.exec();
+/** Writes fields and members outside of any job, each time at once and in one transaction. */
+export const plainWriter = (redis: Redis): StateWriter => {
+  const write = async (writes: readonly StateWrite[]): Promise<void> => {
+    const multi = redis.multi();
+    for (const each of writes) {
+      if ('set' in each) {
+        if (each.score === null) multi.zrem(each.set, each.member);
+        else multi.zadd(each.set, each.score, each.member);
+      } else if (each.value === null) multi.hdel(each.hash, each.field);
+      else multi.hset(each.hash, each.field, each.value);
+    }
+    await multi.exec();
+  };
+  return { lease: null, write, writeLater: write, catchUp: async () => undefined };
 };
 
 /** Fields, members or entries that one call requests. */
@@ -55,13 +53,6 @@ export async function* membersOf(redis: Redis, key: string, match: string): Asyn
   } while (cursor !== '0');
 }
 
-/** Buffers writes in the name of a job for its next write; outside of one they are written at once. */
-export const writeSoon = async (
-  redis: Redis,
-  writer: JobWriter | null,
-  writes: readonly StateWrite[],
-): Promise<void> => (writer ? writer.writeLater(writes) : writeFields(redis, null, writes));
-
 export async function* entriesOf(redis: Redis, key: string): AsyncGenerator<string> {
   for (let at = 0; ; at += pageSize) {
     const page = await redis.lrange(key, at, at + pageSize - 1);
@@ -70,13 +61,12 @@ export async function* entriesOf(redis: Redis, key: string): AsyncGenerator<stri
   }
 }
 
-/** A field of a hash, or null where there is none; in the name of a job where there is one, as that job wrote it. */
+/** A field of a hash as the writer wrote it, or null where there is none. */
 export const readField = async (
   redis: Redis,
-  hash: string,
-  field: string,
-  writer: JobWriter | null = null,
+  writer: StateWriter,
+  { hash, field }: HashField,
 ): Promise<Buffer | null> => {
-  await writer?.catchUp({ hash, field });
+  await writer.catchUp({ hash, field });
   return redis.hgetBuffer(hash, field);
 };
