@@ -10,7 +10,6 @@ import { credentialsFileSchema } from './source-credentials.ts';
 
 const count = z.int().min(1);
 
-/** A mapping whose keys have the defaults of this name. */
 const section = <T extends Record<string, Key>>(name: keyof typeof defaults, description: string, keys: T) =>
   optional(z.strictObject(keysOf(keys, defaults[name])), { description });
 
@@ -142,7 +141,6 @@ const sections = {
   }),
 };
 
-/** A configuration file as people write it; every key may be left out. */
 export const configFileSchema = z
   .strictObject({
     ...keysOf(

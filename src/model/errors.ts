@@ -4,7 +4,6 @@ import { basename, dirname } from 'node:path';
 import type { Reason } from './report.ts';
 
 interface ErrorDetails {
-  /** One sentence that says what to do now. */
   hint?: string | undefined;
   cause?: unknown;
   /** Where in a file, from 1; absent where the file as a whole is meant. */
@@ -128,7 +127,6 @@ export interface FileProblem {
 export const problemLine = ({ file, line, column, key, message, hint }: FileProblem): string =>
   `${file}${hint === undefined ? `:${line}:${column}` : ''}: ${key === '' ? '' : `${key}: `}${message}`;
 
-/** The order of problems in one file. */
 export const byPlace = (a: FileProblem, b: FileProblem): number => a.line - b.line || a.column - b.column;
 
 /** A problem of a file as a whole, or of a place in it that is not known. */
@@ -181,7 +179,6 @@ export interface PortalRequestFacts {
   /** Path and query below the portal's address; never holds credentials. */
   path: string;
   status?: number;
-  /** Milliseconds the portal asked us to wait (`Retry-After`). */
   retryAfterMs?: number;
   /** True when the request may have taken effect although no proper reply came. */
   mayHaveHappened?: boolean;
@@ -255,7 +252,6 @@ const longestPauseMs = 600_000;
 export class SourceUnreachableError extends SluiceError {
   readonly code = 'source-unreachable';
   override readonly retryable: boolean;
-  /** Milliseconds the server asked us to wait (`Retry-After`). */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, details: ErrorDetails & { retryAfterMs?: number | undefined } = {}) {
@@ -306,7 +302,6 @@ const placeText = ({ line, column, sheet }: TablePlace): string => {
   return `sheet ${JSON.stringify(sheet)}, row ${line}${column === undefined ? '' : `, column ${lettersOf(column)}`}`;
 };
 
-/** A tabular file is faulty at a place; `column` is the number of the cell in its row, where the fault is in one. */
 export class TableFaultError extends SluiceError {
   readonly code: TableFaultCode;
   /** The message without the place that it begins with. */
@@ -425,7 +420,6 @@ const refusalsOf = (error: Error): Error[] => {
   return Array.isArray(refusals) ? refusals.filter((each) => each instanceof Error) : [];
 };
 
-/** The message of anything thrown; some system errors have only a name. */
 export const errorMessage = (cause: unknown): string =>
   cause instanceof Error ? cause.message || cause.name : String(cause);
 

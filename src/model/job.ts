@@ -8,7 +8,6 @@ import { driftPolicies, heldDecisions, removalModes } from './policy.ts';
 import { exportSchema, type Reason } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
 
-/** What a run is asked to do. */
 const requestData = {
   manifestPath: z.string(),
   manifest: z.string(),
@@ -25,7 +24,6 @@ const requestData = {
     .object({ key: z.string(), how: z.enum(removalModes) })
     .nullable()
     .default(null),
-  /** What was decided about held tables, by key. */
   decision: z.object({ keys: z.array(z.string()), how: z.enum(heldDecisions) }).exactOptional(),
   /** A run that exports the portal into a folder instead of publishing; it writes its own manifest. */
   export: exportSchema.exactOptional(),
@@ -75,7 +73,6 @@ export const triggerDataSchema = z.object({
 
 const runData = { runId: z.string(), ...requestData, trace };
 
-/** Plans one execution of a manifest. */
 const runDataSchema = z.object({ kind: z.literal('run'), ...runData });
 
 /** Closes a run: its report, its dropped files, notices, the gate. */
@@ -109,7 +106,6 @@ export type ItemData =
 export const cancelledHint = ({ export: order }: { export?: object | undefined }): string =>
   `${order ? 'export' : 'publish'} again to continue where the run stopped; completed work is kept`;
 
-/** A request that follows the manifest and is pinned to nothing. */
 export const plainRequest = {
   plan: null,
   release: null,
@@ -145,7 +141,6 @@ export const closeId = (runId: string): string => `${runId}.close`;
 
 export interface StepLabel {
   name: string;
-  /** On what: a file name, a nid, a title. */
   on: string;
   /** True for a step that sends writes: a stop request lets it finish. */
   writes?: boolean;
@@ -163,7 +158,6 @@ export interface StepLog {
   note(line: string): Promise<void>;
 }
 
-/** What the queue gives a job for one of its items. */
 export interface ItemLog extends StepLog {
   /** Name of the step in progress, or of the last one. */
   readonly lastStep: string | null;

@@ -22,7 +22,6 @@ export const sourceFingerprintSchema = z.object({
 
 export type SourceFingerprint = z.infer<typeof sourceFingerprintSchema>;
 
-/** The file of a resource as the portal holds it. */
 const portalFileSchema = z.object({
   fid: z.string(),
   name: z.string(),
@@ -61,7 +60,6 @@ const refusedFileSchema = z.object({
   guard: z.enum(['held', 'released', 'discarded']).exactOptional(),
 });
 
-/** What is known of the address that a file was fetched from. */
 const fetchedFromSchema = z.object({
   url: z.string(),
   /** The validators its server gave for the version that was fetched, to ask for another one only; see `fetch/policy.ts`. */
@@ -84,7 +82,6 @@ const pendingSchema = z.object({
   before: z.string().nullable(),
   /** What tells this write from others of the same wish: in the revision log of a node; of a file, its sha256. */
   nonce: z.string(),
-  /** Unix milliseconds. */
   at: z.number().int(),
 });
 
@@ -148,7 +145,6 @@ export const ledgerEntrySchema = z.object({
   refused: refusedFileSchema.nullable().default(null),
   /** The version of a table that was proven last, to compare the next one with; null for what is not a table. */
   version: liveVersionSchema.nullable().default(null),
-  /** The write under way; null while there is none. */
   pending: pendingSchema.nullable().default(null),
   runId: z.string().default(''),
   /** Unix milliseconds of the last change of this entry. */

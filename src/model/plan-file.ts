@@ -17,11 +17,8 @@ const planFileItemSchema = z.object({
   /** Node and revision the plan was made for; null where there is none yet. */
   nid: z.string().nullable(),
   vid: z.string().nullable(),
-  /** Empty when nothing has to be done. */
   actions: z.array(z.enum(plannedActions)),
-  /** Null when nothing has to be done. */
   why: z.string().nullable(),
-  /** Bytes of the file that would be sent. */
   bytes: z.number().int(),
   /** Of updates, field by field; null stands for "nothing", and `from` is absent where it is not known what was sent before. */
   changes: z.array(z.object({ field: z.string(), from: z.unknown().optional(), to: z.unknown().optional() })),
@@ -40,18 +37,15 @@ export const planFileSchema = z.object({
   manifest: z.string(),
   manifestPath: z.string(),
   portal: z.string(),
-  /** ISO 8601, UTC. */
   madeAt: z.string(),
   /** True when the portal's own listing was checked. */
   refreshed: z.boolean(),
   wishes: z.string(),
-  /** Why the run would be held, or null. */
   held: z.string().nullable(),
   /** True: when one item has moved, nothing of the plan is done. */
   strict: z.boolean().optional(),
   totals: z.object({ actions: z.record(z.string(), z.number()), bytes: z.number().int() }),
   items: z.array(planFileItemSchema),
-  /** Faulty entries of the source, which are left as they are. */
   skipped: z.array(z.object({ key: z.string(), title: z.string(), reason: reasonSchema })).exactOptional(),
   /** Keys that the source does not name any more and that stay on the portal. */
   staying: z.array(z.string()).exactOptional(),

@@ -20,7 +20,6 @@ const layout = 2;
 
 /** Every Redis key that sluice itself writes, under a prefix. */
 export const redisKeys = (prefix: string) => ({
-  /** Hash: key -> ledger entry (JSON). */
   entries: (target: Target) => `${prefix}.ledger:${targetName(target)}`,
   /** Hash: target name -> when it was last compared with the portal's own listing, Unix milliseconds. */
   refreshed: `${prefix}.refreshed`,
@@ -54,7 +53,6 @@ export const redisKeys = (prefix: string) => ({
   runFailures: (runId: string) => `${prefix}.failures:${runId}`,
   /** Hash: claim id of a dropped file -> what becomes of it, or the key of its resource (JSON). */
   runDrops: (runId: string) => `${prefix}.drops:${runId}`,
-  /** Sorted set of run ids by start time. */
   runs: `${prefix}.runs`,
   /** Hash: portal -> what it made of a dropped file that goes to several portals (JSON). */
   verdicts: (claim: string) => `${prefix}.verdicts:${claim}`,
@@ -84,7 +82,6 @@ export const redisKeys = (prefix: string) => ({
   expected: `${prefix}.expected`,
   /** Hash: token bucket of a portal. */
   bucket: (portal: string) => `${prefix}.bucket:${portal}`,
-  /** Hash: worker id -> heartbeat (JSON). */
   workers: `${prefix}.workers`,
   /** Id that pairs spool folders with this Redis. */
   spoolId: `${prefix}.spool-id`,

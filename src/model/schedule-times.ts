@@ -10,13 +10,11 @@ const minuteOfDay = z.int().min(0).max(1439);
 export const scheduleSchema = z.object({
   /** Cron pattern with 5 fields, or 6 with seconds first. */
   cron: z.string(),
-  /** IANA time zone, of the pattern and of the window. */
   timezone: z.string(),
   /** Runs begin by up to so much later, milliseconds; a target has the same delay for the same time, whoever computes it. */
   jitterMs: z.int().nonnegative(),
   /** Minutes of the local day between which runs begin, from `from` on and before `to`, over midnight when `to` is less. */
   window: z.object({ from: minuteOfDay, to: minuteOfDay }).nullable(),
-  /** What to do about a run that was missed while no worker was alive. */
   catchUp: z.enum(catchUpPolicies),
 });
 
@@ -28,7 +26,6 @@ export const missedAfterMs = 60_000;
 type Decision = { do: 'run' } | { do: 'wait'; until: number; why: string } | { do: 'skip'; why: string };
 
 interface Due {
-  /** Name of the target, for its jitter. */
   target: string;
   /** When the run was due; of one that waited, when its waiting ended. */
   due: number;
@@ -119,7 +116,6 @@ export const nextStart = (
   return Math.min(startOf(schedule, isMissed(due) ? nextDue(schedule, now) : due, target), waits);
 };
 
-/** True when runs may begin at `at`. */
 export const isOpen = ({ window, timezone }: Schedule, at: number): boolean => {
   if (window === null) return true;
   const minute = localMinute(timezone, at);

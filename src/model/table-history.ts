@@ -41,7 +41,6 @@ const liveColumnSchema = columnSchema.extend({ empty: z.number().int() });
 export type TableColumn = z.infer<typeof liveColumnSchema>;
 
 const versionSchema = z.object({
-  /** When it was proven on the portal, Unix milliseconds. */
   at: z.number().int(),
   rows: z.number().int(),
   bytes: z.number().int(),
@@ -76,7 +75,6 @@ const keptVersions = 100;
 /** Columns that are kept of a version, and compared; few portals take more. */
 export const keptColumns = 1000;
 
-/** What the check found of a file that is to be sent. */
 export interface CheckedTable {
   rows: number;
   bytes: number;

@@ -38,7 +38,6 @@ export const sourcePathOf = (source: ResourceSource): string | null => {
 export const isOfWeb = (source: ResourceSource): boolean =>
   source.kind === 'url' || (source.kind === 'file' && source.url !== undefined);
 
-/** How a table of text is read; does not apply to other files. */
 const readingKeysSchema = z.object({
   encoding: z.enum(encodings).exactOptional(),
   skipRows: z.int().nonnegative().exactOptional(),
@@ -57,7 +56,6 @@ export const resourceWishSchema = z.object({
   import: z.enum(importModes),
   /** True where the key is made of the address: another address does not mean another resource. */
   byAddress: z.boolean().exactOptional(),
-  /** What is done to the file before it is sent; absent where it goes as it is. */
   recipe: tableRecipeSchema.exactOptional(),
   guard: tableGuardSchema.exactOptional(),
   /** How a table of text is read, where the bytes of the file may show that it is one. */
@@ -76,7 +74,6 @@ export const sentName = ({ source, recipe }: Pick<ResourceWish, 'source' | 'reci
 };
 
 export const datasetWishSchema = z.object({
-  /** `<manifest>/<dataset>`. */
   key: z.string(),
   /** Name of the dataset at its source, such as the identifier in a catalogue. */
   identifier: z.string().exactOptional(),

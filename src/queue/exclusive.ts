@@ -5,7 +5,6 @@ import type { JobLease } from '../model/lease.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import { abortable } from '../util/concurrency.ts';
 
-/** How often a lock that a job of another worker holds is checked, milliseconds. */
 const pollMs = 50;
 
 // KEYS: the lock, the lock of the job that asks. ARGV: its token, how it shows in the lock, who was seen holding the lock

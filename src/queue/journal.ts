@@ -40,7 +40,6 @@ export const leftOfLock = async (redis: Redis, keys: string[], args: (string | n
 /** Most log lines that go in one call of the script. */
 const mostLines = 1000;
 
-/** A write as the script takes it. */
 type Write = readonly [key: string, kind: 'line' | 'member' | 'field' | 'job', name: string, value: string | Buffer];
 
 const writeOf = (write: StateWrite): Write =>

@@ -18,7 +18,6 @@ interface NoticeSettings {
   stalledCheckMs: number;
 }
 
-/** Adds notices and, from {@link NoticeQueue.work} on, delivers them. */
 export class NoticeQueue {
   readonly #queues: Queues;
   readonly #settings: NoticeSettings;

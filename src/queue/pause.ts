@@ -19,7 +19,6 @@ const runsRead = 500;
 
 const pauseSchema = z.object({
   reason: reasonSchema,
-  /** Unix milliseconds. */
   since: z.number().int(),
   /**
    * How many probes have failed, and when the next one is due (Unix milliseconds). Null for a pause that only people can
@@ -32,7 +31,6 @@ export type Pause = z.infer<typeof pauseSchema>;
 
 const endedPauseSchema = z.object({
   reason: reasonSchema,
-  /** Unix milliseconds. */
   since: z.number().int(),
   until: z.number().int(),
 });
@@ -168,9 +166,6 @@ interface BreakerSettings {
   longestRequestedMs: number;
 }
 
-/** Successes are reported at most this often, milliseconds: they only undo what others counted. */
-const reportEveryMs = 250;
-
 /** Counts the faults and successes of jobs at their portals, over all workers of one Redis. */
 export class CircuitBreaker {
   readonly settings: BreakerSettings;
@@ -178,9 +173,6 @@ export class CircuitBreaker {
   readonly #keys: RedisKeys;
   readonly #pauses: PortalPauses;
   readonly #log: Log;
-  /** When success was last reported, by portal, Unix milliseconds; after a fault seen here the next success is reported at once. */
-  readonly #reportedAt = new Map<string, number>();
-
   constructor(parts: { redis: Redis; keys: RedisKeys; pauses: PortalPauses; settings: BreakerSettings; log: Log }) {
     this.settings = parts.settings;
     this.#redis = parts.redis;
@@ -196,7 +188,6 @@ export class CircuitBreaker {
    */
   async failed(portal: string, error: unknown): Promise<boolean> {
     if (!isOutage(error)) return false;
-    this.#reportedAt.delete(portal);
     const askedMs = error.request.retryAfterMs ?? 0;
     const isAsked = askedMs > this.settings.longestRequestedMs;
     const reason = isAsked ? requestedPause(portal, error, askedMs) : this.#reason(portal, error);
@@ -221,9 +212,6 @@ export class CircuitBreaker {
 
   /** A write or a whole item has succeeded: the portal works. Never rejects. */
   async worked(portal: string): Promise<void> {
-    const now = Date.now();
-    if (now - (this.#reportedAt.get(portal) ?? 0) < reportEveryMs) return;
-    this.#reportedAt.set(portal, now);
     await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'confirm').catch((error: unknown) => {
       this.#log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
     });
@@ -238,8 +226,8 @@ export class CircuitBreaker {
   /** Counts from 0 again; true for the one caller who took the reason that {@link unconfirmed} told of. */
   async startOver(portal: string): Promise<boolean> {
     const key = this.#keys.portal(portal);
-    const answers = await this.#redis.multi().hdel(key, 'confirm').hdel(key, 'failures').exec();
-    return answers?.[0]?.[1] === 1;
+    await this.#redis.hdel(key, 'failures');
+    return (await this.#redis.hdel(key, 'confirm')) === 1;
   }
 
   #reason(portal: string, error: SluiceError): Reason {

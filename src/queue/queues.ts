@@ -29,7 +29,6 @@ export const ourTimes = {
   repeatStrategy: (after, { pattern = '', tz = 'UTC' }) => nextDue({ cron: pattern, timezone: tz }, after),
 } satisfies AdvancedOptions;
 
-/** Opens queues on one shared connection, on first use. */
 export class Queues {
   readonly settings: QueueSettings;
   readonly connection: Redis;

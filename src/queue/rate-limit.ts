@@ -63,7 +63,6 @@ end
 const isOverload = (status: number | null): boolean =>
   status === null || status === 429 || (status >= 502 && status <= 504);
 
-/** Finds and keeps the pace at which a portal is asked. */
 export class Pace {
   readonly #redis: Redis;
   readonly #key: string;

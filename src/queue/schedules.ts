@@ -77,13 +77,12 @@ const rulesOf = (stored: unknown): string => {
 };
 
 export const keptSchedules = async (queues: Queues): Promise<Map<string, KeptSchedule>> => {
-  const waiting = await waitingTriggers(queues);
   const kept = new Map<string, KeptSchedule>();
   for (const { key, next, template } of await ourSchedulers(queues)) {
     const parsed = triggerDataSchema.safeParse(template?.data);
     if (!parsed.success || parsed.data.schedule === null) continue; // of an older release: the service renews it
     const { kind: _kind, waited: _waited, schedule, ...request } = parsed.data;
-    const times = waiting.flatMap((id) => (isWaiting(id, key) ? [Number(id.slice(key.length + 1))] : []));
+    const times = (await waitingTriggers(queues, key)).map((id) => Number(id.slice(key.length + 1)));
     const waitsUntil = times.length === 0 ? null : Math.min(...times);
     kept.set(targetName(request), { request, schedule, due: next ?? 0, waitsUntil });
   }
@@ -103,8 +102,11 @@ const ourSchedulers = async (queues: Queues) => {
   return schedulers.filter((scheduler) => scheduler !== undefined);
 };
 
-/** Ids of the triggers that wait: the id of their scheduler, and after a dot when they begin, Unix milliseconds. */
-const waitingTriggers = (queues: Queues): Promise<string[]> => namesOf(queues, 'delayed');
+/** Ids of the triggers of a scheduler that wait: its id, and after a dot when they begin, Unix milliseconds. */
+const waitingTriggers = async (queues: Queues, schedulerId: string): Promise<string[]> =>
+  (await namesOf(queues, 'delayed')).filter(
+    (id) => id.startsWith(schedulerId) && /^\.\d+$/.test(id.slice(schedulerId.length)),
+  );
 
 const namesOf = async ({ connection, runs }: Queues, set: 'repeat' | 'delayed'): Promise<string[]> => {
   const names = new Set<string>();
@@ -112,10 +114,7 @@ const namesOf = async ({ connection, runs }: Queues, set: 'repeat' | 'delayed'):
   return [...names];
 };
 
-const isWaiting = (jobId: string, schedulerId: string): boolean =>
-  jobId.startsWith(schedulerId) && /^\.\d+$/.test(jobId.slice(schedulerId.length));
-
 /** Removes the triggers that wait under rules that are gone. */
 const forgetWaiting = async (queues: Queues, schedulerId: string): Promise<void> => {
-  for (const id of await waitingTriggers(queues)) if (isWaiting(id, schedulerId)) await queues.runs.remove(id);
+  for (const id of await waitingTriggers(queues, schedulerId)) await queues.runs.remove(id);
 };

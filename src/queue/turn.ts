@@ -84,7 +84,6 @@ export class Turn implements JobContext {
   readonly #of: TurnOf;
   readonly #handler: Handler;
   readonly #refused = new AbortController();
-  /** Aborted once another worker may have the job. */
   readonly #lost: AbortSignal;
   /** Aborted when a step must not begin, or must end. */
   readonly #stopsStep: AbortSignal;
@@ -300,7 +299,6 @@ export class Turn implements JobContext {
     else this.writer.line(text, logKey(key === '' ? runId : itemId(runId, key)));
   }
 
-  /** Persists what the job is in the middle of. */
   #save(trace: Trace): void {
     this.#data = { ...this.#data, trace: { ...trace, by: this.#parts.heartbeat.id, at: Date.now() } };
     this.writer.save(this.#data);

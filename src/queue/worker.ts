@@ -57,7 +57,6 @@ export class QueueWorker {
     await this.#worker.waitUntilReady();
   }
 
-  /** True while a step that sends writes is in progress. */
   get isWriting(): boolean {
     return this.#writes > 0;
   }

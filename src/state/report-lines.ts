@@ -62,7 +62,6 @@ export class ReportBuilder {
     this.#set(item, lineOf(item));
   }
 
-  /** Adds what {@link lineOf} made of an item. */
   addLine(line: string): void {
     this.#set(JSON.parse(line), line);
   }
@@ -78,20 +77,17 @@ export class ReportBuilder {
     return this.#lines.has(key);
   }
 
-  /** The report of what was gathered, ordered by key. */
   end(head: Omit<Report, 'items' | 'counts'>): StoredReport {
     const keys = [...this.#lines.keys()].sort();
     return { ...head, counts: this.#counts, items: new ItemLines(keys.map((key) => this.#lines.get(key) ?? '')) };
   }
 }
 
-/** A report as it is stored. */
 export const packReport = ({ items, ...head }: StoredReport): Promise<Buffer> => {
   const lines = items instanceof ItemLines ? items.lines : items.map(lineOf);
   return promisify(deflate)([JSON.stringify(head), ...lines].join('\n'));
 };
 
-/** What was stored with {@link packReport}. */
 export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
   const [head = '', ...lines] = `${await promisify(inflate)(stored)}`.split('\n');
   return { ...reportSchema.omit({ items: true }).parse(JSON.parse(head)), items: new ItemLines(lines) };
@@ -111,12 +107,10 @@ export const itemFates = [
 export type ItemFate = (typeof itemFates)[number];
 
 export const runSummarySchema = z.object({
-  /** ISO 8601, UTC. */
   startedAt: z.string(),
   endedAt: z.string(),
   /** Items by what became of them; those with none are left out. */
   fates: z.partialRecord(z.enum(itemFates), z.number().int()),
-  /** Why the run as a whole failed or was held. */
   reason: reasonSchema.nullable(),
 });
 

@@ -36,7 +36,6 @@ export interface RunStand {
 
 /** A run of which no job can begin, as any worker found it last. */
 const stuckSchema = z.object({
-  /** Unix milliseconds. */
   at: z.number(),
   why: z.string(),
   /** How often its jobs were added again since its last progress. */
@@ -45,7 +44,6 @@ const stuckSchema = z.object({
 
 export type StuckRun = z.infer<typeof stuckSchema>;
 
-/** What a plan came to, in fields of the record. */
 export interface PlanFacts {
   total: number;
   settled: number;
@@ -98,7 +96,6 @@ return {
 
 const standSchema = z.tuple([z.enum(phases), z.number(), z.number(), z.number()]);
 
-/** Moves runs from one phase to the next; in the name of a job where there is one. */
 export class RunPhases {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
@@ -172,12 +169,10 @@ export class RunPhases {
     return (await this.#redis.zscore(this.#keys.runOpen(runId), key)) !== null;
   }
 
-  /** Number of the first key whose job was not added yet. */
   async added(runId: string): Promise<number> {
     return Number((await this.#redis.hget(this.#keys.run(runId), 'added')) ?? 0);
   }
 
-  /** Records that the jobs before a number were added. */
   async addedTo(runId: string, number: number): Promise<void> {
     await this.#redis.hset(this.#keys.run(runId), 'added', number);
   }

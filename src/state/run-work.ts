@@ -22,10 +22,8 @@ export const datasetWorkSchema = z.object({
   frozen: z.boolean(),
   /** Why a stored plan could not be done to a frozen dataset. */
   refused: reasonSchema.nullable(),
-  /** How the dataset is to be taken down; null when it is to be published. */
   removal: z.enum(removalModes).nullable(),
   onDrift: z.enum(driftPolicies),
-  /** Somebody decided that what cannot be found is created. */
   createMissing: z.boolean().default(false),
 });
 
@@ -42,7 +40,6 @@ export const resourceWorkSchema = z.object({
 const unprovenSchema = z.object({
   nid: z.string(),
   uuid: z.string(),
-  /** Rows and columns of the file. */
   rows: z.number().int(),
   columns: z.number().int(),
   /** What becomes the good file of the resource once it is proven. */

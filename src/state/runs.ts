@@ -93,7 +93,6 @@ export class Runs {
     await this.#redis.hset(this.#keys.run(runId), { target: targetName(target), ...asked });
   }
 
-  /** What is asked of a run; null where that is not known or not understood. */
   request(runId: string): Promise<RunRequest | null> {
     return this.#field(runId, 'request', runRequestSchema);
   }
@@ -132,12 +131,10 @@ export class Runs {
     return drops;
   }
 
-  /** What is published differently from the source. */
   async remarks(runId: string): Promise<string[]> {
     return (await this.#field(runId, 'remarks', z.array(z.string()))) ?? [];
   }
 
-  /** Whose jobs go first, as the manifest said when the run was planned. */
   async priority(runId: string): Promise<RunPriority> {
     const text = await this.#redis.hget(this.#keys.run(runId), 'priority');
     return runPriorities.find((each) => each === text) ?? 'normal';
@@ -280,7 +277,6 @@ export class Runs {
     return this.#field(runId, 'summary', runSummarySchema);
   }
 
-  /** What items of a closed run failed for, the most frequent first. */
   async causes(runId: string): Promise<Cause[]> {
     return (await this.#field(runId, 'causes', causesSchema)) ?? [];
   }

@@ -14,10 +14,8 @@ const heldRunSchema = z.object({
   manifestPath: z.string(),
   /** Keys it would have taken down; a release takes down no others. */
   removals: z.array(z.string()),
-  /** Stored plan it was pinned to; null for none. */
   plan: z.string().nullable().default(null),
   why: z.string(),
-  /** Unix milliseconds. */
   since: z.number().int(),
 });
 

@@ -17,7 +17,6 @@ const lastRunSchema = z.object({
   runId: z.string(),
   /** What asked for it: `schedule`, `command`, `drop` or `retry`; null where it is not known. */
   why: z.string().nullable(),
-  /** ISO 8601, UTC. */
   startedAt: z.string(),
   endedAt: z.string(),
   items: z.number().int(),
@@ -69,7 +68,6 @@ export const isStale = (last: number | null, afterMs: number | null, now: number
   last !== null && afterMs !== null && now - last > afterMs;
 
 const common = {
-  /** Unix milliseconds. */
   at: z.number(),
   due: z.number(),
 };

@@ -1,6 +1,5 @@
 // Counts as people read them.
 
-/** A count with separators, such as `12,345`. */
 export const countText = (count: number): string => count.toLocaleString('en');
 
 /** A count with its noun, which gets an `s` unless the count is 1: `1 dataset`, `12,345 datasets`. */

@@ -1,7 +1,6 @@
 // Secrets: compared, and taken out of what others wrote, such as a server that echoes them.
 import { hash, timingSafeEqual } from 'node:crypto';
 
-/** Compares two secrets in a time that does not depend on where they differ. */
 export const isSameSecret = (a: string, b: string): boolean =>
   timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'));
 

@@ -8,13 +8,11 @@ import { Piscina } from 'piscina';
  */
 export type CancelFlag = Int32Array<SharedArrayBuffer>;
 
-/** A task as a worker thread gets it. */
 export type Cancellable<Task> = Task & { cancelled: CancelFlag };
 
 /** Thrown in a worker thread when its task was cancelled; the main thread has stopped waiting by then. */
 export class CancelledError extends Error {}
 
-/** Throws a {@link CancelledError} when the flag is up. */
 export const throwIfCancelled = (flag: CancelFlag): void => {
   if (Atomics.load(flag, 0) !== 0) throw new CancelledError('cancelled');
 };
@@ -30,7 +28,6 @@ export class SilentError extends Error {}
 /** A task took longer than it may; its thread stops. */
 export class OverlongError extends Error {}
 
-/** How often the time of a task is looked at. */
 const looks = 10;
 
 /** Time (ms) that a cancelled thread has to answer; then it counts as stuck and is terminated. */

@@ -10,7 +10,6 @@ const knownKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
   return code === 'unrecognized_keys' && def?.type === 'object' ? Object.keys(def.shape).join('\n') : undefined;
 };
 
-/** What a check gave: a value when nothing is wrong, otherwise problems. */
 type Checked<T> = { value: T; problems: [] } | { value: null; problems: FileProblem[] };
 
 /**
@@ -97,7 +96,6 @@ const wrongValue = (issue: Issue, found: unknown): string => {
   }
 };
 
-/** The allowed values of the key that discriminates a union. */
 const kindsOf = (issue: Issue): readonly unknown[] | undefined =>
   issue.code === 'invalid_union' && 'options' in issue ? issue.options : undefined;
 

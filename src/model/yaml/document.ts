@@ -45,7 +45,6 @@ export const valueAt = (root: unknown, path: Path): unknown => {
   return value;
 };
 
-/** Largest YAML file that is read, in bytes (64 MiB). */
 const maxBytes = 64 * 1024 * 1024;
 
 /** Most separators of values: each value costs about a kilobyte of memory, however short it is. */

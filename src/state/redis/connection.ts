@@ -67,7 +67,6 @@ const evictionOf = (info: ReadonlyMap<string, string>): string | null => {
   return policy === 'noeviction' || info.get('maxmemory') === '0' ? null : policy;
 };
 
-/** Pings the server behind a socket; never rejects. */
 export const pingState = async (socket: string, timeoutMs = 1_000): Promise<'ready' | 'loading' | 'silent'> => {
   try {
     await withConnection({ path: socket }, timeoutMs, (client) => client.ping());
