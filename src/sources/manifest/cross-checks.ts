@@ -9,65 +9,68 @@ import { columnOf, indexColumns } from './index-columns.ts';
 import { cronFault, timezoneFault } from './schedule-schema.ts';
 import { manifestKinds } from './schema.ts';
 
-/** All problems between keys: ids, sources, the kind of manifest, its schedule, limited access. */
-export const crossProblems = (document: YamlDocument): FileProblem[] => {
-  if (!isObject(document.value)) return []; // reported already
+type Report = (path: PropertyKey[], message: string, end?: 'key' | 'value') => void;
+type Mapping = Record<string, unknown>;
+
+/** What `check` reports about a document. */
+const problemsIn = (document: PlacedValue, check: (report: Report) => void): FileProblem[] => {
   const problems: FileProblem[] = [];
-  const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
-  checkKind(document.value, report);
-  checkSchedule(document.value, report);
-  checkPortals(document.value, report);
-  if (document.value.name !== undefined && document.value.name === document.value.renamedFrom)
-    report(['renamedFrom'], 'is the current name; remove it', 'key');
-  checkIndex(document.value, report);
-  checkFolders(document.value, report);
-  checkDatasets({ document, report }, document.value);
+  check((path, message, end = 'value') => problems.push(document.problem(path, message, end)));
   return problems;
 };
 
-type Report = (path: PropertyKey[], message: string, end?: 'key' | 'value') => void;
-type Mapping = Record<string, unknown>;
+/** All problems between keys: ids, sources, the kind of manifest, its schedule, limited access. */
+export const crossProblems = (document: YamlDocument): FileProblem[] => {
+  const { value } = document;
+  if (!isObject(value)) return []; // reported already
+  return problemsIn(document, (report) => {
+    checkKind(value, report);
+    checkSchedule(value, report);
+    checkPortals(value, report);
+    if (value.name !== undefined && value.name === value.renamedFrom)
+      report(['renamedFrom'], 'is the current name; remove it', 'key');
+    checkIndex(value, report);
+    checkFolders(value, report);
+    const datasets = listOf(value.datasets);
+    checkIds({ document, report }, datasets, ['datasets']);
+    for (const [index, dataset] of datasets.entries())
+      checkDataset({ document, report }, { ...recordOf(recordOf(value.defaults).dataset), ...dataset }, [
+        'datasets',
+        index,
+      ]);
+  });
+};
 
 const checkKind = (value: Mapping, report: Report): void => {
   const [kind, second] = manifestKinds.filter((key) => value[key] !== undefined);
   const choice = manifestKinds.map((key) => `\`${key}\``).join(', ');
   if (kind === undefined) report([], `the manifest publishes nothing: it needs one of ${choice}`);
   if (second !== undefined) report([second], `only one of ${choice} is allowed; \`${kind}\` is set, too`, 'key');
-  if (value.drop !== undefined && value.onMissing !== undefined && value.onMissing !== 'keep') {
+  if (value.drop !== undefined && value.onMissing !== undefined && value.onMissing !== 'keep')
     report(['onMissing'], 'must be `keep` in a `drop` manifest: an archived drop is always missing');
-  }
 };
 
-const checkSchedule = (value: Mapping, report: Report): void => {
-  const { schedule, timezone } = value;
-  checkTimezone(timezone, ['timezone'], report);
-  if (typeof schedule === 'string') checkCron(schedule, ['schedule'], report);
+const checkSchedule = ({ schedule, timezone }: Mapping, report: Report): void => {
+  const check = (path: PropertyKey[], value: unknown, faultOf: (text: string) => string | null): void => {
+    const fault = typeof value === 'string' ? faultOf(value) : null;
+    if (fault !== null) report(path, fault);
+  };
+  check(['timezone'], timezone, timezoneFault);
+  check(['schedule'], schedule, cronFault);
   if (!isObject(schedule)) return; // reported already, or none
   if (timezone !== undefined) report(['timezone'], 'belongs in `schedule`, next to `cron`', 'key');
-  checkCron(schedule.cron, ['schedule', 'cron'], report);
-  checkTimezone(schedule.timezone, ['schedule', 'timezone'], report);
+  check(['schedule', 'cron'], schedule.cron, cronFault);
+  check(['schedule', 'timezone'], schedule.timezone, timezoneFault);
   const [from, to] = typeof schedule.window === 'string' ? schedule.window.split('-').map((part) => part.trim()) : [];
   if (from !== undefined && from === to) report(['schedule', 'window'], 'starts and ends at the same time; remove it');
 };
 
-const checkCron = (value: unknown, path: PropertyKey[], report: Report): void => {
-  const fault = typeof value === 'string' ? cronFault(value) : null;
-  if (fault !== null) report(path, fault);
-};
-
-const checkTimezone = (value: unknown, path: PropertyKey[], report: Report): void => {
-  const fault = typeof value === 'string' ? timezoneFault(value) : null;
-  if (fault !== null) report(path, fault);
-};
-
 const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
-  if (portal !== undefined && portals !== undefined) {
+  if (portal !== undefined && portals !== undefined)
     report(['portals'], 'only one of `portal`, `portals` is allowed', 'key');
-  }
-  if (!Array.isArray(portals)) return; // reported already, or none
-  for (const [index, name] of portals.entries()) {
-    if (portals.indexOf(name) !== index) report(['portals', index], `\`${name}\` is listed twice`);
-  }
+  const names = Array.isArray(portals) ? portals : []; // anything else is reported already
+  for (const [index, name] of names.entries())
+    if (names.indexOf(name) !== index) report(['portals', index], `\`${name}\` is listed twice`);
 };
 
 /** The names of columns are known; their headings are checked when the file is read. */
@@ -83,14 +86,10 @@ const checkIndex = ({ index }: Mapping, report: Report): void => {
 
 /** Ids are derived from the names of folders, and their metadata is merged over the defaults. */
 const checkFolders = ({ drop, defaults }: Mapping, report: Report): void => {
+  const noId = 'cannot derive an id from this name: rename the folder to at most 64 of a-z, 0-9, `.`, `_`, `-`';
   for (const [name, details] of Object.entries(recordOf(recordOf(drop).folders))) {
     const path = ['drop', 'folders', name];
-    if (name.split('/').some((segment) => slugOf(segment) === null))
-      report(
-        path,
-        'cannot derive an id from this name: rename the folder to at most 64 of a-z, 0-9, `.`, `_`, `-`',
-        'key',
-      );
+    if (name.split('/').some((segment) => slugOf(segment) === null)) report(path, noId, 'key');
     for (const fault of datasetMetadataFaults({ ...recordOf(recordOf(defaults).dataset), ...recordOf(details) }))
       report([...path, ...fault.path], fault.message);
   }
@@ -102,14 +101,6 @@ interface Checked {
   report: Report;
 }
 
-const checkDatasets = (checked: Checked, value: Mapping): void => {
-  const defaults = recordOf(recordOf(value.defaults).dataset);
-  const datasets = listOf(value.datasets);
-  checkIds(checked, datasets, ['datasets']);
-  for (const [index, dataset] of datasets.entries())
-    checkDataset(checked, { ...defaults, ...dataset }, ['datasets', index]);
-};
-
 /** `dataset` has the values of the defaults for keys that it leaves out. */
 const checkDataset = (checked: Checked, dataset: Mapping, path: PropertyKey[]): void => {
   for (const fault of datasetMetadataFaults(dataset)) checked.report([...path, ...fault.path], fault.message);
@@ -120,12 +111,10 @@ const checkDataset = (checked: Checked, dataset: Mapping, path: PropertyKey[]): 
 };
 
 /** The problems between the keys of one dataset, as it is in a manifest, in a value of its own. */
-export const datasetProblems = (document: PlacedValue, defaults: object): FileProblem[] => {
-  const problems: FileProblem[] = [];
-  const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
-  checkDataset({ document, report }, { ...defaults, ...recordOf(document.value) }, []);
-  return problems;
-};
+export const datasetProblems = (document: PlacedValue, defaults: object): FileProblem[] =>
+  problemsIn(document, (report) =>
+    checkDataset({ document, report }, { ...defaults, ...recordOf(document.value) }, []),
+  );
 
 /** Ids must differ, and a former id must not be that of another entry: otherwise two nodes would share an identity. */
 const checkIds = ({ document, report }: Checked, entries: Mapping[], path: PropertyKey[]): void => {
@@ -149,15 +138,11 @@ const checkIds = ({ document, report }: Checked, entries: Mapping[], path: Prope
 };
 
 const checkSource = (resource: Mapping, path: PropertyKey[], report: Report): void => {
-  const given = ['file', 'url', 'link', 'api'].filter((key) => resource[key] !== undefined);
-  if (given.length === 0) report(path, 'the resource has no content: it needs one of `file`, `url`, `link`, `api`');
-  const second = given[1];
+  const [first, second] = ['file', 'url', 'link', 'api'].filter((key) => resource[key] !== undefined);
+  const choice = '`file`, `url`, `link`, `api`';
+  if (first === undefined) report(path, `the resource has no content: it needs one of ${choice}`);
   if (second !== undefined)
-    report(
-      [...path, second],
-      `only one of \`file\`, \`url\`, \`link\`, \`api\` is allowed; \`${given[0]}\` is set, too`,
-      'key',
-    );
+    report([...path, second], `only one of ${choice} is allowed; \`${first}\` is set, too`, 'key');
   if (resource.name !== undefined && resource.url === undefined)
     report([...path, 'name'], 'is allowed with `url` only', 'key');
 };

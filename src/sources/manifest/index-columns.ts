@@ -1,5 +1,5 @@
 // The columns of an index: the names they may have, which are the keys of datasets and resources, and those of a file.
-import type { z } from 'zod';
+import { z } from 'zod';
 import { nearest } from '../../model/yaml/nearest.ts';
 import type { IndexSpec } from './list-schemas.ts';
 import { datasetSchema, resourceSchema } from './schema.ts';
@@ -26,14 +26,14 @@ let known: ReadonlyMap<string, IndexColumn> | null = null;
 
 const makeColumns = (): ReadonlyMap<string, IndexColumn> => {
   const names = new Map<string, IndexColumn>();
-  const ofResource = keysOf(resourceSchema);
-  for (const { path, kind } of ofResource) {
+  const shapeOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' }) as Shape; // a part of it
+  for (const { path, kind } of keysOf(shapeOf(resourceSchema))) {
     const column = { of: 'resource', path, kind } as const;
     // What people call `name` is a title, or anything; the file name of a `url` is `resource.name`.
     if (path.join('.') !== 'name') names.set(path.join('.'), column);
     names.set(`resource.${path.join('.')}`, column);
   }
-  for (const { path, kind } of keysOf(datasetSchema)) {
+  for (const { path, kind } of keysOf(shapeOf(datasetSchema))) {
     const column = { of: 'dataset', path, kind } as const;
     names.set(`dataset.${path.join('.')}`, column);
     if (!names.has(path.join('.'))) names.set(path.join('.'), column);
@@ -43,40 +43,27 @@ const makeColumns = (): ReadonlyMap<string, IndexColumn> => {
   return names;
 };
 
-interface Key {
-  path: string[];
-  kind: CellKind;
+/** What is read of a JSON Schema. */
+interface Shape {
+  type?: string;
+  properties?: Record<string, Shape>;
+  items?: Shape;
+  anyOf?: Shape[];
 }
 
-type AnySchema = z.core.$ZodTypes;
-
-const keysOf = (schema: z.core.$ZodType): Key[] => {
-  const { def } = plain(schema)._zod;
-  if (def.type !== 'object') return [];
-  return Object.entries(def.shape).flatMap(([name, value]): Key[] => {
+const keysOf = ({ properties = {} }: Shape): Pick<IndexColumn, 'path' | 'kind'>[] =>
+  Object.entries(properties).flatMap(([name, value]) => {
     if (name === 'resources') return []; // the rows themselves
-    const inner = plain(value);
-    const { type } = inner._zod.def;
-    if (type === 'object') return keysOf(inner).map(({ path, kind }) => ({ path: [name, ...path], kind }));
-    if (type === 'record' && name === 'additionalInfo') return [{ path: [name, '*'], kind: 'text' }];
-    return [{ path: [name], kind: kindOf(inner) }];
+    if (name === 'additionalInfo') return [{ path: [name, '*'], kind: 'text' }];
+    if (value.properties) return keysOf(value).map(({ path, kind }) => ({ path: [name, ...path], kind }));
+    return [{ path: [name], kind: kindOf(value) }];
   });
-};
 
-const kindOf = (schema: AnySchema): CellKind => {
-  const { def } = schema._zod;
-  if (def.type === 'array') return kindOf(plain(def.element)) === 'text' ? 'list' : 'other';
-  if (def.type === 'boolean') return 'boolean';
-  if (def.type === 'number') return 'number';
-  if (def.type === 'union') return def.options.some((option) => kindOf(plain(option)) === 'text') ? 'text' : 'other';
-  return def.type === 'string' || def.type === 'enum' || def.type === 'pipe' ? 'text' : 'other';
-};
+const kinds: Record<string, CellKind> = { string: 'text', boolean: 'boolean', number: 'number', integer: 'number' };
 
-/** Takes off `optional` and the like. */
-const plain = (schema: z.core.$ZodType): AnySchema => {
-  const typed = schema as AnySchema; // every class of zod's own is in $ZodTypes; the base type does not say so
-  const { def } = typed._zod;
-  return 'innerType' in def ? plain(def.innerType) : typed;
+const kindOf = ({ type = '', items, anyOf = [] }: Shape): CellKind => {
+  if (items && kindOf(items) === 'text') return 'list';
+  return anyOf.some((form) => kindOf(form) === 'text') ? 'text' : (kinds[type] ?? 'other');
 };
 
 /** A heading without what people write differently: `Dataset Title`, `dataset_title` and `dataset.title` are one. */
@@ -95,7 +82,6 @@ export const columnOf = (name: string, known: ReadonlyMap<string, IndexColumn>):
   return family && { ...family, path: [...family.path.slice(0, -1), name.slice(cut + 1)] };
 };
 
-/** The columns of an index by heading, and what is wrong with the headings. */
 interface ResolvedColumns {
   byHeading: Map<string, IndexColumn>;
   /** Faults for which the index as a whole cannot be read. */
@@ -135,7 +121,11 @@ export const resolveColumns = (
     const column = columnOf(heading, known) ?? plain.get(plainHeading(heading));
     const fits = column && column.path.at(-1) !== '*' && !(isCsv && column.kind === 'other'); // no cell holds a mapping
     if (fits && !mapped.has(targetOf(column))) take(heading, column);
-    else resolved.remarks.push(`the column \`${heading}\` is not used${advice(heading, [...known.keys()])}`);
+    else {
+      const meant = nearest(heading, [...known.keys()]);
+      const advice = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
+      resolved.remarks.push(`the column \`${heading}\` is not used${advice}`);
+    }
   }
   return resolved;
 };
@@ -146,9 +136,4 @@ const missingHeading = (heading: string, headings: string[]): string => {
   const meant = nearest(heading, headings);
   const there = meant === undefined ? `there are ${headings.slice(0, 20).join(', ')}` : `did you mean \`${meant}\`?`;
   return `there is no column \`${heading}\`, which \`index.columns\` names; ${there}`;
-};
-
-const advice = (heading: string, known: string[]): string => {
-  const meant = nearest(heading, known);
-  return meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
 };

@@ -35,10 +35,6 @@ export const datapackageFileSchema = z.union([text, z.array(text).min(1)], {
   error: 'must be the path of a `datapackage.json`, a pattern, or a list of them',
 });
 
-/** Resolves a checked `datapackage`: absolute paths and patterns. */
-export const resolveDatapackage = (file: z.infer<typeof datapackageFileSchema>, dir: string): string[] =>
-  [file].flat().map((path) => resolve(dir, path));
-
 /** A dotted path into an entry, such as `publisher.name`; an index or a name between the dots. */
 const entryPath = z.string().regex(/^(?!.*(?:__proto__|constructor|prototype))[^.\s][^.]*(?:\.[^.]+)*$/, {
   error: 'must be a path into an entry such as `publisher.name`',
@@ -83,15 +79,9 @@ export const catalogueSchema = z.union([text, catalogueObjectSchema]);
 export const resolveCatalogue = (file: z.infer<typeof catalogueSchema>, dir: string) => {
   const given = typeof file === 'string' ? { from: file } : file;
   const { from, files = 'link', filters = {}, excludes = {}, overrides = {}, defaults = {} } = given;
-  return {
-    /** An http(s) address, or an absolute path. */
-    from: isAddress(from) ? from : resolve(dir, from),
-    files,
-    filters: lists(filters),
-    excludes: lists(excludes),
-    overrides,
-    defaults,
-  };
+  const values = { filters: lists(filters), excludes: lists(excludes), overrides, defaults };
+  /** `from`: an http(s) address, or an absolute path. */
+  return { from: isAddress(from) ? from : resolve(dir, from), files, ...values };
 };
 
 /** A catalogue as its manifest wants it harvested; values by their dotted paths in an entry. */
@@ -101,4 +91,4 @@ export type CatalogueSpec = ReturnType<typeof resolveCatalogue>;
 export const isAddress = (from: string): boolean => /^https?:\/\//i.test(from);
 
 const lists = <Value>(byPath: Record<string, Value | Value[]>): Record<string, Value[]> =>
-  Object.fromEntries(Object.entries(byPath).map(([path, value]) => [path, Array.isArray(value) ? value : [value]]));
+  Object.fromEntries(Object.entries(byPath).map(([path, value]) => [path, [value].flat() as Value[]])); // plain values

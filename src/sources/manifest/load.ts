@@ -9,8 +9,8 @@ import { parseYaml, readText } from '../../model/yaml/document.ts';
 import { defined } from '../../util/json.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { crossProblems } from './cross-checks.ts';
-import { resolveCatalogue, resolveDatapackage, resolveIndex } from './list-schemas.ts';
-import { mergedGuard, resolveTable, shareOf, urlSource } from './resource-keys.ts';
+import { resolveCatalogue, resolveIndex } from './list-schemas.ts';
+import { ifGiven, mergedGuard, resolveTable, shareOf, urlSource } from './resource-keys.ts';
 import { resolveSchedule } from './schedule-schema.ts';
 import {
   type DatasetSpec,
@@ -79,15 +79,9 @@ const splitResource = (spec: ResourceSpec, taken: Set<string>): ResourceSpec[] =
   return values.map(([value, title]) => {
     const id = idOf(spec.id, value, taken);
     taken.add(id);
-    const { renamedFrom, ...rest } = spec;
+    const former = spec.renamedFrom === undefined ? {} : { renamedFrom: idOf(spec.renamedFrom, value, new Set()) };
     const table = steps.map((step) => (step.split === undefined ? step : { split: { ...split, only: value } }));
-    return {
-      ...rest,
-      id,
-      title,
-      ...(renamedFrom === undefined ? {} : { renamedFrom: idOf(renamedFrom, value, new Set()) }),
-      details: { ...spec.details, table },
-    };
+    return { ...spec, ...former, id, title, details: { ...spec.details, table } };
   });
 };
 
@@ -111,12 +105,12 @@ const resolveManifest = (file: ManifestFile, path: string): Manifest => {
     ...portalNames(file),
     ...defaultRules,
     ...defined({
-      schedule: file.schedule === undefined ? undefined : resolveSchedule(file.schedule, file.timezone),
-      expectMs: msOf(file.expectEvery),
+      schedule: ifGiven(file.schedule, (schedule) => resolveSchedule(schedule, file.timezone)),
+      expectMs: ifGiven(file.expectEvery, durationMs),
       renamedFrom: file.renamedFrom,
       priority: file.priority,
       onMissing: file.onMissing,
-      missingForMs: msOf(file.missingFor),
+      missingForMs: ifGiven(file.missingFor, durationMs),
       onDrift: file.onDrift,
       notify: file.notify && resolveNotify(file.notify),
     }),
@@ -126,29 +120,23 @@ const resolveManifest = (file: ManifestFile, path: string): Manifest => {
       resource: resolveTable(withGuard(file, file.defaults?.resource ?? {}), dir),
     },
   };
-  if (file.datapackage !== undefined) return { ...base, datapackages: resolveDatapackage(file.datapackage, dir) };
+  if (file.datapackage !== undefined)
+    return { ...base, datapackages: [file.datapackage].flat().map((each) => resolve(dir, each)) };
   if (file.index !== undefined) return { ...base, index: resolveIndex(file.index, dir) };
   if (file.catalogue !== undefined) return { ...base, catalogue: resolveCatalogue(file.catalogue, dir) };
-  if (file.drop === undefined)
-    return { ...base, datasets: (file.datasets ?? []).map((dataset) => resolveDataset(dataset, base, dir)) };
-  return { ...base, drop: resolveDrop(file.drop, dir) };
+  if (file.drop !== undefined) return { ...base, drop: resolveDrop(file.drop, dir) };
+  return { ...base, datasets: (file.datasets ?? []).map((dataset) => resolveDataset(dataset, base, dir)) };
 };
-
-const msOf = (duration: string | undefined): number | undefined =>
-  duration === undefined ? undefined : durationMs(duration);
 
 const resolveGuard = ({ maxRemovals, min, maxUpdates }: ManifestFile['guard'] = {}): ManifestBase['guard'] => ({
   ...defaultRules.guard,
-  ...(maxRemovals === undefined ? {} : { maxRemovals: shareOf(maxRemovals) }),
-  ...(min === undefined ? {} : { min }),
-  ...(maxUpdates === undefined ? {} : { maxUpdates: shareOf(maxUpdates) }),
+  ...defined({ maxRemovals: ifGiven(maxRemovals, shareOf), min, maxUpdates: ifGiven(maxUpdates, shareOf) }),
 });
 
-const portalNames = ({ portal, portals }: ManifestFile): Pick<ManifestBase, 'portal' | 'portals'> => {
-  const [first, second] = portals ?? [];
-  if (portals === undefined || second === undefined) return { portal: first ?? portal ?? 'local' };
-  return { portal: first ?? second, portals };
-};
+const portalNames = ({ portal, portals = [] }: ManifestFile): Pick<ManifestBase, 'portal' | 'portals'> => ({
+  portal: portals[0] ?? portal ?? 'local',
+  ...(portals.length > 1 ? { portals } : {}),
+});
 
 /** The table limits of the manifest's guard are the defaults of every resource. */
 const withGuard = ({ guard }: ManifestFile, details: ResourceDetails): ResourceDetails => {
@@ -163,23 +151,19 @@ export const resolveDataset = (
   { defaults }: Pick<ManifestBase, 'defaults'>,
   dir: string,
 ): DatasetSpec => {
-  const { id, title, renamedFrom, resources, ...own } = file;
-  const ids = new Set(resources?.map((resource) => resource.id));
+  const { id, title, renamedFrom, resources = [], ...own } = file;
+  const ids = new Set(resources.map((resource) => resource.id));
   return {
-    id,
-    title,
-    ...(renamedFrom === undefined ? {} : { renamedFrom }),
+    ...{ id, title, ...defined({ renamedFrom }) },
     details: { ...defaults.dataset, ...own },
-    resources: (resources ?? []).flatMap((resource) => splitResource(resolveResource(resource, defaults, dir), ids)),
+    resources: resources.flatMap((resource) => splitResource(resolveResource(resource, defaults, dir), ids)),
   };
 };
 
 const resolveResource = (file: ResourceFile, defaults: ManifestBase['defaults'], dir: string): ResourceSpec => {
-  const { id, title, renamedFrom, file: local, url, name, link, api, ...own } = file;
+  const { id, title = id, renamedFrom, file: local, url, name, link, api, ...own } = file;
   return {
-    id,
-    title: title ?? id,
-    ...(renamedFrom === undefined ? {} : { renamedFrom }),
+    ...{ id, title, ...defined({ renamedFrom }) },
     source: url === undefined ? sourceOf({ local, link, api }, dir) : urlSource(url, name),
     details: { ...defaults.resource, ...mergedGuard(defaults.resource, resolveTable(own, dir)) },
   };
@@ -187,9 +171,9 @@ const resolveResource = (file: ResourceFile, defaults: ManifestBase['defaults'],
 
 /** The one source that is given; `crossProblems` saw to it that there is exactly one. */
 const sourceOf = (
-  { local, link, api }: Record<'local' | 'link' | 'api', string | undefined>,
+  { local, link, api = '' }: Record<'local' | 'link' | 'api', string | undefined>,
   dir: string,
 ): ResourceSource => {
   if (local !== undefined) return { kind: 'file', path: resolve(dir, local), name: basename(local) };
-  return link === undefined ? { kind: 'api', url: api ?? '' } : { kind: 'link', url: link };
+  return link === undefined ? { kind: 'api', url: api } : { kind: 'link', url: link };
 };

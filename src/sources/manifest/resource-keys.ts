@@ -10,6 +10,7 @@ import { optional, text, webAddress } from '../../model/schema-parts.ts';
 import type { TableGuard } from '../../model/table-history.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { decodedPart, hasCredentials } from '../../util/http.ts';
+import { defined } from '../../util/json.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
 
 const sharePattern = /^(?:100|\d{1,2})(?:\.\d+)?%$/;
@@ -19,6 +20,10 @@ export const share = z
   .regex(sharePattern, { error: 'must be a share such as `10%`, from 0% to 100%' });
 
 export const shareOf = (text: string): number => Number.parseFloat(text) / 100;
+
+/** What is read of a value; undefined where it is not given. */
+export const ifGiven = <T, R>(value: T | undefined, read: (value: T) => R): R | undefined =>
+  value === undefined ? undefined : read(value);
 
 const shareOrCountRule = 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows';
 const shareOrCount = z.union([z.string().regex(sharePattern, { error: shareOrCountRule }), z.int().nonnegative()], {
@@ -87,22 +92,15 @@ export const droppedTableShape = {
   schema: tableSchemaSchema.exactOptional(),
 };
 
-const tableDetailsSchema = z.object(tableShape);
-
-export type TableDetails = z.infer<typeof tableDetailsSchema>;
+export type TableDetails = z.infer<z.ZodObject<typeof tableShape>>;
 
 /** The same details with the paths they name made absolute; `dir` is the folder of the manifest. */
-export const resolveTable = <Details extends TableDetails>(details: Details, dir: string): Details => ({
-  ...details,
-  ...(details.table === undefined
-    ? {}
-    : {
-        table: details.table.map((step) =>
-          step.transform === undefined ? step : { transform: resolve(dir, step.transform) },
-        ),
-      }),
-  ...(typeof details.schema === 'string' ? { schema: resolve(dir, details.schema) } : {}),
-});
+export const resolveTable = <Details extends TableDetails>(details: Details, dir: string): Details => {
+  const { schema, table } = details;
+  const steps = table?.map((step) => (step.transform ? { transform: resolve(dir, step.transform) } : step));
+  const path = typeof schema === 'string' ? resolve(dir, schema) : undefined;
+  return { ...details, ...defined({ table: steps, schema: path }) };
+};
 
 export const tableGuardShape = {
   rows: optional(share, {
@@ -141,12 +139,12 @@ export const mergedGuard = <Details extends { guard?: TableGuardFile }>(defaults
 
 /** A guard as it is wanted; null for one without limits. */
 export const guardOf = ({ rows, columns, nulls, same }: TableGuardFile = {}): TableGuard | null => {
-  const guard = {
-    ...(rows === undefined ? {} : { rows: shareOf(rows) }),
-    ...(columns === undefined || columns === 'any' ? {} : { columns }),
-    ...(nulls === undefined ? {} : { nulls: shareOf(nulls) }),
-    ...(same === undefined ? {} : { sameMs: durationMs(same) }),
-  };
+  const guard = defined({
+    rows: ifGiven(rows, shareOf),
+    columns: columns === 'any' ? undefined : columns,
+    nulls: ifGiven(nulls, shareOf),
+    sameMs: ifGiven(same, durationMs),
+  });
   return Object.keys(guard).length === 0 ? null : guard;
 };
 

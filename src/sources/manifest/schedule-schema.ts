@@ -62,17 +62,11 @@ const longForm = z.strictObject({
 export const scheduleFileSchema = z.union([text, longForm]);
 
 /** Resolves a checked `schedule`; `timezone` is the manifest's own key, which goes with a pattern alone. */
-export const resolveSchedule = (file: z.infer<typeof scheduleFileSchema>, timezone: string | undefined): Schedule => {
-  if (typeof file === 'string') {
-    return { cron: file, timezone: timezone ?? 'UTC', jitterMs: 0, window: null, catchUp: 'once' };
-  }
-  return {
-    cron: file.cron,
-    timezone: file.timezone ?? 'UTC',
-    jitterMs: file.jitter === undefined ? 0 : durationMs(file.jitter),
-    window: file.window === undefined ? null : windowOf(file.window),
-    catchUp: file.catchUp ?? 'once',
-  };
+export const resolveSchedule = (file: z.infer<typeof scheduleFileSchema>, timezone = 'UTC'): Schedule => {
+  const given = typeof file === 'string' ? { cron: file, timezone } : file;
+  const { cron, timezone: zone = 'UTC', jitter, window, catchUp = 'once' }: z.infer<typeof longForm> = given;
+  const jitterMs = jitter === undefined ? 0 : durationMs(jitter);
+  return { cron, timezone: zone, jitterMs, window: window === undefined ? null : windowOf(window), catchUp };
 };
 
 /** `22:00-06:00` as minutes of the day. */

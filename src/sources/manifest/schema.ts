@@ -307,10 +307,7 @@ export interface ResourceSpec {
 }
 
 /** A dataset as the manifest wants it, defaults merged in. */
-export interface DatasetSpec {
-  id: string;
-  title: string;
-  renamedFrom?: string;
+export interface DatasetSpec extends Pick<ResourceSpec, 'id' | 'title' | 'renamedFrom'> {
   details: DatasetDetails;
   resources: ResourceSpec[];
 }
@@ -359,14 +356,6 @@ export interface ManifestBase {
   defaults: { dataset: DatasetDetails; resource: ResourceDetails };
 }
 
-export interface ListManifest extends ManifestBase {
-  datasets: DatasetSpec[];
-}
-
-export interface DropManifest extends ManifestBase {
-  drop: ReturnType<typeof resolveDrop>;
-}
-
 /** Resolves a checked `drop`; the folder is relative to `dir`. */
 export const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string) => {
   const { folder, files = '**/*.csv', folders, settle, marker, trusted } = file;
@@ -379,18 +368,12 @@ export const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string
   };
 };
 
-export interface CatalogueManifest extends ManifestBase {
-  catalogue: CatalogueSpec;
-}
-
-export interface IndexManifest extends ManifestBase {
-  index: IndexSpec;
-}
-
-export interface PackageManifest extends ManifestBase {
-  /** Absolute paths and patterns. */
-  datapackages: string[];
-}
+export type ListManifest = ManifestBase & { datasets: DatasetSpec[] };
+export type DropManifest = ManifestBase & { drop: ReturnType<typeof resolveDrop> };
+export type CatalogueManifest = ManifestBase & { catalogue: CatalogueSpec };
+export type IndexManifest = ManifestBase & { index: IndexSpec };
+/** Absolute paths and patterns. */
+export type PackageManifest = ManifestBase & { datapackages: string[] };
 
 /** A loaded manifest: everything resolved, nothing left to check but the data itself. Its kind is the key it has. */
 export type Manifest = ListManifest | DropManifest | CatalogueManifest | IndexManifest | PackageManifest;
