@@ -20,7 +20,6 @@ export interface TableReport {
   sha256: string;
 }
 
-/** A table that can be published. */
 export interface SoundTable extends TableReport {
   contents: TableColumn[];
   importer: ImporterRemarks;
@@ -73,7 +72,6 @@ export const checkTable = async (path: string, options: CheckOptions = {}): Prom
   return { ...reportOf(inspection), contents, importer: importerRemarks(inspection.findings) };
 };
 
-/** What is known of an inspected table when it is sound. */
 export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Omit<Inspection, 'fix'>): TableReport => {
   return { rows, columns: columns.map(({ name }) => name), delimiter, bom, bytes, sha256 };
 };

@@ -2,7 +2,6 @@
 import * as errors from '../model/errors.ts';
 import { isSystemError } from '../util/file-calls.ts';
 
-/** The fields of an error. */
 type ErrorFields = { -readonly [Key in 'name' | 'message' | 'code' | 'hint']: errors.SluiceError[Key] };
 
 export type Answer<T> = { value: T } | { error: ErrorFields };

@@ -96,14 +96,12 @@ export const fixFile = (task: Cancellable<FixTask>): FixReport | Finding[] => {
   }
 };
 
-/** True when a fixed table is sound, and its separator is detected again. */
 const isSoundAs = ({ findings, delimiter, columns }: Inspection, { separator, inspection }: FixTask): boolean => {
   const width = inspection.fix.header.length - inspection.fix.emptyTail;
   const isSame = columns.length === width && (width === 1 || delimiter === separator);
   return isSame && verdictOf(findings) === 'sound';
 };
 
-/** Fixes one file in a worker thread; nothing is overwritten. */
 export const fixToNew = (task: Cancellable<FixTask>): Promise<Answer<FixReport>> => {
   const unwritable = (message: string, hint: string): SourceMissingError =>
     new SourceMissingError(`${task.target}: the fixed file cannot be written: ${message}`, { hint });
@@ -117,7 +115,6 @@ export const fixToNew = (task: Cancellable<FixTask>): Promise<Answer<FixReport>>
   return answerOf(fix, ({ message }) => unwritable(message, 'check the folder, and free space on its disk'));
 };
 
-/** True where a finding has a fix that may be made without a request. */
 const isSafely = ({ kind, mend }: Finding): boolean => mend !== null && faultKinds[kind].safeFix !== undefined;
 
 interface FixedText {

@@ -10,12 +10,10 @@ import type { FindingKind } from '../scan/fault-kinds.ts';
 
 /** A row that was changed or left out; of a long one each cell that was changed. */
 interface FixedPlace {
-  /** Its line in the file as it was. */
   line: number;
   /** Number of the cell in its row, from 1; null for a whole row. */
   column: number | null;
   before: string;
-  /** Null when the row was left out. */
   after: string | null;
 }
 
@@ -26,7 +24,6 @@ export interface FixReport {
   changed: number;
   /** Every change in them, {@link mostShown} at most. */
   rows: FixedPlace[];
-  /** Rows of which a change is missing in `rows`. */
   unshown: number;
   bytes: number;
   sha256: string;
@@ -57,7 +54,6 @@ export interface FixPlan {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to remove
 const unwanted = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
-/** Fixes the rows that a scanner completes. */
 export class RowFixer {
   changed = 0;
   unshown = 0;
@@ -91,7 +87,6 @@ export class RowFixer {
     }
   }
 
-  /** The fixed bytes of the complete rows of the scanner; the line end of each is written with the next. */
   take(): Buffer {
     const parts: Buffer[] = [];
     for (let row = 0; row < this.#scanner.rows; row++) {
@@ -114,7 +109,6 @@ export class RowFixer {
     return this.#plan.lineEnd === '\n' ? lineFeed : carriageReturnLineFeed;
   }
 
-  /** The bytes of a row; null when it is left out. */
   #fix(row: number): Buffer | null {
     const { titleRows, footerLine, dropsHeaders } = this.#plan;
     if (this.#rowsSeen < titleRows) return this.#leaveOut(row);
@@ -189,7 +183,6 @@ export class RowFixer {
     return this.#has(cell, (has.nul | has.control) & this.#spoilt) ? text.replaceAll(unwanted, '') : text;
   }
 
-  /** The cells of a row rewritten; null when nothing is left in it. */
   #cells(row: number): string[] | null {
     const first = this.#scanner.firstCell(row);
     const values = Array.from({ length: this.#width }, (_, at) => this.#value(first + at));

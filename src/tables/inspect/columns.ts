@@ -34,7 +34,6 @@ const typeOfKind = (kind: ValueKind): ColumnType => {
   return kind.startsWith('date') ? 'date' : 'text';
 };
 
-/** The type that holds the values of both. */
 const joined = (one: ColumnType, other: ColumnType): ColumnType => {
   if (one === other || other === 'empty') return one;
   if (one === 'empty') return other;
@@ -72,7 +71,6 @@ const columnKindOf = (kind: ValueKind): ColumnKind => {
   return kind.startsWith('date') ? 'local date' : 'text';
 };
 
-/** Counts kinds of values by column in flat memory. */
 export class ColumnKinds {
   readonly #counts: Float64Array;
   readonly #lines: Float64Array;
@@ -90,7 +88,6 @@ export class ColumnKinds {
     this.#counts[at] = count + 1;
   }
 
-  /** True when a column has this one value of a kind so far. */
   isFirst(column: number, kind: number): boolean {
     return this.#counts[column * kindsCount + kind] === 1;
   }
@@ -202,7 +199,6 @@ const dates = (findings: Findings, column: number, { kinds }: ColumnFacts): void
   }
 };
 
-/** At most this share of the values may be of another type. */
 const fewShare = 0.05;
 
 const typeNames: Partial<Record<ColumnType, string>> = {

@@ -7,7 +7,6 @@ import type { Candidate } from '../scan/dialect.ts';
 import { described, type Facts, type FindingKind, faultKinds } from '../scan/fault-kinds.ts';
 import { placeInRow } from '../scan/faults.ts';
 
-/** One place where something was found. */
 export interface FindingPlace {
   line: number;
   /** Number of the cell in its row, from 1; null where the row or file is meant. */
@@ -19,7 +18,6 @@ export interface FindingPlace {
   message: string;
 }
 
-/** Everything of one kind that was found in a table. */
 export interface Finding {
   kind: FindingKind;
   /** Null for a remark, which does not block publication. */
@@ -29,14 +27,12 @@ export interface Finding {
   hint: string | null;
   /** What `--fix` does about it; null when it does nothing. */
   mend: string | null;
-  /** The ways to read an ambiguous file. */
   candidates?: Candidate[];
   count: number;
   /** The first of them, {@link mostPlaces} at most. */
   places: FindingPlace[];
 }
 
-/** How many places of each kind are reported. */
 export const mostPlaces = 10;
 
 /** Where a finding is, and what is known beside its words. */
@@ -56,7 +52,6 @@ export const foundAt = (
   place: { line: number; column?: number },
 ): FoundAt => ({ ...place, offset: base + at, context: contextAt(bytes, at, end) });
 
-/** A row of a scanner as a place. */
 export const foundRow = (scanner: CellScanner, row: number): FoundAt =>
   foundAt(scanner, scanner.startOf(row), { line: scanner.lineOf(row) });
 
@@ -110,7 +105,6 @@ export class Findings {
     return this.#byKind.get(kind);
   }
 
-  /** Everything, what stands first in the file first; faults before remarks of the same place. */
   list(): Finding[] {
     return [...this.#byKind.values()].sort(byPlace);
   }
@@ -134,7 +128,6 @@ export const verdictOf = (findings: Finding[]): Verdict => {
   return faults.every(({ mend }) => mend !== null) ? 'mendable' : 'faulty';
 };
 
-/** The fault that stands first in a table; null when there are remarks only. */
 export const firstFault = (findings: Finding[], sheet?: string): TableFaultError | null => {
   const faults = findings.flatMap((finding) => (finding.code === null ? [] : [{ ...finding, code: finding.code }]));
   const [first] = faults;

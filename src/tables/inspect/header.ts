@@ -66,7 +66,6 @@ export const fixedHeader = (cells: string[], delimiter: string): string[] => {
   });
 };
 
-/** What is known of a header once the whole table was read. */
 interface HeaderFacts extends Pick<ScannedHeader, 'cells' | 'line' | 'places'> {
   facts: ColumnFacts[];
   rows: number;
@@ -126,7 +125,6 @@ const remarksOf = (findings: Findings, name: string, portalName: string, place: 
 
 const valueLike = /^[+-]?\d+[.,]\d+$|^\d{4}-\d{2}-\d{2}|^\d{1,2}[./]\d{1,2}[./]\d{2,4}$|^(?:true|false)$/i;
 
-/** A file without a header has values in its first row. */
 const valuesInHeader = (findings: Findings, header: HeaderFacts): void => {
   const { cells, isRecord } = header;
   const numbers = cells.filter((cell) => /^\d+$/.test(cell) && !/^(?:1[6-9]|20)\d\d$/.test(cell)).length;

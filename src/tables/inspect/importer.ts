@@ -33,7 +33,6 @@ export const importerRemarks = (findings: readonly Finding[]): ImporterRemarks =
 
 const [quote, backslash, lineFeed, carriageReturn] = [0x22, 0x5c, 0x0a, 0x0d];
 
-/** The first bytes of characters of four bytes. */
 const wideStarts = [0xf0, 0xf1, 0xf2, 0xf3, 0xf4];
 
 /** Looks through the rows of a scanner by searches for bytes, which cost little where there is nothing to find. */

@@ -8,7 +8,6 @@ import { type Answer, answerOf } from '../thread-answer.ts';
 import { byPlace, Findings, verdictOf } from './finding.ts';
 import { type Inspected, TableInspection } from './inspection.ts';
 
-/** A check as it is requested across the thread border. */
 export interface CheckTask {
   path: string;
   delimiter?: string | undefined;
@@ -73,7 +72,6 @@ const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection =>
   }
 };
 
-/** True for encodings that need no second reading: those already decoded, and those that cannot be decoded. */
 const isFinal = (encoding: string): boolean => encoding.startsWith('UTF-') || encodingNamed(encoding) === null;
 
 /** The inspection of a file in the encoding that evidence suggests, with the finding about that encoding. */
@@ -106,7 +104,6 @@ const undecided = (first: Inspection): Inspection => {
   return { ...first, encoding: 'unknown', findings, verdict: verdictOf(findings) };
 };
 
-/** Inspects one file in a worker thread. */
 export const checkFile = (task: Cancellable<CheckTask>): Promise<Answer<Inspection>> =>
   answerOf(
     () => inspectFile(task),

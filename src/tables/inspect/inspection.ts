@@ -22,7 +22,6 @@ import { RowInspector } from './row-inspector.ts';
 import { tableRemarks } from './table-remarks.ts';
 
 interface InspectedColumn {
-  /** The header cell as it is in the file. */
   name: string;
   /** The name that a portal makes of it; empty when it cannot. */
   portalName: string;
@@ -36,7 +35,6 @@ interface InspectedColumn {
   notations?: NumberNotation[];
 }
 
-/** Everything an inspection finds of a table. */
 export interface TableFacts {
   verdict: Verdict;
   /** By its title, such as `Windows-1250`; `mixed` or `unknown` where the file cannot be read. */
@@ -56,14 +54,11 @@ export interface TableFacts {
 /** What a fix needs to know beside the findings. */
 export interface FixFacts {
   titleRows: number;
-  /** Line of the first note below the table; null without. */
   footerLine: number | null;
-  /** Columns at the end that have neither name nor value. */
   emptyTail: number;
   header: string[];
 }
 
-/** What an inspection finds, for reports and for a fix. */
 export type Inspected = TableFacts & { fix: FixFacts };
 
 interface InspectionSettings extends Pick<OpenTable, 'layout' | 'bom' | 'decodedFrom' | 'skipped'> {
@@ -85,7 +80,6 @@ interface Mark {
   report: () => void;
 }
 
-/** A byte that belongs to no UTF-8 character, and where it stands. */
 interface BadByte extends FoundAt {
   byte: number;
   offset: number;
@@ -172,7 +166,6 @@ export class TableInspection {
     };
   }
 
-  /** Reports how the file is written; returns its encoding. */
   #reportEncoding(): string {
     const { decodedFrom, isEncodingGiven } = this.#settings;
     const { findings } = this;

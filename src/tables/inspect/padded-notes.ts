@@ -44,7 +44,6 @@ export class PaddedNotes {
     this.#notes.push(foundRow(scanner, row));
   }
 
-  /** Another row follows, so there were no notes. */
   reset(): void {
     if (this.#count === 0 && !this.#isApart) return;
     if (this.#count > 0) this.#isUsual = true;

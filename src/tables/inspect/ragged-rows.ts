@@ -30,7 +30,6 @@ export class RaggedRows {
     return this.#tooMany || this.#notes.length > 0;
   }
 
-  /** Takes a row with another number of cells than the header. */
   add(row: number): void {
     if (this.#scanner.width(row) === 1 && !this.#tooMany && this.#isNote(row)) this.#takeNote(row);
     else {
@@ -63,7 +62,6 @@ export class RaggedRows {
     this.#notes = [];
   }
 
-  /** The table has ended after so many rows. */
   end(rows: number): void {
     this.footerLine = this.#notes[0]?.at.line ?? null;
     for (const { at } of this.#notes) this.#findings.add('footer', at, { looks: 'behind' });

@@ -18,7 +18,6 @@ const badMarks = quoteFaults | has.nul | has.control;
 
 const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!)$/;
 
-/** What is known of the table when its rows are inspected. */
 interface RowSettings {
   width: number;
   /** The bytes of the header row without its line end. */
@@ -72,7 +71,6 @@ export class RowInspector {
     this.#lastRow = -1;
   }
 
-  /** A row that has as many cells as the header. */
   #whole(row: number): void {
     const { filled, marks } = this.#count(row);
     if ((marks & badMarks) !== 0) this.inspectCells(row);
@@ -105,7 +103,6 @@ export class RowInspector {
     this.last.line = this.#scanner.lineOf(row);
   }
 
-  /** Counts the values of a row below the header. */
   #count(row: number): { filled: number; marks: number } {
     const { bytes, starts, ends, marks } = this.#scanner;
     const { width } = this.#settings;
@@ -145,7 +142,6 @@ export class RowInspector {
     this.#names.report(this.#findings, (column) => this.kinds.facts(column));
   }
 
-  /** Line of the first row of a footer that a fix leaves out; null when there is none. */
   get footerLine(): number | null {
     const lines = [this.#ragged.footerLine, this.#tail.footerLine].filter((line) => line !== null);
     return lines.length === 0 ? null : Math.min(...lines);
@@ -162,7 +158,6 @@ export class RowInspector {
     this.last.total = /^(?:grand )?(?:total|sum|subtotal|summe|gesamt)\b/i.test(begin);
   }
 
-  /** True when a blank line is above a row, or one of delimiters only. */
   #isApart(row: number): boolean {
     if (this.#settings.apart.has(this.#scanner.lineOf(row))) return true;
     const start = this.#scanner.startOf(row);

@@ -8,9 +8,7 @@ import { type Findings, type FoundAt, foundRow } from './finding.ts';
 interface RowOfNames {
   at: FoundAt;
   columns: number[];
-  /** A blank line is above it. */
   isApart: boolean;
-  /** It is the first row below the header. */
   isFirst: boolean;
   /** It looks unlike a record: its first cell is empty, or it is in quotes and the header is not. */
   isMarked: boolean;
@@ -29,7 +27,6 @@ export class SecondHeaders {
   readonly #header: Buffer;
   readonly #rows: RowOfNames[] = [];
 
-  /** `header`: the bytes of the header row. */
   constructor(scanner: CellScanner, header: Buffer) {
     this.#scanner = scanner;
     this.#header = header;
@@ -66,7 +63,6 @@ export class SecondHeaders {
   }
 }
 
-/** A single name of several words. */
 const isTitle = (header: Buffer): boolean => /^"?[^,;\t|]*\S \S+ \S[^,;\t|]*"?$/.test(header.toString('latin1'));
 
 /** How many tables one file holds at most, for a text to be the name of a column of values. */

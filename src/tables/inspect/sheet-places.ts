@@ -2,10 +2,8 @@
 import type { Finding } from './finding.ts';
 import type { Inspection } from './inspect-file.ts';
 
-/** The places of a table in a sheet. */
 export interface SheetOrigin {
   name: string;
-  /** Empty columns before the table. */
   indent: number;
   /** Lines of the table and their rows in the sheet, where the distance between the two changes. */
   rows: [line: number, row: number][];
@@ -43,7 +41,6 @@ export class SheetPlaces {
   }
 }
 
-/** The row of a line of the table. */
 const rowOf = ({ rows }: SheetOrigin, line: number): number => {
   const [from, row] = rows.findLast(([first]) => first <= line) ?? [line, line];
   return row + line - from;

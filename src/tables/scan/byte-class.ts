@@ -17,7 +17,6 @@ export const has = {
   text: 1 << 7,
   /** `%`, `$` and the apostrophe, which occur in amounts. */
   symbol: 1 << 8,
-  /** A byte above 0x7F: part of a character outside ASCII. */
   high: 1 << 9,
   /** A control character other than tab, line break and NUL. */
   control: 1 << 10,
@@ -40,13 +39,11 @@ export const has = {
   quoteSpaces: 1 << 22,
 } as const;
 
-/** Bits of {@link has} that are faults of quoting. */
 export const quoteFaults = has.strayQuote | has.textAfterQuote | has.unclosed | has.unclosedInLimit | has.quoteSpaces;
 
 /** In a class table, values from here on are no bits but one of {@link divider}. */
 export const firstDivider = 1 << 14;
 
-/** Bytes that divide cells and rows. */
 export const divider = {
   delimiter: firstDivider,
   quote: firstDivider + 1,

@@ -41,7 +41,6 @@ export class CellScanner {
   rows = 0;
   /** See the class; one entry more than {@link rows}. */
   rowCells = new Int32Array(256);
-  /** Offset of the first byte of each row. */
   rowStarts = new Int32Array(256);
   /** The line on which each row begins, from 1. */
   rowLines = new Int32Array(256).fill(1, 0, 1);
@@ -86,7 +85,6 @@ export class CellScanner {
     return this.rowCells[row] ?? 0;
   }
 
-  /** How many cells a row has; 0 when it was larger than the limit. */
   width(row: number): number {
     return this.firstCell(row + 1) - this.firstCell(row);
   }
@@ -95,7 +93,6 @@ export class CellScanner {
     return this.rowLines[row] ?? 1;
   }
 
-  /** Offset in {@link bytes} of the first byte of a row. */
   startOf(row: number): number {
     return this.rowStarts[row] ?? 0;
   }
@@ -147,7 +144,6 @@ export class CellScanner {
     this.#limitRow();
   }
 
-  /** The table ends here: completes the last row. */
   finish(): void {
     this.#dropRows();
     this.#scan();
@@ -167,7 +163,6 @@ export class CellScanner {
     return this.#cells > (this.rowCells[this.rows] ?? 0) || this.#state !== 'start' || this.#cellStart < this.#end;
   }
 
-  /** Forgets the complete rows and moves the one that is open to the front. */
   #dropRows(): void {
     const from = this.rowStarts[this.rows] ?? 0;
     const firstCell = this.rowCells[this.rows] ?? 0;
@@ -438,7 +433,6 @@ export class CellScanner {
     }
   }
 
-  /** Ends a row that no line end follows. */
   #endRow(end: number): void {
     if (this.#state !== 'skipping' && (this.#state !== 'start' || this.#endsWithDelimiter())) {
       this.#addCell(this.#cellStart, end, this.#mark);

@@ -51,7 +51,6 @@ const named: Record<number, string> = { 9: '\\t', 10: '\\n', 13: '\\r', 92: '\\\
 
 const escaped = (byte: number): string => named[byte] ?? `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 
-/** True for a byte that is shown as the character it is. */
 const isPlain = (byte: number): boolean => byte >= 0x20 && byte < 0x7f && byte !== 92;
 
 const characterAt = (bytes: Buffer, at: number): { text: string; length: number } => {

@@ -21,7 +21,6 @@ export interface LayoutCandidate {
   header: string[];
 }
 
-/** One of several ways to read a file. */
 export interface Candidate {
   /** The key that decides for it, such as `encoding: windows-1250`. */
   key: string;

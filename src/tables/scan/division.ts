@@ -90,7 +90,6 @@ const fixedWidth = (lines: string[]): Division | null => {
     : null;
 };
 
-/** Single blanks divide where that gives columns of values. */
 const blanks = (lines: string[]): Division | null => {
   const parts = partsOf(
     lines.map((line) => line.trim()),

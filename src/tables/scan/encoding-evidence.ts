@@ -12,7 +12,6 @@ interface Language {
   totals: Map<number, number>;
   letters: number;
   byLetter: boolean;
-  /** Its letters beyond ASCII. */
   alphabet: Set<number>;
 }
 
@@ -85,12 +84,10 @@ const languages = (): Language[] => {
 const cost = {
   /** A letter that the language does not have. */
   foreign: 14,
-  /** A symbol that tables often hold, and one that hardly any does. */
   symbol: 6,
   rareSymbol: 16,
   /** A symbol between two letters. */
   inside: 6,
-  /** A character that no text contains. */
   never: 30,
   /** A capital after a small letter, or a small letter after two capitals. */
   capital: 5,
@@ -105,7 +102,6 @@ const closing = new Set('²³½¼¾µ©®™×ªº…”’');
 
 interface Shape {
   kind: 'plain' | 'letter' | 'symbol';
-  /** The letter in lower case. */
   letter: number;
   upper: boolean;
   cost: number;
@@ -233,7 +229,6 @@ const hasLetter = (language: Language, letter: number): boolean =>
 const letterIn = (language: Language, letter: number): number =>
   letter === 0x130 && turkic.has(language.tag) ? 0x69 : letter;
 
-/** A way to read the evidence. */
 export interface Reading {
   encoding: string;
   text: string;
@@ -247,7 +242,6 @@ export interface Reading {
 /** Of the letters beyond ASCII in a text, the share that a language must have to be tried. */
 const ownShare = 0.7;
 
-/** The languages that a text may be in by its letters. */
 const candidatesOf = (text: string): Language[] => {
   const letters: number[] = [];
   for (let at = 0; at < text.length; at++) {
@@ -325,7 +319,6 @@ const languagesOfSigns = (text: string): Language[] => {
 /** What signs cost less where they stand as signs do. */
 const signCredit = (text: string): number => text.replaceAll(/[\0-\x7f]/g, '').length * (cost.symbol - 1);
 
-/** The largest share that a letter beyond ASCII has in any language: Korean and Japanese bytes read as another set go beyond. */
 const mostOfOne = 0.3;
 
 /** True when one letter beyond ASCII is more frequent than in any language. */

@@ -11,7 +11,6 @@ export interface EncodingVerdict {
   candidates: Candidate[];
 }
 
-/** How many offsets of bad bytes are kept of one chunk. */
 const mostOffsets = 10;
 
 /** How much text is kept as evidence: pieces per byte beyond ASCII, bytes in all, bytes of a piece. */
@@ -153,7 +152,6 @@ const lengthOf = (lead: number): number => {
   return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
 };
 
-/** Length of the unfinished character that `bytes` may end with; 0 when it ends with a whole one. */
 const unfinished = (bytes: Uint8Array): number => {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -173,7 +171,6 @@ const textOf = (pieces: string[]): Buffer => Buffer.from(`${pieces.join('\n')}\n
 
 const longestSample = 60;
 
-/** The first piece of text as it reads. */
 const sampleOf = ({ text }: Reading): string => {
   const line = text.split('\n').find((piece) => /[^\0-\x7f]/.test(piece)) ?? '';
   return line.length > longestSample ? `${line.slice(0, longestSample - 1)}…` : line;

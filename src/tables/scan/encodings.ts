@@ -96,7 +96,6 @@ export const encoderOf = (name: string): ((text: string) => Buffer) => {
 
 const multibyte = new Set(['shift_jis', 'euc-jp', 'gb18030', 'gbk', 'big5', 'euc-kr']);
 
-/** How many bytes from the start of a file are checked. */
 export const sniffBytes = 64 * 1024;
 
 const startsWith = (head: Uint8Array, ...bytes: number[]): boolean => bytes.every((byte, i) => head[i] === byte);
@@ -139,7 +138,6 @@ export const refuseWide = (head: Uint8Array): void => {
   if (wide !== null) throw faultOf('wide-encoding', { line: 1 }, { name: wide.encoding.slice(0, 6) });
 };
 
-/** True when `head` begins with a UTF-8 byte order mark. */
 export const hasBom = (head: Uint8Array): boolean => startsWith(head, 0xef, 0xbb, 0xbf);
 
 /** The encoding that a byte order mark names; null without one. */

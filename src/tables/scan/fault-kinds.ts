@@ -7,7 +7,6 @@ import type { Division } from './division.ts';
 /** A text, where it depends on facts as a function of them; null: none. */
 type Text<F> = string | ((facts: F) => string | null);
 
-/** A kind of fault or remark. */
 interface FaultKind<F> {
   /** Without one it is a remark, which does not block publication. */
   code?: TableFaultCode | ((facts: F) => TableFaultCode | null);
@@ -492,7 +491,6 @@ export const faultKinds = {
 type FaultKinds = typeof faultKinds;
 export type FindingKind = keyof FaultKinds;
 
-/** What the words of a kind depend on. */
 export type FactsOf<K extends FindingKind> = K extends FindingKind
   ? FaultKinds[K] extends FaultKind<infer F>
     ? F
@@ -522,7 +520,6 @@ export const described = <K extends FindingKind>(kind: K, ...[facts]: Facts<K>):
   };
 };
 
-/** A finding as the error of a strict reading. */
 export const faultOf = <K extends FindingKind>(
   kind: K,
   place: { line: number; column?: number; sheet?: string | undefined },

@@ -19,7 +19,6 @@ export const keyOf = ({ skipRows, delimiter }: LayoutCandidate, others: LayoutCa
 export const unclearLayout = (candidates: LayoutCandidate[]): TableFaultError =>
   faultOf('layout-unclear', { line: 1 }, { keys: candidates.map((one) => keyOf(one, candidates)) });
 
-/** Marks of cells that a strict reading refuses. */
 const refusedMarks = quoteFaults | has.nul;
 
 /** Line breaks (LF, CRLF, CR) in `bytes` from `start` to before `end`. */
@@ -56,7 +55,6 @@ export const oversizeOf = (
   return { line: open.line, column: open.column, facts: { limit, isOpen: true } };
 };
 
-/** What is wrong with the quotes of a cell by its marks: the kind and its facts. */
 interface QuoteFault {
   kind: 'quote-unclosed' | 'quote-text-after' | 'quote-stray' | 'quote-spaces';
   facts: FactsOf<'quote-unclosed'>;
@@ -75,7 +73,6 @@ export const quoteFaultOf = (scanner: CellScanner, cell: number, limit: number):
   return (mark & has.quoteSpaces) === 0 ? null : { kind: 'quote-spaces', facts: {} };
 };
 
-/** The fault that the marks of a cell stand for. */
 const faultOfCell = (scanner: CellScanner, row: number, cell: number, rowBytes: number): TableFaultError => {
   const start = scanner.outerStart(cell);
   const fault = quoteFaultOf(scanner, cell, rowBytes);

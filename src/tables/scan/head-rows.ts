@@ -15,7 +15,6 @@ export interface HeadRow {
   quoted: number;
   /** True when the first cell has text with a space. */
   prose: boolean;
-  /** True when the row begins with `#`. */
   sharp: boolean;
   /** The kind of each cell, of the first rows only; see `value-kind.ts`. */
   kinds: number[];

@@ -24,7 +24,6 @@ export interface Layout {
   division?: Division;
 }
 
-/** What the caller knows of a layout. */
 interface KnownLayout {
   delimiter?: string | undefined;
   /** True where the first row is the header. */
@@ -269,7 +268,6 @@ export const findLayout = (
   return { ...single, dialect: { ...rfc4180, delimiter: division.isRead ? division.by : ',' }, division };
 };
 
-/** The layout of a reading with so many rows above the header. */
 const layoutAt = ({ dialect, rows }: Reading, titleRows: number, candidates: LayoutCandidate[] | null): Layout => ({
   dialect,
   titleRows,

@@ -56,12 +56,10 @@ export const signatureOf = (head: Buffer): string | null => {
   return kinds[extensionOf(`.${kindOfBytes(head) ?? ''}`)] ?? null;
 };
 
-/** How a file begins, and its bytes. */
 export interface OpenTable {
   /** What the file is when it is not a table; null when it may be one. */
   signature: string | null;
   bom: boolean;
-  /** What {@link chunks} were decoded from; null for bytes as they are in the file. */
   decodedFrom: string | null;
   layout: Layout;
   /** Where lines were to be skipped: how many, and the skipper that has them. They are no part of {@link chunks}. */
@@ -163,7 +161,6 @@ export class LineSkipper {
     this.#left = count;
   }
 
-  /** What is left of the next piece. */
   rest(piece: Buffer): Buffer {
     let at = this.#afterReturn && piece[0] === lf ? 1 : 0;
     this.#afterReturn = false;

@@ -9,7 +9,6 @@ import { faultOf } from './fault-kinds.ts';
 import { faultOfRow, oversizeFault } from './faults.ts';
 
 export interface ReadOptions {
-  /** Largest size of one row in bytes; 1 MB when absent. */
   rowBytes?: number;
 }
 

@@ -29,7 +29,6 @@ export const valueKinds = [
 
 export type ValueKind = (typeof valueKinds)[number];
 
-/** The number of a kind in {@link valueKinds}. */
 export const kindNumber = (kind: ValueKind): number => valueKinds.indexOf(kind);
 
 const empty = kindNumber('empty');
@@ -43,7 +42,6 @@ const text = kindNumber('text');
 /** Longest integer that counts as a number; longer runs of digits are identifiers. */
 const longestInteger = 18;
 
-/** Longest value that is not plainly text. */
 const longestValue = 35;
 
 const never = has.control | has.nul | has.tab | has.lineBreak | has.escapes | quoteFaults;

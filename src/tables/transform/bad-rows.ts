@@ -16,7 +16,6 @@ const enough = 100;
 interface BadRowCount {
   rows: number;
   violations: number;
-  /** Lines about the first of them. */
   examples: string[];
 }
 
@@ -41,7 +40,6 @@ export class BadRows {
     return this.#policy === 'quarantine';
   }
 
-  /** True when a single bad row ends the work. */
   get allowsNone(): boolean {
     return this.#policy === 'fail';
   }
@@ -144,7 +142,6 @@ export class CsvFile {
   #bytes = 0;
   #isOpen = true;
 
-  /** Creates the file; throws when it exists. */
   constructor(path: string) {
     this.#fd = openSync(path, 'wx', 0o600);
   }

@@ -13,7 +13,6 @@ import { inRow, type RowStep, type StepCount, type StepTools } from './step/row-
 import { rowSteps, sortStage } from './step/rows.ts';
 import { schemaStep } from './step/schema.ts';
 
-/** Work was stopped because it took too long. */
 class OutOfTime extends Error {}
 
 /** Longest time for a batch of rows, milliseconds; a usual batch takes a few. */
@@ -44,7 +43,6 @@ const withinTime = <T>(ms: number, work: () => T): T => {
 const isTimeout = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 
-/** A table after all steps. */
 export interface Pipeline extends Omit<Table, 'close'> {
   /** What the steps did, a line each; complete once all rows were read. */
   summary(): string[];
@@ -52,7 +50,6 @@ export interface Pipeline extends Omit<Table, 'close'> {
   close(): void;
 }
 
-/** A step at work. */
 interface Counted {
   step: RowStep;
   count: StepCount;

@@ -43,17 +43,14 @@ export interface MadeTable extends MakingReport {
   rowsOut: number;
   /** How many rows were rejected, and lines about the first of them. */
   rejected: { rows: number; examples: string[] };
-  /** How to read it when it is checked. */
   reading: TableReading;
 }
 
-/** How a table that was made is checked. */
 export type TableReading = Pick<CheckOptions, 'delimiter' | 'skipRows' | 'sheet'>;
 
 /** What is made of a source: a table, or nothing, as it may be published as it is. */
 export type Made = MadeTable | { kind: 'as-is'; why: string };
 
-/** Makes one table. */
 export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made>> =>
   answerOf(
     async () => {
@@ -94,7 +91,6 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<Made> => {
   }
 };
 
-/** Text that is sent as it is, except for fixes. */
 const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): Made => {
   const text = fixSafely({ path, rowBytes: limits.rowBytes, cancelled }, into);
   if (text === null) return { kind: 'as-is', why: 'nothing to fix' };
@@ -174,7 +170,6 @@ const make = async (
   }
 };
 
-/** True when the steps determine which row is the header. */
 const setsHeader = ({ steps }: TableRecipe): boolean =>
   steps.some(({ skipRows, header }) => skipRows !== undefined || header?.row !== undefined);
 
@@ -192,7 +187,6 @@ async function* within(batches: AsyncIterable<Row[]>, most: number, limits: Limi
   }
 }
 
-/** Reports progress with each batch. */
 async function* beating(batches: AsyncIterable<Row[]>, flag: CancelFlag): AsyncGenerator<Row[]> {
   for await (const batch of batches) {
     beat(flag);

@@ -134,7 +134,6 @@ const isOld = async (path: string): Promise<boolean> => {
   return facts !== null && Date.now() - facts.mtimeMs > dayMs;
 };
 
-/** Removes a table that was made. Idempotent. */
 export const removePreparedFile = (path: string): Promise<void> => rm(path, { force: true });
 
 const removeBegun = async (into: string): Promise<void> => {

@@ -6,7 +6,6 @@ export interface Row {
   /** Line of the source on which it begins (of a workbook its row, of JSON its number), from 1. */
   line: number;
   cells: string[];
-  /** Cells as they were read, where rejected rows are kept. */
   raw?: string[];
   /** A fault of its text: misplaced quotes, a size beyond the limit. */
   fault?: TableFaultError;

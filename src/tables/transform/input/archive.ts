@@ -62,7 +62,6 @@ class Budget {
     this.#guard = guard;
   }
 
-  /** An entry was unpacked up to byte `at`. */
   reach(entry: Entry, at: number): void {
     const before = this.#reached.get(entry);
     if (before === undefined) this.#compressed += entry.compressedSize;

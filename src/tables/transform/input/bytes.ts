@@ -69,7 +69,6 @@ async function* counted(gunzip: Transform & { bytesWritten: number }, guard: Bom
   }
 }
 
-/** True for what zlib throws at damaged bytes. */
 const isZlibFault = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^Z_/.test(String(error.code));
 
@@ -98,7 +97,6 @@ export async function* decoded(bytes: Bytes): AsyncGenerator<string> {
   if (rest !== '') yield rest;
 }
 
-/** How many lines end in a text. */
 const newlinesIn = (text: string): number => text.split('\n').length - 1;
 
 export const invalidText = (

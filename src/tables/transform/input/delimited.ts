@@ -13,7 +13,6 @@ import { invalidText } from './bytes.ts';
 export interface ReadingOptions {
   encoding: string | null;
   delimiter: string | null;
-  /** Lines above the header that are left out; null where not given. */
   skip: number | null;
   limits: Limits;
   cancelled: CancelFlag;

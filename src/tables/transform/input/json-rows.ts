@@ -109,7 +109,6 @@ const entriesOf = (item: Item): [key: string, value: unknown][] => {
   });
 };
 
-/** The keys of a valid object, in order. */
 const keysOf = (text: string): string[] => {
   const keys: string[] = [];
   let depth = 0;
@@ -167,7 +166,6 @@ async function* arrayItems(source: AsyncIterable<string>, limits: Limits): Async
   if (text.place !== 'behind') throw notAnArray();
 }
 
-/** Takes the elements that are complete from the text. */
 function* completeItems(of: ArrayText): Generator<Item> {
   if (of.place === 'before' && /^\s*\[/.test(of.rest)) {
     of.rest = of.rest.slice(of.rest.indexOf('[') + 1);

@@ -8,7 +8,6 @@ interface Section {
   /** Of which numbers it is; null where its place in the format says so. */
   condition: ((value: number) => boolean) | null;
   whole: string[];
-  /** Behind the decimal point; null where there is none. */
   decimals: string[] | null;
   /** False for amounts, shares and everything else that is not shown digit by digit. */
   isCode: boolean;

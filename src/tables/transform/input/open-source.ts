@@ -184,7 +184,6 @@ const fixedText = (
   return { encoding: null, delimiter: portalDelimiter(fixed.inspection.delimiter), skip: 0 };
 };
 
-/** How the source is to be read: the first steps of a recipe. */
 const readingOf = (steps: readonly Step[]): Pick<Step, (typeof inputSteps)[number]> =>
   Object.assign({}, ...steps.filter((step) => inputSteps.some((name) => name in step)));
 

@@ -10,14 +10,12 @@ import { attributes, readXml, type XmlEvents } from './xml.ts';
 export interface SheetContent {
   sheet: string;
   shared: string[];
-  /** What the cells of each style show, see `stylesShow`. */
   styles: (Shows | null)[];
   since1904: boolean;
   limits: Limits;
   onEnd: (facts: SheetFacts) => void;
 }
 
-/** What only the end of a sheet tells. */
 export interface SheetFacts {
   /** Formulas without a result in rows that hold nothing else: how many, and where the first of them is. */
   unresolved: { count: number; first: string };

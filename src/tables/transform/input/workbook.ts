@@ -82,7 +82,6 @@ export const openWorkbook = async (
   return { columns, sheet: places, batches: fitted(resumed(below, rows), body), close: () => rows.return(undefined) };
 };
 
-/** Rows that decide which empty columns are before the table. */
 const mostCompared = 1000;
 
 const firstFilled = (cells: string[]): number => cells.findIndex((cell) => cell !== '');
@@ -99,10 +98,8 @@ interface Body {
   sheet: string;
   header: number;
   width: number;
-  /** Empty columns before it. */
   indent: number;
   rows: number;
-  /** The last row that was read. */
   last: number;
   blank: number;
 }
@@ -181,7 +178,6 @@ const hasValues = async (archive: Archive, { path }: Sheet, limits: Limits): Pro
   return isFilled;
 };
 
-/** The sheet that is asked for, or the only one with a table. */
 const chosenSheet = async (
   archive: Archive,
   { sheets, wanted, limits }: { sheets: Sheet[]; wanted: string | number | null; limits: Limits },
@@ -317,7 +313,6 @@ const sharedTexts = async (archive: Archive, entry: Entry | undefined, limits: L
   return texts;
 };
 
-/** Which cell styles show dates, and how. */
 const stylesOf = async (archive: Archive, entry: Entry | undefined): Promise<SheetContent['styles']> => {
   const formats = new Map<number, string>();
   const cells: number[] = [];
