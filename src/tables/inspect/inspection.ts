@@ -18,7 +18,7 @@ import {
 import { type Finding, Findings, type FoundAt, mostPlaces, type Verdict, verdictOf } from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
 import { ImporterWatch } from './importer.ts';
-import { RowInspector } from './row-inspector.ts';
+import { type RowInspector, rowInspector } from './row-inspector.ts';
 import { tableRemarks } from './table-remarks.ts';
 
 interface InspectedColumn {
@@ -132,12 +132,12 @@ export class TableInspection {
     this.#scanner.finish();
     this.#takeRows();
     const { bom, layout, skipped } = this.#settings;
-    this.#rows?.end(skipped !== null);
+    const footerLine = this.#rows?.end(skipped !== null) ?? null;
     const offset = base + end - cut;
     if (cut > 0) this.findings.add('cut-character', { ...place, offset }, { offset });
     const encoding = this.#reportEncoding();
     const columns = this.#reportColumns();
-    const { rows = 0, footerLine = null, last = null } = this.#rows ?? {};
+    const { rows = 0, last = null } = this.#rows ?? {};
     tableRemarks(this.findings, {
       layout,
       last,
@@ -262,7 +262,7 @@ export class TableInspection {
     this.#header = header;
     const { rowBytes, apart } = this.#settings;
     const settings = { width: header.cells.length, header: header.raw, rowBytes, apart };
-    this.#rows = new RowInspector(scanner, this.findings, settings);
+    this.#rows = rowInspector(scanner, this.findings, settings);
     this.#rows.inspectCells(row);
   }
 

@@ -13,52 +13,46 @@ export const noteStart =
 /** From so many bytes and words on, a text that is alone in the last rows counts as a note. */
 const [longNote, noteWords] = [20, 3];
 
-/** Collects rows with one value or none at the end of the table, which may be notes; another row resets it. */
-export class PaddedNotes {
-  /** Line of the first note; null when there is none. Known after {@link tell}. */
-  footerLine: number | null = null;
-  #notes: FoundAt[] = [];
-  #count = 0;
-  /** True when an empty row is above the first note. */
-  #isApart = false;
-  #areMarked = true;
-  #areLong = true;
+/** True for text with a space. */
+export const isProse = (mark: number): boolean => (mark & has.space) !== 0 && (mark & (has.text | has.high)) !== 0;
+
+/** What is known of such rows since the last other row; `isApart`: an empty row is above the first of them. */
+const nothing = { notes: [] as FoundAt[], count: 0, isApart: false, areMarked: true, areLong: true };
+
+/** Collects rows with one value or none at the end of the table; another row resets it. */
+export const paddedNotes = (scanner: CellScanner) => {
+  let tail = { ...nothing, notes: [...nothing.notes] };
   /** True when the table has such rows among the others. */
-  #isUsual = false;
-
-  add(scanner: CellScanner, row: number, filled: number): void {
-    const { bytes, starts, ends, marks } = scanner;
-    if (filled === 0) {
-      if (this.#count === 0) this.#isApart = true;
-      return;
-    }
-    const first = scanner.firstCell(row);
-    const [start, stop, mark] = [starts[first] ?? 0, ends[first] ?? 0, marks[first] ?? 0];
-    const isText = start < stop && (mark & has.space) !== 0 && (mark & (has.text | has.high)) !== 0;
-    this.#count += 1;
-    if (!isText) this.#count = Number.POSITIVE_INFINITY;
-    if (this.#count > mostNotes) return;
-    const text = bytes.toString('utf8', start, Math.min(stop, start + 200));
-    if (!noteStart.test(text)) this.#areMarked = false;
-    if (stop - start < longNote || text.split(' ').length < noteWords) this.#areLong = false;
-    this.#notes.push(foundRow(scanner, row));
-  }
-
-  reset(): void {
-    if (this.#count === 0 && !this.#isApart) return;
-    if (this.#count > 0) this.#isUsual = true;
-    this.#notes = [];
-    this.#count = 0;
-    this.#isApart = false;
-    this.#areMarked = true;
-    this.#areLong = true;
-  }
-
-  report(findings: Findings): void {
-    if (this.#count === 0 || this.#count > mostNotes) return;
-    const isSure = this.#areMarked || (this.#isApart && this.#areLong);
-    if (!isSure && (this.#isUsual || !this.#isApart)) return;
-    if (isSure) this.footerLine = this.#notes[0]?.line ?? null;
-    for (const at of this.#notes) findings.add('footer', at, { looks: isSure ? 'below' : 'maybe' });
-  }
-}
+  let isUsual = false;
+  return {
+    add: (row: number, filled: number): void => {
+      if (filled === 0) {
+        if (tail.count === 0) tail.isApart = true;
+        return;
+      }
+      const first = scanner.firstCell(row);
+      const [start, stop] = [scanner.starts[first] ?? 0, scanner.ends[first] ?? 0];
+      tail.count += 1;
+      if (start === stop || !isProse(scanner.marks[first] ?? 0)) tail.count = Number.POSITIVE_INFINITY;
+      if (tail.count > mostNotes) return;
+      const text = scanner.bytes.toString('utf8', start, Math.min(stop, start + 200));
+      if (!noteStart.test(text)) tail.areMarked = false;
+      if (stop - start < longNote || text.split(' ').length < noteWords) tail.areLong = false;
+      tail.notes.push(foundRow(scanner, row));
+    },
+    reset: (): void => {
+      if (tail.count === 0 && !tail.isApart) return;
+      if (tail.count > 0) isUsual = true;
+      tail = { ...nothing, notes: [] };
+    },
+    /** Returns the line of the first note where they are notes for certain. */
+    report: (findings: Findings): number | null => {
+      const { notes, count, isApart, areMarked, areLong } = tail;
+      if (count === 0 || count > mostNotes) return null;
+      const isSure = areMarked || (isApart && areLong);
+      if (!isSure && (isUsual || !isApart)) return null;
+      for (const at of notes) findings.add('footer', at, { looks: isSure ? 'below' : 'maybe' });
+      return isSure ? (notes[0]?.line ?? null) : null;
+    },
+  };
+};

@@ -4,12 +4,16 @@ import type { CellScanner } from '../scan/cell-scanner.ts';
 import type { ColumnFacts } from './columns.ts';
 import { type Findings, type FoundAt, foundRow } from './finding.ts';
 
-/** A row without any value that brings the first text into some columns. */
-interface RowOfNames {
-  at: FoundAt;
-  columns: number[];
+/** Where a row stands: below a blank line, or as the first one below the header. */
+interface Standing {
   isApart: boolean;
   isFirst: boolean;
+}
+
+/** A row without any value that brings the first text into some columns. */
+interface RowOfNames extends Standing {
+  at: FoundAt;
+  columns: number[];
   /** It looks unlike a record: its first cell is empty, or it is in quotes and the header is not. */
   isMarked: boolean;
 }
@@ -18,52 +22,43 @@ interface RowOfNames {
 const missing =
   /^(?:n\.?\/?a\.?|n\.?d\.?|nan|null|none|nil|unknown|missing|no data|nv|tba|tbd|k\.? ?a\.?|[x.…*/?:-]+|#.*|[<>≤≥~+-].*)$/i;
 
+/** A single name of several words. */
+const title = /^"?[^,;\t|]*\S \S+ \S[^,;\t|]*"?$/;
+
 const mostRows = 50;
 const longestName = 80;
 
-/** Collects such rows; {@link report} judges them once the columns are known. */
-export class SecondHeaders {
-  readonly #scanner: CellScanner;
-  readonly #header: Buffer;
-  readonly #rows: RowOfNames[] = [];
-
-  constructor(scanner: CellScanner, header: Buffer) {
-    this.#scanner = scanner;
-    this.#header = header;
-  }
-
-  /** Takes a row without values; `columns` are those of which it has the first text. */
-  add(row: number, columns: number[], place: { isApart: boolean; isFirst: boolean }): void {
-    if (this.#rows.length === mostRows) return;
-    const { bytes, starts, ends, marks } = this.#scanner;
-    const [first, behind] = [this.#scanner.firstCell(row), this.#scanner.firstCell(row + 1)];
-    const textOf = (column: number): string => {
-      const [start, stop] = [starts[first + column] ?? 0, ends[first + column] ?? 0];
-      return bytes.toString('utf8', start, Math.min(stop, start + longestName)).trim();
-    };
-    const names = columns.map(textOf);
-    const isEmpty = this.#scanner.isEmpty(first);
-    if (names.some((name) => missing.test(name)) || (!isEmpty && new Set(names).size < names.length)) return;
-    const isQuoted =
-      marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0) && !this.#header.includes('"');
-    const bare = bytes.subarray(this.#scanner.startOf(row), this.#scanner.outerEnd(behind - 1));
-    if (this.#header.equals(bare)) return;
-    const isMarked = isEmpty || isQuoted || isTitle(this.#header);
-    this.#rows.push({ at: foundRow(this.#scanner, row), columns, ...place, isMarked });
-  }
-
-  /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
-  report(findings: Findings, factsOf: (column: number) => ColumnFacts): void {
-    for (const { at, columns, isApart, isFirst, isMarked } of this.#rows) {
-      const [most, fewest] = [isApart ? mostTables : 1, isApart || isFirst ? 1 : fewestValues];
-      const broken = columns.filter((column) => isBroken(factsOf(column), most, fewest)).length;
-      if (broken === 0 || (!isApart && broken < 2 && !(isFirst && isMarked))) continue;
-      findings.add('second-header', at, { isApart, isFirst });
-    }
-  }
-}
-
-const isTitle = (header: Buffer): boolean => /^"?[^,;\t|]*\S \S+ \S[^,;\t|]*"?$/.test(header.toString('latin1'));
+/** Collects such rows, which are judged once the columns are known. `header`: the bytes of the header row. */
+export const secondHeaders = (scanner: CellScanner, header: Buffer) => {
+  const rows: RowOfNames[] = [];
+  return {
+    /** Takes a row without values; `columns` are those of which it has the first text. */
+    add: (row: number, columns: number[], standing: Standing): void => {
+      if (rows.length === mostRows) return;
+      const { bytes, starts, ends, marks } = scanner;
+      const [first, behind] = [scanner.firstCell(row), scanner.firstCell(row + 1)];
+      const names = columns.map((column) => {
+        const [start, stop] = [starts[first + column] ?? 0, ends[first + column] ?? 0];
+        return bytes.toString('utf8', start, Math.min(stop, start + longestName)).trim();
+      });
+      const isEmpty = scanner.isEmpty(first);
+      if (names.some((name) => missing.test(name)) || (!isEmpty && new Set(names).size < names.length)) return;
+      if (header.equals(bytes.subarray(scanner.startOf(row), scanner.outerEnd(behind - 1)))) return;
+      const areQuoted = marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0);
+      const isMarked = isEmpty || (areQuoted && !header.includes('"')) || title.test(header.toString('latin1'));
+      rows.push({ at: foundRow(scanner, row), columns, ...standing, isMarked });
+    },
+    /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
+    report: (findings: Findings, factsOf: (column: number) => ColumnFacts): void => {
+      for (const { at, columns, isApart, isFirst, isMarked } of rows) {
+        const [most, fewest] = [isApart ? mostTables : 1, isApart || isFirst ? 1 : fewestValues];
+        const broken = columns.filter((column) => isBroken(factsOf(column), most, fewest)).length;
+        if (broken === 0 || (!isApart && broken < 2 && !(isFirst && isMarked))) continue;
+        findings.add('second-header', at, { isApart, isFirst });
+      }
+    },
+  };
+};
 
 /** How many tables one file holds at most, for a text to be the name of a column of values. */
 const mostTables = 4;
