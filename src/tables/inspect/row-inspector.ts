@@ -71,7 +71,8 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   /** A text that begins or ends in a way that is remarked. */
   const oddText = (row: number, cell: number): void => {
     const [start, end] = [scanner.starts[cell] ?? 0, scanner.ends[cell] ?? 0];
-    const first = scanner.bytes[start];
+    const [first, final] = [scanner.bytes[start], scanner.bytes[end - 1]];
+    if (first !== space && final !== space && first !== equals && first !== sharp) return;
     if (first === sharp && !sheetErrors.test(scanner.bytes.toString('latin1', start, Math.min(end, start + 10))))
       return;
     if (first === equals && end - start < 2) return;
@@ -95,16 +96,17 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
       if (kind !== text) continue;
       texts += 1;
       if (kinds.isFirst(column, text)) firstTexts.push(column);
-      if (isWhole && isOdd(bytes[start], bytes[stop - 1])) oddText(row, cell);
+      if (isWhole) oddText(row, cell);
     }
-    if (firstTexts.length > 0) noteNames(row, texts === filled ? texts : 0);
+    noteNames(row, texts, filled);
     return { filled, marks: all };
   };
 
-  /** Remembers a row that has the first text of some columns, and so many names and no value. */
-  const noteNames = (row: number, found: number): void => {
+  /** Remembers a row that has the first text of some columns, and names only. */
+  const noteNames = (row: number, texts: number, filled: number): void => {
+    if (firstTexts.length === 0) return;
     const isFirst = lastRow < 0 && last.line === 0;
-    if (found > (isFirst ? 0 : 1)) names.add(row, firstTexts, { isFirst, isApart: isApart(row) });
+    if (texts === filled && texts > (isFirst ? 0 : 1)) names.add(row, firstTexts, { isFirst, isApart: isApart(row) });
     firstTexts = [];
   };
 
@@ -206,9 +208,6 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
 };
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
-
-const isOdd = (first: number | undefined, last: number | undefined): boolean =>
-  first === space || last === space || first === equals || first === sharp;
 
 const isNul = (byte: number): boolean => byte === 0;
 
