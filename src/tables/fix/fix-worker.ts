@@ -10,7 +10,7 @@ import { encoderOf } from '../scan/encodings.ts';
 import { type FindingKind, faultKinds } from '../scan/fault-kinds.ts';
 import { openTable } from '../scan/open-table.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
-import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
+import { type FixPlan, type FixReport, rowFixer } from './row-fixer.ts';
 
 export interface FixTask extends Pick<CheckTask, 'path' | 'rowBytes' | 'encoding' | 'skipRows'> {
   /** The file to create; it must not exist. */
@@ -40,13 +40,13 @@ const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTa
 
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
-const write = (task: Cancellable<FixTask>, fd: number): RowFixer => {
+const write = (task: Cancellable<FixTask>, fd: number): Pick<FixReport, 'changed' | 'rows' | 'unshown'> => {
   const { path, rowBytes, inspection, skipRows, cancelled } = task;
   const encoding = task.encoding ?? (inspection.encoding.startsWith('UTF-') ? undefined : inspection.encoding);
   const table = openTable({ path, delimiter: inspection.delimiter, encoding, skipRows, cancelled });
   const plan = planOf(task);
   const scanner = new CellScanner(plan.dialect, rowBytes);
-  const fixer = new RowFixer(scanner, plan);
+  const fixer = rowFixer(scanner, plan);
   if (table.skipped !== null) {
     const { lines, skipper } = table.skipped;
     scanner.beginBelow(skipper.bytes, lines);
@@ -65,7 +65,7 @@ const write = (task: Cancellable<FixTask>, fd: number): RowFixer => {
   } finally {
     table.chunks.return(undefined);
   }
-  return fixer;
+  return fixer.report;
 };
 
 const fixesOf = ({ inspection: { findings, delimiter }, separator }: FixTask): FixReport['mends'] => {
@@ -79,9 +79,9 @@ export const fixFile = (task: Cancellable<FixTask>): FixReport | Finding[] => {
   const partial = `${task.target}.partial-${process.pid}`;
   try {
     const fd = openSync(partial, 'wx');
-    let fixer: RowFixer;
+    let rows: ReturnType<typeof write>;
     try {
-      fixer = write(task, fd);
+      rows = write(task, fd);
     } finally {
       closeSync(fd);
     }
@@ -89,8 +89,7 @@ export const fixFile = (task: Cancellable<FixTask>): FixReport | Finding[] => {
     const { bytes, sha256, findings: left } = result;
     if (!isSoundAs(result, task)) return left;
     renameSync(partial, task.target);
-    const { changed, shown: rows, unshown } = fixer;
-    return { mends: fixesOf(task), changed, rows, unshown, bytes, sha256, left };
+    return { mends: fixesOf(task), ...rows, bytes, sha256, left };
   } finally {
     rmSync(partial, { force: true });
   }

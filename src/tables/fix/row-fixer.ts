@@ -17,14 +17,18 @@ interface FixedPlace {
   after: string | null;
 }
 
-export interface FixReport {
-  /** Every mend with its description and how often it was needed. */
-  mends: { kind: FindingKind | 'separator'; mend: string; count: number }[];
+/** What was done to rows. */
+interface FixedRows {
   /** Rows of which a cell was changed, and rows that were left out; what is done to all rows alike is reported by `mends` only. */
   changed: number;
   /** Every change in them, {@link mostShown} at most. */
   rows: FixedPlace[];
   unshown: number;
+}
+
+export interface FixReport extends FixedRows {
+  /** Every mend with its description and how often it was needed. */
+  mends: { kind: FindingKind | 'separator'; mend: string; count: number }[];
   bytes: number;
   sha256: string;
   left: Finding[];
@@ -54,195 +58,150 @@ export interface FixPlan {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to remove
 const unwanted = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
-export class RowFixer {
-  changed = 0;
-  unshown = 0;
-  readonly shown: FixedPlace[] = [];
-  readonly #scanner: CellScanner;
-  readonly #plan: FixPlan;
-  readonly #width: number;
+/** Fixes the rows that a scanner completes, and lines above the table that are no part of what is scanned. */
+export const rowFixer = (scanner: CellScanner, plan: FixPlan) => {
+  const { dialect, separator, header, emptyTail, encode } = plan;
+  const width = header.length - emptyTail;
+  const lineEnd = Buffer.from(plan.lineEnd);
   /** Marks of cells that are rewritten. */
-  readonly #spoilt: number;
+  const spoilt = quoteFaults | has.nul | (plan.dropsControls ? has.control : 0);
   /** True when rows without faults can keep their bytes. */
-  readonly #keeps: boolean;
-  #rowsSeen = 0;
-  #begun = false;
-  #header: Buffer = Buffer.alloc(0);
+  const keeps = dialect.quote === '"' && dialect.escape === '"' && dialect.delimiter === separator && emptyTail === 0;
+  const report: FixedRows = { changed: 0, rows: [], unshown: 0 };
+  let rowsSeen = 0;
+  let begun = false;
+  let rawHeader: Buffer = Buffer.alloc(0);
 
-  constructor(scanner: CellScanner, plan: FixPlan) {
-    this.#scanner = scanner;
-    this.#plan = plan;
-    this.#width = plan.header.length - plan.emptyTail;
-    this.#spoilt = quoteFaults | has.nul | (plan.dropsControls ? has.control : 0);
-    const { dialect, separator, emptyTail } = plan;
-    this.#keeps = dialect.quote === '"' && dialect.escape === '"' && dialect.delimiter === separator && emptyTail === 0;
-  }
+  const hasMark = (cell: number, marks: number): boolean => ((scanner.marks[cell] ?? 0) & marks) !== 0;
 
-  /** Notes the lines above the table that are no part of what is scanned. */
-  noteSkipped(lines: Buffer): void {
-    const texts = lines.toString('utf8').split(/\r\n|\n|\r/);
-    if (texts.at(-1) === '') texts.pop();
-    for (const [at, text] of texts.entries()) {
-      this.#noteAt(at + 1, [{ column: null, before: this.#inFile(text), after: null }]);
-    }
-  }
+  const cellsOf = (row: number): number[] =>
+    Array.from({ length: scanner.width(row) }, (_, at) => scanner.firstCell(row) + at);
 
-  take(): Buffer {
-    const parts: Buffer[] = [];
-    for (let row = 0; row < this.#scanner.rows; row++) {
-      const bytes = this.#fix(row);
-      this.#rowsSeen += 1;
-      if (bytes === null) continue;
-      if (this.#begun) parts.push(this.#lineEnd);
-      parts.push(bytes);
-      this.#begun = true;
-    }
-    return Buffer.concat(parts);
-  }
-
-  /** What follows the last row: a line end where the table has one (`ended`). */
-  end(ended: boolean): Buffer {
-    return ended && this.#begun ? this.#lineEnd : Buffer.alloc(0);
-  }
-
-  get #lineEnd(): Buffer {
-    return this.#plan.lineEnd === '\n' ? lineFeed : carriageReturnLineFeed;
-  }
-
-  #fix(row: number): Buffer | null {
-    const { titleRows, footerLine, dropsHeaders } = this.#plan;
-    if (this.#rowsSeen < titleRows) return this.#leaveOut(row);
-    if (this.#rowsSeen === titleRows) return this.#fixHeader(row);
-    if (footerLine !== null && this.#scanner.lineOf(row) >= footerLine) return this.#leaveOut(row);
-    if (this.#cellsOf(row).every((cell) => this.#scanner.isEmpty(cell))) return this.#leaveOut(row);
-    const raw = this.#raw(row);
-    if (dropsHeaders && raw.equals(this.#header)) return this.#leaveOut(row);
-    if (this.#keeps && !this.#isFaulty(row)) {
-      if (this.#plan.encode !== null && !isAscii(raw)) this.#noteCells(row, this.#rawCells(row));
-      return raw;
-    }
-    const cells = this.#cells(row);
-    if (cells === null) return this.#leaveOut(row);
-    this.#noteCells(row, cells);
-    return Buffer.from(cells.join(this.#plan.separator));
-  }
-
-  /** The bytes of a row without the line end. */
-  #raw(row: number): Buffer {
-    const { bytes } = this.#scanner;
-    return bytes.subarray(this.#scanner.startOf(row), this.#cellEnd(this.#scanner.firstCell(row + 1) - 1));
-  }
+  const isFaulty = (row: number): boolean =>
+    scanner.width(row) !== header.length || cellsOf(row).some((cell) => hasMark(cell, spoilt));
 
   /** Offset behind the last byte of a cell, its quote and the spaces behind that included. */
-  #cellEnd(cell: number): number {
-    let end = this.#scanner.outerEnd(cell);
-    if (this.#has(cell, has.quoteSpaces)) while (this.#scanner.bytes[end] === 0x20) end += 1;
+  const cellEnd = (cell: number): number => {
+    let end = scanner.outerEnd(cell);
+    if (hasMark(cell, has.quoteSpaces)) while (scanner.bytes[end] === 0x20) end += 1;
     return end;
-  }
+  };
 
-  #has(cell: number, marks: number): boolean {
-    return ((this.#scanner.marks[cell] ?? 0) & marks) !== 0;
-  }
+  /** The bytes of a row without the line end. */
+  const rawRow = (row: number): Buffer =>
+    scanner.bytes.subarray(scanner.startOf(row), cellEnd(scanner.firstCell(row + 1) - 1));
 
-  #cellsOf(row: number): number[] {
-    return Array.from({ length: this.#scanner.width(row) }, (_, at) => this.#scanner.firstCell(row) + at);
-  }
-
-  #rawCells(row: number): string[] {
-    let from = this.#scanner.startOf(row);
-    return this.#cellsOf(row).map((cell) => {
-      const [start, end] = [from, this.#cellEnd(cell)];
+  const rawCells = (row: number): string[] => {
+    let from = scanner.startOf(row);
+    return cellsOf(row).map((cell) => {
+      const [start, end] = [from, cellEnd(cell)];
       from = end + 1;
-      return this.#scanner.bytes.toString('utf8', start, end);
+      return scanner.bytes.toString('utf8', start, end);
     });
-  }
+  };
 
-  #isFaulty(row: number): boolean {
-    if (this.#scanner.width(row) !== this.#plan.header.length) return true;
-    return this.#cellsOf(row).some((cell) => this.#has(cell, this.#spoilt));
-  }
+  const inFile = (text: string): string => shownText(encode === null ? Buffer.from(text) : encode(text));
 
-  #fixHeader(row: number): Buffer {
-    const raw = this.#raw(row);
-    this.#header = Buffer.from(raw);
-    const { header, dialect, separator } = this.#plan;
-    const first = this.#scanner.firstCell(row);
-    const decoded = header.map((_, at) => this.#value(first + at));
-    const names = fixedHeader(decoded, dialect.delimiter).map((name) => name.trim());
-    const changes = names.some((name, at) => at < this.#width && name !== decoded[at]) || this.#isFaulty(row);
-    const cells = names
-      .slice(0, this.#width)
-      .map((name, at) => this.#serialized(name, this.#scanner.isQuoted(first + at)));
-    const keeps = this.#keeps && !changes;
-    this.#noteCells(row, keeps ? this.#rawCells(row) : cells);
-    return keeps ? raw : Buffer.from(cells.join(separator));
-  }
-
-  #value(cell: number): string {
-    const text = cellText(this.#scanner, cell, this.#plan.dialect).slice(this.#has(cell, has.unclosed) ? 1 : 0);
-    return this.#has(cell, (has.nul | has.control) & this.#spoilt) ? text.replaceAll(unwanted, '') : text;
-  }
-
-  #cells(row: number): string[] | null {
-    const first = this.#scanner.firstCell(row);
-    const values = Array.from({ length: this.#width }, (_, at) => this.#value(first + at));
-    if (values.every((value) => value === '')) return null;
-    return values.map((value, at) => this.#serialized(value, this.#scanner.isQuoted(first + at)));
-  }
-
-  /**
-   * A value as it is written. Cells in quotes stay in quotes; others are quoted when they contain a character that could be
-   * a separator.
-   */
-  #serialized(value: string, quoted: boolean): string {
-    const needed = quoted || /[,;\t|"\r\n]/.test(value) || (value === '' && this.#width === 1);
-    return needed ? `"${value.replaceAll('"', '""')}"` : value;
-  }
-
-  #leaveOut(row: number): null {
-    const raw = this.#raw(row).toString('utf8');
-    this.#note(row, [{ column: null, before: this.#inFile(raw), after: null }]);
-    return null;
-  }
-
-  /** Notes how a row, of which these are the new cells, differs from the file. */
-  #noteCells(row: number, cells: string[]): void {
-    const raw = this.#rawCells(row);
-    const changes = raw.flatMap((cell, at) => {
-      const [before, after] = [this.#inFile(cell), cells[at] ?? ''];
-      return before === shownText(Buffer.from(after)) ? [] : [{ column: at + 1, before, after }];
-    });
-    if (changes.length === 0 && raw.length === this.#plan.header.length) return;
-    const { dialect, separator } = this.#plan;
-    const [before, after] = [raw.join(dialect.delimiter), cells.join(separator)];
-    if (Math.max(before.length, after.length) > longestShown) this.#note(row, changes);
-    else this.#note(row, [{ column: null, before: this.#inFile(before), after }]);
-  }
-
-  #inFile(text: string): string {
-    const { encode } = this.#plan;
-    return shownText(encode === null ? Buffer.from(text) : encode(text));
-  }
-
-  #note(row: number, places: Omit<FixedPlace, 'line'>[]): void {
-    this.#noteAt(this.#scanner.lineOf(row), places);
-  }
-
-  #noteAt(line: number, places: Omit<FixedPlace, 'line'>[]): void {
-    this.changed += 1;
-    if (this.shown.length + places.length > mostShown) {
-      this.unshown += 1;
+  const note = (line: number, places: Omit<FixedPlace, 'line'>[]): void => {
+    report.changed += 1;
+    if (report.rows.length + places.length > mostShown) {
+      report.unshown += 1;
       return;
     }
-    for (const { column, before, after } of places)
-      this.shown.push({ line, column, before, after: after === null ? null : shownText(Buffer.from(after)) });
-  }
-}
+    for (const { after, ...place } of places)
+      report.rows.push({ line, ...place, after: after === null ? null : shownText(Buffer.from(after)) });
+  };
+
+  const leaveOut = (row: number): null => {
+    note(scanner.lineOf(row), [{ column: null, before: inFile(rawRow(row).toString('utf8')), after: null }]);
+    return null;
+  };
+
+  /** Notes how a row, of which these are the new cells, differs from the file. */
+  const noteCells = (row: number, cells: string[]): void => {
+    const raw = rawCells(row);
+    const changes = raw.flatMap((cell, at) => {
+      const [before, after] = [inFile(cell), cells[at] ?? ''];
+      return before === shownText(Buffer.from(after)) ? [] : [{ column: at + 1, before, after }];
+    });
+    if (changes.length === 0 && raw.length === header.length) return;
+    const [before, after] = [raw.join(dialect.delimiter), cells.join(separator)];
+    const isLong = Math.max(before.length, after.length) > longestShown;
+    note(scanner.lineOf(row), isLong ? changes : [{ column: null, before: inFile(before), after }]);
+  };
+
+  const fixedValue = (cell: number): string => {
+    const text = cellText(scanner, cell, dialect).slice(hasMark(cell, has.unclosed) ? 1 : 0);
+    return hasMark(cell, (has.nul | has.control) & spoilt) ? text.replaceAll(unwanted, '') : text;
+  };
+
+  /** Values as they are written: those in quotes stay in quotes, others get them for a character that could be a separator. */
+  const written = (row: number, values: string[]): string[] =>
+    values.slice(0, width).map((value, at) => {
+      const isQuoted = scanner.isQuoted(scanner.firstCell(row) + at);
+      const needsQuotes = isQuoted || /[,;\t|"\r\n]/.test(value) || (value === '' && width === 1);
+      return needsQuotes ? `"${value.replaceAll('"', '""')}"` : value;
+    });
+
+  const rewritten = (row: number, values: string[]): Buffer => {
+    const cells = written(row, values);
+    noteCells(row, cells);
+    return Buffer.from(cells.join(separator));
+  };
+
+  const fixHeader = (row: number): Buffer => {
+    const raw = rawRow(row);
+    rawHeader = Buffer.from(raw);
+    const first = scanner.firstCell(row);
+    const decoded = header.map((_, at) => fixedValue(first + at));
+    const names = fixedHeader(decoded, dialect.delimiter).map((name) => name.trim());
+    const isChanged = names.some((name, at) => at < width && name !== decoded[at]) || isFaulty(row);
+    if (!keeps || isChanged) return rewritten(row, names);
+    noteCells(row, rawCells(row));
+    return raw;
+  };
+
+  /** The bytes of a row; null when it is left out. */
+  const fix = (row: number): Buffer | null => {
+    if (rowsSeen === plan.titleRows) return fixHeader(row);
+    const raw = rawRow(row);
+    const isNote = rowsSeen < plan.titleRows || scanner.lineOf(row) >= (plan.footerLine ?? Infinity);
+    if (isNote || (plan.dropsHeaders && raw.equals(rawHeader))) return leaveOut(row);
+    if (cellsOf(row).every((cell) => scanner.isEmpty(cell))) return leaveOut(row);
+    if (keeps && !isFaulty(row)) {
+      if (encode !== null && !isAscii(raw)) noteCells(row, rawCells(row));
+      return raw;
+    }
+    const first = scanner.firstCell(row);
+    const values = Array.from({ length: width }, (_, at) => fixedValue(first + at));
+    return values.every((value) => value === '') ? leaveOut(row) : rewritten(row, values);
+  };
+
+  return {
+    report,
+    noteSkipped: (lines: Buffer): void => {
+      const texts = lines.toString('utf8').split(/\r\n|\n|\r/);
+      if (texts.at(-1) === '') texts.pop();
+      for (const [at, text] of texts.entries()) note(at + 1, [{ column: null, before: inFile(text), after: null }]);
+    },
+    /** The fixed bytes of the complete rows of the scanner; the line end of each is written with the next. */
+    take: (): Buffer => {
+      const parts: Buffer[] = [];
+      for (let row = 0; row < scanner.rows; row++) {
+        const bytes = fix(row);
+        rowsSeen += 1;
+        if (bytes === null) continue;
+        parts.push(...(begun ? [lineEnd] : []), bytes);
+        begun = true;
+      }
+      return Buffer.concat(parts);
+    },
+    /** What follows the last row: a line end where the table has one (`ended`). */
+    end: (ended: boolean): Buffer => (ended && begun ? lineEnd : Buffer.alloc(0)),
+  };
+};
 
 const longestShown = 400;
 
 const shownText = (bytes: Buffer): string =>
   bytes.length <= longestShown ? escapedText(bytes, 0, bytes.length) : `${escapedText(bytes, 0, longestShown)}…`;
-
-const lineFeed = Buffer.from('\n');
-const carriageReturnLineFeed = Buffer.from('\r\n');
