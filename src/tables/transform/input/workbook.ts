@@ -245,15 +245,11 @@ const relationships = async (archive: Archive, path: string): Promise<Relationsh
   const folder = posix.dirname(path);
   const entry = archive.entry(posix.join(folder, '_rels', `${posix.basename(path)}.rels`));
   const found: Relationship[] = [];
-  if (entry === undefined) return found;
-  await read(archive, entry, {
-    open: (name, tag) => {
-      const { Id: id = '', Type: type = '', Target: target = '', TargetMode: mode } = attributes(tag);
-      if (name !== 'Relationship' || mode === 'External') return;
-      const to = posix.resolve(folder, target.replaceAll('\\', '/'));
-      found.push({ id, type: posix.basename(type).toLowerCase(), path: to });
-      refuseMore(archive, found.length, mostParts);
-    },
+  await eachTag(archive, entry, (name, { Id: id = '', Type: type = '', Target: target = '', TargetMode: mode }) => {
+    if (name !== 'Relationship' || mode === 'External') return;
+    const to = posix.resolve(folder, target.replaceAll('\\', '/'));
+    found.push({ id, type: posix.basename(type).toLowerCase(), path: to });
+    refuseMore(archive, found.length, mostParts);
   });
   return found;
 };
@@ -264,16 +260,13 @@ const sheetsOf = async (
 ): Promise<{ sheets: Sheet[]; since1904: boolean }> => {
   const sheets: Sheet[] = [];
   let since1904 = false;
-  await read(archive, part(archive, book), {
-    open: (name, tag) => {
-      const found = attributes(tag);
-      if (name === 'workbookPr') since1904 = found.date1904 === '1' || found.date1904 === 'true';
-      if (name !== 'sheet') return;
-      const [, id = ''] = Object.entries(found).find(([key]) => /(?:^|:)id$/.test(key)) ?? [];
-      const isHidden = found.state !== undefined && found.state !== 'visible';
-      sheets.push({ name: found.name ?? '', path: targets.get(id) ?? `the sheet ${id}`, hidden: isHidden });
-      refuseMore(archive, sheets.length, mostSheets);
-    },
+  await eachTag(archive, part(archive, book), (name, found) => {
+    if (name === 'workbookPr') since1904 = found.date1904 === '1' || found.date1904 === 'true';
+    if (name !== 'sheet') return;
+    const [, id = ''] = Object.entries(found).find(([key]) => /(?:^|:)id$/.test(key)) ?? [];
+    const hidden = found.state !== undefined && found.state !== 'visible';
+    sheets.push({ name: found.name ?? '', path: targets.get(id) ?? `the sheet ${id}`, hidden });
+    refuseMore(archive, sheets.length, mostSheets);
   });
   return { sheets, since1904 };
 };
@@ -288,22 +281,19 @@ const refuseMore = (archive: Archive, count: number, most: number): void => {
 /** Texts that cells refer to by index, without phonetic hints. */
 const sharedTexts = async (archive: Archive, entry: Entry | undefined, limits: Limits): Promise<string[]> => {
   const texts: string[] = [];
-  if (entry === undefined) return texts;
   let text = '';
   let held = 0;
-  const depth = { text: 0, phonetic: 0 };
+  const depth = { t: 0, rPh: 0 };
   await read(archive, entry, {
     open: (name) => {
       if (name === 'si') text = '';
-      if (name === 't') depth.text++;
-      if (name === 'rPh') depth.phonetic++;
+      if (name === 't' || name === 'rPh') depth[name]++;
     },
     text: (piece) => {
-      if (depth.text > 0 && depth.phonetic === 0) text += piece;
+      if (depth.t > 0 && depth.rPh === 0) text += piece;
     },
     close: (name) => {
-      if (name === 't') depth.text--;
-      if (name === 'rPh') depth.phonetic--;
+      if (name === 't' || name === 'rPh') depth[name]--;
       if (name !== 'si') return;
       held += text.length + eachShared;
       if (held > mostShared) throw tooLarge(`the texts of ${archive.name}`, { ...limits, bytes: mostShared });
@@ -316,33 +306,31 @@ const sharedTexts = async (archive: Archive, entry: Entry | undefined, limits: L
 const stylesOf = async (archive: Archive, entry: Entry | undefined): Promise<SheetContent['styles']> => {
   const formats = new Map<number, string>();
   const cells: number[] = [];
-  let inCells = false;
-  if (entry !== undefined) {
-    await read(archive, entry, {
-      open: (name, tag) => {
-        const found = attributes(tag);
-        if (name === 'numFmt') formats.set(Number(found.numFmtId), found.formatCode ?? '');
-        if (name === 'cellXfs') inCells = true;
-        if (name === 'xf' && inCells) cells.push(Number(found.numFmtId ?? 0));
-        refuseMore(archive, cells.length + formats.size, mostParts);
-      },
-      close: (name) => {
-        if (name === 'cellXfs') inCells = false;
-      },
-    });
-  }
+  await eachTag(archive, entry, (name, found, parent) => {
+    if (name === 'numFmt') formats.set(Number(found.numFmtId), found.formatCode ?? '');
+    if (name === 'xf' && parent === 'cellXfs') cells.push(Number(found.numFmtId ?? 0));
+    refuseMore(archive, cells.length + formats.size, mostParts);
+  });
   return stylesShow(cells, formats);
 };
 
 /** Limits for parts that only describe the workbook. */
-const describing: Limits = {
-  bytes: Number.MAX_SAFE_INTEGER,
-  rowBytes: 16 * 1024 * 1024,
-  columns: 0,
-  ratio: 0,
-  freeBytes: 0,
+const describing: Pick<Limits, 'rowBytes'> = { rowBytes: 16 * 1024 * 1024 };
+
+const read = async (archive: Archive, entry: Entry | undefined, events: XmlEvents): Promise<void> => {
+  if (entry === undefined) return;
+  for await (const _ of readXml(archive.read(entry), { what: archive.name, events, limits: describing }));
 };
 
-const read = async (archive: Archive, entry: Entry, events: XmlEvents): Promise<void> => {
-  for await (const _ of readXml(archive.read(entry), { what: archive.name, events, limits: describing }));
+type OnTag = (name: string, found: Record<string, string | undefined>, parent: string | undefined) => void;
+
+const eachTag = async (archive: Archive, entry: Entry | undefined, onTag: OnTag): Promise<void> => {
+  const parents: string[] = [];
+  await read(archive, entry, {
+    open: (name, tag) => {
+      onTag(name, attributes(tag), parents.at(-1));
+      parents.push(name);
+    },
+    close: () => void parents.pop(),
+  });
 };

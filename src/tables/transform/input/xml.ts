@@ -19,7 +19,7 @@ export const attributes = (tag: SaxesTagPlain): Record<string, string | undefine
  */
 export async function* readXml(
   bytes: Bytes,
-  { what, events, limits }: { what: string; events: XmlEvents; limits: Limits },
+  { what, events, limits }: { what: string; events: XmlEvents; limits: Pick<Limits, 'rowBytes'> },
 ): AsyncGenerator<void> {
   const parser = new SaxesParser({ xmlns: false });
   let fault: Error | null = null;
