@@ -47,11 +47,8 @@ const pool = new WorkerPool<CheckTask, Answer<Inspection>>({
 });
 
 /**
- * Reads a file once in a worker thread, with flat memory, and reports its encoding, its layout, its columns with their
- * types, and findings, which hold row contents in their contexts. Two files are inspected at a time. The threads are
- * shared and stay; idle ones do not keep the process alive.
- *
- * Throws a SourceMissingError when the file cannot be read, and the signal's reason when it is aborted.
+ * Inspects a file in a worker thread, with flat memory. Findings hold row contents in their contexts. Throws a
+ * SourceMissingError when the file cannot be read, and the signal's reason when it is aborted.
  */
 export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> => {
   const { rowBytes = defaultRowBytes, delimiter, encoding, skipRows, sheet, signal } = options;
@@ -61,8 +58,8 @@ export const inspectTable = async (path: string, options: CheckOptions = {}): Pr
 };
 
 /**
- * Inspects a table as {@link inspectTable} does and returns what is known of it when it can be published; remarks do not
- * matter. Throws a TableFaultError (code, line, column) for the first fault otherwise; its message holds no row contents.
+ * What is known of a table that can be published; throws a TableFaultError for the first fault otherwise, without row
+ * contents.
  */
 export const checkTable = async (path: string, options: CheckOptions = {}): Promise<SoundTable> => {
   const inspection = await inspectTable(path, options);
@@ -82,9 +79,8 @@ interface FixTableOptions extends CheckOptions {
 }
 
 /**
- * Writes a fixed copy of a table to `target`, a new file, and reports what was changed. The copy was inspected and is
- * sound. Throws a TableFaultError, and writes nothing, for the first fault that cannot be fixed; a SourceMissingError when
- * a file cannot be read or written.
+ * Writes a fixed copy of a table to `target`, a new file. Throws a TableFaultError, and writes nothing, for a fault that
+ * cannot be fixed; a SourceMissingError when a file cannot be read or written.
  */
 export const fixTable = async (path: string, target: string, options: FixTableOptions = {}): Promise<FixReport> => {
   const inspection = await inspectTable(path, options);

@@ -78,10 +78,7 @@ export const dateFormatFault = (format: string, to: DateType): string | null => 
   return null;
 };
 
-/**
- * Compiles a notation of {@link dateFormatFault}'s tokens; other characters stand for themselves, `[T]` for a T. Gives the
- * ISO 8601 text of what was written in it, or null when it does not fit.
- */
+/** Compiles a notation; gives the ISO 8601 text of what was written in it, or null when it does not fit. */
 export const dateFormat = (format: string, to: DateType): ((text: string) => string | null) => {
   const read: Token[] = [];
   let pattern = '';

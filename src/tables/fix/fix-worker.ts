@@ -126,8 +126,7 @@ interface FixedText {
 
 /**
  * Writes the text of a task to `target` with those faults fixed of which evidence decides the fix; null, and nothing is
- * written, where there is nothing to fix, or a fault that cannot be fixed this way. Throws the system's error when a file
- * cannot be read or written.
+ * written, where there is nothing to fix, or a fault that cannot be fixed this way.
  */
 export const fixSafely = (task: Cancellable<CheckTask>, target: string): FixedText | null => {
   const inspection = inspectFile(task);

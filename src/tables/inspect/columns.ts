@@ -139,10 +139,7 @@ const readBy: Partial<Record<ValueKind, number[]>> = {
   'grouped by apostrophes': [4],
 };
 
-/**
- * The notations that read every value of a column of numbers, without those that only add what no value has; several
- * where the values are ambiguous. Empty for any other column, and for numbers that portals understand.
- */
+/** The notations that read every value of a column of numbers; none for numbers that portals understand. */
 export const notationsOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): NumberNotation[] => {
   const reads = (at: number): boolean => kinds.every(({ kind }) => readBy[kind]?.includes(at));
   const all = [...notations.keys()].filter(reads);

@@ -32,11 +32,7 @@ const headerColumns = (cells: string[], delimiter: string): HeaderColumn[] => {
   });
 };
 
-/**
- * Checks the cells of a header row and returns the column names as a portal makes them. Throws a TableFaultError
- * (`table-header`) for an empty cell, for a name that has no character a portal keeps, and for two cells that give the
- * same name on a portal.
- */
+/** The column names of a header as a portal makes them; throws a TableFaultError for a name that it cannot use. */
 export const checkHeader = (cells: string[], delimiter: string): string[] =>
   headerColumns(cells, delimiter).map((column, index) => {
     if (column.kind !== null) throw faultOf(column.kind, { line: 1, column: index + 1 }, column.facts);
@@ -46,10 +42,7 @@ export const checkHeader = (cells: string[], delimiter: string): string[] =>
 /** Longest part of a name before a number, so that portals, which cut names to 64, keep the number. */
 const longestStem = 56;
 
-/**
- * Names for a header with faults: `column_4` for a cell without a usable name, `name_2` for the second column of a name.
- * Sound cells keep theirs.
- */
+/** Names for a header: `column_4` for a cell without a usable name, `name_2` for the second column of a name. */
 export const fixedHeader = (cells: string[], delimiter: string): string[] => {
   const columns = headerColumns(cells, delimiter);
   const taken = new Set(columns.filter(({ kind }) => kind === null).map(({ portalName }) => portalName));

@@ -81,10 +81,7 @@ const withEvidence = (read: Inspection, first: Inspection): Inspection => {
   return { ...read, encoding: first.encoding, findings, verdict: verdictOf(findings) };
 };
 
-/**
- * Inspects one file; throws the system's error when it cannot be read. A file that is certainly in
- * another encoding than UTF-8 is read a second time, in that encoding.
- */
+/** Inspects one file; one that is certainly in another encoding than UTF-8 is read a second time, in that encoding. */
 export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {
   const first = inspectOnce(task);
   if (task.encoding !== undefined || isFinal(first.encoding)) return first;

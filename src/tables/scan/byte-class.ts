@@ -1,10 +1,7 @@
 // Classes of the bytes of a table, which become the marks of its cells, and bytes that divide cells and rows.
 import type { TableDialect } from './dialect.ts';
 
-/**
- * Marks of a cell, one bit each. The first ones tell which characters it holds, so that a reader of millions of cells
- * rarely has to inspect the bytes.
- */
+/** Marks of a cell, one bit each; the first ones tell which characters it holds. */
 export const has = {
   digit: 1,
   point: 1 << 1,

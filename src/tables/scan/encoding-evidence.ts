@@ -15,10 +15,7 @@ interface Language {
   alphabet: Set<number>;
 }
 
-/**
- * Languages that are written in thousands of letters: an encoding made for them, and the lead bytes of those letters in it
- * that are the usual ones.
- */
+/** Languages of thousands of letters: an encoding made for them, and the lead bytes of the usual letters in it. */
 const byLetter: Record<string, { encoding: string; from: number; to: number }> = {
   ja: { encoding: 'euc-jp', from: 0xa4, to: 0xcf },
   'zh-Hans': { encoding: 'gb18030', from: 0xb0, to: 0xd7 },
@@ -340,10 +337,7 @@ const isAsked = (text: string): boolean =>
 export const isPlainly = (reading: Reading, next: Reading | undefined): boolean =>
   reading.natural && (next === undefined || next.cost - reading.cost >= reading.lead);
 
-/**
- * All ways to read text that make sense, the best first; of those that give the same text only the first. UTF-8 is tried
- * on request only.
- */
+/** All ways to read text that make sense, the best first; of those that give the same text only the first. */
 export const readingsOf = (evidence: Buffer, { utf8 = false } = {}): Reading[] => {
   const byText = new Map<string, string>();
   for (const encoding of utf8 ? ['utf-8', ...legacyEncodings] : legacyEncodings) {

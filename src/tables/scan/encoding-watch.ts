@@ -48,10 +48,7 @@ export class EncodingWatch {
   readonly #pieces = { utf8: new Set<string>(), other: new Set<string>() };
   #bytes = 0;
 
-  /**
-   * Takes the next chunk; returns offsets in it of the first bytes that are no UTF-8. A character that began in the
-   * chunk before is reported at 0.
-   */
+  /** Returns offsets in a chunk of the first bytes that are no UTF-8; 0 for a character that began before. */
   feed(chunk: Buffer): number[] {
     if (this.shifted === null && (chunk.includes(escapeByte) || chunk.includes('~{'))) this.#findShift(chunk);
     const offsets = this.#held.length === 0 && isAscii(chunk) ? [] : this.#badIn(chunk);

@@ -50,10 +50,7 @@ export interface ByteDecoder {
   decode(bytes?: Uint8Array, options?: { stream?: boolean }): string;
 }
 
-/**
- * Makes the decoder of an encoding. With `fatal` it throws a TypeError at invalid bytes; otherwise they become U+FFFD.
- * Throws a RangeError for a name that {@link encodingNamed} does not know.
- */
+/** The decoder of an encoding that {@link encodingNamed} knows. With `fatal` it throws a TypeError at invalid bytes. */
 export const decoderOf = (name: string, { fatal = false }: { fatal?: boolean } = {}): ByteDecoder => {
   const known = encodingNamed(name) ?? name;
   const upper = others[known];
@@ -73,10 +70,7 @@ export const encodingTitle = (name: string): string =>
   titles[name] ??
   (name.startsWith('windows') ? `W${name.slice(1)}` : name.startsWith('x-') ? name : name.toUpperCase());
 
-/**
- * Makes the function that encodes text; characters that the encoding lacks become `?`. For showing how text was written in
- * a file: of a stateful encoding, only the characters are right.
- */
+/** Encodes text as it was written in a file; characters that the encoding lacks become `?`. */
 export const encoderOf = (name: string): ((text: string) => Buffer) => {
   const known = encodingNamed(name) ?? name;
   if (known === 'utf-8') return (text) => Buffer.from(text);
@@ -102,10 +96,7 @@ const startsWith = (head: Uint8Array, ...bytes: number[]): boolean => bytes.ever
 
 const lineFeed = 0x0a;
 
-/**
- * True when text is written in pairs of bytes of which one is 0 for ASCII, the byte at `zero`: every second byte is 0 in
- * the first 64, or every line ends with such a pair and zeros stand nowhere else.
- */
+/** True for pairs of bytes of which that at `zero` is 0 for ASCII: every second byte, or that of every line end. */
 const isPaired = (head: Uint8Array, zero: 0 | 1): boolean => {
   if (!head.includes(0)) return false;
   const end = head.length & ~1;

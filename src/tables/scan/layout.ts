@@ -188,10 +188,7 @@ const candidateOf = ({ dialect, rows }: Reading, at: number): LayoutCandidate =>
   return { delimiter: dialect.delimiter, skipRows: (row?.line ?? 1) - 1, header };
 };
 
-/**
- * A reading by another delimiter that explains the rows as well, or all of them but the header; none rivals a tab, which no
- * text contains.
- */
+/** A reading by another delimiter that explains the rows as well, or all but the header; no text contains tabs. */
 const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
   if (best.dialect.delimiter === '\t' || best.rows.length < 2) return undefined;
   return fits.find(
@@ -202,9 +199,8 @@ const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
 const clearShare = 0.95;
 
 /**
- * A reading by another delimiter that divides all rows but the first ones, although `best` reads those as the table too: by a
- * tab, or where the header of `best` is written like a text; or below a blank line or with a proven header, unless that of
- * `best` is proven.
+ * A reading by another delimiter that divides all rows but the first ones: by a tab, or where the header of `best` is
+ * written like a text; or below a blank line or with a proven header, unless that of `best` is proven.
  */
 const laterRival = (best: Fit, readings: Reading[]): Fit | undefined => {
   if (best.dialect.delimiter === '\t') return undefined;
@@ -229,10 +225,7 @@ const titledFit = (reading: Reading): Fit | undefined => {
 /**
  * Detects the layout from the first bytes of a table, without a byte order mark; `whole` when they are all of it. The
  * reading that gives most rows as many cells as the header wins; of equals the one with more cells, then tab, comma,
- * semicolon, vertical bar. Quotes are double quotes, doubled inside, unless another way explains more rows or quotes every
- * cell; they are text where only that makes every row of a table with tabs whole. A table of one column counts as comma.
- * Titles above the header are seen where the rows below agree on a larger number of cells. An ambiguous layout comes with
- * candidates.
+ * semicolon, vertical bar. A table of one column counts as comma. An ambiguous layout comes with candidates.
  */
 export const findLayout = (
   head: Buffer,

@@ -14,10 +14,7 @@ interface ChunkOptions {
   reuse?: boolean;
 }
 
-/**
- * Yields the bytes of a file in buffers of up to 256 KB, fresh ones by default. Throws the system's error when
- * the file cannot be read and a CancelledError when the flag is raised.
- */
+/** Yields the bytes of a file in buffers of up to 256 KB; throws a CancelledError when the flag is raised. */
 export function* fileChunks(path: string, cancelled: CancelFlag, options: ChunkOptions = {}): Generator<Buffer> {
   const fd = openSync(path, readFlags);
   try {

@@ -28,14 +28,9 @@ async function* withWholeHead(source: AsyncIterable<Buffer> | Iterable<Buffer>):
 }
 
 /**
- * Reads a table: yields batches of rows, as many as each chunk of `source` completes; the first row of the first batch
- * is the header. Strict by RFC 4180 with the given dialect: nothing is trimmed or guessed, CRLF, LF and CR end lines,
- * blank lines below the header are skipped, a byte order mark is skipped. Cells are slices of the text of their chunk:
- * copy those that you keep for long.
- *
- * Throws a TableFaultError with line and column: not UTF-8 or NUL bytes (`table-encoding`), no header row
- * (`table-empty`), a blank first line (`table-header`), another number of cells than the header (`table-ragged`), quotes
- * (`table-quote`), a row over `rowBytes` (`table-oversize`). The sound rows before a fault are yielded first.
+ * Reads a table strictly by RFC 4180 with the given dialect: yields batches of rows, the first the header. Blank
+ * lines below the header and a byte order mark are skipped; cells are slices of the text of their chunk. Throws a
+ * TableFaultError with line and column for the first fault, after the sound rows before it.
  */
 export async function* readTable(
   source: AsyncIterable<Buffer> | Iterable<Buffer>,

@@ -48,8 +48,8 @@ const never = has.control | has.nul | has.tab | has.lineBreak | has.escapes | qu
 const [zero, point, minus] = [0x30, 0x2e, 0x2d];
 
 /**
- * The number of the kind of a cell in {@link valueKinds}; `mark` are its marks. Spaces around a value are not ignored:
- * ` 1` is text. Called for every cell of a table, so the common kinds are found without making a string.
+ * The number of the kind of a cell with these marks. Spaces are not ignored: ` 1` is text. Called for every cell of a
+ * table, so the common kinds are found without making a string.
  */
 export const kindOf = (bytes: Buffer, start: number, end: number, mark: number): number => {
   if (start === end) return empty;

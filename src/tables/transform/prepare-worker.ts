@@ -69,10 +69,7 @@ export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made
     },
   );
 
-/**
- * True where a source that is no table is published as it is: no table was requested. Who has files fixed expects tables, so
- * that one with rows is refused then.
- */
+/** Who has files fixed expects tables, so that a source with rows that is none is refused then. */
 const isFineAsFile = ({ hasRows }: NotOneTable, { asked, mend }: TableRecipe): boolean =>
   !asked && (mend === undefined || !hasRows);
 

@@ -74,11 +74,8 @@ const limitsOf = ({ maxBytes, rowBytes }: PrepareOptions): Limits => ({
 });
 
 /**
- * Makes a table in a worker thread, with flat memory. Equal sources and recipes give equal bytes.
- *
- * @throws TableFaultError, TableInputError, TableStepError, TableRowsError for faults of source or recipe;
- * SourceMissingError when the source cannot be read; the signal's reason when it is aborted. Only the rejected rows of a
- * TableRowsError are left behind then.
+ * Makes a table in a worker thread, with flat memory. Equal sources and recipes give equal bytes. A failure leaves
+ * nothing behind but the rejected rows of a TableRowsError.
  */
 export const prepareTable = async (options: PrepareOptions): Promise<Prepared> => {
   const { path, name, recipe, folder, label, rejects, signal } = options;

@@ -21,11 +21,7 @@ export interface Archive {
   close(): void;
 }
 
-/**
- * Opens an archive.
- *
- * @throws TableInputError when it is none, is damaged, or holds names that lead out of a folder
- */
+/** Opens an archive; throws a TableInputError for names that lead out of a folder, and when it is damaged. */
 export const openArchive = async (
   path: string,
   { limits, cancelled }: { limits: Limits; cancelled: CancelFlag },

@@ -35,12 +35,8 @@ interface Sheet {
 }
 
 /**
- * Opens a sheet by name or number (from 1); null: the only one that is not hidden and has values. Cells are what people
- * see of codes and dates (in ISO 8601), formulas their last result; blank rows, and columns without name and value, are
- * left out. A row with a formula without a result is faulty.
- *
- * @throws TableInputError when it is no workbook, or the sheet is not there; NotOneTable when no sheet has values, or
- * several have and none is named; TableFaultError when the header is not in the first row that is read
+ * Opens a sheet by name or number (from 1); null: the only one that is not hidden and has values. Blank rows, and
+ * empty columns, are left out. Throws a NotOneTable when no sheet has values, or several have and none is named.
  */
 export const openWorkbook = async (
   archive: Archive,

@@ -13,10 +13,7 @@ export interface XmlEvents {
 
 export const attributes = (tag: SaxesTagPlain): Record<string, string | undefined> => tag.attributes;
 
-/**
- * Reads XML and yields after each piece. Entities of its own are refused by the parser, so nothing multiplies; `rowBytes`
- * bounds what the parser holds between two events.
- */
+/** Reads XML and yields after each piece; `rowBytes` bounds what the parser holds between two events. */
 export async function* readXml(
   bytes: Bytes,
   { what, events, limits }: { what: string; events: XmlEvents; limits: Pick<Limits, 'rowBytes'> },

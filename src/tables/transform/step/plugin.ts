@@ -16,12 +16,7 @@ type NamedRow = Record<string, string>;
 /** What a module exports as `transform` or by default. */
 type Transform = (rows: AsyncIterable<NamedRow>, context: { columns: string[] }) => unknown;
 
-/**
- * Runs rows through a module. Its columns are the keys of the first row that it yields; when it yields none, the table
- * keeps its columns.
- *
- * @throws TableStepError when the module cannot be loaded, exports no such function, fails, or yields anything but rows
- */
+/** Runs rows through a module. Its columns are the keys of the first row that it yields, if any. */
 export const pluginStage = async (
   table: Table,
   path: string,
