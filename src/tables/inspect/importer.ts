@@ -36,82 +36,56 @@ const [quote, backslash, lineFeed, carriageReturn] = [0x22, 0x5c, 0x0a, 0x0d];
 const wideStarts = [0xf0, 0xf1, 0xf2, 0xf3, 0xf4];
 
 /** Looks through the rows of a scanner by searches for bytes, which cost little where there is nothing to find. */
-export class ImporterWatch {
-  readonly #scanner: CellScanner;
-  readonly #findings: Findings;
-  readonly #delimiter: number;
-
-  constructor(scanner: CellScanner, findings: Findings, delimiter: string) {
-    this.#scanner = scanner;
-    this.#findings = findings;
-    this.#delimiter = delimiter.charCodeAt(0);
-  }
-
-  take(): void {
-    const { rows, bytes } = this.#scanner;
-    const last = this.#scanner.firstCell(rows) - 1;
-    if (rows === 0 || last < 0) return;
-    const from = this.#scanner.startOf(0);
-    const region = bytes.subarray(from, this.#scanner.outerEnd(last) + 1);
-    this.#escapes(region, from);
-    for (const byte of wideStarts) {
-      this.#each(region, byte, (at) => {
-        // Other encodings have these bytes, too.
-        if (region.subarray(at + 1, at + 4).every((next) => (next & 0xc0) === 0x80))
-          this.#add('importer-wide', from + at);
-      });
-    }
-    this.#each(region, '""', (at) => this.#maybeNull(from + at + 1));
-    if (region.length > longestImported) this.#longCells();
-  }
-
-  /** The header, once it is known; `names` as they are in the file. */
-  header(names: readonly string[], line: number): void {
-    names.forEach((name, at) => {
-      if (isUnstableColumn(name)) this.#findings.add('importer-name', { line, column: at + 1 });
-    });
-    if (countedColumns(names) > mostImported)
-      this.#findings.add('importer-columns', { line, column: mostImported + 1 });
-  }
-
-  #escapes(region: Buffer, from: number): void {
+export const importerWatch = (scanner: CellScanner, findings: Findings, delimiter: string) => {
+  /** The last cell that begins at or before an offset. */
+  const cellAt = (at: number): number => lastAtMost(scanner.starts, scanner.firstCell(scanner.rows), at);
+  const add = (kind: LimitKind, at: number): void =>
+    findings.add(kind, () => foundIn(scanner, lastAtMost(scanner.rowStarts, scanner.rows, at), [cellAt(at), at]));
+  const escapes = (region: Buffer, from: number): void => {
+    const misread = [quote, delimiter.charCodeAt(0), lineFeed, carriageReturn, undefined];
     for (let at = region.indexOf(backslash); at >= 0; ) {
       const next = region[at + 1];
-      const isMisread = [quote, this.#delimiter, lineFeed, carriageReturn, undefined].includes(next);
-      this.#add(isMisread ? 'importer-escape' : 'importer-backslash', from + at);
+      add(misread.includes(next) ? 'importer-escape' : 'importer-backslash', from + at);
       at = region.indexOf(backslash, next === backslash ? at + 2 : at + 1);
     }
-  }
-
-  #maybeNull(at: number): void {
-    const cell = this.#cellAt(at);
-    if (this.#scanner.starts[cell] === at && this.#scanner.isEmpty(cell) && this.#scanner.isQuoted(cell))
-      this.#add('importer-null', at);
-  }
-
-  #each(region: Buffer, wanted: number | string, found: (at: number) => void): void {
-    for (let at = region.indexOf(wanted); at >= 0; at = region.indexOf(wanted, at + 1)) found(at);
-  }
-
-  #longCells(): void {
-    const { starts, ends, rows } = this.#scanner;
-    for (let cell = 0; cell < this.#scanner.firstCell(rows); cell++) {
-      const start = starts[cell] ?? 0;
-      if ((ends[cell] ?? 0) - start > longestImported) this.#add('importer-long', start);
+  };
+  const maybeNull = (at: number): void => {
+    const cell = cellAt(at);
+    if (scanner.starts[cell] === at && scanner.isEmpty(cell) && scanner.isQuoted(cell)) add('importer-null', at);
+  };
+  const longCells = (): void => {
+    for (let cell = 0; cell < scanner.firstCell(scanner.rows); cell++) {
+      const start = scanner.starts[cell] ?? 0;
+      if ((scanner.ends[cell] ?? 0) - start > longestImported) add('importer-long', start);
     }
-  }
+  };
+  return {
+    take: (): void => {
+      const last = scanner.firstCell(scanner.rows) - 1;
+      if (scanner.rows === 0 || last < 0) return;
+      const from = scanner.startOf(0);
+      const region = scanner.bytes.subarray(from, scanner.outerEnd(last) + 1);
+      escapes(region, from);
+      for (const byte of wideStarts) {
+        // Other encodings have these bytes, too.
+        for (const at of placesOf(region, byte))
+          if (region.subarray(at + 1, at + 4).every((next) => (next & 0xc0) === 0x80)) add('importer-wide', from + at);
+      }
+      for (const at of placesOf(region, '""')) maybeNull(from + at + 1);
+      if (region.length > longestImported) longCells();
+    },
+    /** The header, once it is known; `names` as they are in the file. */
+    header: (names: readonly string[], line: number): void => {
+      names.forEach((name, at) => {
+        if (isUnstableColumn(name)) findings.add('importer-name', { line, column: at + 1 });
+      });
+      if (countedColumns(names) > mostImported) findings.add('importer-columns', { line, column: mostImported + 1 });
+    },
+  };
+};
 
-  /** The last cell that begins at or before an offset. */
-  #cellAt(at: number): number {
-    return lastAtMost(this.#scanner.starts, this.#scanner.firstCell(this.#scanner.rows), at);
-  }
-
-  #add(kind: LimitKind, at: number): void {
-    this.#findings.add(kind, () => {
-      const row = lastAtMost(this.#scanner.rowStarts, this.#scanner.rows, at);
-      return foundIn(this.#scanner, row, [this.#cellAt(at), at]);
-    });
-  }
+function* placesOf(region: Buffer, wanted: number | string): Generator<number> {
+  for (let at = region.indexOf(wanted); at >= 0; at = region.indexOf(wanted, at + 1)) yield at;
 }
 
 /** Index of the last of the first `count` numbers, which ascend, that is at most `limit`. */

@@ -17,7 +17,7 @@ import {
 } from './columns.ts';
 import { type Finding, Findings, type FoundAt, mostPlaces, type Verdict, verdictOf } from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
-import { ImporterWatch } from './importer.ts';
+import { importerWatch } from './importer.ts';
 import { type RowInspector, rowInspector } from './row-inspector.ts';
 import { tableRemarks } from './table-remarks.ts';
 
@@ -92,7 +92,7 @@ export class TableInspection {
   readonly #dialect: TableDialect;
   readonly #scanner: CellScanner;
   readonly #watch = new EncodingWatch();
-  readonly #importer: ImporterWatch;
+  readonly #importer: ReturnType<typeof importerWatch>;
   #titleRows: number;
   #firstRowLine = 0;
   #emptyTail = 0;
@@ -106,7 +106,7 @@ export class TableInspection {
     this.#dialect = settings.layout.dialect;
     this.#titleRows = settings.layout.titleRows;
     this.#scanner = new CellScanner(this.#dialect, settings.rowBytes);
-    this.#importer = new ImporterWatch(this.#scanner, this.findings, this.#dialect.delimiter);
+    this.#importer = importerWatch(this.#scanner, this.findings, this.#dialect.delimiter);
     const { lines, skipper } = settings.skipped ?? { lines: 0, skipper: { bytes: 0 } };
     this.#scanner.beginBelow(skipper.bytes + (this.#hasMark ? 3 : 0), lines);
   }

@@ -13,106 +13,70 @@ const [mostReported, mostListed] = [20, 10];
 /** Where a single bad row fails the table, the work ends after so many: enough for a report. */
 const enough = 100;
 
-interface BadRowCount {
-  rows: number;
-  violations: number;
-  examples: string[];
-}
+export type BadRows = ReturnType<typeof badRowsOf>;
 
-export class BadRows {
-  readonly #policy: TableRecipe['badRows'];
-  readonly #limit: TableRecipe['maxBadRows'];
-  readonly #path: string;
-  #columns: string[] = [];
-  #unit: 'line' | 'row' = 'line';
-  #file: CsvFile | null = null;
-  readonly #count: BadRowCount = { rows: 0, violations: 0, examples: [] };
+/** Bad rows of a table by their policy. `path`: file for rejected rows, created with the first of them. */
+export const badRowsOf = (
+  { badRows: policy, maxBadRows: limit }: Pick<TableRecipe, 'badRows' | 'maxBadRows'>,
+  { columns, sheet }: Pick<Table, 'columns' | 'sheet'>,
+  path: string,
+) => {
+  const count = { rows: 0, violations: 0, examples: [] as string[] };
+  let file: CsvFile | null = null;
+  let line: number | undefined;
 
-  /** `path`: file for rejected rows, created with the first of them. */
-  constructor({ badRows, maxBadRows }: Pick<TableRecipe, 'badRows' | 'maxBadRows'>, path: string) {
-    this.#policy = badRows;
-    this.#limit = maxBadRows;
-    this.#path = path;
-  }
-
-  /** True when each row must keep its cells as they were read. */
-  get wantsRaw(): boolean {
-    return this.#policy === 'quarantine';
-  }
-
-  get allowsNone(): boolean {
-    return this.#policy === 'fail';
-  }
-
-  get count(): Readonly<BadRowCount> {
-    return this.#count;
-  }
-
-  /** The table whose rows are read: its columns are the header of the rejects. */
-  reads({ columns, sheet }: Pick<Table, 'columns' | 'sheet'>): void {
-    this.#columns = columns;
-    if (sheet !== undefined) this.#unit = 'row';
-  }
-
-  /** Rejects a row; throws when no bad row is allowed and enough were found. */
-  reject(row: Row, violations: readonly Violation[]): void {
-    this.#count.rows++;
-    this.#count.violations += violations.length;
-    for (const violation of violations) {
-      if (this.#count.examples.length < mostReported)
-        this.#count.examples.push(`${this.#unit} ${describe(row, violation)}`);
-    }
-    if (this.#policy === 'fail' && this.#count.rows >= enough) throw this.#fault(null);
-    if (this.#policy === 'quarantine') this.#write(row, violations);
-  }
-
-  #write(row: Row, violations: readonly Violation[]): void {
-    if (this.#file === null) {
-      this.#file = new CsvFile(this.#path);
-      this.#file.write(csvLine(['line', 'reason', ...this.#columns]));
-    }
-    const reason = violations.map((violation) => reasonOf(violation)).join('; ');
-    this.#file.write(csvLine([String(row.line), reason, ...(row.raw ?? row.cells)]));
-  }
-
-  /** To be called once all rows were read: throws a TableRowsError when too many are bad. */
-  end(rowsRead: number): void {
-    this.#file?.end();
-    const { rows } = this.#count;
-    if (rows === 0) return;
-    const most = 'rows' in this.#limit ? this.#limit.rows : this.#limit.share * rowsRead;
-    if (this.#policy === 'fail' || rows > most) throw this.#fault(rowsRead);
-  }
-
-  close(): void {
-    this.#file?.close();
-  }
-
-  #fault(rowsRead: number | null): TableRowsError {
-    const { rows, violations, examples } = this.#count;
+  const fault = (rowsRead: number | null): TableRowsError => {
+    const { rows, violations, examples } = count;
     const of = rowsRead === null ? `${rows} or more bad rows` : `${plural(rows, 'bad row')} of ${countText(rowsRead)}`;
     const listed = examples.slice(0, mostListed);
     const more = violations > listed.length ? [`and ${countText(violations - listed.length)} more`] : [];
-    const line = /^(?:line|row) (\d+)/.exec(examples[0] ?? '')?.[1];
-    const [allowed, hint] =
-      this.#policy === 'fail'
-        ? ['', 'fix these rows, or set them aside with `badRows: quarantine`']
-        : [
-            `, more than ${this.#allowed()}`,
-            'fix these rows, or raise maxBadRows; the steps may no longer fit the file',
-          ];
+    const most = 'rows' in limit ? `the ${limit.rows}` : `the ${Number((limit.share * 100).toPrecision(6))}%`;
+    const allowed = policy === 'fail' ? '' : `, more than ${most} allowed (maxBadRows)`;
+    const way =
+      policy === 'fail'
+        ? 'set them aside with `badRows: quarantine`'
+        : 'raise maxBadRows; the steps may no longer fit the file';
     return new TableRowsError([`${of}${allowed}: nothing is published`, ...listed, ...more].join('\n'), {
-      line: line === undefined ? undefined : Number(line),
-      hint,
+      line,
+      hint: `fix these rows, or ${way}`,
     });
-  }
+  };
 
-  #allowed(): string {
-    return 'rows' in this.#limit
-      ? `the ${this.#limit.rows} allowed (maxBadRows)`
-      : `the ${Number((this.#limit.share * 100).toPrecision(6))}% allowed (maxBadRows)`;
-  }
-}
+  const write = (row: Row, violations: readonly Violation[]): void => {
+    if (file === null) {
+      file = new CsvFile(path);
+      file.write(csvLine(['line', 'reason', ...columns]));
+    }
+    const reason = violations.map((violation) => reasonOf(violation)).join('; ');
+    file.write(csvLine([String(row.line), reason, ...(row.raw ?? row.cells)]));
+  };
+
+  return {
+    count,
+    /** True when each row must keep its cells as they were read. */
+    wantsRaw: policy === 'quarantine',
+    allowsNone: policy === 'fail',
+    /** Rejects a row; throws when no bad row is allowed and enough were found. */
+    reject: (row: Row, violations: readonly Violation[]): void => {
+      line ??= row.line;
+      count.rows++;
+      count.violations += violations.length;
+      const unit = sheet === undefined ? 'line' : 'row';
+      for (const violation of violations)
+        if (count.examples.length < mostReported) count.examples.push(`${unit} ${describe(row, violation)}`);
+      if (policy === 'fail' && count.rows >= enough) throw fault(null);
+      if (policy === 'quarantine') write(row, violations);
+    },
+    /** To be called once all rows were read: throws a TableRowsError when too many are bad. */
+    end: (rowsRead: number): void => {
+      file?.end();
+      if (count.rows === 0) return;
+      const most = 'rows' in limit ? limit.rows : limit.share * rowsRead;
+      if (policy === 'fail' || count.rows > most) throw fault(rowsRead);
+    },
+    close: (): void => file?.close(),
+  };
+};
 
 const reasonOf = ({ column, message }: Violation): string => (column === null ? message : `${column}: ${message}`);
 

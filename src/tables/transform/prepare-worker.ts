@@ -9,7 +9,7 @@ import { fixSafely } from '../fix/fix-worker.ts';
 import { SheetPlaces } from '../inspect/sheet-places.ts';
 import { portalDelimiter } from '../scan/dialect.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
-import { BadRows, CsvFile, csvLine } from './bad-rows.ts';
+import { badRowsOf, CsvFile, csvLine } from './bad-rows.ts';
 import { openSource, textPaths } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
 import {
@@ -113,8 +113,7 @@ const make = async (
   { notes }: MakingReport,
 ): Promise<Omit<MadeTable, 'kind' | 'mended' | 'warnings'>> => {
   const { recipe, into, rejects, limits } = task;
-  const bad = new BadRows(recipe, rejects);
-  bad.reads(table);
+  const bad = badRowsOf(recipe, table, rejects);
   const sheet = recipe.steps.every(keepsPlaces) ? (table.sheet ?? null) : null;
   const places = sheet === null ? null : new SheetPlaces(sheet);
   const mostBytes = Math.max(limits.freeBytes, statSync(task.path).size * limits.ratio);

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Step } from '../../../src/model/recipe/steps.ts';
-import { BadRows } from '../../../src/tables/transform/bad-rows.ts';
+import { badRowsOf } from '../../../src/tables/transform/bad-rows.ts';
 import { pipelineOf } from '../../../src/tables/transform/pipeline.ts';
 import type { Row, Table } from '../../../src/tables/transform/row.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -25,7 +25,7 @@ const table = (): Table => ({
 
 const run = async (steps: Step[], pattern?: string): Promise<void> => {
   const dir = tempDir();
-  const bad = new BadRows({ badRows: 'fail', maxBadRows: { rows: 0 } }, join(dir, 'rejects'));
+  const bad = badRowsOf({ badRows: 'fail', maxBadRows: { rows: 0 } }, { columns: [] }, join(dir, 'rejects'));
   const fields = [{ name: 'a', constraints: { pattern: pattern ?? '' } }];
   const pipeline = await pipelineOf(
     table(),

@@ -27,145 +27,129 @@ const mostMerged = 100_000;
 
 /** Yields the rows of a sheet; empty rows are left out. */
 export async function* readSheet(archive: Archive, entry: Entry, content: SheetContent): AsyncGenerator<Row[]> {
-  const reader = new SheetReader(content);
-  for await (const _ of readXml(archive.read(entry), {
-    what: archive.name,
-    events: reader.events,
-    limits: content.limits,
-  })) {
-    if (reader.rows.length === 0) continue;
-    const rows = reader.rows;
-    reader.rows = [];
-    yield rows;
+  const { limits } = content;
+  const reader = sheetReader(content);
+  for await (const _ of readXml(archive.read(entry), { what: archive.name, events: reader.events, limits })) {
+    const rows = reader.taken();
+    if (rows.length > 0) yield rows;
   }
-  if (reader.rows.length > 0) yield reader.rows;
   content.onEnd(reader.facts);
 }
 
-class SheetReader {
-  readonly #content: SheetContent;
-  rows: Row[] = [];
-  readonly facts: SheetFacts = { unresolved: { count: 0, first: '' }, merged: [] };
-  #place = '';
-  #formula = false;
-  #row: Row = { line: 0, cells: [] };
-  #size = 0;
-  #column = 0;
-  #kind = '';
-  #style = 0;
-  #text = '';
-  #inValue = false;
-  #phonetic = 0;
+/** A cell that is being read. */
+interface Cell {
+  place: string;
+  column: number;
+  kind: string;
+  style: number;
+  text: string;
+  /** A formula whose result has not been seen. */
+  isFormula: boolean;
+}
 
-  constructor(content: SheetContent) {
-    this.#content = content;
-  }
+const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent) => {
+  const facts: SheetFacts = { unresolved: { count: 0, first: '' }, merged: [] };
+  let rows: Row[] = [];
+  let row: Row = { line: 0, cells: [] };
+  let size = 0;
+  let cell: Cell = { place: '', column: 0, kind: '', style: 0, text: '', isFormula: false };
+  let inValue = false;
+  let phonetic = 0;
 
-  readonly events: XmlEvents = {
-    open: (name, tag) => {
-      if (name === 'v' || name === 't') this.#beginValue();
-      else if (name === 'f') this.#formula = true;
-      else if (name === 'c') this.#beginCell(attributes(tag));
-      else if (name === 'rPh') this.#phonetic++;
-      else if (name === 'row') this.#beginRow(attributes(tag).r);
-      else if (name === 'mergeCell') this.#noteMerged(attributes(tag).ref ?? '');
-    },
-    text: (piece) => {
-      if (!this.#inValue || this.#phonetic > 0) return;
-      this.#text += piece;
-      if (this.#text.length > this.#content.limits.rowBytes) throw oversizeRow(this.#row.line, this.#content.limits);
-    },
-    close: (name) => {
-      if (name === 'v' || name === 't') this.#inValue = false;
-      else if (name === 'rPh') this.#phonetic--;
-      else if (name === 'c') this.#endCell();
-      else if (name === 'row') this.#endRow();
-    },
+  const noteMerged = (ref = ''): void => {
+    const [, column = '', top, bottom] = /^\$?([A-Z]+)\$?(\d+):\$?[A-Z]+\$?(\d+)$/.exec(ref) ?? [];
+    if (top === bottom || facts.merged.length === mostMerged) return;
+    facts.merged.push({ column: columnOf(column) + 1, top: Number(top), bottom: Number(bottom) });
   };
 
-  #beginRow(number: string | undefined): void {
-    this.#row = { line: Number(number ?? '') || this.#row.line + 1, cells: [] };
-    this.#size = 0;
-  }
+  const beginValue = (): void => {
+    inValue = true;
+    if (cell.kind === 'str') cell.isFormula = false; // it has a result, if only an empty text
+  };
 
-  /** Empty cells are left out: only their style is there. */
-  #endRow(): void {
-    const { cells, fault } = this.#row;
-    if (cells.length > 0) {
-      this.rows.push(this.#row);
-      return;
-    }
-    if (fault === undefined) return;
-    const { unresolved } = this.facts;
-    if (unresolved.count++ === 0) unresolved.first = `${lettersOf(fault.column ?? 1)}${fault.line}`;
-  }
-
-  #noteMerged(ref: string): void {
-    const [, column = '', top, bottom] = /^\$?([A-Z]+)\$?(\d+):\$?[A-Z]+\$?(\d+)$/.exec(ref) ?? [];
-    const { merged } = this.facts;
-    if (top === bottom || merged.length === mostMerged) return;
-    merged.push({ column: columnOf(column) + 1, top: Number(top), bottom: Number(bottom) });
-  }
-
-  #beginValue(): void {
-    this.#inValue = true;
-    if (this.#kind === 'str') this.#formula = false; // it has a result, if only an empty text
-  }
-
-  #beginCell({ r, t, s }: Record<string, string | undefined>): void {
-    this.#column = r === undefined ? this.#row.cells.length : columnOf(r);
-    this.#kind = t ?? 'n';
-    this.#style = Number(s ?? 0);
-    this.#text = '';
-    this.#place = r ?? '';
-    this.#formula = false;
-  }
-
-  #endCell(): void {
-    const { cells } = this.#row;
-    if (this.#formula && this.#text === '') this.#row.fault ??= this.#unresolved();
-    const cell = this.#value();
-    if (cell === '') return;
-    if (this.#column >= this.#content.limits.columns) throw tooManyColumns(this.#column + 1, this.#content.limits);
-    while (cells.length < this.#column) cells.push('');
-    this.#size += cell.length;
-    if (this.#size > this.#content.limits.rowBytes) throw oversizeRow(this.#row.line, this.#content.limits);
-    cells[this.#column] = cell;
-  }
+  const beginCell = ({ r, t = 'n', s = '0' }: Record<string, string | undefined>): void => {
+    const column = r === undefined ? row.cells.length : columnOf(r);
+    cell = { place: r ?? '', column, kind: t, style: Number(s), text: '', isFormula: false };
+  };
 
   /** Programs that do not compute write such formulas. */
-  #unresolved(): TableFaultError {
-    return new TableFaultError(
+  const unresolved = (): TableFaultError =>
+    new TableFaultError(
       'the formula has no result in the file',
-      { code: 'table-formula', line: this.#row.line, column: this.#column + 1, sheet: this.#content.sheet },
+      { code: 'table-formula', line: row.line, column: cell.column + 1, sheet },
       { hint: 'open the workbook in a spreadsheet program and save it, which stores the results' },
     );
-  }
 
   /** Some programs write cells of this kind without an index where there is no text. */
-  #noText(index: string): string {
+  const noText = (index: string): string => {
     if (index === '') return '';
-    const { line } = this.#row;
-    const cell = this.#place || `${this.#column + 1} of its row`;
+    const { line } = row;
+    const place = cell.place || `${cell.column + 1} of its row`;
     throw new TableInputError(
-      `sheet ${shown(this.#content.sheet)}, row ${line}, cell ${cell} points at text ${shown(index)}, but the workbook holds ${this.#content.shared.length.toLocaleString('en')} shared texts`,
-      {
-        line,
-        hint: 'the workbook is damaged: open it, look at that cell, and save it again',
-      },
+      `sheet ${shown(sheet)}, row ${line}, cell ${place} points at text ${shown(index)}, but the workbook holds ${shared.length.toLocaleString('en')} shared texts`,
+      { line, hint: 'the workbook is damaged: open it, look at that cell, and save it again' },
     );
-  }
+  };
 
-  #value(): string {
-    const text = this.#text;
-    const { shared, styles, since1904 } = this.#content;
-    if (this.#kind === 's') return shared[Number(text)] ?? this.#noText(text);
-    if (this.#kind === 'b') return text === '1' ? 'true' : 'false';
-    if (this.#kind !== 'n') return unescaped(text);
-    if (text === '') return '';
-    return numberText(text, styles[this.#style] ?? null, since1904);
-  }
-}
+  const valueOfCell = ({ kind, text, style }: Cell): string => {
+    if (kind === 's') return shared[Number(text)] ?? noText(text);
+    if (kind === 'b') return text === '1' ? 'true' : 'false';
+    if (kind !== 'n') return unescaped(text);
+    return text === '' ? '' : numberText(text, styles[style] ?? null, since1904);
+  };
+
+  const endCell = (): void => {
+    const { cells } = row;
+    const { column } = cell;
+    if (cell.isFormula && cell.text === '') row.fault ??= unresolved();
+    const value = valueOfCell(cell);
+    if (value === '') return;
+    if (column >= limits.columns) throw tooManyColumns(column + 1, limits);
+    while (cells.length < column) cells.push('');
+    size += value.length;
+    if (size > limits.rowBytes) throw oversizeRow(row.line, limits);
+    cells[column] = value;
+  };
+
+  const endRow = (): void => {
+    const { cells, fault } = row;
+    if (cells.length > 0)
+      rows.push(row); // of empty cells only the style is there
+    else if (fault !== undefined && facts.unresolved.count++ === 0)
+      facts.unresolved.first = `${lettersOf(fault.column ?? 1)}${fault.line}`;
+  };
+
+  const events: XmlEvents = {
+    open: (name, tag) => {
+      if (name === 'v' || name === 't') beginValue();
+      else if (name === 'f') cell.isFormula = true;
+      else if (name === 'c') beginCell(attributes(tag));
+      else if (name === 'rPh') phonetic++;
+      else if (name === 'row') {
+        row = { line: Number(attributes(tag).r ?? '') || row.line + 1, cells: [] };
+        size = 0;
+      } else if (name === 'mergeCell') noteMerged(attributes(tag).ref);
+    },
+    text: (piece) => {
+      if (!inValue || phonetic > 0) return;
+      cell.text += piece;
+      if (cell.text.length > limits.rowBytes) throw oversizeRow(row.line, limits);
+    },
+    close: (name) => {
+      if (name === 'v' || name === 't') inValue = false;
+      else if (name === 'rPh') phonetic--;
+      else if (name === 'c') endCell();
+      else if (name === 'row') endRow();
+    },
+  };
+  /** The rows that are complete. */
+  const taken = (): Row[] => {
+    const complete = rows;
+    rows = [];
+    return complete;
+  };
+  return { events, facts, taken };
+};
 
 /** `C5` as 2: letters count in base 26. */
 const columnOf = (place: string): number => {
