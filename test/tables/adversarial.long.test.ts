@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../src/tables/inspect/finding.ts';
-import { TableInspection } from '../../src/tables/inspect/inspection.ts';
+import { tableInspection } from '../../src/tables/inspect/inspection.ts';
 import { defaultRowBytes, rfc4180 } from '../../src/tables/scan/dialect.ts';
 import { readTable } from '../../src/tables/scan/reader.ts';
 
@@ -30,7 +30,7 @@ const inspect = (chunks: Iterable<Buffer>): { verdict: string; findings: Finding
   const layout = { dialect: { ...rfc4180, delimiter: ',' as const }, titleRows: 0 };
   const table = { layout, bom: false, decodedFrom: null, skipped: null };
   const how = { rowBytes: defaultRowBytes, isEncodingGiven: false, apart: new Set<number>() };
-  const inspection = new TableInspection({ ...table, ...how });
+  const inspection = tableInspection({ ...table, ...how });
   let held = 0;
   for (const chunk of chunks) {
     inspection.feed(chunk);

@@ -6,7 +6,7 @@ import { encodingNamed } from '../scan/encodings.ts';
 import { type OpenTable, openTable } from '../scan/open-table.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
 import { byPlace, Findings, verdictOf } from './finding.ts';
-import { type Inspected, TableInspection } from './inspection.ts';
+import { type Inspected, tableInspection } from './inspection.ts';
 
 export interface CheckTask {
   path: string;
@@ -51,7 +51,7 @@ const inspectTable = (
     return noTable(table);
   }
   const how = { rowBytes, isEncodingGiven: encoding !== undefined, apart: new Set(apart) };
-  const inspection = new TableInspection({ ...table, ...how });
+  const inspection = tableInspection({ ...table, ...how });
   for (const chunk of table.chunks) inspection.feed(chunk);
   return inspection.end();
 };
