@@ -76,14 +76,8 @@ const isClosing = (token: TokenType): boolean => token === TokenType.RIGHT_BRACE
 const isValue = (token: TokenType): boolean =>
   token !== TokenType.COMMA && token !== TokenType.COLON && !isClosing(token);
 
-/** How many more values there are with a token; a colon makes a name of the text before it. */
-const valuesOf = (token: TokenType): number => (token === TokenType.COLON ? -1 : Number(isValue(token)));
-
-interface ReadOptions {
-  limits?: CatalogueLimits | undefined;
-  /** Called for each object in another list of a catalogue, such as `record`, with the key of that list. */
-  passedOver?: (key: string) => void;
-}
+/** Called for each object in another list of a catalogue, such as `record`, with the key of that list. */
+type PassedOver = (key: string) => void;
 
 /**
  * Yields the items of the lists `dataset` and `service` of a JSON object in UTF-8, with or without a byte order mark, and
@@ -96,9 +90,12 @@ interface ReadOptions {
 export async function* readCatalogue(
   bytes: AsyncIterable<Uint8Array>,
   name: string,
-  options: ReadOptions = {},
+  {
+    limits = catalogueLimits,
+    passedOver = () => undefined,
+  }: { limits?: CatalogueLimits | undefined; passedOver?: PassedOver } = {},
 ): AsyncGenerator<CatalogueEntry, Said> {
-  const reader = new EntryReader(name, options);
+  const reader = new EntryReader(name, limits, passedOver);
   for await (const chunk of bytes) yield* reader.write(chunk);
   return reader.end();
 }
@@ -112,9 +109,8 @@ interface Token {
 /** The tokenizer's own tokens, which the parsers take. */
 type TokenOfParser = Parameters<TokenParser['write']>[0];
 
-/** Keys of a catalogue under which its entries are. */
+/** Keys of a catalogue under which its entries are, and further catalogues. */
 const entryLists: ReadonlySet<unknown> = new Set(['dataset', 'service']);
-/** Keys of a catalogue under which further catalogues are. */
 const catalogueLists: ReadonlySet<unknown> = new Set(['catalog', 'hasPart']);
 
 /** What an open bracket outside of the entries holds; `key` is that of the present value of a catalogue, or of the list. */
@@ -131,8 +127,6 @@ interface CatalogueFrame {
   first: number;
 }
 
-const other: Frame = { kind: 'other', key: null };
-
 /** The entry, or statement about pages, that is being read. */
 interface OpenEntry {
   parser: TokenParser;
@@ -144,46 +138,54 @@ interface OpenEntry {
 class EntryReader {
   readonly #name: string;
   readonly #limits: CatalogueLimits;
-  readonly #passedOver: (key: string) => void;
+  readonly #passedOver: PassedOver;
   readonly #lines = new LineCounter();
   readonly #tokenizer = new Tokenizer();
   /** Checks the document around the entries; it keeps nothing. */
   readonly #around = new TokenParser({ paths: [], keepStack: false });
   readonly #frames: Frame[] = [];
+  readonly #said: Said = { paging: noPaging, parts: [] };
   #found: CatalogueEntry[] = [];
   #entry: OpenEntry | null = null;
   #offset = 0;
   #read = 0;
   #hasList = false;
   #count = 0;
-  readonly #said: Said = { paging: noPaging, parts: [] };
 
-  constructor(name: string, { limits = catalogueLimits, passedOver = () => undefined }: ReadOptions) {
+  constructor(name: string, limits: CatalogueLimits, passedOver: PassedOver) {
     this.#name = name;
     this.#limits = limits;
     this.#passedOver = passedOver;
-    this.#tokenizer.onToken = (token) => this.#take(token);
+    this.#tokenizer.onToken = (token) => {
+      this.#offset = token.offset;
+      if (this.#entry) this.#continue(this.#entry, token);
+      else this.#look(token);
+    };
     this.#around.onValue = () => undefined;
   }
 
   write(chunk: Uint8Array): CatalogueEntry[] {
     this.#lines.take(chunk);
     this.#found = [];
-    this.#guarded(() => this.#tokenizer.write(chunk));
-    this.#read += chunk.length;
-    if (this.#read - this.#offset > this.#limits.entryBytes) {
-      this.#fault(`a text or number is longer than ${countText(this.#limits.entryBytes)} bytes`);
+    try {
+      this.#tokenizer.write(chunk);
+    } catch (error) {
+      this.#notJson(error);
     }
+    this.#read += chunk.length;
+    const { entryBytes } = this.#limits;
+    if (this.#read - this.#offset > entryBytes)
+      this.#fault(`a text or number is longer than ${countText(entryBytes)} bytes`);
     return this.#found;
   }
 
   end(): Said {
     if (this.#read === 0) this.#fault('it is empty', 'an empty catalogue is not the same as one without entries');
     if (!this.#around.isEnded) {
-      const isInside = this.#frames.some(({ kind }) => kind === 'entries');
+      const place = this.#frames.some(({ kind }) => kind === 'entries') ? `, in or after entry ${this.#count + 1}` : '';
       this.#offset = this.#read;
       this.#fault(
-        `it ends early${isInside ? `, in or after entry ${this.#count + 1}` : ''}: ${countText(this.#read)} bytes were received, and it is incomplete`,
+        `it ends early${place}: ${countText(this.#read)} bytes were received, and it is incomplete`,
         'fetch or write it again; nothing was published or removed',
       );
     }
@@ -195,20 +197,16 @@ class EntryReader {
     this.#fault('it has no list `dataset`', 'a data.json is an object with the list `dataset`: {"dataset": [...]}');
   }
 
-  #take(token: Token): void {
-    this.#offset = token.offset;
-    if (this.#entry) this.#continue(this.#entry, token);
-    else this.#look(token);
-  }
-
   /** A token outside of the entries, or the first one of an entry. */
   #look(token: Token): void {
     const frame = this.#frames.at(-1);
     if (!frame && token.token !== TokenType.LEFT_BRACE && !this.#around.isEnded) this.#fault('it is not a JSON object');
     this.#around.write(token as TokenOfParser);
     if (frame?.kind === 'catalogue') this.#lookIn(frame, token);
-    else if (frame?.kind === 'entries' && isValue(token.token)) this.#begin(frame, token);
-    else if (isOpening(token.token)) this.#open(frame, token.token);
+    else if (frame?.kind === 'entries' && isValue(token.token)) {
+      const { line } = this.#lines.at(token.offset);
+      this.#parse(token, (value) => this.#add({ isService: frame.key === 'service', line, value }));
+    } else if (isOpening(token.token)) this.#open(frame, token.token);
     else if (isClosing(token.token)) this.#frames.pop();
     else if (frame?.kind === 'catalogues' && token.token === TokenType.STRING)
       this.#said.parts.push(String(token.value));
@@ -217,14 +215,14 @@ class EntryReader {
 
   /** A token of a catalogue outside of its lists. */
   #lookIn(frame: CatalogueFrame, token: Token): void {
+    const { key } = frame;
     if (isClosing(token.token)) this.#leave(frame);
     else if (!isValue(token.token)) frame.isValue = token.token === TokenType.COLON;
     else if (!frame.isValue) frame.key = token.value;
-    else if (frame.key === '@id' || isPagingKey(frame.key))
-      this.#parse(token, (value) => frame.said.set(String(frame.key), value));
+    else if (key === '@id' || isPagingKey(key)) this.#parse(token, (value) => frame.said.set(String(key), value));
     else if (isOpening(token.token)) this.#open(frame, token.token);
-    else if (token.token === TokenType.STRING && (entryLists.has(frame.key) || catalogueLists.has(frame.key))) {
-      frame.lists.add(frame.key);
+    else if (token.token === TokenType.STRING && (entryLists.has(key) || catalogueLists.has(key))) {
+      frame.lists.add(key);
       this.#said.parts.push(String(token.value));
     }
   }
@@ -240,40 +238,31 @@ class EntryReader {
   }
 
   #open(frame: Frame | undefined, token: TokenType): void {
-    const isObject = token === TokenType.LEFT_BRACE;
-    this.#frames.push(frame ? this.#inside(frame, isObject) : this.#catalogue());
+    this.#frames.push(this.#inside(frame, token === TokenType.LEFT_BRACE));
     this.#checkDepth(0);
   }
 
-  #catalogue(): CatalogueFrame {
-    return { kind: 'catalogue', key: null, isValue: false, lists: new Set(), said: new Map(), first: this.#count };
-  }
-
   /** What a bracket in another one holds. */
-  #inside(frame: Frame, isObject: boolean): Frame {
-    const { kind, key } = frame;
-    if (kind === 'catalogues' && isObject) return this.#catalogue();
-    if (kind === 'passed' && isObject) this.#passedOver(String(key));
-    if (kind !== 'catalogue') return other;
-    if (entryLists.has(key)) {
-      // What is here would be held in memory until it is complete; only the entries of a list are bounded.
-      if (isObject && key === 'dataset') this.#noList();
-      if (frame.lists.has(key)) this.#fault(`it has two lists \`${key}\``);
-      frame.lists.add(key);
-      this.#hasList ||= !isObject;
-      if (isObject) this.#passedOver(String(key));
-      return isObject ? other : { kind: 'entries', key };
-    }
-    if (catalogueLists.has(key)) {
-      frame.lists.add(key);
-      return isObject ? this.#catalogue() : { kind: 'catalogues', key };
-    }
-    return isObject ? other : { kind: 'passed', key };
+  #inside(frame: Frame | undefined, isObject: boolean): Frame {
+    if (frame?.kind === 'catalogue' && entryLists.has(frame.key)) return this.#list(frame, isObject);
+    const { kind, key } = frame ?? { kind: 'catalogues', key: null };
+    const isPart = frame?.kind === 'catalogue' && catalogueLists.has(key);
+    if (isPart) frame.lists.add(key);
+    if (isObject && (isPart || kind === 'catalogues'))
+      return { kind: 'catalogue', key: null, isValue: false, lists: new Set(), said: new Map(), first: this.#count };
+    if (isObject && kind === 'passed') this.#passedOver(String(key));
+    if (isObject || kind !== 'catalogue') return { kind: 'other', key: null };
+    return { kind: isPart ? 'catalogues' : 'passed', key };
   }
 
-  #begin({ key }: { key: unknown }, { token, value, offset }: Token): void {
-    const { line } = this.#lines.at(offset);
-    this.#parse({ token, value, offset }, (whole) => this.#add({ isService: key === 'service', line, value: whole }));
+  #list({ key, lists }: CatalogueFrame, isObject: boolean): Frame {
+    // What is here would be held in memory until it is complete; only the entries of a list are bounded.
+    if (isObject && key === 'dataset') this.#noList();
+    if (lists.has(key)) this.#fault(`it has two lists \`${key}\``);
+    lists.add(key);
+    this.#hasList ||= !isObject;
+    if (isObject) this.#passedOver(String(key));
+    return isObject ? { kind: 'other', key: null } : { kind: 'entries', key };
   }
 
   /** Gives the whole value that begins with a token to `take`. */
@@ -291,11 +280,12 @@ class EntryReader {
 
   #continue(entry: OpenEntry, token: Token): void {
     const { entryValues, entryBytes } = this.#limits;
-    entry.values += valuesOf(token.token);
-    const name = (): string => `entry ${this.#count + 1}`;
-    if (entry.values > entryValues) this.#fault(`${name()} has more than ${countText(entryValues)} values`);
+    // A colon makes a name of the text before it.
+    entry.values += token.token === TokenType.COLON ? -1 : Number(isValue(token.token));
+    if (entry.values > entryValues)
+      this.#fault(`entry ${this.#count + 1} has more than ${countText(entryValues)} values`);
     if (token.offset - entry.offset > entryBytes)
-      this.#fault(`${name()} is longer than ${countText(entryBytes)} bytes`);
+      this.#fault(`entry ${this.#count + 1} is longer than ${countText(entryBytes)} bytes`);
     entry.parser.write(token as TokenOfParser);
     if (isOpening(token.token)) this.#checkDepth(++entry.depth);
     else if (isClosing(token.token)) entry.depth -= 1;
@@ -316,20 +306,13 @@ class EntryReader {
       this.#fault(`objects and lists are nested more than ${this.#limits.depth} levels deep`);
   }
 
-  /** Runs the parser, whose errors become faults of the catalogue. */
-  #guarded(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      if (error instanceof CatalogueFaultError) throw error;
-      const message = errorMessage(error);
-      const place = /absolute position "(\d+)"/.exec(message)?.[1];
-      if (place !== undefined) this.#offset = Number(place);
-      if (/not valid/.test(message) && error instanceof TypeError) {
-        this.#fault('it is not valid UTF-8', 'save it as UTF-8, the encoding of JSON');
-      }
-      this.#fault(`it is not JSON: ${wordsOf(message)}`, 'fix it at that position; a JSON validator helps');
-    }
+  #notJson(error: unknown): never {
+    if (error instanceof CatalogueFaultError) throw error;
+    const message = errorMessage(error);
+    this.#offset = Number(/absolute position "(\d+)"/.exec(message)?.[1] ?? this.#offset);
+    if (/not valid/.test(message) && error instanceof TypeError)
+      this.#fault('it is not valid UTF-8', 'save it as UTF-8, the encoding of JSON');
+    this.#fault(`it is not JSON: ${wordsOf(message)}`, 'fix it at that position; a JSON validator helps');
   }
 
   #fault(what: string, hint = 'nothing was published or removed'): never {
@@ -345,8 +328,12 @@ const wordsOf = (message: string): string => {
   const [, value, state] = /^Unexpected \S+ \(([\s\S]*)\) in state (\w+)$/.exec(message) ?? [];
   if (value === undefined) return message;
   const shown = value.length > 40 ? `${value.slice(0, 39)}…` : value;
-  const wanted = { VALUE: 'a value', KEY: 'a key', COLON: 'a colon', COMMA: 'a comma or a closing bracket' }[
-    state ?? ''
-  ];
-  return `${shown} found where ${wanted ?? 'the end'} is expected`;
+  return `${shown} found where ${wanted[state ?? ''] ?? 'the end'} is expected`;
+};
+
+const wanted: Record<string, string> = {
+  VALUE: 'a value',
+  KEY: 'a key',
+  COLON: 'a colon',
+  COMMA: 'a comma or a closing bracket',
 };
