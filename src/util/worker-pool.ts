@@ -89,8 +89,8 @@ export class WorkerPool<Task extends object, Answer> {
     const { answer, cancel, end, beats } = this.start(task);
     const { promise, reject } = Promise.withResolvers<never>();
     const giveUp = (stop: () => void, why: unknown): void => {
+      reject(why); // first: a thread that is ended rejects the answer, too
       stop();
-      reject(why);
     };
     const onAbort = (): void => giveUp(cancel, signal?.reason);
     let [before, looked] = [0, 0]; // a queued task has not begun to beat
