@@ -35,7 +35,9 @@ const first = (node: StoredNode, field: string, property = 'value'): string =>
 
 /** The same without the keys that say nothing. */
 const filled = (entries: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== '' && value !== undefined));
+  Object.fromEntries(
+    Object.entries(entries).filter(([, value]) => value !== '' && (!Array.isArray(value) || value.length > 0)),
+  );
 
 const addressOf = (call: Call, node: StoredNode, file: StoredFile | undefined): string => {
   if (file !== undefined) return fileUrl(file, call.baseUrl);
@@ -76,42 +78,36 @@ const packageResource = (call: Call, node: StoredNode): Record<string, unknown> 
 };
 
 /** A dataset as CKAN shows it. */
-export const packageOf = (call: Call, node: StoredNode): Record<string, unknown> => {
-  const author = call.portal.store.users.byUid(node.uid);
-  const extras = (node.fields.field_additional_info ?? []).map((item) => ({ key: item.first, value: item.second }));
-  return {
-    ...filled({
-      id: node.uuid,
-      name: nameOf(node),
-      title: node.title,
-      author: first(node, 'field_contact_name'),
-      author_email: first(node, 'field_contact_email'),
-      maintainer: call.portal.profile.siteName,
-      license_title: licenseName(first(node, 'field_license')),
-      notes: first(node, 'body', 'safe_value'),
-      url: publicPath(node, call.baseUrl),
-      state: 'Active',
-      log_message: node.log,
-      private: true,
-      revision_timestamp: moment(node.changed),
-      metadata_created: moment(node.created),
-      metadata_modified: moment(node.changed),
-      creator_user_id: author?.uuid,
-      type: 'Dataset',
-    }),
-    resources: resourcesOf(call, node).map((resource) => packageResource(call, resource)),
-    ...(node.fields.field_tags?.length
-      ? {
-          tags: termsOf(call, node, 'field_tags').map((term) => ({
-            id: termUuid(term),
-            vocabulary_id: vocabularyIds[term.vocabulary] ?? term.vocabulary,
-            name: term.name,
-          })),
-        }
-      : {}),
-    ...(extras.length === 0 ? {} : { extras }),
-  };
-};
+export const packageOf = (call: Call, node: StoredNode): Record<string, unknown> => ({
+  ...filled({
+    id: node.uuid,
+    name: nameOf(node),
+    title: node.title,
+    author: first(node, 'field_contact_name'),
+    author_email: first(node, 'field_contact_email'),
+    maintainer: call.portal.profile.siteName,
+    license_title: licenseName(first(node, 'field_license')),
+    notes: first(node, 'body', 'safe_value'),
+    url: publicPath(node, call.baseUrl),
+    state: 'Active',
+    log_message: node.log,
+    private: true,
+    revision_timestamp: moment(node.changed),
+    metadata_created: moment(node.created),
+    metadata_modified: moment(node.changed),
+    creator_user_id: call.portal.store.users.byUid(node.uid)?.uuid ?? '',
+    type: 'Dataset',
+  }),
+  resources: resourcesOf(call, node).map((resource) => packageResource(call, resource)),
+  ...filled({
+    tags: termsOf(call, node, 'field_tags').map((term) => ({
+      id: termUuid(term),
+      vocabulary_id: vocabularyIds[term.vocabulary] ?? term.vocabulary,
+      name: term.name,
+    })),
+    extras: (node.fields.field_additional_info ?? []).map((item) => ({ key: item.first, value: item.second })),
+  }),
+});
 
 const distributionOf = (call: Call, node: StoredNode): Record<string, unknown> => {
   const [file] = call.portal.store.files.ofNode(node.nid);
@@ -127,11 +123,9 @@ export const entryOf = (call: Call, node: StoredNode): Record<string, unknown> =
   const tags = termsOf(call, node, 'field_tags')
     .map(({ vocabulary, name }) => (vocabulary === 'tags' ? name : ''))
     .sort((a, b) => a.localeCompare(b, 'en'));
-  const topics = termsOf(call, node, 'field_topic').map(({ name }) => name);
   const email = first(node, 'field_contact_email') || 'noemailprovided@usa.gov';
   const author = call.portal.store.users.byUid(node.uid)?.name ?? '';
   const period = [first(node, 'field_temporal_coverage'), first(node, 'field_temporal_coverage', 'value2')];
-  const distribution = resourcesOf(call, node).map((resource) => distributionOf(call, resource));
   return filled({
     '@type': 'dcat:Dataset',
     accessLevel: first(node, 'field_public_access_level'),
@@ -139,16 +133,16 @@ export const entryOf = (call: Call, node: StoredNode): Record<string, unknown> =
     accrualPeriodicity: first(node, 'field_frequency'),
     contactPoint: { fn: first(node, 'field_contact_name') || author, hasEmail: `mailto:${email}` },
     description: first(node, 'body', 'safe_value'),
-    distribution: distribution.length === 0 ? undefined : distribution,
+    distribution: resourcesOf(call, node).map((resource) => distributionOf(call, resource)),
     identifier: node.uuid,
     issued: day(node.created),
-    keyword: tags.length === 0 ? undefined : tags,
+    keyword: tags,
     landingPage: first(node, 'field_landing_page', 'url') || publicPath(node, call.baseUrl),
     license: first(node, 'field_license'),
     modified: day(node.changed),
     publisher: { '@type': 'org:Organization', name: call.portal.profile.siteName },
     spatial: first(node, 'field_spatial', 'wkt'),
-    theme: topics.length === 0 ? undefined : topics,
+    theme: termsOf(call, node, 'field_topic').map(({ name }) => name),
     temporal: period[0] === '' ? '' : period.map((date) => `${date?.replace(' ', 'T')}+00:00`).join('/'),
     title: node.title,
   });

@@ -38,7 +38,7 @@ const usualRows = 100;
 const hidden = new Set(['timestamp', 'feeds_entity_id', 'feeds_flatstore_entry_id']);
 
 /** Texts compare without their case. */
-const folded = (text: string | null | undefined): string => (text ?? '').toLowerCase();
+const folded = (text: Cell): string => (text ?? '').toLowerCase();
 
 const columnOf = (name: string): string => name.replace(/^t\./, '').replaceAll(' ', '_').toLowerCase();
 
@@ -146,19 +146,20 @@ const matches = (entry: Entry, { filters, word }: Wish): boolean =>
   filters.every(([name, values]) => values.map(folded).includes(folded(entry[columnOf(name)]))) &&
   (word === '' || Object.values(entry).some((cell) => folded(cell).includes(word)));
 
-const byText = (a: string | null | undefined, b: string | null | undefined): number =>
-  folded(a) < folded(b) ? -1 : folded(a) > folded(b) ? 1 : 0;
+type Cell = string | null | undefined;
+
+const byText = (a: Cell, b: Cell): number => (folded(a) < folded(b) ? -1 : Number(folded(a) > folded(b)));
 
 const sorted = (entries: Entry[], keys: Wish['sort']): Entry[] =>
   entries.toSorted((a, b) => {
-    for (const [name, direction] of keys) {
+    const orders = keys.map(([name, direction]) => {
       const order = byText(a[columnOf(name)], b[columnOf(name)]);
-      if (order !== 0) return orderOf(direction) === 'ASC' ? order : -order;
-    }
-    return 0;
+      return orderOf(direction) === 'ASC' ? order : -order;
+    });
+    return orders.find((order) => order !== 0) ?? 0;
   });
 
-const aggregated = (method: Aggregate, cells: (string | null | undefined)[]): string | null => {
+const aggregated = (method: Aggregate, cells: Cell[]): string | null => {
   const present = cells.filter((cell) => typeof cell === 'string').toSorted(byText);
   if (method === 'count') return String(present.length);
   if (method === 'min' || method === 'max') return present.at(method === 'min' ? 0 : -1) ?? null;
@@ -171,16 +172,12 @@ const grouped = (entries: Entry[], { groupBy, computed }: Wish): Entry[] => {
   const keyOf = (entry: Entry): string => JSON.stringify(groupBy.map((name) => folded(entry[columnOf(name)])));
   const groups = groupBy.length === 0 ? [entries] : [...Map.groupBy(entries, keyOf).values()];
   const first = groups.map((group): Entry => {
-    const cellsOf = (name: string) => group.map((entry) => entry[columnOf(name)]);
-    return {
-      ...group[0],
-      ...Object.fromEntries(computed.map(({ method, name, as }) => [as, aggregated(method, cellsOf(name))])),
-    };
+    const cellsOf = (name: string): Cell[] => group.map((entry) => entry[columnOf(name)]);
+    const values = computed.map(({ method, name, as }) => [as, aggregated(method, cellsOf(name))]);
+    return { ...group[0], ...Object.fromEntries(values) };
   });
-  return sorted(
-    first,
-    groupBy.map((name) => [name, 'ASC']),
-  );
+  const keys = groupBy.map((name): [string, string] => [name, 'ASC']);
+  return sorted(first, keys);
 };
 
 const entryOf = (table: RecordedTable, row: ReturnType<RecordedTable['rows']>[number]): Entry => {
