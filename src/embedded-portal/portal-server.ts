@@ -97,7 +97,7 @@ const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Pr
 };
 
 const runCron = async ({ store, datastore, pages, now }: Portal): Promise<void> => {
-  await store.write(() => giveAwaitedGroups(store, { uid: 0, now: now(), copies: new Map() }));
+  await store.write(() => giveAwaitedGroups({ store, uid: 0, now: now(), copies: new Map() }));
   await datastore.runCron?.();
   pages.clear();
 };

@@ -11,8 +11,9 @@ import { aliasOf } from './public-names.ts';
 /** What a request read when it began, by nid; empty where it cannot have changed meanwhile. */
 export type Copies = ReadonlyMap<number, { node: StoredNode; targets: number[] }>;
 
-/** Who changes something, when (Unix seconds), and what the request had read by then. */
+/** Where something is changed, who does so, when (Unix seconds), and what the request had read by then. */
 interface Change {
+  store: Store;
   uid: number;
   now: number;
   copies: Copies;
@@ -54,7 +55,7 @@ const aliasFor = (store: Store, node: { nid: number | null; type: string; title:
 };
 
 /** Moves "changed" of a node whose references were written from the other side, and gives it its alias again. */
-const touch = (store: Store, nid: number, { uid, now }: Change): void => {
+const touch = ({ store, uid, now }: Change, nid: number): void => {
   store.nodes.touch(nid, { at: now, uid });
   const node = store.nodes.byNid(nid);
   if (node === null || node.type !== 'resource') return;
@@ -66,12 +67,9 @@ const touch = (store: Store, nid: number, { uid, now }: Change): void => {
  * Adds a reference to another node, or removes it there. Where the request holds a copy of that node, the whole copy is
  * written, and what others have saved since is lost.
  */
-const saveOther = (
-  store: Store,
-  nid: number,
-  { add, remove, change }: { add?: number; remove?: number; change: Change },
-): void => {
-  const copy = change.copies.get(nid);
+const saveOther = (change: Change, nid: number, { add, remove }: { add?: number; remove?: number }): void => {
+  const { store, copies } = change;
+  const copy = copies.get(nid);
   if (copy !== undefined) {
     const alias = store.nodes.byNid(nid)?.alias ?? null;
     store.nodes.update({ ...copy.node, alias }, { newRevision: false });
@@ -81,8 +79,8 @@ const saveOther = (
   if (remove !== undefined) store.nodes.removeTarget(nid, remove);
   if (add !== undefined) store.nodes.addTarget(nid, add);
   refuseLost(store, nid);
-  if (before?.node.type === 'dataset') shareGroups(store, before, { now: before.node, change });
-  touch(store, nid, change);
+  if (before?.node.type === 'dataset') shareGroups(change, before, before.node);
+  touch(change, nid);
 };
 
 /** A resource cannot be saved while it refers to a dataset that a deadlock took back. */
@@ -99,26 +97,24 @@ const groupsOf = (node: StoredNode | null): string[] =>
  * Gives resources the groups of all their datasets: where the groups of a dataset have changed, all that it lists,
  * otherwise those that joined or left it; many of them by cron. Only the update of a dataset does so, not its creation.
  */
-const shareGroups = (
-  store: Store,
-  before: { node: StoredNode; targets: number[] },
-  { now, change }: { now: StoredNode; change: Change },
-): void => {
-  const listed = store.nodes.targets(now.nid);
+const shareGroups = (change: Change, before: { node: StoredNode; targets: number[] }, now: StoredNode): void => {
+  const { nodes } = change.store;
+  const listed = nodes.targets(now.nid);
   const isSame = groupsOf(now).join() === groupsOf(before.node).join();
   const due = [...new Set([...listed, ...before.targets])].filter(
     (nid) =>
-      store.nodes.byNid(nid)?.type === 'resource' && !(isSame && listed.includes(nid) === before.targets.includes(nid)),
+      nodes.byNid(nid)?.type === 'resource' && !(isSame && listed.includes(nid) === before.targets.includes(nid)),
   );
   const waits = due.length > (change.mostGroupedAtOnce ?? Number.POSITIVE_INFINITY);
   for (const nid of due) {
-    if (waits) store.nodes.awaitGroups(String(nid));
-    else giveGroups(store, nid, { now, change });
+    if (waits) nodes.awaitGroups(String(nid));
+    else giveGroups(change, nid, now);
   }
 };
 
 /** Gives a resource the groups of all its datasets; `now` is one of them that is about to be written. */
-const giveGroups = (store: Store, nid: number, { now, change }: { now?: StoredNode; change: Change }): void => {
+const giveGroups = (change: Change, nid: number, now?: StoredNode): void => {
+  const { store } = change;
   const resource = store.nodes.byNid(nid);
   if (resource === null) return;
   refuseLost(store, nid);
@@ -127,12 +123,12 @@ const giveGroups = (store: Store, nid: number, { now, change }: { now?: StoredNo
   if (groups.join() === groupsOf(resource).join()) return;
   const og_group_ref = groups.map((target_id) => ({ target_id }));
   store.nodes.update({ ...resource, fields: { ...resource.fields, og_group_ref } }, { newRevision: false });
-  touch(store, nid, change);
+  touch(change, nid);
 };
 
 /** Gives the resources that wait for cron the groups of their datasets. */
-export const giveAwaitedGroups = (store: Store, change: Change): void => {
-  for (const nid of store.nodes.takeAwaitingGroups()) giveGroups(store, Number(nid), { change });
+export const giveAwaitedGroups = (change: Change): void => {
+  for (const nid of change.store.nodes.takeAwaitingGroups()) giveGroups(change, Number(nid));
 };
 
 /** Seconds that a dataset may be older than a resource before an update of the resource saves it too. */
@@ -142,20 +138,16 @@ const datasetLag = 60;
  * Saves, as a new revision, the datasets of a resource that was updated, where they changed more than a minute before it
  * (recorded behaviour 9).
  */
-export const renewDatasets = (store: Store, resource: { nid: number; title: string }, change: Change): void => {
+export const renewDatasets = (change: Change, resource: { nid: number; title: string }): void => {
+  const { store, now, uid, copies } = change;
   for (const nid of new Set(store.nodes.targets(resource.nid))) {
-    const now = store.nodes.byNid(nid);
-    const copy = change.copies.get(nid);
-    const node = copy?.node ?? now;
-    if (now === null || node?.type !== 'dataset' || change.now - node.changed <= datasetLag) continue;
-    const revision = {
-      changed: change.now,
-      revisionTimestamp: change.now,
-      revisionUid: change.uid,
-      vuuid: randomUUID(),
-    };
+    const present = store.nodes.byNid(nid);
+    const copy = copies.get(nid);
+    const node = copy?.node ?? present;
+    if (present === null || node?.type !== 'dataset' || now - node.changed <= datasetLag) continue;
+    const revision = { changed: now, revisionTimestamp: now, revisionUid: uid, vuuid: randomUUID() };
     const log = `Update to resource ${resource.title}`;
-    store.nodes.update({ ...node, ...revision, log, alias: now.alias }, { newRevision: true });
+    store.nodes.update({ ...node, ...revision, log, alias: present.alias }, { newRevision: true });
     if (copy !== undefined) store.nodes.setTargets(nid, copy.targets);
   }
 };
@@ -184,18 +176,15 @@ export const otherSides = (
  * Writes the references of a node and the way back on the other nodes, at once and without new revisions there (recorded
  * behaviour 9), and its files; returns those no longer in use.
  */
-const link = (
-  store: Store,
-  node: { nid: number; type: NodeType },
-  { changes, change }: { changes: FieldChanges; change: Change },
-): StoredFile[] => {
+const link = (change: Change, node: { nid: number; type: NodeType }, changes: FieldChanges): StoredFile[] => {
+  const { store, copies } = change;
   // A node that is saved whole brings its references along, also those that the body does not mention.
-  const { targets = change.copies.get(node.nid)?.targets, fids } = partsOf(changes);
+  const { targets = copies.get(node.nid)?.targets, fids } = partsOf(changes);
   if (targets !== undefined) {
     const { added, removed } = otherSides(store, node, targets);
     store.nodes.setTargets(node.nid, targets);
-    for (const target of added) saveOther(store, target, { add: node.nid, change });
-    for (const target of removed) saveOther(store, target, { remove: node.nid, change });
+    for (const target of added) saveOther(change, target, { add: node.nid });
+    for (const target of removed) saveOther(change, target, { remove: node.nid });
   }
   return fids === undefined ? [] : store.files.assign(node.nid, fids);
 };
@@ -210,17 +199,16 @@ const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
 
 /** Adds a node of a type with the fields it may have; defaults for what the body left open. */
 export const createNode = (
-  store: Store,
+  change: Change,
   { type, fields }: { type: NodeType; fields: readonly Field[] },
-  { core, changes, change }: NodeChanges & { change: Change },
+  { core, changes }: NodeChanges,
 ): Saved => {
+  const { store, now, uid } = change;
   const initial = initialItems(fields);
   const items = { ...initial, ...partsOf(changes).own };
   for (const [name, value] of Object.entries(initial)) {
-    const isOpen = changes.undefaulted?.includes(name) !== true;
-    if (isOpen && items[name]?.length === 0) items[name] = value;
+    if (items[name]?.length === 0 && changes.undefaulted?.includes(name) !== true) items[name] = value;
   }
-  const { now, uid } = change;
   const node = {
     ...{ language: '', title: '', uid: 0, status: 1, created: now, comment: 0, promote: 0, sticky: 0, log: '' },
     uuid: randomUUID(),
@@ -230,42 +218,35 @@ export const createNode = (
   const early = type !== 'resource' || targetsIn(changes) === undefined;
   const alias = early ? aliasFor(store, { ...node, nid: null }) : null;
   const nid = store.nodes.insert({ ...node, alias });
-  const droppedFiles = link(store, { nid, type }, { changes, change });
+  const droppedFiles = link(change, { nid, type }, changes);
   if (!early) store.nodes.setAlias(aliasFor(store, { ...node, nid }), nid);
   return { nid, droppedFiles };
 };
 
 /** Changes a node: what `core` and `changes` do not mention stays; a new revision unless `core.newRevision` is false. */
-export const updateNode = (
-  store: Store,
-  node: StoredNode,
-  { core, changes, change }: NodeChanges & { change: Change },
-): Saved => {
+export const updateNode = (change: Change, node: StoredNode, { core, changes }: NodeChanges): Saved => {
+  const { store, now, uid } = change;
   const { newRevision = true, ...rest } = core;
   const changed: StoredNode = {
     ...node,
     ...rest,
-    changed: change.now,
-    revisionTimestamp: change.now,
-    revisionUid: change.uid,
+    ...{ changed: now, revisionTimestamp: now, revisionUid: uid },
     vuuid: newRevision ? randomUUID() : node.vuuid,
     fields: { ...node.fields, ...partsOf(changes).own },
   };
   const targets = store.nodes.targets(node.nid);
-  const droppedFiles = link(store, node, { changes, change });
-  if (node.type === 'dataset') shareGroups(store, { node, targets }, { now: changed, change });
+  const droppedFiles = link(change, node, changes);
+  if (node.type === 'dataset') shareGroups(change, { node, targets }, changed);
   changed.alias = aliasFor(store, changed);
   store.nodes.update(changed, { newRevision });
   return { nid: node.nid, droppedFiles };
 };
 
 /** Removes a node; references to it go from the other nodes, its files go unless others use them. */
-export const deleteNode = (store: Store, node: StoredNode, change: Change): StoredFile[] => {
-  for (const source of store.nodes.sources(node.nid)) {
-    if (source === node.nid) continue;
-    saveOther(store, source, { remove: node.nid, change });
-  }
-  const dropped = store.files.assign(node.nid, []);
-  store.nodes.remove(node.nid);
+export const deleteNode = (change: Change, { nid }: StoredNode): StoredFile[] => {
+  const { nodes, files } = change.store;
+  for (const source of nodes.sources(nid)) if (source !== nid) saveOther(change, source, { remove: nid });
+  const dropped = files.assign(nid, []);
+  nodes.remove(nid);
   return dropped;
 };

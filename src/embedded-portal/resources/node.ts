@@ -61,6 +61,7 @@ const typeIn = (call: Call): NodeType => {
 };
 
 const changeOf = ({ portal, user }: Call, copies: Copies) => ({
+  store: portal.store,
   uid: user.uid,
   now: portal.now(),
   copies,
@@ -92,9 +93,10 @@ const saveBody = async (call: Call, begun: StoredNode | null, type: NodeType): P
     const node = begun === null ? null : (copies.get(begun.nid)?.node ?? needNode(call));
     const shownStatus = (node === null ? null : shownStatusOf(call, node)) ?? '0';
     const context = { store, user, type, node, fields, rendered, shownStatus, now: portal.now() };
-    const read = { ...readBody(call, body, context), change: changeOf(call, copies) };
+    const read = readBody(call, body, context);
+    const change = changeOf(call, copies);
     const before = node === null ? [] : store.files.ofNode(node.nid);
-    const saved = node === null ? createNode(store, { type, fields }, read) : updateNode(store, node, read);
+    const saved = node === null ? createNode(change, { type, fields }, read) : updateNode(change, node, read);
     const { nid } = saved;
     if (node !== null) saveWith(call, nid, copies);
     const hasList = store.nodes.targets(nid).length > 0;
@@ -127,7 +129,7 @@ const remove = async (call: Call): Promise<Result> => {
   const { nid } = needNode(call);
   await portal.datastore.nodeRemoved(String(nid));
   const dropped = await inRace(call, portal.store.nodes.sources(nid), (copies) =>
-    deleteNode(portal.store, needNode(call), changeOf(call, copies)),
+    deleteNode(changeOf(call, copies), needNode(call)),
   );
   removeBytes(portal, dropped);
   return { empty: true };

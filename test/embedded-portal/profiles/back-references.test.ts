@@ -51,21 +51,20 @@ describe.each(['dkan-7.18.16', 'dkan-7.18'] as const)('the list of a dataset of 
 describe('a dataset that changed long before its resource', () => {
   it('is saved with it, as a new revision with a log of its own', () => {
     const store = openStore(tempDir());
-    const change = { uid: 1, now: 1000, copies: new Map() };
+    const change = { store, uid: 1, now: 1000, copies: new Map() };
     const make = (type: 'dataset' | 'resource', title: string, targets: number[]) =>
       createNode(
-        store,
+        change,
         { type, fields: [] },
         {
           core: { title },
           changes: { items: { field_dataset_ref: targets.map((target_id) => ({ target_id })) } },
-          change,
         },
       ).nid;
     const dataset = make('dataset', 'City', []);
     const resource = make('resource', 'Table', [dataset]);
     const renewAt = (now: number) => {
-      renewDatasets(store, { nid: resource, title: 'Table' }, { ...change, now });
+      renewDatasets({ ...change, now }, { nid: resource, title: 'Table' });
       return store.nodes.byNid(dataset);
     };
     const before = store.nodes.byNid(dataset);

@@ -156,5 +156,5 @@ export const formResources: Readonly<Record<string, Resource>> = {
 export const renewDatasetsOf = ({ portal, user }: Call, nid: number, copies: Copies): void => {
   const { store, now } = portal;
   const saved = store.nodes.byNid(nid);
-  if (saved?.type === 'resource') renewDatasets(store, saved, { uid: user.uid, now: now(), copies });
+  if (saved?.type === 'resource') renewDatasets({ store, uid: user.uid, now: now(), copies }, saved);
 };
