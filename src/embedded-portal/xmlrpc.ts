@@ -22,13 +22,8 @@ const asQuery = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asQuery(item)]));
 };
 
-interface SentFile {
-  filename: string;
-  bytes: Buffer;
-}
-
 /** One of `files`: `{filename, file}`, the bytes in base64. */
-const fileIn = (value: unknown): SentFile => {
+const fileIn = (value: unknown): { filename: string; bytes: Buffer } => {
   const { filename, file } = recordOf(value);
   if (typeof filename !== 'string' || filename === '' || typeof file !== 'string') {
     throw new Refusal(400, 'A file needs a filename and its bytes as base64 in file.');
@@ -36,42 +31,33 @@ const fileIn = (value: unknown): SentFile => {
   return { filename, bytes: Buffer.from(file, 'base64') };
 };
 
-/** An operation with what a call of it says in place of a request. */
-interface Meaning {
-  operation: Operation;
-  args?: string[];
-  query?: Record<string, unknown>;
-  body?: unknown;
-  files?: unknown;
-}
+/** The operation that a method names; undefined where there is none. */
+const operationOf = (resource: Resource, action: string): Operation | undefined => {
+  const found = Object.hasOwn(resource, action) && action !== 'createOn' ? resource[action] : undefined;
+  return found?.place === 'relationship' ? undefined : found;
+};
 
 const indexNames = ['page', 'fields', 'parameters', 'pagesize', 'options'];
 
-/** What the parameters of a method mean, by its name; null where there is no such method. */
-const meaningOf = (resource: Resource, action: string, params: unknown[]): Meaning | null => {
-  const operation = Object.hasOwn(resource, action) ? resource[action] : undefined;
-  if (operation === undefined || operation.place === 'relationship' || action === 'createOn') return null;
+/** What the parameters of a method say in place of a request. */
+const requestOf = (action: string, { place }: Operation, params: unknown[]): Pick<Call, 'args' | 'query' | 'body'> => {
   const [first, second] = params;
-  if (operation.place === 'targeted') {
-    const { files, ...body } = recordOf(second);
-    return { operation, args: [text(first), action], body, files };
-  }
-  if (operation.place === 'action') return { operation, args: [action], body: { username: first, password: second } };
-  if (action === 'create') return { operation, body: first };
-  if (action !== 'index') return { operation, args: [text(first)], body: second };
+  const request = { args: [text(first)], query: {}, body: recordOf(second) };
+  if (place === 'targeted') return { ...request, args: [text(first), action] };
+  if (place === 'action') return { ...request, args: [action], body: { username: first, password: second } };
+  if (action === 'create') return { ...request, args: [], body: recordOf(first) };
+  if (action !== 'index') return request;
   const sent = indexNames.flatMap((name, at) => (params[at] === undefined ? [] : [[name, asQuery(params[at])]]));
-  return { operation, query: Object.fromEntries(sent) };
+  return { args: [], query: Object.fromEntries(sent), body: {} };
 };
 
 /** The methods that stand for an operation which exists. */
-const methodNames = (resources: ReadonlyMap<string, Resource>): string[] => [
-  'system.listMethods',
-  ...[...resources].flatMap(([name, resource]) =>
-    Object.keys(resource)
-      .filter((action) => meaningOf(resource, action, []) !== null)
-      .map((action) => `${name}.${action}`),
-  ),
-];
+const methodNames = (resources: ReadonlyMap<string, Resource>): string[] => {
+  const named = [...resources].flatMap(([name, resource]) =>
+    Object.keys(resource).flatMap((action) => (operationOf(resource, action) ? [`${name}.${action}`] : [])),
+  );
+  return ['system.listMethods', ...named];
+};
 
 const run = async (
   call: Call,
@@ -80,15 +66,13 @@ const run = async (
 ): Promise<unknown> => {
   if (method === 'system.listMethods') return methodNames(resources);
   const [name = '', action = ''] = method.split('.');
-  const resource = resources.get(name);
-  const meaning = resource === undefined ? null : meaningOf(resource, action, params);
-  if (meaning === null) throw new Refusal(404, `There is no method ${escapeHtml(method)}.`);
-  const { portal } = call;
-  const { operation, args = [], query = {}, body, files } = meaning;
-  portal.counts[operation.writes ? 'writes' : 'reads'] += 1;
-  Object.assign(call, { args, query, queryText: JSON.stringify(query), body: recordOf(body) });
+  const operation = operationOf(resources.get(name) ?? {}, action);
+  if (operation === undefined) throw new Refusal(404, `There is no method ${escapeHtml(method)}.`);
+  const { store, limits, counts } = call.portal;
+  counts[operation.writes ? 'writes' : 'reads'] += 1;
+  Object.assign(call, requestOf(action, operation, params));
   checkCall(call, operation, action === 'index' || action === 'retrieve' ? 'GET' : 'POST');
-  const { store, limits } = portal;
+  const { files } = operation.takesFiles ? call.body : {};
   const place = { dir: store.filesDir, fileBytes: limits.fileBytes, syncDir: () => store.syncFiles() };
   try {
     for (const [index, file] of (Array.isArray(files) ? files : []).map(fileIn).entries()) {
@@ -101,12 +85,6 @@ const run = async (
   }
 };
 
-const faultOf = (call: Call, error: unknown): string => {
-  if (error instanceof MalformedBody) return writeRpcFault(400, `Invalid XML-RPC. ${error.message}`);
-  const refusal = refusalOf(error, call.portal.log);
-  return writeRpcFault(refusal.status, refusal.message);
-};
-
 /** The answer to an XML-RPC call: always 200, faults as the protocol has them (`faultCode` is the HTTP status of the REST server). */
 export const xmlrpcAnswer = async (call: Call, resources: ReadonlyMap<string, Resource>): Promise<Answer> => {
   let body: string;
@@ -114,7 +92,11 @@ export const xmlrpcAnswer = async (call: Call, resources: ReadonlyMap<string, Re
     const rpc = parseRpcCall(await readRaw(call));
     body = writeRpcAnswer(await run(call, resources, rpc));
   } catch (error) {
-    body = faultOf(call, error);
+    const isMalformed = error instanceof MalformedBody;
+    const refusal = isMalformed
+      ? new Refusal(400, `Invalid XML-RPC. ${error.message}`)
+      : refusalOf(error, call.portal.log);
+    body = writeRpcFault(refusal.status, refusal.message);
   }
   return { status: 200, contentType: 'text/xml;charset=UTF-8', headers: call.headers, body };
 };
