@@ -11,19 +11,19 @@ export const datasetWorkSchema = z.object({
   wish: datasetWishSchema.omit({ resources: true }),
   /** Node id as the run found it in the ledger; when the node turns out to be another one, all resources have work. */
   nid: z.string().nullable(),
-  resources: z.array(z.string()),
+  resources: z.array(z.string()).default([]),
   /** Keys of all its resources that have or may get a node, in the order in which its list names them. */
-  order: z.array(z.string()),
+  order: z.array(z.string()).default([]),
   /** Uuids that are searched for on the portal: its own, those of its resources, and of datasets after it. */
   next: z.array(z.string()).default([]),
   /** True when the node is to be read and proven although the ledger knows nothing against it. */
-  verify: z.boolean(),
+  verify: z.boolean().default(false),
   /** True when the node stays as it is and only resources below it have work. */
-  frozen: z.boolean(),
+  frozen: z.boolean().default(false),
   /** Why a stored plan could not be done to a frozen dataset. */
-  refused: reasonSchema.nullable(),
-  removal: z.enum(removalModes).nullable(),
-  onDrift: z.enum(driftPolicies),
+  refused: reasonSchema.nullable().default(null),
+  removal: z.enum(removalModes).nullable().default(null),
+  onDrift: z.enum(driftPolicies).default('hold'),
   createMissing: z.boolean().default(false),
 });
 

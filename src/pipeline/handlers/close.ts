@@ -6,8 +6,9 @@ import type { Reason, StoredReport } from '../../model/report.ts';
 import { ReportBuilder } from '../../state/report-lines.ts';
 import type { SettledClaim } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
+import { forgetListing } from '../export/listing.ts';
 import { type ExportDeps, forJob, type HandlerDeps } from './deps.ts';
-import { endExport, exportReport, forgetExport } from './export-run.ts';
+import { endExport, exportReport } from './export.ts';
 import { failedEntry, itemOfEntry, knownEntry, outcomeOf } from './item.ts';
 
 /** What runs are closed with. */
@@ -45,7 +46,7 @@ const close = async (deps: CloseDeps, job: CloseJob, reason: Reason | null): Pro
   const { runId, export: order } = job.data;
   if ((await deps.runs.phases.phase(runId)) === 'closed') return null;
   const report = (await deps.runs.report(runId)) ?? (await makeReport(deps, job, reason));
-  if (order) await forgetExport(order);
+  if (order) await forgetListing(order.folder);
   for (const follow of deps.onRunClosed) await follow(report, { ...job.data, kind: 'run' });
   await deps.runs.drop(runId);
   return report.counts;

@@ -1,10 +1,24 @@
-// Job kind `export`: exports one dataset into the folder of its run.
+// Job kind `export`: exports one dataset into the folder of its run. The run lists the portal first, and completes the folder
+// at its end.
+import { join } from 'node:path';
+import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
 import { type Handler, itemId, type JobContext } from '../../model/job.ts';
-import { idsOfKey } from '../../model/key.ts';
+import { datasetKey, idsOfKey, resourceKey, uuidOfKey } from '../../model/key.ts';
+import { type ExportOrder, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
+import { filePath } from '../../portal-client/client.ts';
+import type { ReportBuilder } from '../../state/report-lines.ts';
+import { datasetWorkSchema } from '../../state/run-work.ts';
+import type { Runs } from '../../state/runs.ts';
+import { plural } from '../../util/plural.ts';
+import { completeRecords, exportStrays } from '../export/complete.ts';
 import { exportDataset } from '../export/export-dataset.ts';
+import type { ExportTools } from '../export/fetch-file.ts';
+import { datasetsName, markFolder, readRecord, records, sizeOf, sweep } from '../export/folder.ts';
+import { keepListing, keptListing, type Listing, listPortal, planFolders } from '../export/listing.ts';
+import { type ExportedPortal, findingsOf, viewOf } from '../export/package.ts';
+import type { DatasetRecord, ExportedNode } from '../export/record.ts';
+import { type ExportTotals, totalsOf, writeSummary } from '../export/summary.ts';
 import { type ExportDeps, forJob } from './deps.ts';
-import { datasetItem, exportTools } from './export-items.ts';
-import { endExport } from './export-run.ts';
 import { workLost } from './item.ts';
 
 /** Exports a dataset and ends its item; those of its resources are made of its record when the run closes. */
@@ -29,7 +43,7 @@ export const exportHandler = (shared: ExportDeps): Handler<'export'> => ({
 });
 
 const exportItem = async (deps: ExportDeps, job: JobContext<'export'>): Promise<void> => {
-  const { runId, key, portal: name, export: order } = job.data;
+  const { runId, key, export: order } = job.data;
   const planned = await deps.runs.datasetWork(runId, key);
   if (!planned) throw workLost(runId, key);
   const folder = idsOfKey(key).dataset;
@@ -38,24 +52,187 @@ const exportItem = async (deps: ExportDeps, job: JobContext<'export'>): Promise<
   const exported = await item.step(
     { name: 'export', on: folder, light: true },
     async (signal) =>
-      exportDataset(await exportTools(deps, { name, order, attempt: job.attempt }, signal), {
-        order,
-        folder,
-        nid: planned.nid,
-        more: [],
-      }),
+      exportDataset(await toolsOf(deps, job, order, signal), { order, folder, nid: planned.nid, more: [] }),
     (done) => (done ? `${done.record.resources.length} resources` : 'gone meanwhile'),
   );
   for (const path of exported?.replaced ?? []) await item.note(`${path} was replaced by another file`);
-  await deps.runs.end(
-    runId,
-    datasetItem(key, exported?.record.node ?? null, {
-      outcome: 'done',
-      actions: ['exported'],
-      jobId: itemId(runId, key),
-      attempts: job.attempt,
-      ms: Math.round(performance.now() - began),
+  const work = { jobId: itemId(runId, key), attempts: job.attempt, ms: Math.round(performance.now() - began) };
+  const node = exported?.record.node ?? null;
+  await deps.runs.end(runId, lineOf(key, node, { outcome: 'done', actions: ['exported'], ...work }));
+  item.end();
+};
+
+/** A portal as an export uses it. */
+const toolsOf = async (
+  deps: ExportDeps,
+  { data, attempt }: Pick<JobContext<'run' | 'close' | 'export'>, 'data' | 'attempt'>,
+  order: ExportOrder,
+  signal: AbortSignal,
+): Promise<ExportTools> => {
+  const portal = order.isPublic ? await deps.publicPortal(data.portal) : deps.portal(data.portal);
+  const fileUrl = (uri: string): string | null => {
+    const path = filePath(uri);
+    return path === null ? null : `${portal.url}${path}`;
+  };
+  return { portal, about: { name: portal.name, fileUrl }, fetcher: deps.fetcher, attempt, signal };
+};
+
+/** Lists the portal and plans which datasets are exported. */
+export const planExport = async (deps: ExportDeps, job: JobContext<'run'>, order: ExportOrder): Promise<void> => {
+  const { runId, manifest, portal: name } = job.data;
+  await job.step({ name: 'list', on: name, light: true }, async (signal) => {
+    const tools = await toolsOf(deps, job, order, signal);
+    await markFolder(order.folder, tools.portal.url);
+    await sweep(order.folder);
+    const listing = await listPortal(tools.portal, order.folder, tools.signal);
+    const planned = await planFolders(order, listing);
+    await keepListing(order.folder, runId, listing);
+    const writer = deps.runs.newPlan(runId);
+    for (const { why, folder, nid, title, published } of planned) {
+      const key = datasetKey(manifest, folder);
+      const wish = { key, uuid: uuidOfKey(key), title, published, fields: {}, metadataFingerprint: '' };
+      const record = why === null ? await readRecord(join(order.folder, datasetsName, folder)) : null;
+      const settled = record ? linesOfRecord(manifest, { folder, record, about: tools.about }, 'unchanged') : [];
+      // In the shape of one to publish: only its key and number are used.
+      const datasets = why === null ? [] : [datasetWorkSchema.parse({ wish, nid })];
+      await writer.add({ datasets, resources: [], settled, claims: [] });
+    }
+    await writer.end([]);
+  });
+};
+
+/** Ends a dataset that could not be exported. */
+export const endExport = async (runs: Runs, runId: string, key: string, reason: Reason): Promise<void> => {
+  if (!(await runs.item(runId, key)).ended) await runs.end(runId, lineOf(key, null, { outcome: 'failed', reason }));
+};
+
+/** What an export came to, once all datasets are here and the folder is complete. */
+export const exportReport = async (deps: ExportDeps, job: JobContext<'close'>, order: ExportOrder) => {
+  const { runId } = job.data;
+  const listing = await keptListing(order.folder, runId);
+  if (!listing)
+    throw new JobLostError(`what run ${runId} listed vanished from ${order.folder}`, {
+      hint: 'export again, when no other export writes into that folder',
+    });
+  const totals = await job.step({ name: 'complete', on: order.folder, light: true }, async (signal) =>
+    completeExport(deps, job, { order, listing, tools: await toolsOf(deps, job, order, signal) }),
+  );
+  const { about } = await toolsOf(deps, job, order, job.signal);
+  const items = await reportLines(deps, job, { order, about });
+  return { items, reason: await faultOf(order), remarks: remarksOf(order, totals, listing) };
+};
+
+/** Completes the export once all datasets are here. */
+const completeExport = async (
+  { runs }: ExportDeps,
+  { data: { runId, manifest, portal: name } }: JobContext<'close'>,
+  { order, listing, tools }: { order: ExportOrder; listing: Listing; tools: ExportTools },
+): Promise<ExportTotals> => {
+  const { portal, about, signal } = tools;
+  const root = order.folder;
+  for (const { folder, record } of order.only === null ? await exportStrays(tools, order, listing) : []) {
+    // A dataset that was unchanged is reported as exported where a resource joined it.
+    const key = datasetKey(manifest, folder);
+    const { ended } = await runs.item(runId, key);
+    if (ended && ended.outcome !== 'unchanged') continue;
+    await runs.end(runId, lineOf(key, record.node, { outcome: 'done', actions: ['exported'] }));
+  }
+  await completeRecords({ portal, about, root, groups: listing.groups, signal });
+  const totals = await totalsOf(root, about);
+  const { findings } = totals;
+  const nowhere = { dataset: null, resource: null, nid: null };
+  if (listing.unread > 0) {
+    const message = `${listing.unread} nodes are in no list, and were not looked for one by one; the user may see drafts among them`;
+    findings.unshift({ code: 'hidden-nodes', ...nowhere, message });
+  }
+  if (listing.complete !== true)
+    findings.unshift({ code: 'list-incomplete', ...nowhere, message: incomplete(listing.complete) });
+  await writeSummary(root, { name, about, findings });
+  return totals;
+};
+
+const incomplete = (why: string): string => `datasets may be missing, and none was marked as removed: ${why}`;
+
+/** The report; of a dataset that was exported also its resources, as they are in its record. */
+const reportLines = async (
+  { runs }: ExportDeps,
+  { data: { runId, manifest } }: JobContext<'close'>,
+  { order, about }: { order: ExportOrder; about: ExportedPortal },
+): Promise<ReportBuilder> => {
+  const items = await runs.reported(runId);
+  for await (const { folder, record } of records(order.folder)) {
+    const key = datasetKey(manifest, folder);
+    const { ended } = await runs.item(runId, key);
+    // A resource without a dataset is exported without a job.
+    const isAlone = record.node === null && record.removed === null && !items.has(key);
+    if (ended?.outcome !== 'done' && !isAlone) continue;
+    const { jobId = null, attempts = 0, ms = 0 } = ended ?? {};
+    for (const item of linesOfRecord(manifest, { folder, record, about }, 'done'))
+      items.add(item.key === key ? { ...item, jobId, attempts, ms } : item);
+  }
+  return items;
+};
+
+/** Verifies the folder against its records: every file is there with its size. */
+const faultOf = async (order: ExportOrder): Promise<Reason | null> => {
+  const missing: string[] = [];
+  for await (const { folder, record } of records(order.folder)) {
+    for (const { file } of record.resources) {
+      const path = file && join(datasetsName, folder, file.path);
+      if (path && (await sizeOf(join(order.folder, path))) !== file.bytes) missing.push(path);
+    }
+  }
+  if (missing.length === 0) return null;
+  const shown = missing.slice(0, 5).join(', ');
+  return reasonOf(
+    new VerifyFailedError(`${missing.length} files of the export are not as they were written: ${shown}`, {
+      hint: 'another program changes the folder; export again',
     }),
   );
-  item.end();
+};
+
+const remarksOf = (order: ExportOrder, totals: ExportTotals, { unread, complete }: Listing): string[] => {
+  const { datasets, resources, files, bytes, removed, findings } = totals;
+  const counts = `${plural(datasets, 'dataset')}, ${plural(resources, 'resource')}, ${plural(files, 'file')} of ${plural(bytes, 'byte')}`;
+  return [
+    `${order.folder} holds ${counts}`,
+    ...(removed > 0 ? [`${removed} datasets and resources are marked as removed from the portal, and kept`] : []),
+    ...(findings.length > 0 ? [`${plural(findings.length, 'finding')}: see findings.json`] : []),
+    ...(complete === true ? [] : [incomplete(complete)]),
+    ...(unread > 0 ? [`${plural(unread, 'node')} that no list shows ${unread === 1 ? 'was' : 'were'} not read`] : []),
+  ];
+};
+
+/** The report line of a dataset or resource; `node` is null for one that could not be read. */
+const lineOf = (
+  key: string,
+  node: ExportedNode | null,
+  ended: Pick<ReportItem, 'outcome'> & Partial<ReportItem>,
+): ReportItem =>
+  reportItem({
+    key,
+    nid: node?.nid ?? null,
+    uuid: String(node?.uuid ?? ''),
+    url: typeof node?.path === 'string' ? node.path : null,
+    live: ended.outcome !== 'failed' && node !== null && String(node.status) === '1',
+    ...ended,
+  });
+
+/** The report lines of a dataset and its resources as they were exported. */
+const linesOfRecord = (
+  manifest: string,
+  { folder, record, about }: { folder: string; record: DatasetRecord; about: ExportedPortal },
+  outcome: 'done' | 'unchanged',
+): ReportItem[] => {
+  const findings = findingsOf(viewOf(folder, record, about));
+  const endOf = (name: string | null): Pick<ReportItem, 'outcome'> & Partial<ReportItem> => ({
+    outcome,
+    actions: outcome === 'done' ? [record.removed === null ? 'exported' : 'marked as removed'] : [],
+    warnings: findings.flatMap(({ resource, message }) => (resource === name ? [message] : [])),
+  });
+  const resources = record.resources.map(({ name, node, file, table }) => {
+    const sent = file && { name: file.name, bytes: file.bytes, sha256: file.sha256 };
+    return lineOf(resourceKey(manifest, folder, name), node, { ...endOf(name), rows: table?.rows ?? null, file: sent });
+  });
+  return [lineOf(datasetKey(manifest, folder), record.node, endOf(null)), ...resources];
 };

@@ -14,7 +14,7 @@ import { listNodes, observe } from '../compare/observe.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
 import { flatten, type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
 import { type ExportDeps, forJob, type Gathered, type PlanDeps } from './deps.ts';
-import { planExport } from './export-run.ts';
+import { planExport } from './export.ts';
 import { withDecision } from './guard-table.ts';
 import { movedItems, refuseOtherPortal } from './run-checks.ts';
 import { lateDrops, sourceWork, workOfPage } from './run-work.ts';
