@@ -16,7 +16,7 @@ it('writes a plan that is longer than a string can be', async () => {
   const state = { verify: false, frozen: false, refused: null, removal: null, createMissing: false };
   const datasets = Array.from({ length: 560 }, (_, index) => {
     const lists = { resources: [], order: [], next: [] };
-    return { wish: { ...wish, key: key(index) }, why: 'new', nid: null, onDrift: 'hold' as const, ...lists, ...state };
+    return { wish: { ...wish, key: key(index) }, nid: null, onDrift: 'hold' as const, ...lists, ...state };
   });
   await runs.phases.startOver('r');
   const plan = runs.newPlan('r');

@@ -31,13 +31,13 @@ const common = {
 const uuid = 'f4660933-c557-589c-bd84-ee83ec75e507';
 const wish = { uuid, title: 't', published: true, fields: {}, metadataFingerprint: 'm' };
 const dataset = (key: string): DatasetWork => {
-  const of = { wish: { ...wish, key }, why: 'new', nid: null };
+  const of = { wish: { ...wish, key }, nid: null };
   return { ...of, resources: [`${key}/a`], order: [`${key}/a`, `${key}/b`], next: [], ...common };
 };
 const resource = (key: string): ResourceWork => {
   const source = { kind: 'link' as const, url: 'https://x.example' };
   const full = { ...wish, key, datasetKey: 'city/one', source, import: 'never' as const };
-  const work = { wish: full, why: 'new', source: null, ...common };
+  const work = { wish: full, source: null, ...common };
   return work;
 };
 

@@ -40,7 +40,6 @@ export interface PreparedFile extends SentFile {
 export const madeTable = (file: { made?: Prepared } | null): PreparedTable | null =>
   file?.made?.kind === 'table' ? file.made : null;
 
-/** What tables are made and checked with. */
 interface TableTools {
   /** Folder for temporary tables. */
   preparedDir: string;

@@ -22,7 +22,6 @@ import { orNull } from './local-file.ts';
 import { sameUuid } from './node.ts';
 import { brokenFile, brokenTable, fileFault } from './prove.ts';
 
-/** Files and list pages that are checked together. */
 const filesAtOnce = 8;
 const pagesAtOnce = 4;
 
@@ -89,7 +88,6 @@ const addHidden = async (
   });
 };
 
-/** What others did to files and imported tables. */
 const observeResources = async (
   portal: Portal,
   entries: readonly LedgerEntry[],

@@ -44,7 +44,6 @@ export interface ReconcileOptions {
   signal: AbortSignal;
 }
 
-/** What is reconciled, and what is known of it. */
 interface Reconciling extends ReconcileOptions {
   entries: ReadonlyMap<string, LedgerEntry>;
   sources: ReadonlyMap<string, SourceFingerprint | null>;

@@ -39,7 +39,6 @@ export class TargetLimits {
     }
   }
 
-  /** One sentence for each limit. */
   remarks(): string[] {
     return [...this.#keys].map(([limit, keys]) => {
       const more = keys.length > named ? ` and ${keys.length - named} more` : '';

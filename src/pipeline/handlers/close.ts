@@ -11,7 +11,6 @@ import { type ExportDeps, forJob, type HandlerDeps } from './deps.ts';
 import { endExport, exportReport } from './export.ts';
 import { failedEntry, itemOfEntry, knownEntry, outcomeOf } from './item.ts';
 
-/** What runs are closed with. */
 interface CloseDeps extends Pick<HandlerDeps, 'ledger'>, ExportDeps {
   /** Takes the jobs of a run out of the queue, and waits for those that a worker has. */
   takeOut(runId: string, signal: AbortSignal): Promise<void>;
@@ -116,7 +115,6 @@ const endItems = async (deps: CloseDeps, job: CloseJob, key: string, reason: Rea
   }
 };
 
-/** Reports the outcome of dropped files to the inbox. */
 const settleDrops = async (deps: CloseDeps, job: CloseJob, report: StoredReport): Promise<void> => {
   const drops = await deps.runs.drops(job.data.runId);
   if (!drops) return;

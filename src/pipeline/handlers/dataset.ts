@@ -46,7 +46,6 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
   },
 });
 
-/** A dataset in one attempt. */
 interface Dataset {
   deps: HandlerDeps;
   runner: ItemRunner;
@@ -68,19 +67,20 @@ const failItems = async (
   // Its node may be verified while some of its resources are not.
   const isLive = own === undefined && (await runner.endAsLive(wish.key));
   if (!isLive) await runner.fail(wish.key, reasonOf(own ?? unfinished?.first ?? error));
+  const notTried = { ...reason, message: `not tried: ${reason.message}` };
   // Where the dataset is live itself, the portal or the run is to blame.
-  const notTried = isLive ? { open: { ...reason, message: `not tried: ${reason.message}` }, sent: reason } : null;
-  const others = error instanceof CancelledError ? { open: reason, sent: reason } : (notTried ?? ofDataset(reason));
+  const ofOthers = isLive ? notTried : ofDataset(reason);
+  const others = error instanceof CancelledError ? reason : ofOthers;
   for (const key of resources) {
     const ofItem = reasons.get(key);
     // What was sent is proven with the tables of others.
     if (ofItem === undefined && (await runner.awaitsProof(key))) continue;
-    await runner.fail(key, ofItem === undefined ? others.open : reasonOf(ofItem));
+    await runner.fail(key, ofItem === undefined ? others : reasonOf(ofItem));
   }
   // Of a dataset that was never proven nobody knows whether it lists its new resources.
   const dataset = await deps.ledger.entry(runner.job.data.portal, wish.key);
   if (dataset && (dataset.live || dataset.links !== null)) return;
-  for (const key of resources) await runner.takeBack(key, others.sent, async (_, entry) => entry);
+  for (const key of resources) await runner.takeBack(key, others, async (_, entry) => entry);
 };
 
 const publish = async (dataset: Dataset): Promise<void> => {
@@ -102,7 +102,7 @@ const publish = async (dataset: Dataset): Promise<void> => {
   if (runner.unfinished.has(key)) return;
   const reason = work.frozen ? null : runner.failureOf(key);
   if (reason) {
-    for (const resource of work.resources) await runner.fail(resource, ofDataset(reason).open);
+    for (const resource of work.resources) await runner.fail(resource, ofDataset(reason));
     return takeBackUnlisted(dataset, reason);
   }
   const datasetNid = linksByList ? null : ((await deps.ledger.entry(portal.name, key))?.nid ?? null);
@@ -134,7 +134,7 @@ const takeBackUnlisted = async ({ deps, runner, work, portal, signal }: Dataset,
   const node = known?.nid ? await portal.nodes.visible(known.nid, signal) : null;
   const listed = node === null ? [] : linkedNids(node);
   for (const key of work.resources) {
-    await runner.takeBack(key, ofDataset(reason).sent, async (item, entry) => {
+    await runner.takeBack(key, ofDataset(reason), async (item, entry) => {
       const resource = await deps.runs.resourceWork(item.runId, key);
       if (!resource || entry.nid === null || listed.includes(entry.nid)) return null;
       if (!resource.wish.published) return entry;
@@ -168,7 +168,6 @@ const nodesOf = async ({ deps, runner, work, portal, signal }: Dataset): Promise
   return nids.filter((_, index) => own[index]);
 };
 
-/** Removes the resources first, then the dataset. */
 const remove = async ({ deps, runner, work }: Dataset, how: RemovalMode): Promise<void> => {
   const { wish, resources } = work;
   const mode = { datasetNid: null, provesNow: false, isNewDataset: false };
@@ -180,11 +179,8 @@ const remove = async ({ deps, runner, work }: Dataset, how: RemovalMode): Promis
   });
 };
 
-/** Why the resources of a failed dataset fail: those that were not sent, and those that it does not list. */
-const ofDataset = ({ message }: Reason): { open: Reason; sent: Reason } => {
-  const because = (what: string): Reason =>
-    reasonOf(
-      new DatasetFailedError(`${what}, because its dataset failed: ${message}`, { hint: 'repair the dataset first' }),
-    );
-  return { open: because('not tried'), sent: because('not live') };
-};
+/** Why the resources of a failed dataset fail. */
+const ofDataset = ({ message }: Reason): Reason =>
+  reasonOf(
+    new DatasetFailedError(`not live, because its dataset failed: ${message}`, { hint: 'repair the dataset first' }),
+  );

@@ -84,7 +84,6 @@ const untilStopped = async <T>(
   }
 };
 
-/** What the portal has of a table. */
 interface Look {
   numbers: DatastoreNumbers;
   /** As `tableSize` gives it. */

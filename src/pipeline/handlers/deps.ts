@@ -14,7 +14,6 @@ import type { Ledger } from '../../state/ledger.ts';
 import type { Runs } from '../../state/runs.ts';
 import type { StoredPlans } from '../../state/stored-plans.ts';
 
-/** Limits and folders of handlers. */
 interface HandlerSettings {
   /** Longest wait for one datastore import, milliseconds. */
   importTimeoutMs: (portal: string) => number;
@@ -62,7 +61,6 @@ export interface HandlerDeps {
   fetched: FetchedFiles;
   /** Checks whether addresses still serve the published version. */
   fetcher: Fetcher;
-  /** The client of a portal. */
   portal(name: string): Portal;
   /** True where other workers may use the portal as well: workers know only each other's jobs, not their requests. */
   isShared(portal: string): Promise<boolean>;

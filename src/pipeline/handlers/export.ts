@@ -62,7 +62,6 @@ const exportItem = async (deps: ExportDeps, job: JobContext<'export'>): Promise<
   item.end();
 };
 
-/** A portal as an export uses it. */
 const toolsOf = async (
   deps: ExportDeps,
   { data, attempt }: Pick<JobContext<'run' | 'close' | 'export'>, 'data' | 'attempt'>,
@@ -122,7 +121,6 @@ export const exportReport = async (deps: ExportDeps, job: JobContext<'close'>, o
   return { items, reason: await faultOf(order), remarks: remarksOf(order, totals, listing) };
 };
 
-/** Completes the export once all datasets are here. */
 const completeExport = async (
   { runs }: ExportDeps,
   { data: { runId, manifest, portal: name } }: JobContext<'close'>,
@@ -218,7 +216,6 @@ const lineOf = (
     ...ended,
   });
 
-/** The report lines of a dataset and its resources as they were exported. */
 const linesOfRecord = (
   manifest: string,
   { folder, record, about }: { folder: string; record: DatasetRecord; about: ExportedPortal },

@@ -93,7 +93,6 @@ export const provenVersion = (state: ResourceState): LiveVersion | null => {
   return liveVersionOf(table, { at: Date.now(), before, guard: wish.guard });
 };
 
-/** How many versions the report of a held table shows. */
 const mostReportedVersions = 10;
 
 /** The last live versions, newest first. */

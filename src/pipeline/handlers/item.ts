@@ -30,7 +30,6 @@ export class Item {
   readonly runId: string;
   readonly portal: string;
   readonly attempt: number;
-  /** True for the last attempt. */
   readonly isLast: boolean;
   readonly signal: AbortSignal;
   readonly exclusive: JobContext['exclusive'];
@@ -232,7 +231,6 @@ export class ItemRunner {
   }
 }
 
-/** True for what concerns the whole job. */
 const isOfJob = (error: unknown): boolean =>
   [GiveBack, JobLostError, PortalLoginError, UnfinishedItemsError].some((kind) => error instanceof kind);
 

@@ -11,7 +11,6 @@ import { formerWith } from './guard-table.ts';
 import { type Item, ItemRunner, noteFound, workLost } from './item.ts';
 import { publishResource } from './resource.ts';
 
-/** States that are requested at once. */
 const statesAtOnce = 4;
 
 /** Ends the items of the resources that it is for. */
@@ -35,7 +34,6 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   },
 });
 
-/** What the portal reports of a table. */
 interface SeenTable {
   unproven: Unproven;
   isWhole: boolean;
@@ -87,7 +85,6 @@ const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | undef
   await publishResource(deps, item, { datasetNid: null, provesNow: true, isNewDataset: false });
 };
 
-/** Records that the resource is live. */
 const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent }: Unproven): Promise<void> => {
   const [known, work] = await Promise.all([
     deps.ledger.entry(item.portal, item.key),

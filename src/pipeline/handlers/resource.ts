@@ -167,7 +167,6 @@ const bringFile: ResourceStep = async (state) => {
   return guardTable(await checkFile(await prepareTable(await fetchAddress(state, source, null))));
 };
 
-/** Step `attach`, done once. */
 const attachFile: ResourceStep = async (state) => {
   const { deps, target, entry } = state;
   const { item, portal } = target;

@@ -18,7 +18,6 @@ import type { Gathered } from './deps.ts';
 import { withDecision } from './guard-table.ts';
 import { itemOfEntry, outcomeOf } from './item.ts';
 
-/** How the work of a run is collected. */
 interface WorkOptions {
   onDrift: OnDrift;
   createMissing: boolean;
@@ -99,7 +98,6 @@ const addWork = (
   return work;
 };
 
-/** The rules of the work on an item, and how it is removed. */
 const rulesOf = ({ onDrift, createMissing, page }: Builder, key: string) => ({
   removal: page.removals.find((removal) => removal.key === key)?.how ?? null,
   onDrift,
@@ -162,7 +160,6 @@ const orderOf = ({ page, below }: Builder, key: string): string[] => {
   return [...named, ...others.map((entry) => entry.key)];
 };
 
-/** Reports an item without a job. */
 const settle = ({ page, work, moved }: Builder, wish: Pick<DatasetWish, 'key' | 'uuid' | 'title'>): void => {
   const { key, uuid, title } = wish;
   const entry = page.known.entries.get(key) ?? newEntry({ key, kind: kindOfKey(key), uuid, title });

@@ -19,7 +19,6 @@ import { withDecision } from './guard-table.ts';
 import { movedItems, refuseOtherPortal } from './run-checks.ts';
 import { lateDrops, sourceWork, workOfPage } from './run-work.ts';
 
-/** What runs are planned with. */
 interface RunDeps extends PlanDeps, ExportDeps {
   /** Notifies monitors that a run begins; waits for nothing and never fails. */
   started(request: RunData): void;
@@ -57,7 +56,6 @@ const plan = async (deps: RunDeps, job: JobContext<'run'>): Promise<void> => {
   if (remarks.length > 0) await job.note(`differs from the source: ${remarks.join('; ')}`);
 };
 
-/** What a run is planned from. */
 interface Planning {
   deps: PlanDeps;
   request: RunData;
@@ -116,7 +114,6 @@ const planGathered = async (planning: Planning): Promise<PlannedCounts> => {
   return writer.end(request.only === null ? [...gathered.remarks, ...plan.remarks] : [], manifest.priority);
 };
 
-/** The plan, what writes it down, and whether it does anything. */
 interface WrittenPages {
   plan: TargetPlan;
   writer: PlanWriter;

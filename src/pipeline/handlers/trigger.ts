@@ -4,9 +4,7 @@ import { targetName } from '../../model/redis-keys.ts';
 import { decide } from '../../model/schedule-times.ts';
 import type { TriggerRecord } from '../../state/targets.ts';
 
-/** What a trigger asks for. */
 interface TriggerDeps {
-  /** Asks the run gate for a run. */
   requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }>;
   /** Delays a trigger to a time, Unix milliseconds. */
   holdTrigger(data: TriggerData, until: number): Promise<void>;
@@ -38,7 +36,6 @@ export const triggerHandler = (deps: TriggerDeps): Handler<'trigger'> => ({
 
 const requestOf = ({ kind: _kind, schedule: _schedule, waited: _waited, ...request }: TriggerData) => request;
 
-/** Records the trigger of a schedule. */
 const remember = async (
   deps: Pick<TriggerDeps, 'triggered'>,
   data: TriggerData,

@@ -91,13 +91,11 @@ export class TargetPlan {
     );
   }
 
-  /** Reads the ledger and finds out what is missing. */
   static async open(options: TargetPlanOptions): Promise<TargetPlan> {
     const index = await options.ledger.index(options.target);
     return new TargetPlan(options, index, options.isLimited ? nothingMissing : await missingOf(options, index));
   }
 
-  /** What is to be said about it. */
   get remarks(): string[] {
     const { unproven } = this.missing;
     return unproven === null ? [] : [unprovenRemark(unproven)];
@@ -205,7 +203,6 @@ export class PlanTotals {
   items = 0;
   readonly #wishes = createHash('sha256');
 
-  /** Counts a part. */
   add(items: PlanFile['items']): void {
     const { actions } = this.totals;
     this.items += items.length;
