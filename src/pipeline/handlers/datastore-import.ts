@@ -12,7 +12,7 @@ import { GiveBack } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { TableSize } from '../../portal-client/datastore.ts';
 import { proveTable } from '../compare/prove.ts';
-import { sentAgain } from './fall-back.ts';
+import { sentAgain } from './refused-file.ts';
 import { importsRows, type ResourceState, type ResourceStep, shapeOf } from './resource-file.ts';
 
 /**
@@ -28,25 +28,14 @@ export const importFile: ResourceStep = async (state) => {
     item.tell('the portal imports tables by itself and does not tell whether it has: only the file is verified');
     return { ...state, entry: { ...state.entry, datastore: 'none' } };
   }
-  const once = async (isStill: boolean): Promise<ResourceState | null> => {
-    const entry = await oneAtATime(state, item.signal, () =>
-      item.step(
-        { name: 'import', on: `node ${nid}`, writes: true },
-        (lost) => untilStopped(item.signal, lost, (signal) => importOnce(state, isStill, signal)),
-        (done) => (done?.datastore === 'pending' ? 'ordered' : (done?.datastore ?? 'busy')),
-      ),
-    );
-    return entry && { ...state, entry };
-  };
-  const done = await once(false);
-  if (done) return done;
-  // Others may use the datastores meanwhile.
-  await item.step(
-    { name: 'import', on: `node ${nid}` },
-    (signal) => untilStill(state, signal),
-    ({ size }) => `no other import is running: ${size?.rows ?? 'no'} rows`,
+  const entry = await oneAtATime(state, item.signal, () =>
+    item.step(
+      { name: 'import', on: `node ${nid}`, writes: true },
+      (lost) => untilStopped(item.signal, lost, (signal) => importTable(state, signal)),
+      (done) => (done.datastore === 'pending' ? 'ordered' : done.datastore),
+    ),
   );
-  return (await once(true)) ?? state;
+  return { ...state, entry };
 };
 
 /**
@@ -105,23 +94,24 @@ const lookAt = async (state: ResourceState, signal: AbortSignal): Promise<Look> 
   return { numbers, size, isWhole };
 };
 
-/** The entry once its import is ordered, or done where that is proven now; null where one of the same table may be running: two double its rows. */
-const importOnce = async (state: ResourceState, isStill: boolean, signal: AbortSignal): Promise<LedgerEntry | null> => {
+/** The entry once its import is ordered, or done where that is proven now. */
+const importTable = async (state: ResourceState, signal: AbortSignal): Promise<LedgerEntry> => {
   const { item, portal } = state.target;
   const isPlain = !needsDialect(state) && !state.provesNow && !state.fallsBack && !isResumed(state);
   const importsOnAttach = portal.traits.get('importsOnAttach');
   if (isPlain && importsOnAttach !== undefined && item.actions.includes('attached'))
     return settle(importsOnAttach ? state : await order(state, { replaces: !state.entry.rowsAreOwn }, signal));
-  const look = await lookAt(state, signal);
-  const now = datastoreState(look.numbers);
-  if (isResumed(state)) await item.note(`an interrupted import: the portal says ${described(look)}`);
-  if (item.actions.includes('attached') && now !== 'running')
-    portal.traits.learn({ importsOnAttach: isOfAttach(look.numbers) });
-  const move = moveOf(state, look, isStill);
-  if (move === 'wait') return null;
-  if (move === 'done') return settle(state);
-  const replaces = move === 'replace' || (await doubles(state, look, signal));
-  return settle(await (state.provesNow ? orderAndWait : order)(state, { replaces, numbers: look.numbers }, signal));
+  for (let isStill = false; ; isStill = true) {
+    const look = await (isStill ? untilStill : lookAt)(state, signal);
+    if (isResumed(state)) await item.note(`an interrupted import: the portal says ${described(look)}`);
+    if (item.actions.includes('attached') && datastoreState(look.numbers) !== 'running')
+      portal.traits.learn({ importsOnAttach: isOfAttach(look.numbers) });
+    const move = moveOf(state, look, isStill);
+    if (move === 'wait') continue; // two imports of one table at once double its rows
+    if (move === 'done') return settle(state);
+    const replaces = move === 'replace' || (await doubles(state, look, signal));
+    return settle(await (state.provesNow ? orderAndWait : order)(state, { replaces, numbers: look.numbers }, signal));
+  }
 };
 
 /** True where an earlier attempt ordered the import, which may still be running. */

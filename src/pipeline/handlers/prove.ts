@@ -7,8 +7,8 @@ import type { Unproven } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { hasShape } from '../compare/prove.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
-import { formerWith } from './guard-table.ts';
 import { type Item, ItemRunner, noteFound, workLost } from './item.ts';
+import { formerWith } from './refused-file.ts';
 import { publishResource } from './resource.ts';
 
 const statesAtOnce = 4;

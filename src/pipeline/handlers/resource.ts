@@ -15,11 +15,20 @@ import { brokenFile, fileFault, proveTable } from '../compare/prove.ts';
 import { importFingerprint, isLate } from '../plan/known-wish.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
-import { keepGoodFile, refuseFile, restoreLastGood, sizeRefused, whyImportAgain } from './fall-back.ts';
-import { formerWith, guardTable, provenVersion, versionsToReport } from './guard-table.ts';
 import { endOf, type Item, noteFound, workLost } from './item.ts';
 import { proveNode } from './node-prove.ts';
 import { goneAgain, recreateNode, removeLostReferences, writeNode } from './node-write.ts';
+import {
+  formerWith,
+  guardTable,
+  keepGoodFile,
+  provenVersion,
+  refuseFile,
+  restoreLastGood,
+  sizeRefused,
+  versionsToReport,
+  whyImportAgain,
+} from './refused-file.ts';
 import { removeNode } from './removal.ts';
 import {
   changed,

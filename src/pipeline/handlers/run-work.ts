@@ -15,8 +15,8 @@ import type { Removal } from '../plan/missing.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
 import type { PlannedPage } from '../plan/target-plan.ts';
 import type { Gathered } from './deps.ts';
-import { withDecision } from './guard-table.ts';
 import { itemOfEntry, outcomeOf } from './item.ts';
+import { withDecision } from './refused-file.ts';
 
 interface WorkOptions {
   onDrift: OnDrift;

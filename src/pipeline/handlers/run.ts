@@ -15,7 +15,7 @@ import type { PlannedDataset } from '../plan/plan.ts';
 import { flatten, type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
 import { type ExportDeps, forJob, type Gathered, type PlanDeps } from './deps.ts';
 import { planExport } from './export.ts';
-import { withDecision } from './guard-table.ts';
+import { withDecision } from './refused-file.ts';
 import { movedItems, refuseOtherPortal } from './run-checks.ts';
 import { lateDrops, sourceWork, workOfPage } from './run-work.ts';
 
