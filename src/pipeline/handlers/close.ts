@@ -7,11 +7,11 @@ import { ReportBuilder } from '../../state/report-lines.ts';
 import type { SettledClaim } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { forgetListing } from '../export/listing.ts';
-import { type ExportDeps, forJob, type HandlerDeps } from './deps.ts';
+import { type ExportDeps, forJob } from './deps.ts';
 import { endExport, exportReport } from './export.ts';
 import { failedEntry, itemOfEntry, knownEntry, outcomeOf } from './item.ts';
 
-interface CloseDeps extends Pick<HandlerDeps, 'ledger'>, ExportDeps {
+interface CloseDeps extends ExportDeps {
   /** Takes the jobs of a run out of the queue, and waits for those that a worker has. */
   takeOut(runId: string, signal: AbortSignal): Promise<void>;
   /** Leaves the dropped files of a run that was cancelled before it was planned to runs on request. */
@@ -60,23 +60,15 @@ const makeReport = async (deps: CloseDeps, job: CloseJob, reason: Reason | null)
   if (reason) await endOpen(deps, job, reason);
   if (reason?.code === 'cancelled' && !isPlanned && !order && job.data.only === null)
     await deps.leaveDrops(job.data, reason);
-  const { items, ...more } =
-    order && !reason
-      ? await exportReport(deps, job, order)
-      : {
-          items: isPlanned ? await runs.reported(runId) : new ReportBuilder(),
-          reason,
-          remarks: await runs.remarks(runId),
-        };
-  const iso = (ms: number): string => new Date(ms).toISOString();
-  const head = { runId, manifest, portal, startedAt: iso(startedAt), endedAt: iso(Date.now()) };
-  const { remarks } = more;
-  const report = items.end({
-    ...head,
-    reason: more.reason,
-    ...(remarks.length > 0 ? { remarks } : {}),
-    ...(order ? { export: order } : {}),
+  const reported = async () => ({
+    items: isPlanned ? await runs.reported(runId) : new ReportBuilder(),
+    reason,
+    remarks: await runs.remarks(runId),
   });
+  const { items, remarks, ...end } = await (order && !reason ? exportReport(deps, job, order) : reported());
+  const iso = (ms: number): string => new Date(ms).toISOString();
+  const head = { runId, manifest, portal, startedAt: iso(startedAt), endedAt: iso(Date.now()), ...end };
+  const report = items.end({ ...head, ...(remarks.length > 0 && { remarks }), ...(order && { export: order }) });
   await settleDrops(deps, job, report);
   await runs.close(report);
   await job.note(`ended: ${JSON.stringify(report.counts)}`);

@@ -31,9 +31,8 @@ interface HandlerSettings {
   rejectsDir: string;
 }
 
-/** What was gathered for a run. */
+/** What was gathered for a run: the wishes, which must be closed, and the rules of their manifest. */
 export interface Gathered extends Stated {
-  /** Must be closed. */
   wishes: WishList;
   /** Claims that a newer drop of the same name replaced. */
   superseded: Claim[];
@@ -43,11 +42,7 @@ export interface Gathered extends Stated {
   remarks: string[];
   /** True for a drop manifest: what it does not name is archived, not missing. */
   isDrop: boolean;
-  /** The rules of the manifest that was gathered. */
-  manifest: Pick<
-    Manifest,
-    'name' | 'portal' | 'priority' | 'expectMs' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard' | 'defaults'
-  >;
+  manifest: Pick<Manifest, 'priority' | 'expectMs' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard' | 'defaults'>;
 }
 
 /** What items are published with. */
@@ -77,18 +72,18 @@ export interface PlanDeps extends HandlerDeps {
 }
 
 /** What a portal is exported with. */
-export interface ExportDeps extends Pick<HandlerDeps, 'runs' | 'fetcher' | 'portal'> {
+export interface ExportDeps extends HandlerDeps {
   /** A client without a login: it sees what the public may see. */
   publicPortal(name: string): Promise<Portal>;
 }
 
 /** Dependencies for one job: its writes to ledger, run record and portal are refused once another worker has the job. */
-export const forJob = <D extends Pick<HandlerDeps, 'runs' | 'portal'> & { ledger?: Ledger }>(
+export const forJob = <D extends Pick<HandlerDeps, 'runs' | 'portal' | 'ledger'>>(
   deps: D,
   { writer }: Pick<JobContext, 'writer'>,
 ): D => ({
   ...deps,
-  ...(deps.ledger ? { ledger: deps.ledger.forJob(writer) } : {}),
+  ledger: deps.ledger.forJob(writer),
   runs: deps.runs.forJob(writer),
   portal: (name) => deps.portal(name).forJob(writer?.lease ?? null),
 });

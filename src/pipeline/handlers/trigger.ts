@@ -1,5 +1,5 @@
 // Job kind `trigger`: a schedule or an event requests a run of its manifest.
-import type { Handler, RunRequest, TriggerData } from '../../model/job.ts';
+import type { Handler, JobContext, RunRequest, TriggerData } from '../../model/job.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import { decide } from '../../model/schedule-times.ts';
 import type { TriggerRecord } from '../../state/targets.ts';
@@ -18,29 +18,24 @@ export const triggerHandler = (deps: TriggerDeps): Handler<'trigger'> => ({
     const now = Date.now();
     const { schedule, waited } = job.data;
     const decision = decide(schedule, { target: targetName(job.data), due: job.due, now, waited });
-    const common = { at: now, due: job.due };
-    if (decision.do === 'run') {
-      const { runId, starts } = await deps.requestRun(requestOf(job.data));
-      await job.note(starts === 'now' ? `run ${runId} begins` : `run ${runId} begins when the current one has ended`);
-      return remember(deps, job.data, { ...common, did: 'run', runId });
-    }
-    if (decision.do === 'wait') {
-      await deps.holdTrigger(job.data, decision.until);
-      await job.note(`waits ${decision.why} until ${new Date(decision.until).toISOString()}`);
-      return remember(deps, job.data, { ...common, did: 'wait', until: decision.until });
-    }
-    await job.note(`no run: ${decision.why}`);
-    return remember(deps, job.data, { ...common, did: 'skip', why: decision.why });
+    const record = { at: now, due: job.due, ...(await act(deps, job, decision)) };
+    if (schedule !== null) await deps.triggered(job.data, record);
+    return record;
   },
 });
 
-const requestOf = ({ kind: _kind, schedule: _schedule, waited: _waited, ...request }: TriggerData) => request;
-
-const remember = async (
-  deps: Pick<TriggerDeps, 'triggered'>,
-  data: TriggerData,
-  record: TriggerRecord,
-): Promise<TriggerRecord> => {
-  if (data.schedule !== null) await deps.triggered(data, record);
-  return record;
+const act = async (deps: TriggerDeps, job: JobContext<'trigger'>, decision: ReturnType<typeof decide>) => {
+  if (decision.do === 'run') {
+    const { kind: _kind, schedule: _schedule, waited: _waited, ...request } = job.data;
+    const { runId, starts } = await deps.requestRun(request);
+    await job.note(starts === 'now' ? `run ${runId} begins` : `run ${runId} begins when the current one has ended`);
+    return { did: 'run', runId } as const;
+  }
+  if (decision.do === 'skip') {
+    await job.note(`no run: ${decision.why}`);
+    return { did: 'skip', why: decision.why } as const;
+  }
+  await deps.holdTrigger(job.data, decision.until);
+  await job.note(`waits ${decision.why} until ${new Date(decision.until).toISOString()}`);
+  return { did: 'wait', until: decision.until } as const;
 };

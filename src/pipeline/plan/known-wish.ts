@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { namedByBytes, namedWithEnding } from '../../dataset-api/file-kinds.ts';
 import { uuidOfKey } from '../../model/key.ts';
-import type { LedgerEntry, PortalFile, SourceFingerprint } from '../../model/ledger-entry.ts';
+import type { LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { type DatasetWish, type ResourceSource, type ResourceWish, sentName } from '../../model/wish.ts';
 import { recipeOf } from '../../sources/gather/dataset-wish.ts';
@@ -21,14 +21,9 @@ export const isSent = (
   return file.from?.sha256 === sha256 && file.from.recipe === recipe.fingerprint;
 };
 
-/**
- * Fingerprint of how a file is published: metadata, import, recipe. Without its name, which may be known only once an address
- * is fetched.
- */
-export const importFingerprint = (wish: ResourceWish): string => {
-  const wanted = [wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null];
-  return hash('sha256', JSON.stringify(wanted));
-};
+/** Fingerprint of how a file is published, without its name, which may be known only once an address is fetched. */
+export const importFingerprint = (wish: ResourceWish): string =>
+  hash('sha256', JSON.stringify([wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null]));
 
 /** Fingerprint of what a table was held for: its recipe and limits. Other changes of the node are still published. */
 export const guardFingerprint = ({ recipe, guard }: Pick<ResourceWish, 'recipe' | 'guard'>): string =>
@@ -76,14 +71,14 @@ export const withKnownUuids = (
   }));
 };
 
-interface KnownSources {
-  entries: ReadonlyMap<string, LedgerEntry>;
-  /** Files of this host as they are now. */
-  sources: ReadonlyMap<string, SourceFingerprint | null>;
-}
+/** What the bytes of a file are, where they tell. */
+type Bytes = { kind?: string | null };
 
 /** The wishes with the file names that their bytes need, and those that were learned when their addresses were fetched. */
-export const withKnownNames = (wishes: DatasetWish[], { entries, sources }: KnownSources): DatasetWish[] => {
+export const withKnownNames = (
+  wishes: DatasetWish[],
+  { entries, sources }: { entries: ReadonlyMap<string, LedgerEntry>; sources: ReadonlyMap<string, Bytes | null> },
+): DatasetWish[] => {
   const named = (wish: ResourceWish): ResourceWish => {
     const { source } = wish;
     const entry = entries.get(wish.key);
@@ -95,7 +90,7 @@ export const withKnownNames = (wishes: DatasetWish[], { entries, sources }: Know
 };
 
 /** The wish of bytes that are known, which have a say in how its file is named, and by that in how it is read. */
-export const withBytes = (wish: ResourceWish, bytes: { kind?: string | null } | null | undefined): ResourceWish => {
+export const withBytes = (wish: ResourceWish, bytes: Bytes | null | undefined): ResourceWish => {
   const { source } = wish;
   if (!('name' in source)) return wish;
   const nameOf = source.kind === 'file' ? namedWithEnding : namedByBytes;

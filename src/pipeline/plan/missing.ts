@@ -95,17 +95,9 @@ export const findMissing = (
   };
 };
 
-interface GuardedCounts {
-  known: number;
-  removals: number;
-  updates: number;
-  /** Wishes gathered; none at all never removes anything. */
-  wished: number;
-}
-
-/** Why the run must be held, or null when it may go. */
+/** Why the run must be held, or null when it may go; `wished` are the wishes gathered. */
 export const guardVerdict = (
-  { known, removals, updates, wished }: GuardedCounts,
+  { known, removals, updates, wished }: Record<'known' | 'removals' | 'updates' | 'wished', number>,
   { min, maxRemovals, maxUpdates }: GuardRules,
 ): string | null => {
   if (removals > 0 && wished === 0)
@@ -161,7 +153,7 @@ const findRenames = (
     ({ uuid }) => [uuid],
   );
   match(contentsOf, (wish) => contentWishedBy(wish, sources.get(wish.key) ?? null));
-  const resources = wishes.flatMap((wish) => wish.resources);
+  const resources = all.filter((wish) => 'source' in wish);
   for (const { markOf, needsTitle } of likenesses) {
     const markOfEntry = (entry: LedgerEntry): string[] => inDataset(entry, markOf(factsOfEntry(entry, sent)));
     const markOfWish = (wish: ResourceWish): string[] => inDataset(wish, markOf(factsOfWish(wish)));

@@ -128,11 +128,9 @@ type UpdatedNode = Pick<DatasetWish, 'title' | 'published' | 'fields'>;
 const updateChanges = (sent: SentNode | null, wish: UpdatedNode, entry: LedgerEntry | undefined): FieldChange[] => {
   const changes = nodeChanges(sent, wish);
   if (!entry?.removed) return changes;
-  const back = [
-    ...(entry.removed === 'orphan' ? [{ field: 'field_orphan', from: '1', to: '0' }] : []),
-    ...(wish.published ? [{ field: 'status', from: 0, to: 1 }] : []),
-  ];
-  return [...back, ...changes.filter(({ field }) => field !== 'status')];
+  const status = wish.published ? [{ field: 'status', from: 0, to: 1 }] : [];
+  const orphan = entry.removed === 'orphan' ? [{ field: 'field_orphan', from: '1', to: '0' }] : [];
+  return [...orphan, ...status, ...changes.filter(({ field }) => field !== 'status')];
 };
 
 const nodeNeed = (
@@ -176,7 +174,7 @@ const planResource = (wish: ResourceWish, known: Observed): PlanFileItem => {
   const isUnreadable = known.sources.get(wish.key) === null;
   const own: Need = isStanding
     ? { actions: [], why: [] }
-    : fileNeed(wish, entry, { source: source ?? look ?? null, isNew, isUnreadable });
+    : fileNeed(wish, entry, source ?? look ?? null, { isNew, isUnreadable });
   const drift = known.drift?.get(wish.key);
   const file = drift === undefined || isUnfit || own.actions.includes('attach') ? own : restored(wish, drift);
   if (file.actions.includes('attach') && wish.recipe?.mend) file.why.push('fixed while publishing (mend: safe)');
@@ -212,26 +210,20 @@ const unread = ({ source }: ResourceWish, entry: LedgerEntry | undefined): strin
 /** Why a file is fetched whose address changed. */
 export const otherAddress = 'its address changed: fetched and compared';
 
-const isOfOtherAddress = ({ source }: ResourceWish, entry: LedgerEntry | undefined): boolean =>
-  source.kind === 'url' && !!entry?.file && !!entry.fetched && entry.fetched.url !== source.url;
-
-/** What is known of a file as it is now; `isUnreadable`: it was checked and cannot be read. */
-interface FileLook {
-  source: SourceFingerprint | AddressLook | null;
-  isNew: boolean;
-  isUnreadable: boolean;
-}
-
+/** What a resource needs for its file as it is now; `isUnreadable`: it was checked and cannot be read. */
 const fileNeed = (
   wish: ResourceWish,
   entry: LedgerEntry | undefined,
-  { source, isNew, isUnreadable }: FileLook,
+  source: SourceFingerprint | AddressLook | null,
+  { isNew, isUnreadable }: { isNew: boolean; isUnreadable: boolean },
 ): Need => {
   if (wish.source.kind === 'link' || wish.source.kind === 'api') return { actions: [], why: [] };
   const imports: PlannedAction[] = wantsImport(wish) ? ['import'] : [];
   // A run leaves new files to their jobs; one that was checked and is unreadable is reported in the plan.
   if (isNew) return { actions: ['attach', ...imports], why: isUnreadable ? [unread(wish, entry)] : [] };
-  if (!source && isOfOtherAddress(wish, entry)) return { actions: ['fetch'], why: [otherAddress] };
+  const isMoved =
+    wish.source.kind === 'url' && !!entry?.file && (entry.fetched?.url ?? wish.source.url) !== wish.source.url;
+  if (!source && isMoved) return { actions: ['fetch'], why: [otherAddress] };
   if (!source) return { actions: ['attach', ...imports], why: [unread(wish, entry)] };
   if ('why' in source) return { actions: source.isOther ? ['attach', ...imports] : ['fetch'], why: [source.why] };
   if (!entry || !isSent(entry.file, source.sha256, wish)) {
@@ -247,11 +239,8 @@ type FieldChange = PlanFileItem['changes'][number];
 
 /** Changes from what was sent last (null: not known) to what is wanted. */
 export const nodeChanges = (sent: SentNode | null, wish: UpdatedNode): FieldChange[] => {
-  if (!sent)
-    return [
-      { field: 'title', to: wish.title },
-      ...Object.entries(wish.fields).map(([field, to]) => ({ field, to: plain(to) })),
-    ];
+  const all = { title: wish.title, ...wish.fields };
+  if (!sent) return Object.entries(all).map(([field, to]) => ({ field, to: plain(to) }));
   const changes: FieldChange[] = [];
   if (sent.title !== wish.title) changes.push({ field: 'title', from: sent.title, to: wish.title });
   if (sent.published !== wish.published)

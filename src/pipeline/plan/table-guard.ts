@@ -8,16 +8,13 @@ import {
   type TableGuard,
   type TableVersion,
 } from '../../model/table-history.ts';
+import { countText } from '../../util/plural.ts';
 
-interface GuardedBy {
-  guard: TableGuard;
-  live: LiveVersion;
-  /** All versions that are known, the live one last. */
-  versions: readonly TableVersion[];
-}
-
-/** Why a new version must be held, a phrase for each limit; empty where it passes. */
-export const tableGuardFaults = (table: CheckedTable, { guard, live, versions }: GuardedBy): string[] => [
+/** Why a new version must be held, a phrase for each limit; empty where it passes. `versions` are all known, the live one last. */
+export const tableGuardFaults = (
+  table: CheckedTable,
+  { guard, live, versions }: { guard: TableGuard; live: LiveVersion; versions: readonly TableVersion[] },
+): string[] => [
   ...rowFaults(table.rows, guard, versions),
   ...columnFaults(table.contents.slice(0, keptColumns), guard, live.columns),
   ...nullFaults(table, guard, live),
@@ -41,11 +38,9 @@ const rowFaults = (rows: number, { rows: share }: TableGuard, versions: readonly
   const isWithin =
     share === undefined || before === 0 || Math.abs(step) <= Math.max(share * before, rows > 0 ? handful : 0);
   if (isWithin || isKnownStep(before, rows, versions)) return [];
-  const percent = Math.min(
-    Math.round((Math.abs(step) / before) * 100),
-    step < 0 && rows > 0 ? 99 : Number.POSITIVE_INFINITY,
-  );
-  const change = `${count(rows)} ${rows === 1 ? 'row' : 'rows'}, ${percent}% ${step < 0 ? 'fewer' : 'more'} than the previous ${count(before)}`;
+  const exact = Math.round((Math.abs(step) / before) * 100);
+  const percent = step < 0 && rows > 0 ? Math.min(exact, 99) : exact;
+  const change = `${countText(rows)} ${rows === 1 ? 'row' : 'rows'}, ${percent}% ${step < 0 ? 'fewer' : 'more'} than the previous ${countText(before)}`;
   return [`${change} (\`rows: ${percentOf(share)}\`)`];
 };
 
@@ -69,7 +64,11 @@ const columnFaults = (
   const lost = before.filter((column) => !now.has(nameOf(column)));
   const fresh = columns.filter((column) => !then.has(nameOf(column)));
   // A new column in the place of a lost one was renamed.
-  const renamed = new Map(lost.flatMap((column) => pairOf(column, { before, columns, fresh })));
+  const renamed = new Map<string, string>();
+  for (const column of columns.length === before.length ? lost : []) {
+    const other = columns[before.indexOf(column)];
+    if (other && fresh.includes(other)) renamed.set(column.name, other.name);
+  }
   const gone = lost.filter(({ name }) => !renamed.has(name));
   const added = fresh.filter(({ name }) => ![...renamed.values()].includes(name));
   const retyped = before.flatMap((column) => {
@@ -94,20 +93,6 @@ const nameOf = ({ name }: TableColumn): string => portalColumnName(name) || name
 
 const byName = (columns: readonly TableColumn[]): Map<string, TableColumn> =>
   new Map(columns.map((column) => [nameOf(column), column]));
-
-const pairOf = (
-  column: TableColumn,
-  {
-    before,
-    columns,
-    fresh,
-  }: { before: readonly TableColumn[]; columns: readonly TableColumn[]; fresh: readonly TableColumn[] },
-): [string, string][] => {
-  const other = columns[before.indexOf(column)];
-  return other !== undefined && fresh.includes(other) && columns.length === before.length
-    ? [[column.name, other.name]]
-    : [];
-};
 
 const isRetyped = (before: TableColumn['kind'], now: TableColumn['kind']): boolean =>
   before !== now && ![before, now].some((kind) => kind === 'mixed' || kind === 'empty');
@@ -144,7 +129,5 @@ const namesOf = (columns: TableColumn[]): string =>
   `column${columns.length === 1 ? '' : 's'} ${some(columns.map(({ name }) => quoted(name)))}`;
 
 const quoted = (name: string): string => `\`${name}\``;
-
-const count = (number: number): string => number.toLocaleString('en');
 
 const percentOf = (share: number): string => `${Math.round(share * 1000) / 10}%`;
