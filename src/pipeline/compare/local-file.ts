@@ -48,10 +48,7 @@ interface TableTools {
   signal: AbortSignal;
 }
 
-/**
- * Makes the file that is sent from a source by the recipe of its wish; the caller removes a made one.
- * @throws as `prepareTable`, and SourceChangedError when the source changed meanwhile
- */
+/** Makes the file that is sent by a recipe; the caller removes it. @throws as `prepareTable`, SourceChangedError */
 export const prepareFile = async (
   raw: SentFile,
   { key, recipe, source }: Pick<ResourceWish, 'key' | 'source'> & Required<Pick<ResourceWish, 'recipe'>>,

@@ -49,10 +49,7 @@ export const bearsWish = (node: Pick<PortalNode, 'log'>, wish: Pick<NodeWish, 'k
 export const bearsNonce = (node: Pick<PortalNode, 'log'>, key: string, { nonce }: Pick<Pending, 'nonce'>): boolean =>
   bearsMark(node, key) && node.log.endsWith(` ${nonce}`);
 
-/**
- * True for the node of a ledger entry: type and uuid match. On a portal that makes its own uuids our mark counts, which no
- * other key's node bears.
- */
+/** True for the node of a ledger entry, by type and uuid, or by our mark on portals that make their own uuids. */
 export const isOurs = (
   node: PortalNode,
   wish: Pick<NodeWish, 'key' | 'type'>,
@@ -99,10 +96,7 @@ export const asRead = (
   url: node.path,
 });
 
-/**
- * The fields of a wish with ids of terms, of several of one name those that the node holds; unknown ones are learned from the
- * node where we wrote it with these names, else from the portal.
- */
+/** The fields of a wish with ids of terms; unknown ones are learned from the node where we wrote these names, else by look-up. */
 export const resolveAt = async (
   portal: Portal,
   wish: NodeWish,
@@ -161,10 +155,7 @@ export const unlikeProven = (entry: LedgerEntry, sent: SentNode, node: PortalNod
   ...new Set([...differences(sent, node), ...changedBaseline(entry, sent.fields, node)]),
 ];
 
-/**
- * Names of the fields whose terms, or whose number of items, are not what the node held when it was last proven: somebody
- * changed a tag, or added an item. Empty where that was never looked at.
- */
+/** Names of the fields whose terms, or number of items, are not those of when the node was last proven; empty if never. */
 export const changedBaseline = (entry: LedgerEntry, fields: NodeFields, node: PortalNode): string[] => {
   if (entry.baseline === null) return [];
   const [before, now] = [entry.baseline, baselineOf(fields, node)];

@@ -66,10 +66,7 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]
   return oneKeyEach(results.flat(), entries);
 };
 
-/**
- * A node belongs to one key: the ledger takes precedence over an identity, an identity over a title. Where two keys match one
- * node by title only, neither gets it.
- */
+/** A node belongs to one key: by the ledger, then by identity, then by title; one that two match by title is neither's. */
 const oneKeyEach = (results: Reconciled[], entries: ReadonlyMap<string, LedgerEntry>): Reconciled[] => {
   const owners = new Map<string, string>();
   for (const { key, nid } of entries.values()) if (nid !== null) owners.set(nid, key);

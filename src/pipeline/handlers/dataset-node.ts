@@ -89,10 +89,7 @@ const withGroups = (error: unknown, { wish }: DatasetWork): unknown => {
   return new PortalRefusedError(error.message, error.request, { hint, cause: error });
 };
 
-/**
- * Detects, before resources are written, what would stop the dataset: an unknown group, an edit on the portal that holds it.
- * @throws PortalRefusedError, DriftError
- */
+/** Detects, before resources are written, an unknown group or an edit that holds. @throws PortalRefusedError, DriftError */
 export const checkDataset = async (deps: HandlerDeps, item: Item, work: DatasetWork): Promise<void> => {
   const entry = await deps.ledger.entry(item.portal, item.key);
   const target = targetOf(deps, item, work);
@@ -236,10 +233,7 @@ const linkFromResources = async (
   return portal.nodes.read(dataset.nid, item.signal);
 };
 
-/**
- * Checks once for each portal that our terms are in the right vocabulary. Otherwise their pages and the portal's catalogue do
- * not show them, and a warning says what to configure.
- */
+/** Warns, once for each portal, where our terms are in a vocabulary that readers do not see. */
 const proveTermsVisible = async (
   { item, portal }: NodeTarget,
   wish: NodeWish,

@@ -125,10 +125,7 @@ const publish = async (dataset: Dataset): Promise<void> => {
   if (refused && linksByList) await takeBackUnlisted(dataset, refused);
 };
 
-/**
- * Unpublishes the resources that were created in this run and that the failed dataset does not list: readers would find them
- * without it.
- */
+/** Unpublishes new resources that the failed dataset does not list: readers would find them without it. */
 const takeBackUnlisted = async ({ deps, runner, work, portal, signal }: Dataset, reason: Reason): Promise<void> => {
   const known = await deps.ledger.entry(portal.name, work.wish.key);
   const node = known?.nid ? await portal.nodes.visible(known.nid, signal) : null;
@@ -144,10 +141,7 @@ const takeBackUnlisted = async ({ deps, runner, work, portal, signal }: Dataset,
   }
 };
 
-/**
- * Node ids of resources, in the order of their keys; those without one are left out. Where they differ from the last proven
- * list, those that this job did not publish are looked up: an id may belong to another node by now.
- */
+/** Node ids for the list, in order; those not published here are looked up: they may belong to other nodes by now. */
 const nodesOf = async ({ deps, runner, work, portal, signal }: Dataset): Promise<string[]> => {
   const { wish, order, resources } = work;
   const entries = await deps.ledger.entriesOf(portal.name, order);

@@ -38,10 +38,7 @@ export const importFile: ResourceStep = async (state) => {
   return { ...state, entry };
 };
 
-/**
- * Portals that keep the states of all datastores together lose some when two are written at once, so there only one job of
- * all workers writes a datastore at a time.
- */
+/** Portals that keep the states of all datastores together lose some when two are written at once, by any worker. */
 export const oneAtATime = <T>(
   { deps, target }: Pick<ResourceState, 'deps' | 'target'>,
   signal: AbortSignal,
@@ -288,10 +285,7 @@ const givenUp = (state: ResourceState, cut: PortalError, rows: number): Error =>
   });
 };
 
-/**
- * Tells the portal the delimiter of the file. Portals that import on attach read quotes by RFC 4180 unless an escape is
- * set; the others replace all four properties by what is sent, so theirs are sent whole.
- */
+/** Tells the portal the delimiter. Those that import on attach read RFC 4180 unless an escape is set. */
 const sendDialect = async (
   state: ResourceState,
   status: DatastoreNumbers | undefined,

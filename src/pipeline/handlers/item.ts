@@ -189,10 +189,7 @@ export class ItemRunner {
     if (item.ended) this.#ended.set(key, item.ended);
   }
 
-  /**
-   * Ends an item whose node was created in this run as failed, also where it has ended well or waits for its proof. `undo` gives
-   * its entry, or null where it stays as it is.
-   */
+  /** Ends an item with a new node as failed, whatever its end was; `undo` gives its entry, null where it stays as it is. */
   async takeBack(
     key: string,
     reason: Reason,

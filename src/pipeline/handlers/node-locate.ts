@@ -112,10 +112,7 @@ export const unknownNode = (entry: LedgerEntry): LedgerEntry => ({
   pending: null,
 });
 
-/**
- * The id of the node of an entry on the portal, found by uuid; null where there is none. Lists hide drafts, so one that is
- * not listed is read.
- */
+/** The node id of an entry on the portal, found by uuid or, as lists hide drafts, by reading it; null where there is none. */
 export const nidOnPortal = async (
   portal: Portal,
   entry: Pick<LedgerEntry, 'uuid' | 'nid'>,
@@ -145,11 +142,7 @@ const createdNode = async (
   return null;
 };
 
-/**
- * The node of a wish that no listing shows by its uuid: on a portal that makes its own uuids, or a draft that lists hide
- * from this account.
- * @throws NodeUnclearError where one may be it, unless what is not found is to be created
- */
+/** The node of a wish that no list shows by its uuid. @throws NodeUnclearError where one may be it */
 const unlistedNode = async (target: NodeTarget, wish: NodeWish): Promise<PortalNode | null> => {
   const { item, portal, createMissing } = target;
   const { nid, doubt } = await findUnlisted(portal, wish, item.signal);

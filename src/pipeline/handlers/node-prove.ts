@@ -54,10 +54,7 @@ export const proveNode = async (
 
 const nodeWrites: ReadonlySet<ItemAction> = new Set<ItemAction>(['created', 'updated', 'recreated', 'adopted']);
 
-/**
- * Portals with an editing form accept one more item of a field with each write. Repeats the write while that adds items, and
- * returns the node as it is then.
- */
+/** Portals with an editing form accept one more item of a field with each write: repeats it while that adds items. */
 const growItems = async ({ item, portal }: NodeTarget, wish: NodeWish, read: PortalNode): Promise<PortalNode> => {
   if ((await portal.dialectInUse(item.signal)) !== 'form') return read;
   const itemsIn = (value: unknown): number => countItems(value) ?? 0;

@@ -235,10 +235,7 @@ interface TermsWrite {
   write: (fields: NodeFields) => Promise<WrittenNode>;
 }
 
-/**
- * Writes a node with the ids of its terms. The portal is asked for those that are not known; where it has none of that name,
- * only this node creates terms meanwhile.
- */
+/** Writes a node with the ids of its terms; where the portal lacks one of them, only this node creates terms meanwhile. */
 const writeWithTerms = async (target: NodeTarget, wish: NodeWish, work: TermsWrite): Promise<WrittenNode> => {
   const { item, portal } = target;
   const { fields, fresh } = await portal.terms.resolve(wish.fields, work);

@@ -11,9 +11,7 @@ import { updatePatiently } from './node-write.ts';
 
 const actionOf: Record<RemovalMode, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
 
-/**
- * Removes the node of an entry and returns the entry that records that. A node that is gone or no longer ours is left alone.
- */
+/** Removes the node of an entry and returns the entry that records that. A node that is no longer ours is left alone. */
 export const removeNode = async (
   deps: HandlerDeps,
   target: NodeTarget,

@@ -100,10 +100,7 @@ export const fetchSource: ResourceStep = async (state) => {
 const bytesOf = ({ bytes, sha256 }: { bytes: number; sha256: string }): string =>
   `${bytes} bytes, sha256 ${sha256.slice(0, 12)}`;
 
-/**
- * Fetches the file of a resource unless it is the `published` version; then `wish.source` stays an address. A fetched file
- * replaces it in the wish, for this job on this host only: another worker fetches it again.
- */
+/** Fetches the file unless it is the `published` version; it replaces the address in the wish, for this job on this host. */
 export const fetchAddress = async (
   state: ResourceState,
   source: UrlSource,
@@ -138,10 +135,7 @@ const needsBytes = (entry: LedgerEntry, wish: ResourceWish, { url }: UrlSource):
 /** Rejected rows that the job log lists one by one. */
 const mostReportedRejects = 20;
 
-/**
- * Step `prepare`: makes the table. The file belongs to this attempt: what an earlier one left is removed, never used.
- * @throws as `prepareFile`
- */
+/** Step `prepare`: makes the table; what an earlier attempt left is removed, never used. @throws as `prepareFile` */
 export const prepareTable: ResourceStep = async (state) => {
   const { deps, wish, source } = state;
   const { item } = state.target;

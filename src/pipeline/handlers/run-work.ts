@@ -210,10 +210,7 @@ export const sourceWork = async (
   return { ...noWork(), settled, claims };
 };
 
-/**
- * Work for published tables of a watched folder that got no new file for too long. Without a file there is no wish, so the
- * defaults of the manifest set the limit.
- */
+/** Published tables of a watched folder that got no new file for too long, by the defaults of the manifest. */
 export const lateDrops = async (
   ledger: Pick<Ledger, 'entries' | 'put'>,
   request: RunData,

@@ -67,11 +67,7 @@ interface Planning {
   isLimited: boolean;
 }
 
-/**
- * Gathers, plans, and stores the work of the run page by page. Otherwise it only records what the comparison shows: renames,
- * and since when something is missing.
- * @throws HeldError when the guard holds the run
- */
+/** Plans and stores the work of a run page by page, and records what is renamed or missing. @throws HeldError by the guard */
 const planRun = async (deps: PlanDeps, request: RunData, signal: AbortSignal): Promise<PlannedCounts> => {
   if (request.remove) return planRemoval(deps, request, request.remove, signal);
   const gathered = await deps.gather(request, signal);
@@ -209,10 +205,7 @@ const observer = async (
   };
 };
 
-/**
- * A file that could not be imported is retried on request, when it is dropped again, or where it is no longer `tooLarge` (bytes);
- * a held table waits for a decision.
- */
+/** A file that could not be imported is retried on request, when dropped again, or once the portal's limit (bytes) is higher. */
 const isRetried = ({ refused }: LedgerEntry, { source }: ResourceWish, { why }: RunData, tooLarge: number): boolean =>
   refused !== null &&
   refused.guard === undefined &&

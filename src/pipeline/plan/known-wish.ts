@@ -29,10 +29,7 @@ export const importFingerprint = (wish: ResourceWish): string =>
 export const guardFingerprint = ({ recipe, guard }: Pick<ResourceWish, 'recipe' | 'guard'>): string =>
   hash('sha256', JSON.stringify([recipe?.fingerprint ?? null, guard ?? null]));
 
-/**
- * True where the portal could not import exactly this file, or its guard holds it: the last good file is live, or is being
- * restored. Also of a first file that the portal did not accept or import.
- */
+/** True where the portal did not take or import exactly this file, or its guard holds it: it is not sent again. */
 export const isRefusedFile = (
   { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
   wish: ResourceWish,

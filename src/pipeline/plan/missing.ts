@@ -63,10 +63,7 @@ export interface Missing {
   unproven: string | null;
 }
 
-/**
- * Compares the ledger with all wishes of a manifest (never with those of a limited run). An item whose uuid, content or
- * address is under a new key is renamed, not missing. Resources of a missing dataset go with it.
- */
+/** Compares the ledger with all wishes of a manifest; what continues under a new key is renamed, not missing. */
 export const findMissing = (
   wishes: DatasetWish[],
   known: KnownItems,
