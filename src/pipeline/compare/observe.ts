@@ -1,9 +1,8 @@
 // Observes what a plan compares with the ledger: files, addresses, tables, the listing of the portal. Writes nothing.
-import { datastoreState } from '../../dataset-api/values.ts';
 import { SluiceError } from '../../model/errors.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { DatasetWish } from '../../model/wish.ts';
-import { isAnswer, isForbidden, type Portal, type TableSize } from '../../portal-client/client.ts';
+import { isAnswer, type Portal, type TableSize } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
@@ -20,7 +19,7 @@ import {
 } from '../plan/plan.ts';
 import { orNull } from './local-file.ts';
 import { sameUuid } from './node.ts';
-import { brokenFile, brokenTable, fileFault } from './prove.ts';
+import { brokenFile, brokenTable, fileFault, toldOf } from './prove.ts';
 
 const filesAtOnce = 8;
 const pagesAtOnce = 4;
@@ -117,15 +116,11 @@ const rowsFault = (rows: number | null, size: TableSize | null | undefined): str
 
 /** Why the state of a table does not show that it is imported; null where it does, or its node is gone. */
 const stateFault = async (portal: Portal, nid: string, signal: AbortSignal): Promise<string | null> => {
-  try {
-    const status = await portal.datastore.status(nid, signal);
-    const state = status === null ? 'imported' : datastoreState(status);
-    return state === 'imported' ? null : `its datastore is not imported (${state})`;
-  } catch (error) {
+  const told = await toldOf(portal, nid, signal).catch((error: unknown) => {
     if (isAnswer(error, 'node-gone')) return null;
-    if (isForbidden(error)) return `its datastore cannot be read: ${error.message}`;
     throw error;
-  }
+  });
+  return told?.fault ?? null;
 };
 
 /** Every node the listing shows, by uuid in lower case. */

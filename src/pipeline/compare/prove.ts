@@ -211,19 +211,29 @@ export const proveTable = async (size: TableSize | null | undefined, table: Tabl
   return { rows, rowsDropped: 0, fault: `the datastore holds ${rows} rows${there}, the file ${table.rows}${here}` };
 };
 
+/** What the portal tells of a table, without a look at its rows. */
+export const toldOf = async (
+  portal: Portal,
+  nid: string,
+  signal: AbortSignal,
+): Promise<Pick<LedgerEntry, 'datastore'> & { fault: string | null }> => {
+  try {
+    const status = await portal.datastore.status(nid, signal);
+    const state = status && datastoreState(status);
+    if (state === null || state === 'imported') return { datastore: state ?? 'none', fault: null };
+    return { datastore: 'pending', fault: `the datastore is not imported (${state})` };
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    return { datastore: 'pending', fault: `its datastore cannot be read: ${error.message}` };
+  }
+};
+
 const proveDatastore = async (
   { portal, signal }: ProofParts,
   { nid, uuid, table }: { nid: string; uuid: string; table: TableShape | null },
 ): Promise<Pick<LedgerEntry, 'datastore'> & Partial<ProvenTable> & Pick<ProvenTable, 'fault'>> => {
-  const status = await portal.datastore.status(nid, signal).catch((error: unknown) => {
-    if (isForbidden(error)) return error.message;
-    throw error;
-  });
-  if (typeof status === 'string') return { datastore: 'pending', fault: `its datastore cannot be read: ${status}` };
-  if (status === null) return { datastore: 'none', fault: null };
-  const state = datastoreState(status);
-  if (state !== 'imported') return { datastore: 'pending', fault: `the datastore is not imported (${state})` };
-  if (!table) return { datastore: 'imported', fault: null };
+  const told = await toldOf(portal, nid, signal);
+  if (told.datastore !== 'imported' || !table) return told;
   const proven = await proveTable(await portal.datastore.tableSize(uuid, signal), table);
   return { ...proven, datastore: proven.fault === null ? 'imported' : 'failed' };
 };

@@ -12,8 +12,7 @@ import { GiveBack } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { TableSize } from '../../portal-client/datastore.ts';
 import { proveTable } from '../compare/prove.ts';
-import { sentAgain } from './refused-file.ts';
-import { importsRows, type ResourceState, type ResourceStep, shapeOf } from './resource-file.ts';
+import { importsRows, type ResourceState, type ResourceStep, sentAgain, shapeOf } from './resource-file.ts';
 
 /**
  * Makes the portal import the attached file. Portals differ: some import on attach (`data_import` 2 with storage), some keep

@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { isOutage, JobLostError, machineFault, PortalLoginError, reasonOf, SluiceError } from '../../model/errors.ts';
 import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey } from '../../model/key.ts';
-import { type LedgerEntry, newEntry, type Pending, warningsOf } from '../../model/ledger-entry.ts';
+import { type LedgerEntry, newEntry, warningsOf } from '../../model/ledger-entry.ts';
 import { type ItemAction, type ItemOutcome, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import type { Begun, Unproven } from '../../state/run-work.ts';
@@ -241,16 +241,10 @@ const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
 export const noteFound = async (item: Item, entry: LedgerEntry | null): Promise<void> => {
   if (!item.log.resumed) return;
   const known = entry?.nid ? `node ${entry.nid}${entry.file ? ` with file ${entry.file.fid}` : ''}` : 'no node yet';
-  const pending = entry?.pending;
-  const next = pending ? `${writeOf[pending.what]} under way: looking whether it took effect` : 'no write under way';
+  const what = entry?.pending?.what;
+  const write = what === 'create' ? 'a create' : `an ${what}`;
+  const next = what ? `${write} under way: looking whether it took effect` : 'no write under way';
   await item.note(`found ${known}, ${next}`);
-};
-
-const writeOf: Record<Pending['what'], string> = {
-  create: 'a create',
-  update: 'an update',
-  attach: 'an attach',
-  import: 'an import',
 };
 
 /** The error of a job whose run no longer has its item. */

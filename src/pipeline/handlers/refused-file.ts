@@ -31,11 +31,13 @@ import type { Ledger } from '../../state/ledger.ts';
 import { checkTable } from '../../tables/check.ts';
 import { durationWords } from '../../util/quantity.ts';
 import { madeTable } from '../compare/local-file.ts';
+import { nodeOf } from '../compare/node.ts';
 import { brokenFile } from '../compare/prove.ts';
 import { guardFingerprint, importFingerprint, isLate, wantsImport } from '../plan/known-wish.ts';
 import { sharesNoColumn, tableGuardFaults } from '../plan/table-guard.ts';
 import type { Item } from './item.ts';
-import { type ResourceState, type ResourceStep, sentFile } from './resource-file.ts';
+import { removeNode } from './removal.ts';
+import { type ResourceState, type ResourceStep, sentAgain, sentFile } from './resource-file.ts';
 
 /** Step `guard`: holds a table beyond the limits. The entry records its file as refused then, and nothing is sent. */
 export const guardTable: ResourceStep = async (state) => {
@@ -158,9 +160,6 @@ export const withDecision = (
   return { ...known, live: false, stale: true, reason: reasonOf(new HeldError(message, { hint })) };
 };
 
-/** What is said of a file that was refused. */
-export const sentAgain = 'this file is sent again once it or its manifest entry changes, or by `sluice retry`';
-
 /** Why the file is imported once more before it is given up; null where that would not help. */
 export const whyImportAgain = (state: ResourceState, error: unknown): string | null => {
   if (isMiscounted(state, error)) return 'the rows do not match the file: importing it again';
@@ -192,8 +191,8 @@ const isFileAtFault = (state: ResourceState, error: unknown): boolean =>
  * verdict is recorded.
  */
 export const refuseFile = async (state: ResourceState, error: unknown): Promise<ResourceState | null> => {
-  const { deps, source, entry, wish, table } = state;
-  const { item } = state.target;
+  const { deps, target, source, entry, wish, table, fetched } = state;
+  const { item } = target;
   const { good } = entry;
   const why = reasonOf(error);
   if (source === null) return null;
@@ -203,14 +202,22 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
       importFingerprint: importFingerprint(wish),
       delimiter: table?.delimiter ?? null,
     };
-    const refused = { ...of, isReplaced, reason, ...sizeRefused(state, error) };
+    const size = isTooLarge(error) ? { bytes: sentFile(state)?.source.bytes ?? 0 } : {};
+    const refused = { ...of, isReplaced, reason, ...size };
     return { ...state, entry: await deps.ledger.settle(item.portal, { ...known, refused }) };
   };
+  const isUntaken = error instanceof PortalError && error.fault === 'file' && item.log.lastStep === 'attach';
+  if (isUntaken && item.actions.includes('created') && entry.file === null && entry.nid !== null) {
+    // The node that was created for it would stay empty.
+    const removed = await removeNode(deps, target, nodeOf('resource', wish), entry, 'delete');
+    const from = { source, sourcePath: sourcePathOf(wish.source), fetched };
+    return refuse({ ...removed, ...from, removed: null, reason: why }, true, why);
+  }
   if (good === null) {
     if (error instanceof TableRefusedError) await refuse({ ...entry, live: false, reason: why }, true, why);
     return null;
   }
-  if (error instanceof PortalError && error.fault === 'file' && item.log.lastStep === 'attach') {
+  if (isUntaken) {
     await item.note(`the portal refused the file: ${why.message}`);
     return refuse(entry, true, { ...why, message: `${why.message}; the previous good file ${good.name} stays` });
   }
@@ -228,10 +235,6 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
     hint: `fix the file; ${sentAgain}`,
   });
 };
-
-/** The size that is remembered of a file which was too large. */
-export const sizeRefused = (state: ResourceState, error: unknown): { bytes?: number } =>
-  isTooLarge(error) ? { bytes: sentFile(state)?.source.bytes ?? 0 } : {};
 
 /**
  * Attaches and imports the good file where that is not done yet, proves it, and records that an older version is live. `run`

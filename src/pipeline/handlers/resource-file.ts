@@ -57,6 +57,9 @@ export type ResourceStep = (state: ResourceState) => Promise<ResourceState>;
 
 type LocalFile = Pick<ResourceState, 'wish' | 'source' | 'prepared'>;
 
+/** What is said of a file that was refused. */
+export const sentAgain = 'this file is sent again once it or its manifest entry changes, or by `sluice retry`';
+
 /** The file that is sent; null before it exists, for links, and where the current version was not fetched again. */
 export const sentFile = ({ wish, source, prepared }: LocalFile): SentFile | null => {
   if (prepared) return prepared;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { countedColumns } from '../../dataset-api/names.ts';
-import { PortalBusyError, PortalError, PortalGoneError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
+import { PortalBusyError, PortalGoneError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry, type PortalFile } from '../../model/ledger-entry.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
@@ -12,7 +12,7 @@ import { removePreparedFile } from '../../tables/transform/prepare.ts';
 import { madeTable, type SentFile } from '../compare/local-file.ts';
 import { nodeOf } from '../compare/node.ts';
 import { brokenFile, fileFault, proveTable } from '../compare/prove.ts';
-import { importFingerprint, isLate } from '../plan/known-wish.ts';
+import { isLate } from '../plan/known-wish.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
 import { endOf, type Item, noteFound, workLost } from './item.ts';
@@ -25,7 +25,6 @@ import {
   provenVersion,
   refuseFile,
   restoreLastGood,
-  sizeRefused,
   versionsToReport,
   whyImportAgain,
 } from './refused-file.ts';
@@ -125,7 +124,6 @@ const publish = async (flow: Flow): Promise<LedgerEntry> => {
       await flow.run([importFile, verify, record]);
     });
   } catch (error) {
-    if (isOfUnfilledNode(flow.state, error)) return removeUnfilled(flow.state, error);
     const refused = await refuseFile(flow.state, error);
     if (refused === null) throw error;
     flow.state = refused;
@@ -136,27 +134,6 @@ const publish = async (flow: Flow): Promise<LedgerEntry> => {
     await back.run(onThePortal);
     return back.state;
   });
-};
-
-/** True where a node was created for a file which the portal refuses: it would stay empty. */
-const isOfUnfilledNode = ({ target: { item }, entry, source }: ResourceState, error: unknown): error is PortalError =>
-  error instanceof PortalError &&
-  error.fault === 'file' &&
-  item.log.lastStep === 'attach' &&
-  source !== null &&
-  item.actions.includes('created') &&
-  entry.file === null &&
-  entry.nid !== null;
-
-const removeUnfilled = async (state: ResourceState, error: PortalError): Promise<LedgerEntry> => {
-  const { deps, target, entry, source, fetched, wish } = state;
-  const removed = await removeNode(deps, target, nodeOf('resource', wish), entry, 'delete');
-  const reason = reasonOf(error);
-  const wanted = { sha256: source?.sha256 ?? '', importFingerprint: importFingerprint(wish) };
-  const refused = { ...wanted, delimiter: null, isReplaced: true, reason, ...sizeRefused(state, error) };
-  const from = { source, sourcePath: sourcePathOf(wish.source), fetched };
-  const entryNow = { ...removed, ...from, removed: null, reason, refused };
-  return deps.ledger.settle(target.item.portal, entryNow, { former: null });
 };
 
 /** Step `node`: creates or updates it, or creates one anew that vanished; its file is attached by the steps that follow. */
