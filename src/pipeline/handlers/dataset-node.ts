@@ -20,8 +20,7 @@ import {
   nodeOf,
 } from '../compare/node.ts';
 import { isProven } from '../plan/plan.ts';
-import type { HandlerDeps } from './deps.ts';
-import { endOf, type Item, noteFound } from './item.ts';
+import { endOf, noteFound } from './item.ts';
 import { locateNode, type NodeTarget, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
 import { factsOf, goneAgain, recreateNode, updatePatiently, type WriteMore, writeNode } from './node-write.ts';
@@ -38,16 +37,11 @@ interface DatasetMode {
 }
 
 /** Writes the node where needed, proves it and its list by reading it back, and records that. */
-export const publishDataset = async (
-  deps: HandlerDeps,
-  item: Item,
-  work: DatasetWork,
-  mode: DatasetMode,
-): Promise<void> => {
-  const known = await deps.ledger.entry(item.portal, item.key);
+export const publishDataset = async (target: NodeTarget, work: DatasetWork, mode: DatasetMode): Promise<void> => {
+  const { item, ledger } = target;
+  const known = await ledger.entry(item.portal, item.key);
   await noteFound(item, known);
   const before = known ?? newEntry({ ...work.wish, kind: 'dataset' });
-  const target = targetOf(deps, item, work);
   const wanted = await wishOf(target, work, before);
   const wish = mode.isDraft ? { ...wanted, published: false } : wanted;
   const { links } = mode;
@@ -90,9 +84,9 @@ const withGroups = (error: unknown, { wish }: DatasetWork): unknown => {
 };
 
 /** Detects, before resources are written, an unknown group or an edit that holds. @throws PortalRefusedError, DriftError */
-export const checkDataset = async (deps: HandlerDeps, item: Item, work: DatasetWork): Promise<void> => {
-  const entry = await deps.ledger.entry(item.portal, item.key);
-  const target = targetOf(deps, item, work);
+export const checkDataset = async (target: NodeTarget, work: DatasetWork): Promise<void> => {
+  const { item, ledger } = target;
+  const entry = await ledger.entry(item.portal, item.key);
   const wish = await wishOf(target, work, entry ?? newEntry({ ...work.wish, kind: 'dataset' }));
   if (work.onDrift !== 'hold' || !entry?.nid || entry.pending) return;
   if (isPublished(entry, wish) && !work.verify) return;
@@ -103,15 +97,6 @@ export const checkDataset = async (deps: HandlerDeps, item: Item, work: DatasetW
   const edited = editedFields(wished, facts);
   if (edited.length > 0) throw driftHeld(target.portal, node, edited);
 };
-
-/** The target of the node of a dataset. */
-export const targetOf = (deps: HandlerDeps, item: Item, { onDrift, createMissing }: DatasetWork): NodeTarget => ({
-  item,
-  ledger: deps.ledger,
-  portal: deps.portal(item.portal),
-  onDrift,
-  createMissing,
-});
 
 /** The wanted node; for a frozen dataset the one that the ledger knows, so that only its list may change. */
 const wishOf = async (target: NodeTarget, { wish, frozen }: DatasetWork, entry: LedgerEntry): Promise<NodeWish> => {

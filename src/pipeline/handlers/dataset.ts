@@ -10,10 +10,10 @@ import type { Portal } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { linkedNids, nodeOf } from '../compare/node.ts';
-import { checkDataset, publishDataset, targetOf } from './dataset-node.ts';
+import { checkDataset, publishDataset } from './dataset-node.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
 import { ItemRunner, workLost } from './item.ts';
-import { nidOnPortal, unknownNode } from './node-locate.ts';
+import { nidOnPortal, targetOf, unknownNode } from './node-locate.ts';
 import { removeNode } from './removal.ts';
 import { publishResource } from './resource.ts';
 
@@ -93,11 +93,12 @@ const publish = async (dataset: Dataset): Promise<void> => {
   const before = await deps.ledger.entry(portal.name, key);
   // Groups reach resources by an update of the dataset, and may be refused: then a draft comes first.
   const isDraft = !before?.nid && (itemsOfField(work.wish.fields.og_group_ref) ?? []).length > 0;
+  const first = { links: null, linksByList, isDraft: linksByList };
   // Where resources refer to their dataset, the dataset comes first.
   await runner.run(key, (item) =>
     linksByList && !isDraft
-      ? checkDataset(deps, item, work)
-      : publishDataset(deps, item, work, { links: null, linksByList, isDraft: linksByList, isFinal: false }),
+      ? checkDataset(targetOf(deps, item, work), work)
+      : publishDataset(targetOf(deps, item, work), work, { ...first, isFinal: false }),
   );
   if (runner.unfinished.has(key)) return;
   const reason = work.frozen ? null : runner.failureOf(key);
@@ -120,7 +121,7 @@ const publish = async (dataset: Dataset): Promise<void> => {
   const isFinal = runner.unfinished.size === 0;
   if (!isFinal && runner.job.attempt === 1) return;
   const links = await nodesOf(dataset);
-  await runner.run(key, (item) => publishDataset(deps, item, work, { links, linksByList, isFinal }));
+  await runner.run(key, (item) => publishDataset(targetOf(deps, item, work), work, { links, linksByList, isFinal }));
   const refused = runner.failureOf(key);
   if (refused && linksByList) await takeBackUnlisted(dataset, refused);
 };
@@ -136,7 +137,7 @@ const takeBackUnlisted = async ({ deps, runner, work, portal, signal }: Dataset,
       if (!resource || entry.nid === null || listed.includes(entry.nid)) return null;
       if (!resource.wish.published) return entry;
       const wish = nodeOf('resource', resource.wish);
-      return { ...(await removeNode(deps, targetOf(deps, item, work), wish, entry, 'unpublish')), removed: null };
+      return { ...(await removeNode(targetOf(deps, item, work), wish, entry, 'unpublish')), removed: null };
     });
   }
 };
@@ -168,7 +169,7 @@ const remove = async ({ deps, runner, work }: Dataset, how: RemovalMode): Promis
   for (const key of resources) await runner.run(key, (item) => publishResource(deps, item, mode));
   await runner.run(wish.key, async (item) => {
     const known = (await deps.ledger.entry(item.portal, item.key)) ?? newEntry({ ...wish, kind: 'dataset' });
-    const entry = await removeNode(deps, targetOf(deps, item, work), nodeOf('dataset', wish), known, how);
+    const entry = await removeNode(targetOf(deps, item, work), nodeOf('dataset', wish), known, how);
     await item.end(entry, { outcome: 'done', reason: null });
   });
 };

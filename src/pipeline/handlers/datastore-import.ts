@@ -12,6 +12,7 @@ import { GiveBack } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { TableSize } from '../../portal-client/datastore.ts';
 import { proveTable } from '../compare/prove.ts';
+import type { NodeTarget } from './node-locate.ts';
 import { importsRows, type ResourceState, type ResourceStep, sentAgain, shapeOf } from './resource-file.ts';
 
 /**
@@ -27,7 +28,7 @@ export const importFile: ResourceStep = async (state) => {
     item.tell('the portal imports tables by itself and does not tell whether it has: only the file is verified');
     return { ...state, entry: { ...state.entry, datastore: 'none' } };
   }
-  const entry = await oneAtATime(state, item.signal, () =>
+  const entry = await oneAtATime(state.target, item.signal, () =>
     item.step(
       { name: 'import', on: `node ${nid}`, writes: true },
       (lost) => untilStopped(item.signal, lost, (signal) => importTable(state, signal)),
@@ -39,13 +40,10 @@ export const importFile: ResourceStep = async (state) => {
 
 /** Portals that keep the states of all datastores together lose some when two are written at once, by any worker. */
 export const oneAtATime = <T>(
-  { deps, target }: Pick<ResourceState, 'deps' | 'target'>,
+  { item, importsTogether }: NodeTarget,
   signal: AbortSignal,
   work: () => Promise<T>,
-): Promise<T> =>
-  deps.settings.importsTogether(target.item.portal)
-    ? work()
-    : target.item.exclusive(`datastore:${target.item.portal}`, signal, work);
+): Promise<T> => (importsTogether ? work() : item.exclusive(`datastore:${item.portal}`, signal, work));
 
 /** How long a job that is to stop waits for an import, milliseconds. */
 const hangUpMs = 5000;

@@ -4,8 +4,10 @@ import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { OnDrift } from '../../model/policy.ts';
 import { isForbidden, type NodeRow, type Portal, type PortalNode } from '../../portal-client/client.ts';
 import type { Ledger } from '../../state/ledger.ts';
+import type { ResourceWork } from '../../state/run-work.ts';
 import { findUnlisted } from '../compare/find.ts';
 import { bearsNonce, isOurs, type NodeWish, sameUuid } from '../compare/node.ts';
+import type { HandlerDeps } from './deps.ts';
 import type { Item } from './item.ts';
 
 /** Where a node is written, for which item, and by which rules. */
@@ -19,7 +21,20 @@ export interface NodeTarget {
   createMissing: boolean;
   /** True for a resource whose dataset was created in this run, so that no existing node can be it. */
   isNewDataset?: boolean;
+  /** True where the portal takes writes of several datastores at once. */
+  importsTogether: boolean;
 }
+
+/** The target of the node of an item, by the rules of its work. */
+export const targetOf = (
+  { ledger, portal, settings }: HandlerDeps,
+  item: Item,
+  { onDrift, createMissing }: Pick<ResourceWork, 'onDrift' | 'createMissing'>,
+): NodeTarget => ({
+  ...{ item, ledger, onDrift, createMissing },
+  portal: portal(item.portal),
+  importsTogether: settings.importsTogether(item.portal),
+});
 
 /** A node that was checked, and written where needed. */
 export interface WrittenNode {

@@ -209,7 +209,7 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
   const isUntaken = error instanceof PortalError && error.fault === 'file' && item.log.lastStep === 'attach';
   if (isUntaken && item.actions.includes('created') && entry.file === null && entry.nid !== null) {
     // The node that was created for it would stay empty.
-    const removed = await removeNode(deps, target, nodeOf('resource', wish), entry, 'delete');
+    const removed = await removeNode(target, nodeOf('resource', wish), entry, 'delete');
     const from = { source, sourcePath: sourcePathOf(wish.source), fetched };
     return refuse({ ...removed, ...from, removed: null, reason: why }, true, why);
   }

@@ -5,7 +5,6 @@ import type { RemovalMode } from '../../model/policy.ts';
 import type { ItemAction } from '../../model/report.ts';
 import type { NodeWish } from '../compare/node.ts';
 import { oneAtATime } from './datastore-import.ts';
-import type { HandlerDeps } from './deps.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode } from './node-locate.ts';
 import { updatePatiently } from './node-write.ts';
 
@@ -13,7 +12,6 @@ const actionOf: Record<RemovalMode, ItemAction> = { orphan: 'orphaned', unpublis
 
 /** Removes the node of an entry and returns the entry that records that. A node that is no longer ours is left alone. */
 export const removeNode = async (
-  deps: HandlerDeps,
   target: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
@@ -25,7 +23,7 @@ export const removeNode = async (
     const located = await locateNode(target, wish, entry);
     found = located.entry;
     if (found.nid === null) await item.note('nothing left to remove');
-    else await takeDown(deps, target, located, how);
+    else await takeDown(target, located, how);
     if (found.nid !== null || how === 'delete') await item.did(actionOf[how]);
   }
   const removed: LedgerEntry = {
@@ -44,7 +42,7 @@ export const removeNode = async (
   return removed;
 };
 
-const takeDown = (deps: HandlerDeps, target: NodeTarget, located: Located, how: RemovalMode): Promise<void> => {
+const takeDown = (target: NodeTarget, located: Located, how: RemovalMode): Promise<void> => {
   const { item } = target;
   const { nid } = located.entry;
   return item.step(
@@ -53,7 +51,7 @@ const takeDown = (deps: HandlerDeps, target: NodeTarget, located: Located, how: 
       try {
         // The table of a resource goes with its node.
         if (how !== 'delete') await hide(target, located, how, signal);
-        else await oneAtATime({ deps, target }, signal, () => target.portal.nodes.remove(nid ?? '', signal));
+        else await oneAtATime(target, signal, () => target.portal.nodes.remove(nid ?? '', signal));
       } catch (error) {
         if (!(error instanceof PortalGoneError)) throw error;
         await item.note(`node ${nid} is gone already`);

@@ -16,6 +16,7 @@ import { isLate } from '../plan/known-wish.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
 import { endOf, type Item, noteFound, workLost } from './item.ts';
+import { targetOf } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
 import { goneAgain, recreateNode, removeLostReferences, writeNode } from './node-write.ts';
 import {
@@ -57,15 +58,12 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
   ]);
   if (!work) throw workLost(item.runId, item.key);
   await noteFound(item, known);
-  const { wish, onDrift, createMissing, removal, source: seen } = work;
+  const { wish, removal, source: seen } = work;
   const { isNewDataset, ...how } = mode;
-  const target = {
-    ...{ item, ledger: deps.ledger, portal: deps.portal(item.portal) },
-    ...{ onDrift, createMissing, isNewDataset },
-  };
+  const target = { ...targetOf(deps, item, work), isNewDataset };
   const before = known ?? newEntry({ key: wish.key, kind: 'resource', uuid: wish.uuid, title: wish.title });
   if (removal) {
-    const removed = await removeNode(deps, target, nodeOf('resource', wish), before, removal);
+    const removed = await removeNode(target, nodeOf('resource', wish), before, removal);
     return item.end(removed, { outcome: 'done', reason: null });
   }
   const nothing = { source: null, prepared: null, fetched: null, table: null, node: null, fallsBack: false };

@@ -38,6 +38,7 @@ const prepare = async (options: SmallPortalOptions = {}, more: Partial<NodeWish>
     portal: openForTest(portal.url, { dialect: options.dialect ?? 'auto' }),
     onDrift: 'overwrite',
     createMissing: false,
+    importsTogether: false,
   };
   const wish = nodeWish(item.key, more);
   return {

@@ -110,7 +110,7 @@ export const attachedState = (
   const deps = { ledger, settings, portal: () => portal } as Partial<HandlerDeps> as HandlerDeps; // all that steps use
   return {
     deps,
-    target: { item, ledger, portal, onDrift: 'overwrite', createMissing: false },
+    target: { item, ledger, portal, onDrift: 'overwrite', createMissing: false, importsTogether: false },
     datasetNid: null,
     provesNow: true,
     wish: {
