@@ -1,23 +1,44 @@
-// Job kind `dataset`: publishes the node of a dataset and its resources, each an item with a log and an end of its own.
-
+// Job kind `dataset`: publishes a dataset with the list of its resources, and these, each an item with a log and an end.
 import { itemsOfField } from '../../dataset-api/fields.ts';
-import { CancelledError, DatasetFailedError, reasonOf } from '../../model/errors.ts';
+import {
+  CancelledError,
+  DatasetFailedError,
+  PortalGoneError,
+  PortalRefusedError,
+  reasonOf,
+  VerifyFailedError,
+} from '../../model/errors.ts';
 import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { Reason } from '../../model/report.ts';
-import type { Portal } from '../../portal-client/client.ts';
+import { isAnswer, type Portal, type PortalNode } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import { linkedNids, nodeOf } from '../compare/node.ts';
-import { checkDataset, publishDataset } from './dataset-node.ts';
+import { editedFields } from '../compare/decide.ts';
+import {
+  areGroupsLate,
+  asRead,
+  driftHeld,
+  hasGroups,
+  holdsLinks,
+  linkedNids,
+  linksField,
+  logOf,
+  type NodeWish,
+  newNonce,
+  nidsIn,
+  nodeOf,
+} from '../compare/node.ts';
+import { isProven } from '../plan/plan.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
-import { ItemRunner, workLost } from './item.ts';
-import { nidOnPortal, targetOf, unknownNode } from './node-locate.ts';
+import { endOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
+import { locateNode, type NodeTarget, nidOnPortal, targetOf, unknownNode, type WrittenNode } from './node-locate.ts';
+import { proveNode } from './node-prove.ts';
+import { factsOf, goneAgain, recreateNode, updatePatiently, type WriteMore, writeNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
 import { publishResource } from './resource.ts';
 
-/** New resources of one dataset that are published at once. */
 const resourcesAtOnce = 4;
 
 /** Ends when every item of the dataset has; what became of them is in the run's record. */
@@ -29,7 +50,7 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     const work = await deps.runs.datasetWork(runId, key);
     if (!work) throw workLost(runId, key);
     const runner = new ItemRunner(deps, job);
-    const dataset = { deps, runner, work, portal: deps.portal(portal), signal: job.signal };
+    const dataset = { deps, runner, work, portal: deps.portal(portal) };
     await (work.removal ? remove(dataset, work.removal) : publish(dataset));
     runner.finish();
     await deps.runs.leave(runId, key);
@@ -38,10 +59,8 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     const deps = forJob(shared, job);
     const { runId, key } = job.data;
     if (!(await deps.runs.phases.isOpen(runId, key))) return;
-    const work = await deps.runs.datasetWork(runId, key);
-    const runner = new ItemRunner(deps, job);
-    if (work) await failItems(deps, runner, work, { reason, error });
-    else await runner.fail(key, reason);
+    const resources = (await deps.runs.datasetWork(runId, key))?.resources ?? [];
+    await failItems(deps, new ItemRunner(deps, job), resources, { reason, error });
     await deps.runs.leave(runId, key);
   },
 });
@@ -51,25 +70,24 @@ interface Dataset {
   runner: ItemRunner;
   work: DatasetWork;
   portal: Portal;
-  signal: AbortSignal;
 }
 
 /** Ends the items that have not ended, each for its own reason. */
 const failItems = async (
   deps: HandlerDeps,
   runner: ItemRunner,
-  { wish, resources }: DatasetWork,
+  resources: readonly string[],
   { reason, error }: { reason: Reason; error: unknown },
 ): Promise<void> => {
+  const { key: dataset, portal } = runner.job.data;
   const unfinished = error instanceof UnfinishedItemsError ? error : null;
-  const reasons = unfinished?.items ?? new Map([[wish.key, error]]);
-  const own = reasons.get(wish.key);
+  const reasons = unfinished?.items ?? new Map([[dataset, error]]);
+  const own = reasons.get(dataset);
   // Its node may be verified while some of its resources are not.
-  const isLive = own === undefined && (await runner.endAsLive(wish.key));
-  if (!isLive) await runner.fail(wish.key, reasonOf(own ?? unfinished?.first ?? error));
-  const notTried = { ...reason, message: `not tried: ${reason.message}` };
+  const isLive = own === undefined && (await runner.endAsLive(dataset));
+  if (!isLive) await runner.fail(dataset, reasonOf(own ?? unfinished?.first ?? error));
   // Where the dataset is live itself, the portal or the run is to blame.
-  const ofOthers = isLive ? notTried : ofDataset(reason);
+  const ofOthers = isLive ? { ...reason, message: `not tried: ${reason.message}` } : ofDataset(reason);
   const others = error instanceof CancelledError ? reason : ofOthers;
   for (const key of resources) {
     const ofItem = reasons.get(key);
@@ -78,28 +96,25 @@ const failItems = async (
     await runner.fail(key, ofItem === undefined ? others : reasonOf(ofItem));
   }
   // Of a dataset that was never proven nobody knows whether it lists its new resources.
-  const dataset = await deps.ledger.entry(runner.job.data.portal, wish.key);
-  if (dataset && (dataset.live || dataset.links !== null)) return;
-  for (const key of resources) await runner.takeBack(key, others, async (_, entry) => entry);
+  const entry = await deps.ledger.entry(portal, dataset);
+  if (entry && (entry.live || entry.links !== null)) return;
+  for (const key of resources) await runner.takeBack(key, others, async (_, known) => known);
 };
 
 const publish = async (dataset: Dataset): Promise<void> => {
-  const { deps, runner, work, portal, signal } = dataset;
+  const { deps, runner, work, portal } = dataset;
   const { key } = work.wish;
-  const linksByList = await portal.linksByList(signal);
+  const linksByList = await portal.linksByList(runner.job.signal);
   // Where other workers share the portal, a job sends one request at a time.
   const isShared = await deps.isShared(portal.name);
   if (work.next.length > 0 && !isShared) portal.expectNodes(work.next);
   const before = await deps.ledger.entry(portal.name, key);
   // Groups reach resources by an update of the dataset, and may be refused: then a draft comes first.
   const isDraft = !before?.nid && (itemsOfField(work.wish.fields.og_group_ref) ?? []).length > 0;
-  const first = { links: null, linksByList, isDraft: linksByList };
+  const first = { links: null, linksByList, isDraft: linksByList, isFinal: false };
   // Where resources refer to their dataset, the dataset comes first.
-  await runner.run(key, (item) =>
-    linksByList && !isDraft
-      ? checkDataset(targetOf(deps, item, work), work)
-      : publishDataset(targetOf(deps, item, work), work, { ...first, isFinal: false }),
-  );
+  const isChecked = linksByList && !isDraft;
+  await runner.run(key, (item) => (isChecked ? checkNode(dataset, item) : publishNode(dataset, item, first)));
   if (runner.unfinished.has(key)) return;
   const reason = work.frozen ? null : runner.failureOf(key);
   if (reason) {
@@ -121,15 +136,15 @@ const publish = async (dataset: Dataset): Promise<void> => {
   const isFinal = runner.unfinished.size === 0;
   if (!isFinal && runner.job.attempt === 1) return;
   const links = await nodesOf(dataset);
-  await runner.run(key, (item) => publishDataset(targetOf(deps, item, work), work, { links, linksByList, isFinal }));
+  await runner.run(key, (item) => publishNode(dataset, item, { links, linksByList, isFinal }));
   const refused = runner.failureOf(key);
   if (refused && linksByList) await takeBackUnlisted(dataset, refused);
 };
 
 /** Unpublishes new resources that the failed dataset does not list: readers would find them without it. */
-const takeBackUnlisted = async ({ deps, runner, work, portal, signal }: Dataset, reason: Reason): Promise<void> => {
+const takeBackUnlisted = async ({ deps, runner, work, portal }: Dataset, reason: Reason): Promise<void> => {
   const known = await deps.ledger.entry(portal.name, work.wish.key);
-  const node = known?.nid ? await portal.nodes.visible(known.nid, signal) : null;
+  const node = known?.nid ? await portal.nodes.visible(known.nid, runner.job.signal) : null;
   const listed = node === null ? [] : linkedNids(node);
   for (const key of work.resources) {
     await runner.takeBack(key, ofDataset(reason), async (item, entry) => {
@@ -143,7 +158,7 @@ const takeBackUnlisted = async ({ deps, runner, work, portal, signal }: Dataset,
 };
 
 /** Node ids for the list, in order; those not published here are looked up: they may belong to other nodes by now. */
-const nodesOf = async ({ deps, runner, work, portal, signal }: Dataset): Promise<string[]> => {
+const nodesOf = async ({ deps, runner, work, portal }: Dataset): Promise<string[]> => {
   const { wish, order, resources } = work;
   const entries = await deps.ledger.entriesOf(portal.name, order);
   const held = entries.filter((entry) => entry?.nid && entry.removed !== 'delete') as (LedgerEntry & { nid: string })[];
@@ -154,7 +169,7 @@ const nodesOf = async ({ deps, runner, work, portal, signal }: Dataset): Promise
     // One that failed may be gone without notice; the portal refuses a list that names it.
     const isFailed = runner.unfinished.has(entry.key);
     if (!isFailed && resources.includes(entry.key)) return true;
-    const nid = await nidOnPortal(portal, entry, signal);
+    const nid = await nidOnPortal(portal, entry, runner.job.signal);
     // One that is no longer ours is recreated by the next run.
     if (nid !== entry.nid && !isFailed) await deps.ledger.put(portal.name, { ...unknownNode(entry), nid });
     return nid === entry.nid;
@@ -179,3 +194,207 @@ const ofDataset = ({ message }: Reason): Reason =>
   reasonOf(
     new DatasetFailedError(`not live, because its dataset failed: ${message}`, { hint: 'repair the dataset first' }),
   );
+
+interface NodeMode {
+  /** Node ids of resources for its list, in order; null while they are not known. */
+  links: string[] | null;
+  /** True: the list is written with the node. False: the resources refer to the dataset, and the list is only completed. */
+  linksByList: boolean;
+  /** True: the node stays a draft until its list is written. */
+  isDraft?: boolean;
+  /** False: more of its resources will get nodes, so the item stays open. */
+  isFinal: boolean;
+}
+
+/** Writes the node where needed, proves it and its list by reading it back, and records that. */
+const publishNode = async (dataset: Dataset, item: Item, mode: NodeMode): Promise<void> => {
+  const { work } = dataset;
+  const { target, known, entry: before, wish: wanted } = await wantedNode(dataset, item);
+  await noteFound(item, known);
+  const wish = mode.isDraft ? { ...wanted, published: false } : wanted;
+  const needsLinks = mode.links !== null && before.links?.join() !== mode.links.join();
+  // Before resources refer to it, the node is checked: it may no longer be ours.
+  const isReferredTo = mode.links === null && !mode.linksByList;
+  const isDone = isPublished(before, wish) && !needsLinks && !before.pending && !work.verify && !isReferredTo;
+  const entry = isDone
+    ? before
+    : await write(target, wish, { before, work }, mode).catch((error: unknown) => {
+        throw withGroups(error, work);
+      });
+  if (!mode.isFinal) return;
+  const { refused } = work;
+  const end = refused ? { outcome: 'held' as const, reason: refused } : endOf(item, null);
+  await item.end(await withLateGroups(target, wish, entry), end);
+};
+
+/** Says in the report that the portal adds groups to many resources only later. */
+const withLateGroups = async ({ item, portal }: NodeTarget, wish: NodeWish, entry: LedgerEntry) => {
+  const links = entry.links ?? [];
+  if (item.actions.length === 0 || nidsIn(wish.fields.og_group_ref).length === 0 || !areGroupsLate(links)) return entry;
+  const last = await portal.nodes.read(links.at(-1) ?? '', item.signal);
+  if (hasGroups(last, wish)) return entry;
+  const got = 'nothing yet: its next cron run adds them, which `sluice verify` shows';
+  return { ...entry, notHeld: { ...entry.notHeld, [`og_group_ref of its ${links.length} resources`]: got } };
+};
+
+/** The refusal of a node with groups names them: portals do not say which field is at fault. */
+const withGroups = (error: unknown, { wish }: DatasetWork): unknown => {
+  const groups = itemsOfField(wish.fields.og_group_ref) ?? [];
+  if (!isAnswer(error, 'fields-refused') || groups.length === 0) return error;
+  const names = groups.map(({ title, target_id }) => (title === undefined ? `${target_id}` : `"${title}"`)).join(', ');
+  const hint = `make the account a member of the group ${names} on the portal, or leave the group out; if it is one, correct license, frequency and other fields`;
+  return new PortalRefusedError(error.message, error.request, { hint, cause: error });
+};
+
+/** Detects, before resources are written, an unknown group or an edit that holds. @throws PortalRefusedError, DriftError */
+const checkNode = async (dataset: Dataset, item: Item): Promise<void> => {
+  const { work } = dataset;
+  const { target, entry, wish } = await wantedNode(dataset, item);
+  if (work.onDrift !== 'hold' || !entry.nid || entry.pending) return;
+  if (isPublished(entry, wish) && !work.verify) return;
+  const located = await locateNode(target, wish, entry);
+  if (located.entry.nid !== entry.nid) return;
+  const node = located.node ?? (await target.portal.nodes.read(entry.nid, item.signal));
+  const { wished, facts } = await factsOf(target, wish, { entry, node });
+  const edited = editedFields(wished, facts);
+  if (edited.length > 0) throw driftHeld(target.portal, node, edited);
+};
+
+/** The node that is wanted, and what is known of it; a frozen one stays as it is known, so that only its list may change. */
+const wantedNode = async ({ deps, work: { wish, frozen, ...rules } }: Dataset, item: Item) => {
+  const target = targetOf(deps, item, rules);
+  const known = await deps.ledger.entry(item.portal, item.key);
+  const entry = known ?? newEntry({ ...wish, kind: 'dataset' });
+  const sent = frozen ? await deps.ledger.sentFor(item.portal, item.key) : null;
+  const { title, published = entry.live, fields = {} } = sent ?? { title: entry.title };
+  const asKnown = { ...wish, title, published, fields, metadataFingerprint: entry.metadataFingerprint ?? '' };
+  const resolved = frozen ? fields : await target.portal.groups.resolve(wish.fields, item.signal);
+  return { target, known, entry, wish: nodeOf('dataset', frozen ? asKnown : wish, resolved) };
+};
+
+const isPublished = (entry: LedgerEntry, wish: NodeWish): boolean =>
+  entry.nid !== null && isProven(wish, entry) && entry.metadataFingerprint === wish.fingerprint;
+
+const write = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  { before, work }: { before: LedgerEntry; work: DatasetWork },
+  { links, linksByList }: NodeMode,
+): Promise<LedgerEntry> => {
+  const { item, ledger } = target;
+  const more: WriteMore = { isDoubted: work.verify };
+  if (linksByList && links !== null)
+    more.also = (node) => {
+      // Resources get the groups of a dataset when it is updated: a new one gets its list by a second write.
+      if (node === null && nidsIn(wish.fields.og_group_ref).length > 0) return null;
+      const held = node === null ? [] : linkedNids(node);
+      return holdsLinks(held, links) ? null : linksField(held, links);
+    };
+  const prove = async (written: WrittenNode): Promise<LedgerEntry> => {
+    const proof = await proveNode(target, wish, written, more);
+    const node = links === null ? proof.node : await completeLinks(target, wish, proof.node, links);
+    const proven: LedgerEntry = {
+      ...proof.entry,
+      ...asRead(node, proof.entry),
+      links: links ?? proof.entry.links,
+      metadataFingerprint: wish.fingerprint,
+      live: wish.published,
+      stale: false,
+      reason: null,
+      runId: item.runId,
+      syncedAt: Date.now(),
+    };
+    return ledger.put(item.portal, await proveTermsVisible(target, wish, proven));
+  };
+  let written = await writeNode(target, wish, before, more);
+  return item.step(
+    { name: 'verify', light: true, on: `dataset node ${written.entry.nid}` },
+    async () => {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await prove(written);
+        } catch (error) {
+          if (!(error instanceof PortalGoneError)) throw error;
+          // Databases of portals undo new nodes, at times several in a row, although their creation was confirmed.
+          if (tries > 3) throw goneAgain(error);
+          written = await recreateNode(target, wish, written.entry, more);
+        }
+      }
+    },
+    ({ links: proven }) => (proven ? `verified, ${proven.length} resources listed` : 'verified'),
+  );
+};
+
+/**
+ * Makes the list of a dataset hold all of ours in order, and returns the node as it is then. A portal with an editing form
+ * accepts one more item with each write, by position: items that it holds go first, and the order is corrected last.
+ * @throws VerifyFailedError when resources stay missing
+ */
+const completeLinks = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  node: PortalNode,
+  links: readonly string[],
+): Promise<PortalNode> => {
+  const { item, portal } = target;
+  const grows = (await portal.dialectInUse(item.signal)) === 'form';
+  let now = node;
+  for (let writes = 0; !holdsLinks(linkedNids(now), links); writes++) {
+    const held = linkedNids(now);
+    const missing = links.filter((nid) => !held.includes(nid));
+    if (writes > links.length + 1 || (writes > 1 && !grows)) {
+      if (missing.length === 0) break; // in another order than ours, which the portal does not change
+      throw new VerifyFailedError(
+        `${portal.name}: the list of dataset node ${now.nid} does not hold the resource nodes ${missing.join(', ')}`,
+        { hint: 'they may have been deleted or unlinked just now: publish again; if it persists, look at both nodes' },
+      );
+    }
+    const why = missing.length === 0 ? 'in another order' : `without ${missing.length} of ${links.length} resources`;
+    await item.note(`the list of the dataset is ${why}: writing it`);
+    const fields = grows && missing.length > 0 ? linksField([], [...held, ...missing]) : linksField(held, links);
+    await updatePatiently(target, now, { log: logOf(wish, newNonce()), fields }, item.signal);
+    await item.did('updated');
+    now = await portal.nodes.read(now.nid, item.signal);
+    // Lists are not stored as sent here: the other side is written instead.
+    if (!grows && !holdsLinks(linkedNids(now), links)) now = await linkFromResources(target, now, links);
+  }
+  return now;
+};
+
+const linkFromResources = async (
+  { item, portal }: NodeTarget,
+  dataset: PortalNode,
+  links: readonly string[],
+): Promise<PortalNode> => {
+  const missing = links.filter((nid) => !linkedNids(dataset).includes(nid));
+  if (missing.length === 0) return dataset;
+  portal.traits.learn({ linksByList: false });
+  for (const nid of missing) {
+    const resource = await portal.nodes.read(nid, item.signal);
+    const fields = { field_dataset_ref: { und: [{ target_id: dataset.nid }] } };
+    await portal.nodes.update(nid, { log: resource.log, fields }, item.signal, resource);
+  }
+  return portal.nodes.read(dataset.nid, item.signal);
+};
+
+/** Warns, once for each portal, where our terms are in a vocabulary that readers do not see. */
+const proveTermsVisible = async (
+  { item, portal }: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+): Promise<LedgerEntry> => {
+  const { terms, suggestions } = portal;
+  if (terms.isProven('tags') || (await portal.dialectInUse(item.signal)) === 'form') return entry;
+  const { fields } = await terms.resolve(wish.fields);
+  const [{ tid, name } = {}] = (itemsOfField(fields.field_tags) ?? []).filter((tag) => typeof tag.name === 'string');
+  if (typeof name !== 'string' || tid === 'autocreate') return entry;
+  const seen = await suggestions.termsNamed('tags', name, item.signal);
+  if (seen === null) return entry;
+  if (seen.includes(String(tid))) {
+    terms.prove('tags');
+    return entry;
+  }
+  const got =
+    'terms that readers do not see: set `vocabularies: {tags: N}` of this portal, N being the number of its vocabulary "tags"';
+  return { ...entry, notHeld: { ...entry.notHeld, field_tags: got } };
+};
