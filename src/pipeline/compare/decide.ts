@@ -39,7 +39,9 @@ export type UpdateDecision =
 /** Decides whether a node is updated. */
 export const decideUpdate = (wish: NodeWish, facts: NodeFacts): UpdateDecision => {
   const { entry, node, onDrift, also } = facts;
-  const dropped = entry.fieldNames.filter((name) => !isWanted(wish, node, name));
+  const isWanted = (name: string): boolean =>
+    name in wish.fields && (countItems(wish.fields[name]) !== 0 || isEmpty(node[name]));
+  const dropped = entry.fieldNames.filter((name) => !isWanted(name));
   const unlike = [
     ...unexpectedFields(wish, entry, node),
     ...dropped.filter((name) => !isEmpty(node[name])),
@@ -115,9 +117,6 @@ export const sentOf = (wish: NodeWish, kept: readonly string[] = [], before: Sen
     kept: [...kept],
   };
 };
-
-const isWanted = (wish: NodeWish, node: PortalNode, name: string): boolean =>
-  name in wish.fields && (countItems(wish.fields[name]) !== 0 || isEmpty(node[name]));
 
 const isEmpty = (value: unknown): boolean => value === undefined || (countItems(value) ?? 0) === 0;
 

@@ -147,12 +147,8 @@ const knownFile = ({ target, entries, sources }: Reconciling, { key }: ResourceW
   source: sources.get(key) ?? null,
 });
 
-const locate = async (
-  { find, portal, signal, entries }: Reconciling,
-  wish: NodeWish,
-  within: string | null,
-): Promise<Reconciled['found']> => {
+const locate = async ({ find, portal, signal, entries }: Reconciling, wish: NodeWish, within: string | null) => {
   const nid = entries.get(wish.key)?.nid ?? null;
-  if (nid !== null) return { how: 'ledger', nid };
-  return find ? findNode(portal, { wish, within }, find, signal) : { how: 'none' };
+  if (nid !== null) return { how: 'ledger' as const, nid };
+  return find ? findNode(portal, { wish, within }, find, signal) : { how: 'none' as const };
 };

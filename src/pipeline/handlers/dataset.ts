@@ -330,12 +330,7 @@ const write = async (
  * accepts one more item with each write, by position: items that it holds go first, and the order is corrected last.
  * @throws VerifyFailedError when resources stay missing
  */
-const completeLinks = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  node: PortalNode,
-  links: readonly string[],
-): Promise<PortalNode> => {
+const completeLinks = async (target: NodeTarget, wish: NodeWish, node: PortalNode, links: readonly string[]) => {
   const { item, portal } = target;
   const grows = (await portal.dialectInUse(item.signal)) === 'form';
   let now = node;
@@ -361,11 +356,7 @@ const completeLinks = async (
   return now;
 };
 
-const linkFromResources = async (
-  { item, portal }: NodeTarget,
-  dataset: PortalNode,
-  links: readonly string[],
-): Promise<PortalNode> => {
+const linkFromResources = async ({ item, portal }: NodeTarget, dataset: PortalNode, links: readonly string[]) => {
   const missing = links.filter((nid) => !linkedNids(dataset).includes(nid));
   if (missing.length === 0) return dataset;
   portal.traits.learn({ linksByList: false });
@@ -378,11 +369,7 @@ const linkFromResources = async (
 };
 
 /** Warns, once for each portal, where our terms are in a vocabulary that readers do not see. */
-const proveTermsVisible = async (
-  { item, portal }: NodeTarget,
-  wish: NodeWish,
-  entry: LedgerEntry,
-): Promise<LedgerEntry> => {
+const proveTermsVisible = async ({ item, portal }: NodeTarget, wish: NodeWish, entry: LedgerEntry) => {
   const { terms, suggestions } = portal;
   if (terms.isProven('tags') || (await portal.dialectInUse(item.signal)) === 'form') return entry;
   const { fields } = await terms.resolve(wish.fields);

@@ -196,11 +196,7 @@ interface OrderOptions {
 }
 
 /** Orders the import, and stays with it while it is cut off. */
-const order = async (
-  before: ResourceState,
-  { replaces, numbers }: OrderOptions,
-  signal: AbortSignal,
-): Promise<ResourceState> => {
+const order = async (before: ResourceState, { replaces, numbers }: OrderOptions, signal: AbortSignal) => {
   const { item, ledger, portal } = before.target;
   let { entry } = before;
   if (replaces) {
@@ -283,11 +279,7 @@ const givenUp = (state: ResourceState, cut: PortalError, rows: number): Error =>
 };
 
 /** Tells the portal the delimiter. Those that import on attach read RFC 4180 unless an escape is set. */
-const sendDialect = async (
-  state: ResourceState,
-  status: DatastoreNumbers | undefined,
-  signal: AbortSignal,
-): Promise<void> => {
+const sendDialect = async (state: ResourceState, status: DatastoreNumbers | undefined, signal: AbortSignal) => {
   const { item, portal } = state.target;
   const delimiter = state.table?.delimiter ?? ',';
   const readsRfc = status && (isOfAttach(status) || (status.storage === 0 && status.data_import === 7));

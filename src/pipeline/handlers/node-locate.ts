@@ -143,11 +143,7 @@ export const nidOnPortal = async (
 const hiddenBeyond = 50;
 
 /** After an interrupted create: lists may hide the node, or the portal ignores uuids, so the ids above the mark are read. */
-const createdNode = async (
-  { item, portal }: NodeTarget,
-  { key }: NodeWish,
-  { pending }: LedgerEntry,
-): Promise<PortalNode | null> => {
+const createdNode = async ({ item, portal }: NodeTarget, { key }: NodeWish, { pending }: LedgerEntry) => {
   if (!pending || pending.before === null) return null; // the list was trusted when the create began
   const highest = Number(await portal.highestNid(item.signal));
   for (let nid = Number(pending.before) + 1; nid <= highest + hiddenBeyond; nid++) {

@@ -86,12 +86,7 @@ export const goneAgain = (error: PortalGoneError): PortalBusyError =>
     cause: error,
   });
 
-const createNode = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  entry: LedgerEntry,
-  { also, atCreation }: WriteMore,
-): Promise<WrittenNode> => {
+const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, { also, atCreation }: WriteMore) => {
   const { item, ledger, portal } = target;
   const { type, title, uuid, published } = wish;
   const isEntity = (await portal.dialectInUse(item.signal)) === 'entity';
@@ -126,12 +121,7 @@ const createNode = async (
 };
 
 /** Adopts a node that the portal holds and the ledger does not name; after an interrupted create it is our own. */
-const adoptNode = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  located: Located,
-  more: WriteMore,
-): Promise<WrittenNode> => {
+const adoptNode = async (target: NodeTarget, wish: NodeWish, located: Located, more: WriteMore) => {
   const { item } = target;
   const { entry } = located;
   const isCreated = entry.pending?.what === 'create';
@@ -148,12 +138,7 @@ const adoptNode = async (
 };
 
 /** Records the node; with what was sent, where it holds that. A pending attach or import is for its own step. */
-const settleNode = (
-  { item, ledger }: NodeTarget,
-  wish: NodeWish,
-  entry: LedgerEntry,
-  sent?: SentNode,
-): Promise<LedgerEntry> => {
+const settleNode = ({ item, ledger }: NodeTarget, wish: NodeWish, entry: LedgerEntry, sent?: SentNode) => {
   const kept = sent?.kept?.filter((name) => name !== 'title' && name !== 'status') ?? [];
   const settled = {
     ...entry,
@@ -187,12 +172,7 @@ export const factsOf = async (
   return { wished: { ...wish, fields }, facts: { entry, node, sent, onDrift, lacksTerms, also: null } };
 };
 
-const updateNode = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  { entry, node: read }: Located,
-  { also }: WriteMore,
-): Promise<WrittenNode> => {
+const updateNode = async (target: NodeTarget, wish: NodeWish, { entry, node: read }: Located, { also }: WriteMore) => {
   const { item, ledger, portal } = target;
   const node = read ?? (await portal.nodes.read(entry.nid ?? '', item.signal));
   const extra = also?.(node) ?? null;

@@ -6,7 +6,7 @@ import { PortalBusyError, PortalGoneError, reasonOf, VerifyFailedError } from '.
 import { type LedgerEntry, newEntry, type PortalFile } from '../../model/ledger-entry.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
-import { type FileItem, fileOf } from '../../portal-client/replies.ts';
+import { fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { removePreparedFile } from '../../tables/transform/prepare.ts';
 import { madeTable, type SentFile } from '../compare/local-file.ts';
@@ -170,7 +170,10 @@ const attachFile: ResourceStep = async (state) => {
   return item.step(
     { name: 'attach', on: `${file.name} to node ${nid}`, writes: true },
     async (signal) => {
-      const before = await fidBefore(state);
+      // A new node has none; that of an older one is in the ledger, unless it was wrong.
+      const known = entry.file?.fid ?? (item.isNewNode ? null : undefined);
+      const read = async () => fileOf(state.node ?? (await portal.nodes.read(nid, signal)))?.fid ?? null;
+      const before = known === undefined ? await read() : known;
       await deps.ledger.begin(item.portal, entry, { what: 'attach', before, nonce: sha256 });
       const { path, name } = file;
       const upload = { path, name, bytes, contentType: contentTypeOf(name) };
@@ -192,19 +195,8 @@ const attachFile: ResourceStep = async (state) => {
   );
 };
 
-/** The file of the node before the attach: a new node has none, that of an older one is in the ledger, unless it was wrong. */
-const fidBefore = async ({ entry, node: read, target }: ResourceState): Promise<string | null> => {
-  if (entry.file) return entry.file.fid;
-  if (target.item.isNewNode) return null;
-  return fileOf(read ?? (await target.portal.nodes.read(entry.nid ?? '', target.item.signal)))?.fid ?? null;
-};
-
 /** The file of the node, if it is not the one `before` the attach and has the size of what was sent. */
-const arrivedFile = async (
-  { target, entry }: ResourceState,
-  before: string | null,
-  { source }: SentFile,
-): Promise<FileItem | null> => {
+const arrivedFile = async ({ target, entry }: ResourceState, before: string | null, { source }: SentFile) => {
   const file = fileOf(await target.portal.nodes.read(entry.nid ?? '', target.item.signal));
   return file !== null && file.fid !== before && file.filesize === source.bytes ? file : null;
 };

@@ -93,11 +93,7 @@ const nodeMoved = async (portal: Portal, pinned: Pinned, signal: AbortSignal): P
  * True when a later revision left everything of ours as it was: portals make such revisions by themselves ("Update to
  * resource ..." on a dataset), and people edit fields that are not ours. Decided only where nothing of ours was written since.
  */
-const isOursUnchanged = async (
-  portal: Portal,
-  { pin, madeAt, known }: Pinned,
-  signal: AbortSignal,
-): Promise<boolean> => {
+const isOursUnchanged = async (portal: Portal, { pin, madeAt, known }: Pinned, signal: AbortSignal) => {
   const [entry, sent] = [known.entries.get(pin.key), known.sent.get(pin.key)];
   if (!entry || !sent || entry.nid !== pin.nid || entry.removed || entry.syncedAt > Date.parse(madeAt)) return false;
   const node = await portal.nodes.read(entry.nid ?? '', signal);
@@ -160,11 +156,7 @@ const isSetBack = async (portal: Portal, gone: readonly IndexedEntry[], signal: 
 };
 
 /** Entries whose nodes are no longer on the portal; live ones are in its lists. */
-const goneOf = async (
-  portal: Portal,
-  entries: readonly IndexedEntry[],
-  signal: AbortSignal,
-): Promise<IndexedEntry[]> => {
+const goneOf = async (portal: Portal, entries: readonly IndexedEntry[], signal: AbortSignal) => {
   const found = await Promise.all(
     entries.map((entry) => (entry.live ? portal.findByUuid(entry.uuid, signal) : nidOnPortal(portal, entry, signal))),
   );

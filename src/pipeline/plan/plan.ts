@@ -1,6 +1,7 @@
 // Compares wishes with the ledger (and, when asked, with the portal's own listing): what has to be done, and why. Pure.
 import { hash } from 'node:crypto';
 import { itemsOfField } from '../../dataset-api/fields.ts';
+import { kindOfKey } from '../../model/key.ts';
 import type { LedgerEntry, PortalFile, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
@@ -60,8 +61,8 @@ export type Observed = Omit<KnownState, 'sent'>;
 /** Plans one dataset with its resources, without the changes of updates, see {@link withChanges}. */
 export const planDataset = (wish: DatasetWish, known: Observed): PlannedDataset => {
   const entry = known.entries.get(wish.key);
-  const need = linkNeed(wish, entry, known) ?? nodeNeed(wish, entry, wish.metadataFingerprint, known);
-  const dataset = planned(wish, 'dataset', entry, need, known);
+  const need = linkNeed(wish, entry, known) ?? nodeNeed(wish, entry, known);
+  const dataset = planned(wish, entry, need, known);
   return { ...dataset, resources: wish.resources.map((resource) => planResource(resource, known)) };
 };
 
@@ -81,7 +82,7 @@ export const withChanges = (
 
 /** What a dataset needs for its list of resources alone; null where that is fine, or its node has work anyway. */
 const linkNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: Observed): Need | null => {
-  const own = nodeNeed(wish, entry, wish.metadataFingerprint, known);
+  const own = nodeNeed(wish, entry, known);
   const nids = wish.resources.flatMap(({ key }) => known.entries.get(key)?.nid ?? []);
   if (own.actions.length > 0 || !entry || nids.length === 0) return null;
   const { links } = entry;
@@ -98,29 +99,20 @@ interface Need {
   why: string[];
 }
 
+type PlannedWish = Pick<ResourceWish, 'key' | 'title' | 'uuid' | 'published' | 'metadataFingerprint'>;
+
 const planned = (
-  wish: Omit<DatasetWish, 'resources'> | ResourceWish,
-  kind: PlanFileItem['kind'],
+  { key, title, uuid, metadataFingerprint: metadata }: PlannedWish,
   entry: LedgerEntry | undefined,
-  need: Need,
+  { actions, why }: Need,
   known: Observed,
-): PlanFileItem => {
-  const nid = entry?.nid ?? null;
-  return {
-    key: wish.key,
-    kind,
-    title: wish.title,
-    uuid: wish.uuid,
-    nid,
-    vid: (entry && rowOf(known, entry)?.vid) || (entry?.vid ?? null),
-    actions: need.actions,
-    why: need.why.length > 0 ? need.why.join('; ') : null,
-    bytes: 0,
-    changes: [],
-    metadata: wish.metadataFingerprint,
-    sha256: null,
-  };
-};
+): PlanFileItem => ({
+  ...{ key, kind: kindOfKey(key), title, uuid, metadata, actions },
+  nid: entry?.nid ?? null,
+  vid: (entry && rowOf(known, entry)?.vid) || (entry?.vid ?? null),
+  why: why.length > 0 ? why.join('; ') : null,
+  ...{ bytes: 0, changes: [], sha256: null },
+});
 
 type UpdatedNode = Pick<DatasetWish, 'title' | 'published' | 'fields'>;
 
@@ -133,12 +125,7 @@ const updateChanges = (sent: SentNode | null, wish: UpdatedNode, entry: LedgerEn
   return [...orphan, ...status, ...changes.filter(({ field }) => field !== 'status')];
 };
 
-const nodeNeed = (
-  wish: { published: boolean },
-  entry: LedgerEntry | undefined,
-  fingerprint: string,
-  known: Observed,
-): Need => {
+const nodeNeed = (wish: PlannedWish, entry: LedgerEntry | undefined, known: Observed): Need => {
   if (!entry?.nid) return { actions: ['create'], why: ['not on the portal yet'] };
   if (entry.removed) return { actions: ['update'], why: ['it was removed and is in the manifest again'] };
   const row = rowOf(known, entry);
@@ -146,7 +133,8 @@ const nodeNeed = (
     return { actions: ['create'], why: ['it is no longer on the portal'] };
   }
   if (row && row.nid !== entry.nid) return { actions: ['verify'], why: [`it is node ${row.nid} now`] };
-  if (entry.metadataFingerprint !== fingerprint) return { actions: ['update'], why: ['its metadata changed'] };
+  if (entry.metadataFingerprint !== wish.metadataFingerprint)
+    return { actions: ['update'], why: ['its metadata changed'] };
   if (row && row.status !== (wish.published ? '1' : '0'))
     return { actions: ['verify'], why: [`it is ${wish.published ? 'unpublished' : 'published'} on the portal`] };
   if (row && entry.vid !== null && row.vid !== entry.vid) {
@@ -168,7 +156,7 @@ const planResource = (wish: ResourceWish, known: Observed): PlanFileItem => {
   const isStanding = isRefused && entry.refused?.isReplaced === true;
   const seen = entry && (isStanding || isLate(entry)) ? { ...entry, live: true } : entry;
   const isUnfit = isStanding && entry.good === null && (entry.nid === null || entry.refused?.guard === undefined);
-  const need: Need = isUnfit ? { actions: [], why: [] } : nodeNeed(wish, seen, wish.metadataFingerprint, known);
+  const need: Need = isUnfit ? { actions: [], why: [] } : nodeNeed(wish, seen, known);
   const isNew = need.actions.includes('create');
   const look = known.addresses?.get(wish.key);
   const isUnreadable = known.sources.get(wish.key) === null;
@@ -179,12 +167,13 @@ const planResource = (wish: ResourceWish, known: Observed): PlanFileItem => {
   const file = drift === undefined || isUnfit || own.actions.includes('attach') ? own : restored(wish, drift);
   if (file.actions.includes('attach') && wish.recipe?.mend) file.why.push('fixed while publishing (mend: safe)');
   const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
-  const item = planned(wish, 'resource', entry, both, known);
+  const item = planned(wish, entry, both, known);
   return {
     ...item,
     bytes: file.actions.includes('attach') ? (source?.bytes ?? look?.bytes ?? 0) : 0,
     ...(look?.version ? { version: look.version } : {}),
-    sha256: source && plannedHash(source.sha256, wish),
+    // The bytes of the source, and the recipe applied to them.
+    sha256: source && (wish.recipe ? hash('sha256', `${source.sha256}@${wish.recipe.fingerprint}`) : source.sha256),
   };
 };
 
@@ -192,10 +181,6 @@ const restored = (wish: ResourceWish, { broken, why }: FileDrift): Need => ({
   actions: broken.file === null ? ['attach', ...(wantsImport(wish) ? (['import'] as const) : [])] : ['import'],
   why: [why],
 });
-
-/** What a plan is pinned to: the bytes of the source, and the recipe applied to them. */
-const plannedHash = (sha256: string, { recipe }: ResourceWish): string =>
-  recipe ? hash('sha256', `${sha256}@${recipe.fingerprint}`) : sha256;
 
 const whyAttach = (file: PortalFile | null | undefined, sha256: string): string => {
   if (!file) return 'its file is not attached yet';

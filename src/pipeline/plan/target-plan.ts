@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { IndexedEntry } from '../../model/ledger-entry.ts';
-import type { PlanFile, PlanFileItem } from '../../model/plan-file.ts';
+import type { PlanFile, PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { type Completeness, type Stated, unprovenRemark } from '../../sources/gather/dataset-wish.ts';
@@ -143,7 +143,9 @@ export class TargetPlan {
     const plans = wishes.map((wish) => ({ wish, planned: planDataset(wish, observed) }));
     const known = { ...observed, sent: await this.#sent(plans.map(({ planned }) => planned)) };
     const datasets = plans.map(({ wish, planned }) => withChanges(planned, wish, known));
-    this.#updates += flatten(datasets).filter((item) => isUpdate(item) && isCounted(item.key)).length;
+    this.#updates += flatten(datasets).filter(
+      ({ key, nid, actions }) => nid !== null && isCounted(key) && actions.some(isUpdate),
+    ).length;
     const order = new Map(page.map(({ key, resources }) => [key, resources.map((each) => each.key)]));
     return { wishes, datasets, removals, known, order };
   }
@@ -181,19 +183,9 @@ export const flatten = (datasets: PlannedDataset[]): PlanFileItem[] =>
 /** Items of the plan file: those of the wishes, then removals. */
 export const planFileItems = (datasets: PlannedDataset[], removals: readonly Removal[]): PlanFile['items'] => [
   ...flatten(datasets),
-  ...removals.map(({ key, kind, how, entry }) => ({
-    key,
-    kind,
-    title: entry.title,
-    uuid: entry.uuid,
-    nid: entry.nid,
-    vid: entry.vid,
-    actions: [how],
-    why: 'the manifest no longer names it',
-    bytes: 0,
-    changes: [],
-    metadata: null,
-    sha256: null,
+  ...removals.map(({ key, kind, how, entry: { title, uuid, nid, vid } }) => ({
+    ...{ key, kind, title, uuid, nid, vid, actions: [how], why: 'the manifest no longer names it' },
+    ...{ bytes: 0, changes: [], metadata: null, sha256: null },
   })),
 ];
 
@@ -286,8 +278,7 @@ const limitTo = (wishes: DatasetWish[], only: readonly string[] | null): Dataset
   });
 };
 
-const isUpdate = (item: PlanFileItem): boolean =>
-  item.nid !== null && item.actions.some((action) => action !== 'verify' && action !== 'fetch');
+const isUpdate = (action: PlannedAction): boolean => action !== 'verify' && action !== 'fetch';
 
 /** Key of the dataset that an item is or belongs to. */
 const datasetOf = (key: string): string => (kindOfKey(key) === 'resource' ? parentKey(key) : key);
