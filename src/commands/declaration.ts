@@ -11,7 +11,7 @@ export type Parameter =
 export interface CommandDeclaration {
   /** By their form: `<manifest...>`. */
   arguments?: Record<string, Parameter>;
-  /** By their flags: `-o, --output <file>`. */
+  /** By their flags: `-o, --output <file>`; {@link commonOptions} where they are left out. */
   options?: Record<string, Parameter>;
   examples: string[];
   /** Arguments as declared, then the options (with those of the commands above), then {@link Io}; returns the exit code. */

@@ -3,7 +3,7 @@ import { NotFoundError } from '../model/errors.ts';
 import type { TableVersion } from '../model/table-history.ts';
 import { itemViews } from '../service/items.ts';
 import { plural } from '../util/plural.ts';
-import { type CommandDeclarations, commonOptions } from './declaration.ts';
+import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, oneOrAll, print } from './io.ts';
 import { withRuntimeOf } from './session.ts';
@@ -59,7 +59,6 @@ const changes = (before: TableVersion | undefined, { columns }: TableVersion): s
 export const commands = {
   history: {
     arguments: { '<key>': 'key of a resource such as city-finance/budget/spending' },
-    options: commonOptions,
     examples: ['sluice history city-finance/budget/spending'],
     run: historyCommand,
   },

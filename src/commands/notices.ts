@@ -1,7 +1,7 @@
 // `sluice notices test`: whether notices arrive.
 import { UsageError } from '../model/errors.ts';
 import { testNotices } from '../service/test-notices.ts';
-import { type CommandDeclarations, commonOptions } from './declaration.ts';
+import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
@@ -30,7 +30,6 @@ export const commands = {
     subcommands: {
       test: {
         description: 'send one test notice through every channel',
-        options: commonOptions,
         examples: ['sluice notices test --config config/sluice.yaml'],
         run: noticesTestCommand,
       },

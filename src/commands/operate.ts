@@ -126,13 +126,11 @@ export const commands = {
   },
   release: {
     arguments: { '<run|key>': '' },
-    options: commonOptions,
     examples: ['sluice release 20261121-031500-k3x9a', 'sluice release city-finance/budget/spending'],
     run: releaseCommand,
   },
   discard: {
     arguments: { '<run|key>': '' },
-    options: commonOptions,
     examples: ['sluice discard 20261121-031500-k3x9a', 'sluice discard city-finance/budget/spending'],
     run: discardCommand,
   },
@@ -147,7 +145,6 @@ export const commands = {
   },
   cancel: {
     arguments: { '<run>': 'a running, waiting or held run' },
-    options: commonOptions,
     examples: ['sluice cancel 20261121-031500-k3x9a'],
     run: cancelCommand,
   },
@@ -159,7 +156,6 @@ export const commands = {
   },
   resume: {
     arguments: { '<portal>': 'a configured portal' },
-    options: commonOptions,
     examples: ['sluice resume city'],
     run: resumeCommand,
   },

@@ -218,6 +218,7 @@ const tokenDeclaration: Subcommand = {
     revoke: {
       description: 'revoke a token',
       arguments: { '<number>': '' },
+      options: {},
       examples: ['sluice portal token revoke 3'],
       run: (id: string, options: TokenOptions, io: Io) => portalTokenCommand({ action: 'revoke', id }, options, io),
     },
@@ -255,6 +256,7 @@ export const commands = {
         description:
           'copy the store to a new folder, also while the portal runs; `sluice portal --data` serves the copy',
         arguments: { '<folder>': '' },
+        options: {},
         examples: ['sluice portal backup /backups/portal-monday --data /srv/portal'],
         run: portalBackupCommand,
       },

@@ -3,7 +3,7 @@ import { Argument, Command, CommanderError, Option } from 'commander';
 import { InterruptedError, machineFault, UsageError } from '../model/errors.ts';
 import { packageVersion } from '../util/installation.ts';
 import { completionScript, shells } from './completion.ts';
-import type { CommandDeclaration, CommandDeclarations, Parameter } from './declaration.ts';
+import { type CommandDeclaration, type CommandDeclarations, commonOptions, type Parameter } from './declaration.ts';
 import { errorJson, errorText, exitCodeOfError, exitCodes } from './exit.ts';
 import { helpTopics, topicText } from './help-topics.ts';
 import { type Io, sayText, warn } from './io.ts';
@@ -56,6 +56,7 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
 /** It is declared here because it needs all the others. */
 const completion: CommandDeclaration = {
   arguments: { '<shell>': { text: '', choices: shells } },
+  options: {},
   examples: ['source <(sluice completion bash)', 'sluice completion fish > ~/.config/fish/completions/sluice.fish'],
   run: async (shell: (typeof shells)[number], _options: object, io: Io) => {
     const program = await createProgram({ isLoaded: () => true, run: async () => undefined });
@@ -148,7 +149,7 @@ const nameOf = (usage: string): string => usage.split(' ', 1)[0] ?? '';
 /** Adds arguments, options, examples and what runs to a command, and its subcommands. */
 const declare = (
   command: Command,
-  { arguments: taken = {}, options = {}, examples, run, subcommands = {} }: CommandDeclaration,
+  { run, arguments: taken = {}, options = run ? commonOptions : {}, examples, subcommands = {} }: CommandDeclaration,
   program: ProgramOptions,
 ): void => {
   for (const [form, parameter] of Object.entries(taken)) {

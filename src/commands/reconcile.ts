@@ -249,7 +249,6 @@ export const commands = {
   },
   rebuild: {
     arguments: { '<manifest>': '' },
-    options: commonOptions,
     examples: ['sluice rebuild jobs/city-finance.yaml'],
     run: rebuildCommand,
   },

@@ -151,7 +151,6 @@ export const commands = {
     arguments: {
       '[manifest...]': 'manifest files (default: those of the configuration and the running service)',
     },
-    options: commonOptions,
     examples: ['sluice schedules'],
     run: schedulesCommand,
   },

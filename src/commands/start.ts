@@ -10,7 +10,7 @@ import { causesOf, type ReportItem, type StoredReport } from '../model/report.ts
 import type { Runtime } from '../service/runtime.ts';
 import { fateOf } from '../state/report-lines.ts';
 import { plural } from '../util/plural.ts';
-import { type CommandDeclarations, commonOptions } from './declaration.ts';
+import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say, stopped } from './io.ts';
 import { configOf, sayPasswords, withRuntime } from './session.ts';
@@ -97,12 +97,10 @@ const serve = async (
 export const commands = {
   start: {
     arguments: { '[manifest...]': 'manifests, in addition to those in the configuration' },
-    options: commonOptions,
     examples: ['sluice start --config config/sluice.yaml'],
     run: startCommand,
   },
   worker: {
-    options: commonOptions,
     examples: ['REDIS_URL=redis://queue:6379 sluice worker'],
     run: workerCommand,
   },

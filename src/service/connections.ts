@@ -57,8 +57,8 @@ interface Workers {
   stop(kill: boolean): Promise<void>;
 }
 
-/** What is opened once, and read by everything above; the runtime adds the workers. */
-export class Connections {
+/** What everything else is made of. */
+class Opened {
   readonly config: Config;
   readonly log: Log;
   readonly role: string;
@@ -66,62 +66,57 @@ export class Connections {
   readonly keys: RedisKeys;
   readonly redis: Redis;
   readonly redisHandle: RedisHandle;
-  readonly ledger: Ledger;
-  readonly runs: Runs;
-  readonly queues: Queues;
-  readonly gate: RunGate;
-  readonly pauses: PortalPauses;
-  readonly advancer: Advancer;
-  readonly portals: PortalAccess;
-  readonly plans: StoredPlans;
   /** Fetches files and catalogues of the web. */
   readonly fetcher: Fetcher;
-  /** Files of the web on their way to a portal, on this host. */
-  readonly fetched: FetchedFiles;
-  /** What is expected to happen, and by when. */
-  readonly deadlines: Deadlines;
-  readonly notices: NoticeQueue;
-  readonly notifier: Notifier;
-  /** Called after every single request to a portal, for metrics. */
-  onRequest: ((portal: string, kind: RequestKind, ms: number, status: number | null) => void) | null = null;
-  /** Null until this process works jobs. */
-  protected workers: Workers | null = null;
 
   protected constructor(options: RuntimeOptions, handle: RedisHandle, redis: Redis) {
-    const { config, log } = options;
-    this.config = config;
-    this.log = log;
+    this.config = options.config;
+    this.log = options.log;
     this.role = options.role;
     this.onRunClosed = options.onRunClosed ?? (() => undefined);
     this.redisHandle = handle;
     this.redis = redis;
-    this.keys = redisKeys(config.redis.prefix);
-    this.ledger = new Ledger(redis, this.keys);
-    this.runs = new Runs(redis, this.keys, config.jobs.keepRunsMs);
-    this.queues = new Queues(redis, {
-      prefix: config.redis.prefix,
-      attempts: config.retry.attempts,
-      keepLogs: config.jobs.keepLogs,
-      keepMs: config.jobs.keepRunsMs,
-    });
-    this.fetcher = configuredFetcher(config, options.env);
-    this.fetched = new FetchedFiles(join(config.stateDir, 'fetched'), this.fetcher);
-    this.plans = new StoredPlans(redis, this.keys, config.jobs.keepRunsMs);
-    this.gate = new RunGate(redis, this.keys, this.queues, this.runs);
-    this.advancer = new Advancer(this.queues, this.gate, this.runs);
-    this.pauses = new PortalPauses(redis, this.keys, this.queues);
-    this.portals = new PortalAccess(config, log);
-    this.notices = new NoticeQueue(this.queues, { ...config.jobs, backoffMs: config.retry.backoffMs }, log);
-    this.notifier = new Notifier({
-      redis,
-      keys: this.keys,
-      config: config.notify,
-      enqueue: (id, job) => this.notices.add(id, job),
-      post: (url, posting) => this.fetcher.post(url, posting),
-      log,
-    });
-    this.deadlines = new Deadlines(redis, this.keys);
+    this.keys = redisKeys(options.config.redis.prefix);
+    this.fetcher = configuredFetcher(options.config, options.env);
   }
+}
+
+/** What is opened once, and read by everything above; the runtime adds the workers. */
+export class Connections extends Opened {
+  readonly ledger = new Ledger(this.redis, this.keys);
+  readonly runs = new Runs(this.redis, this.keys, this.config.jobs.keepRunsMs);
+  readonly plans = new StoredPlans(this.redis, this.keys, this.config.jobs.keepRunsMs);
+  readonly queues = new Queues(this.redis, {
+    prefix: this.config.redis.prefix,
+    attempts: this.config.retry.attempts,
+    keepLogs: this.config.jobs.keepLogs,
+    keepMs: this.config.jobs.keepRunsMs,
+  });
+  readonly gate = new RunGate(this.redis, this.keys, this.queues, this.runs);
+  readonly advancer = new Advancer(this.queues, this.gate, this.runs);
+  readonly pauses = new PortalPauses(this.redis, this.keys, this.queues);
+  readonly portals = new PortalAccess(this.config, this.log);
+  /** Files of the web on their way to a portal, on this host. */
+  readonly fetched = new FetchedFiles(join(this.config.stateDir, 'fetched'), this.fetcher);
+  readonly notices = new NoticeQueue(
+    this.queues,
+    { ...this.config.jobs, backoffMs: this.config.retry.backoffMs },
+    this.log,
+  );
+  readonly notifier = new Notifier({
+    redis: this.redis,
+    keys: this.keys,
+    config: this.config.notify,
+    enqueue: (id, job) => this.notices.add(id, job),
+    post: (url, posting) => this.fetcher.post(url, posting),
+    log: this.log,
+  });
+  /** What is expected to happen, and by when. */
+  readonly deadlines = new Deadlines(this.redis, this.keys);
+  /** Called after every single request to a portal, for metrics. */
+  onRequest: ((portal: string, kind: RequestKind, ms: number, status: number | null) => void) | null = null;
+  /** Null until this process works jobs. */
+  protected workers: Workers | null = null;
 
   /** The portal a manifest is published to: `--portal` takes precedence over the manifest's own. */
   portalOf(manifest: Pick<Manifest, 'portal'>): string {

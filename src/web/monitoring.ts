@@ -62,10 +62,6 @@ const [checkMs, portalMs] = [3000, 15_000];
 /** Checks that Redis and the portals answer and that inboxes can be written, all at once, within seconds. */
 const readiness = (runtime: Runtime): (() => Promise<ReadyCheck[]>) => {
   const pings = new Map<string, { at: number; reason: Promise<string | null> }>();
-  const inTime = async (name: string, work: Promise<string | null>): Promise<ReadyCheck> => ({
-    name,
-    reason: await bounded(work),
-  });
   const ping = async (name: string): Promise<null> => {
     const portal = runtime.portals.opened(name);
     if (!portal) throw new Error('it is not open yet');
@@ -81,14 +77,21 @@ const readiness = (runtime: Runtime): (() => Promise<ReadyCheck[]>) => {
     pings.set(name, { at: Date.now(), reason });
     return reason;
   };
-  const pingRedis = (): Promise<null> => runtime.redis.ping().then(() => null);
   return async () => {
-    const portals = Object.keys(runtime.config.portals).map((name) => inTime(`portal ${name}`, checkPortal(name)));
+    const checks: [name: string, work: Promise<string | null>][] = [
+      ['redis', runtime.redis.ping().then(() => null)],
+      ...Object.keys(runtime.config.portals).map(
+        (name) => [`portal ${name}`, checkPortal(name)] as [string, Promise<string | null>],
+      ),
+    ];
+    const known = Promise.all(checks.map(async ([name, work]) => ({ name, reason: await bounded(work) })));
     // Which inboxes there are is known to Redis; without it nothing is ready anyway.
-    const inboxes = withDeadline(readInboxViews(runtime))
-      .catch(() => [])
-      .then((views) => Promise.all(views.map(({ folder }) => inTime(`inbox ${folder}`, writable(folder)))));
-    return [await inTime('redis', pingRedis()), ...(await Promise.all(portals)), ...(await inboxes)];
+    const views = await withDeadline(readInboxViews(runtime)).catch(() => []);
+    const inboxes = views.map(async ({ folder }) => ({
+      name: `inbox ${folder}`,
+      reason: await bounded(writable(folder)),
+    }));
+    return [...(await known), ...(await Promise.all(inboxes))];
   };
 };
 
