@@ -45,8 +45,13 @@ const lineOf = ({ columns }: Io, text: string): string => {
   return `${(columns === null ? lines : lines.flatMap((line) => wrapToCells(line, columns))).join('\n')}\n`;
 };
 
-/** Prints the result of a command: a JSON value with `--json`, else lines. */
-export const print = (io: Io, options: CommonOptions, { json, lines }: { json: unknown; lines: string[] }): void => {
+/** The result of a command: a JSON value for `--json`, else lines. */
+export interface Printed {
+  json: unknown;
+  lines: string[];
+}
+
+export const print = (io: Io, options: CommonOptions, { json, lines }: Printed): void => {
   if (options.json) sayText(io, JSON.stringify(json, null, 2));
   else for (const line of lines) say(io, line);
 };

@@ -1,16 +1,7 @@
 // Commands of operators: retry, release, discard, remove, cancel, pause, resume.
 import { UsageError } from '../model/errors.ts';
 import { type RemovalMode, removalModes } from '../model/policy.ts';
-import {
-  cancelRun,
-  discard,
-  pausePortal,
-  type Retried,
-  release,
-  remove,
-  resumePortal,
-  retry,
-} from '../service/actions.ts';
+import * as service from '../service/actions.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
@@ -27,16 +18,15 @@ export interface RetryOptions extends CommonOptions {
 /** Retries the failed items of a run or of one error code, or one key, and waits for the reports. */
 export const retryCommand = async (what: string | undefined, options: RetryOptions, io: Io): Promise<number> => {
   const retried = retriedOf(what, options);
+  const where = 'of' in retried ? `run ${retried.of}` : `${retried.manifest} with ${retried.code}`;
   return withRuntimeOf('retry', options, io, async (runtime) => {
-    const runs = await retry(runtime, retried, io.stop);
-    if (runs.length > 0) return awaitReports(runtime, runs, options, io);
-    const where = 'of' in retried ? `run ${retried.of}` : `${retried.manifest} with ${retried.code}`;
-    print(io, options, { json: [], lines: [`nothing failed in ${where}`] });
-    return exitCodes.ok;
+    const runs = await service.retry(runtime, retried, io.stop);
+    const none = { json: [], lines: [`nothing failed in ${where}`] };
+    return awaitReports(runtime, runs, options, io, none);
   });
 };
 
-const retriedOf = (what: string | undefined, { code, manifest }: RetryOptions): Retried => {
+const retriedOf = (what: string | undefined, { code, manifest }: RetryOptions): service.Retried => {
   if (what !== undefined && code === undefined && manifest === undefined) return { of: what };
   if (what === undefined && code !== undefined && manifest !== undefined) return { code, manifest };
   throw new UsageError('pass a run or key, or both --code and --manifest', {
@@ -47,32 +37,29 @@ const retriedOf = (what: string | undefined, { code, manifest }: RetryOptions): 
 /** Releases a held run or the held tables of a key, and waits for the reports. */
 export const releaseCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('release', options, io, async (runtime) =>
-    awaitReports(runtime, await release(runtime, what, io.stop), options, io),
+    awaitReports(runtime, await service.release(runtime, what, io.stop), options, io),
   );
 
 /** Discards a held run without changes, or the held versions of a key's tables: the portal keeps the previous ones. */
 export const discardCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('discard', options, io, async (runtime) => {
-    const runs = await discard(runtime, what, io.stop);
-    if (runs.length > 0) return awaitReports(runtime, runs, options, io);
-    print(io, options, { json: { discarded: what }, lines: [`run ${what} is discarded; nothing was changed`] });
-    return exitCodes.ok;
+    const none = { json: { discarded: what }, lines: [`run ${what} is discarded; nothing was changed`] };
+    return awaitReports(runtime, await service.discard(runtime, what, io.stop), options, io, none);
   });
 
+type RemoveOptions = CommonOptions & { how?: RemovalMode };
+
 /** Removes an item, a dataset with all its resources, from every portal it is on. */
-export const removeCommand = async (
-  key: string,
-  { how = 'unpublish', ...options }: CommonOptions & { how?: RemovalMode },
-  io: Io,
-): Promise<number> =>
-  withRuntimeOf('remove', options, io, async (runtime) =>
-    awaitReports(runtime, await remove(runtime, { key, how }, io.stop), options, io),
-  );
+export const removeCommand = async (key: string, options: RemoveOptions, io: Io): Promise<number> =>
+  withRuntimeOf('remove', options, io, async (runtime) => {
+    const { how = 'unpublish' } = options;
+    return awaitReports(runtime, await service.remove(runtime, { key, how }, io.stop), options, io);
+  });
 
 /** Cancels a run and shows its report; a run that has ended stays as it is. */
 export const cancelCommand = async (runId: string, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('cancel', options, io, async (runtime) => {
-    const { run, state } = await cancelRun(runtime, runId);
+    const { run, state } = await service.cancelRun(runtime, runId);
     if (state === 'ending') {
       const wait = Number.POSITIVE_INFINITY;
       await showReports(await waitForRuns(runtime, [run], { ...options, wait }, io), options, io);
@@ -85,14 +72,12 @@ export const cancelCommand = async (runId: string, options: CommonOptions, io: I
     return exitCodes.ok;
   });
 
+type PauseOptions = CommonOptions & { reason?: string };
+
 /** Pauses a portal until somebody resumes it. */
-export const pauseCommand = async (
-  portal: string,
-  { reason, ...options }: CommonOptions & { reason?: string },
-  io: Io,
-): Promise<number> =>
+export const pauseCommand = async (portal: string, options: PauseOptions, io: Io): Promise<number> =>
   withRuntimeOf('pause', options, io, async (runtime) => {
-    const pause = await pausePortal(runtime, portal, reason ?? null);
+    const pause = await service.pausePortal(runtime, portal, options.reason ?? null);
     const since = pause && new Date(pause.since).toISOString();
     const text = pause && [
       `portal ${portal} is paused since ${since}: ${pause.reason.message}`,
@@ -105,7 +90,7 @@ export const pauseCommand = async (
 /** Ends the pause of a portal, whatever its cause. */
 export const resumeCommand = async (portal: string, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('resume', options, io, async (runtime) => {
-    const ended = await resumePortal(runtime, portal);
+    const ended = await service.resumePortal(runtime, portal);
     const text = ended
       ? `portal ${portal} is resumed; it was paused since ${new Date(ended.since).toISOString()}`
       : `portal ${portal} was not paused`;

@@ -11,8 +11,8 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions, parseDuration, refreshOption } from './declaration.ts';
 import { type DirectManifest, directManifest, directPath, isData } from './direct-manifest.ts';
-import { exitCodeOfReports } from './exit.ts';
-import { type CommonOptions, type Io, say, sayAll, warn } from './io.ts';
+import { exitCodeOfReports, exitCodes } from './exit.ts';
+import { type CommonOptions, type Io, type Printed, print, say, sayAll, warn } from './io.ts';
 import { closingLines, reportLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 import { lines } from './text.ts';
@@ -91,13 +91,18 @@ export const publish = async (
   return waitForRuns(runtime, runs, options, io);
 };
 
-/** Waits for runs and shows their reports; returns the exit code. */
+/** Waits for runs and shows their reports, or `none` where nothing had to run; returns the exit code. */
 export const awaitReports = async (
   runtime: Runtime,
   runs: RequestedRun[],
   options: CommonOptions,
   io: Io,
+  none?: Printed,
 ): Promise<number> => {
+  if (none && runs.length === 0) {
+    print(io, options, none);
+    return exitCodes.ok;
+  }
   // Some of these commands have a `--wait` of another meaning.
   const reports = await waitForRuns(runtime, runs, { json: options.json === true }, io);
   await showReports(reports, options, io);

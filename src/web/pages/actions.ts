@@ -1,15 +1,6 @@
 // Actions of the pages: each first shows what will happen, then does it.
 import { NotFoundError, UsageError } from '../../model/errors.ts';
-import {
-  cancelRun,
-  discard,
-  pausePortal,
-  type RequestedRun,
-  type Retried,
-  release,
-  resumePortal,
-  retry,
-} from '../../service/actions.ts';
+import * as service from '../../service/actions.ts';
 import type { Overview } from '../../service/overview.ts';
 import type { Runtime } from '../../service/runtime.ts';
 import { html, type Part } from '../../util/html.ts';
@@ -34,7 +25,7 @@ export interface ActionTools {
 
 type Parameters = (name: string) => string;
 
-const firstRun = ([run]: RequestedRun[]): string => (run ? runPath(run.runId) : '/');
+const firstRun = ([run]: service.RequestedRun[]): string => (run ? runPath(run.runId) : '/');
 
 const noRun = (runId: string): NotFoundError =>
   new NotFoundError(`no run "${runId}" is known`, { hint: 'it may have expired' });
@@ -59,10 +50,10 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
   },
 
   retry: async ({ runtime }, of) => {
-    const again = (title: string, text: Part, what: Retried): Prepared => ({
+    const again = (title: string, text: Part, what: service.Retried): Prepared => ({
       title,
       text: html`<p>This starts ${text}.</p>`,
-      act: async (signal) => firstRun(await retry(runtime, what, signal)),
+      act: async (signal) => firstRun(await service.retry(runtime, what, signal)),
     });
     const [key, runId, code] = [of('key'), of('run'), of('code')];
     if (key !== '') return again('Retry this item?', html`a run limited to <code>${key}</code>`, { of: key });
@@ -84,7 +75,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
 
   release: async ({ runtime }, of) => {
     const [runId, key] = [of('run'), of('key')];
-    const act: Prepared['act'] = async (signal) => firstRun(await release(runtime, key || runId, signal));
+    const act: Prepared['act'] = async (signal) => firstRun(await service.release(runtime, key || runId, signal));
     if (key !== '') {
       const text = html`<p>The held version of <code>${key}</code> replaces the published one. The guard compares later versions with it.</p>`;
       return { title: 'Publish the held version?', text, act };
@@ -104,7 +95,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
   discard: async ({ runtime }, of) => {
     const [runId, key] = [of('run'), of('key')];
     const act: Prepared['act'] = async (signal) => {
-      const runs = await discard(runtime, key || runId, signal);
+      const runs = await service.discard(runtime, key || runId, signal);
       return key === '' ? runPath(runId) : firstRun(runs);
     };
     if (key !== '') {
@@ -121,7 +112,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     text: html`<p>Running jobs finish their current step; no other job starts until the portal is resumed. Nothing is lost.</p>`,
     reason: 'Reason, shown on this page',
     act: async (_signal, reason) => {
-      await pausePortal(tools.runtime, of('portal'), reason || null);
+      await service.pausePortal(tools.runtime, of('portal'), reason || null);
       return '/';
     },
   }),
@@ -130,7 +121,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     title: `Resume portal ${portalOf(tools, of)}?`,
     text: html`<p>Waiting jobs continue at once. If the cause of the pause persists, the portal is paused again.</p>`,
     act: async () => {
-      await resumePortal(tools.runtime, of('portal'));
+      await service.resumePortal(tools.runtime, of('portal'));
       return '/';
     },
   }),
@@ -143,7 +134,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
       text: html`<p>Running steps finish, no others start. Published items stay; the next run does the rest.</p>`,
       button: 'Cancel the run',
       act: async () => {
-        await cancelRun(runtime, runId);
+        await service.cancelRun(runtime, runId);
         return runPath(runId);
       },
     };
