@@ -64,10 +64,7 @@ export const commands = {
       ...options,
       '-o, --output <folder>': 'target folder: new, or from an earlier export',
       '--only <dataset...>': 'datasets by UUID, node id or title (`*` matches any text)',
-      '--files <which>': {
-        text: 'files to download: changed (default), all or none',
-        choices: exportedFiles,
-      },
+      '--files <which>': { text: 'files to download: changed (default), all or none', choices: exportedFiles },
       '--public': 'export public content only, even with a login',
       '--wait <duration>': {
         text: 'time to wait while the portal is paused or does not answer (default: 60s)',

@@ -139,9 +139,5 @@ export const commands = {
     examples: ['sluice pause city --reason "maintenance until 16:00"'],
     run: pauseCommand,
   },
-  resume: {
-    arguments: { '<portal>': 'a configured portal' },
-    examples: ['sluice resume city'],
-    run: resumeCommand,
-  },
+  resume: { arguments: { '<portal>': 'a configured portal' }, examples: ['sluice resume city'], run: resumeCommand },
 } satisfies CommandDeclarations;

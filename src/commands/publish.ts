@@ -153,10 +153,7 @@ export const commands = {
       },
       ...refreshOption,
       '--create-missing': 'create items that are not found on the portal, even if they may exist there',
-      '--on-drift <choice>': {
-        text: 'how this run treats nodes edited on the portal',
-        choices: driftPolicies,
-      },
+      '--on-drift <choice>': { text: 'how this run treats nodes edited on the portal', choices: driftPolicies },
     },
     examples: ['sluice publish jobs/city-finance.yaml', 'sluice publish spending.csv --save'],
     run: publishCommand,

@@ -148,9 +148,7 @@ const manifestOf = (runtime: Runtime, what: string, cwd: string): Promise<Manife
 
 export const commands = {
   schedules: {
-    arguments: {
-      '[manifest...]': 'manifest files (default: those of the configuration and the running service)',
-    },
+    arguments: { '[manifest...]': 'manifest files (default: those of the configuration and the running service)' },
     examples: ['sluice schedules'],
     run: schedulesCommand,
   },
