@@ -39,11 +39,23 @@ export const directManifest = async (named: string, options: DirectOptions): Pro
   const { files, leftOut } = isFolder ? await filesOf(data, named) : { files: [data], leftOut: [] };
   const name = idOf(isFolder ? basename(data) : stemOf(data));
   const path = save ? join(await manifestFolder(cwd), `${name}.yaml`) : directPath(config, name);
-  const resources = files.map((file) => ({ id: idOf(stemOf(file)), file }));
-  const twice = resources.find(({ id }, at) => resources.findIndex((other) => other.id === id) < at);
-  if (twice) throw noManifest(named, `two of its files would get the id "${twice.id}"`);
-  const pathOf = (file: string): string => (save ? relative(dirname(path), file) : file);
-  const text = manifestText(data, headOf(save ? named : data), { name, portal: portalOf(config), resources }, pathOf);
+  const ids = files.map((file) => idOf(stemOf(file)));
+  const twice = ids.find((id, at) => ids.indexOf(id) < at);
+  if (twice !== undefined) throw noManifest(named, `two of its files would get the id "${twice}"`);
+  const resources = files.map((file, at) => {
+    const id = quoted(ids[at] ?? '');
+    const title = quoted(titleOfName(stemOf(file)));
+    return `      - { id: ${id}, title: ${title}, file: ${quoted(save ? relative(dirname(path), file) : file)} }\n`;
+  });
+  const text = `${headOf(save ? named : data)}
+name: ${name}
+portal: ${config.portal ?? Object.keys(config.portals)[0] ?? 'local'}
+defaults: { resource: { mend: safe } }   # fix faults that have only one possible fix
+datasets:
+  - id: ${name}
+    title: ${quoted(titleOfName(basename(data, extname(data))))}
+    resources:
+${resources.join('')}`;
   await makeFolder(dirname(path));
   if (save) await writeNew(path, text);
   else {
@@ -86,9 +98,6 @@ const noManifest = (named: string, why: string): UsageError =>
     hint: 'write a manifest, see `sluice help manifest`',
   });
 
-/** The portal of `--portal`, or the first one that is configured. */
-const portalOf = ({ portal, portals }: DirectOptions['config']): string => portal ?? Object.keys(portals)[0] ?? 'local';
-
 const manifestFolder = async (cwd: string): Promise<string> => {
   const jobs = join(cwd, 'jobs');
   return (await stat(jobs).catch(() => null))?.isDirectory() ? jobs : cwd;
@@ -109,18 +118,3 @@ const writeNew = async (path: string, text: string): Promise<void> => {
 const quoted = (text: string): string => JSON.stringify(text);
 
 const headOf = (data: string): string => `# The manifest of ${data}`;
-
-const manifestText = (
-  data: string,
-  head: string,
-  { name, portal, resources }: { name: string; portal: string; resources: { id: string; file: string }[] },
-  pathOf: (file: string) => string,
-): string => `${head}
-name: ${name}
-portal: ${portal}
-defaults: { resource: { mend: safe } }   # fix faults that have only one possible fix
-datasets:
-  - id: ${name}
-    title: ${quoted(titleOfName(basename(data, extname(data))))}
-    resources:
-${resources.map(({ id, file }) => `      - { id: ${quoted(id)}, title: ${quoted(titleOfName(stemOf(file)))}, file: ${quoted(pathOf(file))} }\n`).join('')}`;

@@ -66,12 +66,10 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
   return { ...plan, items };
 };
 
+type ApplyOptions = CommonOptions & { strict?: boolean };
+
 /** Carries out a plan file exactly; items whose source or node has changed since are refused. */
-export const applyCommand = async (
-  path: string,
-  options: CommonOptions & { strict?: boolean },
-  io: Io,
-): Promise<number> => {
+export const applyCommand = async (path: string, options: ApplyOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
   const plan = await readPlan(resolve(io.cwd, path));
   return withRuntime({ config, options, role: 'apply' }, io, async (runtime) => {

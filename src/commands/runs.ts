@@ -13,12 +13,9 @@ import { type CommonOptions, type Io, print, say, sayAll } from './io.ts';
 import { reportLines } from './report-text.ts';
 import { withRuntimeOf } from './session.ts';
 
-export const runsCommand = async (
-  { limit = 20, ...options }: CommonOptions & { limit?: number },
-  io: Io,
-): Promise<number> =>
+export const runsCommand = async (options: CommonOptions & { limit?: number }, io: Io): Promise<number> =>
   withRuntimeOf('runs', options, io, async (runtime) => {
-    const runs = await latestRuns(runtime, limit);
+    const runs = await latestRuns(runtime, options.limit ?? 20);
     const lines = runs.length === 0 ? ['no runs yet: `sluice publish <manifest>` starts one'] : runs.flatMap(runLines);
     print(io, options, { json: runs, lines });
     return exitCodes.ok;
@@ -44,30 +41,26 @@ export const runLines = ({ runId, target, state, reason, ...run }: ListedRun): s
 
 const formats = ['text', 'html', 'csv', 'md', 'json'] as const;
 
+type ReportOptions = CommonOptions & { format?: (typeof formats)[number] };
+
 /** Prints the report of a closed run; 0 even if items failed. */
-export const reportCommand = async (
-  runId: string,
-  { format, ...options }: CommonOptions & { format?: (typeof formats)[number] },
-  io: Io,
-): Promise<number> =>
+export const reportCommand = async (runId: string, options: ReportOptions, io: Io): Promise<number> =>
   withRuntimeOf('report', options, io, async (runtime) => {
     const report = await runtime.runs.report(runId);
     if (!report)
       throw new NotFoundError(`no finished run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
-    const chosen = format ?? (options.json ? 'json' : 'text');
-    if (chosen === 'text') for (const line of reportLines(report, true)) say(io, line);
-    else await sayAll(io, reportFormats[chosen].piecesOf(report));
+    const format = options.format ?? (options.json ? 'json' : 'text');
+    if (format === 'text') for (const line of reportLines(report, true)) say(io, line);
+    else await sayAll(io, reportFormats[format].piecesOf(report));
     return exitCodes.ok;
   });
 
 const followMs = 300;
 
+type LogOptions = CommonOptions & { follow?: boolean };
+
 /** Prints the lines; with `follow` continues until the run has ended or the command is stopped. */
-export const logCommand = async (
-  what: string,
-  options: CommonOptions & { follow?: boolean },
-  io: Io,
-): Promise<number> =>
+export const logCommand = async (what: string, options: LogOptions, io: Io): Promise<number> =>
   withRuntimeOf('log', options, io, async (runtime) => {
     const { runs } = runtime;
     const { runId, id } = await findLog(runtime, what);
@@ -91,13 +84,10 @@ const findLog = async (runtime: Runtime, what: string): Promise<{ runId: string;
     const last = await lastRunOfKey(runtime, target, what);
     if (last) return { runId: last, id: itemId(last, what) };
   }
-  throw unknown(what);
-};
-
-const unknown = (what: string): NotFoundError =>
-  new NotFoundError(`no job, run or key is known as "${what}"`, {
+  throw new NotFoundError(`no job, run or key is known as "${what}"`, {
     hint: '`sluice status` lists the keys; logs are kept as long as `jobs.keepRuns` says',
   });
+};
 
 export const commands = {
   runs: {

@@ -45,12 +45,8 @@ export const waitForRuns = async (
   return reports.filter((report) => report !== null);
 };
 
-const untilClosed = async (
-  runtime: Runtime,
-  runs: RequestedRun[],
-  { json, wait }: WaitOptions,
-  io: Io,
-): Promise<void> => {
+const untilClosed = async (runtime: Runtime, runs: RequestedRun[], options: WaitOptions, io: Io): Promise<void> => {
+  const { json, wait } = options;
   const refusePaused = pauseLimit(runtime, wait ?? usualWaitMs);
   const showProgress = progress(runtime, runs, io);
   let checkedAt = 0;
@@ -152,49 +148,37 @@ const pauseLimit = (runtime: Runtime, mostMs: number): ((runs: RequestedRun[]) =
 export const standstillText = ({ until, why }: Standstill): string =>
   `${new Date(until).toISOString()}${why === '' ? '' : `: ${why}`}`;
 
+/** What must have ended before the speed and the time left are estimated. */
+const knownAfter = { items: 10, seconds: 3 };
+
 /** Shows progress when it is due: on the last line of a terminal; elsewhere as one plain line every few seconds. */
 const progress = (runtime: Runtime, runs: RequestedRun[], { line, stderr }: Io): (() => Promise<void>) => {
+  const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
   let shownAt = line ? 0 : Date.now();
-  const textOf = progressText(runtime, runs);
+  let first: { at: number; done: number } | null = null; // what had ended before does not count
   return async () => {
     if (Date.now() - shownAt < (line ? 200 : 5000)) return;
     shownAt = Date.now();
-    const text = await textOf();
+    const all = await Promise.all(runs.map(({ runId }) => runtime.runs.progress(runId)));
+    const sum = (of: 'total' | 'done' | 'failed'): number => all.reduce((count, run) => count + run[of], 0);
+    const [total, done, failed] = [sum('total'), sum('done'), sum('failed')];
+    const begun = all.some(({ state }) => state !== 'queued') ? 'planning' : 'waiting to start';
+    if (done > 0) first ??= { at: shownAt, done };
+    const speed = first && speedText((shownAt - first.at) / 1000, done - first.done, total - done);
+    const [wait] = await waitsOf(runtime, runs);
+    const now = wait ? `, ${wait.text}` : `${speed ?? ''}${await inFlight(runtime, runs)}`;
+    const items = total === 0 ? begun : `${done}/${total} items`;
+    const text = `${name}: ${items}${failed > 0 ? `, ${failed} failed` : ''}${now}`;
     if (line) line.show(text);
     else stderr.write(`${printable(text).replaceAll('\n', ' ')}\n`);
   };
 };
 
-const progressText = (runtime: Runtime, runs: RequestedRun[]): (() => Promise<string>) => {
-  const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
-  const leftOf = timeLeft();
-  return async () => {
-    const all = await Promise.all(runs.map(({ runId }) => runtime.runs.progress(runId)));
-    const sum = (of: 'total' | 'done' | 'failed'): number => all.reduce((count, run) => count + run[of], 0);
-    const [total, done, failed] = [sum('total'), sum('done'), sum('failed')];
-    const begun = all.some(({ state }) => state !== 'queued') ? 'planning' : 'waiting to start';
-    const faults = failed > 0 ? `, ${failed} failed` : '';
-    const text = `${name}: ${total === 0 ? begun : `${done}/${total} items`}${faults}`;
-    const [wait] = await waitsOf(runtime, runs);
-    return wait ? `${text}, ${wait.text}` : `${text}${leftOf(total, done)}${await inFlight(runtime, runs)}`;
-  };
+const speedText = (seconds: number, ended: number, left: number): string => {
+  if (ended < knownAfter.items || seconds < knownAfter.seconds) return '';
+  const rate = ended / seconds;
+  return `, ${rate.toFixed(1)}/s, ${timeText(left / rate)} left`;
 };
-
-/** Speed and time left, once enough items have ended to know; those that had when it is first asked do not count. */
-const timeLeft = (): ((total: number, done: number) => string) => {
-  let first: { at: number; done: number } | null = null;
-  return (total, done) => {
-    if (done === 0) return '';
-    first ??= { at: Date.now(), done };
-    const [seconds, ended] = [(Date.now() - first.at) / 1000, done - first.done];
-    if (ended < knownAfter.items || seconds < knownAfter.seconds) return '';
-    const rate = ended / seconds;
-    return `, ${rate.toFixed(1)}/s, ${timeText((total - done) / rate)} left`;
-  };
-};
-
-/** What must have ended before the time left is estimated. */
-const knownAfter = { items: 10, seconds: 3 };
 
 const timeText = (seconds: number): string => {
   if (seconds < 100) return `${Math.ceil(seconds)} s`;
@@ -206,8 +190,8 @@ const inFlight = async (runtime: Runtime, runs: RequestedRun[]): Promise<string>
   const keys: string[] = [];
   for (const portal of new Set(runs.map((run) => run.portal))) {
     for (const job of await runtime.queues.portal(portal).getActive(0, 3)) {
-      const parsed = datasetDataSchema.safeParse(job?.data);
-      if (parsed.success) keys.push(...Object.keys(parsed.data.trace?.steps ?? {}).filter((key) => key !== ''));
+      const { data } = datasetDataSchema.safeParse(job?.data);
+      keys.push(...Object.keys(data?.trace?.steps ?? {}).filter((key) => key !== ''));
     }
   }
   return keys.length === 0 ? '' : ` | ${keys.slice(0, 3).join(' ')}`;

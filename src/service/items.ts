@@ -135,21 +135,15 @@ export interface ItemView {
 }
 
 export const itemViews = async (runtime: Runtime, key: string): Promise<ItemView[]> => {
-  const targets = await runtime.targetsOfKey(key);
-  const views = await Promise.all(targets.map((target) => viewOf(runtime, target, key)));
-  return views.filter((view) => view !== null);
-};
-
-const viewOf = async (runtime: Runtime, target: KnownTarget, key: string): Promise<ItemView | null> => {
   const { ledger, runs } = runtime;
-  const entry = await ledger.entry(target.portal, key);
-  if (entry === null) return null;
-  const [former, runId] = await Promise.all([
-    ledger.formerVersions(target.portal, key),
-    lastRunOfKey(runtime, target, key),
-  ]);
-  const log = runId === null ? [] : await runs.log(itemId(runId, key));
-  return { target, entry, versions: versionsOf(former, entry.version), runId: runId ?? '', log };
+  const viewOf = async (target: KnownTarget): Promise<ItemView[]> => {
+    const entry = await ledger.entry(target.portal, key);
+    if (entry === null) return [];
+    const versions = versionsOf(await ledger.formerVersions(target.portal, key), entry.version);
+    const runId = (await lastRunOfKey(runtime, target, key)) ?? '';
+    return [{ target, entry, versions, runId, log: runId === '' ? [] : await runs.log(itemId(runId, key)) }];
+  };
+  return (await Promise.all((await runtime.targetsOfKey(key)).map(viewOf))).flat();
 };
 
 /** The run that processes a key now, else the last one that did. */
