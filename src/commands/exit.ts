@@ -41,16 +41,13 @@ export const exitCodeOfError = (error: unknown): number => {
 
 /** Exit code for reports: the first of bug, usage, held, some failed that applies. */
 export const exitCodeOfReports = (reports: StoredReport[]): number => {
-  const reasons = reports.flatMap((report) => [report.reason, ...report.items.map((item) => item.reason)]);
-  const codes = new Set(reasons.flatMap((reason) => (reason ? [reason.code] : [])));
-  if (codes.has('bug')) return exitCodes.bug;
-  if (
-    reports.some((report) => report.reason && (report.reason.code === 'manifest' || report.reason.code === 'config'))
-  ) {
-    return exitCodes.usage;
-  }
-  if ([...codes].some((code) => heldCodes.has(code))) return exitCodes.held;
-  return codes.size > 0 ? exitCodes.someFailed : exitCodes.ok;
+  const whole = new Set(reports.map(({ reason }) => reason?.code));
+  const items = reports.flatMap((report) => report.items.map(({ reason }) => reason?.code));
+  const codes = [...whole, ...items].filter((code) => code !== undefined);
+  if (codes.includes('bug')) return exitCodes.bug;
+  if (whole.has('manifest') || whole.has('config')) return exitCodes.usage;
+  if (codes.some((code) => heldCodes.has(code))) return exitCodes.held;
+  return codes.length > 0 ? exitCodes.someFailed : exitCodes.ok;
 };
 
 interface ProcessEnd extends Pick<Io, 'stop' | 'force' | 'writing'> {
@@ -75,25 +72,19 @@ export const boundProcess = (report: (line: string) => void, format: (error: unk
   let faultCode: number | null = null;
 
   const exit = (): never => process.exit(faultCode ?? exitCodes.interrupted);
-  const boundStop = (): void => {
-    let [idle, all] = [0, 0];
-    const beat = (): void => {
-      all += 1;
-      idle = [...writing].some((isWriting) => isWriting()) ? 0 : idle + 1;
-      if (idle < mostIdle && all < most) return;
-      report('sluice: stopping takes too long: exiting now; the next start resumes unfinished work');
-      exit();
-    };
-    setInterval(beat, beatMs).unref();
+  let [idle, all] = [0, 0];
+  const beat = (): void => {
+    all += 1;
+    idle = [...writing].some((isWriting) => isWriting()) ? 0 : idle + 1;
+    if (idle < mostIdle && all < most) return;
+    report('sluice: stopping takes too long: exiting now; the next start resumes unfinished work');
+    exit();
   };
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (stop.signal.aborted) {
-      force.abort(signal);
-      setTimeout(exit, forcedMs).unref();
-      return;
-    }
-    boundStop();
-    stop.abort(signal);
+    const isSecond = stop.signal.aborted;
+    if (isSecond) setTimeout(exit, forcedMs).unref();
+    else setInterval(beat, beatMs).unref();
+    (isSecond ? force : stop).abort(signal);
   };
   const onFault = (thrown: unknown): void => {
     if (faultCode !== null) return; // the first one is the cause

@@ -80,51 +80,31 @@ export const sendWebhook = async (
   });
 };
 
-const connectMs = 10_000;
-const silenceMs = 30_000;
+const [connectMs, silenceMs] = [10_000, 30_000];
 
 /** Sends one plain-text message to all recipients. A login goes over TLS only, except to this machine itself. */
 export const sendEmail = async (
   notice: Notice,
-  settings: NonNullable<NotifyConfig['email']>,
+  { host, port, secure, username, password, from }: NonNullable<NotifyConfig['email']>,
   to: string[],
 ): Promise<void> => {
-  const { host, port, secure, username, password, from } = settings;
   const isHere = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
   const transport = createTransport({
-    host,
-    port,
-    secure,
+    ...{ host, port, secure, disableFileAccess: true, disableUrlAccess: true },
     requireTLS: !secure && username !== null && !isHere,
     ...(username === null ? {} : { auth: { user: username, pass: password ?? '' } }),
-    connectionTimeout: connectMs,
-    greetingTimeout: connectMs,
-    socketTimeout: silenceMs,
-    disableFileAccess: true,
-    disableUrlAccess: true,
+    ...{ connectionTimeout: connectMs, greetingTimeout: connectMs, socketTimeout: silenceMs },
   });
+  // The same id for every repeat, so that mail programs show it once.
+  const ids = { messageId: `<${notice.id}@sluice.invalid>`, headers: { 'auto-submitted': 'auto-generated' } };
   try {
-    await transport.sendMail({
-      from,
-      to,
-      ...noticeText(notice),
-      // The same for every repeat, so that mail programs show it once.
-      messageId: `<${notice.id}@sluice.invalid>`,
-      headers: { 'auto-submitted': 'auto-generated' },
-    });
+    await transport.sendMail({ from, to, ...noticeText(notice), ...ids });
   } catch (error) {
-    throw new NoticeFailedError(
-      `a notice could not be sent by the mail server ${host}:${port}: ${redacted(error, password)}`,
-      {
-        hint: 'check notify.email: host, port, secure, username, password and the addresses',
-      },
-    );
+    const why = password ? errorMessage(error).replaceAll(password, '[redacted]') : errorMessage(error);
+    throw new NoticeFailedError(`a notice could not be sent by the mail server ${host}:${port}: ${why}`, {
+      hint: 'check notify.email: host, port, secure, username, password and the addresses',
+    });
   } finally {
     transport.close();
   }
-};
-
-const redacted = (error: unknown, password: string | null): string => {
-  const message = errorMessage(error);
-  return password === null || password === '' ? message : message.replaceAll(password, '[redacted]');
 };

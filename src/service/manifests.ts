@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type FSWatcher, watch } from 'chokidar';
+import { watch } from 'chokidar';
 import { ManifestError, NotFoundError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
@@ -21,19 +21,17 @@ const pathsOf = async (patterns: string[]): Promise<Set<string>> => {
 
 /** Loads manifests; faulty ones do not hide the others. */
 export const loadSound = async (paths: Iterable<string>) => {
-  const loaded: { manifests: Manifest[]; faulty: { path: string; error: ManifestError }[] } = {
-    manifests: [],
-    faulty: [],
-  };
+  const manifests: Manifest[] = [];
+  const faulty: { path: string; error: ManifestError }[] = [];
   for (const path of paths) {
     try {
-      loaded.manifests.push(await loadManifest(path));
+      manifests.push(await loadManifest(path));
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
-      loaded.faulty.push({ path, error });
+      faulty.push({ path, error });
     }
   }
-  return loaded;
+  return { manifests, faulty };
 };
 
 /** Loads all manifests that match. Faulty ones, and later ones of the same name, are logged and skipped. */
@@ -59,16 +57,15 @@ export const watchManifests = (
   const folders = [...new Set(patterns.map((pattern) => dirname(pattern)))].filter((dir) => !/[*?[{]/.test(dir));
   let timer: NodeJS.Timeout | null = null;
   let turn: Promise<void> = Promise.resolve();
-  const watcher: FSWatcher = watch(folders, { depth: 0, ignoreInitial: true });
+  const read = (): void => {
+    timer = null;
+    turn = turn.then(changed).catch((err: unknown) => log.error({ err }, 'the manifests could not be read again'));
+  };
   // Throttled, not debounced: later changes do not postpone the read.
   const readSoon = (): void => {
-    timer ??= setTimeout(() => {
-      timer = null;
-      turn = turn
-        .then(changed)
-        .catch((error: unknown) => log.error({ err: error }, 'the manifests could not be read again'));
-    }, settleMs);
+    timer ??= setTimeout(read, settleMs);
   };
+  const watcher = watch(folders, { depth: 0, ignoreInitial: true });
   watcher.on('all', (_event, path) => {
     if (/\.ya?ml$/i.test(path)) readSoon();
   });
@@ -93,10 +90,10 @@ export const knownPaths = async (runtime: Runtime, kept: ReadonlyMap<string, Kep
 /** The known manifest of a name. @throws NotFoundError naming the known ones */
 export const manifestNamed = async (runtime: Runtime, name: string): Promise<Manifest> => {
   const paths = await knownPaths(runtime, await keptSchedules(runtime.queues));
-  const ran = (await runtime.ledger.targets()).flatMap(({ manifestPath }) =>
-    existsSync(manifestPath) ? [manifestPath] : [],
-  );
-  const { manifests } = await loadSound([...new Set([...paths, ...ran])]);
+  const ran = (await runtime.ledger.targets())
+    .map(({ manifestPath }) => manifestPath)
+    .filter((path) => existsSync(path));
+  const { manifests } = await loadSound(new Set([...paths, ...ran]));
   const named = manifests.find((manifest) => manifest.name === name);
   if (named) return named;
   const names = manifests.map((manifest) => manifest.name).sort();

@@ -26,34 +26,33 @@ export const testNotices = async (
 ): Promise<TestedChannel[]> => {
   const fetcher = configuredFetcher(config, env);
   const post: Post = (url, posting) => fetcher.post(url, posting);
-  const { email } = config.notify;
-  const own = { manifest: null, ...config.notify, to: email?.to ?? null, guarded: {} };
-  const named = (await loadManifests(config.manifests, log)).map(({ name, notify }) => {
+  const { email, ...configured } = config.notify;
+  const own = { manifest: null, ...configured, to: email?.to ?? null, guarded: {} };
+  const named = (await loadManifests(config.manifests, log)).map(({ name: manifest, notify }) => {
     const { webhook: url = null, email: to = null, heartbeat = null } = notify ?? {};
-    return {
-      manifest: name,
-      webhook: url === null ? null : { url, secret: null, post },
-      to,
-      heartbeat,
-      guarded: { post },
-    };
+    return { manifest, webhook: url === null ? null : { url, secret: null, post }, to, heartbeat, guarded: { post } };
   });
   const tests = [own, ...named].flatMap(({ manifest, webhook, to, heartbeat, guarded }) => {
-    const ping = heartbeat?.ok;
     const notice = testNotice(manifest);
-    const test = async (
-      channel: TestedChannel['channel'],
-      shown: string,
-      sent: Promise<void>,
-    ): Promise<TestedChannel> => {
-      const error = await sent.then(() => null, reasonOf);
-      return { channel, to: shown, manifest, error };
-    };
+    const ping = heartbeat?.ok;
+    const test = async (shown: Pick<TestedChannel, 'channel' | 'to'>, sent: Promise<void>): Promise<TestedChannel> => ({
+      ...shown,
+      manifest,
+      error: await sent.then(() => null, reasonOf),
+    });
+    const originOf = (url: string): string => new URL(url).origin;
     return [
-      ...(webhook ? [test('webhook', new URL(webhook.url).origin, sendWebhook(notice, webhook, signal))] : []),
-      ...(email && to ? [test('email', to.join(', '), sendEmail(notice, email, to))] : []),
+      ...(webhook
+        ? [test({ channel: 'webhook', to: originOf(webhook.url) }, sendWebhook(notice, webhook, signal))]
+        : []),
+      ...(email && to ? [test({ channel: 'email', to: to.join(', ') }, sendEmail(notice, email, to))] : []),
       ...(ping
-        ? [test('heartbeat', new URL(ping).origin, sendHeartbeat(ping, { text: summary, ...guarded }, signal))]
+        ? [
+            test(
+              { channel: 'heartbeat', to: originOf(ping) },
+              sendHeartbeat(ping, { text: summary, ...guarded }, signal),
+            ),
+          ]
         : []),
     ];
   });
@@ -67,13 +66,6 @@ export const testNotices = async (
 const summary = 'a test notice: notices arrive here';
 
 const testNotice = (manifest: string | null): Notice => ({
-  id: `test.${randomUUID()}`,
-  event: 'test',
-  at: new Date().toISOString(),
-  portal: null,
-  manifest,
-  runId: null,
-  summary,
-  items: [],
-  more: 0,
+  ...{ id: `test.${randomUUID()}`, event: 'test', at: new Date().toISOString(), portal: null, manifest, runId: null },
+  ...{ summary, items: [], more: 0 },
 });
