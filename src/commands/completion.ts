@@ -25,8 +25,6 @@ const wordsOf = (command: Command): Words => ({
   subcommands: command.commands.map(wordsOf),
 });
 
-const flagsOf = ({ options }: Words): string[] => options.flatMap(({ flags }) => flags);
-
 /** In single quotes of any of the shells. */
 const quoted = (text: string): string => `'${text.replaceAll("'", '’')}'`;
 
@@ -38,13 +36,20 @@ _sluice() {
   done
   case "$command" in
     '') words=${quoted(commands.map(({ name }) => name).join(' '))} ;;
-${commands.map((command) => `    ${command.name}) words=${quoted([...command.subcommands.map(({ name }) => name), ...flagsOf(command), ...command.subcommands.flatMap(flagsOf)].join(' '))} ;;`).join('\n')}
+${commands.map((command) => `    ${command.name}) words=${quoted(bashWords(command).join(' '))} ;;`).join('\n')}
   esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
   [[ -n "$command" && "$word" != -* ]] && mapfile -t -O "\${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
   return 0
 }
 complete -o filenames -F _sluice sluice`;
+
+const bashWords = (command: Words): string[] => [
+  ...command.subcommands.map(({ name }) => name),
+  ...withBelow(command).flatMap(({ options }) => options.flatMap(({ flags }) => flags)),
+];
+
+const withBelow = (command: Words): Words[] => [command, ...command.subcommands];
 
 const zsh = (commands: Words[]): string => `#compdef sluice
 # sluice completion zsh > "\${fpath[1]}/_sluice"
@@ -58,38 +63,35 @@ ${commands.map(({ name, description }) => `    ${quoted(`${name}:${description.r
     return
   fi
   case "$words[2]" in
-${commands.map((command) => `    ${command.name}) _arguments ${[...zshOptions(command), ...command.subcommands.flatMap(zshOptions)].join(' ')} '*:file:_files' ;;`).join('\n')}
+${commands.map((command) => `    ${command.name}) _arguments ${withBelow(command).flatMap(zshOptions).join(' ')} '*:file:_files' ;;`).join('\n')}
   esac
 }
 _sluice "$@"`;
 
 const zshOptions = ({ options }: Words): string[] =>
-  options.flatMap(({ flags, description, choices }) =>
-    flags.map((flag) => {
-      const values = choices.length > 0 ? `:value:(${choices.join(' ')})` : '';
-      return quoted(`${flag}[${description.replaceAll(/[[\]:]/g, ' ')}]${values}`);
-    }),
-  );
+  options.flatMap(({ flags, description, choices }) => {
+    const values = choices.length > 0 ? `:value:(${choices.join(' ')})` : '';
+    return flags.map((flag) => quoted(`${flag}[${description.replaceAll(/[[\]:]/g, ' ')}]${values}`));
+  });
 
-const fish = (commands: Words[]): string =>
-  [
-    '# sluice completion fish > ~/.config/fish/completions/sluice.fish',
-    ...commands.flatMap((command) => [
-      `complete -c sluice -f -n __fish_use_subcommand -a ${command.name} -d ${quoted(command.description)}`,
-      ...command.subcommands.map(
-        ({ name, description }) =>
-          `complete -c sluice -n '__fish_seen_subcommand_from ${command.name}' -a ${name} -d ${quoted(description)}`,
-      ),
-      ...[command, ...command.subcommands].flatMap(({ options }) =>
-        options.map((option) => fishOption(command.name, option)),
-      ),
-    ]),
-  ].join('\n');
+const fish = (commands: Words[]): string => {
+  const below = (name: string): string => `complete -c sluice -n '__fish_seen_subcommand_from ${name}'`;
+  const lines = commands.flatMap((command) => [
+    `complete -c sluice -f -n __fish_use_subcommand -a ${command.name} -d ${quoted(command.description)}`,
+    ...command.subcommands.map(
+      ({ name, description }) => `${below(command.name)} -a ${name} -d ${quoted(description)}`,
+    ),
+    ...withBelow(command).flatMap(({ options }) =>
+      options.map((option) => `${below(command.name)} ${fishOption(option)}`),
+    ),
+  ]);
+  return ['# sluice completion fish > ~/.config/fish/completions/sluice.fish', ...lines].join('\n');
+};
 
-const fishOption = (command: string, { flags, description, choices }: Words['options'][number]): string => {
+const fishOption = ({ flags, description, choices }: Words['options'][number]): string => {
   const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
   const values = choices.length > 0 ? ` -xa ${quoted(choices.join(' '))}` : '';
-  return `complete -c sluice -n '__fish_seen_subcommand_from ${command}' ${names.join(' ')}${values} -d ${quoted(description)}`;
+  return `${names.join(' ')}${values} -d ${quoted(description)}`;
 };
 
 const scripts = { bash, zsh, fish };

@@ -31,13 +31,11 @@ const versionsChart = (all: TableVersion[]): Part => {
   const scale = (value: number, of: number): number => Math.round(((height - top) * value) / of);
   const bars = versions.map((version, index) => {
     const tall = Math.max(2, scale(version.rows, most));
-    const bar = html`x="${round(index * step + step * 0.1)}" y="${height - tall}" width="${round(Math.min(step * 0.8, 60))}" height="${tall}"`;
-    return html`<rect ${bar} class="${version === last ? 'now' : ''}"><title>${tipOf(version)}</title></rect>`;
+    const tip = `${dayOf(version)}: ${plural(version.rows, 'row')}, ${sizeWords(version.bytes)}, ${plural(version.columns.length, 'column')}`;
+    return html`<rect x="${round((index + 0.1) * step)}" y="${height - tall}" width="${round(Math.min(step * 0.8, 60))}" height="${tall}" class="${version === last ? 'now' : ''}"><title>${tip}</title></rect>`;
   });
-  const points = versions.map(
-    ({ bytes }, index) =>
-      `${round(index * step + Math.min(step * 0.5, 30 + step * 0.1))},${height - scale(bytes, mostBytes)}`,
-  );
+  const middle = Math.min(step * 0.5, 30 + step * 0.1);
+  const points = versions.map(({ bytes }, at) => `${round(at * step + middle)},${height - scale(bytes, mostBytes)}`);
   const label = `${plural(versions.length, 'version')} from ${dayOf(first)} to ${dayOf(last)}: ${countText(first.rows)} to ${countText(last.rows)} rows`;
   return html`<svg class="chart" viewBox="0 0 ${width} ${height + 18}" role="img" aria-label="${label}">
 <line x1="0" y1="${height}" x2="${width}" y2="${height}"/>
@@ -50,9 +48,6 @@ ${bars}<polyline points="${points.join(' ')}"/>
 const round = (value: number): number => Math.round(value * 10) / 10;
 
 const dayOf = ({ at }: TableVersion): string => new Date(at).toISOString().slice(0, 10);
-
-const tipOf = (version: TableVersion): Html =>
-  html`${dayOf(version)}: ${plural(version.rows, 'row')}, ${sizeWords(version.bytes)}, ${plural(version.columns.length, 'column')}`;
 
 export const mostResources = 200;
 
@@ -81,53 +76,43 @@ ${timelineHtml(entry.key, target.portal, log)}
 `;
 };
 
-const verdictHtml = ({ entry, target }: ItemView): Html => {
+const verdictHtml = ({ entry, target: { portal } }: ItemView): Html => {
   const state = itemStateOf(entry);
   const [, tone, meaning] = stateWords[state];
   const text = state === 'held' && !entry.refused ? 'No new data arrived in time.' : meaning;
   const { key, reason, syncedAt, stale } = entry;
-  const portal = target.portal;
-  const actions = [
-    ...(state === 'held'
-      ? [actLink('Release', 'release', { key, portal }), actLink('Discard', 'discard', { key, portal })]
-      : []),
-    ...(reason !== null && state !== 'held' ? [actLink('Retry', 'retry', { key, portal })] : []),
-  ];
+  const act = (name: string): Html => actLink(name, name.toLowerCase(), { key, portal });
+  const actions = state === 'held' ? [act('Release'), act('Discard')] : reason && [act('Retry')];
   return html`<div class="note ${tone}">
 <p>${stateBadge(state)} ${text}${state === 'removed' ? ` (${entry.removed})` : null}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
 ${stale && state !== 'held' ? html`<p>The portal still serves the version before.</p>` : null}
 ${reason && reasonHtml(reason)}
 ${warningsOf(entry).map((warning) => html`<p dir="auto">Warning: ${warning}</p>`)}
-${actions.length > 0 ? html`<p class="row">${actions}</p>` : null}
+${actions && html`<p class="row">${actions}</p>`}
 </div>`;
 };
 
 const factsHtml = ({ entry, target, runId }: ItemView): Html => {
   const { url, file, rows, sourcePath, identifier, mended, rejected } = entry;
-  const facts: [string, Part][] = [
-    ['Public address', url && webLink(url)],
-    [
-      'File',
+  const from = sourcePath && /^https?:/.test(sourcePath) ? webLink(sourcePath) : html`<bdi>${sourcePath}</bdi>`;
+  const lost = rejected?.path === null ? 'left out' : `set aside in ${rejected?.path}`;
+  const facts: Record<string, Part> = {
+    'Public address': url && webLink(url),
+    File:
       file &&
-        html`<bdi>${file.name}</bdi>, ${sizeWords(file.bytes)}${file.url && html` (${webLink(file.url, 'download')})`}`,
-    ],
-    ['Rows', rows === null ? null : countText(rows)],
-    ['Comes from', sourcePath && (/^https?:/.test(sourcePath) ? webLink(sourcePath) : html`<bdi>${sourcePath}</bdi>`)],
-    ['Identifier', identifier && html`<bdi>${identifier}</bdi>`],
-    ['Fixed', mended.length === 0 ? null : mended.map((line, index) => html`${index > 0 ? html`<br>` : null}${line}`)],
-    [
-      'Bad rows',
-      rejected &&
-        `${countText(rejected.rows)} ${rejected.path === null ? 'left out' : `set aside in ${rejected.path}`}`,
-    ],
-    [
-      'Manifest',
-      html`<a href="/runs/${encodeURIComponent(targetName(target))}">${target.manifest}</a> to ${target.portal}`,
-    ],
-    ['Last run', runId === '' ? null : html`<a href="${runPath(runId)}">${runId}</a>`],
-  ];
-  return html`<table class="facts"><tbody>
-${facts.map(([name, value]) => (value === null ? null : html`<tr><th scope="row">${name}</th><td>${value}</td></tr>\n`))}</tbody></table>`;
+      html`<bdi>${file.name}</bdi>, ${sizeWords(file.bytes)}${file.url && html` (${webLink(file.url, 'download')})`}`,
+    Rows: rows === null ? null : countText(rows),
+    'Comes from': sourcePath && from,
+    Identifier: identifier && html`<bdi>${identifier}</bdi>`,
+    Fixed: mended.length === 0 ? null : mended.map((line, index) => html`${index > 0 ? html`<br>` : null}${line}`),
+    'Bad rows': rejected && `${countText(rejected.rows)} ${lost}`,
+    Manifest: html`<a href="/runs/${encodeURIComponent(targetName(target))}">${target.manifest}</a> to ${target.portal}`,
+    'Last run': runId === '' ? null : html`<a href="${runPath(runId)}">${runId}</a>`,
+  };
+  const rowsHtml = Object.entries(facts).map(
+    ([name, value]) => value !== null && html`<tr><th scope="row">${name}</th><td>${value}</td></tr>\n`,
+  );
+  return html`<table class="facts"><tbody>\n${rowsHtml.filter((row) => row !== false)}</tbody></table>`;
 };
 
 const resourcesHtml = (resources: KnownEntry[]): Html => html`<h2>Resources</h2>
