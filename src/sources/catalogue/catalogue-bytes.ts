@@ -18,10 +18,7 @@ export interface CatalogueDocument {
 }
 
 export interface CatalogueSource {
-  /**
-   * Opens the document at an absolute path or an http(s) address; null for an address that is not fetched here. `spentBytes`
-   * of earlier documents count towards the limit.
-   */
+  /** Opens a path or address; null for one that is not fetched here. `spentBytes` of earlier documents count, too. */
   open(from: string, spentBytes: number): Promise<CatalogueDocument | null>;
   /** Limit of all fetched documents together. */
   maxBytes: number;
@@ -44,10 +41,7 @@ export const localCatalogue = (signal: AbortSignal): CatalogueSource => ({
 const accept = 'application/json, application/ld+json, */*;q=0.5';
 const nameOf = (text: string): string => hash('sha256', text).slice(0, 32);
 
-/**
- * The documents of the catalogue at `root`. Of an address, the version that was fetched last is used if its server confirms
- * that it is current. Opening throws SourceMissingError, or as {@link Fetcher.toFile}.
- */
+/** The documents of the catalogue at `root`. What was fetched last is used if its server says that it is current. */
 export const webCatalogue = (root: string, { fetcher, cacheDir, signal, log }: CatalogueTools): CatalogueSource => {
   const files = new FetchedFiles(cacheDir, fetcher);
   const local = localCatalogue(signal);

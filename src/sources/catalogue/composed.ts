@@ -3,10 +3,7 @@ import { parseWkt, plainWkt } from '../../dataset-api/wkt.ts';
 import { isObject } from '../../util/json.ts';
 import { textOf } from './values.ts';
 
-/**
- * `2016`, `2016-11`, `20161115`, `2016-11-15`, `2016-11-15T14:30:48.000Z`, `11/15/2016` as `2016-11-15` or
- * `2016-11-15T14:30:48` (UTC where the text has a zone); null for anything else.
- */
+/** `2016`, `20161115`, `2016-11-15T14:30:48.000Z`, `11/15/2016` … as `2016-11-15` or `2016-11-15T14:30:48` (UTC). */
 export const dayOf = (text: string, edge: 'begin' | 'end' = 'begin'): string | null => {
   const plain = text.trim();
   const american = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(plain);

@@ -110,10 +110,7 @@ const linkTitle = (item: unknown, url: string, draft: Draft): string => {
 const languageOf = (text: string): string | undefined =>
   /^([a-z]{2,3})(?:[-_][a-z0-9]+)*$/i.exec(text)?.[1]?.toLowerCase();
 
-/**
- * By key of the entry, what puts its value, of which something is there, into the draft. They are applied in this order: a
- * later one may look at what an earlier one made.
- */
+/** What puts the value of a key into the draft, in this order: a later one may look at what an earlier one made. */
 export const datasetRules: Readonly<Record<string, Take>> = {
   identifier: (value, draft) => draft.addInfo('identifier', 'Identifier', textOf(value) ?? ''),
   title: () => undefined,

@@ -58,10 +58,7 @@ const formatOf = (format: string | null, mediaType: string | null): string | nul
   return null;
 };
 
-/**
- * The name that a fetched file gets on the portal; undefined where its address ends in one. Null for a file that portals
- * do not take, as far as address, media type and format say.
- */
+/** The name of a fetched file; undefined where its address ends in one, null for a file that portals do not take. */
 const fileNameFor = (url: string, format: string | null, mediaType: string | null): string | undefined | null => {
   const last = new URL(url).pathname.split('/').at(-1) ?? '';
   const own = /[^.]\.([a-z0-9]{1,8})$/i.exec(last)?.[1]?.toLowerCase();

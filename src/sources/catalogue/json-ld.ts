@@ -19,10 +19,7 @@ const pool = new WorkerPool<JsonLdTask, JsonLdAnswer>({
   threads: 1,
 });
 
-/**
- * Tells JSON-LD from a data.json by its beginning: a list of nodes, a `@graph`, or `dcat:dataset` in place of `dataset`.
- * `all` yields the bytes from the beginning.
- */
+/** Tells JSON-LD by its beginning: a list of nodes, a `@graph`, or `dcat:dataset`. `all` yields all bytes. */
 export const detectJsonLd = async (
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<{ isJsonLd: boolean; all: AsyncIterable<Uint8Array> }> => {

@@ -66,10 +66,7 @@ export const addressText = (value: unknown): string | null => {
   return Array.isArray(value) ? addressText(value[0]) : textOf(value);
 };
 
-/**
- * What identifies an object of a catalogue: its `identifier`; where there is none `adms:identifier`, then its `@id`. Null for
- * one that has none, or one that is not text of at most 2,000 characters.
- */
+/** Its `identifier`, else `adms:identifier`, else its `@id`; null where that is no text of up to 2,000 characters. */
 export const identifierOf = (value: Record<string, unknown>): string | null => {
   if (!isNothing(value.identifier)) return Array.isArray(value.identifier) ? null : idText(value.identifier);
   const [other] = listOf(value['adms:identifier']);
@@ -111,10 +108,7 @@ export const webAddressOf = (value: unknown): string | null => {
 
 const longestWord = 40;
 
-/**
- * The id of an identifier: itself where it can be one (`cftc-dc1`), else some of its words with 16 digits of its hash, so
- * that two identifiers never share an id.
- */
+/** Itself where it can be an id (`cftc-dc1`), else some of its words with 16 digits of its hash: no two share an id. */
 export const idOfIdentifier = (identifier: string): string =>
   idPattern.test(identifier) ? identifier : hashed(wordsOf(identifier.replace(/^[a-z]+:\/\//i, '')), identifier);
 

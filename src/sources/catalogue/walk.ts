@@ -68,10 +68,7 @@ export class CatalogueWalk {
     this.#passedOver = passedOver;
   }
 
-  /**
-   * All entries of the catalogue at a path or address.
-   * @throws CatalogueFaultError also where it says that there is more, and that cannot be had; see {@link readCatalogue}
-   */
+  /** All entries. @throws CatalogueFaultError also where it says that there is more, and that cannot be had */
   async *entries(from: string): AsyncGenerator<WalkedEntry> {
     yield* this.#list(from, from);
     for (const part of this.#parts) {

@@ -122,12 +122,7 @@ class Mapper {
   }
 }
 
-/**
- * The package as a dataset of a manifest, not checked yet. `folder` is its name where it has none; `only` says which
- * resources are mapped, of a package that only describes files with ids of their own.
- *
- * @throws ManifestError with all problems of the file at once, also when there is none
- */
+/** As a dataset of a manifest, not checked yet; `only` says which resources are mapped. @throws ManifestError */
 export const packageDraft = async (
   file: string,
   folder: string,

@@ -62,10 +62,7 @@ interface TakeOptions {
   marker: string | null;
 }
 
-/**
- * Moves the marker, then the file, so that a marker never outlives its file. A kill between the two leaves the marker in the
- * spool, from where {@link adoptUnfinished} puts it back.
- */
+/** Moves the marker, then the file: killed between the two, {@link adoptUnfinished} puts the marker back. */
 const moveIn = async (from: string, options: TakeOptions): Promise<Taken> => {
   const { dropped, settled, folder, marker } = options;
   const paths = claimPaths(folder, dropped);
@@ -137,10 +134,7 @@ const claimOf = ({ folder, path, place }: Spooled, fingerprint: SourceFingerprin
   fingerprint,
 });
 
-/**
- * Hashes all files, looks at all of them again a moment later, and writes the records of those that stood still from
- * settling to then.
- */
+/** Hashes all files, and records those that still stand as they had settled a moment later. */
 export const completeClaims = async (
   files: Spooled[],
   signal: AbortSignal,

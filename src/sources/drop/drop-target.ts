@@ -43,10 +43,7 @@ const tooDeep = 'is deeper than <dataset>/<resource>.csv; list folders with data
 const noId = (name: string): string =>
   `cannot derive an id from \`${name}\`: rename it to at most 64 of a-z, 0-9, \`.\`, \`_\`, \`-\``;
 
-/**
- * Places `<dataset>/<resource>.csv` or `x.csv`, in the inbox or in a listed folder, by its name, whatever the patterns say;
- * `left` when no id can be made of it. The id of a dataset in a listed folder begins with those of the folders.
- */
+/** Places a path by its name, whatever the patterns say; `left` when no id can be made of it. */
 export const placeOf = (path: string, folders: readonly string[] = []): Placed => {
   const names = droppedNames(path, folders);
   const slugs = names.path.split('/').map((name) => ({ name, slug: slugOf(name) }));
@@ -95,9 +92,7 @@ interface PlacedFile {
   place: DropTarget;
 }
 
-/**
- * Makes a finder over the present content of `inbox` by its own rule; `listed` are the folders that hold datasets, too.
- */
+/** Makes a finder over the present content of `inbox`; `listed` are the folders that hold datasets, too. */
 export const collisionFinder = (
   inbox: string,
   placed: (path: string) => Placed,
@@ -156,10 +151,7 @@ interface DroppedNames {
   isTooDeep: boolean;
 }
 
-/**
- * The names that a dropped path gives: `<dataset>/<resource>.csv` or `x.csv`, relative to the inbox or to one of the
- * `folders` that a manifest lists.
- */
+/** The names that a dropped path gives, relative to the inbox or to one of the listed `folders`. */
 export const droppedNames = (dropped: string, folders: readonly string[]): DroppedNames => {
   const segments = dropped.split('/');
   const parents = segments.slice(0, -1);

@@ -45,10 +45,7 @@ interface GatheredDrop<File extends DroppedFile> {
   refused: { claim: File; reason: Reason }[];
 }
 
-/**
- * Makes the wishes of claims, sorted by key. A dataset's wish holds the resources that were dropped, not those already
- * published. A faulty `dataset.yaml` refuses all files of its dataset, a faulty `<resource>.yaml` that one file.
- */
+/** The wishes of claims, by key. A faulty `dataset.yaml` refuses all files of its dataset, a `<resource>.yaml` one. */
 export const gatherDrop = async <File extends DroppedFile>(
   manifest: DropManifest,
   claims: readonly File[],
@@ -158,11 +155,7 @@ const datasetOfDrop = async (manifest: DropManifest, dropped: string): Promise<D
 
 const rightsIn = ({ drop }: DropManifest): SidecarRights => (drop.trusted === true ? 'all' : 'plain');
 
-/**
- * Title and details of a dropped file itself, each refining the previous one: the manifest's defaults, its entry in
- * `datapackage.json` in the same folder, `<resource>.yaml` beside it. (`dataset.yaml` always describes datasets, so a file
- * `dataset.csv` has no sidecar of its own.) Throws as {@link datasetOfDrop}.
- */
+/** As {@link datasetOfDrop}: the defaults, `datapackage.json` in the same folder, `<resource>.yaml`. */
 const resourceOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<ResourceDetails>> => {
   const inbox = manifest.drop.folder;
   const { folder, path, resource } = droppedNames(dropped, listedFolders(manifest.drop));
@@ -274,10 +267,7 @@ interface Titled<Details> {
   details: Details;
 }
 
-/**
- * Loads `dataset.yaml` over `defaults` (a manifest's `defaults.dataset`). Throws ManifestError with all problems at once,
- * also when the file is missing.
- */
+/** Loads `dataset.yaml` over `defaults`. @throws ManifestError with all problems, also when there is no file */
 export const loadDatasetDetails = (
   path: string,
   defaults: DatasetDetails,

@@ -54,10 +54,7 @@ export const lookAt = async (inbox: string, path: string): Promise<Sight> => {
 export const isMarked = async (inbox: string, path: string, ending: string): Promise<boolean> =>
   (await lookAt(inbox, path + ending)).kind === 'file';
 
-/**
- * Walks all folders of the inbox and yields everything but folders, with the reason for what is left whatever its name says:
- * symbolic links, which are not followed, and folders that cannot be read. Dot folders (our own among them) are not entered.
- */
+/** All but folders, with the reason for links and unreadable folders. Dot folders, such as ours, are not entered. */
 async function* walkInbox(inbox: string, folder = ''): AsyncGenerator<{ path: string; reason: string | null }> {
   let entries: Dirent[];
   try {
@@ -186,10 +183,7 @@ interface WatchListener {
 
 const pollingMs = 1000;
 
-/**
- * Starts watching `folder`, `depth` levels deep; links are not followed, dot files and dot folders not reported. `poll` looks by
- * time instead of events (network drives). Resolves once changes are seen; what was there before is not reported.
- */
+/** Watches `depth` levels without links and dot names; `poll` looks by time. Resolves once changes are seen. */
 export const watchFolder = async (
   folder: string,
   { poll, depth, onPath, onRemoved, onError }: WatchListener & { poll: boolean; depth: number },

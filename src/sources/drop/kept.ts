@@ -56,10 +56,7 @@ export class KeptFiles {
     if (existsSync(settings.dir)) keepPrivate(settings.dir, 0o700);
   }
 
-  /**
-   * Keeps a file in the place of the one kept before, whose sha256 is `former`. False when it is too large, keeping is
-   * off, or it has moved.
-   */
+  /** Keeps a file in place of the one with sha256 `former`. False when it is too large, has moved, or all is off. */
   async keep(owner: KeptFor, file: FileToKeep, former: string | null): Promise<boolean> {
     const { totalBytes, fileBytes } = this.#settings;
     const { bytes } = file.facts;

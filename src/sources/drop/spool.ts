@@ -49,11 +49,7 @@ export const foldersOf = (inbox: string): InboxFolders => {
   return { inbox, spool: join(own, 'spool'), archive: join(own, 'archive'), quarantine: join(own, 'quarantine') };
 };
 
-/**
- * Writes `id` into `<spool>/.sluice-id` when there is none yet (the folder is made when it is missing), otherwise compares.
- *
- * @throws StateMismatchError when the spool is paired with another id
- */
+/** Writes `id` into `<spool>/.sluice-id` where there is none. @throws StateMismatchError when it holds another id */
 export const pairSpool = async (spool: string, id: string): Promise<void> => {
   const path = join(spool, '.sluice-id');
   await makeFolder(spool);
@@ -280,10 +276,7 @@ export const archiveClaim = async (
   return moved;
 };
 
-/**
- * Moves a faulty claim to `<inbox>/.sluice/quarantine/<dataset>/<resource>-<UTC time>.csv`, as {@link moveOut}, with
- * `<name>.reason.yaml` beside it: code, message, line, column, hint, when, and how to submit the file again.
- */
+/** Moves a faulty claim to `quarantine/<dataset>/<resource>-<UTC time>.csv`, with `<name>.reason.yaml` beside it. */
 export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<string | null> => {
   const { dataset, resource, claimedAt, dropped, bytes, sha256 } = claim;
   const { code, message, line, column } = reason;
@@ -296,10 +289,7 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<str
   return await moveOut(claim, join(foldersOfClaim(claim).quarantine, dataset, name), { ending: '.reason.yaml', says });
 };
 
-/**
- * Path of the newest archived version with the content of a claim, or null. Its name holds only the first 8 digits: check
- * its bytes. `path` is that of a claim of the same inbox in its spool.
- */
+/** Path of the newest archived version of a claim, or null. Its name holds only the first 8 digits: check its bytes. */
 export const findArchived = async (
   { path, claim }: { path: string; claim: string },
   { dataset, resource, sha256 }: Pick<Claim, 'dataset' | 'resource' | 'sha256'>,

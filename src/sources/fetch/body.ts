@@ -125,10 +125,7 @@ const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
 /** Bytes that are held back until it is clear what they are. */
 const startBytes = 8192;
 
-/**
- * Passes a body on once its beginning is clear.
- * @throws SourceRefusedError for JSON in place of a table, and for a page, with its title
- */
+/** Passes a body on once its beginning is clear. @throws SourceRefusedError for JSON instead of a table, a page */
 async function* dataIn(
   chunks: AsyncIterable<Uint8Array>,
   type: string | null,

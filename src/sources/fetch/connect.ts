@@ -7,10 +7,7 @@ import { SourceRefusedError } from '../../model/errors.ts';
 import { headWithin } from '../../util/patience.ts';
 import type { ProxyPolicy } from './policy.ts';
 
-/**
- * A connector for undici. The very addresses that the guard has seen are connected to, so a name that changes its
- * address between the check and the connection gains nothing.
- */
+/** Connects to the very addresses that the guard has seen: a name that changes its address meanwhile gains nothing. */
 export const guardedConnector = (
   guard: AddressGuard,
   options: { connectMs: number; lookup?: LookupFunction | undefined },
@@ -152,10 +149,7 @@ export const proxyOf = (env: NodeJS.ProcessEnv): ProxyPolicy | null => {
   return { http, https, no: env.no_proxy || env.NO_PROXY || '' };
 };
 
-/**
- * Makes the dispatcher. Its connector is for servers that are reached directly; the connection to a proxy itself is not
- * guarded, since proxies lie inside.
- */
+/** The connection to a proxy itself is not guarded, since proxies lie inside. */
 export const dispatcherFor = (
   proxy: ProxyPolicy | null,
   options: Agent.Options & { headersTimeout: number },

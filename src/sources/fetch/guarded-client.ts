@@ -31,10 +31,7 @@ class Pace {
     this.spacingMs = requestsPerSecond === 0 ? 0 : 1000 / requestsPerSecond;
   }
 
-  /**
-   * Resolves when the next request to a host may be sent.
-   * @throws SourceUnreachableError while the host is paused for longer than a few seconds
-   */
+  /** Resolves when the next request to a host may be sent. @throws SourceUnreachableError in a longer pause */
   async turn(host: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const now = Date.now();
@@ -110,10 +107,7 @@ export class GuardedClient {
   readonly redact = (text: string): string =>
     withoutSecrets(text, this.policy.credentials?.flatMap(({ secrets }) => secrets) ?? []);
 
-  /**
-   * Sends a GET and follows redirects.
-   * @throws SourceRefusedError for an address that must not be fetched or too many redirects, SourceUnreachableError
-   */
+  /** Sends a GET and follows redirects. @throws SourceRefusedError, SourceUnreachableError */
   async ask(address: string, question: Question): Promise<Answer> {
     const trail: URL[] = [];
     let url = this.admitted(URL.parse(address), trail);
@@ -187,10 +181,7 @@ export class GuardedClient {
     }
   }
 
-  /**
-   * A proxy resolves names itself, so a name is checked here only as far as it resolves here. For other names, the proxy
-   * must block internal addresses.
-   */
+  /** A proxy resolves names itself: a name is checked as far as it resolves here; for others, the proxy must block. */
   private async judgeName({ hostname }: URL, where: string): Promise<void> {
     // Where only the proxy resolves names, every lookup here takes seconds.
     if ((this.unknownUntil.get(hostname) ?? 0) > Date.now()) return;

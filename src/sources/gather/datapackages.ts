@@ -57,10 +57,7 @@ const filesOf = async (paths: string[]): Promise<{ found: Set<string>; complete:
 
 const isPattern = (path: string): boolean => /[*?[{]/.test(path);
 
-/**
- * The files that match a pattern. Doubts: folders on its way that cannot be read or are empty, as where a disk is not mounted,
- * and no file at all.
- */
+/** Doubts: no file matches, or a folder on the way is empty or cannot be read, as where a disk is not mounted. */
 const matching = async (pattern: string, doubts: string[]): Promise<string[]> => {
   const parts = pattern.split('/');
   const base = parts.slice(0, parts.findIndex(isPattern)).join('/');

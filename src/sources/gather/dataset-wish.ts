@@ -139,10 +139,7 @@ export interface GatheredList extends Stated {
 
 type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;
 
-/**
- * Makes the wish of a dataset with its resources. Keys follow the present names; the uuid is that of the key under the
- * former names where `renamedFrom` gives them, so that the portal's nodes are found again after a rename.
- */
+/** Keys follow the present names, the uuid the former ones: the nodes are found again after a rename. */
 export const datasetWish = (owner: KeyOwner, described: DatasetSpec): DatasetWish => {
   const spec = wellFormed(described);
   const key = datasetKey(owner.name, spec.id);

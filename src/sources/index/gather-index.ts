@@ -13,11 +13,7 @@ import { columnOf, type IndexColumn, indexColumns, resolveColumns } from '../man
 import type { IndexManifest } from '../manifest/schema.ts';
 import { type IndexCell, type IndexRow, readIndex } from './index-rows.ts';
 
-/**
- * Gathers the index of a manifest. A fault in a row skips its dataset.
- *
- * @throws SourceMissingError where the file cannot be read, ManifestError where it is no index as a whole
- */
+/** A fault in a row skips its dataset. @throws SourceMissingError, ManifestError where it is no index as a whole */
 export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredList> => {
   const { file } = manifest.index;
   const { headings, rows, isCsv, isEnded } = await readIndex(file, isWhole);

@@ -65,10 +65,7 @@ export const perPortal = <M extends Pick<Manifest, 'portal' | 'portals'>>(manife
 
 const longestId = 64;
 
-/**
- * The resources of one whose last steps hold a `split`, each with the value that the step keeps; any other resource
- * alone. Ids and titles are made of the values; `taken` holds the ids of the dataset and gets the new ones.
- */
+/** Of a resource with a step `split`, one for each of its values. `taken`: the ids of the dataset, also the new ones. */
 const splitResource = (spec: ResourceSpec, taken: Set<string>): ResourceSpec[] => {
   const steps = spec.details.table ?? [];
   const split = steps.find((step) => step.split !== undefined)?.split;
