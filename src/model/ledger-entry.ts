@@ -179,14 +179,7 @@ export const sentNodeSchema = z.object({
 export type SentNode = z.infer<typeof sentNodeSchema>;
 
 /** An entry for a key of which nothing is known yet. */
-export const newEntry = ({
-  key,
-  kind,
-  uuid,
-  title,
-  identifier = null,
-}: Pick<LedgerEntry, 'key' | 'kind' | 'uuid' | 'title'> & { identifier?: string | null | undefined }): LedgerEntry =>
-  ledgerEntrySchema.parse({ key, kind, uuid, title, identifier });
+export const newEntry = (of: z.input<typeof ledgerEntrySchema>): LedgerEntry => ledgerEntrySchema.parse(of);
 
 /** Differences between what is live and what was wanted, as far as the ledger knows. */
 export const warningsOf = ({

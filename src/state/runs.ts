@@ -17,7 +17,7 @@ import {
   type StoredReport,
 } from '../model/report.ts';
 import { parsedJson } from '../util/json.ts';
-import { PlanWriter } from './plan-writer.ts';
+import { type PlanWriter, planWriter } from './plan-writer.ts';
 import { fieldsOf, plainWriter, readField } from './redis/fields.ts';
 import {
   lineOf,
@@ -112,7 +112,7 @@ export class Runs {
 
   /** Starts to write the planned work of a run that is in phase `planning`. */
   newPlan(runId: string): PlanWriter {
-    return new PlanWriter(this.#redis, this.#keys, { runId, writer: this.#writer, phases: this.phases });
+    return planWriter(this.#redis, this.#keys, { runId, writer: this.#writer, phases: this.phases });
   }
 
   async isPlanned(runId: string): Promise<boolean> {
