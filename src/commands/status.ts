@@ -1,7 +1,7 @@
 // `sluice status`: is it live, and if not, why?
 import { relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
-import { datasetDataSchema, itemId } from '../model/job.ts';
+import { itemId, jobSchemas } from '../model/job.ts';
 import { isBelow, kindOfKey, parentKey, resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
@@ -53,7 +53,7 @@ const findPlanned = async (runtime: Runtime, key: string) => {
     if (!work) continue;
     const id = itemId(current, isDataset ? key : parentKey(key));
     const job = await runtime.queues.portal(target.portal).getJob(id);
-    const steps = job && (await job.isActive()) ? datasetDataSchema.safeParse(job.data).data?.trace?.steps : null;
+    const steps = job && (await job.isActive()) ? jobSchemas.dataset.safeParse(job.data).data?.trace?.steps : null;
     const { title } = work.wish;
     return { key, title, portal: target.portal, runId: current, step: steps?.[key] ?? null };
   }

@@ -1,7 +1,7 @@
 // Waits for runs, shows their progress, and works their jobs itself if no worker does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError, printable, UnfinishedError } from '../model/errors.ts';
-import { datasetDataSchema } from '../model/job.ts';
+import { jobSchemas } from '../model/job.ts';
 import { targetName } from '../model/redis-keys.ts';
 import type { StoredReport } from '../model/report.ts';
 import { type Standstill, waitOfRun } from '../queue/run-wait.ts';
@@ -190,7 +190,7 @@ const inFlight = async (runtime: Runtime, runs: RequestedRun[]): Promise<string>
   const keys: string[] = [];
   for (const portal of new Set(runs.map((run) => run.portal))) {
     for (const job of await runtime.queues.portal(portal).getActive(0, 3)) {
-      const { data } = datasetDataSchema.safeParse(job?.data);
+      const { data } = jobSchemas.dataset.safeParse(job?.data);
       keys.push(...Object.keys(data?.trace?.steps ?? {}).filter((key) => key !== ''));
     }
   }

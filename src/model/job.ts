@@ -58,25 +58,7 @@ export type Trace = z.infer<typeof traceSchema>;
 
 export const noTrace: Trace = { steps: {}, interrupted: [], kills: {}, losses: {}, stalls: 0 };
 
-const trace = traceSchema.exactOptional();
-
-/** A schedule or an event requests a run. */
-export const triggerDataSchema = z.object({
-  kind: z.literal('trigger'),
-  ...requestData,
-  /** The rules under which the run begins; null: at once. */
-  schedule: scheduleSchema.nullable().default(null),
-  /** True for a trigger that waited for its window or its jitter. */
-  waited: z.boolean().default(false),
-  trace,
-});
-
-const runData = { runId: z.string(), ...requestData, trace };
-
-const runDataSchema = z.object({ kind: z.literal('run'), ...runData });
-
-/** Closes a run: its report, its dropped files, notices, the gate. */
-const closeDataSchema = z.object({ kind: z.literal('close'), ...runData });
+const runData = { runId: z.string(), ...requestData };
 
 /** What every job on items of a run gets. */
 const itemData = {
@@ -85,22 +67,36 @@ const itemData = {
   portal: z.string(),
   /** Key of the item that names the job: the dataset, or the first of the resources to prove. */
   key: z.string(),
-  trace,
 };
 
-export const datasetDataSchema = z.object({ kind: z.literal('dataset'), ...itemData });
+const dataOf = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, shape: Shape) =>
+  z.object({ kind: z.literal(kind), ...shape, trace: traceSchema.exactOptional() });
 
-const exportDataSchema = z.object({ kind: z.literal('export'), ...itemData, export: exportSchema });
+export const jobSchemas = {
+  /** A schedule or an event requests a run. */
+  trigger: dataOf('trigger', {
+    ...requestData,
+    /** The rules under which the run begins; null: at once. */
+    schedule: scheduleSchema.nullable().default(null),
+    /** True for a trigger that waited for its window or its jitter. */
+    waited: z.boolean().default(false),
+  }),
+  /** Plans it. */
+  run: dataOf('run', runData),
+  /** Publishes one dataset with its resources. */
+  dataset: dataOf('dataset', itemData),
+  export: dataOf('export', { ...itemData, export: exportSchema }),
+  /** Proves that the tables of a group of resources are whole, after everything was sent. */
+  prove: dataOf('prove', { ...itemData, group: z.number().int() }),
+  /** Closes a run: its report, its dropped files, notices, the gate. */
+  close: dataOf('close', runData),
+} as const;
 
-/** Prove that the tables of a group of resources are whole, after everything was sent. */
-const proveDataSchema = z.object({ kind: z.literal('prove'), ...itemData, group: z.number().int() });
-
-export type TriggerData = z.infer<typeof triggerDataSchema>;
-export type RunData = z.infer<typeof runDataSchema>;
-export type ItemData =
-  | z.infer<typeof datasetDataSchema>
-  | z.infer<typeof exportDataSchema>
-  | z.infer<typeof proveDataSchema>;
+export type JobKind = keyof typeof jobSchemas;
+export type JobDataOf = { [Kind in JobKind]: z.infer<(typeof jobSchemas)[Kind]> };
+export type TriggerData = JobDataOf['trigger'];
+export type RunData = JobDataOf['run'];
+export type ItemData = JobDataOf['dataset' | 'export' | 'prove'];
 
 /** What to do after a run that published or exported was cancelled. */
 export const cancelledHint = ({ export: order }: { export?: object | undefined }): string =>
@@ -116,19 +112,6 @@ export const plainRequest = {
 } as const;
 
 export type RunRequest = z.infer<typeof runRequestSchema>;
-
-export const jobSchemas = {
-  trigger: triggerDataSchema,
-  run: runDataSchema,
-  dataset: datasetDataSchema,
-  export: exportDataSchema,
-  prove: proveDataSchema,
-  close: closeDataSchema,
-} as const;
-
-export type JobKind = keyof typeof jobSchemas;
-
-export type JobDataOf = { [Kind in JobKind]: z.infer<(typeof jobSchemas)[Kind]> };
 
 /** Id of the work of a run on an item, and of its log: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
 export const itemId = (runId: string, key: string): string => `${runId}.${kindOfKey(key)}.${uuidOfKey(key)}`;

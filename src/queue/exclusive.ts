@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { JobLease } from '../model/lease.ts';
 import { RedisScript } from '../state/redis/script.ts';
-import { abortable } from '../util/concurrency.ts';
+import { Semaphore } from '../util/concurrency.ts';
 
 const pollMs = 50;
 
@@ -32,8 +32,8 @@ return 1
 export class Exclusive {
   readonly #redis: Redis;
   readonly #keyOf: (name: string) => string;
-  /** Who waits in this process, by name: the last of the queue. */
-  readonly #last = new Map<string, Promise<void>>();
+  /** Who waits in this process, by name. */
+  readonly #slots = new Map<string, Semaphore>();
 
   constructor(redis: Redis, keyOf: (name: string) => string) {
     this.#redis = redis;
@@ -42,12 +42,10 @@ export class Exclusive {
 
   /** Runs `work` alone; in this process first come, first served. @throws JobLostError when the job is no longer ours */
   async run<T>(name: string, lease: JobLease, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(name) ?? Promise.resolve();
-    const turn = Promise.withResolvers<void>();
-    const mine = before.then(() => turn.promise);
-    this.#last.set(name, mine);
+    const slot = this.#slots.get(name) ?? new Semaphore(1);
+    this.#slots.set(name, slot);
+    await slot.acquire(signal);
     try {
-      await abortable(before, signal);
       const key = this.#keyOf(name);
       const holder = JSON.stringify([lease.key, lease.token]);
       await this.#take(key, holder, lease, signal);
@@ -57,8 +55,7 @@ export class Exclusive {
         await release.run(this.#redis, [key], [holder]);
       }
     } finally {
-      turn.resolve();
-      if (this.#last.get(name) === mine) this.#last.delete(name);
+      slot.release();
     }
   }
 
@@ -66,12 +63,8 @@ export class Exclusive {
     for (let gone = ''; ; ) {
       const found = await take.run(this.#redis, [key, lease.key], [lease.token, holder, gone]);
       if (found === holder) return;
-      if (typeof found !== 'string') {
-        await lease.check(); // rejects: the job is not ours
-        await sleep(pollMs, undefined, { signal });
-        continue;
-      }
-      gone = (await this.#isGone(found)) ? found : '';
+      if (typeof found !== 'string') await lease.check(); // rejects: the job is not ours
+      gone = typeof found === 'string' && (await this.#isGone(found)) ? found : '';
       if (gone === '') await sleep(pollMs, undefined, { signal });
     }
   }

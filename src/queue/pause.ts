@@ -166,19 +166,22 @@ interface BreakerSettings {
   longestRequestedMs: number;
 }
 
+interface BreakerParts {
+  redis: Redis;
+  keys: RedisKeys;
+  pauses: PortalPauses;
+  settings: BreakerSettings;
+  log: Log;
+}
+
 /** Counts the faults and successes of jobs at their portals, over all workers of one Redis. */
 export class CircuitBreaker {
   readonly settings: BreakerSettings;
-  readonly #redis: Redis;
-  readonly #keys: RedisKeys;
-  readonly #pauses: PortalPauses;
-  readonly #log: Log;
-  constructor(parts: { redis: Redis; keys: RedisKeys; pauses: PortalPauses; settings: BreakerSettings; log: Log }) {
+  readonly #parts: BreakerParts;
+
+  constructor(parts: BreakerParts) {
     this.settings = parts.settings;
-    this.#redis = parts.redis;
-    this.#keys = parts.keys;
-    this.#pauses = parts.pauses;
-    this.#log = parts.log;
+    this.#parts = parts;
   }
 
   /**
@@ -191,12 +194,13 @@ export class CircuitBreaker {
     const askedMs = error.request.retryAfterMs ?? 0;
     const isAsked = askedMs > this.settings.longestRequestedMs;
     const reason = isAsked ? requestedPause(portal, error, askedMs) : this.#reason(portal, error);
-    const key = this.#keys.portal(portal);
-    if (await this.#pauses.state(portal)) await this.#pauses.hold(portal);
+    const { redis, keys, pauses } = this.#parts;
+    const key = keys.portal(portal);
+    if (await pauses.state(portal)) await pauses.hold(portal);
     else if (isAsked) await this.pause(portal, reason, askedMs);
     else {
-      const count = await this.#redis.hincrby(key, 'failures', 1);
-      if (count >= this.settings.failures) await this.#redis.hsetnx(key, 'confirm', JSON.stringify(reason));
+      const count = await redis.hincrby(key, 'failures', 1);
+      if (count >= this.settings.failures) await redis.hsetnx(key, 'confirm', JSON.stringify(reason));
       return false;
     }
     return true;
@@ -206,28 +210,28 @@ export class CircuitBreaker {
   async pause(portal: string, reason: Reason, askedMs = 0): Promise<void> {
     const { probeMs, maxProbeMs } = this.settings;
     const probe = { failed: 0, nextAt: Date.now() + Math.min(maxProbeMs, Math.max(probeMs, askedMs)) };
-    if (!(await this.#pauses.pause(portal, reason, probe))) return;
-    this.#log.error({ action: 'pause', portal, reason }, 'portal paused: its jobs wait until it answers again');
+    if (!(await this.#parts.pauses.pause(portal, reason, probe))) return;
+    this.#parts.log.error({ action: 'pause', portal, reason }, 'portal paused: its jobs wait until it answers again');
   }
 
   /** A write or a whole item has succeeded: the portal works. Never rejects. */
   async worked(portal: string): Promise<void> {
-    await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'confirm').catch((error: unknown) => {
-      this.#log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
+    await this.startOver(portal).catch((error: unknown) => {
+      this.#parts.log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
     });
   }
 
   /** The reason of a pause that the next probe is to confirm, see {@link pause}; null when there is none. */
   async unconfirmed(portal: string): Promise<Reason | null> {
-    const text = await this.#redis.hget(this.#keys.portal(portal), 'confirm');
+    const text = await this.#parts.redis.hget(this.#parts.keys.portal(portal), 'confirm');
     return text === null ? null : reasonSchema.parse(JSON.parse(text));
   }
 
   /** Counts from 0 again; true for the one caller who took the reason that {@link unconfirmed} told of. */
   async startOver(portal: string): Promise<boolean> {
-    const key = this.#keys.portal(portal);
-    await this.#redis.hdel(key, 'failures');
-    return (await this.#redis.hdel(key, 'confirm')) === 1;
+    const { redis, keys } = this.#parts;
+    await redis.hdel(keys.portal(portal), 'failures');
+    return (await redis.hdel(keys.portal(portal), 'confirm')) === 1;
   }
 
   #reason(portal: string, error: SluiceError): Reason {

@@ -1,5 +1,5 @@
 // Schedules of manifests: the engine's job schedulers, kept in sync with the manifests.
-import { type RunRequest, type TriggerData, triggerDataSchema } from '../model/job.ts';
+import { jobSchemas, type RunRequest, type TriggerData } from '../model/job.ts';
 import { type Target, targetName } from '../model/redis-keys.ts';
 import { missedAfterMs, type Schedule, startOf } from '../model/schedule-times.ts';
 import { membersOf } from '../state/redis/fields.ts';
@@ -72,14 +72,14 @@ export const holdTrigger = async (queues: Queues, data: TriggerData, until: numb
 
 /** What a trigger asks for and when, to be compared. */
 const rulesOf = (stored: unknown): string => {
-  const { data } = triggerDataSchema.safeParse(stored);
+  const { data } = jobSchemas.trigger.safeParse(stored);
   return JSON.stringify(data && { ...data, waited: false, trace: undefined });
 };
 
 export const keptSchedules = async (queues: Queues): Promise<Map<string, KeptSchedule>> => {
   const kept = new Map<string, KeptSchedule>();
   for (const { key, next, template } of await ourSchedulers(queues)) {
-    const parsed = triggerDataSchema.safeParse(template?.data);
+    const parsed = jobSchemas.trigger.safeParse(template?.data);
     if (!parsed.success || parsed.data.schedule === null) continue; // of an older release: the service renews it
     const { kind: _kind, waited: _waited, schedule, ...request } = parsed.data;
     const times = (await waitingTriggers(queues, key)).map((id) => Number(id.slice(key.length + 1)));
