@@ -1,5 +1,4 @@
 // The embedded portal: a Dataset REST API server over one data folder.
-import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Permission } from '../dataset-api/values.ts';
@@ -15,17 +14,9 @@ import { profiles } from './profiles/profiles.ts';
 import { type RaceOptions, Races } from './races.ts';
 import { assignableRoles, roleTableOf } from './roles.ts';
 import { type Site, siteWith } from './site.ts';
-import { addDefaultTerms, openStore, type Store } from './store/open.ts';
+import { openStore } from './store/open.ts';
 import { openTokenTable } from './store/tokens.ts';
-import {
-  applySeed,
-  readSeed,
-  readUsersFile,
-  type Seed,
-  saveUsers,
-  saveUsersOfFile,
-  type UserSpec,
-} from './users-file.ts';
+import { readSeed, readUsersFile, setUpAccounts, type UserSpec } from './users-file.ts';
 
 export interface PortalServerOptions extends PortalSettings {
   /** Folder of the store, made when it is missing. One process at a time may serve it. */
@@ -84,18 +75,6 @@ const limitsOf = ({ limits, attachWaitMs = 0 }: PortalServerOptions): PortalLimi
   return { ...defaultLimits, silenceMs, ...limits };
 };
 
-/** Fills a new store: terms, and user 1 `admin` unless the given accounts have it. */
-const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Promise<string | null> => {
-  if (seed !== null) await applySeed(store, seed, unixNow());
-  if (!store.isNew || seed !== null) return null;
-  await store.write(() => addDefaultTerms(store.terms));
-  const given = users.find(({ name }) => name.toLowerCase() === 'admin');
-  const password = given?.password ?? randomBytes(15).toString('base64url');
-  const admin = { name: 'admin', password, roles: ['administrator'], uid: 1 };
-  await saveUsers(store, [admin], { now: unixNow() });
-  return given === undefined ? password : null;
-};
-
 const runCron = async ({ store, datastore, pages, now }: Portal): Promise<void> => {
   await store.write(() => giveAwaitedGroups({ store, uid: 0, now: now(), copies: new Map() }));
   await datastore.runCron?.();
@@ -110,8 +89,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   const { log, attachWaitMs, usersFile } = options;
   const dataDir = resolve(options.dataDir);
   const roleTable = roleTableOf(options.roles);
-  const fromFile = usersFile === undefined ? [] : readUsersFile(usersFile, assignableRoles(roleTable));
-  const users = [...fromFile, ...(options.users ?? [])];
+  const file = usersFile === undefined ? null : readUsersFile(usersFile, assignableRoles(roleTable));
   const host = options.host ?? '127.0.0.1';
   if (options.seedFile !== undefined && !isLoopback(host)) {
     throw new PortalPortError(`a seeded portal listens on loopback only, not on ${host}`, {
@@ -137,9 +115,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
     store.close();
   };
   try {
-    const newAdminPassword = await fillStore(store, users, seed);
-    if (usersFile !== undefined) await saveUsersOfFile(store, fromFile, unixNow());
-    await saveUsers(store, options.users ?? [], { now: unixNow() });
+    const newAdminPassword = await setUpAccounts(store, { seed, file, more: options.users ?? [] }, unixNow());
     await datastore.sweep();
     const portal: Portal = {
       ...options,

@@ -1,4 +1,5 @@
 // Overlapping requests, as several processes of a deployed portal run them: each works on what it read when it began.
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exceptionFault, type Refusal } from './refusal.ts';
 
@@ -37,15 +38,10 @@ const lostSavepoint = (): Refusal =>
     'SQLSTATE[42000]: Syntax error or access violation: 1305 SAVEPOINT savepoint_1 does not exist',
   );
 
-/** A sequence of numbers from 0 up to 1, the same for the same seed (mulberry32). */
-const numbersFrom = (seed: number): (() => number) => {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
+/** Two numbers from 0 up to 1 that belong to a text. */
+export const numbersOf = (text: string): [number, number] => {
+  const bytes = createHash('sha256').update(text).digest();
+  return [bytes.readUIntBE(0, 6) / 2 ** 48, bytes.readUIntBE(6, 6) / 2 ** 48];
 };
 
 /** One piece of work between its first read and its write. */
@@ -55,7 +51,8 @@ interface Span {
 
 /** Keeps overlapping requests apart from each other until they write. A request that runs alone never notices. */
 export class Races {
-  readonly #draw: () => number;
+  readonly #seed: number;
+  #drawn = 0;
   readonly #pauseMs: number;
   readonly #saves = new Set<Span>();
   #imports = 0;
@@ -65,8 +62,12 @@ export class Races {
   constructor({ seed = 1, pauseMs = 4, lostDatasets = 0, lostAnswers = 0 }: RaceOptions = {}) {
     this.#lostDatasets = lostDatasets;
     this.#lostAnswers = lostAnswers;
-    this.#draw = numbersFrom(seed);
+    this.#seed = seed;
     this.#pauseMs = pauseMs;
+  }
+
+  #draw(): number {
+    return numbersOf(`${this.#seed} ${this.#drawn++}`)[0];
   }
 
   /**

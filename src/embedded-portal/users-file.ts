@@ -1,4 +1,5 @@
 // The users file of a portal, read at every start, and the seed that fills an empty store.
+import { randomBytes } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { z } from 'zod';
@@ -6,6 +7,8 @@ import { PortalStoreError, UsersFileError, unreadable } from '../model/errors.ts
 import { checkPassword, hashPassword, isPasswordHash, isWeakHash } from './password.ts';
 import { assignableRoles } from './roles.ts';
 import type { Store } from './store/open.ts';
+import { statementsOf } from './store/statements.ts';
+import { defaultTerms } from './store/terms.ts';
 import type { UserInput } from './store/users.ts';
 
 const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
@@ -85,11 +88,7 @@ const inputOf = async (store: Store, spec: UserSpec, { now, fromFile }: { now: n
 };
 
 /** Adds accounts, or updates those of the same name; who gets another password, status or role is logged out. Never removes any. */
-export const saveUsers = async (
-  store: Store,
-  users: UserSpec[],
-  { now, fromFile = false }: { now: number; fromFile?: boolean },
-): Promise<void> => {
+const saveUsers = async (store: Store, users: UserSpec[], now: number, fromFile = false): Promise<void> => {
   const inputs: Awaited<ReturnType<typeof inputOf>>[] = [];
   for (const spec of users) inputs.push(await inputOf(store, spec, { now, fromFile }));
   await store.write(() => {
@@ -97,14 +96,6 @@ export const saveUsers = async (
       const uid = store.users.save(input);
       if (endsSessions) store.sessions.endAll(uid);
     }
-  });
-};
-
-/** Saves the accounts of a users file; those that stood in it before and do not any more are blocked and logged out. */
-export const saveUsersOfFile = async (store: Store, users: UserSpec[], now: number): Promise<void> => {
-  await saveUsers(store, users, { now, fromFile: true });
-  await store.write(() => {
-    for (const uid of store.users.blockOthers(users.map(({ name }) => name))) store.sessions.endAll(uid);
   });
 };
 
@@ -116,7 +107,7 @@ const seedSchema = z.strictObject({
   terms: z.array(z.strictObject({ vocabulary: z.string().min(1), tid: positive, name: z.string().min(1) })).optional(),
 });
 
-export type Seed = z.infer<typeof seedSchema>;
+type Seed = z.infer<typeof seedSchema>;
 
 /** Reads a seed file (YAML; plain passwords in a file of any mode). Throws UsersFileError naming every problem. */
 export const readSeed = (path: string): Seed =>
@@ -128,21 +119,57 @@ export const readSeed = (path: string): Seed =>
 const tables = { nid: 'node', vid: 'revision', fid: 'file' } as const;
 
 /** Fills the store. Throws PortalStoreError when it is not empty. */
-export const applySeed = async (store: Store, seed: Seed, now: number): Promise<void> => {
+const applySeed = async (store: Store, seed: Seed, now: number): Promise<void> => {
   if (!store.isNew) {
     throw new PortalStoreError(`the portal store ${store.dir} is not empty, so it cannot be seeded`, {
       hint: 'seed a new data folder, or start without --seed',
     });
   }
-  await saveUsers(store, seed.users, { now });
-  // Whoever installed such a site had logged in before.
-  await store.write(() => store.users.loggedIn(1, { access: now, login: now }));
-  const setSequence = store.db.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)');
+  await saveUsers(store, seed.users, now);
+  const { insert } = statementsOf(store.db);
   await store.write(() => {
+    store.users.loggedIn(1, { access: now, login: now }); // whoever installed such a site had logged in before
     for (const term of seed.terms ?? []) store.terms.add(term);
-    for (const [id, table] of Object.entries(tables)) {
+    for (const [id, name] of Object.entries(tables)) {
       const next = seed.next?.[id as keyof typeof tables]; // the keys of `tables`
-      if (next !== undefined) setSequence.run(table, next - 1);
+      if (next !== undefined) insert('sqlite_sequence', { name, seq: next - 1 });
     }
   });
+};
+
+/** Fills a new store: terms, and user 1 `admin`; returns the password that was made for it, null where one was given. */
+const install = async (store: Store, given: UserSpec[], now: number): Promise<string | null> => {
+  const known = given.find(({ name }) => name.toLowerCase() === 'admin');
+  const password = known?.password ?? randomBytes(15).toString('base64url');
+  await store.write(() => {
+    for (const term of defaultTerms) store.terms.add({ tid: null, ...term });
+  });
+  await saveUsers(store, [{ name: 'admin', password, roles: ['administrator'], uid: 1 }], now);
+  return known === undefined ? password : null;
+};
+
+/** The accounts that a portal is started with. */
+interface Accounts {
+  seed: Seed | null;
+  /** Those of the users file; null without one. */
+  file: UserSpec[] | null;
+  /** Added or updated beside them. */
+  more: UserSpec[];
+}
+
+/**
+ * Fills the store where it is new, by the seed if there is one, and saves the accounts; those that stood in the users file
+ * before and do not any more are blocked and logged out. Returns the password of `admin` where one was made.
+ */
+export const setUpAccounts = async (store: Store, { seed, file, more }: Accounts, now: number) => {
+  if (seed !== null) await applySeed(store, seed, now);
+  const made = store.isNew && seed === null ? await install(store, [...(file ?? []), ...more], now) : null;
+  if (file !== null) {
+    await saveUsers(store, file, now, true);
+    await store.write(() => {
+      for (const uid of store.users.blockOthers(file.map(({ name }) => name))) store.sessions.endAll(uid);
+    });
+  }
+  await saveUsers(store, more, now);
+  return made;
 };

@@ -1,12 +1,12 @@
 // The rules of a fault rehearsal, read from a YAML file, and the fault that each request draws from them: the seed makes
 // the same requests meet the same faults again.
-import { createHash } from 'node:crypto';
 import picomatch from 'picomatch';
 import { z } from 'zod';
 import { ConfigError } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { readYaml } from '../../model/yaml/document.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
+import { numbersOf } from '../races.ts';
 import { siteSchema } from '../site.ts';
 
 const methods = 'GET|POST|PUT|DELETE|HEAD|OPTIONS|\\*';
@@ -170,10 +170,4 @@ const isMeant = (known: KnownRule, method: string, path: string): boolean => {
 const delayOf = ({ delay, upTo }: Extract<FaultRule, { fault: 'delay' }>, amount: number): number => {
   const least = durationMs(delay);
   return least + Math.max(0, durationMs(upTo ?? delay) - least) * amount;
-};
-
-/** Two numbers from 0 up to 1 that belong to a text. */
-const numbersOf = (text: string): [number, number] => {
-  const bytes = createHash('sha256').update(text).digest();
-  return [bytes.readUIntBE(0, 6) / 2 ** 48, bytes.readUIntBE(6, 6) / 2 ** 48];
 };

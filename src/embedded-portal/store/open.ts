@@ -13,7 +13,7 @@ import { openNodes } from './nodes.ts';
 import { makeTables } from './schema.ts';
 import { openSessions } from './sessions.ts';
 import { statementsOf } from './statements.ts';
-import { defaultTerms, openTerms } from './terms.ts';
+import { openTerms } from './terms.ts';
 import { openUsers } from './users.ts';
 import { Writer } from './writer.ts';
 
@@ -146,9 +146,4 @@ export const openStore = (dir: string) => {
     lock?.close();
     throw cause instanceof SluiceError ? cause : failed(dir, cause);
   }
-};
-
-/** Adds the terms of a new store; to be called inside a write. */
-export const addDefaultTerms = (terms: Store['terms']): void => {
-  for (const term of defaultTerms) terms.add({ tid: null, ...term });
 };
