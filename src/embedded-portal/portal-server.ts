@@ -46,23 +46,8 @@ export interface PortalServerOptions extends PortalSettings {
   log: Log;
 }
 
-export interface PortalServer {
-  /** Address without a slash at the end. */
-  url: string;
-  dataDir: string;
-  /** Password of `admin`, only when the account was made just now and none was given. */
-  newAdminPassword: string | null;
-  /** Switches of the site, which may be changed at any time. */
-  site: Site;
-  /** Does what cron does: groups that wait, tables that wait on 7.14; pages kept for visitors are forgotten. */
-  runCron(): Promise<void>;
-  /** Ends every session, as cleaning up the table of sessions does. */
-  endSessions(): Promise<void>;
-  /** Requests to the service since the start; `writes` are those that change nodes or datastores. */
-  requests(): { reads: number; writes: number };
-  /** Stops listening, lets requests end, closes the store; idempotent. */
-  close(): Promise<void>;
-}
+/** A running portal. */
+export type PortalServer = Awaited<ReturnType<typeof startPortalServer>>;
 
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
@@ -85,7 +70,7 @@ const runCron = async ({ store, datastore, pages, now }: Portal): Promise<void> 
  * Starts a portal. Throws PortalPortError when the port is taken or another process serves the folder,
  * PortalStoreError when the store cannot be opened, UsersFileError when the users file is wrong.
  */
-export const startPortalServer = async (options: PortalServerOptions): Promise<PortalServer> => {
+export const startPortalServer = async (options: PortalServerOptions) => {
   const { log, attachWaitMs, usersFile } = options;
   const dataDir = resolve(options.dataDir);
   const roleTable = roleTableOf(options.roles);
@@ -144,13 +129,20 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       report: (error) => log.warn({ err: error.message }, 'a connection could not be accepted'),
     });
     return {
+      /** Address without a slash at the end. */
       url,
       dataDir,
+      /** Password of `admin`, only when the account was made just now and none was given. */
       newAdminPassword,
+      /** Switches of the site, which may be changed at any time. */
       site,
+      /** Does what cron does: groups that wait, tables that wait on 7.14; pages kept for visitors are forgotten. */
       runCron: () => runCron(portal),
+      /** Ends every session, as cleaning up the table of sessions does. */
       endSessions: () => store.write(() => store.sessions.endAll()),
+      /** Requests to the service since the start; `writes` are those that change nodes or datastores. */
       requests: () => ({ ...portal.counts }),
+      /** Stops listening, lets requests end, closes the store; idempotent. */
       close: () => {
         closing ??= close();
         return closing;

@@ -16,11 +16,10 @@ import { defined } from '../util/json.ts';
 import { dataIn } from './start.ts';
 import { RedisSupervisor, type SupervisorOptions } from './supervisor.ts';
 
-/** Which Redis to open. (The type of ioredis of the same name says how one connection is made.) */
+/** Which Redis to open; `prefix` is what all keys begin with. (ioredis' type of that name is about one connection.) */
 export interface RedisOptions extends Omit<SupervisorOptions, 'folder'> {
   /** Address from the configuration; `REDIS_URL` of `env` takes precedence over it. */
   url: string | undefined;
-  /** What all keys begin with. */
   prefix: string;
   /** The state folder; everything of the embedded server lies in its folder `redis`. */
   stateDir: string;
@@ -44,19 +43,16 @@ export interface RedisHandle {
 
 /**
  * Opens Redis. With an address, that server or nothing: RedisUnreachableError when it cannot be used. Without one, the
- * server that already runs for this state folder, else one started here and kept alive, by the order of resolve.ts:
- * RedisMissingError when there is no server program, RedisFailedError when it does not start. While the handle is open
- * a server that dies is restarted on the same socket, so clients reconnect by themselves.
+ * server that already runs for this state folder, else one started here: RedisMissingError when there is no program,
+ * RedisFailedError when it does not start. A server that dies is restarted on the same socket, so clients reconnect.
  */
 export const openRedis = async (options: RedisOptions): Promise<RedisHandle> => {
-  const { stateDir, prefix, appendfsync, allowFetch, env, log, report } = options;
-  const url = env.REDIS_URL || options.url || null;
-  if (url !== null) {
-    return { ...(await reachExternal(url, { log, prefix })), how: 'url', binary: null, close: async () => {} };
-  }
+  const { stateDir, env } = options;
+  const url = env.REDIS_URL || options.url;
+  if (url) return { ...(await reachExternal(url, options)), how: 'url', binary: null, close: async () => {} };
   const folder = join(resolve(stateDir), 'redis');
-  const supervisor = new RedisSupervisor({ folder, appendfsync, allowFetch, env, log, report });
-  const slow = setTimeout(() => report?.('starting Redis'), noticeableMs);
+  const supervisor = new RedisSupervisor({ ...options, folder });
+  const slow = setTimeout(() => options.report?.('starting Redis'), noticeableMs);
   const how = await supervisor.open().finally(() => clearTimeout(slow));
   return {
     options: { path: supervisor.socket },

@@ -73,9 +73,8 @@ const longestSearchMs = 30_000;
 
 /**
  * Imports, status and search. Each import is written to its own SQLite file; when it is complete and durable, one
- * transaction in portal.db points the resource at it, and the old file is unlinked. So readers see the old table or the new
- * one, whatever happens in between. An import is pending until its outcome is stored: one that a crash, a full disk or a
- * store that cannot be written left behind is made again.
+ * transaction in portal.db points the resource at it: readers see the old table or the new one. An import is pending until
+ * its outcome is stored: one that a crash, a full disk or a store that cannot be written left behind is made again.
  */
 export class Datastore {
   readonly #options: DatastoreOptions;
@@ -94,19 +93,16 @@ export class Datastore {
   }
 
   /**
-   * Remembers the file of a resource without importing it yet; to be called inside the transaction that stores the file
-   * on the node, and followed by {@link attached}: so a crash between the two still ends in an import, or, where the
-   * file is no table, in no datastore. {@link attached} alone does both, one after the other.
+   * Remembers the file of a resource, inside the transaction that stores it on the node; {@link attached} follows. A crash
+   * between the two still ends in an import, or, where the file is no table, in no datastore.
    */
   note(file: AttachedFile): void {
     this.#records.putFile(file);
   }
 
   /**
-   * A file was attached: a CSV or TSV is imported at once. Waits for the import up to `attachWaitMs` and returns what it
-   * came to. Any other file ends the datastore of the resource. A faulty table is `failed`, never an error: the file
-   * stays attached, the status reads 7 and rows of an older file stay searchable. Where the disk is full, the import
-   * stays pending and is tried again.
+   * A file was attached: a CSV or TSV is imported, any other ends the datastore. Returns what the import came to within
+   * `attachWaitMs`. A faulty table is `failed`, never an error: rows of an older file stay searchable.
    */
   async attached(file: AttachedFile): Promise<ImportOutcome> {
     const { nid, fid, mime } = file;
@@ -146,10 +142,7 @@ export class Datastore {
     return this.#clear(nid, () => this.#records.change(nid, { state: 'none', table: null }));
   }
 
-  /**
-   * Changes how the file is read (`delimiter`, `quote`, `escape`, `trailing_delimiter`) from the next import on. Throws a
-   * Refusal (406) for an unknown property or value, and nothing is changed.
-   */
+  /** Changes how the file is read from the next import on; an unknown property or value is refused (406). */
   async configure(nid: string, properties: Record<string, unknown>): Promise<void> {
     const record = this.#record(nid);
     if (record === null) return;
@@ -169,7 +162,7 @@ export class Datastore {
     return record === null ? null : statusOf(record);
   }
 
-  /** Why the last import failed, with line and column where it is a fault of the table; null when it did not fail. */
+  /** Why the last import failed; null when it did not. */
   failure(nid: string): Reason | null {
     return this.#record(nid)?.reason ?? null;
   }
@@ -232,9 +225,8 @@ export class Datastore {
     await this.#options.write(() => {
       for (const { nid } of lost) this.#records.change(nid, { state: 'running', table: null });
     });
-    for (const { nid } of lost) {
-      this.#options.log.warn({ nid, action: 'import' }, 'table file was missing, imported again');
-    }
+    const { log } = this.#options;
+    for (const { nid } of lost) log.warn({ nid, action: 'import' }, 'table file was missing, imported again');
     const pending = this.#records.pending();
     for (const nid of pending) this.#start(nid);
     return { unlinked, resumed: pending.length };

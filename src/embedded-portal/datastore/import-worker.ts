@@ -77,30 +77,20 @@ const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<Im
 /** `errcode` of SQLite for a disk without space. */
 const sqliteFull = 13;
 
-const isFull = (error: unknown): boolean =>
-  error instanceof Error &&
-  (('errcode' in error && error.errcode === sqliteFull) || ('code' in error && isFullCode(error.code)));
-
-/** A failure of the disk in words without paths; anything that is no failure of file or disk is a bug and thrown on. */
-const failure = (error: unknown): Reason => {
-  if (error instanceof TableFaultError) return reasonOf(error);
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+/** What came of a failure of file or disk, in words without paths; anything else is a bug and thrown on. */
+const failure = (error: unknown): ImportAnswer => {
+  if (error instanceof CancelledError) return { kind: 'cancelled' };
+  if (error instanceof TableFaultError) return { kind: 'failed', reason: reasonOf(error) };
+  const { code = '', errcode, message = '' } = error as { code?: string; errcode?: number; message?: string };
+  if (errcode === sqliteFull || isFullCode(code)) return { kind: 'full' };
   if (code === 'ENOENT') {
-    return {
-      code: 'source-missing',
-      message: 'the stored file of the resource is missing',
-      hint: 'attach the file again',
-    };
+    const words = 'the stored file of the resource is missing';
+    return { kind: 'failed', reason: { code: 'source-missing', message: words, hint: 'attach the file again' } };
   }
-  if (/^(ERR_SQLITE_ERROR|E[A-Z]+)$/.test(code)) {
-    const message = `the file could not be imported: ${error instanceof Error ? error.message.split(',')[0] : code}`;
-    return {
-      code: 'portal-store',
-      message,
-      hint: 'check the free space and the permissions of the portal folder, then import again',
-    };
-  }
-  throw error;
+  if (!/^(ERR_SQLITE_ERROR|E[A-Z]+)$/.test(code)) throw error;
+  const words = `the file could not be imported: ${message.split(',')[0]}`;
+  const hint = 'check the free space and the permissions of the portal folder, then import again';
+  return { kind: 'failed', reason: { code: 'portal-store', message: words, hint } };
 };
 
 /** Imports one file; leaves no file behind unless it was imported. */
@@ -115,8 +105,7 @@ export const importFile = async (task: Cancellable<ImportTask>): Promise<ImportA
     imported = true;
     return { kind: 'imported', ...table };
   } catch (error) {
-    if (error instanceof CancelledError) return { kind: 'cancelled' };
-    return isFull(error) ? { kind: 'full' } : { kind: 'failed', reason: failure(error) };
+    return failure(error);
   } finally {
     if (!imported) rmSync(task.target, { force: true });
   }

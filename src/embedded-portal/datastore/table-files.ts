@@ -56,19 +56,16 @@ export const serialColumn = 'entry_id';
 const mostColumns = 1999;
 
 /**
- * Column names by the recorded rules (recorded-behaviour 13a), in the order of the file and without
- * {@link serialColumn}. Throws a TableFaultError (`table-header`) for an empty, unusable or duplicate name and for more
- * columns than a table can have.
+ * Column names by the recorded rules (recorded-behaviour 13a), without {@link serialColumn}. Throws a TableFaultError
+ * (`table-header`) for an empty, unusable or duplicate name and for more columns than a table can have.
  */
 export const tableColumns = (header: string[], delimiter: string): string[] => {
-  if (header.length > mostColumns) {
-    throw new TableFaultError(
-      `the header has ${header.length} columns; a datastore table can have ${mostColumns}`,
-      { code: 'table-header', line: 1, column: mostColumns + 1 },
-      { hint: 'split the table' },
-    );
-  }
-  return checkHeader(header, delimiter);
+  if (header.length <= mostColumns) return checkHeader(header, delimiter);
+  throw new TableFaultError(
+    `the header has ${header.length} columns; a datastore table can have ${mostColumns}`,
+    { code: 'table-header', line: 1, column: mostColumns + 1 },
+    { hint: 'split the table' },
+  );
 };
 
 /** A column name as an SQL identifier; names hold only `a-z 0-9 _`, so quoting is enough. */

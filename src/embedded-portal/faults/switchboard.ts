@@ -35,19 +35,10 @@ interface SwitchboardOptions {
   onEnd?: (seen: Seen) => void;
 }
 
-export interface Switchboard {
-  /** Address without a slash at the end. */
-  url: string;
-  /** Changes the rules; requests in progress keep theirs. Null passes everything. */
-  setPlan(plan: FaultPlan | null): void;
-  /** How often each fault was injected. */
-  counts(): Record<string, number>;
-  /** Cuts all connections; idempotent. */
-  close(): Promise<void>;
-}
+export type Switchboard = Awaited<ReturnType<typeof openSwitchboard>>;
 
 /** Opens a switchboard. Throws PortalPortError when it cannot listen. */
-export const openSwitchboard = async (options: SwitchboardOptions): Promise<Switchboard> => {
+export const openSwitchboard = async (options: SwitchboardOptions) => {
   const counts = new Map<string, number>();
   let draws = drawsOf(options.plan);
   const server = createServer({ keepAliveTimeout: 30_000, requestTimeout: 0 }, (incoming, reply) => {
@@ -64,13 +55,17 @@ export const openSwitchboard = async (options: SwitchboardOptions): Promise<Swit
   const { host = '127.0.0.1', port = 0 } = options;
   const url = await listenOn(server, { host, port, listen: () => once(server.listen(port, host), 'listening') });
   return {
+    /** Address without a slash at the end. */
     url,
-    setPlan: (plan) => {
+    /** Changes the rules; requests in progress keep theirs. Null passes everything. */
+    setPlan: (plan: FaultPlan | null): void => {
       draws = drawsOf(plan);
     },
-    counts: () => Object.fromEntries(counts),
+    /** How often each fault was injected. */
+    counts: (): Record<string, number> => Object.fromEntries(counts),
+    /** Cuts all connections; idempotent. */
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
@@ -90,15 +85,9 @@ const actOn = async (server: SwitchboardOptions['server'], rule: SiteRule): Prom
   }, durationMs(rule.lasts)).unref();
 };
 
-interface Exchange {
-  incoming: IncomingMessage;
-  reply: ServerResponse;
-  seen: Seen;
-}
-
 const serve = async (
   { target, server, onEnd }: SwitchboardOptions,
-  { incoming, reply, seen }: Exchange,
+  { incoming, reply, seen }: { incoming: IncomingMessage; reply: ServerResponse; seen: Seen },
   { delayMs, before, fault }: Draw,
 ): Promise<void> => {
   await Promise.all(before.map((rule) => actOn(server, rule)));
