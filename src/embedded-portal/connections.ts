@@ -4,20 +4,16 @@ import { isIPv6, type Socket } from 'node:net';
 import { PortalPortError } from '../model/errors.ts';
 
 /**
- * Listens with `listen` and returns the address without a slash at the end. From then on the server outlives connections that cannot be
- * accepted, such as for want of file descriptors; `report` hears of them. Throws PortalPortError when the port is unavailable.
+ * The address, without a slash at the end, of a server that is about to listen; it then outlives connections that cannot
+ * be accepted, such as for want of file descriptors: `report` hears of them. Throws PortalPortError when the port is taken.
  */
 export const listenOn = async (
   server: Server,
-  {
-    host,
-    port,
-    listen,
-    report = () => undefined,
-  }: { host: string; port: number; listen: () => Promise<unknown>; report?: (error: Error) => void },
+  listening: Promise<unknown>,
+  { host, port, report = () => undefined }: { host: string; port: number; report?: (error: Error) => void },
 ): Promise<string> => {
   try {
-    await listen();
+    await listening;
   } catch (cause) {
     throw new PortalPortError(`the portal cannot listen on ${host}:${port}: ${(cause as Error).message}`, {
       hint: 'choose another port (0 for a free one), or stop the program that uses this one',

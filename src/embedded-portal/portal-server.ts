@@ -122,10 +122,9 @@ export const startPortalServer = async (options: PortalServerOptions) => {
     const opened = createApp(portal);
     app = opened;
     const port = options.port ?? 0;
-    const url = await listenOn(opened.server, {
+    const url = await listenOn(opened.server, opened.listen({ host, port }), {
       host,
       port,
-      listen: () => opened.listen({ host, port }),
       report: (error) => log.warn({ err: error.message }, 'a connection could not be accepted'),
     });
     return {

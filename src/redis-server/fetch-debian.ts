@@ -1,7 +1,7 @@
 // Unpacks a Redis server from the package archive of a Debian-like host, as any user, touching nothing of the system.
 
 import { execFile } from 'node:child_process';
-import { constants } from 'node:fs';
+import { constants, globSync } from 'node:fs';
 import { access, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { isErrno } from '../util/durable.ts';
@@ -98,20 +98,11 @@ const download = async (work: string, apt: Apt, { env, tools }: FetchOptions): P
   return null;
 };
 
-/** Folders below `root` that hold libraries, such as `usr/lib/x86_64-linux-gnu`. */
-const libraryFolders = async (root: string): Promise<string[]> => {
-  const found: string[] = [];
-  for (const base of ['usr/lib', 'lib']) {
-    const entries = await readdir(join(root, base), { withFileTypes: true }).catch(() => []);
-    found.push(...entries.filter((entry) => entry.isDirectory()).map((entry) => join(base, entry.name)));
-  }
-  return found;
-};
-
 /** Puts starters beside the unpacked tree, so that the server is one program that needs no environment. */
 const install = async (server: string): Promise<void> => {
   await symlink('redis-check-rdb', join(server, 'root/usr/bin/redis-server'));
-  const libraries = (await libraryFolders(join(server, 'root'))).map((folder) => `$here/root/${folder}`).join(':');
+  const folders = globSync('{usr/,}lib/*', { cwd: join(server, 'root') }); // such as usr/lib/x86_64-linux-gnu
+  const libraries = folders.map((folder) => `$here/root/${folder}`).join(':');
   for (const name of ['redis-server', 'redis-check-aof']) {
     const starter = `#!/bin/sh
 # Runs the unpacked program with the libraries unpacked beside it.

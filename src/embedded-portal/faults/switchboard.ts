@@ -53,7 +53,7 @@ export const openSwitchboard = async (options: SwitchboardOptions) => {
     serve(options, { incoming, reply, seen }, draw).catch(() => reset(reply));
   });
   const { host = '127.0.0.1', port = 0 } = options;
-  const url = await listenOn(server, { host, port, listen: () => once(server.listen(port, host), 'listening') });
+  const url = await listenOn(server, once(server.listen(port, host), 'listening'), { host, port });
   return {
     /** Address without a slash at the end. */
     url,

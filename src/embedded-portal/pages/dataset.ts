@@ -15,7 +15,7 @@ import {
   itemHtml,
   itemsOf,
   linesHtml,
-  linkHtml,
+  linksHtml,
   nodeAnswer,
   shortened,
   termNames,
@@ -43,10 +43,9 @@ const termsHtml = (call: Call, node: StoredNode, field: string): Html | null => 
 };
 
 const periodText = (node: StoredNode): string | null => {
-  const from = firstText(node, 'field_temporal_coverage');
-  const to = firstText(node, 'field_temporal_coverage', 'value2');
-  if (from === null) return null;
-  return to === null || to === from ? dateText(from) : `${dateText(from)} to ${dateText(to)}`;
+  const from = dateText(node, 'field_temporal_coverage');
+  const to = dateText(node, 'field_temporal_coverage', 'value2');
+  return from === null || to === null || to === from ? from : `${from} to ${to}`;
 };
 
 const boxText = (item: Record<string, unknown>): string | null => {
@@ -63,13 +62,6 @@ const placeHtml = (node: StoredNode): Html | null => {
   return linesHtml([...(label === null ? [] : [label]), ...boxes.slice(0, 20)]);
 };
 
-const linksHtml = (node: StoredNode, field: string, baseUrl: string): Html | null =>
-  linesHtml(
-    itemsOf(node, field).flatMap(({ url, title }) =>
-      typeof url === 'string' ? [linkHtml(url, { title: typeof title === 'string' ? title : null, baseUrl })] : [],
-    ),
-  );
-
 const additional = (node: StoredNode): Fact[] =>
   itemsOf(node, 'field_additional_info').map(({ first, second }) => [String(first ?? ''), String(second ?? '')]);
 
@@ -78,11 +70,6 @@ const valuesText = (node: StoredNode, field: string): string =>
     .map(({ value }) => String(value ?? ''))
     .filter((value) => value !== '')
     .join(', ');
-
-const modified = (node: StoredNode): string | null => {
-  const date = firstText(node, 'field_modified_source_date') ?? firstText(node, 'field_harvest_source_modified');
-  return date === null ? null : dateText(date);
-};
 
 const factsOf = (call: Call, node: StoredNode): Fact[] => {
   const license = firstText(node, 'field_license');
@@ -97,14 +84,17 @@ const factsOf = (call: Call, node: StoredNode): Fact[] => {
     ['Area covered', placeHtml(node)],
     ['Granularity', firstText(node, 'field_granularity')],
     ['Language', valuesText(node, 'field_language')],
-    ['Homepage', linksHtml(node, 'field_landing_page', call.baseUrl)],
-    ['Related', linksHtml(node, 'field_related_content', call.baseUrl)],
-    ['Conforms to', linksHtml(node, 'field_conforms_to', call.baseUrl)],
+    ['Homepage', linksHtml(node, 'field_landing_page', call)],
+    ['Related', linksHtml(node, 'field_related_content', call)],
+    ['Conforms to', linksHtml(node, 'field_conforms_to', call)],
     ['Data dictionary', formattedHtml(node, 'field_data_dictionary')],
     ['Access level', firstText(node, 'field_public_access_level')],
     ['Rights', firstText(node, 'field_rights')],
     ...additional(node),
-    ['Changed at the source', modified(node)],
+    [
+      'Changed at the source',
+      dateText(node, 'field_modified_source_date') ?? dateText(node, 'field_harvest_source_modified'),
+    ],
     ['Changed', momentHtml(node.changed * 1000)],
     ['Published', momentHtml(node.created * 1000)],
     ['Identifier', html`<code>${node.uuid}</code>`],

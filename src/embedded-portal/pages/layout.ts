@@ -137,7 +137,8 @@ export const formattedHtml = (node: StoredNode, field: string): Html | null => {
 };
 
 /** A stored date (`YYYY-MM-DD HH:MM:SS`, UTC) without the time where that is midnight. */
-export const dateText = (stored: string): string => stored.replace(/[T ]00:00:00$/, '');
+export const dateText = (node: StoredNode, field: string, property?: string): string | null =>
+  firstText(node, field, property)?.replace(/[T ]00:00:00$/, '') ?? null;
 
 /** At most `longest` characters of a text, with an ellipsis where it was cut. */
 export const shortened = (text: string, longest: number): string =>
@@ -163,12 +164,23 @@ export const hrefOf = (url: string, baseUrl: string): string | null => {
   return parsed !== null && schemes.has(parsed.protocol) ? parsed.href : null;
 };
 
-/** A link to a stored address, or its bare text where it may not be followed. */
-export const linkHtml = (url: string, { title, baseUrl }: { title: string | null; baseUrl: string }): Html => {
+const linkHtml = (url: string, title: string, baseUrl: string): Html => {
   const href = hrefOf(url, baseUrl);
-  const text = title === null || title.trim() === '' ? url : title;
+  const text = title.trim() === '' ? url : title;
   return href === null ? html`<bdi>${text}</bdi>` : html`<a href="${href}" rel="nofollow"><bdi>${text}</bdi></a>`;
 };
+
+/** Links to the stored addresses of a field, as bare texts where they may not be followed; null where there are none. */
+export const linksHtml = (
+  node: StoredNode,
+  field: string,
+  { baseUrl, key = 'url' }: { baseUrl: string; key?: string },
+) =>
+  linesHtml(
+    itemsOf(node, field).flatMap(({ [key]: url, title }) =>
+      typeof url === 'string' && url !== '' ? [linkHtml(url, String(title ?? ''), baseUrl)] : [],
+    ),
+  );
 
 /** A title, or words that stand for an empty one. */
 export const titleText = ({ nid, title }: { nid: number; title: string }): string =>

@@ -12,17 +12,7 @@ import type { Call, Portal } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
-import {
-  type Fact,
-  factsHtml,
-  firstText,
-  isExposed,
-  linkHtml,
-  nodeAnswer,
-  shortened,
-  termNames,
-  titleText,
-} from './layout.ts';
+import { type Fact, factsHtml, isExposed, linksHtml, nodeAnswer, shortened, termNames, titleText } from './layout.ts';
 
 /** Most datasets that are named above a resource. */
 const mostParents = 20;
@@ -35,11 +25,6 @@ const crumbsOf = (call: Call, node: StoredNode): Html[] =>
 
 const fileHtml = (file: StoredFile, baseUrl: string): Html =>
   html`<a href="${fileUrl(file, baseUrl)}"><bdi>${file.filename}</bdi></a> (${sizeWords(file.filesize)}, ${file.filemime})<br>`;
-
-const storedLink = (node: StoredNode, { field, key, baseUrl }: { field: string; key: string; baseUrl: string }) => {
-  const url = firstText(node, field, key);
-  return url === null ? null : linkHtml(url, { title: firstText(node, field, 'title'), baseUrl });
-};
 
 const stateWords: Record<DatastoreState, string> = {
   none: 'not imported',
@@ -67,8 +52,8 @@ const factsOf = (call: Call, node: StoredNode, preview: Preview | null): Fact[] 
   const formats = termNames(call, node, 'field_format');
   return [
     [files.length > 1 ? 'Files' : 'File', files.length === 0 ? null : files.map((file) => fileHtml(file, baseUrl))],
-    ['File elsewhere', storedLink(node, { field: 'field_link_remote_file', key: 'uri', baseUrl })],
-    ['Link', storedLink(node, { field: 'field_link_api', key: 'url', baseUrl })],
+    ['File elsewhere', linksHtml(node, 'field_link_remote_file', { baseUrl, key: 'uri' })],
+    ['Link', linksHtml(node, 'field_link_api', { baseUrl })],
     ['Format', formats.join(', ')],
     ['Datastore', files.length === 0 ? null : datastoreText(call, String(node.nid), preview !== null)],
     ['Rows', preview === null ? null : countText(preview.total)],
