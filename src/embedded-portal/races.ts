@@ -14,14 +14,11 @@ export interface RaceOptions {
   lostAnswers?: number;
 }
 
-/** Of the saves that cross another one, the share that the database refuses. */
-const refusedShare = 0.3;
-
-/** Of the refused saves, the share whose savepoint is gone; the others are answered with the deadlock. */
-const savepointShare = 0.2;
-
-/** Of the requests to a datastore while another import runs, the share that waits for the lock without success. */
-const lockedShare = 0.15;
+/**
+ * Shares: of the saves that cross another one, what the database refuses; of those, whose savepoint is gone (the others meet
+ * a deadlock); of the requests to a datastore while an import runs, what waits for the lock in vain.
+ */
+const shares = { refused: 0.3, savepoint: 0.2, locked: 0.15 };
 
 /** What deployed portals say of a lock that they waited for in vain. */
 export const lockRefused = 'Failed to get datastore variable lock, wait delay exceeded.';
@@ -80,8 +77,8 @@ export class Races {
     this.#saves.add(span);
     try {
       await this.pause();
-      if (span.isCrossed && this.#draw() < refusedShare) {
-        throw this.#draw() < savepointShare ? lostSavepoint() : deadlock();
+      if (span.isCrossed && this.#draw() < shares.refused) {
+        throw this.#draw() < shares.savepoint ? lostSavepoint() : deadlock();
       }
       return await write();
     } finally {
@@ -112,7 +109,7 @@ export class Races {
 
   /** True for a share of the requests that come while an import runs: the lock of the states is unavailable. */
   isLocked(): boolean {
-    return this.#imports > 0 && this.#draw() < lockedShare;
+    return this.#imports > 0 && this.#draw() < shares.locked;
   }
 
   /** Throws where {@link isLocked}. */

@@ -15,10 +15,7 @@ export const siteSchema = z
     postMaxSize: size,
     /** `upload_max_filesize`: a file above it is not taken; bytes, null for none. */
     uploadMaxFilesize: size,
-    /**
-     * `max_execution_time` of an import, as the rows that it may read and store; each counts as one, and reading begins with
-     * the first row each time. Null for none.
-     */
+    /** `max_execution_time` of an import, as the rows that it may read and store, each counted as one; null for none. */
     maxExecutionRows: z.int().min(0).nullable().default(null),
     /** How long an import works before it stores a batch of up to 1,000 rows; milliseconds. */
     batchDelay: durationText.transform(durationMs).default(0),

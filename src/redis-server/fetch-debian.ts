@@ -32,9 +32,8 @@ export const debianRoute = async (env: NodeJS.ProcessEnv): Promise<DebianTools |
 };
 
 /**
- * Downloads and unpacks the server, and the libraries that this host lacks, with package lists and caches of its own, all
- * inside `folder`; apt checks the signatures of the archive as ever. Resolves with the path of the program, or with what
- * went wrong. Leaves nothing but `<folder>/server` behind.
+ * Downloads and unpacks the server, and the libraries that this host lacks, inside `folder`; apt checks the signatures of
+ * the archive as ever. Resolves with the path of the program, or with what went wrong.
  */
 export const fetchFromDebian = async (options: FetchOptions): Promise<{ path: string } | { failure: string }> => {
   await makeFolder(options.folder, 0o700);

@@ -1,7 +1,7 @@
 // `redis.pid` and the socket of the embedded Redis: which server uses a state folder, and where.
 
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { lstat, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -35,13 +35,10 @@ export const markProcess = (pid: number): ProcessMark | null => {
 /** True while exactly that process runs. */
 export const isRunning = (mark: ProcessMark): boolean => markProcess(mark.pid)?.startedAt === mark.startedAt;
 
-const bootId = (): string => {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return '';
-  }
-};
+const bootIdFile = '/proc/sys/kernel/random/boot_id';
+
+/** Empty where the system has none. */
+const bootId = (): string => (existsSync(bootIdFile) ? readFileSync(bootIdFile, 'utf8').trim() : '');
 
 const pidFileSchema = z.object({
   /** Null from before the server is spawned until its number is known. */
@@ -79,10 +76,7 @@ const longestPath = 100;
 
 const fits = (path: string): boolean => Buffer.byteLength(path) <= longestPath;
 
-/**
- * The socket of a Redis folder: inside it where that path is short enough, else in a folder of the temporary directory
- * that is named after a hash of the Redis folder.
- */
+/** The socket of a Redis folder: in it where that path is short enough, else in a folder that is named after its hash. */
 export const chooseSocket = async (folder: string, temporary = tmpdir()): Promise<string> => {
   const near = join(folder, 'redis.sock');
   if (fits(near)) return near;
@@ -95,10 +89,7 @@ export const chooseSocket = async (folder: string, temporary = tmpdir()): Promis
   return fits(far) ? far : join('/tmp', name, 'redis.sock');
 };
 
-/**
- * Makes the folder of a socket. Others can write to the temporary directory too: throws {@link RedisFailedError} when
- * a folder outside of the Redis folder is not this user's alone.
- */
+/** Makes the folder of a socket. Throws {@link RedisFailedError} when one that others could make is not this user's alone. */
 export const makeSocketFolder = async (socket: string, folder: string): Promise<void> => {
   const holder = dirname(socket);
   if (holder === folder) return;

@@ -33,9 +33,8 @@ const stopMs = 5_000;
 const [smallFile, compactMs] = [16 * 1024 * 1024, 3_000];
 
 /**
- * Starts a server in a process group of its own, so that Ctrl-C does not reach it, and resolves when it answers PING;
- * reading its data may take as long as it needs. `spawned` gets the process before it answers. Throws
- * {@link RedisFailedError} with the tail of the server's log when it ends or stays silent; nothing is left running then.
+ * Starts a server in a process group of its own, so that Ctrl-C does not reach it, and resolves when it answers; `spawned`
+ * gets the process before. Throws {@link RedisFailedError} when it ends or stays silent; nothing is left running then.
  */
 export const startServer = async (
   settings: ServerSettings,
@@ -117,10 +116,7 @@ export const stopServer = async (server: ProcessMark, patienceMs = stopMs): Prom
   }
 };
 
-/**
- * Lets a server write its append-only file anew where it has outgrown the data, so that the next start reads no more than
- * that. The new file takes its place in one step: whatever ends the server before, the old one stays.
- */
+/** Lets a server write its append-only file anew, in one step, where it has outgrown the data that the next start reads. */
 export const compactData = (socket: string): Promise<void> =>
   withConnection({ path: socket }, compactMs, async (client) => {
     const fact = async (name: string): Promise<number> =>

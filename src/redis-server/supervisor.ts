@@ -72,10 +72,7 @@ export class RedisSupervisor {
     return this.#record.binary || null;
   }
 
-  /**
-   * Uses the server that runs for this folder, or starts one, and restarts it from then on when it ends. Throws
-   * RedisMissingError and {@link RedisFailedError}; holds nothing then.
-   */
+  /** Uses the server that runs, or starts one. Throws RedisMissingError and {@link RedisFailedError}; holds nothing then. */
   async open(): Promise<'adopted' | 'started'> {
     const { folder } = this.#options;
     try {
@@ -265,10 +262,7 @@ export class RedisSupervisor {
   }
 }
 
-/**
- * True when no other process uses the server: none can join then before the lock is closed. Asks several times, because two
- * who leave at the same moment can hide each other from both.
- */
+/** True when no other process uses the server. Asked several times: two who leave at once can hide each other from both. */
 const isLast = async (lock: LockFile): Promise<boolean> => {
   for (let attempt = 0; attempt < 5; attempt += 1) {
     if (lock.tryExclusive()) return true;

@@ -28,10 +28,9 @@ const sync = async (path: string): Promise<void> => {
 };
 
 /**
- * Writes the store in `dataDir` to the new folder `target`, which is a store itself: `sluice portal --data` serves it.
- * The portal may serve and write meanwhile; the backup is the state of one moment within the call, durable when this
- * resolves. Files are linked where both are on one file system (they never change), else copied. Throws
- * {@link PortalStoreError} when there is no store, the target exists, or something cannot be written; nothing is left then.
+ * Writes the store in `dataDir`, as it is at one moment within the call, to the new folder `target`, which is a store
+ * itself. Files are linked where both are on one file system (they never change), else copied; all is durable when this
+ * resolves. Throws {@link PortalStoreError} when there is no store, or the target exists or cannot be written.
  */
 export const backupStore = async (dataDir: string, target: string): Promise<BackupFacts> => {
   const [from, to] = [resolve(dataDir), resolve(target)];
@@ -56,9 +55,8 @@ export const backupStore = async (dataDir: string, target: string): Promise<Back
 };
 
 /**
- * What the database names may be replaced, and its file removed, before it is copied: then the database is copied again.
- * What was copied before stays, so that each round has less to do. All files are brought just before the database is
- * copied: only one that comes and goes within that moment is missed, however fast files are replaced.
+ * What the database names may be removed before it is brought: then the database is copied again. All files are brought
+ * just before that: only one that comes and goes within that moment is missed, however fast files are replaced.
  */
 const collect = async (from: string, partial: string): Promise<BackupFacts> => {
   const copy = join(partial, 'portal.db');

@@ -18,8 +18,7 @@ export interface Attempt {
 
 /**
  * Opens the table of attempts. One is counted before its password is checked and given back when that was right, so that
- * guesses which come together are counted like those which come one after the other. What changes something is to be
- * called inside a write.
+ * guesses which come together count too. What changes something is to be called inside a write.
  */
 export const openFlood = (db: DatabaseSync) => {
   const { count, insert, run } = statementsOf(db);

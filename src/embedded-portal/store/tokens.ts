@@ -51,10 +51,7 @@ export const openTokenTable = (db: DatabaseSync) => {
   };
 };
 
-/**
- * Opens the tokens of a store beside the portal that may be serving it. Throws PortalStoreError when there is no store
- * of our version in the folder.
- */
+/** Opens the tokens beside the portal that may be serving the store. Throws PortalStoreError where there is none of our version. */
 export const openTokens = (dataDir: string): { tokens: Tokens; close(): void } => {
   const path = join(dataDir, 'portal.db');
   const hint = 'start the portal once with `sluice portal --data`, then try again';
