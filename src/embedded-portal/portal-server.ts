@@ -54,24 +54,14 @@ const isLoopback = (host: string): boolean =>
 
 const unixNow = (): number => Math.floor(Date.now() / 1000);
 
-/** A connection may be silent as long as an import is waited for, and a minute. */
-const limitsOf = ({ limits, attachWaitMs = 0 }: PortalServerOptions): PortalLimits => {
-  const silenceMs = Math.max(defaultLimits.silenceMs, attachWaitMs + 60_000);
-  return { ...defaultLimits, silenceMs, ...limits };
-};
-
-const runCron = async ({ store, datastore, pages, now }: Portal): Promise<void> => {
-  await store.write(() => giveAwaitedGroups({ store, uid: 0, now: now(), copies: new Map() }));
-  await datastore.runCron?.();
-  pages.clear();
-};
-
 /**
  * Starts a portal. Throws PortalPortError when the port is taken or another process serves the folder,
  * PortalStoreError when the store cannot be opened, UsersFileError when the users file is wrong.
  */
 export const startPortalServer = async (options: PortalServerOptions) => {
   const { log, attachWaitMs, usersFile } = options;
+  // A connection may be silent as long as an import is waited for, and a minute.
+  const silenceMs = Math.max(defaultLimits.silenceMs, (attachWaitMs ?? 0) + 60_000);
   const dataDir = resolve(options.dataDir);
   const roleTable = roleTableOf(options.roles);
   const file = usersFile === undefined ? null : readUsersFile(usersFile, assignableRoles(roleTable));
@@ -82,8 +72,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
     });
   }
   const seed = options.seedFile === undefined ? null : readSeed(options.seedFile);
-  const store = openStore(dataDir);
-  store.users.useRoles(roleTable);
+  const store = openStore(dataDir, roleTable);
   const profile = profiles[options.profile ?? 'spec'];
   const { races: wanted = profile.races } = options;
   const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);
@@ -110,7 +99,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
       races,
       profile,
       site,
-      limits: limitsOf(options),
+      limits: { ...defaultLimits, silenceMs, ...options.limits },
       log,
       tokens: options.tokens === true ? openTokenTable(store.db) : null,
       now: unixNow,
@@ -136,7 +125,11 @@ export const startPortalServer = async (options: PortalServerOptions) => {
       /** Switches of the site, which may be changed at any time. */
       site,
       /** Does what cron does: groups that wait, tables that wait on 7.14; pages kept for visitors are forgotten. */
-      runCron: () => runCron(portal),
+      runCron: async (): Promise<void> => {
+        await store.write(() => giveAwaitedGroups({ store, uid: 0, now: unixNow(), copies: new Map() }));
+        await datastore.runCron?.();
+        portal.pages.clear();
+      },
       /** Ends every session, as cleaning up the table of sessions does. */
       endSessions: () => store.write(() => store.sessions.endAll()),
       /** Requests to the service since the start; `writes` are those that change nodes or datastores. */

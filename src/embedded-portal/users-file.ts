@@ -148,20 +148,15 @@ const install = async (store: Store, given: UserSpec[], now: number): Promise<st
   return known === undefined ? password : null;
 };
 
-/** The accounts that a portal is started with. */
-interface Accounts {
-  seed: Seed | null;
-  /** Those of the users file; null without one. */
-  file: UserSpec[] | null;
-  /** Added or updated beside them. */
-  more: UserSpec[];
-}
-
 /**
- * Fills the store where it is new, by the seed if there is one, and saves the accounts; those that stood in the users file
- * before and do not any more are blocked and logged out. Returns the password of `admin` where one was made.
+ * Fills the store where it is new, by the seed if there is one, and saves the accounts of the users file and more; those that
+ * stood in the file before and do not any more are blocked and logged out. Returns the password of `admin` if one was made.
  */
-export const setUpAccounts = async (store: Store, { seed, file, more }: Accounts, now: number) => {
+export const setUpAccounts = async (
+  store: Store,
+  { seed, file, more }: { seed: Seed | null; file: UserSpec[] | null; more: UserSpec[] },
+  now: number,
+): Promise<string | null> => {
   if (seed !== null) await applySeed(store, seed, now);
   const made = store.isNew && seed === null ? await install(store, [...(file ?? []), ...more], now) : null;
   if (file !== null) {

@@ -62,9 +62,6 @@ const placeHtml = (node: StoredNode): Html | null => {
   return linesHtml([...(label === null ? [] : [label]), ...boxes.slice(0, 20)]);
 };
 
-const additional = (node: StoredNode): Fact[] =>
-  itemsOf(node, 'field_additional_info').map(({ first, second }) => [String(first ?? ''), String(second ?? '')]);
-
 const valuesText = (node: StoredNode, field: string): string =>
   itemsOf(node, field)
     .map(({ value }) => String(value ?? ''))
@@ -72,6 +69,7 @@ const valuesText = (node: StoredNode, field: string): string =>
     .join(', ');
 
 const factsOf = (call: Call, node: StoredNode): Fact[] => {
+  const additional = itemsOf(node, 'field_additional_info');
   const license = firstText(node, 'field_license');
   return [
     ['License', license === null ? null : licenseName(license)],
@@ -90,7 +88,7 @@ const factsOf = (call: Call, node: StoredNode): Fact[] => {
     ['Data dictionary', formattedHtml(node, 'field_data_dictionary')],
     ['Access level', firstText(node, 'field_public_access_level')],
     ['Rights', firstText(node, 'field_rights')],
-    ...additional(node),
+    ...additional.map(({ first, second }): Fact => [String(first ?? ''), String(second ?? '')]),
     [
       'Changed at the source',
       dateText(node, 'field_modified_source_date') ?? dateText(node, 'field_harvest_source_modified'),

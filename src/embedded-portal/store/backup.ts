@@ -8,12 +8,6 @@ import { isErrno } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { statementsOf } from './statements.ts';
 
-interface BackupFacts {
-  nodes: number;
-  files: number;
-  tables: number;
-}
-
 const folders = ['files', 'tables'];
 
 const rounds = 20;
@@ -32,7 +26,7 @@ const sync = async (path: string): Promise<void> => {
  * itself. Files are linked where both are on one file system (they never change), else copied; all is durable when this
  * resolves. Throws {@link PortalStoreError} when there is no store, or the target exists or cannot be written.
  */
-export const backupStore = async (dataDir: string, target: string): Promise<BackupFacts> => {
+export const backupStore = async (dataDir: string, target: string) => {
   const [from, to] = [resolve(dataDir), resolve(target)];
   if (!existsSync(join(from, 'portal.db'))) {
     throw fault(`there is no portal store in ${from}`, 'name the folder of the store with --data');
@@ -58,7 +52,7 @@ export const backupStore = async (dataDir: string, target: string): Promise<Back
  * What the database names may be removed before it is brought: then the database is copied again. All files are brought
  * just before that: only one that comes and goes within that moment is missed, however fast files are replaced.
  */
-const collect = async (from: string, partial: string): Promise<BackupFacts> => {
+const collect = async (from: string, partial: string) => {
   const copy = join(partial, 'portal.db');
   for (let round = 0; round < rounds; round += 1) {
     await rm(copy, { force: true });

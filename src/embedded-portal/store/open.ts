@@ -7,6 +7,7 @@ import { syncFolder } from '../../util/durable.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
 import { LockFile } from '../../util/lock-file.ts';
 import { makeFolderSync } from '../../util/make-folder.ts';
+import { defaultRoles, type RoleTable } from '../roles.ts';
 import { openFiles } from './files.ts';
 import { openFlood } from './flood.ts';
 import { openNodes } from './nodes.ts';
@@ -92,7 +93,7 @@ export const lockStore = (dir: string): LockFile => {
  * Opens (or makes) the store in `dir`, brings its tables up to date and sweeps what a killed process left.
  * Throws PortalPortError when another process holds it, {@link PortalStoreError} when it cannot be opened.
  */
-export const openStore = (dir: string) => {
+export const openStore = (dir: string, roles: RoleTable = defaultRoles) => {
   const filesDir = join(dir, 'files');
   let lock: LockFile | null = null;
   try {
@@ -104,7 +105,7 @@ export const openStore = (dir: string) => {
     const db = prepare(dir);
     const statements = statementsOf(db);
     const writer = new Writer(db);
-    const users = openUsers(db);
+    const users = openUsers(db, roles);
     const terms = openTerms(db);
     const files = openFiles(db);
     sweep(filesDir, files.uuids());

@@ -9,13 +9,17 @@ export interface Term {
 }
 
 /** The terms every new store has: the topics and the commonest formats. */
-export const defaultTerms: Omit<Term, 'tid'>[] = [
-  ...['Transportation', 'Education', 'Finance and Budgeting', 'Health Care', 'Public Safety', 'City Planning'].map(
-    (name) => ({ vocabulary: 'dkan_topics', name }),
-  ),
-  { vocabulary: 'format', name: 'csv' },
-  { vocabulary: 'format', name: 'zip' },
-];
+export const defaultTerms = Object.entries({
+  dkan_topics: [
+    'Transportation',
+    'Education',
+    'Finance and Budgeting',
+    'Health Care',
+    'Public Safety',
+    'City Planning',
+  ],
+  format: ['csv', 'zip'],
+}).flatMap(([vocabulary, names]) => names.map((name) => ({ vocabulary, name })));
 
 export const openTerms = (db: DatabaseSync) => {
   const { row, rows, column, insert } = statementsOf(db);

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Permission } from '../../dataset-api/values.ts';
-import { defaultRoles, grantsOf, type RoleTable } from '../roles.ts';
+import { grantsOf, type RoleTable } from '../roles.ts';
 import { statementsOf } from './statements.ts';
 
 /** One account. `uid` 0 is the anonymous user. Times are Unix seconds. */
@@ -27,19 +27,13 @@ export interface User {
   uuid: string;
 }
 
-/** What is written for an account; `uid` null takes the next free one. */
-export interface UserInput {
+/** What is written for an account. */
+export type UserInput = Pick<User, 'name' | 'mail' | 'pass' | 'given' | 'status' | 'roles' | 'created'> & {
+  /** Null takes the next free one. */
   uid: number | null;
-  name: string;
-  mail: string;
-  pass: string;
-  given: string | null;
   /** True: it is in the users file, and is blocked when it leaves it. */
   fromFile: boolean;
-  status: number;
-  roles: string[];
-  created: number;
-}
+};
 
 const anonymousOf = (table: RoleTable): User => ({
   uid: 0,
@@ -60,9 +54,8 @@ const anonymousOf = (table: RoleTable): User => ({
 type Row = Omit<User, 'roles' | 'permissions' | 'roleMap'> & { roles: string; from_file: number };
 
 /** Opens the user table. What changes something is to be called inside a write. */
-export const openUsers = (db: DatabaseSync) => {
+export const openUsers = (db: DatabaseSync, table: RoleTable) => {
   const { row, rows, value, count, insert, update, run } = statementsOf(db);
-  let table: RoleTable = defaultRoles;
   const toUser = (stored: Row | null): User | null => {
     if (stored === null) return null;
     const { from_file: _, ...rest } = stored;
@@ -70,13 +63,7 @@ export const openUsers = (db: DatabaseSync) => {
     return { ...rest, roles, ...grantsOf(table, { uid: rest.uid, roles }) };
   };
   return {
-    get anonymous(): User {
-      return anonymousOf(table);
-    },
-    /** Uses other roles than the default ones from now on. */
-    useRoles: (roles: RoleTable): void => {
-      table = roles;
-    },
+    anonymous: anonymousOf(table),
     byUid: (uid: number) => toUser(row<Row>`SELECT * FROM user WHERE uid = ${uid}`),
     /** The account with that name, whatever its case (recorded behaviour 5). */
     byName: (name: string) => toUser(row<Row>`SELECT * FROM user WHERE name = ${name}`),
