@@ -17,7 +17,6 @@ import {
   SluiceError,
   SourceMissingError,
   TableFaultError,
-  unreadable,
 } from '../model/errors.ts';
 import { isTabular, type TableRecipe } from '../model/recipe/recipe.ts';
 import type { ResourceWish } from '../model/wish.ts';
@@ -267,7 +266,8 @@ export const faultsOf = (error: SluiceError, file: string, cwd?: string): Fault[
   const place = defined({ line, column });
   let { message } = error;
   if (error instanceof TableFaultError || error instanceof CatalogueFaultError) message = error.what;
-  if (error instanceof SourceMissingError && error.cause !== undefined) message = unreadable(error.cause).why;
+  const path = `${resolve(cwd ?? '', file)}: `;
+  if (error instanceof SourceMissingError && message.startsWith(path)) message = message.slice(path.length);
   return [{ code: error.code, file, ...place, message, hint }];
 };
 

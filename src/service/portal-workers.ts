@@ -1,14 +1,28 @@
 // The workers of one process: queue workers, their heartbeat, the watches over paused portals and over runs.
+
+import { join } from 'node:path';
+import { UsageError } from '../model/errors.ts';
+import { closeHandler } from '../pipeline/handlers/close.ts';
+import { datasetHandler } from '../pipeline/handlers/dataset.ts';
+import type { HandlerDeps } from '../pipeline/handlers/deps.ts';
+import { exportHandler } from '../pipeline/handlers/export.ts';
+import { proveHandler } from '../pipeline/handlers/prove.ts';
+import { runHandler } from '../pipeline/handlers/run.ts';
+import { triggerHandler } from '../pipeline/handlers/trigger.ts';
 import { StopWatch } from '../queue/cancel.ts';
 import { Exclusive } from '../queue/exclusive.ts';
 import { type AgreedLimits, type PortalLimits, type PortalSilence, WorkerHeartbeat } from '../queue/heartbeat.ts';
 import { CircuitBreaker } from '../queue/pause.ts';
 import { PortalWatch } from '../queue/portal-watch.ts';
 import { portalQueue, runsQueue } from '../queue/queues.ts';
-import { RunSweep } from '../queue/run-sweep.ts';
+import { breakSilence, RunSweep } from '../queue/run-sweep.ts';
+import { holdTrigger } from '../queue/schedules.ts';
 import type { Handlers } from '../queue/turn.ts';
 import { QueueWorker } from '../queue/worker.ts';
+import { KeptFiles } from '../sources/drop/kept.ts';
 import type { Connections } from './connections.ts';
+import type { RunNotices } from './run-notices.ts';
+import { gatherSources, leaveDrops, settleDrops } from './sources.ts';
 
 /** Triggers and runs that a process plans and closes at once. */
 const runConcurrency = 4;
@@ -22,7 +36,7 @@ export class PortalWorkers {
   readonly #ofPortal: ReadonlyMap<string, QueueWorker>;
   readonly #sweep: RunSweep;
 
-  private constructor(opened: Connections, portals: string[], handlers: Handlers) {
+  private constructor(opened: Connections, portals: string[], runNotices: RunNotices) {
     const { config, log, redis, keys, queues, pauses, notifier, advancer, role } = opened;
     const limits = Object.fromEntries(portals.map((name) => [name, opened.limits(name)]));
     const silence = (name: string): PortalSilence | null => opened.portals.opened(name)?.silence ?? null;
@@ -37,7 +51,8 @@ export class PortalWorkers {
     });
     this.#sweep = new RunSweep({ ...opened, portals, stuckMs: config.jobs.stuckMs });
     const shared = {
-      ...{ queues, handlers, pauses, breaker, log, heartbeat: this.#heartbeat },
+      handlers: handlersOf(opened, runNotices),
+      ...{ queues, pauses, breaker, log, heartbeat: this.#heartbeat },
       exclusive: new Exclusive(redis, keys.exclusive),
       stops: new StopWatch(redis, keys, pauses),
       isOfOthers: async (name: string) => !Object.hasOwn(config.portals, name) && (await opened.hasWorkers([name])),
@@ -58,8 +73,8 @@ export class PortalWorkers {
   }
 
   /** Begins to work for the given portals; when that fails, everything it has opened is closed. */
-  static async start(opened: Connections, portals: string[], handlers: Handlers): Promise<PortalWorkers> {
-    const workers = new PortalWorkers(opened, portals, handlers);
+  static async start(opened: Connections, portals: string[], notices: RunNotices): Promise<PortalWorkers> {
+    const workers = new PortalWorkers(opened, portals, notices);
     try {
       await workers.#begin();
       return workers;
@@ -113,4 +128,65 @@ export class PortalWorkers {
 const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLimits, 'workers'>): number => {
   if (isShared || concurrency === 1) return concurrency;
   return concurrency * (requestsPerSecond === 0 ? 3 : 2);
+};
+
+/** The handlers of all kinds of job, each with what it works with. */
+const handlersOf = (parts: Connections, notices: RunNotices): Handlers => {
+  const { config, redis, keys, plans, deadlines, queues } = parts;
+  const items = itemDeps(parts);
+  const exported = { ...items, publicPortal: (name: string) => parts.openPublicPortal(name) };
+  return {
+    trigger: triggerHandler({
+      requestRun: (request) => parts.gate.request(request),
+      holdTrigger: (data, until) => holdTrigger(queues, data, until),
+      triggered: (data, record) => notices.triggered(data, record),
+    }),
+    run: runHandler({
+      ...exported,
+      deadlines,
+      plans,
+      gather: (request, signal) => gatherSources(request, parts.sourceTools(signal), { redis, keys }),
+      started: (request) => notices.started(request),
+    }),
+    dataset: datasetHandler(items),
+    export: exportHandler(exported),
+    prove: proveHandler(items),
+    close: closeHandler({
+      ...exported,
+      takeOut: (runId, signal) =>
+        parts.advancer.takeOut(runId, signal, (portal, ids) => breakSilence(queues, portal, ids)),
+      leaveDrops: (run, reason) => leaveDrops(run, reason, { redis, keys }),
+      settleDrops: (run, claims) => settleDrops(run, claims, { keep: config.inbox.archiveKeep, redis, keys }),
+      onRunClosed: [
+        async ({ reason }, { release }) => {
+          if (release !== null && reason === null) await plans.dropHeld(release);
+        },
+        (report, run) => notices.closed(report, run),
+      ],
+    }),
+  };
+};
+
+/** What items are published with. */
+const itemDeps = (parts: Connections): HandlerDeps => {
+  const { config, portals, ledger, runs, fetcher, fetched } = parts;
+  return {
+    ...{ ledger, runs, fetcher, fetched },
+    kept: new KeptFiles({ dir: join(config.stateDir, 'kept'), ...config.kept }),
+    settings: {
+      importTimeoutMs: (name) => portals.config(name).importTimeoutMs,
+      importsTogether: (name) => portals.config(name).imports === 'parallel',
+      refreshAfterMs: (name) => parts.refreshAfterMs(name),
+      maxFileBytes: config.limits.tableBytes,
+      maxRowBytes: config.limits.rowBytes,
+      preparedDir: join(config.stateDir, 'prepared'),
+      rejectsDir: join(config.stateDir, 'rejects'),
+    },
+    portal: (name) => {
+      const portal = portals.opened(name);
+      if (portal) return portal;
+      throw new UsageError(`portal "${name}" is not open in this worker`, { hint: 'name it in config/' });
+    },
+    isShared: (name) => parts.isShared(name),
+  };
 };

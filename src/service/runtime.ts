@@ -8,7 +8,6 @@ import type { Manifest } from '../sources/manifest/schema.ts';
 import { BatchingRedis } from '../state/redis/connection.ts';
 import { refuseOtherLayout } from '../state/targets.ts';
 import { Connections, type RuntimeOptions } from './connections.ts';
-import { handlersOf } from './handlers.ts';
 import { PortalWorkers } from './portal-workers.ts';
 import { RunNotices } from './run-notices.ts';
 import { SilenceWatch } from './silence-watch.ts';
@@ -75,7 +74,7 @@ export class Runtime extends Connections {
     if (this.workers) return;
     for (const name of portals) await this.openPortal(name);
     await this.#endLoginPauses(portals);
-    this.workers = await PortalWorkers.start(this, portals, handlersOf(this, this.runNotices));
+    this.workers = await PortalWorkers.start(this, portals, this.runNotices);
   }
 
   /** The id that pairs spool folders with this Redis, made at first use. */
