@@ -31,11 +31,11 @@ interface GatheredSource extends Omit<GatheredList, 'wishes' | 'problems'> {
   refused: { claim: Claim; reason: Reason }[];
 }
 
-type Kind = 'datasets' | 'drop' | 'catalogue' | 'index' | 'datapackages';
-
 type Gather<M> = (manifest: M, tools: SourceTools) => Promise<GatheredSource>;
 
-const kinds: { [K in Kind]: Gather<Extract<Manifest, Record<K, unknown>>> } = {
+const kinds: {
+  [K in 'datasets' | 'drop' | 'catalogue' | 'index' | 'datapackages']: Gather<Extract<Manifest, Record<K, unknown>>>;
+} = {
   datasets: async (manifest) => listed({ wishes: await gatherManifest(manifest) }),
   index: async (manifest) => listed(await gatherIndex(manifest)),
   datapackages: async (manifest) => listed(await gatherPackages(manifest)),
@@ -60,14 +60,12 @@ const kinds: { [K in Kind]: Gather<Extract<Manifest, Record<K, unknown>>> } = {
 const nothing = { superseded: [], refused: [], skipped: [], remarks: [], complete: true as const };
 
 const listed = ({ wishes, ...rest }: Partial<Omit<GatheredSource, 'wishes'>> & { wishes: DatasetWish[] }) => ({
-  ...nothing,
-  ...rest,
+  ...{ ...nothing, ...rest },
   wishes: WishList.of(wishes),
 });
 
 /** Gathers the source of a manifest as it is now; of a watched folder the files that were claimed. */
 export const gatherSource = (manifest: Manifest, tools: SourceTools): Promise<GatheredSource> => {
-  const kind = Object.keys(kinds).find((key) => key in manifest) as Kind; // every manifest has one of these keys
-  const gather = kinds[kind] as Gather<Manifest>; // the one of its kind
-  return gather(manifest, tools);
+  const [, gather] = Object.entries(kinds).find(([key]) => key in manifest) ?? []; // every manifest has one of these keys
+  return (gather as Gather<Manifest>)(manifest, tools); // the one of its kind
 };

@@ -12,20 +12,16 @@ const pageItems = 2000;
 /** Datasets and resources that stay in memory. */
 const itemsInMemory = 5_000;
 
-interface Spilled {
-  position: number;
-  length: number;
-}
+type Spilled = { position: number; length: number };
 
 /** Takes wishes one by one and yields them in pages, any number of times. Must be closed. */
 export class WishList {
   /** Keys of all datasets and resources. */
   readonly keys = new Set<string>();
+  length = 0;
   readonly #folder: string;
   readonly #pages: (DatasetWish[] | Spilled)[] = [];
   #last: DatasetWish[] = [];
-  #lastItems = 0;
-  #length = 0;
   #file: FileHandle | null = null;
   #end = 0;
 
@@ -38,22 +34,16 @@ export class WishList {
   static of(wishes: readonly DatasetWish[]): WishList {
     const list = new WishList('');
     for (const wish of wishes) list.#take(wish);
-    if (wishes.length > 0) list.#pages.push(list.#last);
-    list.#last = [];
     return list;
-  }
-
-  get length(): number {
-    return this.#length;
   }
 
   /** Adds a dataset behind the others. */
   async add(wish: DatasetWish): Promise<void> {
     this.#take(wish);
-    if (this.#last.length < pageDatasets && this.#lastItems < pageItems) return;
+    const items = this.#last.reduce((sum, { resources }) => sum + 1 + resources.length, 0);
+    if (this.#last.length < pageDatasets && items < pageItems) return;
     this.#pages.push(this.keys.size > itemsInMemory ? await this.#spill(this.#last) : this.#last);
     this.#last = [];
-    this.#lastItems = 0;
   }
 
   async *pages(): AsyncGenerator<DatasetWish[]> {
@@ -64,7 +54,7 @@ export class WishList {
   /** All wishes at once, for commands that prove each of them. */
   async all(): Promise<DatasetWish[]> {
     const all: DatasetWish[] = [];
-    for await (const page of this.pages()) for (const wish of page) all.push(wish);
+    for await (const page of this.pages()) all.push(...page);
     return all;
   }
 
@@ -75,8 +65,7 @@ export class WishList {
 
   #take(wish: DatasetWish): void {
     this.#last.push(wish);
-    this.#lastItems += 1 + wish.resources.length;
-    this.#length += 1;
+    this.length += 1;
     for (const { key } of [wish, ...wish.resources]) this.keys.add(key);
   }
 
@@ -84,9 +73,8 @@ export class WishList {
     this.#file ??= await openUnnamed(this.#folder);
     const bytes = Buffer.from(JSON.stringify(page));
     await this.#file.write(bytes, 0, bytes.length, this.#end);
-    const spilled = { position: this.#end, length: bytes.length };
     this.#end += bytes.length;
-    return spilled;
+    return { position: this.#end - bytes.length, length: bytes.length };
   }
 
   async #read({ position, length }: Spilled): Promise<DatasetWish[]> {

@@ -12,8 +12,6 @@ export interface DropTarget {
   resource: string;
   /** Path of the dataset's folder in the inbox (a root file's: its own without the ending) as the user wrote it. */
   datasetName: string;
-  /** The file's name without its ending, as the user wrote it. */
-  resourceName: string;
 }
 
 /** See {@link placeRule}. `of` is the path of the file that a marker belongs to. */
@@ -24,19 +22,15 @@ export type Placed =
   | { kind: 'ignored' }
   | { kind: 'left'; reason: string };
 
+/** As in a manifest: picomatch patterns below the inbox (letter case does not matter), and folders that hold datasets, too. */
 interface PlaceOptions {
-  /** picomatch patterns below the inbox; letter case does not matter. */
   files: string[];
   marker: string;
-  /** Folders that hold datasets, too, as the manifest lists them. */
   folders?: string[];
 }
 
-const unfinished = /\.(part|tmp)$/i;
-
-const ignored = (segments: string[]): boolean =>
-  segments.some((segment) => segment.startsWith('.') || segment.startsWith('~') || segment.endsWith('~')) ||
-  unfinished.test(segments.at(-1) ?? '');
+/** Dot and `~` names, and files that are not finished. */
+const ignored = /(?:^|\/)[.~]|~(?:\/|$)|\.(?:part|tmp)$/i;
 
 const tooDeep = 'is deeper than <dataset>/<resource>.csv; list folders with datasets in `folders` of the manifest';
 
@@ -53,7 +47,7 @@ export const placeOf = (path: string, folders: readonly string[] = []): Placed =
   const resource = slugOf(names.resource);
   if (!idPattern.test(dataset)) return { kind: 'left', reason: noId(names.path) };
   if (resource === null) return { kind: 'left', reason: noId(names.resource) };
-  return { kind: 'file', place: { dataset, resource, datasetName: names.path, resourceName: names.resource } };
+  return { kind: 'file', place: { dataset, resource, datasetName: names.path } };
 };
 
 /**
@@ -65,7 +59,7 @@ export const placeRule = ({ files, marker, folders = [] }: PlaceOptions): ((path
   const nameOnly = (path: string): Placed => {
     const segments = path.split('/');
     if (segments.includes('..')) return { kind: 'left', reason: 'leads out of the inbox' };
-    if (ignored(segments)) return { kind: 'ignored' };
+    if (ignored.test(path)) return { kind: 'ignored' };
     const { isTooDeep, folder, around } = droppedNames(path, folders);
     if (isTooDeep) return { kind: 'left', reason: tooDeep };
     if (segments.at(-1) === 'datapackage.json') {
@@ -87,11 +81,6 @@ export const placeRule = ({ files, marker, folders = [] }: PlaceOptions): ((path
 /** Finds the other path or folder that gives the same id as a file, or null. Reads each folder once: make a new one for each scan. */
 export type CollisionFinder = (path: string, place: DropTarget) => Promise<string | null>;
 
-interface PlacedFile {
-  path: string;
-  place: DropTarget;
-}
-
 /** Makes a finder over the present content of `inbox`; `listed` are the folders that hold datasets, too. */
 export const collisionFinder = (
   inbox: string,
@@ -103,7 +92,7 @@ export const collisionFinder = (
   /** The files in a folder with their places, and the folders of datasets with the ids they give. */
   const read = async (folder: string) => {
     const entries = await unless(readdir(join(inbox, folder), { withFileTypes: true }), gone, []);
-    const files: PlacedFile[] = [];
+    const files: { path: string; place: DropTarget }[] = [];
     const datasets: { path: string; id: string }[] = [];
     for (const entry of entries) {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
@@ -131,9 +120,8 @@ export const collisionFinder = (
       if (foreign !== undefined) return foreign.path;
       siblings.push(...files);
     }
-    const isTwin = (other: PlacedFile): boolean =>
-      other.path !== path && other.place.dataset === dataset && other.place.resource === resource;
-    return siblings.find(isTwin)?.path ?? null;
+    const twins = siblings.filter(({ place }) => place.dataset === dataset && place.resource === resource);
+    return twins.find((other) => other.path !== path)?.path ?? null;
   };
 };
 

@@ -1,4 +1,5 @@
 // The rows of an index as they are in its file: CSV with a heading, or JSON lines.
+import { isUtf8 } from 'node:buffer';
 import { readFile, stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
@@ -49,45 +50,32 @@ const maxBytes = 256 * 1024 * 1024;
 export const readIndex = async (file: string, isWhole: (name: string) => boolean): Promise<IndexRows> => {
   const bytes = await bytesOf(file);
   if (bytes.length > maxBytes) throw wrong(file, 1, `the index has more than ${maxBytes / 1024 / 1024} MiB`);
-  const body = bytes.subarray(bytes.indexOf(byteOrderMark) === 0 ? byteOrderMark.length : 0);
-  refuseOtherEncodings(file, body);
+  if (!isUtf8(bytes)) throw wrong(file, 1, 'the index is not UTF-8: save it as "CSV UTF-8"');
+  const body = bytes.subarray(bytes.indexOf('\uFEFF') === 0 ? 3 : 0);
   return /^\.(jsonl|ndjson)$/i.test(extname(file)) ? jsonRows(body, isWhole) : csvRows(file, body);
 };
 
 const bytesOf = async (file: string): Promise<Buffer> => {
-  let read: Buffer;
-  let isSame: boolean;
   try {
     const before = await stat(file);
-    read = await readFile(file);
+    const read = await readFile(file);
     const after = await stat(file);
-    isSame = before.mtimeMs === after.mtimeMs && before.size === after.size;
+    if (before.mtimeMs === after.mtimeMs && before.size === after.size) return read;
   } catch (cause) {
     throw new SourceMissingError(`the index ${file} cannot be read: ${unreadable(cause).why}`, {
       hint: 'check `index:` in the manifest; nothing was published or removed',
       cause,
     });
   }
-  if (isSame) return read;
   throw new SourceChangedError(`the index ${file} changed while it was read`, {
     hint: 'sluice reads it again; write it elsewhere first, then rename it',
   });
 };
 
-const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
-
 const wrong = (file: string, line: number, message: string): ManifestError =>
   new ManifestError([{ ...fileProblem(file, message), line }], {
     hint: 'fix the index; nothing was published or removed',
   });
-
-const refuseOtherEncodings = (file: string, body: Buffer): void => {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(body);
-  } catch {
-    throw wrong(file, 1, 'the index is not UTF-8: save it as "CSV UTF-8"');
-  }
-};
 
 const csvRows = async (file: string, body: Buffer): Promise<IndexRows> => {
   const all = await parseCsv(file, body);
@@ -108,17 +96,12 @@ const csvRows = async (file: string, body: Buffer): Promise<IndexRows> => {
   return { headings, rows: rows.filter(({ cells }) => cells.length > 0), isCsv: true, isEnded };
 };
 
-interface CsvRecord {
-  line: number;
-  cells: string[];
-}
-
-const parseCsv = async (file: string, body: Buffer): Promise<CsvRecord[]> => {
+const parseCsv = async (file: string, body: Buffer): Promise<{ line: number; cells: string[] }[]> => {
   const parser = Readable.from(piecesOf(body)).pipe(
     parse({ delimiter: delimiterOf(body), relax_column_count: true, skip_empty_lines: true, info: true }),
   );
   const lineEnd = body.includes(newline) ? newline : carriageReturn;
-  const records: CsvRecord[] = [];
+  const records: { line: number; cells: string[] }[] = [];
   // Lines are counted by the bytes that the parser has passed: its own count is off after a line end in a quoted cell.
   let [line, at] = [1, 0];
   try {

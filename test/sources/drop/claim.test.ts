@@ -13,7 +13,7 @@ const taken = (inbox: string, path: string, marker: 'now' | 'none' = 'none'): Sp
   const { file } = claimPaths(folder, path);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, 'a,b\n');
-  const place = { dataset: 'x', resource: 'x', datasetName: 'x', resourceName: 'x' };
+  const place = { dataset: 'x', resource: 'x', datasetName: 'x' };
   const still = snapshotOf(lstatSync(file, { bigint: true }));
   return { path, place, still, since: 0, marker, folder, file };
 };

@@ -25,7 +25,7 @@ describe('placeRule', () => {
   it('takes a file below a folder as resource of that dataset', () => {
     expect(placed('City Budget/Ward 1.csv')).toEqual({
       kind: 'file',
-      place: { dataset: 'city-budget', resource: 'ward-1', datasetName: 'City Budget', resourceName: 'Ward 1' },
+      place: { dataset: 'city-budget', resource: 'ward-1', datasetName: 'City Budget' },
     });
   });
 
@@ -79,7 +79,6 @@ describe('placeRule with listed folders', () => {
         dataset: 'transport.bike-counts',
         resource: 'june',
         datasetName: 'Transport/Bike Counts',
-        resourceName: 'June',
       },
     });
     expect(listed('parks/trees.csv')).toMatchObject({ place: { dataset: 'parks.trees', resource: 'trees' } });
