@@ -28,22 +28,27 @@ export interface WalkedEntry extends CatalogueEntry {
 }
 
 /** A list in one or more pages, as far as it was read. */
-interface List {
+class List {
   /** Identifiers of the entries of earlier pages. */
-  ids: Set<string>;
+  readonly ids = new Set<string>();
   /** Entries that are named, but not described. */
-  named: Set<string>;
+  readonly named = new Set<string>();
   /** Described entries; those on several pages count once. */
-  count: number;
+  count = 0;
   /** Entries that were on an earlier page. */
-  repeated: number;
+  repeated = 0;
   /** Number of the present page, from 1. */
-  page: number;
+  page = 1;
   /** What the list last said of its size. */
-  total: number | null;
-  pages: number | null;
+  total: number | null = null;
+  pages: number | null = null;
   /** How the present page was found: by a link, or by counting on in the address. */
-  by: 'link' | 'count' | null;
+  by: 'link' | 'count' | null = null;
+
+  /** Entries that were read, also those that are only named. */
+  get size(): number {
+    return this.count + [...this.named].filter((name) => !this.ids.has(name)).length;
+  }
 }
 
 export class CatalogueWalk {
@@ -89,22 +94,21 @@ export class CatalogueWalk {
   }
 
   async *#list(from: string, listName: string): AsyncGenerator<WalkedEntry> {
-    const sizes = { count: 0, repeated: 0, page: 1, total: null, pages: null };
-    const list: List = { ids: new Set(), named: new Set(), by: null, ...sizes };
+    const list = new List();
     for (let address: string | null = from; address !== null; list.page += 1) {
       const name = list.page === 1 ? listName : `page ${list.page} of ${listName}`;
       const opened = await this.#open(address, list, name);
       if (opened === null) return this.#checkSize(list, listName, list.page - 1);
-      const before = { ...list, size: sizeOf(list), entries: this.#entries };
+      const [size, repeated, entries] = [list.size, list.repeated, this.#entries];
       const said = yield* this.#document(opened, list, name);
       for (const part of said.parts) this.#addPart(part, opened.url);
       const paging = joined(opened.paging, said.paging);
       list.total = paging.total ?? list.total;
       list.pages = paging.pages ?? list.pages;
-      const isNew = sizeOf(list) > before.size;
-      if (isNew && list.repeated > before.repeated)
+      const isNew = list.size > size;
+      if (isNew && list.repeated > repeated)
         this.doubts.add(`entries of ${listName} moved between its pages while they were read`);
-      const isEmpty = this.#entries === before.entries;
+      const isEmpty = this.#entries === entries;
       address = this.#nextOf(list, { paging, url: opened.url, name, isNew: isNew || isEmpty });
       if (list.by === 'count' && !isNew && list.page > 1) return this.#checkSize(list, listName, list.page - 1);
     }
@@ -123,7 +127,7 @@ export class CatalogueWalk {
       return this.#resolved(paging.next, url, name);
     }
     const mayHaveMore = isUnpaged(paging) || list.by === 'count';
-    const isShort = total === null ? (pages === null ? mayHaveMore : page < pages) : sizeOf(list) < total;
+    const isShort = total === null ? (pages === null ? mayHaveMore : page < pages) : list.size < total;
     const next = url !== null && list.by !== 'link' && (isShort || paging.next === '') ? countedNext(url) : null;
     if (next !== null) {
       list.by = 'count';
@@ -139,8 +143,7 @@ export class CatalogueWalk {
 
   /** Compares what the list says of its size with what was read; entries of parts may be counted with it. */
   #checkSize(list: List, name: string, read: number): void {
-    const { total, pages } = list;
-    const size = sizeOf(list);
+    const { total, pages, size } = list;
     const missing =
       total !== null && size < total
         ? `its list has ${countText(total)} entries, ${countText(size)} were read`
@@ -159,13 +162,10 @@ export class CatalogueWalk {
       if (by === 'link' || cause.retryable)
         throw fault(name, `it cannot be had: ${cause.message}`, { cause, hint: cause.hint });
       this.doubts.add(`whether there is a ${name} is not known: ${cause.message}`);
-      return 'missing' as const;
+      return undefined;
     });
-    if (document === 'missing') return null;
-    if (document === null) {
-      this.doubts.add(`it continues at ${address}, which is not fetched here`);
-      return null;
-    }
+    if (document === null) this.doubts.add(`it continues at ${address}, which is not fetched here`);
+    if (!document) return null;
     const at = document.url ?? address;
     const isKnown = this.documents > 1 && this.#visited.has(at);
     if (isKnown && by === 'link') throw fault(name, 'it leads back to a page that was read already');
@@ -221,40 +221,35 @@ export class CatalogueWalk {
   }
 
   #addPart(part: string, base: string | null): void {
-    const url = part === '' ? null : URL.parse(part, base ?? undefined);
-    if (url !== null && /^https?:$/.test(url.protocol)) this.#parts.add(url.href);
+    const url = part === '' ? null : webUrl(part, base);
+    if (url !== null) this.#parts.add(url.href);
     else this.doubts.add(part === '' ? 'a catalogue in it has no list of datasets' : `its part ${part} has no address`);
   }
 
   #resolved(next: string, base: string | null, name: string): string {
-    const url = URL.parse(next, base ?? undefined);
-    if (url !== null && /^https?:$/.test(url.protocol)) {
-      url.hash = '';
-      if (!this.#visited.has(url.href)) return url.href;
-      throw fault(name, `it continues at ${shown(url)}, which was read already`);
-    }
-    throw fault(name, `it continues at ${JSON.stringify(next.slice(0, 200))}, which is no address`);
+    const url = webUrl(next, base);
+    if (url === null) throw fault(name, `it continues at ${JSON.stringify(next.slice(0, 200))}, which is no address`);
+    url.hash = '';
+    if (this.#visited.has(url.href)) throw fault(name, `it continues at ${shown(url)}, which was read already`);
+    return url.href;
   }
 }
+
+const webUrl = (address: string, base: string | null): URL | null => {
+  const url = URL.parse(address, base ?? undefined);
+  return url !== null && /^https?:$/.test(url.protocol) ? url : null;
+};
 
 /** The bytes of JSON in UTF-16, which begins with its mark or an ASCII character, as UTF-8; any other as they are. */
 async function* asUtf8(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const { start, all } = await peeked(bytes, 2);
   const begin = start.toString('hex', 0, 2);
-  const encoding = /^(?:fffe|(?!00)..00)/.test(begin)
-    ? 'utf-16le'
-    : /^(?:feff|00(?!00))/.test(begin)
-      ? 'utf-16be'
-      : null;
-  if (encoding === null) return yield* all;
-  const decoder = new TextDecoder(encoding);
+  const isLittle = /^(?:fffe|(?!00)..00)/.test(begin);
+  if (!isLittle && !/^(?:feff|00(?!00))/.test(begin)) return yield* all;
+  const decoder = new TextDecoder(isLittle ? 'utf-16le' : 'utf-16be');
   for await (const chunk of all) yield Buffer.from(decoder.decode(chunk, { stream: true }));
   yield Buffer.from(decoder.decode());
 }
-
-/** Entries that were read, also those that are only named. */
-const sizeOf = ({ count, named, ids }: List): number =>
-  count + named.values().reduce((sum, name) => sum + (ids.has(name) ? 0 : 1), 0);
 
 /** True for an error of a source, not of the run. */
 const isOfSource = (error: unknown): error is SluiceError =>

@@ -172,55 +172,42 @@ const mapLicense = ({ licenses = [] }: PackageFile, to: Mapper): void => {
     const origin: Path = ['licenses', index];
     const code = licenseCode(path) ?? licenseCode(plainLicense(name));
     if (code !== null && to.draft.value.license === undefined) to.set('license', code, origin);
-    else if (code !== to.draft.value.license)
-      to.remark(
-        origin,
-        `\`${name || path || title}\` is ignored: ${code === null ? 'portals have no code for it' : 'a dataset has one license'}`,
-      );
+    else if (code !== to.draft.value.license) {
+      const why = code === null ? 'portals have no code for it' : 'a dataset has one license';
+      to.remark(origin, `\`${name || path || title}\` is ignored: ${why}`);
+    }
   }
 };
+
+const spdx = { cc0: 'cc-zero', pddl: 'odc-pddl', odbl: 'odc-odbl', ogl: 'uk-ogl', 'ogl-uk': 'uk-ogl' };
 
 /** Open Definition and SPDX identifiers without their versions: `CC-BY-4.0` is `cc-by`. */
 const plainLicense = (name: string): string => {
   const plain = name.toLowerCase().replace(/-\d+(?:\.\d+)*$/, '');
-  return (
-    { cc0: 'cc-zero', pddl: 'odc-pddl', odbl: 'odc-odbl', 'odc-pddl': 'odc-pddl', ogl: 'uk-ogl', 'ogl-uk': 'uk-ogl' }[
-      plain
-    ] ?? plain
-  );
+  return spdx[plain as keyof typeof spdx] ?? plain; // undefined for all others
 };
 
 /** Author and contact, from the contributors by their roles. */
 const mapPeople = ({ contributors = [] }: PackageFile, to: Mapper): void => {
-  const people = contributors.map(({ title, email, role, roles = [], ...names }, index) => ({
-    title: title?.trim() || nameOf(names),
-    email,
-    roles: new Set([...roles, ...(role === undefined ? [] : [role])].map((each) => each.toLowerCase())),
+  const people = contributors.map((each, index) => ({
+    ...each,
+    // Version 2 may name people by parts.
+    title: [each.title, `${each.givenName ?? ''} ${each.familyName ?? ''}`, each.organization]
+      .map((name = '') => name.trim())
+      .find((name) => name !== ''),
+    roles: new Set([...(each.roles ?? []), each.role ?? ''].map((role) => role.toLowerCase())),
     origin: ['contributors', index] as Path,
   }));
   const first = (...wanted: string[]) =>
     wanted.flatMap((role) => people.filter(({ roles, title }) => roles.has(role) && title !== undefined)).at(0);
-  const author = first('author', 'creator') ?? first('publisher') ?? people.find(({ title }) => title !== undefined);
+  const author = first('author', 'creator', 'publisher') ?? people.find(({ title }) => title !== undefined);
   const contact =
-    first('contact', 'contactpoint', 'maintainer') ??
-    first('publisher') ??
-    people.find(({ email }) => email !== undefined);
+    first('contact', 'contactpoint', 'maintainer', 'publisher') ?? people.find(({ email }) => email !== undefined);
   if (author) to.set('author', author.title, author.origin);
-  if (contact) {
-    const { title: name, email } = contact;
-    to.set('contact', defined({ name, email }), contact.origin);
-  }
+  if (contact) to.set('contact', defined({ name: contact.title, email: contact.email }), contact.origin);
   for (const person of people)
     if (person !== author && person !== contact) to.remark(person.origin, `\`${person.title ?? ''}\` is ignored`);
 };
-
-/** Version 2 may name people by parts. */
-const nameOf = ({
-  givenName = '',
-  familyName = '',
-  organization = '',
-}: Partial<Record<'givenName' | 'familyName' | 'organization', string>>) =>
-  `${givenName} ${familyName}`.trim() || organization.trim() || undefined;
 
 const mapSources = ({ sources = [] }: PackageFile, to: Mapper): void => {
   const links = sources.flatMap(({ title, path }, index) => {
