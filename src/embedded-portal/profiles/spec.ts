@@ -1,12 +1,15 @@
 // The portal of the specification.
 import { usualExtensions } from '../../dataset-api/file-types.ts';
+import { isLocalAddress } from '../call.ts';
 import { otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
 import { cleanFileName, freeName, mimeOf } from '../content/public-names.ts';
 import { readSpecNode } from '../content/spec-input.ts';
 import { fileItem } from '../content/view.ts';
 import { Datastore } from '../datastore/datastore.ts';
+import { bodyParsers, chooseFormat, formats } from '../media/formats.ts';
 import { pageHandler } from '../pages/public-page.ts';
-import type { Profile } from '../portal.ts';
+import type { Profile, Wire } from '../portal.ts';
+import { Refusal } from '../refusal.ts';
 import { catalogueHandler } from '../resources/catalogue.ts';
 import { datastoreResource } from '../resources/datastore.ts';
 import { fileResource } from '../resources/file.ts';
@@ -15,7 +18,27 @@ import { searchHandler, searchKnown } from '../resources/search.ts';
 import { guardedFiles, systemHandlers } from '../resources/system.ts';
 import { termResource } from '../resources/term.ts';
 import { userResource } from '../resources/user.ts';
-import { specWire } from '../wire.ts';
+
+/** Answers to a logged-in user are not cacheable, and a Host that is not ours is not repeated. */
+export const specWire: Wire = {
+  formats,
+  chooseFormat,
+  resultFormats: { datastore: 'yaml' },
+  readers: { ...bodyParsers, 'multipart/form-data': null },
+  ignoresCase: true,
+  explains: true,
+  skipsBody: () => false,
+  malformedMime: (message) => new Refusal(406, message),
+  longestReason: 200,
+  pathOf: (path) => path.replace(/\/{2,}/g, '/'),
+  believesHost: isLocalAddress,
+  csrfTokenOf: ({ request }) => String(request.headers['x-csrf-token'] ?? ''),
+  cookieAttributes: '; SameSite=Lax',
+  finish: (call, answer) =>
+    call.user.uid === 0 && answer.headers?.['set-cookie'] === undefined
+      ? answer
+      : { ...answer, headers: { ...answer.headers, 'cache-control': 'private, no-store' } },
+};
 
 export const specProfile: Profile = {
   name: 'spec',

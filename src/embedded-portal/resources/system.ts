@@ -1,11 +1,11 @@
 // What every portal has outside the service: session token, health, old addresses, files, maintenance, the 404 page.
 
 import { escapeHtml } from '../../util/html.ts';
+import { decodedPart } from '../../util/http.ts';
 import { demand, may, mayReadFile } from '../access.ts';
-import { type Answer, formatError, redirectTo } from '../answer.ts';
+import { type Answer, redirectTo } from '../answer.ts';
 import { filesPath } from '../content/view.ts';
 import type { Call, SiteHandler } from '../portal.ts';
-import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import { fileBytes } from './file.ts';
 import { deletedCookie, tokenOf } from './user.ts';
@@ -58,23 +58,13 @@ export const fileHandler =
   (answer: (call: Call, file: StoredFile) => Answer): SiteHandler =>
   (call, path) => {
     if (!path.startsWith(filesPath)) return null;
-    let found: StoredFile | null = null;
-    try {
-      found = call.portal.store.files.byName(decodeURIComponent(path.slice(filesPath.length)));
-    } catch (error) {
-      if (!(error instanceof URIError)) throw error;
-    }
+    const found = call.portal.store.files.byName(decodedPart(path.slice(filesPath.length)));
     return found === null ? notFound(call) : answer(call, found);
   };
 
 /** Files for those who may read a node that uses them. */
 export const guardedFiles = fileHandler((call, file) => {
-  try {
-    demand(call.user, mayReadFile(call.portal.store, call.user, file));
-  } catch (error) {
-    if (error instanceof Refusal) return formatError(error);
-    throw error;
-  }
+  demand(call.user, mayReadFile(call.portal.store, call.user, file));
   const stream = fileBytes(call.portal, file);
   return { status: 200, contentType: stream.contentType, body: stream };
 });

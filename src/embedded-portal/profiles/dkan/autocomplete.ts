@@ -49,9 +49,11 @@ const matching = (all: Entity[], text: string): Entity[] => {
 const listed = (entries: [string, string][]): Answer =>
   answerOf(entries.length === 0 ? [] : Object.fromEntries(entries));
 
+const span = (name: string, text: string): string => `<span class="autocomplete_${name}">${escapeHtml(text)}</span>`;
+
 const withNumber = ({ id, label, bundle }: Entity): [string, string] => [
   `${label} [id: ${id}]`,
-  `<span class="autocomplete_title">${escapeHtml(label)}</span>${bundle === null ? '' : ` <span class="autocomplete_bundle">(${escapeHtml(bundle)})</span>`}`,
+  bundle === null ? span('title', label) : `${span('title', label)} ${span('bundle', `(${bundle})`)}`,
 ];
 
 const lookUp = (all: Entity[], text: string): Entity[] => {

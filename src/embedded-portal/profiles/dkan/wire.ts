@@ -4,7 +4,7 @@ import type { Call, Wire } from '../../portal.ts';
 import { exceptionFault } from '../../refusal.ts';
 import { deletedCookie, sessionCookie } from '../../resources/user.ts';
 import { randomToken } from '../../store/sessions.ts';
-import { specWire } from '../../wire.ts';
+import { specWire } from '../spec.ts';
 import { chooseRecordedFormat, recordedFormats } from './formats.ts';
 
 const warned = new WeakSet<Call>();
