@@ -1,5 +1,5 @@
 // The fields of datasets and resources as data (spec 2.1-2.3; values: recorded behaviour 15).
-import { frequencies, licenses } from '../../dataset-api/values.ts';
+import { accessLevels, frequencies, licenses } from '../../dataset-api/values.ts';
 import type { NodeType } from '../store/nodes.ts';
 
 /** `long` is formatted text, `period` a date with an end, `pair` two texts, `remote` a file elsewhere; see `kinds`. */
@@ -35,18 +35,14 @@ const field = (name: string, kind: FieldKind, rest: Partial<Field> = {}): Field 
   ...rest,
 });
 
-const licenseNames = new Map<string, string>(Object.entries(licenses));
-
 /** The name of a license; the code itself where it is unknown. */
-export const licenseName = (code: string): string => licenseNames.get(code) ?? code;
+export const licenseName = (code: string): string =>
+  Object.entries(licenses).find(([known]) => known === code)?.[1] ?? code;
 
 const licenseCodes = Object.keys(licenses);
 const frequencyCodes = frequencies.map(({ code }) => code);
-const accessLevels = ['public', 'restricted', 'private'] as const;
-const binary = ['0', '1'] as const;
 
-const modifiedSourceDate = field('field_modified_source_date', 'date');
-const orphan = field('field_orphan', 'choice', { options: binary, initial: '0' });
+const orphan = field('field_orphan', 'choice', { options: ['0', '1'], initial: '0' });
 const groups = field('og_group_ref', 'group', { many: true, target: 'group' });
 
 /** Fields of a dataset in the order of a read, as release B has them. */
@@ -95,17 +91,15 @@ export const resourceFields: readonly Field[] = [
   groups,
 ];
 
-/** A frequency may also be the integer of the editing form (spec 4.6). */
-const specifiedFrequencies = [
-  ...frequencyCodes,
-  ...frequencies.flatMap(({ form }) => (form === null ? [] : String(form))),
-];
-
-/** The dataset fields as specified: with one that release B lacks. Harvest sources are not nodes of this portal. */
+/**
+ * The dataset fields as specified: with one that release B lacks, and a frequency may also be the integer of the editing
+ * form (spec 4.6). Harvest sources are not nodes of this portal.
+ */
 export const specifiedDatasetFields: readonly Field[] = datasetFields.flatMap((one) => {
-  if (one.name === 'field_license') return [one, modifiedSourceDate];
-  if (one.name === 'field_frequency') return { ...one, options: specifiedFrequencies };
-  return one.name === 'field_harvest_source_ref' ? { ...one, kind: 'group' } : one;
+  if (one.name === 'field_license') return [one, field('field_modified_source_date', 'date')];
+  if (one.name === 'field_harvest_source_ref') return { ...one, kind: 'group' };
+  const numbers = frequencies.flatMap(({ form }) => (form === null ? [] : String(form)));
+  return one.name === 'field_frequency' ? { ...one, options: [...frequencyCodes, ...numbers] } : one;
 });
 
 /** Fields of the other types, which every profile has alike. */

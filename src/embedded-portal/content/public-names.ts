@@ -40,16 +40,10 @@ const longest = 240;
 const devices = /^(?:con|prn|aux|nul|com\d|lpt\d)(?=\.)/i;
 
 /** Defuses inner extensions that are not allowed: `evil.php.csv` becomes `evil.php_.csv`. */
-const munge = (name: string, extensions: readonly string[]): string => {
-  const parts = name.split('.');
-  const last = parts.length - 1;
-  return parts
-    .map((part, index) => {
-      const isInner = index > 0 && index < last;
-      return isInner && /^[a-zA-Z]{2,5}\d?$/.test(part) && !extensions.includes(part.toLowerCase()) ? `${part}_` : part;
-    })
-    .join('.');
-};
+const munge = (name: string, extensions: readonly string[]): string =>
+  name.replace(/\.([a-z]{2,5}\d?)(?=\.)/gi, (part, inner) =>
+    extensions.includes(String(inner).toLowerCase()) ? part : `${part}_`,
+  );
 
 /**
  * The name under which an upload is known: directory parts cut, control characters dropped, inner extensions munged,

@@ -1,7 +1,7 @@
 // Nodes as reads show them (spec 2.1-2.3; key order and constant parts as recorded for release B).
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
-import type { User } from '../store/users.ts';
+import type { Store } from '../store/open.ts';
 import type { Field } from './fields.ts';
 
 /** `rdf_mapping` of every dataset and resource; output only. */
@@ -21,14 +21,10 @@ const nodeRdf = {
 export type FileItem = (file: StoredFile, settings?: Record<string, unknown>) => Record<string, unknown>;
 
 interface NodeParts {
+  store: Store;
   fields: readonly Field[];
   fileItem: FileItem;
   baseUrl: string;
-  /** The author's account; null for uid 0 or an account that is gone. */
-  author: User | null;
-  /** Nids the node refers to. */
-  targets: number[];
-  files: StoredFile[];
   /** Value of `field_datastore_status` when the portal keeps it; null: as stored. */
   datastoreStatus: string | null;
 }
@@ -61,17 +57,18 @@ export const fileItem: FileItem = (file, settings) => ({
   ...settings,
 });
 
-const itemsOf = (field: Field, node: StoredNode, parts: NodeParts): Record<string, unknown>[] => {
-  if (field.kind === 'node') return parts.targets.map((target) => ({ target_id: String(target) }));
-  if (field.kind === 'file')
-    return parts.files.map((file) => {
-      const settings = node.fields[field.name]?.find(({ fid }) => fid === String(file.fid));
-      return parts.fileItem(file, settings);
-    });
-  if (field.name === 'field_datastore_status' && parts.datastoreStatus !== null) {
-    return [{ value: parts.datastoreStatus }];
+const itemsOf = (
+  { kind, name }: Field,
+  node: StoredNode,
+  { store, fileItem, datastoreStatus }: NodeParts,
+): Record<string, unknown>[] => {
+  const own = node.fields[name] ?? [];
+  if (kind === 'node') return store.nodes.targets(node.nid).map((target) => ({ target_id: String(target) }));
+  if (kind === 'file') {
+    const settingsOf = (file: StoredFile) => own.find(({ fid }) => fid === String(file.fid));
+    return store.files.ofNode(node.nid).map((file) => fileItem(file, settingsOf(file)));
   }
-  return node.fields[field.name] ?? [];
+  return name === 'field_datastore_status' && datastoreStatus !== null ? [{ value: datastoreStatus }] : own;
 };
 
 export const publicPath = (node: { nid: number; alias: string | null }, baseUrl: string): string =>
@@ -116,6 +113,6 @@ export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unk
     const items = itemsOf(field, node, parts);
     return [field.name, items.length === 0 ? [] : { und: items }];
   });
-  const last = lastOf(node, parts.baseUrl, parts.author?.name);
+  const last = lastOf(node, parts.baseUrl, parts.store.users.byUid(node.uid)?.name);
   return { ...coreOf(node), ...Object.fromEntries(fields), rdf_mapping: nodeRdf, ...last };
 };

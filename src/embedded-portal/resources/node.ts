@@ -32,12 +32,10 @@ const shownStatusOf = ({ portal: { store, datastore } }: Call, { nid }: StoredNo
 const view = (call: Call, node: StoredNode): Record<string, unknown> => {
   const { store, profile } = call.portal;
   return viewNode(node, {
+    store,
     fields: profile.fields[node.type],
     fileItem: profile.uploads.item,
     baseUrl: call.baseUrl,
-    author: node.uid === 0 ? null : store.users.byUid(node.uid),
-    targets: store.nodes.targets(node.nid),
-    files: node.type === 'resource' ? store.files.ofNode(node.nid) : [],
     datastoreStatus: shownStatusOf(call, node),
   });
 };
