@@ -126,8 +126,7 @@ const readAuthor = (
 
 /** A uuid can be used once; which node has it is shown to those who may read that node. */
 const checkUuid = ({ store, user, node }: ReadContext, uuid: string): void => {
-  const known = uuid === '' || node !== null ? null : store.nodes.byUuid(uuid);
-  const other = known === null ? null : store.nodes.byNid(known.nid);
+  const other = uuid === '' || node !== null ? null : store.nodes.byUuid(uuid);
   if (other === null) return;
   const which = mayRead(user, other) || mayEdit(user, other) ? `: nid ${other.nid}` : '';
   throw new Refusal(409, `A node with the uuid ${uuid} exists already${which}`);

@@ -66,8 +66,7 @@ const shownPackage = (call: Call): Answer => {
   if (id === '') {
     return answerOf(success(help, [{ __type: 'Validation Error', name_or_id: ['Missing Value'] }]), 400);
   }
-  const found = call.portal.store.nodes.byUuid(id);
-  const node = found === null ? null : call.portal.store.nodes.byNid(found.nid);
+  const node = call.portal.store.nodes.byUuid(id);
   if (node?.type !== 'dataset' || node.status !== 1) {
     const fault = { __type: 'Query Error', name_or_id: `Query '${id}' doesn't return results` };
     return answerOf(success(help, [fault]), 404);

@@ -18,9 +18,7 @@ export type Search = (call: Call, query: Record<string, unknown>, budget: Answer
 export const searchRows: Search = async (call, { resource_id: given, ...wish }, budget) => {
   const uuid = textOf(given) ?? '';
   if (uuid === '') throw searchRefused(400, 'The resource_id is a required parameter.');
-  const { nodes } = call.portal.store;
-  const found = nodes.byUuid(uuid);
-  const node = found === null ? null : nodes.byNid(found.nid);
+  const node = call.portal.store.nodes.byUuid(uuid);
   if (node === null || !mayRead(call.user, node)) throw searchRefused(404, `uuid ${escapeHtml(uuid)} not found.`);
   const isUnlimited = may(call.user, 'unlimited lists');
   return call.portal.datastore.search({ ...wish, nid: String(node.nid), resourceUuid: node.uuid, budget, isUnlimited });

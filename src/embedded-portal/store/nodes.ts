@@ -90,6 +90,7 @@ const nodeAt = (
   FROM node n JOIN revision r ON ${joined}`;
 
 const current = nodeAt('r.vid = n.vid WHERE n.nid = ?');
+const firstOfUuid = nodeAt('r.vid = n.vid WHERE n.uuid = ? ORDER BY n.nid LIMIT 1');
 const former = nodeAt('r.nid = n.nid WHERE r.vid = ?');
 
 const described = `substr(coalesce(nullif(json_extract(r.fields, '$.body[0].safe_summary'), ''),
@@ -131,7 +132,7 @@ export type Nodes = ReturnType<typeof openNodes>;
 /** Opens the node, revision and reference tables. What changes something is to be called inside a write. */
 export const openNodes = (db: DatabaseSync) => {
   const { row, rows, column, value, count, insert, update, run } = statementsOf(db);
-  const node = (sql: string, id: number): StoredNode | null => {
+  const node = (sql: string, id: number | string): StoredNode | null => {
     const found = row<Omit<StoredNode, 'fields'> & { fields: string }>(sql, id);
     return found === null ? null : { ...found, fields: JSON.parse(found.fields) }; // as revisionOf() wrote it
   };
@@ -143,8 +144,7 @@ export const openNodes = (db: DatabaseSync) => {
     /** A node as that revision has it; its references, files and alias are the present ones. */
     atRevision: (vid: number) => node(former, vid),
     /** The first node with that uuid. */
-    byUuid: (uuid: string) =>
-      row<{ nid: number; type: string }>`SELECT nid, type FROM node WHERE uuid = ${uuid} ORDER BY nid LIMIT 1`,
+    byUuid: (uuid: string) => node(firstOfUuid, uuid),
     /** The nids of a type with exactly that title, whatever its case; twenty at most. */
     byTitle: (type: string, title: string) =>
       column<number>`SELECT nid FROM node WHERE type = ${type} AND title = ${title} ORDER BY nid LIMIT 20`,
