@@ -68,10 +68,11 @@ export const importerWatch = (scanner: CellScanner, findings: Findings, delimite
       escapes(region, from);
       for (const byte of wideStarts) {
         // Other encodings have these bytes, too.
-        for (const at of placesOf(region, byte))
+        each(region, byte, (at) => {
           if (region.subarray(at + 1, at + 4).every((next) => (next & 0xc0) === 0x80)) add('importer-wide', from + at);
+        });
       }
-      for (const at of placesOf(region, '""')) maybeNull(from + at + 1);
+      each(region, '""', (at) => maybeNull(from + at + 1));
       if (region.length > longestImported) longCells();
     },
     /** The header, once it is known; `names` as they are in the file. */
@@ -84,9 +85,9 @@ export const importerWatch = (scanner: CellScanner, findings: Findings, delimite
   };
 };
 
-function* placesOf(region: Buffer, wanted: number | string): Generator<number> {
-  for (let at = region.indexOf(wanted); at >= 0; at = region.indexOf(wanted, at + 1)) yield at;
-}
+const each = (region: Buffer, wanted: number | string, found: (at: number) => void): void => {
+  for (let at = region.indexOf(wanted); at >= 0; at = region.indexOf(wanted, at + 1)) found(at);
+};
 
 /** Index of the last of the first `count` numbers, which ascend, that is at most `limit`. */
 const lastAtMost = (numbers: Int32Array, count: number, limit: number): number => {

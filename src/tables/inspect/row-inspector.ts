@@ -71,8 +71,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   /** A text that begins or ends in a way that is remarked. */
   const oddText = (row: number, cell: number): void => {
     const [start, end] = [scanner.starts[cell] ?? 0, scanner.ends[cell] ?? 0];
-    const [first, final] = [scanner.bytes[start], scanner.bytes[end - 1]];
-    if (first !== space && final !== space && first !== equals && first !== sharp) return;
+    const first = scanner.bytes[start];
     if (first === sharp && !sheetErrors.test(scanner.bytes.toString('latin1', start, Math.min(end, start + 10))))
       return;
     if (first === equals && end - start < 2) return;
@@ -96,7 +95,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
       if (kind !== text) continue;
       texts += 1;
       if (kinds.isFirst(column, text)) firstTexts.push(column);
-      if (isWhole) oddText(row, cell);
+      if (isWhole && isOdd(bytes[start], bytes[stop - 1])) oddText(row, cell);
     }
     noteNames(row, texts, filled);
     return { filled, marks: all };
@@ -208,6 +207,9 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
 };
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+const isOdd = (first: number | undefined, last: number | undefined): boolean =>
+  first === space || last === space || first === equals || first === sharp;
 
 const isNul = (byte: number): boolean => byte === 0;
 
