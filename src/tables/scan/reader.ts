@@ -38,71 +38,51 @@ export async function* readTable(
   { rowBytes = defaultRowBytes }: ReadOptions = {},
 ): AsyncGenerator<string[][]> {
   const scanner = new CellScanner(dialect, rowBytes);
-  const rows = new StrictRows(scanner, dialect, rowBytes);
   const watch = new EncodingWatch();
-  let markBytes: number | null = null;
-  let offset = 0; // behind the mark
-  for await (const chunk of withWholeHead(source)) {
-    let bytes = chunk;
-    if (markBytes === null) {
-      refuseWide(chunk);
-      markBytes = hasBom(chunk) ? 3 : 0;
-      scanner.beginBelow(markBytes, 0);
-      bytes = chunk.subarray(markBytes);
-    }
-    const [bad] = watch.feed(bytes);
-    scanner.feed(bytes.subarray(0, bad));
-    yield* rows.take();
-    if (scanner.isOver) throw oversizeFault(scanner, scanner.rows, rowBytes);
-    if (bad !== undefined) {
-      const facts = { byte: bytes[bad] ?? 0, offset: markBytes + offset + bad, encoding: null };
-      throw faultOf('other-encoding', scanner.place, facts);
-    }
-    offset += bytes.length;
-  }
-  const cut = watch.end();
-  if (cut > 0) throw faultOf('cut-character', scanner.place, { offset: (markBytes ?? 0) + offset - cut });
-  scanner.finish();
-  yield* rows.take();
-  if (rows.width === 0) throw faultOf('empty-file', { line: 1 }, {});
-}
-
-/** The rows that a scanner completes, up to the first fault. */
-class StrictRows {
-  readonly #scanner: CellScanner;
-  readonly #dialect: TableDialect;
-  readonly #rowBytes: number;
-  /** Cells of the header; 0 before it was read. */
-  width = 0;
-
-  constructor(scanner: CellScanner, dialect: TableDialect, rowBytes: number) {
-    this.#scanner = scanner;
-    this.#dialect = dialect;
-    this.#rowBytes = rowBytes;
-  }
-
+  let width = 0;
+  const faultOfCells = (row: number, cells: string[]): TableFaultError | null => {
+    const fault = faultOfRow(scanner, row, { expected: width, rowBytes });
+    if (fault !== null) return fault;
+    if (width === 0 && scanner.lines.firstBlank === 1) return faultOf('blank-first', { line: 1 });
+    width ||= cells.length;
+    if (!dialect.trailingDelimiter || cells.pop() === '') return null;
+    return faultOf('row-short', { line: scanner.lineOf(row), column: cells.length + 1 }, dialect);
+  };
   /** Yields the complete rows; throws the fault that follows them. */
-  *take(): Generator<string[][]> {
-    const cellsOf = cellsReader(this.#scanner, this.#dialect);
+  function* taken(): Generator<string[][]> {
+    const cellsOf = cellsReader(scanner, dialect);
     const rows: string[][] = [];
     let fault: TableFaultError | null = null;
-    for (let row = 0; row < this.#scanner.rows && fault === null; row++) {
+    for (let row = 0; row < scanner.rows && fault === null; row++) {
       const cells = cellsOf(row);
-      fault = this.#faultOf(row, cells);
+      fault = faultOfCells(row, cells);
       if (fault === null) rows.push(cells);
     }
     if (rows.length > 0) yield rows;
     if (fault !== null) throw fault;
   }
-
-  #faultOf(row: number, cells: string[]): TableFaultError | null {
-    const { lines } = this.#scanner;
-    const fault = faultOfRow(this.#scanner, row, { expected: this.width, rowBytes: this.#rowBytes });
-    if (fault !== null) return fault;
-    if (this.width === 0 && lines.firstBlank === 1) return faultOf('blank-first', { line: 1 });
-    this.width ||= cells.length;
-    const { delimiter, trailingDelimiter } = this.#dialect;
-    if (!trailingDelimiter || cells.pop() === '') return null;
-    return faultOf('row-short', { line: this.#scanner.lineOf(row), column: cells.length + 1 }, { delimiter });
+  let offset = 0;
+  for await (const chunk of withWholeHead(source)) {
+    let bytes = chunk;
+    if (offset === 0) {
+      refuseWide(chunk);
+      offset = hasBom(chunk) ? 3 : 0;
+      scanner.beginBelow(offset, 0);
+      bytes = chunk.subarray(offset);
+    }
+    const [bad] = watch.feed(bytes);
+    scanner.feed(bytes.subarray(0, bad));
+    yield* taken();
+    if (scanner.isOver) throw oversizeFault(scanner, scanner.rows, rowBytes);
+    if (bad !== undefined) {
+      const facts = { byte: bytes[bad] ?? 0, offset: offset + bad, encoding: null };
+      throw faultOf('other-encoding', scanner.place, facts);
+    }
+    offset += bytes.length;
   }
+  const cut = watch.end();
+  if (cut > 0) throw faultOf('cut-character', scanner.place, { offset: offset - cut });
+  scanner.finish();
+  yield* taken();
+  if (width === 0) throw faultOf('empty-file', { line: 1 }, {});
 }

@@ -9,44 +9,33 @@ const [quote, backslash, lineFeed, carriageReturn] = [0x22, 0x5c, 0x0a, 0x0d];
 
 /** Lines (from 1) of the rows that such an importer drops of a CSV file with a header and `rows` rows. */
 export const rowsDropped = async (path: string, rows: number, signal: AbortSignal): Promise<number[]> => {
-  if (rows <= rowsAtOnce) return [];
-  const scan = new Scan();
-  for await (const chunk of createReadStream(path, { signal }) as AsyncIterable<Buffer>) {
-    for (const byte of chunk) scan.take(byte);
-  }
-  return scan.dropped;
-};
-
-class Scan {
-  readonly dropped: number[] = [];
-  #offset = 0;
-  #line = 1;
-  #begunAt = 1;
-  #records = 0;
+  const dropped: number[] = [];
+  if (rows <= rowsAtOnce) return dropped;
+  let [offset, line, begunAt, records] = [0, 1, 1, 0];
   /** The block in which the last 1,000th row ended. */
-  #fullBlock = -1;
-  #isQuoted = false;
-  #isEscaped = false;
-  #isEmpty = true;
-
-  take(byte: number): void {
-    const isEnd = (byte === lineFeed || byte === carriageReturn) && !this.#isQuoted;
-    if (!isEnd) {
-      if (this.#isEmpty) this.#begunAt = this.#line;
-      this.#isEmpty = false;
-      if (byte === quote && !this.#isEscaped) this.#isQuoted = !this.#isQuoted;
-    } else if (!this.#isEmpty) this.#endRecord();
-    this.#isEscaped = byte === backslash && !this.#isEscaped;
-    if (byte === lineFeed) this.#line += 1;
-    this.#offset += 1;
-  }
-
-  #endRecord(): void {
-    const block = Math.floor(this.#offset / blockBytes);
+  let fullBlock = -1;
+  let [isQuoted, isEscaped, isEmpty] = [false, false, true];
+  const endRecord = (): void => {
+    const block = Math.floor(offset / blockBytes);
     // The header is record 0.
-    if (block === this.#fullBlock) this.dropped.push(this.#begunAt);
-    else if (this.#records > 0 && this.#records % rowsAtOnce === 0) this.#fullBlock = block;
-    this.#records += 1;
-    this.#isEmpty = true;
+    if (block === fullBlock) dropped.push(begunAt);
+    else if (records > 0 && records % rowsAtOnce === 0) fullBlock = block;
+    records += 1;
+    isEmpty = true;
+  };
+  const take = (byte: number): void => {
+    const isEnd = (byte === lineFeed || byte === carriageReturn) && !isQuoted;
+    if (!isEnd) {
+      if (isEmpty) begunAt = line;
+      isEmpty = false;
+      if (byte === quote && !isEscaped) isQuoted = !isQuoted;
+    } else if (!isEmpty) endRecord();
+    isEscaped = byte === backslash && !isEscaped;
+    if (byte === lineFeed) line += 1;
+    offset += 1;
+  };
+  for await (const chunk of createReadStream(path, { signal }) as AsyncIterable<Buffer>) {
+    for (const byte of chunk) take(byte);
   }
-}
+  return dropped;
+};

@@ -63,11 +63,6 @@ export const shown = (text: string): string => {
   return JSON.stringify(flat.length > 40 ? `${flat.slice(0, 39)}…` : flat);
 };
 
-export const bomb = (what: string, limits: Limits): TableInputError =>
-  new TableInputError(`${what} expands to more than ${limits.ratio} times its size: it looks like a compression bomb`, {
-    hint: 'publish the table itself, not an archive of it',
-  });
-
 /** A table that is out of all proportion to its source: many empty cells, or one text many times. */
 export const outgrown = (limits: Limits): TableInputError =>
   new TableInputError(`the table would be more than ${limits.ratio} times as large as the file`, {
@@ -123,9 +118,3 @@ export const noColumn = (step: string, name: string, columns: string[]): TableSt
     hint: 'names are compared letter by letter; earlier steps may have renamed or dropped the column',
   });
 };
-
-/** A step names a column of which there are several. */
-export const ambiguousColumn = (step: string, name: string): TableStepError =>
-  new TableStepError(`step ${step}: several columns are called ${shown(name)}`, {
-    hint: 'give the columns unique names first, with `header: {names: [...]}`',
-  });

@@ -5,7 +5,7 @@ import { TableInputError } from '../../../model/errors.ts';
 import { isSystemError } from '../../../util/file-calls.ts';
 import { type CancelFlag, CancelledError, throwIfCancelled } from '../../../util/worker-pool.ts';
 import { damaged, type Limits, shown } from '../row.ts';
-import { BombGuard, type Bytes } from './bytes.ts';
+import { type Bytes, bombGuard } from './bytes.ts';
 
 /** Most entries of an archive; no real table has more. */
 const mostEntries = 10_000;
@@ -33,9 +33,9 @@ export const openArchive = async (
   });
   try {
     const entries = await entriesOf(zip, name, cancelled);
-    const budget = new Budget(zip, new BombGuard(name, limits));
+    const count = budgetOf(zip, name, limits);
     const read = (entry: Entry): Bytes => {
-      return () => contentOf(zip, entry, { name, budget, cancelled });
+      return () => contentOf(zip, entry, { name, count, cancelled });
     };
     const byPath = new Map([...entries].map(([path, entry]) => [keyOf(path), entry]));
     const entry = (path: string): Entry | undefined => entries.get(path.slice(1)) ?? byPath.get(keyOf(path));
@@ -46,27 +46,20 @@ export const openArchive = async (
   }
 };
 
-/** The bytes that may be unpacked of an archive as a whole; what is read again counts once. */
-class Budget {
-  readonly #zip: ZipFile;
-  readonly #guard: BombGuard;
-  readonly #reached = new Map<Entry, number>();
-  #compressed = 0;
-
-  constructor(zip: ZipFile, guard: BombGuard) {
-    this.#zip = zip;
-    this.#guard = guard;
-  }
-
-  reach(entry: Entry, at: number): void {
-    const before = this.#reached.get(entry);
-    if (before === undefined) this.#compressed += entry.compressedSize;
+/** Counts what is unpacked of an archive as a whole, an entry up to byte `at`; what is read again counts once. */
+const budgetOf = (zip: ZipFile, name: string, limits: Limits): ((entry: Entry, at: number) => void) => {
+  const guard = bombGuard(name, limits);
+  const reached = new Map<Entry, number>();
+  let compressed = 0;
+  return (entry, at) => {
+    const before = reached.get(entry);
+    if (before === undefined) compressed += entry.compressedSize;
     if (at <= (before ?? 0)) return;
-    this.#reached.set(entry, at);
+    reached.set(entry, at);
     // Entries may share their bytes, so that together they seem to have more than the archive.
-    this.#guard.count(at - (before ?? 0), Math.min(this.#compressed, this.#zip.fileSize));
-  }
-}
+    guard(at - (before ?? 0), Math.min(compressed, zip.fileSize));
+  };
+};
 
 const keyOf = (path: string): string => posix.resolve('/', path).toLowerCase();
 
@@ -113,7 +106,7 @@ const isOurs = (error: Error): boolean => error instanceof CancelledError || err
 async function* contentOf(
   zip: ZipFile,
   entry: Entry,
-  { name, budget, cancelled }: { name: string; budget: Budget; cancelled: CancelFlag },
+  { name, count, cancelled }: { name: string; count: ReturnType<typeof budgetOf>; cancelled: CancelFlag },
 ): AsyncGenerator<Buffer> {
   const what = `${shown(entry.fileName)} in ${name}`;
   if (entry.isEncrypted()) {
@@ -132,7 +125,7 @@ async function* contentOf(
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       throwIfCancelled(cancelled);
       at += chunk.length;
-      budget.reach(entry, at);
+      count(entry, at);
       yield chunk;
     }
   } catch (error) {

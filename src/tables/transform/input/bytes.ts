@@ -1,36 +1,29 @@
 // The bytes of a source: unpacked from gzip, guarded against compression bombs, and decoded.
 import { basename } from 'node:path';
-import { Readable, type Transform } from 'node:stream';
+import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { TableFaultError } from '../../../model/errors.ts';
+import { TableFaultError, TableInputError } from '../../../model/errors.ts';
 import type { CancelFlag } from '../../../util/worker-pool.ts';
 import { type ByteDecoder, decoderOf, markedEncoding } from '../../scan/encodings.ts';
 import { fileChunks } from '../../scan/open-table.ts';
-import { bomb, damaged, type Limits, tooLarge } from '../row.ts';
+import { damaged, type Limits, tooLarge } from '../row.ts';
 
 /** Chunks that can be read more than once. */
 export type Bytes = () => AsyncIterable<Buffer>;
 
-/** Counts unpacked bytes and refuses compression bombs. */
-export class BombGuard {
-  readonly #what: string;
-  readonly #limits: Limits;
-  #out = 0;
-
-  constructor(what: string, limits: Limits) {
-    this.#what = what;
-    this.#limits = limits;
-  }
-
-  /** `compressed`: compressed bytes that were read so far. */
-  count(bytes: number, compressed: number): void {
-    this.#out += bytes;
-    if (this.#out > this.#limits.bytes) throw tooLarge(this.#what, this.#limits);
-    if (this.#out > this.#limits.freeBytes && this.#out > compressed * this.#limits.ratio) {
-      throw bomb(this.#what, this.#limits);
-    }
-  }
-}
+/** Refuses compression bombs; to be told of bytes that were unpacked, and how many compressed ones were read so far. */
+export const bombGuard = (what: string, limits: Limits): ((bytes: number, compressed: number) => void) => {
+  let out = 0;
+  return (bytes, compressed) => {
+    out += bytes;
+    if (out > limits.bytes) throw tooLarge(what, limits);
+    if (out <= limits.freeBytes || out <= compressed * limits.ratio) return;
+    throw new TableInputError(
+      `${what} expands to more than ${limits.ratio} times its size: it looks like a compression bomb`,
+      { hint: 'publish the table itself, not an archive of it' },
+    );
+  };
+};
 
 /** The bytes of a file, unpacked when its name ends with `.gz`. */
 export const fileBytes = (
@@ -47,25 +40,21 @@ async function* gunzipped(
   { limits, cancelled }: { limits: Limits; cancelled: CancelFlag },
 ): AsyncGenerator<Buffer> {
   const what = basename(path);
-  const guard = new BombGuard(what, limits);
+  const guard = bombGuard(what, limits);
   const gunzip = createGunzip({ chunkSize: 64 * 1024 });
   const compressed = Readable.from(fileChunks(path, cancelled));
   compressed.on('error', (error) => gunzip.destroy(error));
   compressed.pipe(gunzip);
   try {
-    yield* counted(gunzip, guard);
+    for await (const chunk of gunzip as AsyncIterable<Buffer>) {
+      guard(chunk.length, gunzip.bytesWritten);
+      yield chunk;
+    }
   } catch (error) {
     throw isZlibFault(error) ? damaged(what, error) : error;
   } finally {
     compressed.destroy();
     gunzip.destroy();
-  }
-}
-
-async function* counted(gunzip: Transform & { bytesWritten: number }, guard: BombGuard): AsyncGenerator<Buffer> {
-  for await (const chunk of gunzip as AsyncIterable<Buffer>) {
-    guard.count(chunk.length, gunzip.bytesWritten);
-    yield chunk;
   }
 }
 

@@ -1,6 +1,8 @@
 // The contract of a step that works row by row, and what such steps share.
+
+import { TableStepError } from '../../../model/errors.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
-import { ambiguousColumn, noColumn, type Row } from '../row.ts';
+import { noColumn, type Row, shown } from '../row.ts';
 
 /** What is wrong with a row. */
 export interface Violation {
@@ -46,8 +48,10 @@ export type StepMakers<Key extends keyof Step> = {
 export const placeOf = (step: string, columns: string[], name: string): number => {
   const at = columns.indexOf(name);
   if (at === -1) throw noColumn(step, name, columns);
-  if (columns.includes(name, at + 1)) throw ambiguousColumn(step, name);
-  return at;
+  if (!columns.includes(name, at + 1)) return at;
+  throw new TableStepError(`step ${step}: several columns are called ${shown(name)}`, {
+    hint: 'give the columns unique names first, with `header: {names: [...]}`',
+  });
 };
 
 /** A violation in one column. */
