@@ -35,6 +35,8 @@ export class CellScanner {
   bytes: Buffer = Buffer.alloc(64);
   /** Offset in the stream of the first of {@link bytes}. */
   base = 0;
+  /** Offset behind the last of them. */
+  end = 0;
   starts = new Int32Array(1024);
   ends = new Int32Array(1024);
   marks = new Int32Array(1024);
@@ -57,7 +59,6 @@ export class CellScanner {
   readonly #doubles: boolean;
   readonly #rowBytes: number;
   #state: 'start' | 'bare' | 'quoted' | 'escaped' | 'closed' | 'padded' | 'skipping' = 'start';
-  #end = 0;
   #at = 0;
   #cells = 0;
   #cellStart = 0;
@@ -127,10 +128,6 @@ export class CellScanner {
     this.rowLines[0] = this.#line;
   }
 
-  get end(): number {
-    return this.#end;
-  }
-
   /** The line and the cell of the byte that comes next, both from 1. */
   get place(): CellPosition {
     return { line: this.#line, column: this.#cells - (this.rowCells[this.rows] ?? 0) + 1 };
@@ -151,16 +148,13 @@ export class CellScanner {
       this.#backOut(has.unclosed);
       this.#scan();
     }
-    if (this.#state === 'closed') this.#closeCell(this.#end - 1);
+    if (this.#state === 'closed') this.#closeCell(this.end - 1);
     if (this.#state === 'padded') {
       this.#mark |= has.quoteSpaces;
       this.#closeCell(this.#closedAt);
     }
-    if (this.#state === 'skipping' || this.#inRow()) this.#endRow(this.#end);
-  }
-
-  #inRow(): boolean {
-    return this.#cells > (this.rowCells[this.rows] ?? 0) || this.#state !== 'start' || this.#cellStart < this.#end;
+    const isBegun = this.#cells > this.firstCell(this.rows) || this.#cellStart < this.end;
+    if (isBegun || this.#state !== 'start') this.#endRow(this.end);
   }
 
   #dropRows(): void {
@@ -171,9 +165,9 @@ export class CellScanner {
     this.rowCells[0] = 0;
     this.rowStarts[0] = 0;
     if (from === 0) return;
-    this.bytes.copyWithin(0, from, this.#end);
+    this.bytes.copyWithin(0, from, this.end);
     this.base += from;
-    this.#end -= from;
+    this.end -= from;
     this.#at -= from;
     this.#cellStart -= from;
     this.#open -= from;
@@ -187,19 +181,19 @@ export class CellScanner {
   }
 
   #append(chunk: Uint8Array): void {
-    const needed = this.#end + chunk.length + 1;
+    const needed = this.end + chunk.length + 1;
     if (needed > this.bytes.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(this.bytes.length * 2, needed * 2)));
-      this.bytes.copy(larger, 0, 0, this.#end);
+      this.bytes.copy(larger, 0, 0, this.end);
       this.bytes = larger;
     }
-    this.bytes.set(chunk, this.#end);
-    this.#end += chunk.length;
-    this.bytes[this.#end] = lf; // a sentinel, so that the inner loops need not check for the end
+    this.bytes.set(chunk, this.end);
+    this.end += chunk.length;
+    this.bytes[this.end] = lf; // a sentinel, so that the inner loops need not check for the end
   }
 
   #scan(): void {
-    while (this.#at < this.#end) {
+    while (this.#at < this.end) {
       if (this.#state === 'start') this.#begin();
       else if (this.#state === 'bare') this.#walkBare();
       else if (this.#state === 'quoted') this.#walkQuoted();
@@ -256,7 +250,7 @@ export class CellScanner {
       this.#addCell(start, at - 1, mark);
       start = at;
       mark = 0;
-      if (bytes[at] === this.#quote || at === this.#end) {
+      if (bytes[at] === this.#quote || at === this.end) {
         this.#state = 'start';
         this.#at = at;
         this.#cellStart = at;
@@ -266,7 +260,7 @@ export class CellScanner {
     this.#at = at - 1;
     this.#cellStart = start;
     this.#mark = mark;
-    if (this.#at < this.#end) this.#divideBare();
+    if (this.#at < this.end) this.#divideBare();
   }
 
   /** A quote or line end behind bare text. */
@@ -298,7 +292,7 @@ export class CellScanner {
     }
     this.#at = at;
     this.#mark = mark;
-    if (at > this.#end) this.#at = this.#end;
+    if (at > this.end) this.#at = this.end;
     else if (kind === divider.quote) this.#state = 'closed';
     else if (kind === divider.escape) this.#state = 'escaped';
     else this.#breakLine(at - 1);
@@ -331,15 +325,8 @@ export class CellScanner {
       this.#mark |= has.escapes;
       this.#at += 1;
       this.#state = 'quoted';
-    } else if (byte === this.#delimiter) {
-      this.#closeCell(this.#at - 1);
-      this.#at += 1;
-      this.#cellStart = this.#at;
-      this.#state = 'start';
-    } else if (byte === lf || byte === cr) {
-      this.#closeCell(this.#at - 1);
-      this.#lineEnd(false);
-    } else if (byte === space) {
+    } else if (this.#isCellEnd(byte)) this.#closeCell(this.#at - 1, byte);
+    else if (byte === space) {
       this.#closedAt = this.#at - 1;
       this.#state = 'padded';
     } else this.#wrongClose();
@@ -347,27 +334,29 @@ export class CellScanner {
 
   /** Spaces behind a closing quote: the cell ends behind them, or the quote does not close it. */
   #closePadded(): void {
-    while (this.#at < this.#end && this.bytes[this.#at] === space) this.#at += 1;
-    if (this.#at === this.#end) return;
+    while (this.#at < this.end && this.bytes[this.#at] === space) this.#at += 1;
+    if (this.#at === this.end) return;
     const byte = this.bytes[this.#at];
-    if (byte === this.#delimiter || byte === lf || byte === cr) {
+    if (this.#isCellEnd(byte)) {
       this.#mark |= has.quoteSpaces;
-      this.#closeCell(this.#closedAt);
-      if (byte !== this.#delimiter) this.#lineEnd(false);
-      else {
-        this.#at += 1;
-        this.#cellStart = this.#at;
-      }
+      this.#closeCell(this.#closedAt, byte);
       return;
     }
     this.#at = this.#closedAt + 1;
     this.#wrongClose();
   }
 
-  #closeCell(end: number): void {
+  #isCellEnd(byte: number | undefined): boolean {
+    return byte === this.#delimiter || byte === lf || byte === cr;
+  }
+
+  /** A cell in quotes ends, before this delimiter or line end; undefined: the end of the table. */
+  #closeCell(end: number, by?: number): void {
     this.#addCell(this.#cellStart, end, this.#mark | has.quotes);
+    if (by === this.#delimiter) this.#at += 1;
     this.#cellStart = this.#at;
     this.#state = 'start';
+    if (by === lf || by === cr) this.#lineEnd(false);
   }
 
   #wrongClose(): void {
@@ -414,12 +403,12 @@ export class CellScanner {
     if (this.bytes[at] === lf) {
       lines.lf += 1;
       this.#at = at + 1;
-    } else if (at + 1 < this.#end && this.bytes[at + 1] === lf) {
+    } else if (at + 1 < this.end && this.bytes[at + 1] === lf) {
       lines.crlf += 1;
       this.#at = at + 2;
     } else {
       lines.cr += 1;
-      this.#afterCr = at + 1 === this.#end;
+      this.#afterCr = at + 1 === this.end;
       this.#at = at + 1;
     }
     if (blank) {
@@ -434,14 +423,9 @@ export class CellScanner {
   }
 
   #endRow(end: number): void {
-    if (this.#state !== 'skipping' && (this.#state !== 'start' || this.#endsWithDelimiter())) {
-      this.#addCell(this.#cellStart, end, this.#mark);
-    }
+    const isOpen = this.#state === 'start' ? this.bytes[end - 1] === this.#delimiter : this.#state !== 'skipping';
+    if (isOpen) this.#addCell(this.#cellStart, end, this.#mark);
     this.#completeRow(end);
-  }
-
-  #endsWithDelimiter(): boolean {
-    return this.bytes[this.#end - 1] === this.#delimiter;
   }
 
   #completeRow(end: number): void {
@@ -467,7 +451,7 @@ export class CellScanner {
 
   /** Stops a row that grows over the limit: a quote that is open becomes text, any other row is not kept. */
   #limitRow(): void {
-    while (this.#state !== 'skipping' && this.#end - (this.rowStarts[this.rows] ?? 0) > this.#rowBytes) {
+    while (this.#state !== 'skipping' && this.end - (this.rowStarts[this.rows] ?? 0) > this.#rowBytes) {
       if (this.#state === 'quoted' || this.#state === 'escaped') {
         const rowLine = this.rowLines[this.rows] ?? 1;
         this.openInLimit = { line: this.#openLine, column: this.place.column, rowLine };
@@ -485,8 +469,8 @@ export class CellScanner {
 
   /** Up to the line end of a row that is not kept; the row then has no cells. */
   #skip(): void {
-    while (this.#at < this.#end && this.bytes[this.#at] !== lf && this.bytes[this.#at] !== cr) this.#at += 1;
-    if (this.#at < this.#end) this.#lineEnd(false);
+    while (this.#at < this.end && this.bytes[this.#at] !== lf && this.bytes[this.#at] !== cr) this.#at += 1;
+    if (this.#at < this.end) this.#lineEnd(false);
   }
 }
 

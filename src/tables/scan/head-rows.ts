@@ -111,7 +111,7 @@ const headerEvidence = (rows: HeadRow[], at: number): HeaderEvidence => {
 };
 
 /** True when a row is a record and no header: it has values in the columns that hold nothing else. */
-export const isRecord = (rows: HeadRow[], at: number, fewestCounted = 3): boolean => {
+export const isRecord = (rows: HeadRow[], at: number, fewestCounted: number): boolean => {
   const { named, values } = headerEvidence(rows, at);
   return named === 0 && values.length > 0 && !(values.length >= fewestCounted && isCounted(values));
 };

@@ -142,7 +142,7 @@ const commentRows = ({ rows }: Fit): { titleRows: number; isSure: boolean } => {
   const at = rows.findIndex(({ sharp }) => !sharp);
   if (at < 1 || at > mostTitleRows) return { titleRows: 0, isSure: true };
   if (rows[at - 1]?.cells !== rows[at]?.cells || isNamed(rows, at)) return { titleRows: at, isSure: true };
-  return { titleRows: at - 1, isSure: isRecord(rows, at) };
+  return { titleRows: at - 1, isSure: isRecord(rows, at, 3) };
 };
 
 /** The rows from number `fit.skip` on as a table below titles. */
@@ -251,7 +251,11 @@ export const findLayout = (
   const fits = [plain, ...others].map((readings) => readings.map((reading) => fitOf(reading, 0)));
   const best = fits.map((some) => some.reduce(better, nothing)).reduce(betterQuoting);
   const single: Layout = { dialect: { ...rfc4180, delimiter: given ?? ',' }, titleRows: 0 };
-  if (isHeader) return best.share === 0 ? single : chosenLayout(best, fits[0] ?? []);
+  if (isHeader) {
+    const rival = rivalOf(best, fits[0] ?? []);
+    const ways = rival ? [best, rival].map((fit) => ({ ...candidateOf(fit, 0), skipRows: 0 })) : null;
+    return best.share === 0 ? single : layoutAt(best, 0, ways, 2);
+  }
   if (best.share >= goodShare) return layoutFrom(best, fits[0] ?? [], plain);
   const titled = withTitles([plain, ...others]);
   if (titled !== null) return titledLayout(titled, best) ?? { ...single, candidates: oneColumnOr(titled.fit, head) };
@@ -261,23 +265,17 @@ export const findLayout = (
   return { ...single, dialect: { ...rfc4180, delimiter: division.isRead ? division.by : ',' }, division };
 };
 
-const layoutAt = ({ dialect, rows }: Reading, titleRows: number, candidates: LayoutCandidate[] | null): Layout => ({
+const layoutAt = (
+  { dialect, rows }: Reading,
+  titleRows: number,
+  candidates: LayoutCandidate[] | null,
+  fewestCounted = 3,
+): Layout => ({
   dialect,
   titleRows,
   ...(candidates && { candidates }),
-  ...(isRecord(rows, titleRows) && { headerless: true }),
+  ...(isRecord(rows, titleRows, fewestCounted) && { headerless: true }),
 });
-
-/** The layout of a table whose first row is known to be its header. */
-const chosenLayout = (best: Fit, fits: Fit[]): Layout => {
-  const rival = rivalOf(best, fits);
-  return {
-    dialect: best.dialect,
-    titleRows: 0,
-    ...(rival && { candidates: [best, rival].map((fit) => ({ ...candidateOf(fit, 0), skipRows: 0 })) }),
-    ...(isRecord(best.rows, 0, 2) && { headerless: true }),
-  };
-};
 
 /** The layout of a reading whose first row belongs to the table, or is a title with as many cells. */
 const layoutFrom = (best: Fit, fits: Fit[], plain: Reading[]): Layout => {
