@@ -22,28 +22,23 @@ interface Lexeme {
 const lexemePattern =
   /\s*(?:(\d+(?:\.\d+)?)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]+)`|([\p{L}_][\p{L}\p{N}_.]*)|(==|!=|<=|>=|[=<>+\-*/&(),]))/uy;
 
+/** The kinds of the groups of that pattern. */
+const groups = ['number', 'text', 'text', 'column', 'word', 'sign'] as const;
+
 const lexemesOf = (text: string): Lexeme[] => {
   const found: Lexeme[] = [];
   const pattern = new RegExp(lexemePattern);
   while (text.slice(pattern.lastIndex).trim() !== '') {
     const rest = text.slice(pattern.lastIndex).trimStart();
     const at = text.length - rest.length + 1;
-    const match = pattern.exec(text);
-    if (match === null)
+    const [, ...parts] = pattern.exec(text) ?? [];
+    const group = parts.findIndex((part) => part !== undefined);
+    const [kind, value = ''] = [groups[group], parts[group]];
+    if (kind === undefined)
       throw new ExpressionFault(`cannot be read from character ${at} on (\`${rest.slice(0, 12)}\`)`, at);
-    found.push({ ...lexemeOf(match), at });
+    found.push({ kind, value: kind === 'text' ? value.replaceAll(/\\(.)/gs, '$1') : value, at });
   }
   return [...found, { kind: 'end', value: '', at: text.length + 1 }];
-};
-
-const lexemeOf = (match: RegExpExecArray): Omit<Lexeme, 'at'> => {
-  const [, number, double, single, column, word, sign] = match;
-  if (number !== undefined) return { kind: 'number', value: number };
-  const quoted = double ?? single;
-  if (quoted !== undefined) return { kind: 'text', value: quoted.replaceAll(/\\(.)/gs, '$1') };
-  if (column !== undefined) return { kind: 'column', value: column };
-  if (word !== undefined) return { kind: 'word', value: word };
-  return { kind: 'sign', value: sign === '=' ? '==' : (sign ?? '') };
 };
 
 /** Deepest nesting; deeper expressions would only exhaust the stack. */
@@ -91,8 +86,8 @@ export const compileExpression = (text: string, columnOf: (name: string) => numb
   const not = (): Formula => (take('not') === null ? comparison() : inside(() => negated(not())));
   const comparison = (): Formula => {
     const left = sum();
-    const op = take('==', '!=', '<=', '>=', '<', '>');
-    if (op !== null) return compared(op, left, sum());
+    const op = take('==', '=', '!=', '<=', '>=', '<', '>');
+    if (op !== null) return compared(op === '=' ? '==' : op, left, sum());
     const isEmpty = take('is') !== null;
     const isNegated = take('not') !== null;
     if (isEmpty) expect('empty');

@@ -65,17 +65,9 @@ async function* rowsOf(items: AsyncIterable<Item>, columns: ReadonlyMap<string, 
   }
 }
 
-/** A number as it is in the file: `12345678901234567890` and `1.10` stay what they are. */
-class Digits {
-  readonly source: string;
-
-  constructor(source: string) {
-    this.source = source;
-  }
-}
-
+/** Numbers stay as they are in the file, such as `12345678901234567890` and `1.10`, as text. */
 const keepDigits = (_key: string, value: unknown, context?: { source?: string }): unknown =>
-  typeof value === 'number' && context?.source !== undefined ? new Digits(context.source) : value;
+  typeof value === 'number' ? (context?.source ?? value) : value;
 
 const objectOf = ({ row, text }: Item): Record<string, unknown> => {
   let value: unknown;
@@ -88,7 +80,7 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
       cause,
     });
   }
-  if (!isObject(value) || value instanceof Digits) {
+  if (!isObject(value)) {
     const details = { line: row, hint: 'each row must be an object such as {"id": 1, "name": "Parks"}' };
     // A list of anything else has no rows at all.
     if (row === 1) throw new NotOneTable('row 1 is not an object', { ...details, hasRows: Array.isArray(value) });
@@ -122,7 +114,6 @@ const keysOf = (text: string): string[] => {
 
 const cellOf = (value: unknown, row: number, key: string): string => {
   if (value === null || value === undefined) return '';
-  if (value instanceof Digits) return value.source;
   if (typeof value !== 'object') return String(value);
   const what = Array.isArray(value) ? 'a list' : 'an object';
   throw new NotOneTable(`row ${row}: the value of ${shown(key)} is ${what}, which does not fit into a table`, {
@@ -147,40 +138,32 @@ async function* lineItems(source: AsyncIterable<string>, limits: Limits): AsyncG
   if (rest.trim() !== '') yield { row: row + 1, text: rest };
 }
 
-/** What is left of the text of an array: the number of the element before it, and where in the array it is. */
-interface ArrayText {
-  rest: string;
-  row: number;
-  place: 'before' | 'inside' | 'behind';
-}
-
 /** The elements of an array; JSON.parse validates them later. */
 async function* arrayItems(source: AsyncIterable<string>, limits: Limits): AsyncGenerator<Item> {
-  const text: ArrayText = { rest: '', row: 0, place: 'before' };
+  let rest = '';
+  let row = 0;
+  let place = 'before' as 'before' | 'inside' | 'behind'; // `complete` changes it
+  function* complete(): Generator<Item> {
+    for (let end = elementEnd(rest); place === 'inside' && end >= 0; end = elementEnd(rest)) {
+      const [text, sign] = [rest.slice(0, end), rest[end]];
+      if (sign === '}') throw notAnArray();
+      rest = rest.slice(end + 1);
+      if (sign === ']') place = 'behind';
+      // An element is missing between two commas, or there is none at all.
+      if (sign === ',' || row > 0 || text.trim() !== '') yield { row: ++row, text };
+    }
+  }
   for await (const piece of source) {
-    text.rest += piece;
-    yield* completeItems(text);
-    if (text.place !== 'inside' && text.rest.trim() !== '') throw notAnArray();
-    if (text.rest.length > limits.rowBytes) throw oversizeRow(text.row + 1, limits);
+    rest += piece;
+    if (place === 'before' && /^\s*\[/.test(rest)) {
+      rest = rest.trimStart().slice(1);
+      place = 'inside';
+    }
+    yield* complete();
+    if (place !== 'inside' && rest.trim() !== '') throw notAnArray();
+    if (rest.length > limits.rowBytes) throw oversizeRow(row + 1, limits);
   }
-  if (text.place !== 'behind') throw notAnArray();
-}
-
-function* completeItems(of: ArrayText): Generator<Item> {
-  if (of.place === 'before' && /^\s*\[/.test(of.rest)) {
-    of.rest = of.rest.slice(of.rest.indexOf('[') + 1);
-    of.place = 'inside';
-  }
-  while (of.place === 'inside') {
-    const end = elementEnd(of.rest);
-    if (end < 0) return;
-    const [text, sign] = [of.rest.slice(0, end), of.rest[end]];
-    if (sign === '}') throw notAnArray();
-    of.rest = of.rest.slice(end + 1);
-    if (sign === ']') of.place = 'behind';
-    // An element is missing between two commas, or there is none at all.
-    if (sign === ',' || of.row > 0 || text.trim() !== '') yield { row: ++of.row, text };
-  }
+  if (place !== 'behind') throw notAnArray();
 }
 
 /** Where the element at the start of a text ends, by brackets and quotes; -1 when further down. */
