@@ -17,34 +17,42 @@ interface TableRead {
 }
 
 export const tableRemarks = (findings: Findings, read: TableRead): void => {
-  unclear(findings, read);
-  division(findings, read);
+  layoutRemarks(findings, read);
   aboveHeader(findings, read);
   blankLines(findings, read);
   lineEnds(findings, read);
-  quoteStyle(findings, read);
-  if (read.header === null) return;
-  if (read.rows === 0) noRows(findings, read.header);
-  lastRow(findings, read);
+  if (read.header !== null) rowRemarks(findings, read, read.header);
 };
 
-const unclear = (findings: Findings, { layout: { candidates = [] } }: TableRead): void => {
-  if (candidates.length === 0) return;
+const layoutRemarks = (findings: Findings, { layout, header }: TableRead): void => {
+  const { candidates = [], division, dialect } = layout;
   const described = candidates.map((one) => {
     const reads = one.header.map((cell) => Buffer.from(cell, 'latin1').toString('utf8')).join(' | ');
     return { key: keyOf(one, candidates), reads };
   });
-  findings.add('layout-unclear', { line: 1, candidates: described }, { keys: described.map(({ key }) => key) });
+  const keys = described.map(({ key }) => key);
+  if (keys.length > 0) findings.add('layout-unclear', { line: 1, candidates: described }, { keys });
+  if (division)
+    findings.add(division.isRead ? 'delimiter-foreign' : 'undivided', { line: header?.line ?? 1 }, division);
+  if (dialect.quote !== '"' || dialect.escape !== '"') findings.add('quote-style', { line: 1 }, dialect);
 };
 
-const division = (findings: Findings, { layout: { division: found }, header }: TableRead): void => {
-  if (found) findings.add(found.isRead ? 'delimiter-foreign' : 'undivided', { line: header?.line ?? 1 }, found);
-};
-
-const noRows = (findings: Findings, { line, cells }: NonNullable<TableRead['header']>): void => {
-  const ends = foreignLineEnds(cells.join(','));
-  if (ends !== null || isSentence(cells)) findings.add('no-table', { line }, { ends });
-  else findings.add('no-rows', { line });
+const rowRemarks = (
+  findings: Findings,
+  { last, rows, skipped }: TableRead,
+  { line, cells }: NonNullable<TableRead['header']>,
+): void => {
+  if (rows === 0) {
+    const ends = foreignLineEnds(cells.join(','));
+    if (ends !== null || isSentence(cells)) findings.add('no-table', { line }, { ends });
+    else findings.add('no-rows', { line });
+  }
+  if (last === null || rows < 2) return;
+  const at = { line: last.line, column: 1 };
+  if (cells.length > 2 && last.filled === 1 && last.note && findings.of('footer') === undefined)
+    findings.add('footer-padded', at);
+  if (last.cutNote && skipped === null) findings.add('footer', { line: last.line }, { looks: 'cut' });
+  if (last.total) findings.add('total-row', at);
 };
 
 const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine, skipped }: TableRead): void => {
@@ -80,17 +88,4 @@ const lineEnds = (
     const isUnclear = cr > 0 && header?.cells.length === 1 && skipped === null;
     findings.add('line-ends-mixed', { line: 1 }, { shares, isUnclear });
   } else if (cr > 0 && (cr > 1 || blank > 0 || firstBlank > 0)) findings.add('line-ends-old', { line: 1 });
-};
-
-const quoteStyle = (findings: Findings, { layout: { dialect } }: TableRead): void => {
-  if (dialect.quote !== '"' || dialect.escape !== '"') findings.add('quote-style', { line: 1 }, dialect);
-};
-
-const lastRow = (findings: Findings, { last, header, rows, skipped }: TableRead): void => {
-  if (last === null || header === null || rows < 2) return;
-  const at = { line: last.line, column: 1 };
-  if (header.cells.length > 2 && last.filled === 1 && last.note && findings.of('footer') === undefined)
-    findings.add('footer-padded', at);
-  if (last.cutNote && skipped === null) findings.add('footer', { line: last.line }, { looks: 'cut' });
-  if (last.total) findings.add('total-row', at);
 };
