@@ -27,9 +27,7 @@ export interface SoundTable extends TableReport {
 
 export interface CheckOptions {
   signal?: AbortSignal | undefined;
-  /** Found from the first 64 KB when absent. */
   delimiter?: string | undefined;
-  /** Largest size of one row in bytes; 1 MB when absent. */
   rowBytes?: number | undefined;
   /** A name that TextDecoder knows, where the file is neither UTF-8 nor UTF-16 and no evidence shows what it is. */
   encoding?: string | undefined;
@@ -74,7 +72,6 @@ export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Omit<
 };
 
 interface FixTableOptions extends CheckOptions {
-  /** The separator of the fixed table; unchanged when absent. */
   separator?: string | undefined;
 }
 

@@ -13,7 +13,6 @@ import { type Answer, answerOf } from '../thread-answer.ts';
 import { type FixPlan, type FixReport, rowFixer } from './row-fixer.ts';
 
 export interface FixTask extends Pick<CheckTask, 'path' | 'rowBytes' | 'encoding' | 'skipRows'> {
-  /** The file to create; it must not exist. */
   target: string;
   separator: string;
   /** Of the file at `path`; each of its faults has a mend. */

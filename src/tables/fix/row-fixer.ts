@@ -45,7 +45,6 @@ export interface FixPlan {
   titleRows: number;
   /** Rows from this line on are left out; null: none. */
   footerLine: number | null;
-  /** Columns at the end that have neither name nor value and are left out. */
   emptyTail: number;
   header: string[];
   dropsHeaders: boolean;
@@ -87,7 +86,6 @@ export const rowFixer = (scanner: CellScanner, plan: FixPlan) => {
     return end;
   };
 
-  /** The bytes of a row without the line end. */
   const rawRow = (row: number): Buffer =>
     scanner.bytes.subarray(scanner.startOf(row), cellEnd(scanner.firstCell(row + 1) - 1));
 

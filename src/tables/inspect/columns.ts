@@ -7,7 +7,6 @@ import type { Findings } from './finding.ts';
 /** What a column holds. Identifiers with leading zeros are text. */
 export type ColumnType = 'integer' | 'number' | 'boolean' | 'date' | 'datetime' | 'text' | 'empty';
 
-/** How often a kind of value is in a column, and the line of the first of them. */
 interface KindCount {
   kind: ValueKind;
   count: number;
@@ -18,7 +17,6 @@ export interface ColumnFacts {
   type: ColumnType;
   /** The line of the row that decided: the one after which no other row changed the type; null for an empty column. */
   decidedBy: number | null;
-  /** Kinds of its values but empty ones, in the order they appear. */
   kinds: KindCount[];
   empty: number;
 }
@@ -112,7 +110,6 @@ export class ColumnKinds {
 
 const numberKinds = /^(?:decimal|grouped|percent)/;
 
-/** A notation of numbers that portals keep as text, as options of the step `cast`. */
 export interface NumberNotation {
   decimal?: ',';
   group?: ',' | '.' | ' ' | "'";
@@ -151,7 +148,6 @@ export const notationsOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): NumberNotati
 const dateKinds = /^date 3|^date 0|^date 2026/;
 const unclearDate = 'date 01/02/2026';
 
-/** What is known of the columns once the whole table was read. */
 interface ColumnsRead {
   names: string[];
   facts: ColumnFacts[];

@@ -45,7 +45,6 @@ export interface FoundAt {
   count?: number;
 }
 
-/** The byte at offset `at` of a scanner as a place. */
 export const foundAt = (
   { base, bytes, end }: CellScanner,
   at: number,

@@ -129,7 +129,6 @@ const valuesInHeader = (findings: Findings, header: HeaderFacts): void => {
 export interface ScannedHeader {
   cells: string[];
   line: number;
-  /** Of each cell; empty for a header that is too wide. */
   places: FoundAt[];
   raw: Buffer;
 }

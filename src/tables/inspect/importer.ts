@@ -75,7 +75,6 @@ export const importerWatch = (scanner: CellScanner, findings: Findings, delimite
       each(region, '""', (at) => maybeNull(from + at + 1));
       if (region.length > longestImported) longCells();
     },
-    /** The header, once it is known; `names` as they are in the file. */
     header: (names: readonly string[], line: number): void => {
       names.forEach((name, at) => {
         if (isUnstableColumn(name)) findings.add('importer-name', { line, column: at + 1 });

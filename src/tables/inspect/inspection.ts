@@ -27,14 +27,12 @@ interface InspectedColumn {
   type: ColumnType;
   /** What most of its values are, to compare a version of the table with the previous one. */
   mostly: ColumnKind;
-  /** The line of the row that decided the type; null for a column without values. */
   decidedBy: number | null;
   empty: number;
   /** The notation of numbers that portals keep as text; several where the values are ambiguous. */
   notations?: NumberNotation[];
 }
 
-/** Everything an inspection finds of a table. */
 export interface Inspected {
   verdict: Verdict;
   /** By its title, such as `Windows-1250`; `mixed` or `unknown` where the file cannot be read. */

@@ -13,7 +13,6 @@ export const noteStart =
 /** From so many bytes and words on, a text that is alone in the last rows counts as a note. */
 const [longNote, noteWords] = [20, 3];
 
-/** True for text with a space. */
 export const isProse = (mark: number): boolean => (mark & has.space) !== 0 && (mark & (has.text | has.high)) !== 0;
 
 /** What is known of such rows since the last other row; `isApart`: an empty row is above the first of them. */

@@ -139,7 +139,6 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     findings.add(kind, () => foundIn(scanner, row, [cell, at]), { byte: bytes[at] ?? 0 });
   };
 
-  /** A row that has as many cells as the header. */
   const whole = (row: number): void => {
     const { filled, marks } = count(row);
     if ((marks & badMarks) !== 0) inspectCells(row);

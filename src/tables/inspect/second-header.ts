@@ -22,7 +22,6 @@ interface RowOfNames extends Standing {
 const missing =
   /^(?:n\.?\/?a\.?|n\.?d\.?|nan|null|none|nil|unknown|missing|no data|nv|tba|tbd|k\.? ?a\.?|[x.…*/?:-]+|#.*|[<>≤≥~+-].*)$/i;
 
-/** A single name of several words. */
 const title = /^"?[^,;\t|]*\S \S+ \S[^,;\t|]*"?$/;
 
 const mostRows = 50;

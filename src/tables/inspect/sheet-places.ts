@@ -14,7 +14,6 @@ export interface SheetOrigin {
 /** Most changes that are remembered; beyond them rows are counted on. */
 const mostChanges = 10_000;
 
-/** Collects the places while a table is written. */
 export class SheetPlaces {
   readonly #origin: SheetOrigin;
   #line = 1;
@@ -46,7 +45,6 @@ const rowOf = ({ rows }: SheetOrigin, line: number): number => {
   return row + line - from;
 };
 
-/** An inspection of such a table with the places of the sheet. */
 export const inSheet = <T extends Omit<Inspection, 'fix'>>(inspection: T, origin: SheetOrigin): T => ({
   ...inspection,
   headerLine: rowOf(origin, inspection.headerLine),

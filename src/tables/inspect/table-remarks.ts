@@ -10,7 +10,6 @@ interface TableRead {
   header: { line: number; cells: string[] } | null;
   last: { line: number; filled: number; note: boolean; cutNote: boolean; total: boolean } | null;
   rows: number;
-  /** The line of the first row of all. */
   firstRowLine: number;
   /** Lines above that, which were skipped on request; null: not given. Where given, all rows below the header are records. */
   skipped: number | null;

@@ -10,7 +10,6 @@ export const has = {
   slash: 1 << 4,
   colon: 1 << 5,
   space: 1 << 6,
-  /** A letter or another character that is in no number and in no numeric date. */
   text: 1 << 7,
   /** `%`, `$` and the apostrophe, which occur in amounts. */
   symbol: 1 << 8,
@@ -19,12 +18,10 @@ export const has = {
   control: 1 << 10,
   nul: 1 << 11,
   tab: 1 << 12,
-  /** A line break, which only quotes allow. */
   lineBreak: 1 << 13,
   quotes: 1 << 16,
   /** The text holds quotes written twice, or characters behind an escape. */
   escapes: 1 << 17,
-  /** A quote is in a cell that does not begin with one. */
   strayQuote: 1 << 18,
   /** Text follows the quote that should close the cell, in the same line. */
   textAfterQuote: 1 << 19,
@@ -83,7 +80,6 @@ const lineEnds: [string, number][] = [
   ['\r', divider.carriageReturn],
 ];
 
-/** The class of each byte outside quotes and inside them. */
 export const byteClasses = (dialect: TableDialect): { bare: Uint16Array; quoted: Uint16Array } => ({
   bare: withDividers([...lineEnds, [dialect.delimiter, divider.delimiter], [dialect.quote, divider.quote]]),
   quoted: withDividers([...lineEnds, [dialect.escape, divider.escape], [dialect.quote, divider.quote]]),

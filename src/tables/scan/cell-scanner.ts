@@ -44,7 +44,6 @@ export class CellScanner {
   /** See the class; one entry more than {@link rows}. */
   rowCells = new Int32Array(256);
   rowStarts = new Int32Array(256);
-  /** The line on which each row begins, from 1. */
   rowLines = new Int32Array(256).fill(1, 0, 1);
   /** Line ends outside quotes, by kind, and lines without anything. */
   readonly lines = { lf: 0, crlf: 0, cr: 0, blank: 0, firstBlank: 0 };
@@ -81,7 +80,6 @@ export class CellScanner {
     this.#rowBytes = rowBytes;
   }
 
-  /** The number of the first cell of a row; of the one behind the last, the number of cells. */
   firstCell(row: number): number {
     return this.rowCells[row] ?? 0;
   }
@@ -98,12 +96,10 @@ export class CellScanner {
     return this.rowStarts[row] ?? 0;
   }
 
-  /** Offset of the first byte of a cell, its quote included. */
   outerStart(cell: number): number {
     return (this.starts[cell] ?? 0) - (this.isQuoted(cell) ? 1 : 0);
   }
 
-  /** Offset behind the last byte of a cell, its quote included. */
   outerEnd(cell: number): number {
     return (this.ends[cell] ?? 0) + (this.isQuoted(cell) ? 1 : 0);
   }
@@ -128,7 +124,6 @@ export class CellScanner {
     this.rowLines[0] = this.#line;
   }
 
-  /** The line and the cell of the byte that comes next, both from 1. */
   get place(): CellPosition {
     return { line: this.#line, column: this.#cells - (this.rowCells[this.rows] ?? 0) + 1 };
   }
@@ -235,7 +230,6 @@ export class CellScanner {
     this.#state = 'quoted';
   }
 
-  /** Cells without quotes, up to the next quote, line end or the end of the bytes. */
   #walkBare(): void {
     const { bytes } = this;
     const classes = this.#bare;
@@ -263,7 +257,6 @@ export class CellScanner {
     if (this.#at < this.end) this.#divideBare();
   }
 
-  /** A quote or line end behind bare text. */
   #divideBare(): void {
     const byte = this.bytes[this.#at];
     if (byte === this.#quote) {
@@ -280,7 +273,6 @@ export class CellScanner {
     this.#lineEnd(blank);
   }
 
-  /** The text of a cell in quotes, up to the quote that may close it. */
   #walkQuoted(): void {
     const { bytes } = this;
     const classes = this.#quoted;
@@ -396,7 +388,6 @@ export class CellScanner {
     this.marks[cell] = mark;
   }
 
-  /** Ends the row at the line end that is at {@link #at}. */
   #lineEnd(blank: boolean): void {
     const { lines } = this;
     const at = this.#at;

@@ -22,7 +22,6 @@ export interface LayoutCandidate {
 }
 
 export interface Candidate {
-  /** The key that decides for it, such as `encoding: windows-1250`. */
   key: string;
   /** How the file reads then. Holds row contents: for reports, never for logs. */
   reads: string;

@@ -32,11 +32,9 @@ export const divisionOf = (head: Buffer, whole: boolean): Division | null => {
 
 const partsOf = (lines: string[], by: string | RegExp): string[][] => lines.map((line) => line.split(by));
 
-/** True where every line has as many parts, at least two. */
 const areEven = ([header = [], ...rows]: string[][]): boolean =>
   header.length > 1 && rows.every((row) => row.length === header.length);
 
-/** True where the first line has different names, none of them empty. */
 const isNamed = ([header = []]: string[][]): boolean => {
   const names = header.map((name) => name.trim());
   return names.every((name) => name !== '') && new Set(names).size === names.length;

@@ -8,7 +8,6 @@ interface Language {
   tag: string;
   /** How often a pair of letters is in its words, by {@link pairKey}; of single letters where it is written by them. */
   pairs: Map<number, number>;
-  /** How often each letter is followed by another. */
   totals: Map<number, number>;
   letters: number;
   byLetter: boolean;
@@ -91,10 +90,8 @@ const cost = {
 } as const;
 
 const usualSymbols = new Set(['\u00a0', ...'°²³§€–—‘’“”„‚«»…·•½¼¾µ©®™£×№ªº¹´¿¡‰‹›、。「」・ー（）：；，']);
-/** Symbols that may stand between letters. */
 const joining = new Set([...'’·–­ー・´', '\u00a0', '\u00ad']);
 
-/** Symbols that no word begins with. */
 const closing = new Set('²³½¼¾µ©®™×ªº…”’');
 
 interface Shape {
@@ -136,7 +133,6 @@ const shapeOf = (code: number): Shape => {
 };
 
 interface Score {
-  /** Minus the logarithm of how likely the text is. */
   cost: number;
   /** Pairs with a letter beyond ASCII, and those of them that words of the language have. */
   pairs: number;
@@ -173,7 +169,6 @@ const scoreOf = (text: string, language: Language): Score => {
   return score;
 };
 
-/** True for a capital after a small letter, and for a small letter after two capitals. */
 const isOddCapital = (last: Shape, shape: Shape, capitals: number): boolean =>
   shape.upper ? !last.upper : last.upper && capitals > 1;
 
@@ -197,7 +192,6 @@ const countLetter = (score: Score, language: Language, { high, kind, letter }: S
   if (!hasLetter(language, letter)) score.foreign += 1;
 };
 
-/** Adds a letter of a language that is written in thousands of them. */
 const addLetter = (score: Score, language: Language, shape: Shape): void => {
   if (shape.kind !== 'letter') return;
   const times = language.pairs.get(shape.letter) ?? 0;
@@ -222,7 +216,6 @@ const addPair = (score: Score, language: Language, last: Shape, shape: Shape): v
 const hasLetter = (language: Language, letter: number): boolean =>
   language.alphabet.has(letter) || (letter === 0x130 && turkic.has(language.tag));
 
-/** The letter as the table of a language has it. */
 const letterIn = (language: Language, letter: number): number =>
   letter === 0x130 && turkic.has(language.tag) ? 0x69 : letter;
 

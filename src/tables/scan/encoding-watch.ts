@@ -37,14 +37,12 @@ const tildes = /~\{(?:[!-}][!-~]){1,200}~\}/;
 /** Follows a stream of bytes chunk by chunk; characters may span chunks. */
 export class EncodingWatch {
   #held: Uint8Array = new Uint8Array(0);
-  /** Bytes that belong to no UTF-8 character. */
   bad = 0;
   /** The name of an encoding that switches between character sets. */
   shifted: string | null = null;
   #windowsOnly = false;
   #begun = false;
   readonly #seen = new Uint8Array(256);
-  /** Pieces of text, by whether they are UTF-8. */
   readonly #pieces = { utf8: new Set<string>(), other: new Set<string>() };
   #bytes = 0;
 
@@ -99,7 +97,6 @@ export class EncodingWatch {
     this.shifted = found ?? ([before, ...behind].some((text) => tildes.test(text)) ? 'HZ-GB-2312' : null);
   }
 
-  /** Keeps a few pieces of a chunk that is UTF-8. */
   #sample(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length && this.#pieces.utf8.size < mostPieces; at++)
       if ((bytes[at] ?? 0) >= 0x80) at = this.#keep(bytes, at);

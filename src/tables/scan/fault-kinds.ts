@@ -13,7 +13,6 @@ interface FaultKind<F> {
   /** Holds no row contents. */
   message: string | ((facts: F) => string);
   hint?: Text<F>;
-  /** What `--fix` does about it. */
   fix?: Text<F>;
   /** The same, where it may be done without a request: no value changes, and no row with a value of its own goes. */
   safeFix?: Text<F>;
@@ -38,7 +37,6 @@ const openInLimit = {
   hint: `${closeQuote}; if it is that long, raise \`limits.row\` in the configuration`,
 };
 
-/** A byte as `0x1F`. */
 export const hex = (byte: number): string => `0x${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 
 /** What a byte would be in the most common encoding besides UTF-8. */
@@ -507,7 +505,6 @@ interface Description {
   mend: string | null;
 }
 
-/** Words a finding. */
 export const described = <K extends FindingKind>(kind: K, ...[facts]: Facts<K>): Description => {
   const { code, message, hint, safeFix, fix = safeFix }: FaultKind<never> = faultKinds[kind];
   // The type of the argument has checked the facts.

@@ -15,13 +15,11 @@ export const keyOf = ({ skipRows, delimiter }: LayoutCandidate, others: LayoutCa
   return `delimiter: ${delimiter === '\t' ? 'tab' : JSON.stringify(delimiter)}`;
 };
 
-/** The file does not decide how it is to be read. */
 export const unclearLayout = (candidates: LayoutCandidate[]): TableFaultError =>
   faultOf('layout-unclear', { line: 1 }, { keys: candidates.map((one) => keyOf(one, candidates)) });
 
 const refusedMarks = quoteFaults | has.nul;
 
-/** Line breaks (LF, CRLF, CR) in `bytes` from `start` to before `end`. */
 const lineBreaksIn = (bytes: Uint8Array, start: number, end: number): number => {
   let breaks = 0;
   for (let at = start; at < end; at++) {

@@ -10,7 +10,6 @@ export interface HeadRow {
   /** Empty cells at its end that are not in quotes. */
   tail: number;
   filled: number;
-  /** True when a quote stands where none may. */
   faulty: boolean;
   quoted: number;
   /** True when the first cell has text with a space. */
@@ -85,7 +84,6 @@ export const cellBegin = ({ head, spans }: HeadRow, column: number): string => {
   return head.toString('latin1', start, Math.min(stop, start + 80));
 };
 
-/** What the rows below a header say about it. */
 interface HeaderEvidence {
   /** Columns that hold numbers, dates or the like in every row below, and a name in the header; half for a year as name. */
   named: number;
@@ -116,7 +114,6 @@ export const isRecord = (rows: HeadRow[], at: number, fewestCounted: number): bo
   return named === 0 && values.length > 0 && !(values.length >= fewestCounted && isCounted(values));
 };
 
-/** True for names such as 1, 2, 3 or 2020, 2021, 2022. */
 const isCounted = (values: string[]): boolean => {
   const numbers = values.map(Number);
   const [first = 0, second = 0] = numbers;

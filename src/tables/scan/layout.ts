@@ -14,7 +14,6 @@ import {
 
 export interface Layout {
   dialect: TableDialect;
-  /** Rows above the header, blank lines not counted. */
   titleRows: number;
   /** Where the bytes are ambiguous: the ways to read the table, this one included. */
   candidates?: LayoutCandidate[];
@@ -26,7 +25,6 @@ export interface Layout {
 
 interface KnownLayout {
   delimiter?: string | undefined;
-  /** True where the first row is the header. */
   isHeader?: boolean;
 }
 

@@ -54,7 +54,6 @@ export const signatureOf = (head: Buffer): string | null => {
 };
 
 export interface OpenTable {
-  /** What the file is when it is not a table; null when it may be one. */
   signature: string | null;
   bom: boolean;
   decodedFrom: string | null;
@@ -77,7 +76,6 @@ interface OpenOptions {
   /** Throw a TypeError at bytes that are invalid in that encoding. */
   fatal?: boolean;
   cancelled: CancelFlag;
-  /** Receives every byte of the file, before decoding. */
   onBytes?: (bytes: Buffer) => void;
 }
 
@@ -142,7 +140,6 @@ export const openTable = (options: OpenOptions): OpenTable => {
 const lf = 10;
 const cr = 13;
 
-/** How much of the lines is kept for reports. */
 const mostKept = 64 * 1024;
 
 /** Takes a text piece by piece and leaves its first lines out. */

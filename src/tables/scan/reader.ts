@@ -48,7 +48,6 @@ export async function* readTable(
     if (!dialect.trailingDelimiter || cells.pop() === '') return null;
     return faultOf('row-short', { line: scanner.lineOf(row), column: cells.length + 1 }, dialect);
   };
-  /** Yields the complete rows; throws the fault that follows them. */
   function* taken(): Generator<string[][]> {
     const cellsOf = cellsReader(scanner, dialect);
     const rows: string[][] = [];

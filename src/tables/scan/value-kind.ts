@@ -79,7 +79,6 @@ const isPlainDecimal = (bytes: Buffer, start: number, end: number): boolean => {
 
 const twoDigits = (bytes: Buffer, at: number): number => ((bytes[at] ?? 0) - zero) * 10 + (bytes[at + 1] ?? 0) - zero;
 
-/** Ten digits and signs as `2026-01-31`. */
 const isIsoDate = (bytes: Buffer, at: number): boolean => {
   if (bytes[at + 4] !== minus || bytes[at + 7] !== minus) return false;
   const [month, day] = [twoDigits(bytes, at + 5), twoDigits(bytes, at + 8)];

@@ -85,7 +85,6 @@ const describe = (row: Row, { column, at, message }: Violation): string =>
 
 const needsQuotes = /[",\r\n]/;
 
-/** One row as a line of canonical CSV. */
 export const csvLine = (cells: readonly string[]): string => {
   let line = '';
   for (const [index, cell] of cells.entries()) {
@@ -120,7 +119,6 @@ export class CsvFile {
     if (this.#pending.length >= bufferBytes) this.#flush();
   }
 
-  /** Writes the rest and syncs the file to disk. */
   end(): { bytes: number; sha256: string } {
     this.#flush();
     fsyncSync(this.#fd);

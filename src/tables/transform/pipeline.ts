@@ -57,7 +57,6 @@ interface Counted {
 
 type Tools = StepTools & { bad: BadRows };
 
-/** Chains the steps of a recipe, and then its schema, to a table. */
 export const pipelineOf = async (
   table: Table,
   { steps, schema }: Pick<TableRecipe, 'steps' | 'schema'>,

@@ -29,7 +29,6 @@ export interface PrepareTask {
   recipe: TableRecipe;
   /** File for the table; temporary files beside it have names that begin with its own. */
   into: string;
-  /** File for rejected rows, created with the first of them. */
   rejects: string;
   limits: Limits;
 }
@@ -41,7 +40,6 @@ export interface MadeTable extends MakingReport {
   columns: string[];
   rowsIn: number;
   rowsOut: number;
-  /** How many rows were rejected, and lines about the first of them. */
   rejected: { rows: number; examples: string[] };
   reading: TableReading;
 }
@@ -169,7 +167,6 @@ const make = async (
 const setsHeader = ({ steps }: TableRecipe): boolean =>
   steps.some(({ skipRows, header }) => skipRows !== undefined || header?.row !== undefined);
 
-/** True for a step that leaves each cell at its place. */
 const keepsPlaces = (step: Step): boolean =>
   Object.keys(step).every((key) => ['skipRows', 'header', 'cast', 'replace', 'fill'].includes(key));
 

@@ -34,7 +34,6 @@ export interface PrepareOptions {
   name: string;
   recipe: TableRecipe;
   folder: string;
-  /** Prefix of the name of its file; the rest is random. */
   label: string;
   /** Where rejected rows are written; null: nowhere. An older file there is replaced, or removed when no row is bad. */
   rejects: string | null;
@@ -58,7 +57,6 @@ const never = new AbortController().signal;
 export interface PreparedTable extends Omit<MadeTable, 'kind'> {
   kind: 'table';
   path: string;
-  /** Where its rejected rows are; null when there are none. */
   rejects: string | null;
 }
 

@@ -25,7 +25,6 @@ export interface Table {
 
 const batchRows = 500;
 
-/** Rows in batches. */
 export async function* inBatches(rows: AsyncIterable<Row> | Iterable<Row>): AsyncGenerator<Row[]> {
   let batch: Row[] = [];
   for await (const row of rows) {
@@ -69,13 +68,11 @@ export const outgrown = (limits: Limits): TableInputError =>
     hint: 'look for rows that are empty but for a few cells, for one text in very many cells, and for steps that repeat text',
   });
 
-/** More bytes than the limit. */
 export const tooLarge = (what: string, limits: Limits): TableInputError =>
   new TableInputError(`${what} holds more than the limit of ${megabytes(limits.bytes)}`, {
     hint: 'split the file, or raise limits.table in the configuration',
   });
 
-/** A damaged or truncated file. */
 export const damaged = (what: string, cause: unknown): TableInputError =>
   new TableInputError(`${what} is damaged: ${errorMessage(cause)}`, {
     hint: 'copy or export the file again in full',
@@ -85,7 +82,6 @@ export const damaged = (what: string, cause: unknown): TableInputError =>
 export const oversizeRow = (line: number, limits: Limits): TableFaultError =>
   faultOf('row-oversize', { line }, { limit: limits.rowBytes, isMade: true });
 
-/** More columns than any portal takes. */
 export const tooManyColumns = (count: number, limits: Limits): TableInputError =>
   new TableInputError(
     `the header has ${count.toLocaleString('en')} columns, more than the limit of ${limits.columns.toLocaleString('en')}`,
@@ -110,7 +106,6 @@ export class NotOneTable extends TableInputError {
   }
 }
 
-/** A step names a column that is not there. */
 export const noColumn = (step: string, name: string, columns: string[]): TableStepError => {
   const known = columns.map(shown);
   const list = known.length > 20 ? `${known.slice(0, 20).join(', ')} and ${known.length - 20} more` : known.join(', ');

@@ -63,7 +63,6 @@ const budgetOf = (zip: ZipFile, name: string, limits: Limits): ((entry: Entry, a
 
 const keyOf = (path: string): string => posix.resolve('/', path).toLowerCase();
 
-/** Names for a message: the first ten of them. */
 export const listed = (names: string[]): string =>
   names.length > 10 ? `${names.slice(0, 10).join(', ')} and ${names.length - 10} more` : names.join(', ');
 

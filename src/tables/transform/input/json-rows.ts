@@ -13,7 +13,6 @@ import {
 } from '../row.ts';
 import { type Bytes, decoded } from './bytes.ts';
 
-/** An object of the file: its number from 1 and its text. */
 interface Item {
   row: number;
   text: string;

@@ -164,7 +164,6 @@ const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table
 const unpackedPath = (into: string): string => `${into}.raw`;
 const fixedPath = (into: string): string => `${into}.fixed`;
 
-/** Paths of text while a table is made of it. */
 export const textPaths = (into: string): string[] => [unpackedPath(into), fixedPath(into)];
 
 /** Writes the text with safe fixes; tells how to read it, null when there is nothing to fix. */

@@ -36,7 +36,6 @@ export async function* readSheet(archive: Archive, entry: Entry, content: SheetC
   content.onEnd(reader.facts);
 }
 
-/** A cell that is being read. */
 interface Cell {
   place: string;
   column: number;
@@ -142,7 +141,6 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
       else if (name === 'row') endRow();
     },
   };
-  /** The rows that are complete. */
   const taken = (): Row[] => {
     const complete = rows;
     rows = [];

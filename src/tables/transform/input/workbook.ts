@@ -123,7 +123,6 @@ async function* fitted(batches: AsyncIterable<Row[]>, body: Body): AsyncGenerato
   }
 }
 
-/** Reports what only the end of the sheet tells; throws where values of the table are missing. */
 const endSheet = ({ unresolved, merged }: SheetFacts, body: Body, report: MakingReport): void => {
   const { sheet, header, width, indent, rows, last, blank } = body;
   const { count, first } = unresolved;
@@ -236,7 +235,6 @@ interface Relationship {
   path: string;
 }
 
-/** The relationships of a part to others, or of the archive as a whole (`/`). */
 const relationships = async (archive: Archive, path: string): Promise<Relationship[]> => {
   const folder = posix.dirname(path);
   const entry = archive.entry(posix.join(folder, '_rels', `${posix.basename(path)}.rels`));
@@ -310,7 +308,6 @@ const stylesOf = async (archive: Archive, entry: Entry | undefined): Promise<She
   return stylesShow(cells, formats);
 };
 
-/** Limits for parts that only describe the workbook. */
 const describing: Pick<Limits, 'rowBytes'> = { rowBytes: 16 * 1024 * 1024 };
 
 const read = async (archive: Archive, entry: Entry | undefined, events: XmlEvents): Promise<void> => {

@@ -10,7 +10,6 @@ import { inBatches, type Row, type Table } from '../row.ts';
 import type { StepTools } from './row-step.ts';
 import type { Stage } from './rows.ts';
 
-/** A row as a module sees it: cells by column. */
 type NamedRow = Record<string, string>;
 
 /** What a module exports as `transform` or by default. */

@@ -54,12 +54,10 @@ export const placeOf = (step: string, columns: string[], name: string): number =
   });
 };
 
-/** A violation in one column. */
 export const inColumn = (columns: string[], at: number, message: string): Violation => ({
   column: columns[at] ?? '',
   at: at + 1,
   message,
 });
 
-/** A violation of a row as a whole. */
 export const inRow = (message: string): Violation => ({ column: null, at: null, message });

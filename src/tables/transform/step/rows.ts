@@ -10,7 +10,6 @@ import { plural } from '../../../util/plural.ts';
 import { inBatches, type Row, type Table } from '../row.ts';
 import { inColumn, inRow, placeOf, type StepMakers, type StepTools } from './row-step.ts';
 
-/** Longest key that is stored as it is; longer ones are hashed. */
 const plainLength = 40;
 
 /** Equal for equal parts. Of a hash 128 bits: among a thousand million keys the chance of two alike is below 1 in 10^20. */

@@ -57,7 +57,6 @@ export const schemaStep = (columns: string[], schema: TableSchema, { scratch }: 
 const faultOf = ({ check, seen }: { check: CellCheck; seen: SeenKeys | null }, cell: string): string | null =>
   check(cell) ?? (seen?.add([cell]) === false ? 'is not unique' : null);
 
-/** Columns without a field, and parts of the schema that are not checked. */
 const uncheckedParts = (columns: string[], schema: TableSchema): string[] => {
   const extra = columns.filter((column) => schema.fields.every(({ name }) => name !== column));
   return [
