@@ -139,10 +139,8 @@ export class RedisSupervisor {
 
   /** Uses the server of a record. */
   async #adopt(record: PidFile): Promise<'adopted'> {
-    const { server, socket } = record;
-    const reach = { path: socket };
-    // A kill may come before the number of a server is recorded.
-    const pid = server !== null && isRunning(server) ? server.pid : (await queryServer(reach, graceMs.running)).pid;
+    const reach = { path: record.socket };
+    const { pid } = await queryServer(reach, graceMs.running); // a kill may come before it is recorded
     this.#record = { ...record, server: pid === null ? null : markProcess(pid) };
     // The strictest of all who use it.
     if (this.#options.appendfsync === 'always') {
@@ -160,8 +158,7 @@ export class RedisSupervisor {
       log.warn({ pid: record.server.pid }, 'stopping an embedded Redis that does not answer');
       await stopServer(record.server);
     }
-    await this.#start(record?.socket ?? (await chooseSocket(folder)));
-    return 'started';
+    return this.#start(record?.socket ?? (await chooseSocket(folder)));
   }
 
   /** Waits for a server that was left to us; one that is reading its data has all the time it needs. */
@@ -178,7 +175,7 @@ export class RedisSupervisor {
     );
   }
 
-  async #start(socket: string): Promise<void> {
+  async #start(socket: string): Promise<'started'> {
     const { folder, env, log } = this.#options;
     // A server is fetched once for each user, into the state folder where the user has no cache.
     const cache = userCache(env);
@@ -198,6 +195,7 @@ export class RedisSupervisor {
     }
     const { pid } = this.#record.server ?? {};
     log.info({ folder, pid, binary, version: `${name} ${version}` }, 'started the embedded Redis');
+    return 'started';
   }
 
   async #watch(): Promise<void> {

@@ -96,10 +96,7 @@ const columnsPerConcat = 900;
 
 const wordConditions = (q: unknown, columns: string[]): Statement[] => {
   if (isAbsent(q)) return [];
-  const words = listOf('query', q)
-    .join(' ')
-    .split(/\s+/)
-    .filter((word) => word !== '');
+  const words = listOf('query', q).join(' ').match(/\S+/g) ?? [];
   if (words.length > 20) throw searchRefused(400, 'query has more than 20 words.');
   const places = Math.ceil(columns.length / columnsPerConcat);
   const parts = Array.from({ length: places }, (_, index) => {
