@@ -75,7 +75,6 @@ const summary = (report: StoredReport): string => {
   return `${items}${parts.length > 0 ? ` (${parts.join(', ')})` : ''} in ${(ms / 1000).toFixed(1)} s`;
 };
 
-/** Addresses that are listed one by one. */
 const shownAddresses = 5;
 
 export const closingLines = async (runtime: Runtime, report: StoredReport): Promise<string[]> => {
@@ -99,7 +98,6 @@ const nextOf = (runtime: Runtime, report: StoredReport): string => {
 /** Keys that are listed; of more only their number is reported. */
 const shown = 5;
 
-/** True for what is no longer in its manifest but still on the portal. */
 export const isLeftBehind = ({ nid, removed, missingSince }: IndexedEntry): boolean =>
   nid !== null && removed === null && missingSince !== null;
 

@@ -57,7 +57,6 @@ const rowsOf = async (runtime: Runtime, manifests: Manifest[], kept: ReadonlyMap
       /** True for a schedule that is in Redis; false for one that no `sluice start` has read yet. */
       kept: isKept,
       running: (await runtime.gate.state({ manifest, portal })).current,
-      /** What the schedule did when it was last due. */
       lastDue: triggers.get(name) ?? null,
       lastRun: runs.get(name) ?? null,
     };

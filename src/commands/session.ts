@@ -7,7 +7,6 @@ import type { Runtime } from '../service/runtime.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
 
-/** Loads the configuration as the common options say. */
 export const configOf = (options: CommonOptions & { isReadOnly?: boolean }, io: Io): Promise<Config> =>
   loadConfig({
     file: options.config,
@@ -62,7 +61,6 @@ export const withRuntime = async <T>(
   }
 };
 
-/** As {@link withRuntime}, with the configuration that the options name. */
 export const withRuntimeOf = async <T>(
   role: string,
   options: CommonOptions,

@@ -109,7 +109,6 @@ export const commands = {
 /** Items of a run that get a line each; of more, counts and causes of failures are reported. */
 const listedItems = 20;
 
-/** Prints lines with the time of day. */
 export class ServiceLines {
   readonly #io: Io;
   /** The last reported failure of each key, while it lasts. */

@@ -2,7 +2,6 @@
 import { Writable } from 'node:stream';
 import { printable } from '../model/errors.ts';
 
-/** A terminal; `columns` defaults to 80. */
 type Terminal = Writable & { columns?: number };
 
 const usualColumns = 80;
@@ -10,7 +9,6 @@ const usualColumns = 80;
 /** One line that is rewritten in place. */
 export class TerminalLine {
   readonly #terminal: Terminal;
-  /** Cells that the line takes; 0 while none is shown. */
   #cells = 0;
 
   constructor(terminal: Terminal) {

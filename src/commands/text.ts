@@ -2,10 +2,8 @@
 import type { Reason } from '../model/report.ts';
 import { countText, plural } from '../util/plural.ts';
 
-/** A line, some lines, or nothing. */
 export type Lines = string | false | null | undefined | readonly Lines[];
 
-/** All that is given as lines, one after the other. */
 export const lines = (...given: Lines[]): string[] =>
   given.flatMap((part) => (typeof part === 'string' ? [part] : part ? lines(...part) : []));
 
@@ -25,7 +23,6 @@ export const aligned = (rows: readonly (readonly string[])[], right: readonly nu
   );
 };
 
-/** A reason: what is wrong and where, then what to do. */
 export const reasonLines = (reason: Reason, indent: string): string[] => {
   const place = placeOf(reason);
   const [first = '', ...more] = reason.message.split('\n');
@@ -39,7 +36,6 @@ export const reasonLines = (reason: Reason, indent: string): string[] => {
 const placeOf = ({ line, column }: Reason): string =>
   line === undefined ? '' : `line ${line}${column === undefined ? '' : `, column ${column}`}`;
 
-/** How many more there are than are listed, and what lists them. */
 export const restLine = (rest: number, where: string, indent = ''): Lines =>
   rest > 0 && `${indent}… and ${countText(rest)} more; ${where}`;
 

@@ -144,7 +144,6 @@ const pauseLimit = (runtime: Runtime, mostMs: number): ((runs: RequestedRun[]) =
   };
 };
 
-/** When it ends, and its cause. */
 export const standstillText = ({ until, why }: Standstill): string =>
   `${new Date(until).toISOString()}${why === '' ? '' : `: ${why}`}`;
 

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { itemKinds, kindOfKey } from './key.ts';
 import { exportedFiles } from './policy.ts';
 
-/** What a run did to an item. */
 export const itemActions = [
   'created',
   'adopted',
@@ -21,7 +20,6 @@ export const itemActions = [
 
 export type ItemAction = (typeof itemActions)[number];
 
-/** How an item ended. */
 const itemOutcomes = ['done', 'unchanged', 'failed', 'quarantined', 'held', 'cancelled'] as const;
 
 export type ItemOutcome = (typeof itemOutcomes)[number];
@@ -41,7 +39,6 @@ export type Reason = z.infer<typeof reasonSchema>;
 /** Rows that were left out of a table as bad; `path` of the file they are in, null where they are in none. */
 export const rejectedRowsSchema = z.object({ rows: z.number().int(), path: z.string().nullable() });
 
-/** One dataset or resource of a run. */
 export const reportItemSchema = z.object({
   key: z.string(),
   kind: z.enum(itemKinds),
@@ -67,7 +64,6 @@ export const reportItemSchema = z.object({
     .exactOptional(),
   jobId: z.string().nullable(),
   attempts: z.number().int(),
-  /** Milliseconds of work on the item. */
   ms: z.number().int(),
 });
 
@@ -93,9 +89,7 @@ export const reportItem = (known: Pick<ReportItem, 'key' | 'uuid' | 'outcome'> &
   ...known,
 });
 
-/** How a portal is exported. */
 export const exportSchema = z.object({
-  /** Absolute path of the folder. */
   folder: z.string(),
   files: z.enum(exportedFiles),
   /** Uuids, node ids and titles of datasets, where not all are exported; a title may hold `*`. */
@@ -106,7 +100,6 @@ export const exportSchema = z.object({
 
 export type ExportOrder = z.infer<typeof exportSchema>;
 
-/** The report of one run. */
 export const reportSchema = z.object({
   runId: z.string(),
   manifest: z.string(),
@@ -123,7 +116,6 @@ export const reportSchema = z.object({
   reason: reasonSchema.nullable(),
   /** What is not published as the source has it, such as keys of a catalogue that portals have no field for. */
   remarks: z.array(z.string()).exactOptional(),
-  /** What was asked for, of a run that exports. */
   export: exportSchema.exactOptional(),
   items: z.array(reportItemSchema),
 });
@@ -151,7 +143,6 @@ export const isSuccess = ({ reason, counts }: Pick<StoredReport, 'reason' | 'cou
     Object.keys(table).every((outcome) => !table[outcome] || outcome === 'done' || outcome === 'unchanged'),
   );
 
-/** What is counted of an item. */
 export type CountedItem = Pick<ReportItem, 'kind' | 'outcome' | 'actions'>;
 
 /** Counts an item, or takes it from the counts (`by` -1): its outcome, and its actions. */

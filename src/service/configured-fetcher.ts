@@ -4,7 +4,6 @@ import type { Config } from '../config/config.ts';
 import { proxyOf } from '../sources/fetch/connect.ts';
 import { Fetcher } from '../sources/fetch/fetch.ts';
 
-/** Opens it; `close()` when done. */
 export const configuredFetcher = ({ sources }: Pick<Config, 'sources'>, env: NodeJS.ProcessEnv): Fetcher =>
   new Fetcher({
     ...sources,

@@ -45,19 +45,15 @@ export interface RuntimeOptions {
 /** A target that was run before, with the path of its manifest. */
 export type KnownTarget = Target & { manifestPath: string };
 
-/** The workers of this process. */
 interface Workers {
-  /** True while a write to a portal is in progress. */
   readonly isWriting: boolean;
   /** Limits in force for a portal: the lowest of all live workers. */
   limits(portal: string): PortalLimits;
-  /** True where other workers may work for the portal as well. */
   isShared(portal: string): Promise<boolean>;
   /** Takes no more jobs; those in a write finish it, the others go back to the queue. `kill` ends at once. */
   stop(kill: boolean): Promise<void>;
 }
 
-/** What everything else is made of. */
 class Opened {
   readonly config: Config;
   readonly log: Log;
@@ -66,7 +62,6 @@ class Opened {
   readonly keys: RedisKeys;
   readonly redis: Redis;
   readonly redisHandle: RedisHandle;
-  /** Fetches files and catalogues of the web. */
   readonly fetcher: Fetcher;
 
   protected constructor(options: RuntimeOptions, handle: RedisHandle, redis: Redis) {
@@ -111,7 +106,6 @@ export class Connections extends Opened {
     post: (url, posting) => this.fetcher.post(url, posting),
     log: this.log,
   });
-  /** What is expected to happen, and by when. */
   readonly deadlines = new Deadlines(this.redis, this.keys);
   /** Called after every single request to a portal, for metrics. */
   onRequest: ((portal: string, kind: RequestKind, ms: number, status: number | null) => void) | null = null;
@@ -159,12 +153,10 @@ export class Connections extends Opened {
     };
   }
 
-  /** What sources are gathered with. */
   sourceTools(signal: AbortSignal): SourceTools {
     return { fetcher: this.fetcher, stateDir: this.config.stateDir, signal, log: this.log };
   }
 
-  /** Limits in force for a portal. */
   limits(name: string): PortalLimits {
     const { concurrency, requestsPerSecond } = this.portals.config(name);
     return this.workers?.limits(name) ?? { concurrency, requestsPerSecond };
@@ -176,12 +168,10 @@ export class Connections extends Opened {
     return (await this.ledger.targets()).filter((target) => portal === null || portal === target.portal);
   }
 
-  /** Those of {@link targets} whose manifest a key belongs to. */
   async targetsOfKey(key: string): Promise<KnownTarget[]> {
     return (await this.targets()).filter(({ manifest }) => isBelow(key, manifest));
   }
 
-  /** Those of {@link targets} that are of one manifest. */
   async targetsOfManifest(name: string): Promise<KnownTarget[]> {
     return (await this.targets()).filter(({ manifest }) => manifest === name);
   }
@@ -191,7 +181,6 @@ export class Connections extends Opened {
     return this.portals.config(portal).kind === 'remote' ? 24 * 3600 * 1000 : null;
   }
 
-  /** Processes that run the jobs of this Redis. */
   async liveWorkers() {
     return [...(await liveWorkers(this.redis, this.keys, Date.now())).values()];
   }
@@ -208,7 +197,6 @@ export class Connections extends Opened {
     return silences.sort((a, b) => a.ms - b.ms)[0] ?? null;
   }
 
-  /** True while a worker of this process sends a write. */
   get isWriting(): boolean {
     return this.workers?.isWriting ?? false;
   }

@@ -52,7 +52,6 @@ export class Inboxes {
     await this.#publish();
   }
 
-  /** Stops watching; idempotent. */
   async close(): Promise<void> {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
@@ -144,7 +143,6 @@ const inboxOf = async (
   return openInbox({ manifest, settings: config.inbox, spoolId: await runtime.spoolId(), onClaimed, log });
 };
 
-/** True for a folder that can be read and written. */
 export const isUsable = (folder: string): Promise<boolean> =>
   access(folder, constants.R_OK | constants.W_OK | constants.X_OK).then(
     () => true,

@@ -44,7 +44,6 @@ export const stateWords: Readonly<Record<ItemState, readonly [word: string, tone
   pending: ['pending', '', 'No run has processed it yet.'],
 };
 
-/** How the items of a target stand. */
 export type StateCounts = Readonly<Partial<Record<ItemState, number>>>;
 
 export const countStates = async ({ ledger }: Pick<Runtime, 'ledger'>, target: Target): Promise<StateCounts> => {
@@ -62,13 +61,11 @@ export interface KnownEntry extends LedgerEntry {
   portal: string;
 }
 
-/** Entries of a target by key. */
 export const inOrder = (entries: Iterable<LedgerEntry>, { portal }: Target): KnownEntry[] =>
   [...entries].sort((a, b) => (a.key < b.key ? -1 : 1)).map((entry) => ({ ...entry, portal }));
 
 /** What entries are looked for by; `most`: so many of each target. */
 interface Search {
-  /** What their keys begin with. */
   start?: string;
   /** What they hold somewhere, in lower case. */
   words?: readonly string[];
@@ -100,7 +97,6 @@ export const entriesWhere = async (
 export const fileNameOf = ({ file, sourcePath }: LedgerEntry): string | null =>
   sourcePath ? basename(sourcePath) : (file?.name ?? null);
 
-/** The words of a search, in lower case. */
 export const wordsOf = (text: string): string[] => text.toLowerCase().split(/\s+/).filter(Boolean);
 
 /** True for an item whose key, title and file names hold all words. */

@@ -9,7 +9,6 @@ import type { Runtime } from './runtime.ts';
 
 type Sample = [labels: Record<string, string>, value: number];
 
-/** Every gauge with its help text and labels. */
 const gauges = {
   sluice_build_info: ['Always 1, with the version of sluice.', 'version'],
   sluice_workers: ['Worker processes.'],

@@ -8,7 +8,6 @@ import { type LastRun, lastRuns } from '../state/targets.ts';
 import { durationWords } from '../util/quantity.ts';
 import type { Connections } from './connections.ts';
 
-/** What overdue items are described from. */
 export interface OverdueParts extends Pick<Connections, 'redis' | 'keys' | 'queues' | 'deadlines'> {
   config: Pick<Config, 'watch'>;
 }
@@ -23,19 +22,14 @@ export interface Overdue {
   key: string | null;
   /** By when it was expected, ISO 8601, UTC. */
   expectedBy: string;
-  /** One sentence without a full stop. */
   why: string;
-  /** What to do. */
   hint: string;
 }
 
-/** What an expectation is about. */
 export interface Expected extends Pick<Overdue, 'kind' | 'manifest' | 'portal' | 'key'> {
-  /** Its name in messages. */
   name: string;
 }
 
-/** Parses the name of an expectation in Redis. */
 export const expectedIn = (member: string): Expected => {
   const [kind, first = '', second = '', third = ''] = member.split(' ');
   if (kind === 'worker') {
@@ -62,7 +56,6 @@ export const whatIsOverdue = async (
   return { overdue: await inWords(parts, shown), more: Math.max(0, count - shown.length) };
 };
 
-/** Describes why each is overdue and what to do. */
 export const inWords = async (parts: OverdueParts, late: readonly Deadline[]): Promise<Overdue[]> => {
   if (late.length === 0) return [];
   const { redis, keys, config, deadlines } = parts;

@@ -23,7 +23,6 @@ export interface TargetView extends Target {
   held: HeldRun | null;
 }
 
-/** A job that a worker runs. */
 export type RunningJob = Awaited<ReturnType<typeof jobsOf>>[number];
 
 export interface OverviewView {
@@ -49,7 +48,6 @@ const jobSchema = z.object({
   trace: z.object({ steps: z.record(z.string(), z.string()) }).optional(),
 });
 
-/** What the pages and metrics show of everything. */
 export class Overview {
   readonly runs: RunList;
   readonly #runtime: Runtime;

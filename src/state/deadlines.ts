@@ -11,17 +11,12 @@ export const expectedOf = {
     `worker ${process.role} ${process.host} ${process.pid} ${process.began}`,
   /** A sign of life of what watches the inbox of a manifest. */
   inbox: (manifest: string): string => `inbox ${manifest}`,
-  /** A schedule that fires. */
   schedule: (target: Target): string => `schedule ${targetName(target)}`,
-  /** A run that succeeds. */
   success: (target: Target): string => `success ${targetName(target)}`,
-  /** Anything new in a target. */
   news: (target: Target): string => `news ${targetName(target)}`,
-  /** A new file of a dataset. */
   data: (portal: string, key: string): string => `data ${portal} ${key}`,
 };
 
-/** The kinds of what is expected. */
 export type ExpectedKind = keyof typeof expectedOf;
 
 /** What is expected, and when it is or was overdue, Unix milliseconds. */
@@ -82,13 +77,11 @@ export class Deadlines {
     this.#keys = keys;
   }
 
-  /** Sets deadlines, whatever they were before. */
   async renew(deadlines: readonly Deadline[]): Promise<void> {
     if (deadlines.length === 0) return;
     await this.#redis.zadd(this.#keys.deadlines, ...deadlines.flatMap(({ member, at }) => [at, member]));
   }
 
-  /** Forgets what is no longer expected. */
   async forget(members: readonly string[]): Promise<void> {
     if (members.length === 0) return;
     const { deadlines, expected } = this.#keys;
@@ -150,7 +143,6 @@ export class Deadlines {
     }));
   }
 
-  /** How much is late. */
   countLate(now: number): Promise<number> {
     return this.#redis.zcount(this.#keys.deadlines, 0, now);
   }
@@ -166,12 +158,10 @@ export class Deadlines {
     return Object.entries(all).map(([member, at]) => ({ member, at: Number(at) }));
   }
 
-  /** Records that something was reported as late. */
   async wasReported(deadlines: readonly Deadline[]): Promise<void> {
     await this.#redis.hset(this.#keys.overdue, ...deadlines.flatMap(({ member, at }) => [member, at]));
   }
 
-  /** Records that something was reported as over. */
   async wasEnded(deadlines: readonly Deadline[]): Promise<void> {
     await this.#redis.hdel(this.#keys.overdue, ...deadlines.map(({ member }) => member));
   }
