@@ -7,6 +7,7 @@ import { slugOf, titleOfName } from '../dataset-api/names.ts';
 import { UsageError } from '../model/errors.ts';
 import { isConvertible } from '../model/recipe/recipe.ts';
 import { makeFolder } from '../util/make-folder.ts';
+import { quoted } from './init-files.ts';
 
 export interface DirectManifest {
   /** In the state folder, or where it was saved. */
@@ -113,8 +114,5 @@ const writeNew = async (path: string, text: string): Promise<void> => {
     });
   }
 };
-
-// JSON text is YAML text.
-const quoted = (text: string): string => JSON.stringify(text);
 
 const headOf = (data: string): string => `# The manifest of ${data}`;

@@ -1,5 +1,6 @@
 // `sluice help manifest` and `sluice help config`: the formats of the two files that people write.
 import { readFileSync } from 'node:fs';
+import { lines } from './text.ts';
 
 export const helpTopics = ['manifest', 'config'] as const;
 
@@ -46,14 +47,13 @@ const keysOf = (schema: JsonSchema): SchemaKey[] => {
 };
 
 const keyText = ({ path, type, required, fallback, meaning, values, example }: SchemaKey): string => {
-  const kind = [type, ...(required ? ['required'] : []), ...(fallback === undefined ? [] : [`default ${fallback}`])];
-  const lines = [
+  const kind = lines(type, required && 'required', fallback !== undefined && `default ${fallback}`);
+  return lines(
     `  ${path}  (${kind.join(', ')})`,
     `      ${meaning}`,
-    ...(values.length > 0 ? [`      one of: ${values.join(', ')}`] : []),
-    ...(example === undefined || example === type ? [] : [`      e.g. ${example}`]),
-  ];
-  return lines.join('\n');
+    values.length > 0 && `      one of: ${values.join(', ')}`,
+    example !== undefined && example !== type && `      e.g. ${example}`,
+  ).join('\n');
 };
 
 /** The part of JSON Schema that our schemas use. */
@@ -123,9 +123,8 @@ const text = (value: unknown): string | undefined =>
 const flow = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`;
   if (value === null || typeof value !== 'object') return String(value);
-  return `{${Object.entries(value)
-    .map(([key, item]) => `${key}: ${flow(item)}`)
-    .join(', ')}}`;
+  const items = Object.entries(value).map(([key, item]) => `${key}: ${flow(item)}`);
+  return `{${items.join(', ')}}`;
 };
 
 const simpleTypes: Record<string, string> = {
@@ -133,7 +132,6 @@ const simpleTypes: Record<string, string> = {
   integer: 'integer',
   number: 'number',
   boolean: 'boolean',
-  object: 'mapping',
 };
 
 /** True when the values of a key are too many to be its type. */

@@ -1,5 +1,6 @@
 // The files that `sluice init` writes.
 import { readFile } from 'node:fs/promises';
+import { lines } from './text.ts';
 
 export interface ChosenPortal {
   name: string;
@@ -35,12 +36,12 @@ export const sampleFiles = (portal: ChosenPortal): NewFile[] => [
   { path: '.gitignore', text: '.sluice/\ninbox/\nconfig/*.password\n' },
 ];
 
-const schemas = ['config/config.schema.json', 'config/manifest.schema.json'];
-
 /** The schemas of both files, by which an editor completes and checks them. */
 export const schemaFiles = (): Promise<NewFile[]> =>
   Promise.all(
-    schemas.map(async (path) => ({ path, text: await readFile(new URL(`../../${path}`, import.meta.url), 'utf8') })),
+    ['config/config.schema.json', 'config/manifest.schema.json'].map(async (path) => {
+      return { path, text: await readFile(new URL(`../../${path}`, import.meta.url), 'utf8') };
+    }),
   );
 
 /** First line of a manifest: where an editor finds its schema. */
@@ -49,8 +50,8 @@ const manifestSchema = '# yaml-language-server: $schema=../config/manifest.schem
 /** The watched folder of `jobs/inbox.yaml`. */
 export const inboxFolder = 'inbox';
 
-// JSON text is YAML text.
-const quoted = (text: string): string => JSON.stringify(text);
+/** A text in YAML, of which JSON is a part. */
+export const quoted = (text: string): string => JSON.stringify(text);
 
 const configText = (portal: ChosenPortal): string => `# yaml-language-server: $schema=./config.schema.json
 # Where and how sluice runs. What is published is in jobs/.
@@ -63,16 +64,15 @@ ${portalLines(portal).join('\n')}
 manifests: ["../jobs/*.yaml"]
 `;
 
-const portalLines = ({ name, url, username, password }: ChosenPortal): string[] => [
-  `  ${name}:`,
-  ...(url === null
-    ? ['    kind: embedded        # the portal that comes with sluice']
-    : ['    kind: remote', `    url: ${quoted(url)}`]),
-  ...(username === null ? [] : [`    username: ${quoted(username)}`]),
-  ...(password === null
-    ? []
-    : [`    password: { file: ${name}.password }   # beside this file, readable by its owner only`]),
-];
+const portalLines = ({ name, url, username, password }: ChosenPortal): string[] =>
+  lines(
+    `  ${name}:`,
+    url === null
+      ? '    kind: embedded        # the portal that comes with sluice'
+      : ['    kind: remote', `    url: ${quoted(url)}`],
+    username !== null && `    username: ${quoted(username)}`,
+    password !== null && `    password: { file: ${name}.password }   # beside this file, readable by its owner only`,
+  );
 
 const firstManifest = ({ name, url }: ChosenPortal): string => `${manifestSchema}
 # A first manifest: what to publish. Put your own titles and files here; \`sluice help manifest\` lists every key.

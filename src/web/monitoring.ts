@@ -13,11 +13,10 @@ export const metricsPart: WebPart = (app, context) => {
   const metrics = new Metrics(runtime, overview);
   app.get('/metrics', async (request, reply) => {
     const tried = mayWatch(request, context);
-    if (typeof tried === 'number')
-      return reply
-        .code(429)
-        .header('retry-after', Math.ceil(tried / 1000))
-        .send();
+    if (typeof tried === 'number') {
+      reply.header('retry-after', Math.ceil(tried / 1000));
+      return reply.code(429).send();
+    }
     if (tried === 'wrong') {
       const text = 'Send `Authorization: Bearer TOKEN` with that of `web.token`.\n';
       return reply.code(401).header('www-authenticate', 'Bearer').type('text/plain').send(text);

@@ -44,10 +44,8 @@ export const webApp = async (runtime: Runtime, served?: () => readonly KnownTarg
   app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500;
     if (status >= 500) log.error({ err: error, path: request.url.slice(0, 200) }, 'a request failed');
-    return reply
-      .code(status)
-      .type('text/plain')
-      .send(status >= 500 ? 'Something went wrong.\n' : `${error.message}\n`);
+    const text = status >= 500 ? 'Something went wrong.' : error.message;
+    return reply.code(status).type('text/plain').send(`${text}\n`);
   });
   for (const part of parts) await app.register(async (scope) => part(scope, context));
   return app;

@@ -55,13 +55,14 @@ ${total > 0 ? html`<progress max="${total}" value="${done}" aria-label="Items"><
 </div>`;
 };
 
-const tilesHtml = ({ fates }: RunView): Html => html`<ul class="tiles">
-${itemFates.map((fate) => {
-  const count = fates?.[fate] ?? 0;
-  return count === 0 && fate === 'cancelled'
-    ? null
-    : html`<li class="${count > 0 ? fateTone(fate) : 'none'}"><b>${countText(count)}</b> ${fate}</li>\n`;
-})}</ul>`;
+const tilesHtml = ({ fates }: RunView): Html => {
+  const tiles = itemFates.map((fate) => {
+    const count = fates?.[fate] ?? 0;
+    if (count === 0 && fate === 'cancelled') return null;
+    return html`<li class="${count > 0 ? fateTone(fate) : 'none'}"><b>${countText(count)}</b> ${fate}</li>\n`;
+  });
+  return html`<ul class="tiles">\n${tiles}</ul>`;
+};
 
 const causesHtml = ({ runId, causes, endedAt, isHeld }: RunView): Part => {
   if (causes.length === 0) return null;
