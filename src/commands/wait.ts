@@ -8,6 +8,7 @@ import { type Standstill, waitOfRun } from '../queue/run-wait.ts';
 import type { RequestedRun } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
+import { spanText } from '../util/quantity.ts';
 import type { CommonOptions, Io } from './io.ts';
 
 /** Progress is on standard error, unless the command prints JSON. */
@@ -176,13 +177,7 @@ const progress = (runtime: Runtime, runs: RequestedRun[], { line, stderr }: Io):
 const speedText = (seconds: number, ended: number, left: number): string => {
   if (ended < knownAfter.items || seconds < knownAfter.seconds) return '';
   const rate = ended / seconds;
-  return `, ${rate.toFixed(1)}/s, ${timeText(left / rate)} left`;
-};
-
-const timeText = (seconds: number): string => {
-  if (seconds < 100) return `${Math.ceil(seconds)} s`;
-  const minutes = Math.ceil(seconds / 60);
-  return minutes < 100 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`;
+  return `, ${rate.toFixed(1)}/s, ${spanText((1000 * left) / rate)} left`;
 };
 
 const inFlight = async (runtime: Runtime, runs: RequestedRun[]): Promise<string> => {

@@ -51,3 +51,13 @@ export const durationWords = (ms: number): string => {
 
 /** Bytes of a size that {@link sizeText} accepted; throws a RangeError for other text. */
 export const sizeBytes = (text: string): number => amountOf(text, sizePattern, sizeUnits);
+
+/** How long something has lasted or lasts: `12 s`, `3 min`, `5 h`, `2 days`. */
+export const spanText = (ms: number): string => {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 90) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 90) return `${minutes} min`;
+  const hours = Math.round(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} days`;
+};

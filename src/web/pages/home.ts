@@ -5,6 +5,7 @@ import type { OverviewView, RunningJob, TargetView } from '../../service/overvie
 import { markOf, markWords, type RunStatus } from '../../service/run-list.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
+import { spanText } from '../../util/quantity.ts';
 import {
   actLink,
   hintHtml,
@@ -13,7 +14,6 @@ import {
   proseHtml,
   reasonHtml,
   runPath,
-  spanText,
   stateBadge,
   tableHtml,
 } from './layout.ts';

@@ -74,19 +74,8 @@ export const webLink = (url: string, text = url): Html => {
   return isWeb ? html`<a href="${parsed.href}" rel="noreferrer"><bdi>${text}</bdi></a>` : html`<bdi>${text}</bdi>`;
 };
 
-/** How long something has lasted or lasts: `12 s`, `3 min`, `5 h`, `2 days`. */
-export const spanText = (ms: number): string => {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 90) return `${seconds} s`;
-  const minutes = Math.round(seconds / 60);
-  if (minutes < 90) return `${minutes} min`;
-  const hours = Math.round(minutes / 60);
-  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} days`;
-};
-
-/** The tone in which what became of an item is reported. */
-export const fateTone = (fate: ItemFate): string =>
-  fate === 'failed' || fate === 'quarantined' ? 'bad' : fate === 'held' || fate === 'cancelled' ? 'wait' : '';
+/** The tone in which what became of an item is reported: that of the state of the same name. */
+export const fateTone = (fate: ItemFate): string => (fate in stateWords ? stateWords[fate as ItemState][1] : '');
 
 export const stateBadge = (state: ItemState): Html => {
   const [word, tone] = stateWords[state];

@@ -5,6 +5,7 @@ import { fatesText, markOf, markWords, type RunStatus } from '../../service/run-
 import { fateOf, itemFates } from '../../state/report-lines.ts';
 import { type Html, html, momentHtml, type Part } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
+import { spanText } from '../../util/quantity.ts';
 import {
   actLink,
   fateTone,
@@ -14,7 +15,6 @@ import {
   proseHtml,
   reasonHtml,
   runPath,
-  spanText,
   tableHtml,
 } from './layout.ts';
 
