@@ -39,7 +39,7 @@ export const schedulesCommand = async (paths: string[], options: CommonOptions, 
 
 const rowsOf = async (runtime: Runtime, manifests: Manifest[], kept: ReadonlyMap<string, KeptSchedule>) => {
   const { redis, keys } = runtime;
-  const [runs, triggers] = await Promise.all([lastRuns(redis, keys), lastTriggers(redis, keys)]);
+  const [runs, triggers] = await Promise.all([lastRuns.all(redis, keys), lastTriggers.all(redis, keys)]);
   const now = Date.now();
   const rowOf = async ({ name: manifest, portal, path, ...rest }: Manifest) => {
     const schedule = rest.schedule ?? null;

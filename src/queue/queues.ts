@@ -94,15 +94,8 @@ export class Queues {
   }
 }
 
-interface QueueDepth {
-  queue: string;
-  jobs: Record<string, number>;
-  /** When the job that waits for a worker longest was added, Unix milliseconds; null where none waits. */
-  oldest: number | null;
-}
-
 /** Of the queues of runs, of notices and of the given portals; a few round trips whatever is in them. */
-export const queueDepths = (queues: Queues, portals: string[]): Promise<QueueDepth[]> => {
+export const queueDepths = (queues: Queues, portals: string[]) => {
   const all = new Map([
     [runsQueue, queues.runs],
     [noticesQueue, queues.notices],
@@ -115,6 +108,7 @@ export const queueDepths = (queues: Queues, portals: string[]): Promise<QueueDep
         queue.getJobs(['wait', 'prioritized'], 0, 0, true),
       ]);
       const added = first.flatMap((job) => (job ? [job.timestamp] : []));
+      // When the job that waits for a worker longest was added, Unix milliseconds; null where none waits.
       return { queue: name, jobs, oldest: added.length === 0 ? null : Math.min(...added) };
     }),
   );

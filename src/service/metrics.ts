@@ -71,8 +71,8 @@ export class Metrics {
     const [workers, overdue, last, successes, targets, depths, paused] = await Promise.all([
       this.#runtime.liveWorkers(),
       deadlines.countLate(now),
-      lastRuns(redis, keys),
-      lastSuccesses(redis, keys),
+      lastRuns.all(redis, keys),
+      lastSuccesses.all(redis, keys),
       this.#overview.counts(),
       queueDepths(queues, portals),
       Promise.all(portals.map(async (portal): Promise<Sample> => [{ portal }, (await pauses.state(portal)) ? 1 : 0])),

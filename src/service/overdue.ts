@@ -59,7 +59,10 @@ export const whatIsOverdue = async (
 export const inWords = async (parts: OverdueParts, late: readonly Deadline[]): Promise<Overdue[]> => {
   if (late.length === 0) return [];
   const { redis, keys, config, deadlines } = parts;
-  const [forms, runs] = await Promise.all([deadlines.formsOf(late.map(({ member }) => member)), lastRuns(redis, keys)]);
+  const [forms, runs] = await Promise.all([
+    deadlines.formsOf(late.map(({ member }) => member)),
+    lastRuns.all(redis, keys),
+  ]);
   return Promise.all(
     late.map(async ({ member, at }, index) => {
       const { name, ...expected } = expectedIn(member);

@@ -64,7 +64,7 @@ export class Overview {
   /** Items of each target that was run, by state. */
   async counts(): Promise<(Target & Pick<TargetView, 'counts'>)[]> {
     const { redis, keys, ledger } = this.#runtime;
-    const [targets, last] = await Promise.all([ledger.targets(), lastRuns(redis, keys)]);
+    const [targets, last] = await Promise.all([ledger.targets(), lastRuns.all(redis, keys)]);
     return Promise.all(
       targets.map(async ({ manifest, portal }) => {
         const target = { manifest, portal };
@@ -87,7 +87,7 @@ export class Overview {
     const [all, schedules, last, held, runs, inboxes, late, hasWorkers] = await Promise.all([
       this.targets(),
       keptSchedules(queues),
-      lastRuns(redis, keys),
+      lastRuns.all(redis, keys),
       plans.held(),
       this.runs.byTarget(),
       readInboxViews(runtime),

@@ -10,7 +10,7 @@ import type { ManifestFacts } from '../notify/notifier.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf, newsIn } from '../state/deadlines.ts';
-import { rememberSuccess, rememberTrigger, type TriggerRecord } from '../state/targets.ts';
+import { lastSuccesses, lastTriggers, type TriggerRecord } from '../state/targets.ts';
 import type { Connections } from './connections.ts';
 
 export class RunNotices {
@@ -48,7 +48,7 @@ export class RunNotices {
 
   async triggered(data: TriggerData, record: TriggerRecord): Promise<void> {
     const { redis, keys, deadlines, config } = this.#parts;
-    await rememberTrigger(redis, keys, data, record);
+    await lastTriggers.set(redis, keys, data, record);
     if (data.schedule === null) return;
     const waits = record.did === 'wait' ? { until: record.until } : {};
     const at = firesBy(data.schedule, { now: Date.now(), ...waits, slackMs: config.watch.everyMs });
@@ -66,7 +66,7 @@ export class RunNotices {
     await this.#heartbeat(heartbeat, request, `run ${report.runId}: ${JSON.stringify(report.counts)}`);
     if (heartbeat === 'fail') return;
     await deadlines.happened([expectedOf.success(report)], Date.now());
-    await rememberSuccess(redis, keys, report);
+    await lastSuccesses.set(redis, keys, report, Date.parse(report.endedAt));
   }
 
   /** The monitor of the manifest takes precedence over the configured one. */

@@ -40,7 +40,7 @@ import {
   type SettledClaim,
   settledClaimSchema,
 } from './run-work.ts';
-import { rememberRun } from './targets.ts';
+import { lastRunOf, lastRuns } from './targets.ts';
 
 /** Dropped files of a run: those whose end is known, and ids by the key of the resource that decides. */
 export interface RunDrops {
@@ -248,7 +248,7 @@ export class Runs {
     };
     const hash = this.#keys.run(runId);
     await this.#writer.write(Object.entries(fields).map(([field, value]) => ({ hash, field, value })));
-    await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
+    await lastRuns.set(this.#redis, this.#keys, report, lastRunOf(report, why || null));
   }
 
   /** Ends the last phase: drops the work of a closed run and lets its record expire. */

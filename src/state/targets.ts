@@ -28,7 +28,7 @@ const lastRunSchema = z.object({
 
 export type LastRun = z.infer<typeof lastRunSchema>;
 
-const lastRunOf = (report: StoredReport, why: string | null): LastRun => ({
+export const lastRunOf = (report: StoredReport, why: string | null): LastRun => ({
   runId: report.runId,
   why,
   startedAt: report.startedAt,
@@ -42,26 +42,27 @@ const lastRunOf = (report: StoredReport, why: string | null): LastRun => ({
 const countOf = ({ counts: { dataset, resource } }: StoredReport, outcome: ItemOutcome): number =>
   (dataset[outcome] ?? 0) + (resource[outcome] ?? 0);
 
-export const lastRuns = (redis: Redis, keys: RedisKeys): Promise<Map<string, LastRun>> =>
-  recordsIn(redis, keys.lastRuns, lastRunSchema);
+/** A record of each target. */
+const byTarget = <T>(hash: 'lastRuns' | 'lastSuccesses' | 'triggers', schema: z.ZodType<T>) => ({
+  /** By target name; those of an unknown shape are left out. */
+  all: async (redis: Redis, keys: RedisKeys): Promise<Map<string, T>> => {
+    const records = Object.entries(await redis.hgetall(keys[hash]));
+    return new Map(
+      records.flatMap(([name, text]) => {
+        const { success, data } = schema.safeParse(JSON.parse(text));
+        return success ? [[name, data]] : [];
+      }),
+    );
+  },
+  set: async (redis: Redis, keys: RedisKeys, target: Target, record: T): Promise<void> => {
+    await redis.hset(keys[hash], targetName(target), JSON.stringify(record));
+  },
+});
 
-/** When the last run of each target that succeeded has ended, Unix milliseconds by target name. */
-export const lastSuccesses = async (redis: Redis, keys: RedisKeys): Promise<Map<string, number>> =>
-  new Map(Object.entries(await redis.hgetall(keys.lastSuccesses)).map(([name, at]) => [name, Number(at)]));
+export const lastRuns = byTarget('lastRuns', lastRunSchema);
 
-export const rememberRun = async (
-  redis: Redis,
-  keys: RedisKeys,
-  report: StoredReport,
-  why: string | null,
-): Promise<void> => {
-  await redis.hset(keys.lastRuns, targetName(report), JSON.stringify(lastRunOf(report, why)));
-};
-
-/** Remembers that a run of everything a target has succeeded. */
-export const rememberSuccess = async (redis: Redis, keys: RedisKeys, report: StoredReport): Promise<void> => {
-  await redis.hset(keys.lastSuccesses, targetName(report), Date.parse(report.endedAt));
-};
+/** When the last run of everything a target has that succeeded has ended, Unix milliseconds. */
+export const lastSuccesses = byTarget('lastSuccesses', z.number());
 
 /** True when the last comparison (Unix milliseconds; 0: unknown, null: nothing is published yet) is older than `afterMs` (null: never asked). */
 export const isStale = (last: number | null, afterMs: number | null, now: number = Date.now()): boolean =>
@@ -81,24 +82,4 @@ const triggerRecordSchema = z.discriminatedUnion('did', [
 /** What a schedule did when it was due: asked for a run, waits, or left the run out. */
 export type TriggerRecord = z.infer<typeof triggerRecordSchema>;
 
-export const rememberTrigger = async (
-  redis: Redis,
-  keys: RedisKeys,
-  target: Target,
-  record: TriggerRecord,
-): Promise<void> => {
-  await redis.hset(keys.triggers, targetName(target), JSON.stringify(record));
-};
-
-export const lastTriggers = (redis: Redis, keys: RedisKeys): Promise<Map<string, TriggerRecord>> =>
-  recordsIn(redis, keys.triggers, triggerRecordSchema);
-
-/** The records of a hash by target name; those of an unknown shape are left out. */
-const recordsIn = async <T>(redis: Redis, key: string, schema: z.ZodType<T>): Promise<Map<string, T>> => {
-  const records = new Map<string, T>();
-  for (const [name, text] of Object.entries(await redis.hgetall(key))) {
-    const parsed = schema.safeParse(JSON.parse(text));
-    if (parsed.success) records.set(name, parsed.data);
-  }
-  return records;
-};
+export const lastTriggers = byTarget('triggers', triggerRecordSchema);

@@ -88,9 +88,8 @@ const wrongValue = (issue: Issue, found: unknown): string => {
     case 'invalid_type':
       return ownWords(issue, wrongType(issue.expected, found));
     case 'too_small':
-      return ownWords(issue, tooSmall(issue));
     case 'too_big':
-      return ownWords(issue, tooBig(issue));
+      return ownWords(issue, outOfBounds(issue));
     default:
       return issue.message;
   }
@@ -139,16 +138,13 @@ const article = (found: unknown): string => {
   );
 };
 
-const tooSmall = (issue: z.core.$ZodIssueTooSmall): string => {
+const outOfBounds = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string => {
+  const isSmall = issue.code === 'too_small';
+  const limit = isSmall ? issue.minimum : issue.maximum;
+  const atLeast = isSmall ? 'at least' : 'at most';
   if (issue.origin === 'string')
-    return issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum} characters`;
-  if (issue.origin === 'array')
-    return `must have at least ${issue.minimum} ${issue.minimum === 1 ? 'entry' : 'entries'}`;
-  return `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`;
-};
-
-const tooBig = (issue: z.core.$ZodIssueTooBig): string => {
-  if (issue.origin === 'string') return `must have at most ${issue.maximum} characters`;
-  if (issue.origin === 'array') return `must have at most ${issue.maximum} entries`;
-  return `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`;
+    return isSmall && limit === 1 ? 'must not be empty' : `must have ${atLeast} ${limit} characters`;
+  if (issue.origin === 'array') return `must have ${atLeast} ${limit} ${limit === 1 ? 'entry' : 'entries'}`;
+  const beyond = isSmall ? 'more than' : 'less than';
+  return `must be ${issue.inclusive === false ? beyond : atLeast} ${limit}`;
 };

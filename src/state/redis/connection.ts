@@ -8,15 +8,6 @@ export type RedisConnectionOptions = Pick<
 > &
   Pick<RedisOptions, 'enableTLSForSentinelMode' | 'sentinelTLS' | 'reconnectOnError'>;
 
-/** What a server reports of itself. Null where it does not, as some hosted ones. */
-export interface ServerFacts {
-  version: ServerVersion | null;
-  pid: number | null;
-  /** The `maxmemory-policy` by which it deletes keys when its memory is short; null where it keeps all. */
-  evictsBy: string | null;
-  isCluster: boolean;
-}
-
 /** Runs `work` on a connection made once, without any retry; rejects with the real cause when it cannot be made. */
 export const withConnection = async <T>(
   options: RedisConnectionOptions,
@@ -48,8 +39,8 @@ export const withConnection = async <T>(
   }
 };
 
-/** Asks a server for its version, process and memory policy; rejects when it does not answer or refuses the login. */
-export const queryServer = (options: RedisConnectionOptions, timeoutMs: number): Promise<ServerFacts> =>
+/** What a server reports of itself, null where it does not, as some hosted ones; rejects when it does not answer or refuses the login. */
+export const queryServer = (options: RedisConnectionOptions, timeoutMs: number) =>
   withConnection(options, timeoutMs, async (client) => {
     await client.ping();
     const info = parseInfo(await client.info().catch(() => '')); // hosted servers may forbid INFO
@@ -57,6 +48,7 @@ export const queryServer = (options: RedisConnectionOptions, timeoutMs: number):
     return {
       version: parseVersionInfo(info),
       pid: Number.isSafeInteger(pid) ? pid : null,
+      /** The `maxmemory-policy` by which it deletes keys when its memory is short; null where it keeps all. */
       evictsBy: evictionOf(info),
       isCluster: info.get('cluster_enabled') === '1',
     };
