@@ -11,15 +11,8 @@ export interface FieldWrite extends HashField {
   value: string | Buffer | null;
 }
 
-/** A member of a sorted set to be set; null removes it. */
-export interface MemberWrite {
-  set: string;
-  member: string;
-  score: number | null;
-}
-
-/** A write that may be repeated: the last one counts. */
-export type StateWrite = FieldWrite | MemberWrite;
+/** A write that may be repeated: of a field, or of a member of a sorted set, which null removes. The last one counts. */
+export type StateWrite = FieldWrite | { set: string; member: string; score: number | null };
 
 /** Writes to Redis. */
 export interface StateWriter {

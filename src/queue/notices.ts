@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
 import { reasonOf, SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import { noStackTraces, noticesQueue, type Queues } from './queues.ts';
+import { noticesQueue, type Queues } from './queues.ts';
 
 /** Deliveries that are tried before a notice is given up: more than an hour with the default pauses. */
 const attempts = 14;
@@ -33,15 +33,8 @@ export class NoticeQueue {
 
   /** Adds a notice; does nothing when one with that id was added before. */
   async add(id: string, data: object): Promise<void> {
-    const age = Math.ceil(this.#queues.settings.keepMs / 1000);
-    await this.#queues.notices.add('notice', data, {
-      jobId: id,
-      attempts,
-      backoff: { type: 'doubling' },
-      removeOnComplete: { age },
-      removeOnFail: { age },
-      ...noStackTraces,
-    });
+    const options = { ...this.#queues.runOptions(id), attempts, backoff: { type: 'doubling' } };
+    await this.#queues.notices.add('notice', data, options);
   }
 
   async work(deliver: (data: unknown, signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -55,9 +48,7 @@ export class NoticeQueue {
       lockDuration: this.#settings.lockMs,
       stalledInterval: this.#settings.stalledCheckMs,
       maxStalledCount: 1000,
-      settings: {
-        backoffStrategy: (made) => Math.min(maxBackoffMs, this.#settings.backoffMs * 2 ** Math.max(0, made - 1)),
-      },
+      settings: { backoffStrategy: (made) => Math.min(maxBackoffMs, this.#settings.backoffMs * 2 ** (made - 1)) },
     });
     this.#worker.on('error', (error) => this.#log.warn({ err: error.message }, 'queue of notices failed'));
     this.#worker.on('failed', (job, error) => this.#reportFailure(job, error));

@@ -18,9 +18,6 @@ export const noticesQueue = 'notices';
 
 export const portalQueue = (portal: string): string => `portal.${portal}`;
 
-/** Without it, the engine keeps the stack of every attempt; an error is kept as its reason, and a bug goes to the log. */
-export const noStackTraces = { stackTraceLimit: 0 } satisfies JobsOptions;
-
 /** Nobody reads the engine's events, but it always writes them. */
 const streams = { events: { maxLen: 100 } };
 
@@ -79,7 +76,8 @@ export class Queues {
 
   #common(): JobsOptions {
     const { attempts, keepLogs } = this.settings;
-    return { attempts, backoff: { type: 'byClass' }, keepLogs, ...noStackTraces };
+    // The engine would keep the stack of every attempt; an error is kept as its reason, and a bug goes to the log.
+    return { attempts, backoff: { type: 'byClass' }, keepLogs, stackTraceLimit: 0 };
   }
 
   #queue(name: string): Queue {

@@ -11,7 +11,7 @@ export interface Standstill {
   why: string;
 }
 
-/** What a run waits for, both null while something of it can be done: from the pause of the portal and the jobs that wait for a time; `runId` is null where no run is in progress. */
+/** What a run waits for, both null while something of it can be done; `runId` is null where no run is in progress. */
 export const waitOfRun = async (
   { queues, pauses }: { queues: Queues; pauses: Pick<PortalPauses, 'state'> },
   { runId, portal }: { runId: string | null; portal: string },
