@@ -1,8 +1,10 @@
 // Differences between a node that was read back and the fields that were sent.
 import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { NodeFields } from '../model/wish.ts';
 import { type FieldItem, itemsOfField } from './fields.ts';
 import { formFrequency } from './values.ts';
+import { parseWkt } from './wkt.ts';
 
 /** Item properties that portals return as sent; they compute or map all others. */
 const comparable = ['value', 'value2', 'url', 'target_id', 'tid', 'wkt', 'first', 'second'] as const;
@@ -85,14 +87,8 @@ const normal = (value: unknown): string =>
     .replace(/^(\d{4}-\d\d-\d\d)T/, '$1 ')
     .trim();
 
-/** True for well-known texts with the same words and numbers of the same value: portals write `13.0` as `13`. */
-const sameGeometry = (a: string, b: string): boolean => wkt.test(a) && wkt.test(b) && plainWkt(a) === plainWkt(b);
-
-const wkt = /^[A-Z]+\s*\(/i;
-
-const plainWkt = (text: string): string =>
-  text
-    .toUpperCase()
-    .replace(/-?\d+(?:\.\d+)?(?:E[+-]?\d+)?/g, (digits) => String(Number(digits)))
-    .replace(/\s*([(),])\s*/g, '$1')
-    .replace(/\s+/g, ' ');
+/** True for geometries of the same numbers: portals write `13.0` as `13`. */
+const sameGeometry = (a: string, b: string): boolean => {
+  const geometry = parseWkt(a);
+  return geometry !== null && isDeepStrictEqual(geometry, parseWkt(b));
+};

@@ -10,6 +10,7 @@
 // A new situation is a row here, an exchange in test/portal-client/support/exchanges.ts, and after `node scripts/reference.ts`
 // its meaning on the page. Rows are tried in their order, and the first that fits is the situation.
 import type { IncomingHttpHeaders } from 'node:http';
+import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import { paths } from '../dataset-api/paths.ts';
 import { type Fault, PortalError } from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';
@@ -103,7 +104,8 @@ export const conditions = {
   },
   'usual name': {
     words: 'for a name that portals accept',
-    holds: (_reply, { upload = '' }) => usualNames.test(upload),
+    // A name that begins with its dot has no ending.
+    holds: (_reply, { upload = '' }) => usualExtensions.includes(extensionOf(upload.slice(1))),
   },
   'names the node': { words: 'naming the node', holds: (reply) => namesNode(reply) },
 } as const satisfies Record<
@@ -428,10 +430,6 @@ export const isFrontPage = (target: URL | null, url: string): boolean =>
 
 /** What a 500 says that names nothing. */
 const bareWords = /^(?:internal server error)?(?: ?:? ?an error occurred\.?)?$/i;
-
-/** Names that portals take for files by default (recorded behaviour 12). */
-const usualNames =
-  /[^./]\.(?:csv|html|xls|json|xlsx|docx?|rdf|txt|jpg|png|gif|tiff|pdf|od[fts]|tsv|tab|geojson|xml|zip|kml|kmz|shp)$/i;
 
 const nodePath = /\/(?:node|datastore)\/([^/?]+)/;
 

@@ -5,6 +5,7 @@ import { countedColumns } from '../dataset-api/names.ts';
 import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
 import { ImportFailedError, PortalBusyError, PortalRefusedError } from '../model/errors.ts';
+import { abortable } from '../util/concurrency.ts';
 import { isObject, parsedJson, recordOf } from '../util/json.ts';
 import { isAnswer, searchFault } from './answers.ts';
 import { wrongShape } from './classify.ts';
@@ -55,6 +56,7 @@ export class Datastore {
   readonly #caller: Caller;
   readonly #traits: Traits;
   readonly #importMs: number;
+  #asking: Promise<boolean> | null = null;
 
   /** `importMs`: how long an import may take before its reply. */
   constructor(caller: Caller, traits: Traits, importMs: number) {
@@ -65,7 +67,12 @@ export class Datastore {
 
   /** True where the portal has datastore endpoints at all; asked once per portal, with a read of any node's status. */
   async isOffered(signal: AbortSignal): Promise<boolean> {
-    return (await this.#traits.find('datastore', () => this.#ask(), signal)) === true;
+    const known = this.#traits.get('datastore');
+    if (known !== undefined) return known;
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null;
+    });
+    return abortable(this.#asking, signal);
   }
 
   /** The integers of the datastore status; null where the portal has no datastore endpoints ({@link isOffered}). */
@@ -229,14 +236,16 @@ export class Datastore {
   /** Node 1 need not exist: a portal with the endpoint speaks of the node, one without speaks of the resource. */
   async #ask(): Promise<boolean> {
     const call = { action: 'look for datastore', method: 'GET', path: paths.datastore('1') } as const;
-    try {
-      await this.#caller.call(call, this.#caller.session.signal);
-      return true;
-    } catch (error) {
-      if (isAnswer(error, 'node-gone', 'datastore-denied', 'forbidden')) return true;
-      if (isAnswer(error, 'not-offered')) return false;
-      throw error;
-    }
+    const isOffered = await this.#caller.call(call, this.#caller.session.signal).then(
+      () => true,
+      (error: unknown) => {
+        if (isAnswer(error, 'node-gone', 'datastore-denied', 'forbidden')) return true;
+        if (isAnswer(error, 'not-offered')) return false;
+        throw error;
+      },
+    );
+    this.#traits.learn({ datastore: isOffered });
+    return isOffered;
   }
 }
 

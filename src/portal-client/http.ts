@@ -87,7 +87,9 @@ export class Http {
       const isBusy = answer.situation === 'busy';
       const most = isBusy ? busyRetries : (request.retries ?? this.settings.readRetries);
       if (!isRead || attempt >= most) throw answer;
-      const waitMs = isBusy ? busyPause(attempt, Math.random()) : this.pauseAfter(answer, attempt);
+      const waitMs = isBusy
+        ? Math.min(longestBusyMs, span(50, attempt, Math.random()))
+        : this.pauseAfter(answer, attempt);
       if (waitMs === undefined) throw answer;
       await pause(waitMs, signal);
     }
@@ -257,7 +259,6 @@ async function* told(chunks: AsyncIterable<Buffer>, onSent: () => void): AsyncGe
   }
 }
 
-const firstBackoffMs = 250;
 /** A longer `Retry-After` is left to the job's own retry, which everybody can see; where there is no job, it ends the command. */
 const longestPauseMs = { job: 10_000, command: 60_000 } as const;
 
@@ -265,18 +266,14 @@ const longestPauseMs = { job: 10_000, command: 60_000 } as const;
 const busyRetries = 12;
 const longestBusyMs = 2000;
 
-/** Milliseconds before the next try of what a busy database did not take. */
-const busyPause = (attempt: number, random: number): number =>
-  Math.min(longestBusyMs, 50 * 2 ** attempt) * (0.5 + random / 2);
+/** A span that doubles with every attempt (from 0), of which `random` (0 to 1) takes away up to half. */
+const span = (firstMs: number, attempt: number, random: number): number => firstMs * 2 ** attempt * (0.5 + random / 2);
 
-/**
- * Milliseconds before the next try of a read: what the portal asked for (undefined where that is too long), else a span that
- * doubles with every attempt (from 0), of which `random` (0 to 1) takes away up to half.
- */
+/** Milliseconds before the next try of a read: what the portal asked for (undefined where that is too long), else a span. */
 export const readPause = (
   attempt: number,
   { askedMs, random, waitsFor = 'job' }: { askedMs?: number | undefined; random: number; waitsFor?: 'job' | 'command' },
 ): number | undefined => {
   if (askedMs !== undefined) return askedMs <= longestPauseMs[waitsFor] ? askedMs : undefined;
-  return firstBackoffMs * 2 ** attempt * (0.5 + random / 2);
+  return span(250, attempt, random);
 };

@@ -18,19 +18,12 @@ interface Suggestion {
   bundle: string;
 }
 
-type EntityType = 'taxonomy_term' | 'taxonomy_vocabulary' | 'node';
-
 const mostSuggested = 10;
 
 /** Term ids that are read one by one at most, and unknown ones in a row after which there are no more. */
-const mostWalked = 2000;
-const enoughMisses = 50;
+const [mostWalked, enoughMisses] = [2000, 50];
 
-const fieldOf: Readonly<Record<Vocabulary, string>> = {
-  tags: 'field_tags',
-  format: 'field_format',
-  dkan_topics: 'field_topic',
-};
+const fieldOf = { tags: 'field_tags', format: 'field_format', dkan_topics: 'field_topic' } as const;
 
 /** Asked for in the session: readers without one may be served from a cache, for minutes. */
 export class Suggestions {
@@ -63,8 +56,7 @@ export class Suggestions {
   async termName(tid: string, signal: AbortSignal): Promise<string | null> {
     const term = await this.#term(tid, signal);
     if (term || this.#traits.get('suggestions') !== false) return term?.name ?? null;
-    const text = await this.#text(`${paths.terms}/${tid}`, signal);
-    return termSchema.safeParse(parsedJson(text ?? '')).data?.name ?? null;
+    return (await this.#json(`${paths.terms}/${tid}`, termSchema, signal))?.name ?? null;
   }
 
   /** Id of a vocabulary; null where the portal does not say. */
@@ -83,12 +75,10 @@ export class Suggestions {
   }
 
   /** Entities whose name contains a part of this one, at most ten. */
-  #containing(type: EntityType, name: string, signal: AbortSignal): Promise<Suggestion[] | null> {
+  async #containing(type: string, name: string, signal: AbortSignal): Promise<Suggestion[] | null> {
     const part = longestPart(name);
     // Ten of any name: more may be there.
-    if (part === '') return Promise.resolve(null);
-    const path = `/ctools/autocomplete/${type}/${encodeURIComponent(part)}`;
-    return this.#read(path, signal);
+    return part === '' ? null : this.#read(`${type}/${encodeURIComponent(part)}`, signal);
   }
 
   /** Where the service itself lists terms, as embedded portals do; null elsewhere. */
@@ -97,30 +87,31 @@ export class Suggestions {
       'parameters[vocabulary_machine_name]': vocabulary,
       'parameters[name]': name,
     });
-    const text = await this.#text(`${paths.terms}?${query}`, signal);
-    const terms = z.array(termSchema).safeParse(parsedJson(text ?? '')).data;
+    const terms = await this.#json(`${paths.terms}?${query}`, z.array(termSchema), signal);
     return terms?.map(({ tid }) => tid) ?? null;
   }
 
   async #term(tid: string, signal: AbortSignal): Promise<Suggestion | null> {
-    const path = `/ctools/autocomplete/taxonomy_term/${encodeURIComponent(`id: ${tid}`)}`;
-    const [term] = (await this.#read(path, signal)) ?? [];
+    const [term] = (await this.#read(`taxonomy_term/${encodeURIComponent(`id: ${tid}`)}`, signal)) ?? [];
     // An unknown number is answered with itself; a term whose vocabulary is gone has its name, and no vocabulary.
     return term === undefined || (term.bundle === '' && term.name === tid) ? null : term;
   }
 
-  async #read(path: string, signal: AbortSignal): Promise<Suggestion[] | null> {
+  async #read(what: string, signal: AbortSignal): Promise<Suggestion[] | null> {
     if (this.#traits.get('suggestions') === false) return null;
-    const shown = suggestedSchema.safeParse(parsedJson((await this.#text(path, signal)) ?? '')).data;
+    const shown = await this.#json(`/ctools/autocomplete/${what}`, suggestedSchema, signal);
     if (shown) this.#traits.learn({ suggestions: true });
-    return shown ?? null;
+    return shown;
+  }
+
+  async #json<T>(path: string, schema: z.ZodType<T>, signal: AbortSignal): Promise<T | null> {
+    return schema.safeParse(parsedJson((await this.#text(path, signal)) ?? '')).data ?? null;
   }
 
   /** False where the portal lists all names of the vocabulary, and this one is not among them. */
   async #mayExist(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<boolean> {
     const path = `/autocomplete_deluxe/taxonomy/${fieldOf[vocabulary]}/%20/0`;
-    const names = namesSchema.safeParse(parsedJson((await this.#text(path, signal)) ?? '')).data;
-    return names === undefined || names.some((one) => sameName(one, name));
+    return (await this.#json(path, namesSchema, signal))?.some((one) => sameName(one, name)) ?? true;
   }
 
   /** Terms of published datasets that the portal's own search offers to narrow its results by. */
@@ -146,19 +137,16 @@ export class Suggestions {
 
   /** The text of a reply; null where the portal does not offer the address. */
   async #text(path: string, signal: AbortSignal): Promise<string | null> {
+    // Some releases answer every search with an error page.
+    const isSearch = path.startsWith('/search');
     try {
-      // Some releases answer every search with an error page.
-      const retries = path.startsWith('/search') ? { retries: 0 } : {};
-      return (await this.#caller.call({ action: 'suggest', method: 'GET', path, ...retries }, signal)).text;
+      const call = { action: 'suggest', method: 'GET', path, ...(isSearch ? { retries: 0 } : {}) } as const;
+      return (await this.#caller.call(call, signal)).text;
     } catch (error) {
-      const isBroken = path.startsWith('/search') && isAnswer(error, 'server-error');
+      const isBroken = isSearch && isAnswer(error, 'server-error');
       if (!isBroken && !(error instanceof PortalRefusedError)) throw error;
-      if (
-        isAnswer(error, 'not-offered', 'not-found') &&
-        path.startsWith('/ctools') &&
-        this.#traits.get('suggestions') === undefined
-      )
-        this.#traits.learn({ suggestions: false });
+      const isNew = path.startsWith('/ctools') && this.#traits.get('suggestions') === undefined;
+      if (isNew && isAnswer(error, 'not-offered', 'not-found')) this.#traits.learn({ suggestions: false });
       return null;
     }
   }

@@ -1,6 +1,5 @@
 // Traits of a portal: how it behaves where releases differ. Remembered, so that each is detected once.
 import { z } from 'zod';
-import { abortable } from '../util/concurrency.ts';
 
 /** Everything that is learned; unknown keys are absent. */
 export const traitsSchema = z.object({
@@ -29,11 +28,9 @@ export type PortalTraits = z.infer<typeof traitsSchema>;
  */
 export type Dialect = NonNullable<PortalTraits['dialect']>;
 
-/** The traits of one portal; concurrent calls share one detection. */
 export class Traits {
   #known: PortalTraits;
   readonly #learnt: (traits: PortalTraits) => void;
-  readonly #finding = new Map<keyof PortalTraits, Promise<void>>();
 
   /** `learnt` is called with everything that is known after each change. */
   constructor(known: PortalTraits, learnt: (traits: PortalTraits) => void) {
@@ -50,22 +47,5 @@ export class Traits {
     if (entries.every(([name, value]) => JSON.stringify(this.#known[name]) === JSON.stringify(value))) return;
     this.#known = { ...this.#known, ...changes };
     this.#learnt(this.#known);
-  }
-
-  /** A trait, detected by `find` where it is not known yet; one that fails is repeated by the next call. */
-  async find<K extends keyof PortalTraits>(
-    name: K,
-    find: () => Promise<PortalTraits[K]>,
-    signal: AbortSignal,
-  ): Promise<PortalTraits[K]> {
-    if (this.#known[name] === undefined) {
-      const finding = this.#finding.get(name) ?? find().then((value) => this.learn({ [name]: value } as PortalTraits));
-      this.#finding.set(name, finding);
-      await abortable(
-        finding.finally(() => this.#finding.delete(name)),
-        signal,
-      );
-    }
-    return this.#known[name];
   }
 }

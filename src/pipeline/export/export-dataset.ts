@@ -72,13 +72,14 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): P
   const node = found && cleanNode(found);
   const findings: Finding[] = [];
   const resources = named(await readResources(tools, { wanted, node, before }, findings), before);
-  const here = new Map([...before.resources.map(storedOf), ...(await notedStored(folder)).values()].map(byNid));
+  const stored = [...before.resources.map(storedOf), ...(await notedStored(folder))];
+  const here = new Map(stored.map((each) => [each.nid, each]));
   const files = [...filesOf(before), ...here.values().flatMap(({ file }) => (file ? [file.path] : []))];
   const taken = takenNames(files.map((path) => path.slice('data/'.length)));
   await eachAtOnce(resources, resourcesAtOnce, async (resource) => {
-    const stored = await storedFile(tools, { order, folder, taken, node: resource.node, here });
-    resource.file = stored.file;
-    resource.findings.push(...stored.findings);
+    const { file, findings: found } = await storedFile(tools, { order, folder, taken, node: resource.node, here });
+    resource.file = file;
+    resource.findings.push(...found);
   });
   const present = new Set(resources.map((resource) => resource.node.nid));
   const isGone = node === null && resources.length === 0;
@@ -102,21 +103,15 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): P
 };
 
 const nothing: DatasetRecord = {
-  version: 1,
-  node: null,
-  resources: [],
-  removed: null,
-  removedResources: [],
-  terms: {},
-  groups: {},
-  findings: [],
+  ...{ version: 1, node: null, removed: null },
+  ...{ resources: [], removedResources: [], terms: {}, groups: {}, findings: [] },
 };
 
-const byNid = (stored: Stored): [string, Stored] => [stored.nid, stored];
-
-const storedOf = ({ node, file, findings }: ExportedResource): Stored => {
-  return { nid: node.nid, file, findings: findings.filter(({ code }) => /^(?:file-|rows-)/.test(code)) };
-};
+const storedOf = ({ node, file, findings }: ExportedResource): Stored => ({
+  nid: node.nid,
+  file,
+  findings: findings.filter(({ code }) => /^(?:file-|rows-)/.test(code)),
+});
 
 /** Marks what is in a folder as removed from the portal, and keeps it. */
 export const markRemoved = async (

@@ -99,8 +99,6 @@ export const writeChanged = async (path: string, chunks: Chunks): Promise<boolea
   return !isSame;
 };
 
-const markName = 'export.json';
-
 const markSchema = z.object({ sluiceExport: z.literal(1), portal: z.string() });
 
 /** Claims a folder for the export of the portal at this address. @throws UsageError for one that holds something else */
@@ -113,7 +111,7 @@ export const markFolder = async (root: string, portal: string): Promise<void> =>
   if (!stats.isDirectory()) {
     throw new UsageError(`${root} is not a folder`, { hint: 'use a folder, not a link to one' });
   }
-  const path = join(root, markName);
+  const path = join(root, 'export.json');
   const mark = markSchema.safeParse(await jsonIn(path)).data;
   const strange = (await readdir(root)).filter((name) => !name.startsWith('.'));
   if (!mark && strange.length > 0) {
@@ -136,10 +134,7 @@ export const readRecord = async (folder: string): Promise<DatasetRecord | null> 
 /** Folders of datasets below `root`, by name; none of an export that has not started. */
 export const datasetFolders = async (root: string): Promise<string[]> => {
   const entries = await unless(readdir(join(root, datasetsName), { withFileTypes: true }), gone, []);
-  return entries
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name)
-    .sort();
+  return entries.flatMap((entry) => (entry.isDirectory() ? entry.name : [])).sort();
 };
 
 /** Every exported dataset with the name of its folder, one after the other. */
@@ -161,10 +156,8 @@ export const sweep = async (folder: string): Promise<void> => {
 /** Names that Windows keeps for devices, with any ending. */
 const reserved = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i;
 
-const longestSlug = 56;
-
-/** Longest file name that file systems accept, in bytes of UTF-8. */
-const longestName = 255;
+/** Characters of a slug, and bytes (UTF-8) of a file name that file systems accept. */
+const [longestSlug, longestName] = [56, 255];
 
 /** Names in one folder as {@link foldedName} makes them, each with the number that the next one like it may have. */
 export type TakenNames = Map<string, number>;
@@ -178,10 +171,8 @@ const foldedName = (name: string): string => name.normalize('NFC').toLowerCase()
 /** A name for what has this title: `City Budget 2026` -> `city-budget-2026`; adds it to `taken`, where it is unique. */
 export const slugName = (title: string, fallback: string, taken: TakenNames): string => {
   const short = slugOf(title.normalize('NFC').slice(0, longestSlug)) ?? slugOf(fallback) ?? 'item';
-  const plain = short
-    .replaceAll(/\.{2,}/g, '.')
-    .slice(0, longestSlug)
-    .replace(/[^a-z0-9]+$/, '');
+  const single = short.replaceAll(/\.{2,}/g, '.').slice(0, longestSlug);
+  const plain = single.replace(/[^a-z0-9]+$/, '');
   return unique(reserved.test(plain) ? `x-${plain}` : plain, taken, (name, number) => `${name}-${number}`);
 };
 
@@ -205,15 +196,11 @@ const fileName = (name: string): string => {
 };
 
 /** As much of a text as fits into so many bytes of UTF-8. */
-const cut = (text: string, bytes: number): string => {
-  let [kept, length] = ['', 0];
-  for (const character of text) {
-    length += Buffer.byteLength(character);
-    if (length > bytes) return kept;
-    kept += character;
-  }
-  return kept;
-};
+const cut = (text: string, bytes: number): string =>
+  Buffer.from(text)
+    .subarray(0, bytes)
+    .toString()
+    .replace(/\ufffd+$/, '');
 
 const unique = (name: string, taken: TakenNames, other: (name: string, number: number) => string): string => {
   const folded = foldedName(name);
@@ -241,11 +228,10 @@ export const noteStored = async (folder: string, stored: Stored): Promise<void> 
   await handle.appendFile(`${JSON.stringify(stored)}\n`).finally(() => handle.close());
 };
 
-/** What was noted, by resource. A torn last line is ignored. */
-export const notedStored = async (folder: string): Promise<Map<string, Stored>> => {
+/** What was noted. A torn last line is ignored. */
+export const notedStored = async (folder: string): Promise<Stored[]> => {
   const lines = (await textIn(join(folder, progressName))).split('\n');
-  const stored = lines.flatMap((line) => storedSchema.safeParse(parsedJson(line)).data ?? []);
-  return new Map(stored.map((each) => [each.nid, each]));
+  return lines.flatMap((line) => storedSchema.safeParse(parsedJson(line)).data ?? []);
 };
 
 /** Removes the notes, once everything is in the data package. */
