@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { exitCodeOfError } from '../src/commands/exit.ts';
 import { createProgram } from '../src/commands/program.ts';
 import * as errors from '../src/model/errors.ts';
-import { answers, conditions, outcomes } from '../src/portal-client/answers.ts';
+import { answers, outcomes } from '../src/portal-client/answers.ts';
 import { networkFaults } from '../src/util/http.ts';
 import { type MadeFile, page } from './schemas.ts';
 
@@ -90,7 +90,7 @@ const recognized = (name: string, { on = [], status, says = [], when = [] }: Ans
   const numbers = status?.map((each) => `\`${each < 10 ? `${each}xx` : each}\``).join(', ');
   const start = numbers === undefined ? 'no reply' : numbers + (on.length === 0 ? '' : ` (${on.join(', ')})`);
   const words = [...says, ...codes.filter(Boolean)].map((text) => `\`${text}\``).join(' or ');
-  return [start, ...(words === '' ? [] : [words]), ...when.map((each) => conditions[each].words)].join(', ');
+  return [start, ...(words === '' ? [] : [words]), ...when].join(', ');
 };
 
 const answersPath = 'docs/reference/portal-answers.md';

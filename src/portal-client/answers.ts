@@ -81,37 +81,23 @@ interface Row {
   isUndone?: true;
 }
 
-/** What the rows ask beyond status and words. */
-export const conditions = {
-  page: { words: 'an HTML page', holds: ({ text }) => isHtmlPage(text) },
-  'no message': { words: 'no message', holds: ({ text }, _portal, words) => isHtmlPage(text) || bareWords.test(words) },
-  'no route': {
-    words: 'an HTML page or `Could not find …`',
-    holds: ({ text }, _portal, words) => isHtmlPage(text) || /could not find (?:resource|the controller)/.test(words),
-  },
-  'form errors': { words: '`form_errors`', holds: ({ text }) => formErrorFields(text).length > 0 },
-  read: { words: 'to a read', holds: ({ method }) => method === 'GET' },
-  'in session': { words: 'in a session', holds: (_reply, { user }) => user !== null },
-  'worked before': { words: 'to what worked before', holds: (_reply, { worked }) => worked === true },
-  'not logged in yet': { words: 'before the first login', holds: (_reply, { proven }) => !proven },
-  'to front page': {
-    words: "to the portal's front page",
-    holds: (reply, { url }) => isFrontPage(targetOf(reply, url), url),
-  },
-  'cookie deleted': {
-    words: 'with the session cookie deleted',
-    holds: (_reply, { isLoggedOut }) => isLoggedOut === true,
-  },
-  'usual name': {
-    words: 'for a name that portals accept',
-    // A name that begins with its dot has no ending.
-    holds: (_reply, { upload = '' }) => usualExtensions.includes(extensionOf(upload.slice(1))),
-  },
-  'names the node': { words: 'naming the node', holds: (reply) => namesNode(reply) },
-} as const satisfies Record<
-  string,
-  { words: string; holds: (reply: Reply, portal: PortalFacts, words: string) => boolean }
->;
+/** What the rows ask beyond status and words, by how the documentation says it. */
+const conditions = {
+  'an HTML page': ({ text }) => isHtmlPage(text),
+  'no message': ({ text }, _portal, words) => isHtmlPage(text) || bareWords.test(words),
+  'an HTML page or `Could not find …`': ({ text }, _portal, words) =>
+    isHtmlPage(text) || /could not find (?:resource|the controller)/.test(words),
+  '`form_errors`': ({ text }) => formErrorFields(text).length > 0,
+  'to a read': ({ method }) => method === 'GET',
+  'in a session': (_reply, { user }) => user !== null,
+  'to what worked before': (_reply, { worked }) => worked === true,
+  'before the first login': (_reply, { proven }) => !proven,
+  "to the portal's front page": (reply, { url }) => isFrontPage(targetOf(reply, url), url),
+  'with the session cookie deleted': (_reply, { isLoggedOut }) => isLoggedOut === true,
+  // A name that begins with its dot has no ending.
+  'for a name that portals accept': (_reply, { upload = '' }) => usualExtensions.includes(extensionOf(upload.slice(1))),
+  'naming the node': (reply) => namesNode(reply),
+} as const satisfies Record<string, (reply: Reply, portal: PortalFacts, words: string) => boolean>;
 
 type Condition = keyof typeof conditions;
 
@@ -169,7 +155,7 @@ const table = {
   'no-login': { ...on(['login'], 404, 405, 410), ...of('portal', 'stop') },
   'login-page': {
     ...on(['login'], 4),
-    when: ['page'],
+    when: ['an HTML page'],
     ...of('network', 'pause'),
     hint: 'the API returned an HTML page: check proxies in front of the portal, then start again',
   },
@@ -178,7 +164,12 @@ const table = {
 
   // Uploads (recorded behaviour 12; real portals 17).
   'request-too-large': { ...onAttach, status: [401], says: ['missing required argument field_name'] },
-  'file-too-large': { ...onAttach, status: [406], says: ['failed to upload file'], when: ['usual name'] },
+  'file-too-large': {
+    ...onAttach,
+    status: [406],
+    says: ['failed to upload file'],
+    when: ['for a name that portals accept'],
+  },
   'file-kind': {
     ...on(['attach'], 406),
     says: ['failed to upload file'],
@@ -188,12 +179,16 @@ const table = {
   'body-too-large': { ...onAttach, status: [413] },
 
   // Sessions (real portals 14, 16, 25).
-  'session-ended': { ...ofSession, status: [403], says: ['for user anonymous'], when: ['in session'] },
-  'session-ended-silently': { ...ofSession, status: [2], when: ['read', 'in session', 'cookie deleted'] },
+  'session-ended': { ...ofSession, status: [403], says: ['for user anonymous'], when: ['in a session'] },
+  'session-ended-silently': {
+    ...ofSession,
+    status: [2],
+    when: ['to a read', 'in a session', 'with the session cookie deleted'],
+  },
   'sent-home': {
     ...ofPortal,
     status: [3],
-    when: ['to front page'],
+    when: ["to the portal's front page"],
     logsIn: true,
     hint: 'nothing to do: sluice waits for the end of the maintenance',
     isUndone: true,
@@ -211,7 +206,7 @@ const table = {
   denied: { ...ofRights, says: ['for user USER'] },
   'forbidden-suddenly': {
     status: [403],
-    when: ['in session', 'worked before'],
+    when: ['in a session', 'to what worked before'],
     fault: 'session',
     logsIn: true,
     outcome: 'fail',
@@ -225,7 +220,7 @@ const table = {
     says: ["doesn't exist", 'does not exist', 'not found', 'error parsing csv', 'unable to get headers from'],
   },
   'search-failed': { ...onSearch, says: ['exception caught'] },
-  'search-broken': { ...ofPortal, ...on(['search'], 500), when: ['page'] },
+  'search-broken': { ...ofPortal, ...on(['search'], 500), when: ['an HTML page'] },
 
   // The database (real portals 2, 10).
   busy: {
@@ -294,26 +289,26 @@ const table = {
     says: ['sqlstate[22', ' 1048 column', 'invalid option for field', 'cannot upload so many files'],
     hint: 'the portal cannot store these values; correct the fields or the title named in its message',
   },
-  'form-refused': { ...ofItem, status: [406], when: ['form errors'] },
+  'form-refused': { ...ofItem, status: [406], when: ['`form_errors`'] },
   'uuid-taken': { ...on(['node'], 409), ...of('item', 'adopt'), hint: 'the next attempt adopts the node' },
 
   // The address (recorded behaviour 1, 2).
-  'not-this-api': { status: [2, 404], when: ['not logged in yet'], ...of('portal', 'stop') },
+  'not-this-api': { status: [2, 404], when: ['before the first login'], ...of('portal', 'stop') },
   'page-missing': {
     ...on(['node', 'attach', 'import', 'datastore'], 404),
-    when: ['page'],
+    when: ['an HTML page'],
     ...of('network', 'look'),
     hint: 'the address worked before: check proxies between sluice and the portal',
   },
   'node-gone': {
     status: [404],
-    when: ['names the node'],
+    when: ['naming the node'],
     ...of('item', 'recreate'),
     hint: 'the node was deleted on the portal; the next run handles it',
   },
   'not-offered': {
     status: [404],
-    when: ['no route'],
+    when: ['an HTML page or `Could not find …`'],
     ...of('portal', 'without'),
     hint: 'this portal does not offer that part of the API; ask its administrator, or publish without it',
   },
@@ -325,7 +320,7 @@ const table = {
   },
 
   // The whole portal (real portals 16, 24).
-  maintenance: { ...ofPortal, status: [503], when: ['page'], hint: 'nothing to do: sluice waits for its end' },
+  maintenance: { ...ofPortal, status: [503], when: ['an HTML page'], hint: 'nothing to do: sluice waits for its end' },
   'rate-limited': {
     ...ofPortal,
     status: [429],
@@ -398,7 +393,7 @@ const fits = (row: Row, reply: Reply, portal: PortalFacts, words: string): boole
   hasStatus(row, reply.status) &&
   (row.on?.includes(targetKind(reply)) ?? true) &&
   (row.says?.some((text) => words.includes(filledIn(text, portal))) ?? true) &&
-  (row.when?.every((condition) => conditions[condition].holds(reply, portal, words)) ?? true);
+  (row.when?.every((condition) => conditions[condition](reply, portal, words)) ?? true);
 
 const hasStatus = ({ status }: Row, found: number): boolean =>
   status?.some((each) => each === found || each === Math.floor(found / 100)) ?? false;
