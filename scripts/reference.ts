@@ -100,7 +100,7 @@ const answerTable = async (): Promise<string> => {
   const lines = (await readFile(join(root, answersPath), 'utf8')).split('\n').map((line) => line.split(' | '));
   const meanings = new Map(lines.map(([name, , meaning]) => [name, meaning]));
   const rows = Object.entries(answers).map(([name, answer]) => {
-    const follows = `${answer.logsIn ? 'logs in again and repeats; then ' : ''}${outcomes[answer.outcome]}`;
+    const follows = `${answer.logsIn ? 'logs in again and repeats; then ' : ''}${outcomes[answer.outcome][1]}`;
     const means = meanings.get(`| \`${name}\``) ?? 'TO BE SAID';
     return `| \`${name}\` | ${recognized(name, answer)} | ${means} | ${answer.fault} | ${follows} |`;
   });

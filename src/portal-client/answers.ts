@@ -12,7 +12,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import { paths } from '../dataset-api/paths.ts';
-import { type Fault, PortalError } from '../model/errors.ts';
+import * as errors from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';
 import { allWordsOf, formErrorFields, isHtmlPage, type Redact } from './words.ts';
 
@@ -44,20 +44,23 @@ type Target = 'login' | 'logout' | 'node' | 'attach' | 'import' | 'datastore' | 
 
 export type Outcome = keyof typeof outcomes;
 
-/** What follows from answers, as the documentation says it. */
+/** What follows from answers: the class of the error, and how the documentation says it. */
 export const outcomes = {
-  session: 'tries again later, within `retry.attempts`',
-  repeat: 'repeats the request soon',
-  retry: 'tries again later, within `retry.attempts`; never pauses the portal',
-  wait: 'tries again later; pauses the portal if a plain read fails too',
-  look: 'tries again later, after a look whether a write took effect; pauses the portal if a plain read fails too',
-  fail: 'fails the item',
-  file: 'fails the file; the last good one stays or is restored',
-  recreate: 'creates the node again, or takes it for removed',
-  adopt: 'looks at the node that has the UUID',
-  without: 'goes on without that part of the API',
-  pause: 'pauses the portal until somebody corrects it',
-  stop: 'stops',
+  session: [errors.PortalSessionError, 'tries again later, within `retry.attempts`'],
+  repeat: [errors.PortalBusyError, 'repeats the request soon'],
+  retry: [errors.PortalUnreachableError, 'tries again later, within `retry.attempts`; never pauses the portal'],
+  wait: [errors.PortalUnreachableError, 'tries again later; pauses the portal if a plain read fails too'],
+  look: [
+    errors.PortalReplyError,
+    'tries again later, after a look whether a write took effect; pauses the portal if a plain read fails too',
+  ],
+  fail: [errors.PortalRefusedError, 'fails the item'],
+  file: [errors.PortalRefusedError, 'fails the file; the last good one stays or is restored'],
+  recreate: [errors.PortalGoneError, 'creates the node again, or takes it for removed'],
+  adopt: [errors.PortalConflictError, 'looks at the node that has the UUID'],
+  without: [errors.PortalRefusedError, 'goes on without that part of the API'],
+  pause: [errors.PortalLoginError, 'pauses the portal until somebody corrects it'],
+  stop: [errors.PortalNotApiError, 'stops'],
 } as const;
 
 interface Row {
@@ -69,7 +72,7 @@ interface Row {
   says?: readonly string[];
   /** What else must hold, all of it. */
   when?: readonly Condition[];
-  fault: Fault;
+  fault: errors.Fault;
   /** True where the session is over: the portal is logged in to again and the request repeated before the outcome. */
   logsIn?: true;
   outcome: Outcome;
@@ -117,7 +120,7 @@ const rights =
 const limits = 'ask its administrator to raise the limit, or split the file; then `sluice retry`';
 
 const on = (targets: readonly Target[], ...status: number[]) => ({ on: targets, status });
-const of = (fault: Fault, outcome: Outcome) => ({ fault, outcome });
+const of = (fault: errors.Fault, outcome: Outcome) => ({ fault, outcome });
 
 /** A login that nobody but a person can mend. */
 const onLogin = { on: ['login'], fault: 'account', outcome: 'pause' } as const;
@@ -386,8 +389,8 @@ export const searchFault = (error: unknown): Situation | null => {
 };
 
 /** True for the error of a request that was answered in one of these situations. */
-export const isAnswer = (error: unknown, ...situations: Situation[]): error is PortalError =>
-  error instanceof PortalError && situations.some((each) => each === error.situation);
+export const isAnswer = (error: unknown, ...situations: Situation[]): error is errors.PortalError =>
+  error instanceof errors.PortalError && situations.some((each) => each === error.situation);
 
 const fits = (row: Row, reply: Reply, portal: PortalFacts, words: string): boolean =>
   hasStatus(row, reply.status) &&

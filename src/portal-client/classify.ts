@@ -1,57 +1,18 @@
 // Makes the errors of replies and network faults: class and hint follow from their situation, the message has the portal's words.
-import {
-  PortalBusyError,
-  PortalConflictError,
-  type PortalError,
-  PortalGoneError,
-  PortalLoginError,
-  PortalNotApiError,
-  PortalRefusedError,
-  PortalReplyError,
-  type PortalRequestFacts,
-  PortalSessionError,
-  PortalUnreachableError,
-} from '../model/errors.ts';
+import type * as errors from '../model/errors.ts';
 import { networkFaultOf, retryAfterMs } from '../util/http.ts';
-import {
-  answers,
-  hintFor,
-  type Outcome,
-  type PortalFacts,
-  type Reply,
-  type Situation,
-  situationOf,
-} from './answers.ts';
+import { answers, hintFor, outcomes, type PortalFacts, type Reply, type Situation, situationOf } from './answers.ts';
 import { formErrorFields, isHtmlPage, wordsOf } from './words.ts';
-
-type Made = new (message: string, facts: PortalRequestFacts, details: { hint: string; cause?: unknown }) => PortalError;
-
-const classes: Record<Outcome, Made> = {
-  session: PortalSessionError,
-  repeat: PortalBusyError,
-  retry: PortalUnreachableError,
-  wait: PortalUnreachableError,
-  look: PortalReplyError,
-  fail: PortalRefusedError,
-  file: PortalRefusedError,
-  recreate: PortalGoneError,
-  adopt: PortalConflictError,
-  without: PortalRefusedError,
-  pause: PortalLoginError,
-  stop: PortalNotApiError,
-};
-
-interface Details {
-  cause?: unknown;
-  hint?: string;
-}
 
 const errorOf = (
   situation: Situation,
   message: string,
-  facts: PortalRequestFacts,
-  details: Details = {},
-): PortalError => new classes[answers[situation].outcome](message, facts, { hint: hintFor(situation), ...details });
+  facts: errors.PortalRequestFacts,
+  details: { hint?: string; cause?: unknown } = {},
+): errors.PortalError => {
+  const [Made] = outcomes[answers[situation].outcome];
+  return new Made(message, facts, { hint: hintFor(situation), ...details });
+};
 
 /** True where the same request may succeed soon, so that a read is repeated: 408, 425, 429 and 5xx, unless the input is at fault. */
 export const isTransient = (reply: Reply, portal: PortalFacts): boolean =>
@@ -64,7 +25,7 @@ const start = ({ method, path, status }: Reply, { name }: PortalFacts): string =
 const uuidHolder = /\b(?:nid|node)\W{0,3}(\d+)\b/i;
 
 /** The facts of a reply's request. A write that was answered with 5xx or sent elsewhere may have happened. */
-const factsOf = (reply: Reply, situation: Situation): PortalRequestFacts => {
+const factsOf = (reply: Reply, situation: Situation): errors.PortalRequestFacts => {
   const { fault, waitMs, isUndone = false } = answers[situation];
   const askedMs = retryAfterMs(reply.headers['retry-after'], Date.now()) ?? waitMs;
   const [, nid] = uuidHolder.exec(wordsOf(reply)) ?? [];
@@ -85,7 +46,7 @@ const factsOf = (reply: Reply, situation: Situation): PortalRequestFacts => {
 const isRefusal = (status: number): boolean => (status >= 400 && status < 500) || [301, 307, 308].includes(status);
 
 /** The error for a reply that is no success (not 2xx). */
-export const failureOf = (reply: Reply, portal: PortalFacts): PortalError => {
+export const failureOf = (reply: Reply, portal: PortalFacts): errors.PortalError => {
   const situation = situationOf(reply, portal);
   const words = wordsOf(reply, portal.redact);
   const location = portal.redact(safeLocation(reply));
@@ -103,7 +64,7 @@ const siteOf = (location: string, { path }: Reply, { url }: PortalFacts): string
 };
 
 /** The error for a reply of status 2xx whose body is not what this API answers. */
-export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string): PortalError => {
+export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string): errors.PortalError => {
   const words = isGzip(reply.text) ? '' : wordsOf(reply, portal.redact);
   const unpaged = isGzip(reply.text) ? 'gzip without a header for it' : 'something else';
   const found = `${isHtmlPage(reply.text) ? 'an HTML page' : unpaged}${words === '' ? '' : ` ("${words}")`}`;
@@ -128,7 +89,7 @@ export const networkFailure = (
   { method, path }: { method: string; path: string },
   cause: unknown,
   portal: PortalFacts,
-): PortalError => {
+): errors.PortalError => {
   const { kind: known, message } = networkFaultOf(cause);
   const isNoHttp = known === 'handshake-failed' || known === 'bad-http';
   const situation = isNoHttp && !portal.proven ? 'not-this-api' : known;

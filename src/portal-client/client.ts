@@ -176,7 +176,7 @@ export class Portal {
     if (nids === null) return this.hiddenNodes(signal);
     const seen = await Promise.all(nids.map((nid) => this.nodes.visible(nid, signal)));
     const nodes = seen.filter((node) => node !== null);
-    if (nodes.some(isDraft)) return { ...noneHidden, nodes };
+    if (nodes.some(isDraft)) return { nodes, unread: 0 };
     return this.hiddenNodes(signal, async (node, until) => {
       const suggested = isDraft(node) ? await this.suggestions.nodesTitled(node.type, node.title, until) : null;
       return suggested?.includes(node.nid) === true;

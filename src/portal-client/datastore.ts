@@ -26,25 +26,15 @@ export interface PortalTable {
 }
 
 /** Rows of a table as one request gives them, by the names of its columns. */
-interface TableRows extends PortalTable {
-  records: Record<string, unknown>[];
-}
+type TableRows = PortalTable & { records: Record<string, unknown>[] };
 
 /** How a portal shall read a table file (spec 2.7, `configurable_properties`). */
-interface TableDialectSettings {
-  delimiter: string;
-  quote: string;
-  escape?: string;
-  trailing_delimiter: boolean;
-}
+type TableDialectSettings = { delimiter: string; quote: string; escape?: string; trailing_delimiter: boolean };
 
 type Search = (uuids: readonly string[]) => Promise<Map<string, unknown>>;
 
 const maxRowBytes = 16 * 1024 * 1024;
-
-const rowsAtOnce = 1000;
-
-const tablesAtOnce = 20;
+const [rowsAtOnce, tablesAtOnce] = [1000, 20];
 
 /**
  * How often a search is sent that fails for another reason than a missing table, and the pause between, milliseconds:

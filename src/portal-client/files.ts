@@ -33,7 +33,7 @@ interface Attached {
 }
 
 /** Up to this size one hand-built buffer is quickest; above it memory must stay flat. */
-const oneBufferBytes = 1024 * 1024;
+const [oneBufferBytes, chunkBytes] = [1024 * 1024, 256 * 1024];
 /** The slowest upload that is still waited for, besides the time the reply may take. */
 const slowestBytesPerMs = 256;
 
@@ -43,8 +43,6 @@ const sizeLimits = {
   'body-too-large': 'a web server or proxy limits the size of requests',
 } as const;
 const sizeSituations = Object.keys(sizeLimits) as (keyof typeof sizeLimits)[]; // its own keys
-const textParts = { attach: '0', field_name: 'field_upload' } as const;
-const filePart = 'files[1]';
 
 export class Files {
   readonly #caller: Caller;
@@ -70,12 +68,8 @@ export class Files {
     const isSave = file.bytes <= oneBufferBytes;
     const { sha256, ...body } = await (isSave ? oneBuffer(file) : streamed(file));
     const to = { action: 'attach file', method: 'POST', path: paths.attachFile(nid), upload: file.name } as const;
-    const sending = this.#caller.body(
-      { ...to, isSave, ...body, ...patience },
-      attachResultSchema,
-      'the fid of the file',
-      signal,
-    );
+    const call = { ...to, isSave, ...body, ...patience };
+    const sending = this.#caller.body(call, attachResultSchema, 'the fid of the file', signal);
     const result = await sending.catch((error: unknown) => {
       throw this.#sized(error, file);
     });
@@ -140,10 +134,10 @@ const streamed = async (file: PortalFile): Promise<MultipartBody> => {
 /** What stands around the file's bytes: the text parts, the head of the file part, the last boundary. */
 const frame = (file: PortalFile): { head: Buffer; tail: Buffer; headers: Record<string, string> } => {
   const boundary = `sluice-${randomBytes(18).toString('hex')}`;
-  const texts = Object.entries(textParts)
-    .map(([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
-    .join('');
-  const disposition = `Content-Disposition: form-data; name="${filePart}"; filename="${escapeName(file.name)}"`;
+  const textPart = (name: string, value: string): string =>
+    `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+  const texts = textPart('attach', '0') + textPart('field_name', 'field_upload');
+  const disposition = `Content-Disposition: form-data; name="files[1]"; filename="${escapeName(file.name)}"`;
   const type = `Content-Type: ${mediaType(file.contentType)}`;
   const head = Buffer.from(`${texts}--${boundary}\r\n${disposition}\r\n${type}\r\n\r\n`);
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
@@ -171,8 +165,6 @@ const missing = (file: PortalFile, cause: unknown): SourceMissingError =>
     hint: 'check that the file exists and that sluice may read it',
     cause,
   });
-
-const chunkBytes = 256 * 1024;
 
 /**
  * The bytes of a file, in chunks whose memory is used again four chunks later: the consumer must be done with a chunk

@@ -108,16 +108,14 @@ export class UuidLookup {
   }
 }
 
+/** Nodes that the account may read and that no list shows, and how many ids were not checked. */
 export interface HiddenNodes {
-  /** Nodes that the account may read and that no list shows. */
   nodes: PortalNode[];
-  isComplete: boolean;
   unread: number;
 }
 
 /** Most ids that are checked one by one, and most pages of the list that are read to know which. */
-const mostReads = 500;
-const mostPages = 500;
+const [mostReads, mostPages] = [500, 500];
 
 /** Ids without a node in a row after the highest known one, after which there are no more. */
 const enoughMisses = 20;
@@ -129,7 +127,7 @@ const seesAll = new Set(['administrator', 'site manager']);
 export const seesDrafts = ({ uid, roles }: Identity): boolean =>
   uid === '0' || uid === '1' || Object.values(roles).some((role) => seesAll.has(role.toLowerCase()));
 
-export const noneHidden: HiddenNodes = { nodes: [], isComplete: true, unread: 0 };
+export const noneHidden: HiddenNodes = { nodes: [], unread: 0 };
 
 /** Whether the nodes found so far are enough, with this one. */
 export type IsEnough = (node: PortalNode, signal: AbortSignal) => Promise<boolean>;
@@ -141,7 +139,7 @@ export const hiddenNodes = async (
   if (seesDrafts(await session.identity(signal))) return noneHidden;
   const { rows, complete } = await nodes.all({ fields: ['nid'] }, { signal, mostPages });
   const listed = new Set([...rows.keys()].map(Number));
-  if (complete !== true) return { nodes: [], isComplete: false, unread: Math.max(...listed) };
+  if (complete !== true) return { nodes: [], unread: Math.max(1, ...listed) };
   const highest = Math.max(0, ...listed);
   const hidden = Array.from({ length: highest }, (_, index) => highest - index).filter((nid) => !listed.has(nid));
   const found: PortalNode[] = [];
@@ -149,7 +147,7 @@ export const hiddenNodes = async (
   for (let reads = 0, misses = 0, beyond = highest; ; reads++) {
     const nid = misses < enoughMisses ? ++beyond : hidden.shift();
     if (nid === undefined) break;
-    if (reads === mostReads) return { nodes: found, isComplete: false, unread: hidden.length + 1 };
+    if (reads === mostReads) return { nodes: found, unread: hidden.length + 1 };
     // Undefined for one that this account may not read.
     const node = await nodes.find(String(nid), signal).catch((error: unknown) => {
       if (!isForbidden(error)) throw error;
@@ -159,7 +157,7 @@ export const hiddenNodes = async (
     found.push(node);
     if (await isEnough?.(node, signal)) break;
   }
-  return { ...noneHidden, nodes: found };
+  return { nodes: found, unread: 0 };
 };
 
 const validMs = 300_000;

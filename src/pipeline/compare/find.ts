@@ -93,7 +93,7 @@ const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal
   const found =
     hidden.nodes.find((node) => sameUuid(node.uuid, wish.uuid)) ??
     hidden.nodes.find((node) => node.type === wish.type && bearsMark(node, wish.key));
-  if (found || hidden.isComplete || wish.published) return { nid: found?.nid ?? null, doubt: null };
+  if (found || hidden.unread === 0 || wish.published) return { nid: found?.nid ?? null, doubt: null };
   return {
     nid: null,
     doubt: {

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { ExportOrder } from '../../model/report.ts';
-import type { Portal } from '../../portal-client/client.ts';
 import { tidsOf } from '../../portal-client/replies.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { targetsOf, uploadOf } from './describe.ts';
@@ -11,7 +10,6 @@ import { exportDataset, markRemoved, writeRecord } from './export-dataset.ts';
 import type { ExportTools } from './fetch-file.ts';
 import { datasetFolders, datasetsName, records, slugName, takenNames } from './folder.ts';
 import type { Listing } from './listing.ts';
-import type { ExportedPortal } from './package.ts';
 import type { DatasetRecord } from './record.ts';
 
 /** Datasets with resources that their lists lack, exported again at once. */
@@ -69,18 +67,13 @@ export const exportStrays = async (tools: ExportTools, order: ExportOrder, listi
   return joined;
 };
 
-interface CompleteTools {
-  portal: Portal;
-  about: ExportedPortal;
+/** What an export works with, the folder, and the titles of the groups that the portal lists, by node id. */
+type CompleteTools = Pick<ExportTools, 'portal' | 'about' | 'signal'> & {
   root: string;
-  /** Titles of the groups that the portal lists, by node id. */
   groups: Readonly<Record<string, string>>;
-  signal: AbortSignal;
-}
+};
 
-const namesAtOnce = 4;
-
-const tablesAtOnce = 20;
+const [namesAtOnce, tablesAtOnce] = [4, 20];
 
 export const completeRecords = async (tools: CompleteTools): Promise<void> => {
   const names = await termNames(tools);

@@ -32,10 +32,8 @@ type FileTools = ExportTools & { folder: string };
 
 type Upload = NonNullable<ReturnType<typeof uploadOf>>;
 
-const mostRedirects = 5;
-
-/** A file that fails this often, while its node is readable, fails for good. */
-const enoughAttempts = 3;
+/** A file that fails so often, while its node is readable, fails for good. */
+const [mostRedirects, enoughAttempts] = [5, 3];
 
 /** Stores the file under `path`; null where the portal has neither the file nor its rows. Adds what is odd to `findings`. */
 export const fetchFile = async (
@@ -125,11 +123,8 @@ const take = async (
   if (announced > limits.maxBytes) throw tooLarge(upload.name, `${announced} bytes`, limits.maxBytes);
   const written = await writeWhole(into, boundedBody(body, { where: upload.name, decoders, limits }));
   if (Number.isFinite(announced) && announced !== written.bytes) {
-    throw new PortalUnreachableError(`${upload.name} broke off after ${written.bytes} of ${announced} bytes`, {
-      method: 'GET',
-      path,
-      mayHaveHappened: false,
-    });
+    const message = `${upload.name} broke off after ${written.bytes} of ${announced} bytes`;
+    throw new PortalUnreachableError(message, { method: 'GET', path, mayHaveHappened: false });
   }
   return written;
 };
@@ -138,18 +133,18 @@ const take = async (
 const elsewhere = async (
   { fetcher, signal }: FileTools,
   url: string,
-  upload: Upload,
+  { name }: Upload,
   into: string,
 ): Promise<Written | Finding> => {
   try {
-    const fetched = await fetcher.toFile(url, into, { known: null, signal, name: upload.name });
+    const fetched = await fetcher.toFile(url, into, { known: null, signal, name });
     const bytes = await sizeOf(into);
     if (fetched.status === 'fetched' && bytes !== null) return { bytes, sha256: fetched.sha256 };
+    return { code: 'file-unreachable', message: `${name} could not be fetched from another server` };
   } catch (error) {
     if (!(error instanceof SluiceError) || error.retryable) throw error;
-    return { code: 'file-unreachable', message: `${upload.name} is on another server: ${error.message}` };
+    return { code: 'file-unreachable', message: `${name} is on another server: ${error.message}` };
   }
-  return { code: 'file-unreachable', message: `${upload.name} could not be fetched from another server` };
 };
 
 /** The rows of a resource as CSV; nothing where there are none to read. */

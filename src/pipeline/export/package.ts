@@ -95,10 +95,8 @@ const packageResource = ({ name, file, table, url, link, described }: ResourceVi
     ...(file === null
       ? placeOf(url ?? link)
       : {
-          path: file.path,
-          mediatype: contentTypeOf(file.name),
-          bytes: file.bytes,
-          hash: `sha256:${file.sha256}`,
+          ...{ path: file.path, mediatype: contentTypeOf(file.name) },
+          ...{ bytes: file.bytes, hash: `sha256:${file.sha256}` },
         }),
     schema: columns.length === 0 ? undefined : { fields: columns },
   });
@@ -184,6 +182,8 @@ export const catalogueEntry = (
   if (dataset === null || record.removed !== null || !dataset.published) return null;
   const { node, title, shown } = dataset;
   const { tags = [], topics = [], themes = [], groups = [] } = shown;
+  // A level that is not known is none that opens anything.
+  const unsaid = fieldItems(node, 'field_public_access_level').length === 0 ? 'public' : 'non-public';
   return defined({
     '@type': 'dcat:Dataset',
     identifier: node.uuid || node.nid,
@@ -194,20 +194,19 @@ export const catalogueEntry = (
     issued: momentOf(node.created),
     publisher: { '@type': 'org:Organization', name: groups.join(', ') || portal.name },
     contactPoint: contactOf(shown, portal),
-    // A level that is not known is none that opens anything.
-    accessLevel: shown.access ? catalogueAccess[shown.access] : isSaid(node) ? 'non-public' : 'public',
+    accessLevel: shown.access ? catalogueAccess[shown.access] : unsaid,
     ...optionalKeys(shown),
     landingPage: addressOf(shown.landingPage) ?? addressOf(node.path),
     distribution: listed(resources.flatMap((resource) => distributionOf(resource, portal) ?? [])),
   });
 };
 
-const optionalKeys = (shown: Partial<DatasetMetadata>): Record<string, unknown> => ({
+const optionalKeys = ({ temporal, ...shown }: Partial<DatasetMetadata>): Record<string, unknown> => ({
   rights: shown.rights,
   license: shown.license && licenseAddress(shown.license),
   accrualPeriodicity: shown.frequency && frequencyCode(shown.frequency),
   spatial: shown.spatial?.wkt ?? shown.spatial?.label,
-  temporal: shown.temporal && period(shown.temporal),
+  temporal: temporal && `${temporal.from}/${temporal.to ?? temporal.from}`.replaceAll(' ', 'T'),
   language: shown.language,
   theme: listOf(shown.themes),
   conformsTo: addressOf(shown.conformsTo),
@@ -216,8 +215,6 @@ const optionalKeys = (shown: Partial<DatasetMetadata>): Record<string, unknown> 
   describedBy: addressOf(shown.dataDictionary),
   describedByType: mediaType.test(shown.dataDictionaryType ?? '') ? shown.dataDictionaryType : undefined,
 });
-
-const isSaid = (node: ExportedNode): boolean => fieldItems(node, 'field_public_access_level').length > 0;
 
 /** The schema of catalogues wants a name and an address, whatever the portal knows. */
 const contactOf = ({ contact, author }: Partial<DatasetMetadata>, portal: ExportedPortal): Record<string, string> => ({
@@ -243,9 +240,6 @@ const distributionOf = (
       : { downloadURL, mediaType: contentTypeOf(upload?.name ?? '') }),
   });
 };
-
-const period = ({ from, to }: { from: string; to?: string | undefined }): string =>
-  [from, to ?? from].map((day) => day.replace(' ', 'T')).join('/');
 
 /** A web address as RFC 3986 has it: browsers take more, such as brackets in a query. */
 const addressOf = (text: unknown): string | undefined => {

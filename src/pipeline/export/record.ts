@@ -31,8 +31,6 @@ export const findingCodes = [
   'title-changed',
 ] as const;
 
-export type FindingCode = (typeof findingCodes)[number];
-
 const findingSchema = z.object({ code: z.enum(findingCodes), message: z.string() });
 
 /** What is odd about a dataset or resource, in a sentence. */

@@ -3,16 +3,10 @@ import { join } from 'node:path';
 import { yamlItem } from '../../model/yaml/document.ts';
 import { records, writeChanged } from './folder.ts';
 import { catalogueEntry, type ExportedPortal, findingsOf, manifestEntry, viewOf } from './package.ts';
-import type { FindingCode } from './record.ts';
+import type { Finding } from './record.ts';
 
 /** What is odd, and where: the folder of the dataset, and the name of the resource in it. */
-export interface PlacedFinding {
-  code: FindingCode;
-  dataset: string | null;
-  resource: string | null;
-  nid: string | null;
-  message: string;
-}
+export type PlacedFinding = Finding & Record<'dataset' | 'resource' | 'nid', string | null>;
 
 export interface ExportTotals {
   datasets: number;
