@@ -14,7 +14,6 @@ import { gatherIndex } from './index/gather-index.ts';
 import type { Manifest } from './manifest/schema.ts';
 import { WishList } from './wish-list.ts';
 
-/** What sources are read with. */
 export interface SourceTools {
   fetcher: Fetcher;
   stateDir: string;
@@ -27,7 +26,6 @@ interface GatheredSource extends Omit<GatheredList, 'wishes' | 'problems'> {
   wishes: WishList;
   /** Dropped files that a newer drop of the same name replaced. */
   superseded: Claim[];
-  /** Dropped files that cannot become a wish. */
   refused: { claim: Claim; reason: Reason }[];
 }
 

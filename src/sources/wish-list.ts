@@ -9,14 +9,12 @@ import { makeFolder } from '../util/make-folder.ts';
 const pageDatasets = 200;
 const pageItems = 2000;
 
-/** Datasets and resources that stay in memory. */
 const itemsInMemory = 5_000;
 
 type Spilled = { position: number; length: number };
 
 /** Takes wishes one by one and yields them in pages, any number of times. Must be closed. */
 export class WishList {
-  /** Keys of all datasets and resources. */
   readonly keys = new Set<string>();
   length = 0;
   readonly #folder: string;
@@ -30,14 +28,12 @@ export class WishList {
     this.#folder = folder;
   }
 
-  /** A list of what is in memory anyway. */
   static of(wishes: readonly DatasetWish[]): WishList {
     const list = new WishList('');
     for (const wish of wishes) list.#take(wish);
     return list;
   }
 
-  /** Adds a dataset behind the others. */
   async add(wish: DatasetWish): Promise<void> {
     this.#take(wish);
     const items = this.#last.reduce((sum, { resources }) => sum + 1 + resources.length, 0);
@@ -51,7 +47,6 @@ export class WishList {
     if (this.#last.length > 0) yield this.#last;
   }
 
-  /** All wishes at once, for commands that prove each of them. */
   async all(): Promise<DatasetWish[]> {
     const all: DatasetWish[] = [];
     for await (const page of this.pages()) all.push(...page);

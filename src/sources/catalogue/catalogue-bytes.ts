@@ -13,20 +13,17 @@ export interface CatalogueDocument {
   bytes: AsyncIterable<Uint8Array>;
   /** Its address, where the redirects ended; null for a local file. */
   url: string | null;
-  /** What the answer said about the list. */
   paging: Paging;
 }
 
 export interface CatalogueSource {
   /** Opens a path or address; null for one that is not fetched here. `spentBytes` of earlier documents count, too. */
   open(from: string, spentBytes: number): Promise<CatalogueDocument | null>;
-  /** Limit of all fetched documents together. */
   maxBytes: number;
 }
 
 interface CatalogueTools {
   fetcher: Pick<Fetcher, 'toFile' | 'policy'>;
-  /** Folder for fetched catalogues; made when it is needed. */
   cacheDir: string;
   signal: AbortSignal;
   log: Log;

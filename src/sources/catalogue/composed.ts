@@ -44,7 +44,6 @@ export const spanOf = (text: string): { from: string; to?: string } | null => {
   return to === null || to.slice(0, 10) < from.slice(0, 10) ? null : { from, to };
 };
 
-/** The day a duration of years, months, weeks and days after another. */
 const after = (from: string, duration: string): string | null => {
   const [match, ...parts] = /^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?$/.exec(duration) ?? [];
   if (match === undefined || match === 'P') return null;
@@ -99,7 +98,6 @@ const wktOf = (text: string): string | null => {
   return type === 'GEOMETRYCOLLECTION' ? null : plainWkt(text);
 };
 
-/** `west, south, east, north` as a polygon. */
 const boxOf = (parts: readonly string[]): string | null => {
   const numbers = parts
     .filter((part) => part !== '')

@@ -24,9 +24,7 @@ export type Remark = (part: string, what: string) => void;
 
 /** A dataset under construction: values mapped from one entry, and remarks about those that could not be mapped. */
 export class Draft {
-  /** Friendly keys, as in a manifest. */
   readonly metadata: { -readonly [Key in keyof DatasetMetadata]: DatasetMetadata[Key] } = {};
-  /** Node fields that have no friendly key. */
   readonly fields: NodeFields = {};
   /** What the portal shows as further facts about the dataset. */
   readonly info: Record<string, string> = {};

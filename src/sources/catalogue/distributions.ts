@@ -72,7 +72,6 @@ const fileNameFor = (url: string, format: string | null, mediaType: string | nul
 interface DistributionTools {
   files: CatalogueSpec['files'];
   defaults: ResourceSpec['details'];
-  /** Title where a distribution has none. */
   title: string;
   remark: Remark;
 }
@@ -206,7 +205,6 @@ const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Targ
   return { url, isFile: isLink && from === 'downloadURL', isLink };
 };
 
-/** The first endpoint of the services that give access to a distribution. */
 const endpointOf = (value: unknown): string | null => {
   const [service] = listOf(value);
   return isObject(service) ? (textsOf(service.endpointURL)[0] ?? null) : null;

@@ -7,7 +7,6 @@ import { type LeftOut, resourcesOf } from './distributions.ts';
 import { identifierOf, idOfIdentifier, isNothing, listOf, oneLine, textOf, textsOf } from './values.ts';
 import type { WalkedEntry } from './walk.ts';
 
-/** A dataset with the identifier it has in the catalogue. */
 export interface CatalogueDataset extends DatasetSpec {
   identifier: string;
 }
@@ -17,7 +16,6 @@ export interface EntryNames {
   title: string | null;
 }
 
-/** Identifier and title of an entry, null where it has none. */
 export const namesOf = (value: unknown): EntryNames => {
   if (!isObject(value)) return { identifier: null, title: null };
   const title = Array.isArray(value.title) ? null : textOf(value.title);

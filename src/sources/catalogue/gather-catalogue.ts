@@ -43,7 +43,6 @@ const hasOneOf = (entry: unknown, path: string, values: readonly (string | numbe
   return valuesAt(entry, path.split('.')).some((value) => wanted.has(String(value)));
 };
 
-/** Every plain value at a path. */
 const valuesAt = (value: unknown, [step, ...rest]: string[]): unknown[] => {
   if (Array.isArray(value)) {
     const index = step !== undefined && /^\d+$/.test(step) ? Number(step) : null;
@@ -103,7 +102,6 @@ export const gatherCatalogue = async (
   return { ...gathering.end(walk), complete, ...(complete === true && documents > 1 ? { confirm } : {}) };
 };
 
-/** Most kinds of remarks that are listed. */
 const longestList = 60;
 
 interface Faulty {
@@ -115,12 +113,9 @@ interface Faulty {
 
 class Gathering {
   readonly #manifest: CatalogueManifest;
-  /** How often each remark was made, and where first. */
   readonly #remarks = new Map<string, { times: number; first: string }>();
   readonly #faulty: Faulty[] = [];
-  /** Faulty distributions of entries that are published. */
   readonly #leftOut: FaultyItem[] = [];
-  /** The sound entries, by id. */
   readonly #places = new Map<string, Pick<DescribedEntry, 'index' | 'member'>>();
   /** What entries call themselves, wanted or not, and those that are only named. */
   readonly #described = new Set<string | null>();
@@ -141,7 +136,6 @@ class Gathering {
     this.#remarks.set(text, { times: times + 1, first });
   }
 
-  /** One line for each kind of remark, the frequent ones first. */
   #remarkLines(): string[] {
     const sorted = [...this.#remarks].sort(([a, { times: m }], [b, { times: n }]) => n - m || (a < b ? -1 : 1));
     const lines = sorted.map(([text, { times, first }]) => {
@@ -151,7 +145,6 @@ class Gathering {
     return more > 0 ? [...lines, `and ${more} more kinds of remarks`] : lines;
   }
 
-  /** The wish of an entry; null where it has none. */
   add(entry: DescribedEntry): DatasetWish | null {
     const { catalogue } = this.#manifest;
     const reference = referenceOf(entry.value);

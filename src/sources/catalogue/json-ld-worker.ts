@@ -47,7 +47,6 @@ const keysIn = (namespace: string, names: string): [string, string][] =>
     return [namespace + name, key];
   });
 
-/** Property and the key it becomes, in whatever it stands. */
 const keyOf: ReadonlyMap<string, string> = new Map([
   ...keysIn(dct, 'identifier title description publisher accessRights=accessLevel rights license accrualPeriodicity'),
   ...keysIn(dct, 'issued modified temporal spatial language conformsTo isPartOf format'),
@@ -106,7 +105,6 @@ export type JsonLdAnswer = { entries: CatalogueEntry[]; said: Said } | { fault: 
 
 class Unreadable extends Error {}
 
-/** Reads one document; never throws for what is wrong with it. */
 export const readDocument = async ({ bytes, base, cancelled }: Cancellable<JsonLdTask>): Promise<JsonLdAnswer> => {
   beat(cancelled);
   try {
@@ -194,7 +192,6 @@ const idsIn = (node: FlatNode, keys: readonly string[]): string[] =>
     .flatMap((key) => node[key] ?? [])
     .map((value) => String(isObject(value) ? (value['@id'] ?? value['@value']) : value));
 
-/** Catalogues in a catalogue of which the document does not say what they list. */
 const partsIn = (nodes: FlatNode[]): string[] => {
   const byId = describedIn(nodes);
   const isElsewhere = (id: string): boolean => {
@@ -206,7 +203,6 @@ const partsIn = (nodes: FlatNode[]): string[] => {
   return [...new Set(inside)].filter((id) => isElsewhere(id) && (named.has(id) || byId.has(id)));
 };
 
-/** Vocabularies of lists in pages. */
 const pagers = [hydra, 'http://www.w3.org/1999/xhtml/vocab#', 'https://www.w3.org/ns/activitystreams#'];
 
 /** What the document says about pages: at its top, also without a context, and in the nodes of vocabularies for it. */

@@ -77,7 +77,6 @@ const endOfThread = (cause: unknown, name: string): unknown => {
   return documentFault(name, 'reading it as JSON-LD exceeds the memory limit of a catalogue', { hint, cause });
 };
 
-/** The error for a document of a catalogue that cannot be read as a whole. */
 export const documentFault = (
   name: string,
   what: string,

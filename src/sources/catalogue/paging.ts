@@ -6,13 +6,9 @@ import { isObject, parsedJson } from '../../util/json.ts';
 export interface Paging {
   /** Address of the next page; '' where there is more, but no address of it. */
   next: string | null;
-  /** Entries of the whole list. */
   total: number | null;
-  /** Pages of the whole list. */
   pages: number | null;
-  /** Most entries of a page. */
   limit: number | null;
-  /** True where other pages come before this one. */
   isLater: boolean;
 }
 
@@ -81,7 +77,6 @@ const plainName = (key: string): string =>
     .replaceAll(/[-_\s]/g, '')
     .toLowerCase();
 
-/** True for a key under which something is said about pages. */
 export const isPagingKey = (key: unknown): boolean => typeof key === 'string' && statements.has(plainName(key));
 
 export const pagingOf = (value: Record<string, unknown>, depth = 0): Paging => {
@@ -149,6 +144,5 @@ export const countedNext = (address: string): string | null => {
   return url.href;
 };
 
-/** What the query of an address asks for: `limit=10`. */
 export const limitIn = (address: string): number | null =>
   pagingOf(Object.fromEntries(new URL(address).searchParams)).limit;

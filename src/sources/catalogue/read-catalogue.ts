@@ -34,17 +34,14 @@ class LineCounter {
 }
 
 export interface CatalogueEntry {
-  /** Position in the list, from 1. */
   index: number;
   /** Line of its opening bracket, from 1; 0 where it is not known. */
   line: number;
-  /** True for an item of a list `service`. */
   isService: boolean;
   value: unknown;
 }
 
 export interface Said {
-  /** Of the list that the document is a page of. */
   paging: Paging;
   /** Catalogues that it only refers to: addresses, or '' where it gives none. */
   parts: string[];
@@ -52,7 +49,6 @@ export interface Said {
 
 /** Limits on the memory that a catalogue takes. */
 export interface CatalogueLimits {
-  /** Objects and lists inside each other. */
   depth: number;
   /** Values of one entry, counted with those inside them. */
   entryValues: number;
@@ -106,7 +102,6 @@ interface Token {
   offset: number;
 }
 
-/** The tokenizer's own tokens, which the parsers take. */
 type TokenOfParser = Parameters<TokenParser['write']>[0];
 
 /** Keys of a catalogue under which its entries are, and further catalogues. */
@@ -197,7 +192,6 @@ class EntryReader {
     this.#fault('it has no list `dataset`', 'a data.json is an object with the list `dataset`: {"dataset": [...]}');
   }
 
-  /** A token outside of the entries, or the first one of an entry. */
   #look(token: Token): void {
     const frame = this.#frames.at(-1);
     if (!frame && token.token !== TokenType.LEFT_BRACE && !this.#around.isEnded) this.#fault('it is not a JSON object');
@@ -213,7 +207,6 @@ class EntryReader {
     else if (frame?.kind === 'catalogues' && isValue(token.token)) this.#passedOver(String(frame.key));
   }
 
-  /** A token of a catalogue outside of its lists. */
   #lookIn(frame: CatalogueFrame, token: Token): void {
     const { key } = frame;
     if (isClosing(token.token)) this.#leave(frame);
@@ -242,7 +235,6 @@ class EntryReader {
     this.#checkDepth(0);
   }
 
-  /** What a bracket in another one holds. */
   #inside(frame: Frame | undefined, isObject: boolean): Frame {
     if (frame?.kind === 'catalogue' && entryLists.has(frame.key)) return this.#list(frame, isObject);
     const { kind, key } = frame ?? { kind: 'catalogues', key: null };

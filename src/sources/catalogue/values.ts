@@ -43,13 +43,11 @@ export const listOf = (value: unknown): unknown[] => {
 
 export const textsOf = (value: unknown): string[] => [...new Set(listOf(value).flatMap((item) => textOf(item) ?? []))];
 
-/** Text on one line; blanks within a line stay as they are. */
 export const oneLine = (text: string): string => text.replaceAll(/\s*[\t\v\f\r\n\u2028\u2029]\s*/g, ' ').trim();
 
 /** Longest plain text of a portal's field (recorded-behaviour 15). */
 export const longestText = 255;
 
-/** One line of text; what is too long is cut and reported. */
 export const shortLine = (text: string, longest: number, report: (what: string) => void): string => {
   const line = oneLine(text);
   if (line.length <= longest) return line;
@@ -60,7 +58,6 @@ export const shortLine = (text: string, longest: number, report: (what: string) 
     .trimEnd()}…`;
 };
 
-/** An address: its text, or the `@id` of an object. */
 export const addressText = (value: unknown): string | null => {
   if (isObject(value)) return textOf(value['@id'] ?? value.accessURL ?? value.downloadURL ?? value.url);
   return Array.isArray(value) ? addressText(value[0]) : textOf(value);

@@ -16,30 +16,21 @@ import {
 } from './read-catalogue.ts';
 import { identifierOf, referenceOf } from './values.ts';
 
-/** Most documents of a catalogue. */
 const mostDocuments = 10_000;
 
-/** An entry with the document that it is in. */
 export interface WalkedEntry extends CatalogueEntry {
-  /** The document, as messages name it. */
   name: string;
-  /** True where an earlier page of the list has it, too. */
   isRepeated: boolean;
 }
 
 /** A list in one or more pages, as far as it was read. */
 class List {
-  /** Identifiers of the entries of earlier pages. */
   readonly ids = new Set<string>();
   /** Entries that are named, but not described. */
   readonly named = new Set<string>();
-  /** Described entries; those on several pages count once. */
   count = 0;
-  /** Entries that were on an earlier page. */
   repeated = 0;
-  /** Number of the present page, from 1. */
   page = 1;
-  /** What the list last said of its size. */
   total: number | null = null;
   pages: number | null = null;
   /** How the present page was found: by a link, or by counting on in the address. */
@@ -52,9 +43,7 @@ class List {
 }
 
 export class CatalogueWalk {
-  /** Why something may be missing. */
   readonly doubts = new Set<string>();
-  /** Parts that could not be read. */
   readonly lost: { address: string; error: SluiceError }[] = [];
   documents = 0;
   readonly #source: CatalogueSource;
@@ -173,7 +162,6 @@ export class CatalogueWalk {
     return isKnown ? null : document;
   }
 
-  /** The entries of a page; returns what it says besides. */
   async *#document({ bytes, url }: CatalogueDocument, list: List, name: string): AsyncGenerator<WalkedEntry, Said> {
     const { isJsonLd, all } = await detectJsonLd(asUtf8(url === null ? bytes : this.#counted(bytes, name)));
     const reading = isJsonLd
@@ -251,6 +239,5 @@ async function* asUtf8(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
   yield Buffer.from(decoder.decode());
 }
 
-/** True for an error of a source, not of the run. */
 const isOfSource = (error: unknown): error is SluiceError =>
   error instanceof SluiceError && /^(?:source|catalogue)-/.test(error.code);

@@ -87,7 +87,6 @@ const parseJson = (file: string, text: string): unknown => {
   }
 };
 
-/** A package on its way to a dataset. */
 class Mapper {
   readonly draft: DatasetDraft;
   readonly #document: YamlDocument;
@@ -153,7 +152,6 @@ export const packageDraft = async (
 
 const oneLine = (text = ''): string => text.replaceAll(/\s+/g, ' ').trim();
 
-/** Properties that are mapped, or that mean nothing to readers. */
 const understood = new Set([...Object.keys(packageSchema.shape), 'profile', '$schema']);
 
 const mapKeywords = ({ keywords = [] }: PackageFile, to: Mapper): void => {

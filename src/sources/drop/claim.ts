@@ -54,9 +54,7 @@ const isInside = async (from: string, { inbox, dropped }: TakeOptions): Promise<
 interface TakeOptions {
   inbox: string;
   dropped: string;
-  /** Device and inode of the file that settled. */
   settled: { dev: string; ino: string };
-  /** The claim's own folder, still to be made. */
   folder: string;
   /** Path of the marker in the inbox, null when none is taken along. */
   marker: string | null;
@@ -96,7 +94,6 @@ export const takeFile = async (options: TakeOptions): Promise<Taken> => {
   return taken;
 };
 
-/** A file in the spool that has no record yet. */
 export type Spooled = Settler & { folder: string };
 
 export const isSpooled = (settler: Settler): settler is Spooled => settler.folder !== null;

@@ -6,7 +6,6 @@ import { slugOf } from '../../dataset-api/names.ts';
 import { idPattern } from '../../model/key.ts';
 import { gone, unless } from '../../util/durable.ts';
 
-/** Where a dropped file belongs. */
 export interface DropTarget {
   dataset: string;
   resource: string;
@@ -133,13 +132,10 @@ interface DroppedNames {
   /** Name of the dataset: of its folder, or of the file where it has none. */
   dataset: string;
   resource: string;
-  /** Folder that the file lies in, relative to the inbox; empty for the inbox itself. */
   folder: string;
-  /** True when the file lies deeper than `<dataset>/<resource>.csv` below the listed folders. */
   isTooDeep: boolean;
 }
 
-/** The names that a dropped path gives, relative to the inbox or to one of the listed `folders`. */
 export const droppedNames = (dropped: string, folders: readonly string[]): DroppedNames => {
   const segments = dropped.split('/');
   const parents = segments.slice(0, -1);
@@ -162,6 +158,5 @@ export const droppedNames = (dropped: string, folders: readonly string[]): Dropp
   };
 };
 
-/** The folders of a drop manifest that hold datasets beside the inbox itself. */
 export const listedFolders = ({ folders = {} }: { folders?: Record<string, unknown> }): string[] =>
   Object.keys(folders);

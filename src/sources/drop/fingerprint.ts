@@ -20,7 +20,6 @@ export const factsOf = (stats: BigIntStats): StatFacts => ({
   ino: String(stats.ino),
 });
 
-/** True when nothing that stat shows has moved between the two. */
 export const sameFacts = (a: StatFacts, b: StatFacts): boolean =>
   a.bytes === b.bytes && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs && a.ino === b.ino;
 

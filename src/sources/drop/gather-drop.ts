@@ -227,7 +227,6 @@ const plainFields = new Set(
   ].flatMap((names) => names.split(' ').map((name) => `field_${name}`)),
 );
 
-/** What these fields hold: texts, under the names that the API has for them. */
 const plainValue = z.strictObject({
   und: z.array(z.partialRecord(z.enum(['value', 'url', 'title', 'first', 'second']), z.string())),
 });

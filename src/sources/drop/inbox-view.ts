@@ -8,7 +8,6 @@ import type { Log } from '../../model/log.ts';
 import { gone, isErrno, unless } from '../../util/durable.ts';
 import type { DropTarget, Placed } from './drop-target.ts';
 
-/** What must not move while a file settles. */
 export const snapshotOf = (stats: BigIntStats) => ({
   bytes: Number(stats.size),
   mtimeNs: String(stats.mtimeNs),
@@ -22,11 +21,9 @@ export interface Settler {
   path: string;
   place: DropTarget;
   still: ReturnType<typeof snapshotOf>;
-  /** When it was last seen to move, Unix ms. */
   since: number;
   /** `now`: a marker says that it is whole. `never`: a marker is requested and none is there. */
   marker: 'now' | 'none' | 'never';
-  /** Its claim's folder when it is in the spool. */
   folder: string | null;
 }
 
@@ -50,7 +47,6 @@ export const lookAt = async (inbox: string, path: string): Promise<Sight> => {
   return { kind: 'left', reason: stats.isSymbolicLink() ? linkReason : other };
 };
 
-/** True when a marker with that ending is beside the file at `path`. */
 export const isMarked = async (inbox: string, path: string, ending: string): Promise<boolean> =>
   (await lookAt(inbox, path + ending)).kind === 'file';
 
@@ -80,7 +76,6 @@ const reasonOfEntry = (entry: Dirent): string | null => {
 };
 
 interface InboxViewOptions {
-  /** Real path of the inbox. */
   inbox: string;
   placed: (path: string) => Placed;
   /** Ending of marker files; `isRequired`: no file is taken without one. */
@@ -89,11 +84,9 @@ interface InboxViewOptions {
   log: Log;
 }
 
-/** Looks at paths and keeps what it saw. */
 export class InboxView {
   /** Files that settle, by their path in the inbox, or the id of their claim. */
   readonly settlers = new Map<string, Settler>();
-  /** What is left alone, with the reason, by path. */
   readonly left = new Map<string, string>();
   readonly #options: InboxViewOptions;
 
@@ -101,7 +94,6 @@ export class InboxView {
     this.#options = options;
   }
 
-  /** Leaves a path alone until it is looked at again. */
   leave(path: string, reason: string): void {
     this.settlers.delete(path);
     if (this.left.get(path) !== reason) this.#options.log.warn({ path, reason }, 'ignored a file');
@@ -152,7 +144,6 @@ export class InboxView {
     for (const [path, { folder }] of this.settlers) if (folder === null && !seen.has(path)) this.settlers.delete(path);
   }
 
-  /** The files that have settled. */
   due(now: number): Settler[] {
     return [...this.settlers.values()].filter((settler) => this.#dueAt(settler) <= now);
   }

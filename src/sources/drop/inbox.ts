@@ -42,7 +42,6 @@ interface InboxState {
   settling: { path: string; bytes: number; since: number }[];
   /** What is not taken as it stands, and why. */
   left: { path: string; reason: string }[];
-  /** Claims that wait for their run. */
   spooled: number;
 }
 
@@ -113,11 +112,9 @@ const makeFolders = async (folder: string, log: Log): Promise<InboxFolders> => {
 class InboxWatcher implements Inbox {
   readonly #options: InboxOptions;
   readonly #folders: InboxFolders;
-  /** Part of the ids of this watcher's claims. */
   readonly #token = randomBytes(4).toString('hex');
   readonly #log: Log;
   readonly #marker: string;
-  /** Folders that hold datasets, too. */
   readonly #listed: string[];
   readonly #placed: (path: string) => Placed;
   readonly #view: InboxView;
@@ -274,7 +271,6 @@ class InboxWatcher implements Inbox {
     this.#rescanAt = now() + (areMore ? Math.min(rescanMs, silentMs) : rescanMs);
   }
 
-  /** Moves every file that has settled in the inbox into the spool. */
   async #takeDue(): Promise<void> {
     const due = this.#view.due(now()).filter(({ folder }) => folder === null);
     const collides = collisionFinder(this.#folders.inbox, this.#placed, this.#listed);

@@ -11,7 +11,6 @@ import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
 export interface KeptSettings {
   /** Absolute; made at first use. */
   dir: string;
-  /** All files together; the oldest are removed first. */
   totalBytes: number;
   fileBytes: number;
 }
@@ -28,7 +27,6 @@ interface FileToKeep {
   facts: StatFacts;
 }
 
-/** How often (ms) the folder is read again: other workers may have kept or removed files, too. */
 const rescanMs = 60_000;
 
 /** False when the file has moved since its sha256 was made; nothing is left then. */

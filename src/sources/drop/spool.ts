@@ -35,7 +35,6 @@ export interface Claim extends z.infer<typeof recordSchema> {
   path: string;
 }
 
-/** The folders that sluice keeps inside an inbox, all on the inbox's own file system. */
 export interface InboxFolders {
   inbox: string;
   spool: string;
@@ -43,7 +42,6 @@ export interface InboxFolders {
   quarantine: string;
 }
 
-/** Folders of an inbox: everything of ours lies below `<inbox>/.sluice`. */
 export const foldersOf = (inbox: string): InboxFolders => {
   const own = join(inbox, '.sluice');
   return { inbox, spool: join(own, 'spool'), archive: join(own, 'archive'), quarantine: join(own, 'quarantine') };
@@ -68,7 +66,6 @@ export const pairSpool = async (spool: string, id: string): Promise<void> => {
   );
 };
 
-/** Makes the id of a claim; a watcher gives each of its claims another millisecond. */
 export const claimId = (claimedAt: number, token: string): string => `${String(claimedAt).padStart(13, '0')}-${token}`;
 
 /** Reads time and watcher token out of a claim id; null when the name is none. */
@@ -89,13 +86,11 @@ const folderOfClaim = (claim: Claim): string => {
 
 const foldersOfClaim = (claim: Claim): InboxFolders => foldersOf(dirname(dirname(dirname(folderOfClaim(claim)))));
 
-/** Writes the record that makes a claim complete; atomic, safe on power loss. */
 export const writeRecord = async (claim: Claim): Promise<void> => {
   const { path: _, ...record } = claim;
   await writeDurably(claimPaths(folderOfClaim(claim), claim.dropped).record, `${JSON.stringify(record, null, 2)}\n`);
 };
 
-/** Reads the claim in a spool folder; null when it has no sound record or its file is gone. */
 export const readClaim = async (folder: string): Promise<Claim | null> => {
   const text = await unless(readFile(join(folder, 'claim.json'), 'utf8'), gone, '');
   // A torn record is no record: the claim is completed again.
@@ -109,7 +104,6 @@ export const readClaim = async (folder: string): Promise<Claim | null> => {
 /** What a kill leaves of a record or a reason that was being written. */
 const temporaryFile = /^\..*\.tmp$/;
 
-/** Removes a folder and the folders in it, as far as they are empty. */
 const removeEmpty = async (folder: string): Promise<void> => {
   const entries = await unless(readdir(folder, { withFileTypes: true }), gone, []);
   for (const entry of entries) if (entry.isDirectory()) await removeEmpty(join(folder, entry.name));
@@ -159,10 +153,8 @@ interface Unfinished {
 interface AdoptOptions {
   inbox: string;
   spool: string;
-  /** Of the watcher that adopts. */
   token: string;
   marker: string;
-  /** True for claims that this watcher is working on. */
   busy: (id: string) => boolean;
 }
 

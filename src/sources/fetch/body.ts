@@ -8,7 +8,6 @@ import type { Answer } from './guarded-client.ts';
 import type { FetchPolicy } from './policy.ts';
 import { oneOf } from './response-headers.ts';
 
-/** Media type of a Content-Type header without parameters, lower case; null without one. */
 export const mediaType = (header: string | undefined): string | null =>
   header?.split(';')[0]?.trim().toLowerCase() || null;
 
@@ -25,7 +24,6 @@ const maxEncodings = 2;
 const maxRatio = 300;
 const ratioFromBytes = 64 * 1024 * 1024;
 
-/** Gives what its source means. */
 type Decoder = (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
 
 const through = (stream: Duplex): Decoder =>
@@ -178,7 +176,6 @@ export async function* fileIn(
 
 type BodyLimits = Pick<FetchPolicy, 'maxBytes' | 'bodyMs'>;
 
-/** The decoded bytes of a body within its limits, whatever they are. */
 export async function* boundedBody(
   body: Readable,
   { where, decoders, limits }: { where: string; decoders: Decoder[]; limits: BodyLimits },

@@ -141,7 +141,6 @@ const translatedV4 = (address: string): string => {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 };
 
-/** The proxies of the usual variables, lower case before upper case; null when none is set. */
 export const proxyOf = (env: NodeJS.ProcessEnv): ProxyPolicy | null => {
   const http = env.http_proxy || env.HTTP_PROXY || '';
   const https = env.https_proxy || env.HTTPS_PROXY || '';

@@ -25,7 +25,6 @@ export class Fetcher {
   readonly policy: FetchPolicy;
   private readonly client: GuardedClient;
 
-  /** Sends nothing yet. `lookup` takes the place of the system's name service. */
   constructor(policy: FetchPolicy, { lookup }: { lookup?: LookupFunction } = {}) {
     this.policy = policy;
     this.client = new GuardedClient(policy, lookup);
@@ -70,7 +69,6 @@ export class Fetcher {
     }
   }
 
-  /** Posts to where a fetch may go; see {@link GuardedClient.post}. */
   post(url: string, posting: Posting): Promise<number> {
     return this.client.post(url, posting);
   }
@@ -102,7 +100,6 @@ export class Fetcher {
     }
   }
 
-  /** The answer of status 200 or 304; the errors of other ones. */
   private async ask(url: string, options: FetchOptions): Promise<Answer> {
     const { known, signal, log } = options;
     const answer = await this.client

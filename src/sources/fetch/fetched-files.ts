@@ -22,15 +22,12 @@ const fetchedSchema = z.object({
   validators: validatorsSchema,
   contentType: z.string().nullable(),
   fileName: z.string().nullable(),
-  /** Where the redirects ended. */
   finalUrl: z.string(),
-  /** Of the answer that brought the file. */
   headers: z.record(z.string(), z.union([z.string(), z.array(z.string())]).optional()),
 });
 
 export interface FetchedFile extends Facts {
   path: string;
-  /** Headers of the answer that confirmed it. */
   confirmed?: IncomingHttpHeaders;
 }
 
@@ -86,7 +83,6 @@ export class FetchedFiles {
     return await this.note(folder, { url: wanted.url, by: wanted.by, ...facts, headers: kept });
   }
 
-  /** Removes the files of a resource, once it is published. */
   async remove(of: Pick<Wanted, 'portal' | 'uuid'>): Promise<void> {
     await rm(this.folderOf(of), { recursive: true, force: true });
   }
@@ -101,7 +97,6 @@ export class FetchedFiles {
     return { ...facts, path: join(folder, 'content') };
   }
 
-  /** The whole file of an earlier fetch, or null. */
   private async whole(folder: string, url: string): Promise<Facts | null> {
     const text = await unless(readFile(noteOf(folder), 'utf8'), ['ENOENT'], null);
     const note = text === null ? null : fetchedSchema.safeParse(parsedJson(text)).data;
@@ -128,7 +123,6 @@ export class FetchedFiles {
   }
 }
 
-/** The Accept header for a file: the type that the name suggests, then anything else. */
 export const acceptFor = (name: string): string => {
   const type = contentTypeOf(name);
   return type === 'application/octet-stream' ? '*/*' : `${type}, */*;q=0.5`;

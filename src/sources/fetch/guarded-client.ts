@@ -21,7 +21,6 @@ import { oneOf } from './response-headers.ts';
 /** A shorter pause that a host requested is waited out here; a longer one is left to the retry of the job. */
 const longestWaitMs = 5_000;
 
-/** Turns of requests by host, in this process. */
 class Pace {
   private readonly spacingMs: number;
   private readonly next = new Map<string, number>();
@@ -78,7 +77,6 @@ export interface Posting {
   signal: AbortSignal;
 }
 
-/** Connections to the servers of sources. `close()` when done. */
 export class GuardedClient {
   private readonly policy: FetchPolicy;
   private readonly guard: AddressGuard;
@@ -88,7 +86,6 @@ export class GuardedClient {
   private readonly unknownUntil = new Map<string, number>();
   private readonly pace: Pace;
 
-  /** `lookup` takes the place of the system's name service. */
   constructor(policy: FetchPolicy, lookup?: LookupFunction) {
     this.policy = policy;
     this.guard = addressGuard(policy.allowPrivate);

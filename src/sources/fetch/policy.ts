@@ -8,21 +8,17 @@ import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableE
 import type { Log } from '../../model/log.ts';
 import { type NetworkFault, networkFaultOf } from '../../util/http.ts';
 
-/** Limits of all fetches, from `sources` of the configuration. */
 export interface FetchPolicy {
   /** Addresses, CIDRs and host names that may be private. */
   allowPrivate: readonly string[];
-  /** Largest file, counted after decoding. */
   maxBytes: number;
   maxRedirects: number;
   /** Until a connection stands, until the answer begins, and of (near) silence within it; milliseconds. */
   connectMs: number;
   headersMs: number;
   bodyMs: number;
-  /** Per host; 0 is no limit. */
   requestsPerSecond: number;
   userAgent: string;
-  /** Logins of servers; none without them. */
   credentials?: readonly SourceCredentials[];
   /** Proxies that requests go through; without them servers are reached directly. */
   proxy?: ProxyPolicy | null;
@@ -69,14 +65,11 @@ export type Fetched =
       status: 'fetched';
       path: string;
       bytes: number;
-      /** Of the bytes at `path`, hex. */
       sha256: string;
       validators: Validators;
-      /** Media type without parameters, lower case. */
       contentType: string | null;
       /** Of Content-Disposition, else of the address; never holds a folder. */
       fileName: string | null;
-      /** Where the redirects ended. */
       finalUrl: string;
       headers: IncomingHttpHeaders;
     };

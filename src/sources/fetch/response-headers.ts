@@ -79,7 +79,6 @@ const extendedName = (value: string): string => {
 
 const maxNameBytes = 200;
 
-/** Neither folders nor control characters, and not so long that a file system refuses it. */
 const safe = (name: string): string | null => {
   const plain = basename(name.replaceAll('\\', '/'))
     .replace(/\p{Cc}/gu, '')

@@ -119,7 +119,6 @@ export interface SkippedEntry {
 /** True where a source names everything that it has; otherwise why it may not. */
 export type Completeness = true | string;
 
-/** The remark on a source that may not be complete. */
 export const unprovenRemark = (why: string): string => `nothing counts as missing: ${why}`;
 
 export interface Stated {

@@ -50,7 +50,6 @@ const noColumn = (what: string): string =>
   `the index has no column ${what}; its first line names the columns, or \`index.columns\` of the manifest does`;
 
 interface Entry {
-  /** The cell text that its id was derived from. */
   name: string;
   line: number;
   draft: DatasetDraft;
@@ -62,7 +61,6 @@ class Gathering {
   readonly #manifest: IndexManifest;
   readonly #columns: ReadonlyMap<string, IndexColumn>;
   readonly #entries = new Map<string, Entry>();
-  /** Rows that belong to no dataset. */
   readonly #lost: FileProblem[] = [];
 
   constructor(manifest: IndexManifest, columns: ReadonlyMap<string, IndexColumn>) {
@@ -174,7 +172,6 @@ const complete = (draft: DatasetDraft, at: number, row: IndexRow): void => {
   draft.fill(['resources', at, 'title'], titleOfName(base ?? known));
 };
 
-/** The name at the end of a path or address, without its ending. */
 const nameOf = (source: string): string => {
   const path = /^https?:/i.test(source) ? (source.split(/[?#]/, 1)[0] ?? source) : source;
   return basename(path).replace(/(?<=.)\.[^.]*$/, '');

@@ -12,7 +12,6 @@ import { manifestKinds } from './schema.ts';
 type Report = (path: PropertyKey[], message: string, end?: 'key' | 'value') => void;
 type Mapping = Record<string, unknown>;
 
-/** What `check` reports about a document. */
 const problemsIn = (document: PlacedValue, check: (report: Report) => void): FileProblem[] => {
   const problems: FileProblem[] = [];
   check((path, message, end = 'value') => problems.push(document.problem(path, message, end)));
@@ -95,7 +94,6 @@ const checkFolders = ({ drop, defaults }: Mapping, report: Report): void => {
   }
 };
 
-/** Where faults between keys are reported. */
 interface Checked {
   document: PlacedValue;
   report: Report;

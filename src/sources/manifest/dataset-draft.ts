@@ -35,12 +35,10 @@ export class DatasetDraft implements PlacedValue {
     if (origin) this.#origins.set(path, origin);
   }
 
-  /** Sets what is at a path where nothing is. */
   fill(path: Path, value: unknown): void {
     if (valueAt(this.value, path) === undefined) this.set(path, value);
   }
 
-  /** Adds a resource; returns its position. */
   addResource(origin: Origin): number {
     const at = this.value.resources.push({}) - 1;
     this.#origins.set(['resources', at], origin);

@@ -43,7 +43,6 @@ const makeColumns = (): ReadonlyMap<string, IndexColumn> => {
   return names;
 };
 
-/** What is read of a JSON Schema. */
 interface Shape {
   type?: string;
   properties?: Record<string, Shape>;
@@ -84,7 +83,6 @@ export const columnOf = (name: string, known: ReadonlyMap<string, IndexColumn>):
 
 interface ResolvedColumns {
   byHeading: Map<string, IndexColumn>;
-  /** Faults for which the index as a whole cannot be read. */
   faults: { heading: string; message: string }[];
   remarks: string[];
 }

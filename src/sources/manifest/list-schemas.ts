@@ -19,10 +19,8 @@ const longForm = z.strictObject({
   }),
 });
 
-/** `index:` of a manifest: a file alone, or a mapping with all that is to be said. */
 export const indexFileSchema = z.union([text, longForm]);
 
-/** Resolves a checked `index`; the path is relative to `dir`. */
 export const resolveIndex = (file: z.infer<typeof indexFileSchema>, dir: string) => {
   const { file: path, columns = {}, separator = ';' } = typeof file === 'string' ? { file } : file;
   return { file: resolve(dir, path), columns, separator };
@@ -30,7 +28,6 @@ export const resolveIndex = (file: z.infer<typeof indexFileSchema>, dir: string)
 
 export type IndexSpec = ReturnType<typeof resolveIndex>;
 
-/** `datapackage:` of a manifest: data packages, each of which is a dataset. */
 export const datapackageFileSchema = z.union([text, z.array(text).min(1)], {
   error: 'must be the path of a `datapackage.json`, a pattern, or a list of them',
 });
@@ -72,10 +69,8 @@ const catalogueObjectSchema = z.strictObject({
   }),
 });
 
-/** `catalogue:` of a manifest: an address or path alone, or with what is done to its entries. */
 export const catalogueSchema = z.union([text, catalogueObjectSchema]);
 
-/** Resolves a checked `catalogue:`; paths are relative to `dir`. */
 export const resolveCatalogue = (file: z.infer<typeof catalogueSchema>, dir: string) => {
   const given = typeof file === 'string' ? { from: file } : file;
   const { from, files = 'link', filters = {}, excludes = {}, overrides = {}, defaults = {} } = given;
@@ -84,7 +79,6 @@ export const resolveCatalogue = (file: z.infer<typeof catalogueSchema>, dir: str
   return { from: isAddress(from) ? from : resolve(dir, from), files, ...values };
 };
 
-/** A catalogue as its manifest wants it harvested; values by their dotted paths in an entry. */
 export type CatalogueSpec = ReturnType<typeof resolveCatalogue>;
 
 /** True for an http(s) address, which is fetched; anything else is a path. */

@@ -55,7 +55,6 @@ const checked = (text: string, path: string): ManifestFile => {
   return value;
 };
 
-/** Names of the portals a manifest is published to, in its order. */
 export const portalsOf = (manifest: Pick<Manifest, 'portal' | 'portals'>): string[] =>
   manifest.portals ?? [manifest.portal];
 
@@ -93,7 +92,6 @@ const idOf = (id: string, value: string, taken: ReadonlySet<string>): string => 
 type DatasetFile = NonNullable<ManifestFile['datasets']>[number];
 type ResourceFile = NonNullable<DatasetFile['resources']>[number];
 
-/** Resolves a checked file; `path` is its absolute path. */
 const resolveManifest = (file: ManifestFile, path: string): Manifest => {
   const dir = dirname(path);
   const base: ManifestBase = {
@@ -142,7 +140,6 @@ const withGuard = ({ guard }: ManifestFile, details: ResourceDetails): ResourceD
   return { ...details, guard: { ...ofTables, ...details.guard } };
 };
 
-/** Resolves a checked dataset; its paths are relative to `dir`. */
 export const resolveDataset = (
   file: DatasetFile,
   { defaults }: Pick<ManifestBase, 'defaults'>,

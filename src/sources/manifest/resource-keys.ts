@@ -69,7 +69,6 @@ const shape = {
   }),
 };
 
-/** Keys about the table of a resource. */
 export const tableShape = {
   ...shape,
   schema: optional(z.union([text, tableSchemaSchema]), {
@@ -94,7 +93,6 @@ export const droppedTableShape = {
 
 export type TableDetails = z.infer<z.ZodObject<typeof tableShape>>;
 
-/** The same details with the paths they name made absolute; `dir` is the folder of the manifest. */
 export const resolveTable = <Details extends TableDetails>(details: Details, dir: string): Details => {
   const { schema, table } = details;
   const steps = table?.map((step) => (step.transform ? { transform: resolve(dir, step.transform) } : step));
@@ -131,7 +129,6 @@ export const resourceGuard = optional(tableGuardFileSchema, {
   examples: [{ rows: '20%', columns: 'grow' }],
 });
 
-/** A guard over the one that it refines. */
 export const mergedGuard = <Details extends { guard?: TableGuardFile }>(defaults: Details, own: Details): Details =>
   defaults.guard === undefined || own.guard === undefined
     ? own

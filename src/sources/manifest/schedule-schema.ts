@@ -20,7 +20,6 @@ export const cronFault = (expression: string): string | null => {
   }
 };
 
-/** What is wrong with the name of a time zone; null when the runtime knows it. */
 export const timezoneFault = (name: string): string | null => {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });

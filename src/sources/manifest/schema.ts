@@ -288,10 +288,8 @@ export const resourceDetailsFileSchema = z.strictObject({
 
 export type ManifestFile = z.infer<typeof manifestFileSchema>;
 
-/** What may be said of a dataset beside its id, title and resources. */
 export type DatasetDetails = z.infer<typeof datasetDetailsSchema>;
 
-/** What may be said of a resource beside its id, title and source. */
 export type ResourceDetails = z.infer<typeof resourceDetailsSchema>;
 
 /** A resource as the manifest wants it, defaults merged in. */
@@ -306,7 +304,6 @@ export interface ResourceSpec {
   details: ResourceDetails;
 }
 
-/** A dataset as the manifest wants it, defaults merged in. */
 export interface DatasetSpec extends Pick<ResourceSpec, 'id' | 'title' | 'renamedFrom'> {
   details: DatasetDetails;
   resources: ResourceSpec[];
@@ -356,7 +353,6 @@ export interface ManifestBase {
   defaults: { dataset: DatasetDetails; resource: ResourceDetails };
 }
 
-/** Resolves a checked `drop`; the folder is relative to `dir`. */
 export const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string) => {
   const { folder, files = '**/*.csv', folders, settle, marker, trusted } = file;
   return {
