@@ -182,28 +182,20 @@ export const planSearch = (table: TablePointer, wish: SearchWish) => {
   return { fields, limit: limit === 0 ? 0 : taken, rows, count };
 };
 
-export interface SearchAnswer {
-  help: string;
-  success: boolean;
-  result: {
-    fields: { id: string; type: 'text' | 'serial' }[];
-    resource_id: string[];
-    limit: number;
-    total: number;
-    records: Record<string, unknown>[];
-  };
-}
-
 /** The answer with these columns and records. */
 export const searchAnswerOf = ({
   success,
   columns,
   resourceUuid,
   ...result
-}: { success: boolean; columns: string[]; resourceUuid: string } & Omit<
-  SearchAnswer['result'],
-  'fields' | 'resource_id'
->): SearchAnswer => ({
+}: {
+  success: boolean;
+  columns: string[];
+  resourceUuid: string;
+  limit: number;
+  total: number;
+  records: Record<string, unknown>[];
+}) => ({
   help: 'Search a datastore table. :param resource_id: id or alias of the data that is going to be selected.',
   success,
   result: {
@@ -212,6 +204,8 @@ export const searchAnswerOf = ({
     ...result,
   },
 });
+
+export type SearchAnswer = ReturnType<typeof searchAnswerOf>;
 
 /** Most text of an answer, in characters; written out and on its way to slow readers it takes several times that. */
 export const answerLength = 8_000_000;

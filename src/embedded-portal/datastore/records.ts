@@ -139,13 +139,6 @@ export const openRecords = (db: DatabaseSync) => {
   };
 };
 
-export interface DatastoreStatus {
-  class: string;
-  storage: number;
-  data_import: number;
-  configurable_properties: ConfigurableProperties;
-}
-
 /** The `class` of a status: the one import manager that there is. */
 export const importManager = 'Dkan\\Datastore\\Manager\\SimpleImport\\SimpleImport';
 
@@ -153,9 +146,11 @@ export const importManager = 'Dkan\\Datastore\\Manager\\SimpleImport\\SimpleImpo
 const importNumbers = { none: 2, ready: 3, running: 4, imported: 2, failed: 7 };
 
 /** The status of a datastore; `storage` is 1 while rows are searchable, of whichever file they are. */
-export const statusOf = (record: DatastoreRecord): DatastoreStatus => ({
+export const statusOf = (record: DatastoreRecord) => ({
   class: importManager,
   storage: record.table === null ? 0 : 1,
   data_import: importNumbers[record.state],
   configurable_properties: shownProperties(record.configuration, record.mime),
 });
+
+export type DatastoreStatus = ReturnType<typeof statusOf>;

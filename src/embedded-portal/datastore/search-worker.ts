@@ -1,5 +1,5 @@
 // Worker-thread entry: runs the statements of a search on a table.
-import { type Statement, type Taken, takeWithin } from './query.ts';
+import { type Statement, takeWithin } from './query.ts';
 import { openTable } from './table-files.ts';
 
 export interface SearchTask {
@@ -10,20 +10,17 @@ export interface SearchTask {
   most: number;
 }
 
-/** Records in the order asked for; `total` is null where it was not counted. */
-export interface SearchRows extends Taken {
-  total: number | null;
-}
-
 function* copied(rows: Iterable<Record<string, unknown>>): Generator<Record<string, unknown>> {
   for (const row of rows) yield { ...row };
 }
 
-/** Opens the table, searches, closes it. */
-export const searchRows = ({ path, rows, count, most }: SearchTask): SearchRows => {
+/** Records in the order asked for; `total` is null where it was not counted. */
+export const searchRows = ({ path, rows, count, most }: SearchTask) => {
   using db = openTable(path);
   return {
     ...takeWithin(copied(db.prepare(rows.sql).iterate(...rows.parameters)), most),
     total: count === null ? null : Number(db.prepare(count.sql).get(...count.parameters)?.total),
   };
 };
+
+export type SearchRows = ReturnType<typeof searchRows>;

@@ -21,11 +21,9 @@ export const statementsOf = (db: DatabaseSync) => {
     prepared(sql)
       .all(...values)
       .map((row) => ({ ...row }) as Row);
-  /** The first row, or null. */
-  const row = <Row>(sql: Sql, ...values: SQLInputValue[]): Row | null => {
-    const found = prepared(sql).get(...values);
-    return found === undefined ? null : ({ ...found } as Row);
-  };
+  /** The one column of every row. */
+  const column = <Value>(sql: Sql, ...values: SQLInputValue[]): Value[] =>
+    rows<Record<string, Value>>(sql, ...values).flatMap((row) => Object.values(row));
   /** Changes something, inside a write; returns how many rows changed, and the id of one that was added. */
   const run = (sql: Sql, ...values: SQLInputValue[]): { changes: number; id: number } => {
     const { changes, lastInsertRowid } = prepared(sql).run(...values);
@@ -33,17 +31,14 @@ export const statementsOf = (db: DatabaseSync) => {
   };
   return {
     rows,
-    row,
+    column,
     run,
-    /** The one column of every row. */
-    column: <Value>(sql: Sql, ...values: SQLInputValue[]): Value[] =>
-      rows<Record<string, Value>>(sql, ...values).flatMap((row) => Object.values(row)),
+    /** The first row, or null. */
+    row: <Row>(sql: Sql, ...values: SQLInputValue[]): Row | null => rows<Row>(sql, ...values)[0] ?? null,
     /** The one column of the first row, or null. */
-    value: <Value>(sql: Sql, ...values: SQLInputValue[]): Value | null =>
-      Object.values(row<Record<string, Value>>(sql, ...values) ?? {})[0] ?? null,
+    value: <Value>(sql: Sql, ...values: SQLInputValue[]): Value | null => column<Value>(sql, ...values)[0] ?? null,
     /** What the statement counts. */
-    count: (sql: Sql, ...values: SQLInputValue[]): number =>
-      Number(Object.values(prepared(sql).get(...values) ?? {})[0] ?? 0),
+    count: (sql: Sql, ...values: SQLInputValue[]): number => column<number>(sql, ...values)[0] ?? 0,
     /** Adds a row; returns its id. */
     insert: <Row extends Columns<Row>>(table: string, row: Row): number => {
       const names = Object.keys(row);
