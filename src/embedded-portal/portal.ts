@@ -2,6 +2,7 @@
 // wraps them.
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../model/log.ts';
+import { escapeHtml } from '../util/html.ts';
 import type { Answer, StreamedBody } from './answer.ts';
 import type { NodeReader } from './content/changes.ts';
 import type { Field } from './content/fields.ts';
@@ -15,7 +16,7 @@ import type { BodyParser, ResultShape } from './media/value.ts';
 import type { PageCache } from './page-cache.ts';
 import type { LoginQueue } from './password.ts';
 import type { Races } from './races.ts';
-import type { Refusal } from './refusal.ts';
+import { Refusal } from './refusal.ts';
 import type { Site } from './site.ts';
 import type { StoredFile } from './store/files.ts';
 import type { NodeType } from './store/nodes.ts';
@@ -133,8 +134,16 @@ export interface Call {
   headers: Record<string, string>;
 }
 
-/** The id in the path; null where there is none. */
-export const idIn = ({ args: [id = ''] }: Call): number | null => (/^\d{1,15}$/.test(id) ? Number(id) : null);
+/** What the id in the path stands for; 404 with the id as it was sent where there is none. */
+export const needById = <T>(
+  { args: [sent = ''] }: Call,
+  byId: (id: number) => T | null,
+  words: (id: string) => string,
+): T => {
+  const found = /^\d{1,15}$/.test(sent) ? byId(Number(sent)) : null;
+  if (found === null) throw new Refusal(404, words(escapeHtml(sent)));
+  return found;
+};
 
 /** What an operation answers: a value to format, or nothing at all. */
 export type Result =

@@ -1,19 +1,13 @@
 // The file resource: what the `uri` of an attach answers (spec 2.6), and the bytes at their public address.
 
-import { escapeHtml } from '../../util/html.ts';
 import { demand, mayReadFile } from '../access.ts';
 import type { StreamedBody } from '../answer.ts';
 import { fileUrl } from '../content/view.ts';
-import { type Call, idIn, operation, type Portal, type Resource, type Result } from '../portal.ts';
-import { Refusal } from '../refusal.ts';
+import { type Call, needById, operation, type Portal, type Resource, type Result } from '../portal.ts';
 import type { StoredFile } from '../store/files.ts';
 
-const needFile = (call: Call): StoredFile => {
-  const fid = idIn(call);
-  const file = fid === null ? null : call.portal.store.files.byFid(fid);
-  if (file === null) throw new Refusal(404, `There is no file with ID ${escapeHtml(call.args[0] ?? '')}.`);
-  return file;
-};
+const needFile = (call: Call): StoredFile =>
+  needById(call, call.portal.store.files.byFid, (id) => `There is no file with ID ${id}.`);
 
 /** Types that a browser displays without running anything; all others are sent as a download. */
 const shownTypes = new Set([

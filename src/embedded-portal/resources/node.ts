@@ -9,7 +9,7 @@ import { isNodeType } from '../content/fields.ts';
 import { renderTexts } from '../content/long-texts.ts';
 import { type Copies, createNode, deleteNode, updateNode } from '../content/save.ts';
 import { viewNode } from '../content/view.ts';
-import { type Call, idIn, operation, type Resource, type Result } from '../portal.ts';
+import { type Call, needById, operation, type Resource, type Result } from '../portal.ts';
 import { accessDenied, Refusal } from '../refusal.ts';
 import type { NodeType, StoredNode } from '../store/nodes.ts';
 import { attachFile, removeBytes } from './attach.ts';
@@ -17,12 +17,8 @@ import { listNodes } from './node-list.ts';
 import { inRace, noteFile, saveWith, touchedBy } from './node-saves.ts';
 
 /** The node of the path; 404 with the id as sent when there is none (recorded behaviour 2). */
-export const needNode = (call: Call): StoredNode => {
-  const nid = idIn(call);
-  const node = nid === null ? null : call.portal.store.nodes.byNid(nid);
-  if (node === null) throw new Refusal(404, `Node ${escapeHtml(call.args[0] ?? '')} could not be found`);
-  return node;
-};
+export const needNode = (call: Call): StoredNode =>
+  needById(call, call.portal.store.nodes.byNid, (id) => `Node ${id} could not be found`);
 
 /** `field_datastore_status` where the portal keeps it and the resource has a file; null: as stored. */
 const shownStatusOf = ({ portal: { store, datastore } }: Call, { nid }: StoredNode): string | null =>

@@ -1,9 +1,7 @@
 // The term resource (`spec` profile only): lists terms, and looks up the tid of a node.
 import { maxPageSize } from '../../dataset-api/paths.ts';
-import { escapeHtml } from '../../util/html.ts';
-import { idOf, vocabularyIds } from '../content/items.ts';
-import { type Call, operation, type Resource } from '../portal.ts';
-import { Refusal } from '../refusal.ts';
+import { vocabularyIds } from '../content/items.ts';
+import { type Call, needById, operation, type Resource } from '../portal.ts';
 import type { Term } from '../store/terms.ts';
 import { invalid, numberOf, parametersIn } from './node-list.ts';
 
@@ -14,12 +12,8 @@ const view = ({ tid, vocabulary, name }: Term): Record<string, string> => ({
   name,
 });
 
-const retrieve = (call: Call): Record<string, string> => {
-  const tid = idOf(call.args[0]);
-  const term = tid === null ? null : call.portal.store.terms.byTid(tid);
-  if (term === null) throw new Refusal(404, `There is no term with ID ${escapeHtml(call.args[0] ?? '')}.`);
-  return view(term);
-};
+const retrieve = (call: Call): Record<string, string> =>
+  view(needById(call, call.portal.store.terms.byTid, (id) => `There is no term with ID ${id}.`));
 
 /** The terms whose every named property is equal, 20 a page. */
 const index = (call: Call): Record<string, string>[] => {

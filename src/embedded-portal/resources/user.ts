@@ -6,7 +6,7 @@ import { isSameSecret } from '../../util/secrets.ts';
 import { demand, may } from '../access.ts';
 import { textOf } from '../content/items.ts';
 import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
-import { type Call, idIn, type Operation, operation, type Resource, type Result } from '../portal.ts';
+import { type Call, needById, type Operation, operation, type Resource, type Result } from '../portal.ts';
 import { em, Refusal } from '../refusal.ts';
 import type { Attempt } from '../store/flood.ts';
 import { cookieSeconds, randomToken } from '../store/sessions.ts';
@@ -172,9 +172,7 @@ const demandAccount = ({ user, args }: Call): void => {
 };
 
 const retrieve = (call: Call): Result => {
-  const uid = idIn(call);
-  const user = uid === null ? null : call.portal.store.users.byUid(uid);
-  if (user === null) throw new Refusal(404, `There is no user with ID ${escapeHtml(call.args[0] ?? '')}.`);
+  const user = needById(call, call.portal.store.users.byUid, (id) => `There is no user with ID ${id}.`);
   return { value: userView(user, call.user, String(user.login)), shape: 'object' };
 };
 
