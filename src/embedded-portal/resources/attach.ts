@@ -72,7 +72,7 @@ export const attachFile = async (call: Call, node: StoredNode): Promise<Result> 
   refuseFilled(call, node);
   const filemime = profile.uploads.mimeOf(name);
   const type = fileTypeOf(filemime);
-  const { height, width } = (type === 'image' ? imageSizeOf(store.pathOf({ uuid })) : null) ?? noSize;
+  const size = type === 'image' ? imageSizeOf(store.pathOf({ uuid })) : null;
   const { bytes: filesize, sha256 } = upload;
   const { fid, dropped, settle } = await inRace(call, touchedBy(call, node.nid), (copies) => {
     if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
@@ -82,7 +82,7 @@ export const attachFile = async (call: Call, node: StoredNode): Promise<Result> 
     const freed = store.files.assign(node.nid, []);
     const isTaken = (candidate: string): boolean => store.files.byName(candidate) !== null;
     const publicName = profile.uploads.publicName(name, isTaken, freed);
-    const facts = { filemime, filesize, timestamp, type, uuid, sha256, height, width };
+    const facts = { filemime, filesize, timestamp, type, uuid, sha256, ...(size ?? { height: null, width: null }) };
     const fid = store.files.add({ uid: user.uid, filename: name, name: publicName, ...facts });
     const dropped = [...freed, ...store.files.assign(node.nid, [fid])];
     store.nodes.touch(node.nid, { at: timestamp, uid: user.uid });
@@ -95,5 +95,3 @@ export const attachFile = async (call: Call, node: StoredNode): Promise<Result> 
   await settle();
   return { value: { fid: String(fid), uri: `${call.baseUrl}/api/dataset/file/${fid}` } };
 };
-
-const noSize = { height: null, width: null };

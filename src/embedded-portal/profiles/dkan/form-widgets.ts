@@ -274,23 +274,18 @@ const upload: Widget = (_field, und, context) => {
   return { items: [item] };
 };
 
-const unseen: Widget = () => nothing;
-
-const widgets: Record<Field['kind'], Widget> = {
+/** By kind of field; a kind that is missing is one that the form does not show. */
+const widgets: Partial<Record<Field['kind'], Widget>> = {
   body: formattedText,
   long: formattedText,
   text: texts,
   choice: select,
-  number: unseen,
   term: autocomplete,
   node: references,
   link: links,
   pair: pairs,
-  geo: unseen,
-  date: unseen,
   period: dates,
   file: upload,
-  remote: unseen,
   group: groups,
 };
 
@@ -298,14 +293,14 @@ const special: Record<string, Widget> = {
   field_license: selectOrOther,
   field_language: checkboxes,
   field_topic: checkboxes,
-  field_is_part_of: unseen,
-  field_pod_theme: unseen,
-  field_orphan: unseen,
 };
+
+const unseen = ['field_is_part_of', 'field_pod_theme', 'field_orphan'];
 
 /** What the form sees of a field in a body. It shows periods and files in any case, and takes them as they come back. */
 export const seenBy = (field: Field, value: unknown, context: ReadContext): Seen => {
   const isSent = isObject(value) && 'und' in value;
   if (!isSent && field.kind !== 'period' && field.kind !== 'file') return nothing;
-  return (special[field.name] ?? widgets[field.kind])(field, isSent ? value.und : undefined, context);
+  const widget = unseen.includes(field.name) ? undefined : (special[field.name] ?? widgets[field.kind]);
+  return widget === undefined ? nothing : widget(field, isSent ? value.und : undefined, context);
 };

@@ -58,7 +58,7 @@ const isKnownOperator = (op: string): boolean => [...comparisons, ...otherOperat
 
 const tooMuch = (): Refusal => invalid(syntaxError(`)) \n${newest}\nLIMIT 20 OFFSET 0`, 4));
 
-const filterOf = (column: NodeColumn, { value, op }: { value: unknown; op: string }): Clause => {
+const filterOf = (column: NodeColumn, value: unknown, op: string): Clause => {
   if (typeof value !== 'string') throw tooMuch();
   const parts = value.split(',');
   if (value === '') return nothing; // not even an empty column
@@ -66,10 +66,7 @@ const filterOf = (column: NodeColumn, { value, op }: { value: unknown; op: strin
   if (upper === 'LIKE' || upper === 'NOT LIKE') return { sql: `n.${column} ${upper} ?`, values: [value] };
   const { name, values } = comparedAs(column, parts);
   if (upper === 'BETWEEN' && parts.length === 2) return { sql: `${name} BETWEEN ? AND ?`, values };
-  if (['NOT IN', '!=', '<>'].includes(upper)) {
-    const { sql } = isOneOf(column, parts);
-    return { sql: `NOT ${sql}`, values };
-  }
+  if (['NOT IN', '!=', '<>'].includes(upper)) return { sql: `NOT ${isOneOf(column, parts).sql}`, values };
   if (comparisons.includes(op)) return { sql: `${name} ${op} ?`, values: comparedAs(column, [value]).values };
   if (parts.length > mostValues) throw tooMuch();
   return isOneOf(column, parts);
@@ -105,7 +102,7 @@ export const listRows = (call: Call): Record<string, unknown>[] => {
   const ops = operatorsIn(call);
   const rows = selectNodes(call, {
     clauses: Object.entries(recordOf(call.query.parameters)).map(([name, value]) =>
-      filterOf(columnOf(name, 'WHERE'), { value, op: String(ops[name] ?? '=') }),
+      filterOf(columnOf(name, 'WHERE'), value, String(ops[name] ?? '=')),
     ),
     window: windowOf(call),
     refuse: (name) => invalid(unknownColumn(name, 'ORDER BY')),
