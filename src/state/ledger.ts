@@ -55,15 +55,15 @@ export class Ledger {
 
   /** The entries of a target that are not merely live, by key, and how many others there are. */
   async exceptions(target: Target): Promise<{ entries: Map<string, LedgerEntry>; live: number }> {
-    const index = await this.index(target);
-    const isLive = ({ live, reason, removed, missingSince }: IndexedEntry): boolean =>
-      live && !reason && !removed && !missingSince;
-    const keys = [...index.values()].filter((brief) => !isLive(brief)).map(({ key }) => key);
-    const found = await this.entriesOf(target.portal, keys);
-    return {
-      entries: new Map(found.flatMap((entry) => (entry ? [[entry.key, entry]] : []))),
-      live: index.size - keys.length,
-    };
+    const entries = new Map<string, LedgerEntry>();
+    const live = new Set<string>();
+    for await (const { brief, whole } of this.each(target)) {
+      const isMerelyLive = brief.live && !brief.reason && !brief.removed && !brief.missingSince;
+      const entry = isMerelyLive ? null : whole();
+      if (entry) entries.set(brief.key, entry);
+      else live.add(brief.key);
+    }
+    return { entries, live: live.size };
   }
 
   async index(target: Target): Promise<Map<string, IndexedEntry>> {
