@@ -156,7 +156,7 @@ const keyLines = (entry: KnownEntry): string[] => {
   return lines(
     `${entry.key} (${entry.kind} "${entry.title}" on ${entry.portal}): ${standText(entry)}`,
     entry.identifier !== null && `  identifier ${entry.identifier}`,
-    entry.url && `  address ${entry.url}`,
+    entry.url ? `  address ${entry.url}` : null,
     file && `  file ${file.name}, ${size}`,
     detailLines(entry, warningsOf(entry), '  '),
     reason && reasonLines(reason, '  '),

@@ -8,7 +8,8 @@ export const lines = (...given: Lines[]): string[] =>
   given.flatMap((part) => (typeof part === 'string' ? [part] : part ? lines(...part) : []));
 
 /** What to do, below what is wrong. */
-export const hintLine = (hint: string | null | undefined, indent = '  '): Lines => hint && `${indent}-> ${hint}`;
+export const hintLine = (hint: string | null | undefined, indent = '  '): Lines =>
+  hint ? `${indent}-> ${hint}` : null;
 
 /** Rows of cells as aligned lines, columns of `right` at their end. A cell beyond 60 characters widens no column. */
 export const aligned = (rows: readonly (readonly string[])[], right: readonly number[] = []): string[] => {
