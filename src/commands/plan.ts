@@ -3,11 +3,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError, unreadable } from '../model/errors.ts';
 import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
+import type { Target } from '../model/redis-keys.ts';
 import { driftedFields, editOf } from '../pipeline/compare/node.ts';
 import { listNodes, observe } from '../pipeline/compare/observe.ts';
 import { TargetLimits } from '../pipeline/compare/target-limits.ts';
 import type { KnownState } from '../pipeline/plan/plan.ts';
 import { PlanTotals, planFileItems, TargetPlan } from '../pipeline/plan/target-plan.ts';
+import type { Portal } from '../portal-client/client.ts';
 import { ask } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
@@ -52,18 +54,60 @@ export const planCommand = async (paths: string[], options: PlanOptions, io: Io)
 
 /** Makes a plan and prints it page by page; items are kept only for JSON and the plan file. */
 const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptions, io: Io): Promise<PlanFile> => {
-  const items: PlanFile['items'] = [];
-  const isKept = options.json || options.output !== undefined;
-  let isHeaded = options.json;
-  const take: Take = (some, head) => {
-    if (isKept) items.push(...some);
-    if (!isHeaded) say(io, headLine(head));
-    isHeaded = true;
-    if (!options.json) for (const line of some.flatMap(itemLines)) say(io, line);
+  const { ledger, fetcher } = runtime;
+  const signal = io.stop;
+  const gathered = await gatherManifestSources(manifest, runtime.sourceTools(signal));
+  const name = runtime.portalOf(manifest);
+  const target = { manifest: manifest.name, portal: name };
+  const refreshed = options.refresh ?? isStale(await ledger.refreshedAt(target), runtime.refreshAfterMs(name));
+  const portal = refreshed ? await runtime.openPortal(name) : null;
+  const listed = portal ? await listNodes(portal, signal) : null;
+  const isDoubted = options.refresh === true;
+  const totals = new PlanTotals();
+  const remarks = [...gathered.remarks];
+  const limits = portal && new TargetLimits(portal);
+  const print = (text: string[]): void => {
+    if (!options.json) for (const line of text) say(io, line);
   };
-  const { count, ...plan } = await makePlan(runtime, manifest, { options, take }, io.stop);
-  if (!options.json) for (const line of totalLines(plan, count)) say(io, line);
-  return { ...plan, items };
+  const kept: PlanFile['items'] = [];
+  try {
+    const plan = await TargetPlan.open({
+      ...{ ledger, target, wishes: gathered.wishes, only: null, isLimited: gathered.isDrop, isWhole: false },
+      ...{ rules: manifest, stated: gathered, now: Date.now() },
+      observe: (wishes, known) =>
+        observe(wishes, known, { fetcher, listed, portal, readsStates: isDoubted, isDoubted }, signal),
+    });
+    remarks.push(...plan.remarks);
+    let isHeaded = false;
+    for await (const { wishes, datasets, removals, known } of plan.pages()) {
+      const items = planFileItems(datasets, removals);
+      remarks.push(...standingRemarks(items, known.entries));
+      const sent = new Set(items.flatMap(({ key, actions }) => (actions.length > 0 ? [key] : [])));
+      await limits?.add(wishes, (key) => sent.has(key), signal);
+      if (portal) for (const item of items) await explainEdit(portal, item, known, signal);
+      totals.add(items);
+      if (options.json || options.output !== undefined) kept.push(...items);
+      if (!isHeaded) print([headLine(target, refreshed)]);
+      isHeaded = true;
+      print(items.flatMap(itemLines));
+    }
+    if (!isHeaded) print([headLine(target, refreshed)]);
+    remarks.push(...(limits?.remarks() ?? []));
+    const made: PlanFile = {
+      ...{ sluicePlan: 1, ...target, refreshed, manifestPath: manifest.path, madeAt: new Date().toISOString() },
+      ...{ wishes: totals.hash(), held: plan.held, totals: totals.totals },
+      ...defined({
+        staying: unlessEmpty(plan.missing.staying),
+        skipped: unlessEmpty(gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason }))),
+        remarks: unlessEmpty(remarks),
+      }),
+      items: kept,
+    };
+    print(totalLines(made, totals.items));
+    return made;
+  } finally {
+    await gathered.wishes.close();
+  }
 };
 
 type ApplyOptions = CommonOptions & { strict?: boolean };
@@ -102,73 +146,6 @@ const readPlan = async (path: string): Promise<PlanFile> => {
   });
 };
 
-type PlanHead = Pick<PlanFile, 'manifest' | 'portal' | 'refreshed'>;
-type Take = (items: PlanFile['items'], head: PlanHead) => void;
-
-/** Makes a plan; `take` receives its items page by page. */
-const makePlan = async (
-  runtime: Runtime,
-  manifest: Manifest,
-  { options, take }: { options: PlanOptions; take: Take },
-  signal: AbortSignal,
-): Promise<Omit<PlanFile, 'items'> & { count: number }> => {
-  const gathered = await gatherManifestSources(manifest, runtime.sourceTools(signal));
-  const name = runtime.portalOf(manifest);
-  const target = { manifest: manifest.name, portal: name };
-  const refreshed = options.refresh ?? isStale(await runtime.ledger.refreshedAt(target), runtime.refreshAfterMs(name));
-  const portal = refreshed ? await runtime.openPortal(name) : null;
-  const listed = portal ? await listNodes(portal, signal) : null;
-  const isDoubted = options.refresh === true;
-  const head = { manifest: manifest.name, portal: name, refreshed };
-  const totals = new PlanTotals();
-  const remarks = [...gathered.remarks];
-  const limits = portal && new TargetLimits(portal);
-  try {
-    const plan = await TargetPlan.open({
-      ledger: runtime.ledger,
-      target,
-      wishes: gathered.wishes,
-      only: null,
-      isLimited: gathered.isDrop,
-      isWhole: false,
-      rules: manifest,
-      stated: gathered,
-      now: Date.now(),
-      observe: (wishes, known) =>
-        observe(wishes, known, { fetcher: runtime.fetcher, listed, portal, readsStates: isDoubted, isDoubted }, signal),
-    });
-    remarks.push(...plan.remarks);
-    for await (const { wishes, datasets, removals, known } of plan.pages()) {
-      const items = planFileItems(datasets, removals);
-      remarks.push(...standingRemarks(items, known.entries));
-      const sent = new Set(items.flatMap(({ key, actions }) => (actions.length > 0 ? [key] : [])));
-      await limits?.add(wishes, (key) => sent.has(key), signal);
-      if (portal) for (const item of items) await explainEdit(runtime, item, { known, portal: name }, signal);
-      totals.add(items);
-      take(items, head);
-    }
-    if (totals.items === 0) take([], head);
-    remarks.push(...(limits?.remarks() ?? []));
-    return {
-      sluicePlan: 1,
-      ...head,
-      manifestPath: manifest.path,
-      madeAt: new Date().toISOString(),
-      wishes: totals.hash(),
-      held: plan.held,
-      totals: totals.totals,
-      count: totals.items,
-      ...defined({
-        staying: unlessEmpty(plan.missing.staying),
-        skipped: unlessEmpty(gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason }))),
-        remarks: unlessEmpty(remarks),
-      }),
-    };
-  } finally {
-    await gathered.wishes.close();
-  }
-};
-
 const unlessEmpty = <T>(list: T[]): T[] | undefined => (list.length > 0 ? list : undefined);
 
 /** Files that are not sent again, because the portal failed to import them and serves their last good version. */
@@ -181,15 +158,14 @@ const standingRemarks = (items: PlanFile['items'], entries: KnownState['entries'
 
 /** Adds who edited what, and when, to a node whose last revision is not ours. */
 const explainEdit = async (
-  runtime: Runtime,
+  { nodes, terms }: Portal,
   item: PlanFile['items'][number],
-  { known, portal }: { known: KnownState; portal: string },
+  known: KnownState,
   signal: AbortSignal,
 ): Promise<void> => {
   const entry = known.entries.get(item.key);
   const row = entry && known.listed?.get(entry.uuid.toLowerCase());
   if (!entry || !row || entry.vid === null || row.vid === entry.vid) return;
-  const { nodes, terms } = await runtime.openPortal(portal);
   const [node, sent] = [await nodes.read(row.nid, signal), known.sent.get(item.key) ?? null];
   const resolved = sent && { ...sent, fields: (await terms.find(sent.fields, signal, { node })).fields };
   const fields = driftedFields(entry, resolved, node);
@@ -197,7 +173,7 @@ const explainEdit = async (
   item.why = [item.why, `edited on the portal ${editOf(node)}: ${what}`].filter(Boolean).join('; ');
 };
 
-const headLine = ({ manifest, portal, refreshed }: PlanHead): string =>
+const headLine = ({ manifest, portal }: Target, refreshed: boolean): string =>
   `plan of ${manifest} for ${portal}${refreshed ? ', compared with the portal' : ''}:`;
 
 const itemLines = ({ key, actions, why, changes }: PlanFile['items'][number]): string[] => {
@@ -206,7 +182,7 @@ const itemLines = ({ key, actions, why, changes }: PlanFile['items'][number]): s
   return [`  ${actions.join('+').padEnd(22)} ${key}  (${why ?? ''})`, ...each];
 };
 
-const totalLines = (plan: Omit<PlanFile, 'items'>, count: number): string[] => {
+const totalLines = (plan: PlanFile, count: number): string[] => {
   const totals = Object.entries(plan.totals.actions).map(
     ([action, items]) => `${countText(items)} ${action === 'none' ? 'unchanged' : action}`,
   );

@@ -1,16 +1,16 @@
 // `sluice portal`: the embedded portal alone, copies of its store, and its access tokens.
 import { resolve } from 'node:path';
 import { type Config, type EmbeddedPortalConfig, resolveConfig } from '../config/config.ts';
-import { type FaultFile, readFaults } from '../embedded-portal/faults/rules.ts';
-import { openSwitchboard, type Switchboard } from '../embedded-portal/faults/switchboard.ts';
+import { readFaults } from '../embedded-portal/faults/rules.ts';
+import { openSwitchboard, type Seen, type Switchboard } from '../embedded-portal/faults/switchboard.ts';
 import type { ProfileName } from '../embedded-portal/portal.ts';
-import { type PortalServer, type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
+import { type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
 import { profiles } from '../embedded-portal/profiles/profiles.ts';
 import { backupStore } from '../embedded-portal/store/backup.ts';
 import { openTokens } from '../embedded-portal/store/tokens.ts';
 import { storeAddress } from '../embedded-portal/supervisor.ts';
 import { UsageError } from '../model/errors.ts';
-import { createLog, type Log } from '../model/log.ts';
+import { createLog } from '../model/log.ts';
 import { embeddedPortal, serverSettings } from '../service/portal-access.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, jsonOption, parsePort, placeOptions, type Subcommand } from './declaration.ts';
@@ -70,27 +70,7 @@ export interface PortalCommandOptions extends PortalChoice {
   close?: boolean;
   /** File of fault rules: a switchboard listens in the portal's place, see `server/faults/`. */
   faults?: string;
-  logLevel?: string;
 }
-
-/** The switchboard before a portal that listens behind it; every injected fault is logged, and counted at the end. */
-const rehearse = async (
-  { file, plan }: { file: string; plan: FaultFile },
-  { server, log, io }: { server: PortalServer; log: Log; io: Io },
-  place: { host: string; port: number },
-): Promise<Switchboard> => {
-  const switchboard = await openSwitchboard({
-    ...place,
-    target: server.url,
-    server,
-    plan,
-    onEnd: ({ method, path, status, fault }) => {
-      if (fault) log.info({ method, path: path.split('?')[0], status, fault }, 'fault injected');
-    },
-  });
-  say(io, `${plan.rules.length} fault rules of ${file}, seed ${plan.seed}; without faults: ${server.url}`);
-  return switchboard;
-};
 
 /** The settings under the options; the account of our own workers is added, but not to what a seed prescribes. */
 const settingsOf = async (
@@ -115,25 +95,27 @@ const settingsOf = async (
 export const portalCommand = async (options: PortalCommandOptions, io: Io): Promise<number> => {
   const chosen = await chosenEmbedded(options, io);
   const { host, port, profile, ...settings } = await settingsOf(chosen, options, io);
-  const log = createLog({
-    level: options.logLevel ?? io.env.SLUICE_LOG_LEVEL ?? 'warn',
-    pretty: io.terminal,
-    destination: io.stdout,
-  });
+  const level = io.env.SLUICE_LOG_LEVEL ?? 'warn';
+  const log = createLog({ level, pretty: io.terminal, destination: io.stdout });
   const place = { host, port };
-  const file = options.faults === undefined ? null : resolve(io.cwd, options.faults);
-  const faults = file === null ? null : { file, plan: await readFaults(file) };
+  const file = resolve(io.cwd, options.faults ?? '');
+  const plan = options.faults === undefined ? null : await readFaults(file);
   const server = await startPortalServer({
     ...settings,
     profile,
-    ...(faults === null ? place : {}),
-    site: { ...faults?.plan.site, ...(options.close === true ? { closesConnections: true } : {}) },
+    ...(plan === null ? place : {}),
+    site: { ...plan?.site, ...(options.close === true ? { closesConnections: true } : {}) },
     log,
     accessLevel: 'info',
   });
+  const onEnd = ({ method, path, status, fault }: Seen): void => {
+    if (fault) log.info({ method, path: path.split('?')[0], status, fault }, 'fault injected');
+  };
   let switchboard: Switchboard | null = null;
   try {
-    if (faults !== null) switchboard = await rehearse(faults, { server, log, io }, place);
+    // It listens in the portal's place.
+    if (plan) switchboard = await openSwitchboard({ ...place, target: server.url, server, plan, onEnd });
+    if (plan) say(io, `${plan.rules.length} fault rules of ${file}, seed ${plan.seed}; without faults: ${server.url}`);
     const url = switchboard?.url ?? server.url;
     if (chosen.fromFile) await storeAddress(server.dataDir, url);
     say(io, `portal ready at ${url} (profile ${profile}, store ${server.dataDir})`);

@@ -20,7 +20,7 @@ import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, oneOrAll, print } from './io.ts';
 import { detailLines, isLeftBehind, leftBehindLines } from './report-text.ts';
-import { type ListedRun, latestRuns, runLines } from './runs.ts';
+import { latestRuns, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
 import { causeLines, hintLine, type Lines, lines, reasonLines, restLine } from './text.ts';
 import { standstillText } from './wait.ts';
@@ -167,6 +167,7 @@ const keyLines = (entry: KnownEntry): string[] => {
 const shownRuns = 5;
 
 const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promise<number> => {
+  const all = options.all === true;
   const inboxes = await readInboxViews(runtime);
   const known = await Promise.all(
     (await runtime.targets()).map((target) => targetStatus(runtime, target, options.json === true)),
@@ -185,7 +186,18 @@ const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promi
         hintLine(`\`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``),
       ]),
       overdueLines(late),
-      overviewLines({ targets, runs, inboxes, keys }, options.all === true),
+      targets.length + inboxes.length === 0
+        ? 'nothing has been published yet; start with `sluice publish <manifest>`'
+        : [
+            causeLines(
+              keys.filter((key) => !isFine(key)),
+              wrongLines,
+              { all, where: '`sluice status --all` lists them' },
+            ),
+            inboxes.map(inboxLines),
+            runs.length > 0 && ['last runs:', ...runs.flatMap(runLines)],
+            targets.map((of) => [totalLine(of), leftBehindLines(of.leftBehind, all), stuckLine(of), pauseLines(of)]),
+          ],
     ),
   });
   if (held.length > 0 || keys.some(isHeld)) return exitCodes.held;
@@ -228,31 +240,6 @@ const endedOf = async (runtime: Runtime, runId: string, entries: KnownEntry[]): 
     entries.map((entry) => (entry.runId === runId ? runtime.runs.item(runId, entry.key) : null)),
   );
   return entries.filter((_, index) => items[index]?.ended !== null);
-};
-
-interface Overview {
-  targets: TargetStatus[];
-  runs: ListedRun[];
-  inboxes: InboxViewOfService[];
-  keys: KnownEntry[];
-}
-
-const overviewLines = ({ targets, runs, inboxes, keys }: Overview, all: boolean): string[] => {
-  if (targets.length === 0 && inboxes.length === 0)
-    return ['nothing has been published yet; start with `sluice publish <manifest>`'];
-  const where = '`sluice status --all` lists them';
-  const wrong = keys.filter((key) => !isFine(key));
-  return lines(
-    causeLines(wrong, wrongLines, { all, where }),
-    inboxes.map(inboxLines),
-    runs.length > 0 && ['last runs:', ...runs.flatMap(runLines)],
-    targets.map((target) => [
-      totalLine(target),
-      leftBehindLines(target.leftBehind, all),
-      stuckLine(target),
-      pauseLines(target),
-    ]),
-  );
 };
 
 /** A hint shared by consecutive keys is printed once, below the last. */
