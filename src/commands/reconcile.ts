@@ -148,15 +148,11 @@ const reconcileOn = async (
   const wishes = await list.all();
   await list.close();
   const { concurrency } = runtime.portals.config(target.portal);
-  const { ledger, fetcher, fetched } = runtime;
-  const { stateDir, limits } = runtime.config;
-  const parts = { target, wishes, ledger, portal, fetcher, fetched };
-  const local = {
-    preparedDir: join(stateDir, 'prepared'),
-    maxFileBytes: limits.tableBytes,
-    maxRowBytes: limits.rowBytes,
-  };
-  const results = await reconcile({ ...parts, ...local, ...how, concurrency, signal });
+  const { ledger, fetcher, fetched, config } = runtime;
+  const { tableBytes: maxFileBytes, rowBytes: maxRowBytes } = config.limits;
+  const preparedDir = join(config.stateDir, 'prepared');
+  const parts = { target, wishes, ledger, portal, fetcher, fetched, preparedDir, maxFileBytes, maxRowBytes };
+  const results = await reconcile({ ...parts, ...how, concurrency, signal });
   await runtime.ledger.remember(target, manifest.path);
   return results;
 };

@@ -99,9 +99,11 @@ const words: Record<ExpectedKind, (facts: Facts, parts: OverdueParts) => Words |
     why: `nobody has watched ${name} since ${since}: ${form}`,
     hint: 'check that `sluice start` serves the manifest and may read and write the folder; files dropped meanwhile are picked up then',
   }),
-  schedule: async ({ name, by, manifest, portal }, parts) => {
-    const reason = await scheduleReason(parts, { manifest: manifest ?? '', portal: portal ?? '' });
-    return { ...reason, why: `${name} has not fired by ${by}: ${reason.why}` };
+  schedule: async ({ name, by, manifest, portal }, { redis, keys, queues }) => {
+    const fired = await whyNotFired(queues, { manifest: manifest ?? '', portal: portal ?? '' });
+    const isIdle = fired === 'waits' && (await liveWorkers(redis, keys, Date.now())).size === 0;
+    const { why, hint } = notFired[isIdle ? 'idle' : fired];
+    return { why: `${name} has not fired by ${by}: ${why}`, hint };
   },
   success: ({ name, since, every, lastRun, manifest }) => ({
     why: `there has been no ${name.slice(2)} since ${since}, one is expected every ${every}: ${runWords(lastRun, since)}`,
@@ -126,23 +128,21 @@ const runWords = (run: LastRun | null, since: string): string => {
   return `run ${run.runId} ended at ${run.endedAt} with ${run.reason ?? faults.join(', ')}`;
 };
 
-const scheduleReason = async (
-  { redis, keys, queues }: OverdueParts,
-  target: { manifest: string; portal: string },
-): Promise<Words> => {
-  const why = await whyNotFired(queues, target);
-  if (why === 'gone') {
-    return {
-      why: 'it is no longer in Redis',
-      hint: 'restart `sluice start`, which adds the schedules of its manifests again',
-    };
-  }
-  if (why === 'paused') {
-    return { why: 'the queue of runs is paused', hint: 'resume the queue `runs` with the tool that paused it' };
-  }
-  return (await liveWorkers(redis, keys, Date.now())).size === 0
-    ? { why: 'no worker is running', hint: 'run `sluice start`; missed runs are caught up according to `catchUp`' }
-    : { why: 'no worker has taken its trigger', hint: 'see `sluice status`: the workers may be busy or stuck' };
+/** Why a schedule has not fired, and what to do. */
+const notFired: Record<Awaited<ReturnType<typeof whyNotFired>> | 'idle', Words> = {
+  gone: {
+    why: 'it is no longer in Redis',
+    hint: 'restart `sluice start`, which adds the schedules of its manifests again',
+  },
+  paused: { why: 'the queue of runs is paused', hint: 'resume the queue `runs` with the tool that paused it' },
+  idle: {
+    why: 'no worker is running',
+    hint: 'run `sluice start`; missed runs are caught up according to `catchUp`',
+  },
+  waits: {
+    why: 'no worker has taken its trigger',
+    hint: 'see `sluice status`: the workers may be busy or stuck',
+  },
 };
 
 const iso = (ms: number): string => new Date(ms).toISOString();
