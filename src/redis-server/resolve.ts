@@ -59,7 +59,7 @@ export const resolveBinary = async (options: ResolveOptions): Promise<RedisBinar
     log.info({ path: found.path, version: found.version }, 'fetched a Redis server');
     return found;
   }
-  if ('failure' in fetched) tried.push(`fetching one${fetched.failure}`);
+  if ('failure' in fetched) tried.push(fetched.failure);
   throw new RedisMissingError(
     [`no Redis server (${oldestRedis} or newer) was found; tried:`, ...tried.map((line) => `  - ${line}`)].join('\n'),
     { hint: `${howToInstall()}, or set REDIS_URL to a running Redis, or REDIS_SERVER_BIN to a redis-server program` },
@@ -76,13 +76,13 @@ const howToInstall = (): string => {
 /** Fetches a server where that is allowed and possible; else says why not. */
 const fetchServer = async (options: ResolveOptions): Promise<{ path: string } | { failure: string }> => {
   const { folder, allowFetch, env, log, report } = options;
-  if (!allowFetch) return { failure: ': disabled (redis.fetch: false)' };
+  if (!allowFetch) return { failure: 'fetching one: disabled (redis.fetch: false)' };
   const route = await debianRoute(env);
-  if (typeof route === 'string') return { failure: `: ${route}` };
+  if (typeof route === 'string') return { failure: `fetching one: ${route}` };
   log.info({ folder }, 'no redis-server on this host: fetching one from the Debian archive');
   report?.(`no redis-server on this host: fetching one from the Debian archive into ${folder}, once`);
   const outcome = await fetchFromDebian({ folder, env, tools: route });
-  return 'failure' in outcome ? { failure: ` with apt-get: ${outcome.failure}` } : outcome;
+  return 'failure' in outcome ? { failure: `fetching one with apt-get: ${outcome.failure}` } : outcome;
 };
 
 /** The binary when it can be used, else what is wrong with it. */

@@ -1,6 +1,7 @@
 // A proxy in front of a portal that injects faults by rules.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { durationMs } from '../../util/quantity.ts';
@@ -166,16 +167,12 @@ const forward = (incoming: IncomingMessage, target: string): Promise<IncomingMes
   });
 
 /** Reads an answer to its end: then the portal has done what was requested. */
-const answerOf = async (answer: IncomingMessage): Promise<Forwarded> => {
-  const chunks: Buffer[] = [];
-  for await (const chunk of answer) chunks.push(chunk as Buffer); // no encoding is set
-  return {
-    status: answer.statusCode ?? 502,
-    reason: answer.statusMessage ?? '',
-    headers: carried({ ...answer.headers }),
-    body: Buffer.concat(chunks),
-  };
-};
+const answerOf = async (answer: IncomingMessage): Promise<Forwarded> => ({
+  status: answer.statusCode ?? 502,
+  reason: answer.statusMessage ?? '',
+  headers: carried({ ...answer.headers }),
+  body: await buffer(answer),
+});
 
 /** Passes an answer on as it comes. */
 const passOn = async (answer: IncomingMessage, reply: ServerResponse, isWhole: boolean): Promise<void> => {

@@ -1,5 +1,6 @@
 // Routes of the public pages: the list of datasets, a dataset, a resource, a group or page.
 import { type Html, html, momentHtml } from '../../util/html.ts';
+import { decodedPart } from '../../util/http.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
@@ -54,20 +55,11 @@ const plainAnswer = (call: Call, node: StoredNode): Answer => {
   return pageAnswer(call, { title, canonical: publicPath(node, call.baseUrl), main });
 };
 
-const aliasIn = (path: string): string | null => {
-  try {
-    return decodeURIComponent(path.slice(1));
-  } catch {
-    return null;
-  }
-};
-
 const nodeOf = ({ portal }: Call, path: string): StoredNode | null => {
   const { nodes } = portal.store;
   const number = /^\/node\/(\d{1,15})$/.exec(path)?.[1];
   if (number !== undefined) return nodes.byNid(Number(number));
-  const alias = aliasIn(path);
-  const nid = alias === null ? null : nodes.aliasOwner(alias);
+  const nid = nodes.aliasOwner(decodedPart(path.slice(1)));
   return nid === null ? null : nodes.byNid(nid);
 };
 
