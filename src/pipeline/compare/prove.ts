@@ -103,13 +103,13 @@ export const proveLinks = (proof: Proof, links: readonly string[]): Proof => {
   if (!proof.node) return proof;
   const held = linkedNids(proof.node);
   if (holdsLinks(held, links)) return { ...proof, entry: { ...proof.entry, links: [...links] } };
-  const listed = new Set(held);
-  const missing = links.filter((nid) => !listed.has(nid));
-  const fault =
+  const missing = links.filter((nid) => !held.includes(nid));
+  const what =
     missing.length > 0
-      ? `node ${proof.node.nid}: resource nodes are missing from its list:  ${missing.join(', ')}`
-      : `node ${proof.node.nid}: its list has the resources in another order`;
-  return { ...proof, faults: [...proof.faults, fault], broken: { ...proof.broken, links: null } };
+      ? `resource nodes are missing from its list:  ${missing.join(', ')}`
+      : 'its list has the resources in another order';
+  const faults = [...proof.faults, `node ${proof.node.nid}: ${what}`];
+  return { ...proof, faults, broken: { ...proof.broken, links: null } };
 };
 
 /** Adds to the proof of a dataset with many resources that its groups are on them; portals put them there later. */

@@ -43,7 +43,7 @@ export const oneAtATime = <T>(
   { item, importsTogether }: NodeTarget,
   signal: AbortSignal,
   work: () => Promise<T>,
-): Promise<T> => (importsTogether ? work() : item.exclusive(`datastore:${item.portal}`, signal, work));
+): Promise<T> => (importsTogether ? work() : item.job.exclusive(`datastore:${item.portal}`, signal, work));
 
 /** How long a job that is to stop waits for an import, milliseconds. */
 const hangUpMs = 5000;

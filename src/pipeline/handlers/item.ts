@@ -29,10 +29,8 @@ export class Item {
   readonly key: string;
   readonly runId: string;
   readonly portal: string;
-  readonly attempt: number;
-  readonly isLast: boolean;
+  readonly job: ItemJob;
   readonly signal: AbortSignal;
-  readonly exclusive: JobContext['exclusive'];
   readonly log: ItemLog;
   readonly step: ItemLog['step'];
   readonly note: ItemLog['note'];
@@ -47,10 +45,8 @@ export class Item {
     this.key = key;
     this.runId = runId;
     this.portal = portal;
-    this.attempt = job.attempt;
-    this.isLast = job.isLast;
+    this.job = job;
     this.signal = job.signal;
-    this.exclusive = job.exclusive;
     this.log = log;
     this.step = log.step;
     this.note = log.note;
@@ -82,7 +78,7 @@ export class Item {
 
   /** Leaves the item to the job that proves its table. */
   async awaitProof(unproven: Unproven): Promise<void> {
-    this.#begun = { ...this.#begun, unproven, attempts: this.attempt, ms: this.#ms };
+    this.#begun = { ...this.#begun, unproven, attempts: this.job.attempt, ms: this.#ms };
     await this.#runs.leaveToProof(this.runId, this.key, this.#begun);
     this.log.end();
   }
@@ -109,7 +105,7 @@ export class Item {
     const { actions, told = [], attempts } = this.#begun;
     const item = itemOfEntry(entry, end);
     const [warnings, ms] = [[...item.warnings, ...told], this.#ms];
-    this.#ended = { ...item, warnings, actions, jobId: this.id, attempts: Math.max(this.attempt, attempts), ms };
+    this.#ended = { ...item, warnings, actions, jobId: this.id, attempts: Math.max(this.job.attempt, attempts), ms };
     this.#begun = { ...this.#begun, unproven: null };
     await this.#runs.end(this.runId, this.#ended);
     this.log.end();

@@ -61,7 +61,7 @@ export interface Located {
 export const locateNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<Located> => {
   const { item, portal } = target;
   // No write of ours is in progress, so an answer from a batch a moment ago is still valid.
-  const recent = item.attempt === 1 && entry.pending === null;
+  const recent = item.job.attempt === 1 && entry.pending === null;
   const row = await portal.findByUuid(entry.nid === null ? wish.uuid : entry.uuid, item.signal, { recent });
   if (row) return atRow(target, wish, entry, row);
   if (entry.nid !== null) return atNid(target, wish, entry, entry.nid);

@@ -235,7 +235,7 @@ const writeWithTerms = async (target: NodeTarget, wish: NodeWish, work: TermsWri
 
 /** Does `work` while no other job creates terms on the portal. */
 const alone = <T>({ item }: NodeTarget, work: () => Promise<T>): Promise<T> =>
-  item.exclusive(`terms:${item.portal}`, item.signal, work);
+  item.job.exclusive(`terms:${item.portal}`, item.signal, work);
 
 const findOrMake = async (target: NodeTarget, wish: NodeWish, work: TermsWrite): Promise<WrittenNode> => {
   const { item, portal } = target;

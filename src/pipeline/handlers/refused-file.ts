@@ -182,7 +182,7 @@ const isImportRefused = ({ target }: ResourceState, error: unknown): boolean =>
 const isFileAtFault = (state: ResourceState, error: unknown): boolean =>
   error instanceof ImportFailedError ||
   isMiscounted(state, error) ||
-  (error instanceof ImportTimeoutError && state.target.item.isLast) ||
+  (error instanceof ImportTimeoutError && state.target.item.job.isLast) ||
   isImportRefused(state, error);
 
 /**

@@ -23,7 +23,15 @@ export const removeNode = async (
     const located = await locateNode(target, wish, entry);
     found = located.entry;
     if (found.nid === null) await item.note('nothing left to remove');
-    else await takeDown(target, located, how);
+    else {
+      const label = { name: how, on: `node ${found.nid}`, writes: true };
+      const remove = (signal: AbortSignal): Promise<void> =>
+        takeDown(target, located, how, signal).catch(async (error: unknown) => {
+          if (!(error instanceof PortalGoneError)) throw error;
+          await item.note(`node ${found.nid} is gone already`);
+        });
+      await item.step(label, remove, () => actionOf[how]);
+    }
     if (found.nid !== null || how === 'delete') await item.did(actionOf[how]);
   }
   const removed: LedgerEntry = {
@@ -42,33 +50,16 @@ export const removeNode = async (
   return removed;
 };
 
-const takeDown = (target: NodeTarget, located: Located, how: RemovalMode): Promise<void> => {
-  const { item } = target;
-  const { nid } = located.entry;
-  return item.step(
-    { name: how, on: `node ${nid}`, writes: true },
-    async (signal) => {
-      try {
-        // The table of a resource goes with its node.
-        if (how !== 'delete') await hide(target, located, how, signal);
-        else await oneAtATime(target, signal, () => target.portal.nodes.remove(nid ?? '', signal));
-      } catch (error) {
-        if (!(error instanceof PortalGoneError)) throw error;
-        await item.note(`node ${nid} is gone already`);
-      }
-    },
-    () => actionOf[how],
-  );
-};
-
-const hide = async (
+const takeDown = async (
   target: NodeTarget,
   { entry, node: read }: Located,
-  how: Exclude<RemovalMode, 'delete'>,
+  how: RemovalMode,
   signal: AbortSignal,
 ): Promise<void> => {
   const { item, portal } = target;
   const nid = entry.nid ?? '';
+  // The table of a resource goes with its node.
+  if (how === 'delete') return oneAtATime(target, signal, () => portal.nodes.remove(nid, signal));
   const log = `sluice ${entry.key} ${how}`;
   const node = read ?? (await portal.nodes.read(nid, signal));
   if (node.status === '0' && node.log === log) return item.note(`node ${nid} was taken down before the interruption`);
