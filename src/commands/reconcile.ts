@@ -25,7 +25,7 @@ export interface ReconcileCommandOptions extends CommonOptions {
 export const adoptCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> => {
   const mapping =
     options.mapping === undefined ? new Map<string, string>() : await readMapping(resolve(io.cwd, options.mapping));
-  const how = { role: 'adopt', find: { mapping, byTitle: true, byContent: false }, content: true };
+  const how = { role: 'adopt', find: { mapping, byTitle: true }, content: true };
   return withReconciled(how, { path, options, io }, async (runtime, results, target) => {
     const news = await recordNews(runtime, target, results);
     const unclear = results.filter(isUnclear).length;
@@ -43,7 +43,7 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
   });
 };
 
-const rebuilding = { role: 'rebuild', find: { mapping: new Map(), byTitle: false, byContent: true }, content: true };
+const rebuilding = { role: 'rebuild', find: { mapping: new Map(), byTitle: false }, content: true };
 
 /** Restores the ledger of a manifest from the portal, by uuid, marker, file bytes and rows. */
 export const rebuildCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> =>

@@ -20,10 +20,8 @@ export type Found =
 export interface FindOptions {
   /** Node ids by key, from a mapping file. */
   mapping: ReadonlyMap<string, string>;
-  /** True: a node of the same type and exact title matches as well. */
+  /** True: by exact type and title as well. False: our resources of a dataset by their bytes as well, which no wish names. */
   byTitle: boolean;
-  /** True: a resource node of the same dataset with the same bytes, which no wish names, is taken as renamed. */
-  byContent: boolean;
 }
 
 type SoughtNode = Pick<NodeWish, 'key' | 'uuid' | 'title' | 'published' | 'type'>;
@@ -59,6 +57,8 @@ interface Unlisted {
   doubt: { message: string; hint: string } | null;
 }
 
+const nowhere: Unlisted = { nid: null, doubt: null };
+
 /** Looks for the node of a wish where lists do not show it by its uuid; our mark in its log decides. */
 const findHidden = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> =>
   (await portal.dialectInUse(signal)) === 'form' ? marked(portal, wish, signal) : hiddenDraft(portal, wish, signal);
@@ -66,7 +66,7 @@ const findHidden = async (portal: Portal, wish: SoughtNode, signal: AbortSignal)
 /** Like {@link findHidden}; for a node that is to be published it relies on lists where these show uuids. */
 export const findUnlisted = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> =>
   wish.published && (await portal.dialectInUse(signal)) === 'entity'
-    ? { nid: null, doubt: null }
+    ? nowhere
     : findHidden(portal, wish, signal);
 
 /** By type and title; one that has the title and not our mark is doubtful. */
@@ -79,12 +79,10 @@ const marked = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Pr
     if (!node.log.startsWith('sluice ')) unmarked.push(row);
   }
   const [first] = unmarked;
-  if (!first) return { nid: null, doubt: null };
+  if (!first) return nowhere;
   const message = `node ${first.nid} is a ${wish.type} with this title, and it is unclear whether sluice published it`;
-  return {
-    nid: null,
-    doubt: { message, hint: '`sluice adopt` links it; `sluice publish --create-missing` makes another one' },
-  };
+  const hint = '`sluice adopt` links it; `sluice publish --create-missing` makes another one';
+  return { nid: null, doubt: { message, hint } };
 };
 
 /** Among the drafts that lists hide from this account; doubtful where there are too many to look at. */
@@ -94,13 +92,10 @@ const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal
     hidden.nodes.find((node) => sameUuid(node.uuid, wish.uuid)) ??
     hidden.nodes.find((node) => node.type === wish.type && bearsMark(node, wish.key));
   if (found || hidden.unread === 0 || wish.published) return { nid: found?.nid ?? null, doubt: null };
-  return {
-    nid: null,
-    doubt: {
-      message: `lists hide drafts from this account, and ${hidden.unread} node ids are too many to check one by one`,
-      hint: 'publish with an account that sees all content (site manager, administrator), or `sluice publish --create-missing` if this draft was never published',
-    },
-  };
+  const message = `lists hide drafts from this account, and ${hidden.unread} node ids are too many to check one by one`;
+  const hint =
+    'publish with an account that sees all content (site manager, administrator), or `sluice publish --create-missing` if this draft was never published';
+  return { nid: null, doubt: { message, hint } };
 };
 
 interface RenamedOptions {

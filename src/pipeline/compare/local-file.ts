@@ -40,19 +40,18 @@ export interface PreparedFile extends SentFile {
 export const madeTable = (file: { made?: Prepared } | null): PreparedTable | null =>
   file?.made?.kind === 'table' ? file.made : null;
 
-interface TableTools {
-  /** Folder for temporary tables. */
+/** Where tables are made, each while its job runs, and the limits of files and rows, bytes. */
+export interface TableLimits {
   preparedDir: string;
   maxFileBytes: number;
   maxRowBytes: number;
-  signal: AbortSignal;
 }
 
 /** Makes the file that is sent by a recipe; the caller removes it. @throws as `prepareTable`, SourceChangedError */
 export const prepareFile = async (
   raw: SentFile,
   { key, recipe, source }: Pick<ResourceWish, 'key' | 'source'> & Required<Pick<ResourceWish, 'recipe'>>,
-  { preparedDir: folder, maxFileBytes: maxBytes, maxRowBytes: rowBytes, signal }: TableTools,
+  { preparedDir: folder, maxFileBytes: maxBytes, maxRowBytes: rowBytes, signal }: TableLimits & { signal: AbortSignal },
   { label, rejects }: Pick<PrepareOptions, 'label' | 'rejects'>,
 ): Promise<PreparedFile> => {
   const { path, name, source: facts } = raw;
@@ -122,8 +121,9 @@ export interface LocalFile {
 }
 
 /** What files are checked with. */
-export interface LocalTools extends TableTools {
+export interface LocalTools extends TableLimits {
   fetched: FetchedFiles;
+  signal: AbortSignal;
 }
 
 /** What is known of a resource before. */

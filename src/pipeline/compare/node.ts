@@ -4,20 +4,14 @@ import { baselineOf, missingFields, shownField } from '../../dataset-api/compare
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { DriftError } from '../../model/errors.ts';
 import type { LedgerEntry, Pending, SentNode } from '../../model/ledger-entry.ts';
-import type { NodeFields } from '../../model/wish.ts';
+import type { DatasetWish, NodeFields } from '../../model/wish.ts';
 import type { Dialect, Portal, PortalNode } from '../../portal-client/client.ts';
 import type { ResolvedTerms } from '../../portal-client/terms.ts';
 
 /** The node of a wish. */
-export interface NodeWish {
-  key: string;
+export interface NodeWish extends Pick<DatasetWish, 'key' | 'identifier' | 'uuid' | 'title' | 'published' | 'fields'> {
   type: 'dataset' | 'resource';
-  identifier?: string;
-  uuid: string;
-  title: string;
-  published: boolean;
-  fields: NodeFields;
-  /** Fingerprint the ledger shall hold once the node is verified. */
+  /** What the ledger shall hold once the node is verified. */
   fingerprint: string;
 }
 

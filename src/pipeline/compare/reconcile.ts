@@ -5,12 +5,11 @@ import type { Target } from '../../model/redis-keys.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
-import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wish.ts';
 import { type FindOptions, type Found, findNode, findRenamed } from './find.ts';
-import { type KnownFile, withLocalFile } from './local-file.ts';
+import { type KnownFile, type LocalTools, withLocalFile } from './local-file.ts';
 import { type NodeWish, nodeOf } from './node.ts';
 import { observe } from './observe.ts';
 import { type Proof, proveGroups, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
@@ -24,24 +23,18 @@ export interface Reconciled {
 }
 
 /** How wishes are reconciled. */
-export interface ReconcileOptions {
+export interface ReconcileOptions extends LocalTools {
   target: Target;
   wishes: DatasetWish[];
   ledger: Ledger;
   portal: Portal;
   fetcher: Fetcher;
-  fetched: FetchedFiles;
   /** How nodes are searched for; null: only those in the ledger are checked. */
   find: FindOptions | null;
   /** Download and hash the files. */
   content: boolean;
-  /** Folder for temporary tables, and the limits of file and row. */
-  preparedDir: string;
-  maxFileBytes: number;
-  maxRowBytes: number;
   /** Datasets at once. */
   concurrency: number;
-  signal: AbortSignal;
 }
 
 interface Reconciling extends ReconcileOptions {
@@ -95,7 +88,7 @@ const reconcileDataset = async (all: Reconciling, wish: DatasetWish): Promise<Re
   const resources: Reconciled[] = [];
   for (const resource of wish.resources)
     resources.push(await proveFound(all, resource, await locate(all, nodeOf('resource', resource), nid)));
-  if (all.find?.byContent && proof?.node) {
+  if (all.find?.byTitle === false && proof?.node) {
     // Those that were not found may be our nodes below the dataset that hold the same bytes.
     const lost = wish.resources.filter((_, at) => resources[at]?.found.how === 'none');
     const { portal, wished, target } = all;

@@ -189,11 +189,8 @@ const needsDialect = ({ table, entry }: ResourceState): boolean =>
 /** Storage with `data_import` 2 is only reported by portals that import a file at once when it is attached. */
 const isOfAttach = ({ storage, data_import }: DatastoreNumbers): boolean => storage >= 1 && data_import === 2;
 
-interface OrderOptions {
-  /** The rows of another file are removed first, which the portal would keep. */
-  replaces: boolean;
-  numbers?: DatastoreNumbers;
-}
+/** `replaces`: the rows of another file are removed first, which the portal would keep. */
+type OrderOptions = { replaces: boolean; numbers?: DatastoreNumbers };
 
 /** Orders the import, and stays with it while it is cut off. */
 const order = async (before: ResourceState, { replaces, numbers }: OrderOptions, signal: AbortSignal) => {

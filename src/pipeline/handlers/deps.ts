@@ -13,20 +13,15 @@ import type { Deadlines } from '../../state/deadlines.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { Runs } from '../../state/runs.ts';
 import type { StoredPlans } from '../../state/stored-plans.ts';
+import type { TableLimits } from '../compare/local-file.ts';
 
-interface HandlerSettings {
+interface HandlerSettings extends TableLimits {
   /** Longest wait for one datastore import, milliseconds. */
   importTimeoutMs: (portal: string) => number;
   /** True where a portal takes imports concurrently, so that its states need not be checked again. */
   importsTogether: (portal: string) => boolean;
   /** Age at which a comparison with the portal's listing is repeated, milliseconds; null: only on request. */
   refreshAfterMs: (portal: string) => number | null;
-  /** Largest file that is sent, bytes. */
-  maxFileBytes: number;
-  /** Largest record of a table, bytes. */
-  maxRowBytes: number;
-  /** Folder for tables that were made to be sent, each while its job runs. */
-  preparedDir: string;
   /** Folder for bad rows that were left out of tables. */
   rejectsDir: string;
 }

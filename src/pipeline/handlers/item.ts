@@ -248,24 +248,12 @@ export const workLost = (runId: string, key: string): JobLostError =>
   new JobLostError(`run ${runId} no longer has work on ${key}`, { hint: 'publish again' });
 
 /** The report item of a ledger entry, without any work on it. */
-export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: ItemEnd): ReportItem =>
-  reportItem({
-    key: entry.key,
-    kind: entry.kind,
-    nid: entry.nid,
-    uuid: entry.uuid,
-    url: entry.url,
-    outcome,
-    live: entry.live,
-    stale: entry.stale,
-    rows: entry.rows,
-    file: entry.file && { name: entry.file.name, bytes: entry.file.bytes, sha256: entry.file.sha256 },
-    rejected: entry.rejected,
-    mended: entry.mended,
-    warnings: warningsOf(entry),
-    reason,
-    ...(versions === undefined ? {} : { versions }),
-  });
+export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: ItemEnd): ReportItem => {
+  const { key, kind, nid, uuid, url, live, stale, rows, rejected, mended } = entry;
+  const file = entry.file && { name: entry.file.name, bytes: entry.file.bytes, sha256: entry.file.sha256 };
+  const known = { key, kind, nid, uuid, url, live, stale, rows, file, rejected, mended, warnings: warningsOf(entry) };
+  return reportItem({ ...known, outcome, reason, ...(versions === undefined ? {} : { versions }) });
+};
 
 /** How an item ended: as live, with or without work, or for a reason. */
 export const endOf = ({ actions }: Pick<Item, 'actions'>, reason: Reason | null): ItemEnd => {

@@ -43,13 +43,8 @@ export interface WrittenNode {
   node: PortalNode | null;
 }
 
-/** Where the node of a wish is. */
-export interface Located {
-  /** `nid` is null where the portal holds no such node. */
-  entry: LedgerEntry;
-  /** The node as it was read; null where its row in the listing proved it, or where there is none. */
-  node: PortalNode | null;
-  /** Its row in the listing, where that was checked. */
+/** Where the node of a wish is (`entry.nid` null: nowhere), and its row in the listing, where that was checked. */
+export interface Located extends WrittenNode {
   row: NodeRow | null;
 }
 

@@ -19,10 +19,7 @@ import {
 import type { NodeTarget, WrittenNode } from './node-locate.ts';
 import { factsOf, type WriteMore, writeNode } from './node-write.ts';
 
-interface ProvenNode {
-  entry: LedgerEntry;
-  node: PortalNode;
-}
+type ProvenNode = WrittenNode & { node: PortalNode };
 
 /**
  * Proves that a node holds what is wanted; `node` as it was read after the last write, null to read it now. One that was

@@ -7,7 +7,7 @@ import type { PlanFile, PlanFileItem } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
-import type { PlannedCounts, PlanWriter } from '../../state/plan-writer.ts';
+import type { PlannedCounts } from '../../state/plan-writer.ts';
 import type { RunWork } from '../../state/run-work.ts';
 import { isStale } from '../../state/targets.ts';
 import { listNodes, observe } from '../compare/observe.ts';
@@ -110,14 +110,8 @@ const planGathered = async (planning: Planning): Promise<PlannedCounts> => {
   return writer.end(request.only === null ? [...gathered.remarks, ...plan.remarks] : [], manifest.priority);
 };
 
-interface WrittenPages {
-  plan: TargetPlan;
-  writer: PlanWriter;
-  hasWork: boolean;
-}
-
 /** Plans page by page and stores the work of each; nothing takes effect before the plan is ended. */
-const writePages = async (planning: Planning, refresh: boolean): Promise<WrittenPages> => {
+const writePages = async (planning: Planning, refresh: boolean) => {
   const { deps, request, gathered, pins, isLimited } = planning;
   const { manifest, wishes, isDrop } = gathered;
   const writer = deps.runs.newPlan(request.runId);

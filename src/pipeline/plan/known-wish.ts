@@ -103,8 +103,5 @@ export const withSource = (wish: ResourceWish, source: ResourceSource): Resource
 };
 
 /** Keys of all entries that have a node, by uuid. */
-export const ownersOf = (entries: Iterable<Pick<LedgerEntry, 'key' | 'uuid' | 'nid'>>): Map<string, string> => {
-  const owners = new Map<string, string>();
-  for (const { key, uuid, nid } of entries) if (nid !== null) owners.set(uuid, key);
-  return owners;
-};
+export const ownersOf = (entries: Iterable<Pick<LedgerEntry, 'key' | 'uuid' | 'nid'>>): Map<string, string> =>
+  new Map([...entries].filter(({ nid }) => nid !== null).map(({ uuid, key }) => [uuid, key]));

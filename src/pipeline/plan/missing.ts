@@ -3,10 +3,10 @@
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
-import type { OnMissing, RemovalMode } from '../../model/policy.ts';
+import type { RemovalMode } from '../../model/policy.ts';
 import { type DatasetWish, isOfWeb, type NodeFields, type ResourceWish, sourcePathOf } from '../../model/wish.ts';
 import type { SkippedEntry, Stated } from '../../sources/gather/dataset-wish.ts';
-import type { GuardRules } from '../../sources/manifest/schema.ts';
+import type { GuardRules, Manifest } from '../../sources/manifest/schema.ts';
 import type { KnownState, Observed } from './plan.ts';
 
 /** Whether a key that the source does not name is there all the same: certainly, possibly, or not at all. */
@@ -40,14 +40,7 @@ export interface Removal {
 }
 
 /** How missing items are treated. */
-export interface RemovalRules {
-  onMissing: OnMissing;
-  /** Milliseconds an item must have been missing. */
-  missingForMs: number;
-  now: number;
-  /** Whether an item exists in the source but is faulty. */
-  spares?: Sparing;
-}
+export type RemovalRules = Pick<Manifest, 'onMissing' | 'missingForMs'> & { now: number; spares?: Sparing };
 
 /** What the comparison found. */
 export interface Missing {
@@ -114,7 +107,7 @@ export interface Rename {
 }
 
 /** What is known of the items that are compared, by key. */
-export type KnownItems = Pick<KnownState, 'entries' | 'sources' | 'sent'>;
+type KnownItems = Pick<KnownState, 'entries' | 'sources' | 'sent'>;
 
 type Wish = DatasetWish | ResourceWish;
 

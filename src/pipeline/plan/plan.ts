@@ -5,17 +5,11 @@ import { kindOfKey } from '../../model/key.ts';
 import type { LedgerEntry, PortalFile, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
+import type { NodeRow } from '../../portal-client/client.ts';
 import { isLate, isRefusedFile, isSent, wantsImport } from './known-wish.ts';
 
 /** A node as the portal's listing shows it. */
-export interface ListedNode {
-  nid: string;
-  vid: string;
-  status: string;
-  title: string;
-  /** Unix seconds, as text. */
-  changed: string;
-}
+export type ListedNode = Pick<NodeRow, 'nid' | 'vid' | 'status' | 'title' | 'changed'>;
 
 /** The plan for one dataset and its resources. */
 export interface PlannedDataset extends PlanFileItem {

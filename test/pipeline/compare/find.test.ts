@@ -14,7 +14,7 @@ const findDataset = (portal: Portal, wish: Sought, options: FindOptions, signal:
 const findResource = (portal: Portal, wish: Sought, within: string | null, options: FindOptions): Promise<Found> =>
   findNode(portal, { wish: { ...wish, type: 'resource' }, within }, options, calm);
 
-const byIdentity = { mapping: new Map<string, string>(), byTitle: false, byContent: false };
+const byIdentity = { mapping: new Map<string, string>(), byTitle: false };
 const byTitle = { ...byIdentity, byTitle: true };
 const nobody = '00000000-0000-4000-8000-000000000000';
 
