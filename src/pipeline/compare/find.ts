@@ -65,9 +65,7 @@ const findHidden = async (portal: Portal, wish: SoughtNode, signal: AbortSignal)
 
 /** Like {@link findHidden}; for a node that is to be published it relies on lists where these show uuids. */
 export const findUnlisted = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> =>
-  wish.published && (await portal.dialectInUse(signal)) === 'entity'
-    ? nowhere
-    : findHidden(portal, wish, signal);
+  wish.published && (await portal.dialectInUse(signal)) === 'entity' ? nowhere : findHidden(portal, wish, signal);
 
 /** By type and title; one that has the title and not our mark is doubtful. */
 const marked = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {

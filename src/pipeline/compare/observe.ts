@@ -21,8 +21,8 @@ import { orNull } from './local-file.ts';
 import { sameUuid } from './node.ts';
 import { brokenFile, brokenTable, fileFault, toldOf } from './prove.ts';
 
-const filesAtOnce = 8;
-const pagesAtOnce = 4;
+/** What is looked at together: files, list pages, and addresses, of which each host also has its own limit. */
+const [filesAtOnce, pagesAtOnce, addressesAtOnce] = [8, 4, 16];
 
 interface ObserveOptions {
   fetcher: Fetcher;
@@ -129,9 +129,6 @@ export const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Ma
   const { rows } = await portal.nodes.all({ fields }, { signal, atOnce: pagesAtOnce });
   return new Map(rows.values().map((row) => [row.uuid.toLowerCase(), row]));
 };
-
-/** Addresses that are requested at once; each host also has its own limit. */
-const addressesAtOnce = 16;
 
 /** Null where the published version is still current. What cannot be read is reported by its own job. */
 const observeAddress = async (

@@ -116,24 +116,20 @@ const isResumed = ({ entry }: ResourceState): boolean => entry.pending?.what ===
  * missing, or one after the rows of another file were removed. `isStill`: no import is running.
  */
 const moveOf = (state: ResourceState, look: Look, isStill: boolean): 'done' | 'wait' | 'add' | 'replace' => {
+  const { numbers, size, isWhole } = look;
+  const { datastore, rowsAreOwn } = state.entry;
+  const now = datastoreState(numbers);
   // Miscounted rows are imported again, unless they were counted during an import that has ended since.
-  const isDistrusted = state.entry.datastore === 'failed';
-  if ((!isDistrusted || isStill) && isImported(state, look)) return 'done';
-  if (!isStill && mayBeRunning(state, look)) return 'wait';
+  const isDistrusted = datastore === 'failed';
+  const isTold = !needsDialect(state) && (size === undefined || isOfAttach(numbers));
+  const isImported = now === 'imported' && (rowsAreOwn || isOfAttach(numbers)) && (isWhole || isTold);
+  if (isImported && (!isDistrusted || isStill)) return 'done';
+  const mayBeRunning = now === 'running' || (isResumed(state) && !!size && now !== 'imported' && now !== 'failed');
+  if (mayBeRunning && !isStill) return 'wait';
   // Where attaching imports, an import replaces the rows by itself, and until then old ones are better than none.
   if (state.target.portal.traits.get('importsOnAttach') === true) return isDistrusted ? 'replace' : 'add';
-  const hasTooMany = (look.size?.rows ?? 0) > (state.table?.rows ?? 0);
-  return state.entry.rowsAreOwn && !isDistrusted && !hasTooMany ? 'add' : 'replace';
-};
-
-const isImported = (state: ResourceState, { numbers, size, isWhole }: Look): boolean => {
-  if (datastoreState(numbers) !== 'imported' || !(state.entry.rowsAreOwn || isOfAttach(numbers))) return false;
-  return isWhole || (!needsDialect(state) && (size === undefined || isOfAttach(numbers)));
-};
-
-const mayBeRunning = (state: ResourceState, { numbers, size }: Look): boolean => {
-  const now = datastoreState(numbers);
-  return now === 'running' || (isResumed(state) && !!size && now !== 'imported' && now !== 'failed');
+  const hasTooMany = (size?.rows ?? 0) > (state.table?.rows ?? 0);
+  return rowsAreOwn && !isDistrusted && !hasTooMany ? 'add' : 'replace';
 };
 
 const described = ({ numbers, size }: Look): string =>
@@ -207,10 +203,6 @@ const order = async (before: ResourceState, { replaces, numbers }: OrderOptions,
   return state;
 };
 
-/** How much further an import must get than the last one (from zero, less is chance), and how many in a row may not. */
-const goingOn = [1, 2, 'going on behind them'] as const;
-const fromZero = [1.1, 1, 'starting over'] as const;
-
 /**
  * Sends the import, again as long as it is cut off and every time adds rows: it goes on behind those that are there. After
  * rows that the importer drops it would add some twice, so such a file begins from zero.
@@ -230,7 +222,8 @@ const sendImport = async (state: ResourceState, signal: AbortSignal): Promise<vo
     const rows = await rowsAfter(state, cut, signal);
     if (rows === 'all') return;
     const isDropping = await dropsRows(state, signal);
-    const [least, enough, next] = isDropping ? fromZero : goingOn;
+    // How much further it must get than the last one (from zero, less is chance), and how many in a row may not.
+    const [least, enough, next] = isDropping ? [1.1, 1, 'starting over'] : [1, 2, 'going on behind them'];
     idle = rows > most * least ? 0 : idle + 1;
     most = Math.max(most, rows);
     if (idle === (hasEnded(cut) ? enough : 1)) throw givenUp(state, cut, rows);

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { kindOfKey } from '../../model/key.ts';
-import type { LedgerEntry, PortalFile, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
+import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { NodeRow } from '../../portal-client/client.ts';
@@ -176,7 +176,7 @@ const restored = (wish: ResourceWish, { broken, why }: FileDrift): Need => ({
   why: [why],
 });
 
-const whyAttach = (file: PortalFile | null | undefined, sha256: string): string => {
+const whyAttach = (file: LedgerEntry['file'], sha256: string): string => {
   if (!file) return 'its file is not attached yet';
   return (file.from?.sha256 ?? file.sha256) === sha256 ? 'its transform steps changed' : 'its file changed';
 };
@@ -206,7 +206,7 @@ const fileNeed = (
   if (!source) return { actions: ['attach', ...imports], why: [unread(wish, entry)] };
   if ('why' in source) return { actions: source.isOther ? ['attach', ...imports] : ['fetch'], why: [source.why] };
   if (!entry || !isSent(entry.file, source.sha256, wish)) {
-    return { actions: ['attach', ...imports], why: [whyAttach(entry?.file, source.sha256)] };
+    return { actions: ['attach', ...imports], why: [whyAttach(entry?.file ?? null, source.sha256)] };
   }
   if (imports.length > 0 && (entry.datastore === 'pending' || entry.datastore === 'failed')) {
     return { actions: imports, why: ['its import is not verified yet'] };

@@ -73,9 +73,8 @@ const columnFaults = (
   const added = fresh.filter(({ name }) => ![...renamed.values()].includes(name));
   const retyped = before.flatMap((column) => {
     const kind = now.get(nameOf(column))?.kind;
-    return kind !== undefined && isRetyped(column.kind, kind)
-      ? [`${quoted(column.name)} from ${column.kind} to ${kind}`]
-      : [];
+    const isKnown = ![column.kind, kind].some((each) => each === undefined || each === 'mixed' || each === 'empty');
+    return isKnown && column.kind !== kind ? [`${quoted(column.name)} from ${column.kind} to ${kind}`] : [];
   });
   const rule = ` (\`columns: ${policy}\`)`;
   return [
@@ -93,9 +92,6 @@ const nameOf = ({ name }: TableColumn): string => portalColumnName(name) || name
 
 const byName = (columns: readonly TableColumn[]): Map<string, TableColumn> =>
   new Map(columns.map((column) => [nameOf(column), column]));
-
-const isRetyped = (before: TableColumn['kind'], now: TableColumn['kind']): boolean =>
-  before !== now && ![before, now].some((kind) => kind === 'mixed' || kind === 'empty');
 
 /** Beyond so many standard deviations of its usual share of values, a loss is not chance. */
 const beyondChance = 3;
