@@ -134,10 +134,7 @@ export interface KnownFile {
   source: SourceFingerprint | null;
 }
 
-/**
- * Reads the file of a resource for `work`, and removes what was fetched or made for that afterwards. Unavailable sources and
- * faulty tables or recipes leave nothing to compare; their own job reports the fault.
- */
+/** Reads the file of a resource for `work`, then removes what was fetched or made; a faulty one leaves nothing to compare. */
 export const withLocalFile = async <T>(
   wish: ResourceWish,
   known: KnownFile,

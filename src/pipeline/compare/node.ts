@@ -131,10 +131,7 @@ export const linksField = (held: readonly string[], ours: readonly string[]): No
   return { field_resources: { und: all.map((nid) => ({ target_id: nid })) } };
 };
 
-/**
- * Names of the fields of ours that were changed on the portal: the revision is not the one we left, and the node does
- * not hold what we sent last. Fields we never sent are not ours to watch. Empty where nothing is known of either.
- */
+/** Names of our fields that others changed on the portal: in another revision, which does not hold what we sent last. */
 export const driftedFields = (entry: LedgerEntry, sent: SentNode | null, node: PortalNode): string[] => {
   if (!sent || entry.vid === null || node.vid === entry.vid) return [];
   // A write of ours whose end we did not live to see, or that Redis forgot: its marker is in the revision's log. The

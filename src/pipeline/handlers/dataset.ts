@@ -325,11 +325,7 @@ const write = async (
   );
 };
 
-/**
- * Makes the list of a dataset hold all of ours in order, and returns the node as it is then. A portal with an editing form
- * accepts one more item with each write, by position: items that it holds go first, and the order is corrected last.
- * @throws VerifyFailedError when resources stay missing
- */
+/** Makes the list hold ours in order; editing forms take one more item a write, by position. @throws VerifyFailedError */
 const completeLinks = async (target: NodeTarget, wish: NodeWish, node: PortalNode, links: readonly string[]) => {
   const { item, portal } = target;
   const grows = (await portal.dialectInUse(item.signal)) === 'form';

@@ -111,10 +111,7 @@ const importTable = async (state: ResourceState, signal: AbortSignal): Promise<L
 /** True where an earlier attempt ordered the import, which may still be running. */
 const isResumed = ({ entry }: ResourceState): boolean => entry.pending?.what === 'import';
 
-/**
- * What is done about a table: nothing, waiting for an import that may be running, an import that adds the rows that are
- * missing, or one after the rows of another file were removed. `isStill`: no import is running.
- */
+/** What is done about a table: nothing, wait for a running import, add missing rows, or replace those of another file. */
 const moveOf = (state: ResourceState, look: Look, isStill: boolean): 'done' | 'wait' | 'add' | 'replace' => {
   const { numbers, size, isWhole } = look;
   const { datastore, rowsAreOwn } = state.entry;

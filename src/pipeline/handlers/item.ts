@@ -133,10 +133,7 @@ export class ItemRunner {
     this.job = job;
   }
 
-  /**
-   * Works on an item unless it has ended in this run. A transient failure leaves it to the next attempt, any other one ends
-   * it. Rejects only with what concerns the whole job.
-   */
+  /** Works on an item unless it has ended; a transient failure leaves it to the next attempt. Rejects with what concerns the job. */
   async run(key: string, work: (item: Item) => Promise<void>): Promise<void> {
     try {
       const item = await this.#open(key);

@@ -35,10 +35,7 @@ export interface WriteMore {
   atCreation?: NodeFields;
 }
 
-/**
- * Makes the portal hold the node and returns the ledger entry with its nid. A node is proved ours before it is written; one
- * that is not, or is gone, is recreated. `metadataFingerprint` null means that the fields are not verified yet.
- */
+/** Makes the portal hold the node: one that is not ours, or gone, is recreated. `metadataFingerprint` null: not verified. */
 export const writeNode = async (
   target: NodeTarget,
   wish: NodeWish,
@@ -272,11 +269,7 @@ const makeTerms = async (target: NodeTarget, wish: NodeWish, { node, write }: Te
 
 const busyTries = 10;
 
-/**
- * Repeats a write that a deadlock or lock wait undid, after a look whether it took effect nevertheless (then its node id); and
- * once after removing references that stopped it. A conflict names the node that was created.
- * @param resources node ids of the resources that are saved with it
- */
+/** Repeats a write that a deadlock undid, after a look; once more after removing lost references from `resources` (node ids). */
 const retryWhileBusy = async (
   target: NodeTarget,
   resources: readonly string[],
@@ -317,11 +310,7 @@ export const updatePatiently = async (
   await retryWhileBusy(target, [...new Set(listed)], { write, look: async () => null });
 };
 
-/**
- * Removes references to datasets that a deadlock of the portal's database undid, from these resources: until then the portal
- * refuses every save of the resource and of the datasets that list it. True where `error` is that refusal and there were any, so
- * that a save may succeed now.
- */
+/** Removes references to datasets that a deadlock undid: until then the portal refuses every save. True where that was why. */
 export const removeLostReferences = async (
   { item, portal }: NodeTarget,
   resources: readonly string[],

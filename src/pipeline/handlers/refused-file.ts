@@ -236,12 +236,7 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
   });
 };
 
-/**
- * Attaches and imports the good file where that is not done yet, proves it, and records that an older version is live. `run`
- * runs the steps on the portal.
- *
- * @throws ImportFailedError when the good file is unavailable on this host after all; the refusal is forgotten then
- */
+/** Attaches, imports and proves the good file again, and records that it is live. @throws ImportFailedError where it is gone */
 export const restoreLastGood = async (
   state: ResourceState,
   run: (state: ResourceState) => Promise<ResourceState>,
@@ -335,10 +330,7 @@ const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile | nu
   };
 };
 
-/**
- * The good file that the entry of a resource remembers once it is proven. A copy is kept unless the archive of an inbox has
- * the file; failing to make one is reported and does not fail the job. Until the table is proven, the previous copy stays.
- */
+/** The good file once this one is proven; a copy is kept unless an archive has it. Failing to make one is only reported. */
 export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | null> => {
   const { entry, wish, source, deps } = state;
   const { item } = state.target;

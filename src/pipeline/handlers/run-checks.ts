@@ -89,10 +89,7 @@ const nodeMoved = async (portal: Portal, pinned: Pinned, signal: AbortSignal): P
   return `node ${pin.nid} was edited on the portal (revision ${vid})`;
 };
 
-/**
- * True when a later revision left everything of ours as it was: portals make such revisions by themselves ("Update to
- * resource ..." on a dataset), and people edit fields that are not ours. Decided only where nothing of ours was written since.
- */
+/** True when a later revision, by the portal itself or in fields that are not ours, left everything of ours as it was. */
 const isOursUnchanged = async (portal: Portal, { pin, madeAt, known }: Pinned, signal: AbortSignal) => {
   const [entry, sent] = [known.entries.get(pin.key), known.sent.get(pin.key)];
   if (!entry || !sent || entry.nid !== pin.nid || entry.removed || entry.syncedAt > Date.parse(madeAt)) return false;

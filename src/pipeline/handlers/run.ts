@@ -160,10 +160,7 @@ const pinnedWork = async (planning: Planning, page: PlannedPage): Promise<RunWor
   return workOfPage({ ...page, datasets, removals: page.removals.filter(isTodo) }, { ...how, moved });
 };
 
-/**
- * Observes the wishes of a page, and records changes of tables: broken ones, refused ones that are retried, and decisions
- * on held ones. Jobs of a run that doubts "unchanged" replies fetch the files.
- */
+/** Observes the wishes of a page, and records tables that are broken, retried, decided on, or doubted. */
 const observer = async (
   { deps, request, signal, pins }: Planning,
   refresh: boolean,

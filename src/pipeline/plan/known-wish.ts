@@ -45,11 +45,7 @@ export const isRefusedFile = (
 export const isLate = ({ stale, reason, refused }: Pick<LedgerEntry, 'stale' | 'reason' | 'refused'>): boolean =>
   stale && reason?.code === 'held' && refused?.guard !== 'held' && refused?.guard !== 'released';
 
-/**
- * The wishes with the uuids of their nodes: renamed and adopted nodes keep theirs. A new item under a key whose former node
- * continues under another key gets a uuid of its own, so that it never takes that node over.
- * `owners` are the keys of all nodes of the target by uuid, see {@link ownersOf}.
- */
+/** The wishes with the uuids of their nodes; a new item under the former key of a renamed node gets a uuid of its own. */
 export const withKnownUuids = (
   wishes: DatasetWish[],
   entries: ReadonlyMap<string, LedgerEntry>,

@@ -12,10 +12,7 @@ import type { KnownState, Observed } from './plan.ts';
 /** Whether a key that the source does not name is there all the same: certainly, possibly, or not at all. */
 export type Sparing = (key: string) => 'certain' | 'possible' | 'none';
 
-/**
- * Which absences are believed: nothing counts as missing where the source may not be complete, or where a faulty entry may
- * be what is missing. This is the only place that decides it, for every kind of source.
- */
+/** Which absences are believed, for every kind of source: none where it may be incomplete, or a faulty entry may be it. */
 export const sparing = (
   { complete, skipped }: Pick<Stated, 'complete' | 'skipped'>,
   isPublished: (key: string) => boolean,
