@@ -188,11 +188,7 @@ const hasColumns = ({ columns }: TableSize, wanted: number | null): boolean =>
   columns === null || wanted === null || columns === wanted;
 
 /** What a table was proven to hold; `fault` says how it differs from the file, null where it does not. */
-interface ProvenTable {
-  rows: number;
-  rowsDropped: number;
-  fault: string | null;
-}
+type ProvenTable = { rows: number; rowsDropped: number; fault: string | null };
 
 /** Of 1,000 rows at most so many end in the same block of 32 bytes. */
 const mostDropped = 32 / 1000;

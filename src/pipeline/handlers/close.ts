@@ -22,8 +22,6 @@ interface CloseDeps extends ExportDeps {
   onRunClosed: ((report: StoredReport, run: RunData) => Promise<void>)[];
 }
 
-type CloseJob = JobContext<'close'>;
-
 /** Returns the counts of the report; the report itself is kept with the run's record. */
 export const closeHandler = (shared: CloseDeps): Handler<'close'> => ({
   run: async (job) => {
@@ -41,7 +39,11 @@ export const closeHandler = (shared: CloseDeps): Handler<'close'> => ({
   },
 });
 
-const close = async (deps: CloseDeps, job: CloseJob, reason: Reason | null): Promise<StoredReport['counts'] | null> => {
+const close = async (
+  deps: CloseDeps,
+  job: JobContext<'close'>,
+  reason: Reason | null,
+): Promise<StoredReport['counts'] | null> => {
   const { runId, export: order } = job.data;
   if ((await deps.runs.phases.phase(runId)) === 'closed') return null;
   const report = (await deps.runs.report(runId)) ?? (await makeReport(deps, job, reason));
@@ -52,7 +54,7 @@ const close = async (deps: CloseDeps, job: CloseJob, reason: Reason | null): Pro
 };
 
 /** Makes the report of a run and stores it: from then on the run counts as closed. */
-const makeReport = async (deps: CloseDeps, job: CloseJob, reason: Reason | null): Promise<StoredReport> => {
+const makeReport = async (deps: CloseDeps, job: JobContext<'close'>, reason: Reason | null): Promise<StoredReport> => {
   const { runId, manifest, portal, export: order } = job.data;
   const { runs } = deps;
   const startedAt = await runs.begin(runId, job.data);
@@ -79,7 +81,7 @@ const makeReport = async (deps: CloseDeps, job: CloseJob, reason: Reason | null)
 const [keysAtOnce, endedAtOnce] = [500, 50];
 
 /** Ends everything that is open with the reason; jobs of the run leave the queue first, running ones after their step. */
-const endOpen = async (deps: CloseDeps, job: CloseJob, reason: Reason): Promise<void> => {
+const endOpen = async (deps: CloseDeps, job: JobContext<'close'>, reason: Reason): Promise<void> => {
   const { runId, manifest, export: order } = job.data;
   const { phases } = deps.runs;
   const name = reason.code === 'cancelled' ? 'cancel' : 'end';
@@ -96,7 +98,7 @@ const endOpen = async (deps: CloseDeps, job: CloseJob, reason: Reason): Promise<
 };
 
 /** Ends the items of a dataset, or a table to prove, unless they have ended. */
-const endItems = async (deps: CloseDeps, job: CloseJob, key: string, reason: Reason): Promise<void> => {
+const endItems = async (deps: CloseDeps, job: JobContext<'close'>, key: string, reason: Reason): Promise<void> => {
   const { portal, runId } = job.data;
   const work = kindOfKey(key) === 'dataset' ? await deps.runs.datasetWork(runId, key) : null;
   for (const each of [key, ...(work?.resources ?? [])]) {
@@ -107,7 +109,7 @@ const endItems = async (deps: CloseDeps, job: CloseJob, key: string, reason: Rea
   }
 };
 
-const settleDrops = async (deps: CloseDeps, job: CloseJob, report: StoredReport): Promise<void> => {
+const settleDrops = async (deps: CloseDeps, job: JobContext<'close'>, report: StoredReport): Promise<void> => {
   const drops = await deps.runs.drops(job.data.runId);
   if (!drops) return;
   const { claims, dropped } = drops;

@@ -1,5 +1,5 @@
 // What handlers work with; the composition root supplies it.
-import type { JobContext, RunRequest } from '../../model/job.ts';
+import type { JobContext } from '../../model/job.ts';
 import type { Reason } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import type { KeptFiles } from '../../sources/drop/kept.ts';
@@ -9,10 +9,8 @@ import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { Stated } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
 import type { WishList } from '../../sources/wish-list.ts';
-import type { Deadlines } from '../../state/deadlines.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { Runs } from '../../state/runs.ts';
-import type { StoredPlans } from '../../state/stored-plans.ts';
 import type { TableLimits } from '../compare/local-file.ts';
 
 interface HandlerSettings extends TableLimits {
@@ -47,23 +45,12 @@ export interface HandlerDeps {
   settings: HandlerSettings;
   /** The last good file of each resource, on this host. */
   kept: KeptFiles;
-  /** Fetched files, on this host. */
   fetched: FetchedFiles;
   /** Checks whether addresses still serve the published version. */
   fetcher: Fetcher;
   portal(name: string): Portal;
   /** True where other workers may use the portal as well: workers know only each other's jobs, not their requests. */
   isShared(portal: string): Promise<boolean>;
-}
-
-/** What a run is planned with. */
-export interface PlanDeps extends HandlerDeps {
-  /** When runs and new data are expected. */
-  deadlines: Pick<Deadlines, 'expect'>;
-  /** Plans that runs are pinned to, and runs that the guard holds. */
-  plans: StoredPlans;
-  /** Gathers the wishes of a manifest as it is now, those for this run. */
-  gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
 }
 
 /** What a portal is exported with. */

@@ -133,7 +133,7 @@ export class ItemRunner {
     this.job = job;
   }
 
-  /** Works on an item unless it has ended; a transient failure leaves it to the next attempt. Rejects with what concerns the job. */
+  /** Works on an item unless it has ended; a transient failure is left to the next attempt. Rejects for the whole job only. */
   async run(key: string, work: (item: Item) => Promise<void>): Promise<void> {
     try {
       const item = await this.#open(key);

@@ -134,14 +134,11 @@ export const nidOnPortal = async (
   return node !== null && sameUuid(node.uuid, entry.uuid) ? node.nid : null;
 };
 
-/** How far beyond the highest listed id hidden nodes are searched for. */
-const hiddenBeyond = 50;
-
 /** After an interrupted create: lists may hide the node, or the portal ignores uuids, so the ids above the mark are read. */
 const createdNode = async ({ item, portal }: NodeTarget, { key }: NodeWish, { pending }: LedgerEntry) => {
   if (!pending || pending.before === null) return null; // the list was trusted when the create began
-  const highest = Number(await portal.highestNid(item.signal));
-  for (let nid = Number(pending.before) + 1; nid <= highest + hiddenBeyond; nid++) {
+  const last = Number(await portal.highestNid(item.signal)) + 50; // hidden ones may be beyond the highest that is listed
+  for (let nid = Number(pending.before) + 1; nid <= last; nid++) {
     const node = await portal.nodes.visible(String(nid), item.signal);
     if (node && bearsNonce(node, key, pending)) return node;
   }

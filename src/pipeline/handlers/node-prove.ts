@@ -22,9 +22,8 @@ import { factsOf, type WriteMore, writeNode } from './node-write.ts';
 type ProvenNode = WrittenNode & { node: PortalNode };
 
 /**
- * Proves that a node holds what is wanted; `node` as it was read after the last write, null to read it now. One that was
- * changed on the portal since our last write is restored, once. After a write of this job a difference is the portal's: an
- * essential field fails, any other one is remembered and reported as a warning.
+ * Proves that a node holds what is wanted (`node` null: it is read now). One that others changed is restored, once. After a
+ * write of this job a difference is the portal's: an essential field fails, any other one becomes a warning.
  * @throws VerifyFailedError, PortalGoneError when the node is gone or not ours
  */
 export const proveNode = async (

@@ -15,7 +15,7 @@ import {
 import type { RunData } from '../../model/job.ts';
 import { idsOfKey } from '../../model/key.ts';
 import { type GoodFile, type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
-import type { Reason, ReportItem } from '../../model/report.ts';
+import type { Reason } from '../../model/report.ts';
 import {
   type FormerVersions,
   type LiveVersion,
@@ -105,16 +105,12 @@ export const provenVersion = (state: ResourceState): LiveVersion | null => {
 const mostReportedVersions = 10;
 
 /** The last live versions, newest first. */
-export const versionsToReport = async (
-  ledger: Ledger,
-  { portal }: Item,
-  { key, version }: LedgerEntry,
-): Promise<ReportItem['versions']> => {
-  const versions = versionsOf(await ledger.formerVersions(portal, key), version);
+export const versionsToReport = async (ledger: Ledger, { portal }: Item, { key, version }: LedgerEntry) => {
+  const versions = versionsOf(await ledger.formerVersions(portal, key), version).slice(-mostReportedVersions);
+  const iso = (at: number): string => new Date(at).toISOString();
   return versions
-    .slice(-mostReportedVersions)
     .reverse()
-    .map(({ at, rows, bytes, columns }) => ({ at: new Date(at).toISOString(), rows, bytes, columns: columns.length }));
+    .map(({ at, rows, bytes, columns: { length: columns } }) => ({ at: iso(at), rows, bytes, columns }));
 };
 
 /** The former versions once `version` replaces that of an entry; undefined where it does not. */
@@ -186,9 +182,8 @@ const isFileAtFault = (state: ResourceState, error: unknown): boolean =>
   isImportRefused(state, error);
 
 /**
- * Decides about a failed step: where the file is at fault and the last good one is available, or still there, that is recorded,
- * so that the next attempt, run or worker continues with the good file; null otherwise. Of a file without a good one the
- * verdict is recorded.
+ * Decides about a failed step. Where the file is at fault and a good one is there, that is recorded, so that the next attempt,
+ * run or worker goes on with the good file; null otherwise. Of a file without a good one the verdict is recorded.
  */
 export const refuseFile = async (state: ResourceState, error: unknown): Promise<ResourceState | null> => {
   const { deps, target, source, entry, wish, table, fetched } = state;

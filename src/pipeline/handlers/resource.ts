@@ -16,7 +16,7 @@ import { isLate } from '../plan/known-wish.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
 import { endOf, type Item, noteFound, workLost } from './item.ts';
-import { targetOf } from './node-locate.ts';
+import { type NodeTarget, targetOf } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
 import { goneAgain, recreateNode, removeLostReferences, writeNode } from './node-write.ts';
 import {
@@ -44,10 +44,7 @@ import {
   shapeOf,
 } from './resource-file.ts';
 
-type ResourceMode = Pick<ResourceState, 'datasetNid' | 'provesNow'> & {
-  /** True where the dataset was created in this run. */
-  isNewDataset: boolean;
-};
+type ResourceMode = Pick<ResourceState, 'datasetNid' | 'provesNow'> & Required<Pick<NodeTarget, 'isNewDataset'>>;
 
 /** Publishes or removes a resource; ends its item unless its table is still to be proven. */
 export const publishResource = async (deps: HandlerDeps, item: Item, mode: ResourceMode): Promise<void> => {

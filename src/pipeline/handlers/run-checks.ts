@@ -99,8 +99,7 @@ const isOursUnchanged = async (portal: Portal, { pin, madeAt, known }: Pinned, s
 };
 
 /** Nodes that are looked up in one list request: a sample, and the newest, which vanish first when a portal is restored. */
-const sampled = 16;
-const newest = 4;
+const [sampled, newest] = [16, 4];
 
 /** A run is held only when at least so many nodes are gone; fewer count as deleted one by one, and are recreated. */
 const leastGone = 3;

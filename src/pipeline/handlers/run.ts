@@ -1,25 +1,32 @@
 // Job kind `run`: plans a run and stores its work, page by page. Jobs on its items do it; the last of them lets the run close.
 import { HeldError } from '../../model/errors.ts';
-import type { Handler, JobContext, RunData } from '../../model/job.ts';
+import type { Handler, JobContext, RunData, RunRequest } from '../../model/job.ts';
 import { isBelow } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile, PlanFileItem } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { ResourceWish } from '../../model/wish.ts';
-import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
+import { type Deadlines, expectationsOf, expectedOf } from '../../state/deadlines.ts';
 import type { PlannedCounts } from '../../state/plan-writer.ts';
 import type { RunWork } from '../../state/run-work.ts';
+import type { StoredPlans } from '../../state/stored-plans.ts';
 import { isStale } from '../../state/targets.ts';
 import { listNodes, observe } from '../compare/observe.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
 import { flatten, type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
-import { type ExportDeps, forJob, type Gathered, type PlanDeps } from './deps.ts';
+import { type ExportDeps, forJob, type Gathered } from './deps.ts';
 import { planExport } from './export.ts';
 import { withDecision } from './refused-file.ts';
 import { movedItems, refuseOtherPortal } from './run-checks.ts';
 import { lateDrops, sourceWork, workOfPage } from './run-work.ts';
 
-interface RunDeps extends PlanDeps, ExportDeps {
+interface RunDeps extends ExportDeps {
+  /** When runs and new data are expected. */
+  deadlines: Pick<Deadlines, 'expect'>;
+  /** Plans that runs are pinned to, and runs that the guard holds. */
+  plans: StoredPlans;
+  /** Gathers the wishes of a manifest as it is now, those for this run. */
+  gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
   /** Notifies monitors that a run begins; waits for nothing and never fails. */
   started(request: RunData): void;
 }
@@ -57,7 +64,7 @@ const plan = async (deps: RunDeps, job: JobContext<'run'>): Promise<void> => {
 };
 
 interface Planning {
-  deps: PlanDeps;
+  deps: RunDeps;
   request: RunData;
   signal: AbortSignal;
   gathered: Gathered;
@@ -68,7 +75,7 @@ interface Planning {
 }
 
 /** Plans and stores the work of a run page by page, and records what is renamed or missing. @throws HeldError by the guard */
-const planRun = async (deps: PlanDeps, request: RunData, signal: AbortSignal): Promise<PlannedCounts> => {
+const planRun = async (deps: RunDeps, request: RunData, signal: AbortSignal): Promise<PlannedCounts> => {
   if (request.remove) return planRemoval(deps, request, request.remove, signal);
   const gathered = await deps.gather(request, signal);
   try {
@@ -220,7 +227,7 @@ const passGuard = async ({ deps, request, gathered, isLimited }: Planning, plan:
 
 /** Plans the removal of one item on request; a dataset with all its resources. */
 const planRemoval = async (
-  deps: PlanDeps,
+  deps: RunDeps,
   request: RunData,
   { key, how }: NonNullable<RunData['remove']>,
   signal: AbortSignal,

@@ -109,10 +109,8 @@ type KnownItems = Pick<KnownState, 'entries' | 'sources' | 'sent'>;
 type Wish = DatasetWish | ResourceWish;
 
 /**
- * Pairs entries that no wish names with wishes that have no node, each at most once. The same uuid goes first, so that no
- * item takes over a node that another one names as its own; then, within a dataset, the same content, the same address, and
- * for wishes whose key is made of their address the same title, see {@link likenesses}. Addresses and titles count only
- * where one gone entry and one wish of the dataset have them. `wishes` has all resources of the datasets of those entries.
+ * Pairs entries that no wish names with wishes that have no node, each at most once: by uuid first, so that no item takes over
+ * a node that another one names; then, within a dataset, by content and by {@link likenesses}, where only one of each has them.
  */
 const findRenames = (
   gone: readonly LedgerEntry[],

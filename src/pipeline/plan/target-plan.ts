@@ -97,8 +97,7 @@ export class TargetPlan {
   }
 
   get remarks(): string[] {
-    const { unproven } = this.missing;
-    return unproven === null ? [] : [unprovenRemark(unproven)];
+    return this.missing.unproven === null ? [] : [unprovenRemark(this.missing.unproven)];
   }
 
   /** The parts of the plan: datasets in the order of the source, then removals in others. */
