@@ -16,7 +16,6 @@ export type Found =
   | { how: 'taken'; node: string; by: string }
   | { how: 'none' };
 
-/** How to search. */
 export interface FindOptions {
   /** Node ids by key, from a mapping file. */
   mapping: ReadonlyMap<string, string>;

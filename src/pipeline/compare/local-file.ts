@@ -107,7 +107,6 @@ export interface TableShape {
   dropped(): Promise<number>;
 }
 
-/** The local side of a resource. */
 export interface LocalFile {
   wish: ResourceWish;
   /** The local or fetched source; null when it cannot be read. */
@@ -120,17 +119,14 @@ export interface LocalFile {
   fetched: FetchedFrom | null;
 }
 
-/** What files are checked with. */
 export interface LocalTools extends TableLimits {
   fetched: FetchedFiles;
   signal: AbortSignal;
 }
 
-/** What is known of a resource before. */
 export interface KnownFile {
   portal: string;
   entry: LedgerEntry | undefined;
-  /** Of a local file, as it is now. */
   source: SourceFingerprint | null;
 }
 

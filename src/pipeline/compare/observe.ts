@@ -96,8 +96,7 @@ const observeResources = async (
   const drift = new Map<string, FileDrift>();
   const published = entries.filter(({ kind, nid, removed }) => kind === 'resource' && nid && removed === null);
   const uuids = published.filter(({ datastore }) => datastore === 'imported').map(({ uuid }) => uuid);
-  const sizes =
-    uuids.length === 0 ? new Map<string, TableSize | null>() : await portal.datastore.tableSizes(uuids, signal);
+  const sizes = await portal.datastore.tableSizes(uuids, signal);
   await eachAtOnce(published, pagesAtOnce, async ({ key, nid, uuid, file, datastore, rows }) => {
     const node = isDoubted && file ? await portal.nodes.visible(nid ?? '', signal) : null;
     const ofFile = node && file && sameUuid(node.uuid, uuid) ? fileFault(fileOf(node), file) : null;

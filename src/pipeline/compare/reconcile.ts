@@ -22,7 +22,6 @@ export interface Reconciled {
   proof: Proof | null;
 }
 
-/** How wishes are reconciled. */
 export interface ReconcileOptions extends LocalTools {
   target: Target;
   wishes: DatasetWish[];
@@ -52,10 +51,8 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]
   const named = withKnownNames(options.wishes, { entries, sources });
   const wishes = options.find ? named : withKnownUuids(named, entries, ownersOf(entries.values()));
   const wished = new Set(wishes.flatMap(({ resources }) => resources.map(({ uuid }) => uuid)));
-  const results: Reconciled[][] = [];
-  await eachAtOnce(wishes.entries(), options.concurrency, async ([index, wish]) => {
-    results[index] = await reconcileDataset({ ...options, entries, sources, wished }, wish);
-  });
+  const all = { ...options, entries, sources, wished };
+  const results = await eachAtOnce(wishes, options.concurrency, (wish) => reconcileDataset(all, wish));
   return oneKeyEach(results.flat(), entries);
 };
 

@@ -77,9 +77,6 @@ const makeReport = async (deps: CloseDeps, job: JobContext<'close'>, reason: Rea
   return report;
 };
 
-/** Keys of which the items are read at once, and those that are ended at once. */
-const [keysAtOnce, endedAtOnce] = [500, 50];
-
 /** Ends everything that is open with the reason; jobs of the run leave the queue first, running ones after their step. */
 const endOpen = async (deps: CloseDeps, job: JobContext<'close'>, reason: Reason): Promise<void> => {
   const { runId, manifest, export: order } = job.data;
@@ -87,9 +84,9 @@ const endOpen = async (deps: CloseDeps, job: JobContext<'close'>, reason: Reason
   const name = reason.code === 'cancelled' ? 'cancel' : 'end';
   await job.step({ name, on: manifest }, (signal) => deps.takeOut(runId, signal));
   for (;;) {
-    const open = await phases.open(runId, 0, keysAtOnce);
+    const open = await phases.open(runId, 0, 500);
     if (open.length === 0) return;
-    await eachAtOnce(open, endedAtOnce, async ({ key }) => {
+    await eachAtOnce(open, 50, async ({ key }) => {
       if (order) await endExport(deps.runs, runId, key, reason);
       else await endItems(deps, job, key, reason);
       await deps.runs.leave(runId, key);

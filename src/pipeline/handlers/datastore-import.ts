@@ -132,8 +132,7 @@ const moveOf = (state: ResourceState, look: Look, isStill: boolean): 'done' | 'w
 const described = ({ numbers, size }: Look): string =>
   `${datastoreState(numbers)} (${numbers.storage}, ${numbers.data_import}), ${size?.rows ?? 'no'} rows`;
 
-/** Most imports that are ordered because the portal forgot that a table was removed, created or imported. */
-const mostOrders = 3;
+const mostOrders = 3; // because the portal forgot that a table was removed, created or imported
 
 const orderAndWait = async (begun: ResourceState, how: OrderOptions, signal: AbortSignal): Promise<ResourceState> => {
   const { item, portal } = begun.target;

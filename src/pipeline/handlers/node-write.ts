@@ -267,8 +267,6 @@ const makeTerms = async (target: NodeTarget, wish: NodeWish, { node, write }: Te
   return { entry, node: written };
 };
 
-const busyTries = 10;
-
 /** Repeats a write that a deadlock undid, after a look; once more after removing lost references from `resources` (node ids). */
 const retryWhileBusy = async (
   target: NodeTarget,
@@ -282,7 +280,7 @@ const retryWhileBusy = async (
       return await write();
     } catch (error) {
       if (error instanceof PortalConflictError && error.request.nid !== undefined) return error.request.nid;
-      if (error instanceof PortalBusyError && tries < busyTries) {
+      if (error instanceof PortalBusyError && tries < 10) {
         await item.note(`${error.message}: nothing was stored, retrying`);
         await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
       } else {

@@ -20,7 +20,13 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
     const keys = await deps.runs.phases.tables(job.data.runId, job.data.group);
     const runner = new ItemRunner(deps, job);
     const seen = await lookAtTables(deps, job, keys);
-    for (const key of keys) await runner.run(key, (item) => proveTable(deps, item, seen.get(key)));
+    for (const key of keys)
+      await runner.run(key, async (item) => {
+        const table = seen.get(key);
+        if (table?.isWhole) return settle(deps, item, table.unproven);
+        if (table) await item.note(`the table is not verified as complete: ${table.found}; checking further`);
+        await publishResource(deps, item, { datasetNid: null, provesNow: true, isNewDataset: false });
+      });
     runner.finish();
   },
   failed: async (job, reason, error) => {
@@ -46,8 +52,7 @@ const lookAtTables = async (
   { data: { runId, portal: name }, signal }: JobContext<'prove'>,
   keys: readonly string[],
 ): Promise<Map<string, SeenTable>> => {
-  const seen = new Map<string, SeenTable>();
-  if (keys.length === 0) return seen;
+  if (keys.length === 0) return new Map();
   const { datastore } = deps.portal(name);
   const items = await Promise.all(keys.map((key) => deps.runs.item(runId, key)));
   const open = keys.flatMap((key, index) => {
@@ -56,7 +61,8 @@ const lookAtTables = async (
   });
   const uuids = open.map(({ unproven }) => unproven.uuid);
   const sizes = await datastore.tableSizes(uuids, signal);
-  await eachAtOnce(open, (await deps.isShared(name)) ? 1 : statesAtOnce, async ({ key, unproven }) => {
+  const atOnce = (await deps.isShared(name)) ? 1 : statesAtOnce;
+  const seen = await eachAtOnce(open, atOnce, async ({ key, unproven }): Promise<[string, SeenTable]> => {
     const size = sizes.get(unproven.uuid);
     const isToRequest = !deps.settings.importsTogether(name) || size === undefined;
     // What prevents the read of one concerns its item only, which meets it again.
@@ -69,20 +75,14 @@ const lookAtTables = async (
       ...(size === undefined ? [] : [`${size?.rows ?? 'no'} rows of ${unproven.rows}`]),
       ...(state === null ? [] : [`its state is ${state}`]),
     ].join(', ');
-    seen.set(key, { unproven, isWhole, found });
+    return [key, { unproven, isWhole, found }];
   });
-  return seen;
+  return new Map(seen);
 };
 
 const ifOfItem = (error: unknown): null => {
   if (error instanceof PortalRefusedError || error instanceof PortalGoneError) return null;
   throw error;
-};
-
-const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | undefined): Promise<void> => {
-  if (seen?.isWhole) return settle(deps, item, seen.unproven);
-  if (seen) await item.note(`the table is not verified as complete: ${seen.found}; checking further`);
-  await publishResource(deps, item, { datasetNid: null, provesNow: true, isNewDataset: false });
 };
 
 const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent }: Unproven): Promise<void> => {

@@ -102,11 +102,9 @@ export const provenVersion = (state: ResourceState): LiveVersion | null => {
   return liveVersionOf(table, { at: Date.now(), before, guard: wish.guard });
 };
 
-const mostReportedVersions = 10;
-
-/** The last live versions, newest first. */
+/** The last ten live versions, newest first. */
 export const versionsToReport = async (ledger: Ledger, { portal }: Item, { key, version }: LedgerEntry) => {
-  const versions = versionsOf(await ledger.formerVersions(portal, key), version).slice(-mostReportedVersions);
+  const versions = versionsOf(await ledger.formerVersions(portal, key), version).slice(-10);
   const iso = (at: number): string => new Date(at).toISOString();
   return versions
     .reverse()

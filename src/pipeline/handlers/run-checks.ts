@@ -14,13 +14,11 @@ import { nidOnPortal } from './node-locate.ts';
 
 type PlanItem = PlanFile['items'][number];
 
-type Known = Pick<PlannedPage, 'datasets' | 'removals'> & { known: Pick<KnownState, 'entries' | 'sent'> };
-
 /** Items of the plan that have changed since, with the reason. One that is already as planned has not changed. */
 export const movedItems = async (
   portal: Portal,
   pins: PlanFile,
-  { datasets, removals, known }: Known,
+  { datasets, removals, known }: Pick<PlannedPage, 'datasets' | 'removals' | 'known'>,
   signal: AbortSignal,
 ): Promise<Map<string, Reason>> => {
   const current = new Map(planFileItems(datasets, removals).map((item) => [item.key, item]));

@@ -28,7 +28,6 @@ export const sparing = (
   };
 };
 
-/** How a missing item is removed. */
 export interface Removal {
   key: string;
   kind: 'dataset' | 'resource';
@@ -36,10 +35,8 @@ export interface Removal {
   entry: LedgerEntry;
 }
 
-/** How missing items are treated. */
 export type RemovalRules = Pick<Manifest, 'onMissing' | 'missingForMs'> & { now: number; spares?: Sparing };
 
-/** What the comparison found. */
 export interface Missing {
   renames: Rename[];
   /** Missing for the first time: the time is recorded. */
