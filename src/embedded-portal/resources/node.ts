@@ -84,7 +84,8 @@ const saveBody = async (call: Call, begun: StoredNode | null, type: NodeType): P
   const fields = profile.fields[type];
   const rendered = await renderTexts(fields, body, begun?.fields);
   const write = (copies: Copies) => {
-    const node = begun === null ? null : (copies.get(begun.nid)?.node ?? needNode(call));
+    const present = begun === null ? null : needNode(call); // it may have gone meanwhile
+    const node = present === null ? null : (copies.get(present.nid)?.node ?? present);
     const shownStatus = (node === null ? null : shownStatusOf(call, node)) ?? '0';
     const context = { store, user, type, node, fields, rendered, shownStatus, now: portal.now() };
     const read = readBody(call, body, context);
