@@ -86,12 +86,8 @@ export const namedByBytes = (name: string, kind: string | null | undefined): str
 /** Endings of content types that servers give to anything. */
 const vague = new Set(['', '.txt', '.html']);
 
-interface FetchedFacts {
-  /** The name that its server gives it. */
-  fileName: string | null;
-  contentType: string | null;
-  kind: string | null;
-}
+/** What is known of a fetched file; `fileName` is what its server calls it. */
+type FetchedFacts = Record<'fileName' | 'contentType' | 'kind', string | null>;
 
 /** The name of a fetched file: as given, else as its server names it, with the ending of its bytes or content type at least. */
 export const nameOfFetched = (

@@ -108,27 +108,20 @@ export const resourceMetadataShape = keysOf({
   format: [shortText, 'Format that the portal shows, by name.', 'csv'],
 });
 
-const datasetMetadataSchema = z.object(datasetMetadataShape);
-const resourceMetadataSchema = z.object(resourceMetadataShape);
+export type DatasetMetadata = z.infer<z.ZodObject<typeof datasetMetadataShape>>;
 
-export type DatasetMetadata = z.infer<typeof datasetMetadataSchema>;
-
-export type ResourceMetadata = z.infer<typeof resourceMetadataSchema>;
+export type ResourceMetadata = z.infer<z.ZodObject<typeof resourceMetadataShape>>;
 
 /** A fault in a combination of keys, each valid by itself; `path` leads from the dataset to the key at fault. */
-interface MetadataFault {
-  path: string[];
-  message: string;
-}
+type MetadataFault = { path: string[]; message: string };
 
 /** Checks that span keys of a dataset, of raw values: those of the wrong type are skipped, as the schema reports them. */
-export const datasetMetadataFaults = (metadata: {
-  access?: unknown;
-  rights?: unknown;
-  temporal?: unknown;
-}): MetadataFault[] => {
+export const datasetMetadataFaults = ({
+  access,
+  rights,
+  temporal,
+}: Partial<Record<'access' | 'rights' | 'temporal', unknown>>): MetadataFault[] => {
   const faults: MetadataFault[] = [];
-  const { access, rights, temporal } = metadata;
   if ((access === 'restricted' || access === 'private') && rights === undefined)
     faults.push({ path: ['access'], message: `\`${access}\` needs the key \`rights\`: say why access is limited` });
   const { from, to } = spanSchema.safeParse(temporal).data ?? {};

@@ -122,8 +122,9 @@ const addresses: readonly (readonly [string, License, string?])[] = [
 export const licenseCode = (text: string): License | null => {
   const plain = text.trim().toLowerCase();
   if (Object.hasOwn(licenses, plain)) return plain as License; // just checked
-  const address = plain.replace(/^https?:\/\/(?:www\.)?/, '');
-  return addresses.find(([begin]) => begins(variants(address), begin))?.[1] ?? null;
+  // The variants of non-commercial licenses count as one.
+  const address = plain.replace(/^https?:\/\/(?:www\.)?/, '').replace(/\/by-nc-(?:sa|nd)(?=$|\/)/, '/by-nc');
+  return addresses.find(([begin]) => begins(address, begin))?.[1] ?? null;
 };
 
 /** The address of a license; undefined for one that has none. */
@@ -137,33 +138,18 @@ export const licenseAddress = (license: License): string | undefined => {
 const begins = (address: string, begin: string): boolean =>
   address.startsWith(begin) && /^(?:$|[/.#?]|-\d)/.test(address.slice(begin.length));
 
-/** The variants of non-commercial licenses count as one. */
-const variants = (address: string): string => address.replace(/\/by-nc-(?:sa|nd)(?=$|\/)/, '/by-nc');
-
-/** `storage` and `data_import` as the status endpoint gives them (spec 2.7). */
-export interface DatastoreNumbers {
-  storage: number;
-  data_import: number;
-}
+/** As the status endpoint gives them (spec 2.7). */
+export type DatastoreNumbers = Record<'storage' | 'data_import', number>;
 
 /** What a datastore is doing, in words. */
 export type DatastoreState = 'none' | 'ready' | 'running' | 'paused' | 'imported' | 'failed' | 'unknown';
 
-const importStates: Record<number, DatastoreState> = {
-  2: 'imported',
-  3: 'ready',
-  4: 'running',
-  5: 'paused',
-  6: 'imported',
-  7: 'failed',
-};
+/** By `data_import`, where there is storage; 2 is of older portals and the `spec` profile. */
+const importStates = [null, null, 'imported', 'ready', 'running', 'paused', 'imported', 'failed'] as const;
 
 const withoutStorage: readonly DatastoreState[] = ['running', 'paused', 'failed'];
 
-/**
- * Decodes a datastore status. `storage` 0 is "none" unless an import runs or failed; with storage, `data_import` 2
- * (older portals and the `spec` profile) and 6 mean imported, 3 ready, 4 in progress, 5 paused, 7 error.
- */
+/** Decodes a datastore status. Without storage there is none, unless an import runs or failed. */
 export const datastoreState = ({ storage, data_import }: DatastoreNumbers): DatastoreState => {
   const state = importStates[data_import] ?? 'unknown';
   return storage < 1 && !withoutStorage.includes(state) ? 'none' : state;

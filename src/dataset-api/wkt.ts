@@ -3,12 +3,8 @@
 /** A point as WKT writes it: x is the longitude. */
 export type Point = readonly [x: number, y: number];
 
-/** A geometry; `parts` are its rings, lines or lists of points. */
-export interface Geometry {
-  /** In capitals. */
-  type: string;
-  parts: Point[][];
-}
+/** A geometry, its type in capitals; `parts` are its rings, lines or lists of points. */
+type Geometry = { type: string; parts: Point[][] };
 
 /** Brackets around the points of each kind of geometry. */
 const brackets: Record<string, number> = {

@@ -14,16 +14,10 @@ import type { Traits } from './traits.ts';
 import { isHtmlPage } from './words.ts';
 
 /** How many rows and {@link countedColumns} a table has; `columns` is null where the portal does not report them. */
-export interface TableSize {
-  rows: number;
-  columns: number | null;
-}
+export type TableSize = { rows: number; columns: number | null };
 
 /** A datastore table: its rows, and its columns as the portal names them, without the key that the portal adds. */
-export interface PortalTable {
-  rows: number;
-  columns: string[];
-}
+export type PortalTable = { rows: number; columns: string[] };
 
 /** Rows of a table as one request gives them, by the names of its columns. */
 type TableRows = PortalTable & { records: Record<string, unknown>[] };

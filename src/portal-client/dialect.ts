@@ -11,12 +11,8 @@ import { nodeRowsSchema, type PortalNode } from './replies.ts';
 import type { Caller } from './session.ts';
 import type { Dialect, Traits } from './traits.ts';
 
-/** Node fields ready to be sent, and those that the dialect cannot express. */
-interface ShapedFields {
-  fields: NodeFields;
-  /** Why a field cannot be sent, by its name; it is left out then. */
-  problems: Record<string, string[]>;
-}
+/** Node fields ready to be sent, and why others, by name, are left out: the dialect cannot express them. */
+type ShapedFields = { fields: NodeFields; problems: Record<string, string[]> };
 
 /**
  * Node fields in the shape a dialect takes; `fields` are in entity shape (`{und: [{…}]}`). Fields whose shape is the
@@ -32,9 +28,9 @@ export const fieldsFor = (dialect: Dialect, fields: NodeFields): ShapedFields =>
     const report = (problem: string) => {
       problems[field] = [...(problems[field] ?? []), problem];
     };
-    const own = shape === undefined || items === null ? value : shape(items, report);
-    if (problems[field]) continue;
-    shaped[field] = shape === undefined && itemsOf(value)?.length === 0 ? emptied(field) : own;
+    const usual = shape === undefined && itemsOf(value)?.length === 0 ? emptied(field) : value;
+    const own = shape && items ? shape(items, report) : usual;
+    if (!problems[field]) shaped[field] = own;
   }
   return { fields: shaped, problems };
 };
@@ -52,10 +48,8 @@ export const echoedFields = (node: PortalNode, changes: NodeFields): NodeFields 
     const delimiter = typeof file.delimiter === 'string' ? file.delimiter : ',';
     echoed.field_upload = { und: [{ fid: String(file.fid), view, embed: flag('embed'), delimiter }] };
   }
-  const period = itemsOf(node.field_temporal_coverage)?.filter(
-    ({ value }) => typeof value === 'string' && value !== '',
-  );
-  if (period && period.length > 0 && !('field_temporal_coverage' in changes)) {
+  const period = (itemsOf(node.field_temporal_coverage) ?? []).filter(({ value }) => itemText(value));
+  if (period.length > 0 && !('field_temporal_coverage' in changes)) {
     echoed.field_temporal_coverage = periods(period, () => undefined);
   }
   return echoed;

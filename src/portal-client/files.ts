@@ -25,12 +25,8 @@ export interface PortalFile {
   contentType: string;
 }
 
-interface Attached {
-  /** Null where the portal does not report it. */
-  fid: string | null;
-  /** sha256 (hex) of the bytes that were sent; null for a streamed file, of which only size and times are known. */
-  sha256: string | null;
-}
+/** `fid` is null where the portal does not report it, `sha256` (hex) of a streamed file, of which size and times are known. */
+type Attached = { fid: string | null; sha256: string | null };
 
 /** Up to this size one hand-built buffer is quickest; above it memory must stay flat. */
 const [oneBufferBytes, chunkBytes] = [1024 * 1024, 256 * 1024];

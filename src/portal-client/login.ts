@@ -8,11 +8,7 @@ import type { Http } from './http.ts';
 import { bodyOf, loginResultSchema } from './replies.ts';
 
 /** Who is logged in. `roles` maps role ids to role names. */
-export interface Identity {
-  uid: string;
-  name: string;
-  roles: Record<string, string>;
-}
+export type Identity = { uid: string; name: string; roles: Record<string, string> };
 
 export interface Live {
   identity: Identity;

@@ -20,11 +20,7 @@ const mostExpected = 10_000;
 type List = (query: ListQuery, signal: AbortSignal) => Promise<NodeRow[]>;
 type Rows = Promise<Map<string, NodeRow>>;
 
-interface Batch {
-  uuids: Set<string>;
-  rows: Rows;
-  go: () => void;
-}
+type Batch = { uuids: Set<string>; rows: Rows; go: () => void };
 
 /** Looks nodes up by uuid, up to 20 (a page) in one request: those requested together, filled up with others that soon will be. */
 export class UuidLookup {
@@ -109,10 +105,7 @@ export class UuidLookup {
 }
 
 /** Nodes that the account may read and that no list shows, and how many ids were not checked. */
-export interface HiddenNodes {
-  nodes: PortalNode[];
-  unread: number;
-}
+export type HiddenNodes = { nodes: PortalNode[]; unread: number };
 
 /** Most ids that are checked one by one, and most pages of the list that are read to know which. */
 const [mostReads, mostPages] = [500, 500];

@@ -38,10 +38,7 @@ export interface ListQuery {
 }
 
 /** Rows by nid; `complete` is true where no listed node is missing, otherwise why one may be. */
-interface WholeList {
-  rows: Map<string, NodeRow>;
-  complete: true | string;
-}
+type WholeList = { rows: Map<string, NodeRow>; complete: true | string };
 
 export class Nodes {
   private readonly caller: Caller;

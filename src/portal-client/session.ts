@@ -42,6 +42,8 @@ export class Session {
   readonly portal: PortalFacts;
   private readonly hooks: PortalHooks;
   private readonly closing = new AbortController();
+  /** Ends with the portal; for work that several calls share. */
+  readonly signal = this.closing.signal;
   private readonly worked = new Set<string>();
   private hasWritten = false;
   private live: Live | null = null;
@@ -56,11 +58,6 @@ export class Session {
     this.portal = { name: settings.name, url, proven: false, user: null, redact: (text) => this.redact(text) };
     this.http = new Http(settings, hooks, this.portal);
     this.saves = new AdaptiveSlots(settings.connections);
-  }
-
-  /** Ends with the portal; for work that several calls share. */
-  get signal(): AbortSignal {
-    return this.closing.signal;
   }
 
   /** Who is logged in; logs in when no one is. @throws PortalLoginError when that was refused, now or earlier */
@@ -218,23 +215,18 @@ const credentialsFor = ({ cookies, authorization }: Live, path: string): Record<
 };
 
 /** The right of a job to write; `check` rejects once another worker has the job. */
-export interface WriteLease {
-  check(): Promise<void>;
-}
+export type WriteLease = { check(): Promise<void> };
 
 /** Sends calls in the session; writes only while the lease of a job is valid. */
 export class Caller {
   readonly session: Session;
+  readonly portal: PortalFacts;
   readonly #lease: WriteLease | null;
 
   constructor(session: Session, lease: WriteLease | null) {
     this.session = session;
+    this.portal = session.portal;
     this.#lease = lease;
-  }
-
-  /** What the classification of replies knows of this portal. */
-  get portal(): PortalFacts {
-    return this.session.portal;
   }
 
   call(call: Call, signal: AbortSignal): Promise<Reply> {

@@ -1,10 +1,7 @@
 // The words of a reply: the portal's message in a body, a page or a reason phrase, as one clean line.
 import { isObject, parsedJson } from '../util/json.ts';
 
-interface ReplyText {
-  reason: string;
-  text: string;
-}
+type ReplyText = { reason: string; text: string };
 
 export type Redact = (text: string) => string;
 

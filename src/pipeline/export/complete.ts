@@ -16,10 +16,7 @@ import type { DatasetRecord } from './record.ts';
 const straysAtOnce = 4;
 
 /** The package of a dataset, with the name of its folder. */
-export interface Exported {
-  folder: string;
-  record: DatasetRecord;
-}
+export type Exported = { folder: string; record: DatasetRecord };
 
 /** Exports resources that no list of a dataset names: with the dataset that they refer to, or alone. Returns those datasets. */
 export const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Listing): Promise<Exported[]> => {

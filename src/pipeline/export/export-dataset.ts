@@ -46,11 +46,8 @@ interface DatasetOrder {
   more: readonly string[];
 }
 
-interface ExportedDataset {
-  record: DatasetRecord;
-  /** Files that were replaced by another version. */
-  replaced: string[];
-}
+/** `replaced`: files that were replaced by another version. */
+type ExportedDataset = { record: DatasetRecord; replaced: string[] };
 
 const resourcesAtOnce = 4;
 

@@ -40,10 +40,7 @@ export const sizeOf = async (path: string): Promise<number | null> => {
   return stats?.isFile() ? stats.size : null;
 };
 
-export interface Written {
-  bytes: number;
-  sha256: string;
-}
+export type Written = { bytes: number; sha256: string };
 
 /** The text of a plain file; '' where there is none. */
 const textIn = async (path: string): Promise<string> => ((await sizeOf(path)) === null ? '' : readFile(path, 'utf8'));
