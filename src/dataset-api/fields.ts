@@ -25,11 +25,7 @@ export const fieldItems = (node: Readonly<Record<string, unknown>>, field: strin
 export type Vocabulary = 'tags' | 'format' | 'dkan_topics';
 
 /** A term given by name; portals that accept names find or create the term (recorded-behaviour 8). */
-export interface NamedTerm {
-  tid: 'autocreate';
-  name: string;
-  vocabulary_machine_name: Vocabulary;
-}
+export type NamedTerm = { tid: 'autocreate'; name: string; vocabulary_machine_name: Vocabulary };
 
 /** How a key of a manifest stands in a field of a node. `read` gives undefined, or something empty, where there is nothing. */
 interface Row {

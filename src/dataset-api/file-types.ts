@@ -32,8 +32,7 @@ export const usualExtensions: readonly string[] =
 export const extensionOf = (name: string): string => /\.([^./]+)$/.exec(name)?.[1]?.toLowerCase() ?? '';
 
 /** Content type of a file by its extension; `application/octet-stream` for unknown ones. */
-export const contentTypeOf = (name: string): string =>
-  fileTypes[name.slice(name.lastIndexOf('.') + 1).toLowerCase()] ?? 'application/octet-stream';
+export const contentTypeOf = (name: string): string => fileTypes[extensionOf(name)] ?? 'application/octet-stream';
 
 /** Extension (with its dot) for a content type; empty for an unknown one. */
 export const endingOf = (contentType: string | null): string => {

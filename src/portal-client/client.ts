@@ -5,7 +5,7 @@ import { PortalConflictError } from '../model/errors.ts';
 import { Datastore } from './datastore.ts';
 import { DialectChoice } from './dialect.ts';
 import { Files, filePath } from './files.ts';
-import type { FileReply } from './http.ts';
+import type { FileReply, Http } from './http.ts';
 import type { Identity } from './login.ts';
 import {
   Groups,
@@ -22,11 +22,9 @@ import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import { Caller, Session, type WriteLease } from './session.ts';
 import type { PortalHooks, PortalSettings, TermStore } from './settings.ts';
-import type { Silence } from './silence.ts';
 import { Suggestions } from './suggestions.ts';
 import { Terms } from './terms.ts';
-import type { Dialect } from './traits.ts';
-import { Traits } from './traits.ts';
+import { type Dialect, Traits } from './traits.ts';
 
 export { isAnswer } from './answers.ts';
 export type { PortalTable, TableSize } from './datastore.ts';
@@ -37,8 +35,7 @@ export { isForbidden, type ListQuery, type NodeChanges, type NodeInput } from '.
 export type { PortalProbe, ProbeFinding } from './probe.ts';
 export type { NodeRow, PortalNode } from './replies.ts';
 export type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
-export type { Dialect } from './traits.ts';
-export { type PortalTraits, traitsSchema } from './traits.ts';
+export { type Dialect, type PortalTraits, traitsSchema } from './traits.ts';
 
 const memoryTerms = (): TermStore => {
   const known: Record<string, string> = {};
@@ -232,7 +229,7 @@ export class Portal {
   }
 
   /** How long it has owed every reply that this process waits for; null while it owes none. */
-  get silence(): Silence['state'] {
+  get silence(): Http['silence']['state'] {
     return this.#shared.session.http.silence.state;
   }
 

@@ -235,14 +235,11 @@ export class Datastore {
 
 /** Of a status in JSON or YAML, null when they are not there. That of recorded portals is not valid YAML, hence by line. */
 export const numbersOf = (text: string): DatastoreNumbers | null => {
-  const storage = numberAfter('storage', text);
-  const data_import = numberAfter('data_import', text);
-  return storage === null || data_import === null ? null : { storage, data_import };
-};
-
-const numberAfter = (key: string, text: string): number | null => {
-  const found = new RegExp(`(?:^|[\\n{,])\\s*"?${key}"?\\s*:\\s*"?(-?\\d+)"?`).exec(text)?.[1];
-  return found === undefined ? null : Number(found);
+  const [storage, data_import] = ['storage', 'data_import'].map(
+    (key) => new RegExp(`(?:^|[\\n{,])\\s*"?${key}"?\\s*:\\s*"?(-?\\d+)"?`).exec(text)?.[1],
+  );
+  if (storage === undefined || data_import === undefined) return null;
+  return { storage: Number(storage), data_import: Number(data_import) };
 };
 
 /** True for a search that failed without saying that the table is not there. */

@@ -10,7 +10,6 @@ import { inSpan } from '../util/tracing.ts';
 import { answers, isFrontPage, type PortalFacts, type Reply, situationOf } from './answers.ts';
 import { failureOf, isTransient, networkFailure, tooSlow } from './classify.ts';
 import type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
-import { Silence } from './silence.ts';
 import { exchangeText, ReplyMemory, type TextReply } from './text-reply.ts';
 
 /** A request before session headers are added. */
@@ -36,11 +35,7 @@ export interface HttpRequest {
   isProbe?: boolean;
 }
 
-export interface FileReply {
-  status: number;
-  headers: Record<string, string | string[] | undefined>;
-  body: Readable;
-}
+export type FileReply = { status: number; headers: Record<string, string | string[] | undefined>; body: Readable };
 
 /** Bytes of an unwanted body that are read to keep its connection. */
 const maxUnwantedBytes = 64 * 1024;
@@ -277,3 +272,34 @@ export const readPause = (
   if (askedMs !== undefined) return askedMs <= longestPauseMs[waitsFor] ? askedMs : undefined;
   return span(250, attempt, random);
 };
+
+/** How long a portal has owed every reply that is waited for. */
+class Silence {
+  readonly #grants = new Set<{ ms: number }>();
+  #since = 0;
+
+  /** Milliseconds since it last gave a sign of life; null while it owes nothing. `grantedMs`: what an upload or import may take. */
+  get state(): { ms: number; grantedMs: number } | null {
+    if (this.#grants.size === 0) return null;
+    const grantedMs = Math.max(...[...this.#grants].map(({ ms }) => ms));
+    return { ms: Math.round(performance.now() - this.#since), grantedMs };
+  }
+
+  /** It has answered something, or taken a part of an upload. */
+  heard(): void {
+    this.#since = performance.now();
+  }
+
+  async until<T>(reply: Promise<T>, grantedMs = 0): Promise<T> {
+    const grant = { ms: grantedMs };
+    if (this.#grants.size === 0) this.heard();
+    this.#grants.add(grant);
+    try {
+      const heard = await reply;
+      this.heard();
+      return heard;
+    } finally {
+      this.#grants.delete(grant);
+    }
+  }
+}

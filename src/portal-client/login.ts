@@ -64,10 +64,13 @@ export const logIn = async (http: Http, signal: AbortSignal): Promise<Live> => {
 
 /** The token of the token route; portals without a token get no header. */
 const requestedToken = async (http: Http, cookies: Cookies, signal: AbortSignal): Promise<string | null> => {
-  const cookie = cookies.header(paths.sessionToken);
-  const headers: Record<string, string> = cookie === '' ? {} : { cookie };
+  const path = paths.sessionToken;
+  const cookie = cookies.header(path);
   try {
-    const reply = await http.exchange({ method: 'POST', path: paths.sessionToken, headers, body: '' }, signal);
+    const reply = await http.exchange(
+      { method: 'POST', path, ...(cookie && { headers: { cookie } }), body: '' },
+      signal,
+    );
     const token = reply.text.trim().replace(/^"(.*)"$/, '$1');
     return reply.status === 200 && /^[\w-]{8,200}$/.test(token) ? token : null;
   } catch (error) {

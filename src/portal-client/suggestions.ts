@@ -10,13 +10,8 @@ import { ReadCache } from './lookup.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './traits.ts';
 
-/** A term, vocabulary or node. */
-interface Suggestion {
-  id: string;
-  name: string;
-  /** Machine name of the vocabulary, type of the node; '' where the portal does not say. */
-  bundle: string;
-}
+/** A term, vocabulary or node. `bundle`: name of the vocabulary, type of the node; '' where the portal does not say. */
+type Suggestion = Record<'id' | 'name' | 'bundle', string>;
 
 const mostSuggested = 10;
 

@@ -1,5 +1,4 @@
 // Terms by name: the API accepts ids only, so the portal is asked for the ids of a name once, and they are remembered.
-
 import { type FieldItem, itemsOfField, type NamedTerm, type Vocabulary } from '../dataset-api/fields.ts';
 import type { NodeFields } from '../model/wish.ts';
 import type { StatedTerms, TermStore } from './settings.ts';
@@ -19,12 +18,8 @@ export interface NewTerm {
   name: string;
 }
 
-/** Fields with the ids of their terms. */
-export interface ResolvedTerms {
-  /** Known terms as `{tid, name}`, new ones as the portal makes them. */
-  fields: NodeFields;
-  fresh: NewTerm[];
-}
+/** Fields with the ids of their terms: known ones as `{tid, name}`, fresh ones as the portal makes them. */
+export type ResolvedTerms = { fields: NodeFields; fresh: NewTerm[] };
 
 type Lookups = Pick<Suggestions, 'termsNamed' | 'vocabularyId'>;
 
@@ -126,12 +121,13 @@ export class Terms {
 
   /** Learns the ids of new terms from the node that was written with them, where it has as many: they are in the order sent. */
   async learn(fresh: readonly NewTerm[], node: Fields): Promise<void> {
-    const learnt = fresh.flatMap((term): [string, string][] => {
+    const learnt: Record<string, string> = {};
+    for (const term of fresh) {
       const tids = tidsIn(node[term.field]);
       const tid = tids.length === term.count ? tids[term.index] : undefined;
-      return tid === undefined ? [] : [[keyOf(term), tid]];
-    });
-    await this.#write(Object.fromEntries(learnt));
+      if (tid !== undefined) learnt[keyOf(term)] = tid;
+    }
+    await this.#write(learnt);
   }
 
   /** Forgets every id that was learned, of terms and vocabularies. */

@@ -11,13 +11,10 @@ export interface TextReply {
   text: string;
 }
 
-/** Largest body of most replies; a node with thousands of references stays far below. */
-const usualBytes = 2 * 1024 * 1024;
-
-/** Most objects and lists in such a body: parsed, each takes some twenty times its two bytes. */
-const usualValues = 20_000;
-
 const megabyte = 1024 * 1024;
+
+/** Largest body of most replies, and most objects and lists in it: parsed, each takes some twenty times its two bytes. */
+const [usualBytes, usualValues] = [2 * megabyte, 20_000];
 
 /** Bytes of unfinished bodies: of one portal, of all together, and what each may have in any case: one body with rows. */
 const mostBytes = { ofOne: 64 * megabyte, ofAll: 128 * megabyte, ofEach: 16 * megabyte };

@@ -4,7 +4,6 @@ import { basename, join } from 'node:path';
 import { TableFaultError } from '../../model/errors.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { ExportOrder } from '../../model/report.ts';
-import type { PortalNode } from '../../portal-client/client.ts';
 import { checkTable } from '../../tables/check.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { linkOf, linksOf, targetsOf, uploadOf } from './describe.ts';
@@ -142,8 +141,10 @@ const readResources = async (
   const found = new Map<string, ExportedResource>();
   await eachAtOnce(nids, resourcesAtOnce, async (nid) => {
     const seen = await portal.nodes.visible(nid, signal);
-    const isOfDataset = seen?.type === 'resource' && (listed.has(nid) || isOwn(seen, node, wanted.more));
-    if (isOfDataset) found.set(nid, oddities(cleanNode(seen), node, listed));
+    const parents = seen ? targetsOf(seen, 'field_dataset_ref') : [];
+    const isOwn = node ? parents.includes(node.nid) : parents.length === 0 || wanted.more.includes(nid);
+    if (seen?.type === 'resource' && (listed.has(nid) || isOwn))
+      found.set(nid, oddities(cleanNode(seen), node, listed));
     else if (listed.has(nid)) {
       const message = `lists node ${nid}, which ${seen ? `is a ${seen.type}` : 'is gone, or may not be read'}`;
       findings.push({ code: 'resource-unreadable', message });
@@ -151,12 +152,6 @@ const readResources = async (
   });
   findings.sort((a, b) => (a.message < b.message ? -1 : 1));
   return nids.flatMap((nid) => found.get(nid) ?? []);
-};
-
-/** True for a resource that names the dataset, or none that is exported where there is none. */
-const isOwn = (resource: PortalNode, dataset: ExportedNode | null, more: readonly string[]): boolean => {
-  const parents = targetsOf(resource, 'field_dataset_ref');
-  return dataset ? parents.includes(dataset.nid) : parents.length === 0 || more.includes(resource.nid);
 };
 
 const oddities = (node: ExportedNode, dataset: ExportedNode | null, listed: ReadonlySet<string>): ExportedResource => {

@@ -133,11 +133,7 @@ const wantedByText = (text: string): Wanted => {
   return ({ nid, uuid, title }) => text === nid || text === uuid || pattern.test(title.toLowerCase());
 };
 
-interface Known {
-  folder: string;
-  record: DatasetRecord;
-  listing: Listing;
-}
+type Known = { folder: string; record: DatasetRecord; listing: Listing };
 
 const whyAgain = async (order: ExportOrder, known: Known): Promise<PlannedFolder['why']> => {
   const { node } = known.record;

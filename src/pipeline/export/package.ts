@@ -12,6 +12,8 @@ import { type Described, describeDataset, describeResource, isLink, linkOf, uplo
 import { datasetsName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './record.ts';
 
+type Entry = Record<string, unknown>;
+
 export interface ExportedPortal {
   name: string;
   /** Address of a file by its `uri`; null where it has none. */
@@ -55,7 +57,7 @@ export const viewOf = (folder: string, record: DatasetRecord, portal: ExportedPo
 });
 
 /** The `datapackage.json` of a dataset; `name` is that of its folder. */
-export const packageOf = (name: string, record: DatasetRecord, portal: ExportedPortal): Record<string, unknown> => {
+export const packageOf = (name: string, record: DatasetRecord, portal: ExportedPortal): Entry => {
   const { dataset, resources } = viewOf(name, record, portal);
   return defined({
     profile: 'data-package',
@@ -67,7 +69,7 @@ export const packageOf = (name: string, record: DatasetRecord, portal: ExportedP
   });
 };
 
-const describedPackage = ({ node, title, shown }: NonNullable<DatasetView['dataset']>): Record<string, unknown> => {
+const describedPackage = ({ node, title, shown }: NonNullable<DatasetView['dataset']>): Entry => {
   const { license, contact, author } = shown;
   const contributors = [
     { title: author, role: 'author' },
@@ -85,7 +87,7 @@ const describedPackage = ({ node, title, shown }: NonNullable<DatasetView['datas
   };
 };
 
-const packageResource = ({ name, file, table, url, link, described }: ResourceView): Record<string, unknown> => {
+const packageResource = ({ name, file, table, url, link, described }: ResourceView): Entry => {
   const columns = [...new Set(table?.columns ?? [])].map((column) => ({ name: column, type: 'string' }));
   return defined({
     name,
@@ -103,14 +105,12 @@ const packageResource = ({ name, file, table, url, link, described }: ResourceVi
 };
 
 /** The specification allows no path with two points in a row. */
-const placeOf = (link: string): Record<string, unknown> =>
+const placeOf = (link: string): Entry =>
   isLink(link) && !link.includes('..') ? { path: link } : { data: link === '' ? [] : { url: link } };
 
-/** Something odd about a dataset, or about the resource of that name. */
-type Oddity = Finding & { resource: string | null };
-
-/** Everything odd about a dataset and its resources. */
-export const findingsOf = ({ record, dataset, resources }: DatasetView): Oddity[] => {
+/** Everything odd about a dataset (`resource` is null), and about its resources by name. */
+export const findingsOf = (view: DatasetView): (Finding & { resource: string | null })[] => {
+  const { record, dataset, resources } = view;
   if (record.removed !== null) return [];
   const all = [
     ...[...record.findings, ...(dataset?.findings ?? [])].map((finding) => ({ ...finding, resource: null })),
@@ -124,9 +124,7 @@ export const findingsOf = ({ record, dataset, resources }: DatasetView): Oddity[
 };
 
 /** A portal decides what its names are made of, and how long they are. */
-const lineOf = (message: string): string => [...message.replaceAll(/\p{C}+/gu, '_')].slice(0, longestMessage).join('');
-
-const longestMessage = 500;
+const lineOf = (message: string): string => [...message.replaceAll(/\p{C}+/gu, '_')].slice(0, 500).join('');
 
 const manifestLacks = ({ link, upload }: ResourceView): Finding => {
   const none = upload === null ? 'it has neither file nor link' : 'its file could not be exported';
@@ -135,7 +133,7 @@ const manifestLacks = ({ link, upload }: ResourceView): Finding => {
 };
 
 /** A dataset as it is in a manifest; null for one that cannot, or is gone. */
-export const manifestEntry = ({ folder, record, dataset, resources }: DatasetView): Record<string, unknown> | null => {
+export const manifestEntry = ({ folder, record, dataset, resources }: DatasetView): Entry | null => {
   if (dataset === null || record.removed !== null) return null;
   return defined({
     id: folder,
@@ -146,7 +144,7 @@ export const manifestEntry = ({ folder, record, dataset, resources }: DatasetVie
   });
 };
 
-const manifestResource = (resource: ResourceView): Record<string, unknown> | null => {
+const manifestResource = (resource: ResourceView): Entry | null => {
   const { name, source, described } = resource;
   if (source === null) return null;
   const { published, fields } = keptParts(described);
@@ -175,10 +173,7 @@ const importOf = ({ upload, table, findings }: ResourceView): ImportMode | undef
 };
 
 /** A dataset as an entry of a catalogue; null for one that is not public. */
-export const catalogueEntry = (
-  { record, dataset, resources }: DatasetView,
-  portal: ExportedPortal,
-): Record<string, unknown> | null => {
+export const catalogueEntry = ({ record, dataset, resources }: DatasetView, portal: ExportedPortal): Entry | null => {
   if (dataset === null || record.removed !== null || !dataset.published) return null;
   const { node, title, shown } = dataset;
   const { tags = [], topics = [], themes = [], groups = [] } = shown;
@@ -201,7 +196,7 @@ export const catalogueEntry = (
   });
 };
 
-const optionalKeys = ({ temporal, ...shown }: Partial<DatasetMetadata>): Record<string, unknown> => ({
+const optionalKeys = ({ temporal, ...shown }: Partial<DatasetMetadata>): Entry => ({
   rights: shown.rights,
   license: shown.license && licenseAddress(shown.license),
   accrualPeriodicity: shown.frequency && frequencyCode(shown.frequency),
@@ -223,12 +218,9 @@ const contactOf = ({ contact, author }: Partial<DatasetMetadata>, portal: Export
   hasEmail: `mailto:${contact?.email ?? 'unknown@example.org'}`,
 });
 
-const distributionOf = (
-  { file, upload, link, described }: ResourceView,
-  { fileUrl }: ExportedPortal,
-): Record<string, unknown> | null => {
+const distributionOf = ({ file, upload, link, described }: ResourceView, portal: ExportedPortal): Entry | null => {
   const { title, shown, published } = described;
-  const downloadURL = upload && fileUrl(upload.uri);
+  const downloadURL = upload && portal.fileUrl(upload.uri);
   if (!published || (downloadURL === null && !isLink(link))) return null;
   return defined({
     '@type': 'dcat:Distribution',

@@ -8,14 +8,9 @@ import type { Finding } from './record.ts';
 /** What is odd, and where: the folder of the dataset, and the name of the resource in it. */
 export type PlacedFinding = Finding & Record<'dataset' | 'resource' | 'nid', string | null>;
 
-export interface ExportTotals {
-  datasets: number;
-  resources: number;
-  files: number;
-  bytes: number;
-  removed: number;
+export type ExportTotals = Record<'datasets' | 'resources' | 'files' | 'bytes' | 'removed', number> & {
   findings: PlacedFinding[];
-}
+};
 
 /** Counts what is in the folder, and collects what is odd about it. */
 export const totalsOf = async (root: string, about: ExportedPortal): Promise<ExportTotals> => {
