@@ -34,6 +34,21 @@ interface OpenOptions {
 
 /** Opens a source; throws a {@link NotOneTable} when it is sound but holds no table, or several. */
 export const openSource = async (options: OpenOptions): Promise<Opened> => {
+  const { recipe, limits, report } = options;
+  const { table, close } = await openedBy(options);
+  try {
+    if (table.columns.length > limits.columns) throw tooManyColumns(table.columns.length, limits);
+    const { columns, note } = headerOf(table.columns, readingOf(recipe.steps).header ?? {});
+    if (note !== null) report.notes.push(note);
+    return { table: { ...table, columns }, close };
+  } catch (error) {
+    await table.close?.();
+    close();
+    throw error;
+  }
+};
+
+const openedBy = async (options: OpenOptions): Promise<Opened> => {
   const { path, name, recipe } = options;
   if (/\.(?:xls[xm]|zip)$/i.test(name))
     return openedArchive(options, (archive) =>
@@ -41,8 +56,7 @@ export const openSource = async (options: OpenOptions): Promise<Opened> => {
     );
   if (recipe.member !== null) throw misplaced('member', name, '.zip');
   if (recipe.sheet !== null) throw misplaced('sheet', name, '.xlsx');
-  const bytes = fileBytes(path, name, options);
-  return { table: await textTable(bytes, name, options), close: () => undefined };
+  return { table: await textTable(fileBytes(path, name, options), name, options), close: () => undefined };
 };
 
 const misplaced = (key: string, name: string, ending: string): TableInputError =>
@@ -84,9 +98,8 @@ const isWorkbook = ({ entries, entry }: Archive, name: string): boolean => {
 const workbookOf = async (archive: Archive, { recipe, limits, report }: OpenOptions): Promise<Table> => {
   if (recipe.member !== null) throw misplaced('member', archive.name, '.zip');
   const { encoding, delimiter, skipRows = 0, header = {} } = readingOf(recipe.steps);
-  refuseTextSteps({ encoding, delimiter }, archive.name);
-  const skip = skipRows + (header.row ?? 1) - 1;
-  return withHeader(await openWorkbook(archive, recipe.sheet, { skip, limits, report }), header, { limits, report });
+  refuseSteps({ encoding, delimiter }, archive.name);
+  return openWorkbook(archive, recipe.sheet, { skip: skipRows + (header.row ?? 1) - 1, limits, report });
 };
 
 /** Extensions of tables, the first match counts: a text or JSON file beside a CSV only describes it. */
@@ -138,12 +151,10 @@ const textTable = (bytes: Bytes, name: string, options: OpenOptions): Promise<Ta
 
 const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, report }: OpenOptions): Promise<Table> => {
   const { encoding, delimiter, skipRows, header = {} } = readingOf(recipe.steps);
-  if (recipe.asked) refuseTextSteps({ encoding, delimiter }, name);
-  if (recipe.asked && (skipRows !== undefined || header.row !== undefined))
-    throw misplaced(skipRows !== undefined ? 'skipRows' : 'header.row', name, 'text');
+  if (recipe.asked) refuseSteps({ encoding, delimiter, skipRows, 'header.row': header.row }, name);
   const format = /\.(?:ndjson|jsonl)(?:\.gz)?$/i.test(name) ? 'lines' : await jsonFormat(bytes, name);
   report.notes.push(format === 'lines' ? 'one JSON object a line' : 'a JSON array');
-  return withHeader(await openJson(bytes, format, limits), header, { limits, report });
+  return openJson(bytes, format, limits);
 };
 
 /** Packed text is unpacked to a file, to be read as any other. */
@@ -157,8 +168,7 @@ const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table
   if (isPacked) await writeFile(path, bytes());
   const given = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits, cancelled };
   const fixed = recipe.mend === undefined ? null : fixedText(path, given, options);
-  const table = await openDelimited(fixed === null ? path : fixedPath(into), { ...given, ...fixed }, report);
-  return withHeader(table, header, { limits, report });
+  return openDelimited(fixed === null ? path : fixedPath(into), { ...given, ...fixed }, report);
 };
 
 const unpackedPath = (into: string): string => `${into}.raw`;
@@ -186,23 +196,8 @@ const fixedText = (
 const readingOf = (steps: readonly Step[]): Pick<Step, (typeof inputSteps)[number]> =>
   Object.assign({}, ...steps.filter((step) => inputSteps.some((name) => name in step)));
 
-const refuseTextSteps = ({ encoding, delimiter }: { encoding?: unknown; delimiter?: unknown }, name: string): void => {
-  if (encoding !== undefined && encoding !== null) throw misplaced('encoding', name, 'text');
-  if (delimiter !== undefined && delimiter !== null) throw misplaced('delimiter', name, 'text');
-};
-
-const withHeader = async (
-  table: Table,
-  header: Parameters<typeof headerOf>[1],
-  { limits, report }: Pick<OpenOptions, 'limits' | 'report'>,
-): Promise<Table> => {
-  try {
-    if (table.columns.length > limits.columns) throw tooManyColumns(table.columns.length, limits);
-    const { columns, note: line } = headerOf(table.columns, header);
-    if (line !== null) report.notes.push(line);
-    return { ...table, columns };
-  } catch (error) {
-    await table.close?.();
-    throw error;
-  }
+/** Throws for a step that is about text. */
+const refuseSteps = (given: Record<string, unknown>, name: string): void => {
+  const key = Object.keys(given).find((each) => given[each] !== undefined);
+  if (key !== undefined) throw misplaced(key, name, 'text');
 };
