@@ -17,11 +17,7 @@ const headerSchema = z.strictObject({
     description: 'Line of the header, from 1; lines above are skipped.',
     examples: [3],
   }),
-  trim: optional(z.boolean(), {
-    default: false,
-    description: 'Trim and collapse spaces in names.',
-    examples: [true],
-  }),
+  trim: optional(z.boolean(), { default: false, description: 'Trim and collapse spaces in names.', examples: [true] }),
   names: optional(columns, {
     description: 'Names for all columns, instead of those in the file.',
     examples: [['id', 'amount']],
@@ -85,10 +81,7 @@ const splitSchema = z.strictObject({
       description: 'Its values, or titles by value. A row with another value is a bad row.',
       examples: [['North', 'South']],
     }),
-  only: optional(scalar, {
-    description: 'The value of this resource; set automatically.',
-    examples: ['North'],
-  }),
+  only: optional(scalar, { description: 'The value of this resource; set automatically.', examples: ['North'] }),
 });
 
 const stepShape = {
@@ -167,9 +160,11 @@ const stepSchema = z
   .meta({ minProperties: 1, maxProperties: 1 });
 
 /** The steps of a table in their order. */
-export const stepsSchema = z.array(stepSchema).refine((steps) => startWithInput(steps), {
-  error: `${inputSteps.join(', ')} say how the file is read: they come before all other steps, each once at most`,
-});
+export const stepsSchema = z
+  .array(stepSchema)
+  .refine((steps) => startWithInput(steps), {
+    error: `${inputSteps.join(', ')} say how the file is read: they come before all other steps, each once at most`,
+  });
 
 export type Step = z.infer<typeof stepSchema>;
 

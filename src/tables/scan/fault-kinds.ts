@@ -141,12 +141,8 @@ export const faultKinds = {
     message: ({ byte }) => `a control character (${hex(byte)}) is in the cell`,
     fix: 'control characters are removed',
   }),
-  replaced: kind({
-    message: 'a character was lost in an earlier conversion (U+FFFD stands in its place)',
-  }),
-  'twice-encoded': kind({
-    message: 'the text looks like UTF-8 that was taken for Latin-1 and encoded again',
-  }),
+  replaced: kind({ message: 'a character was lost in an earlier conversion (U+FFFD stands in its place)' }),
+  'twice-encoded': kind({ message: 'the text looks like UTF-8 that was taken for Latin-1 and encoded again' }),
   'layout-unclear': kind<{ keys: string[] }>({
     code: header,
     message: 'the table is ambiguous: the file does not determine which row is the header, or what separates the cells',
@@ -261,10 +257,7 @@ export const faultKinds = {
     message: ({ portalName }) =>
       `portals keep only A to Z, digits, spaces and underscores of a name; this one becomes ${portalName}`,
   }),
-  'header-spaces': kind({
-    message: 'spaces surround the name',
-    safeFix: 'spaces around names are removed',
-  }),
+  'header-spaces': kind({ message: 'spaces surround the name', safeFix: 'spaces around names are removed' }),
   'header-line-break': kind<{ portalName: string }>({
     message: ({ portalName }) => `the name has a line break; portals make it ${portalName}`,
   }),
@@ -390,15 +383,9 @@ export const faultKinds = {
       isUnclear ? 'write "" for an empty value, or remove the blank lines; with `skipRows: 0` they are left out' : null,
     safeFix: ({ isUnclear }) => (isUnclear ? null : 'blank lines are left out'),
   }),
-  'empty-rows': kind({
-    message: 'every cell of the row is empty',
-    safeFix: 'empty rows are left out',
-  }),
+  'empty-rows': kind({ message: 'every cell of the row is empty', safeFix: 'empty rows are left out' }),
   /** A fault only where a column proves that it is no record. */
-  'repeated-header': kind({
-    message: 'the row is the same as the header',
-    safeFix: 'repeated headers are left out',
-  }),
+  'repeated-header': kind({ message: 'the row is the same as the header', safeFix: 'repeated headers are left out' }),
   footer: kind<{ looks: 'behind' | 'below' | 'maybe' | 'cut' }>({
     code: 'table-ragged',
     message: ({ looks }) =>
@@ -416,19 +403,14 @@ export const faultKinds = {
     fix: ({ looks }) => (looks === 'behind' || looks === 'below' ? 'the notes below the last row are left out' : null),
   }),
   'footer-padded': kind({ message: 'the last row has only one cell and looks like a note' }),
-  'total-row': kind({
-    message: 'the last row looks like a total; sums over the column would count it twice',
-  }),
+  'total-row': kind({ message: 'the last row looks like a total; sums over the column would count it twice' }),
   'line-ends-mixed': kind<{ shares: string; isUnclear: boolean }>({
     code: ({ isUnclear }) => (isUnclear ? 'table-ragged' : null),
     message: ({ shares }) => `the file mixes line endings: ${shares}`,
     hint: ({ isUnclear }) => (isUnclear ? 'put cells with line breaks in quotes, and end all lines alike' : null),
     safeFix: ({ isUnclear }) => (isUnclear ? null : withLf),
   }),
-  'line-ends-old': kind({
-    message: 'lines end with CR alone, as on old Macintosh systems',
-    safeFix: withLf,
-  }),
+  'line-ends-old': kind({ message: 'lines end with CR alone, as on old Macintosh systems', safeFix: withLf }),
   'numbers-mixed': kind<{ listed: string }>({
     message: ({ listed }) => `the column has numbers in several notations: ${listed}`,
     hint: 'write all numbers of a column in one notation, such as 1234.5',
@@ -476,10 +458,7 @@ export const faultKinds = {
     message: `${importer} uses this name itself: \`entry_id\` becomes the key of the rows, \`timestamp\` is hidden`,
     hint: 'rename the column',
   }),
-  'importer-backslash': kind({
-    message: `${importer} drops the backslash`,
-    hint: 'write slashes, or two backslashes',
-  }),
+  'importer-backslash': kind({ message: `${importer} drops the backslash`, hint: 'write slashes, or two backslashes' }),
   'importer-null': kind({
     message: `${importer} stores an empty cell in quotes as NULL`,
     hint: 'write nothing between the delimiters',
