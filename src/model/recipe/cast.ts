@@ -9,6 +9,12 @@ type CastType = (typeof castTypes)[number];
 
 const format = z.string().min(1);
 
+export const decimalMark = (description: string) =>
+  optional(z.enum(['.', ',']), { default: '.', description, examples: [','] });
+
+export const groupMark = (description: string) =>
+  optional(z.enum(['.', ',', ' ', "'"]), { description, examples: ['.'] });
+
 const castObject = z
   .strictObject({
     to: z.enum(castTypes).meta({ description: 'Type to convert to.', examples: ['date'] }),
@@ -16,15 +22,8 @@ const castObject = z
       description: 'Format of dates and times in the file, or several to try in order.',
       examples: ['DD.MM.YYYY'],
     }),
-    decimal: optional(z.enum(['.', ',']), {
-      default: '.',
-      description: 'Decimal mark of numbers in the file.',
-      examples: [','],
-    }),
-    group: optional(z.enum(['.', ',', ' ', "'"]), {
-      description: 'Digit group separator of numbers in the file; none by default.',
-      examples: ['.'],
-    }),
+    decimal: decimalMark('Decimal mark of numbers in the file.'),
+    group: groupMark('Digit group separator of numbers in the file; none by default.'),
     true: optional(z.array(scalar).min(1), { description: 'Values that mean true.', examples: [['ja']] }),
     false: optional(z.array(scalar).min(1), { description: 'Values that mean false.', examples: [['nein']] }),
   })

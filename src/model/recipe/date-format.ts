@@ -18,7 +18,6 @@ type DateParts = typeof newYear2000;
 const monthNames = Array.from({ length: 12 }, (_, month) =>
   new Date(Date.UTC(2000, month)).toLocaleString('en', { month: 'long', timeZone: 'UTC' }).toLowerCase(),
 );
-const months = monthNames.map((name) => name.slice(0, 3));
 
 interface Token {
   pattern: string;
@@ -38,7 +37,7 @@ const tokens: Record<string, Token> = {
   YYYY: token('\\d{4}', year),
   YY: token('\\d{2}', shortYear),
   MMMM: token('[a-z]+', namedMonth(monthNames)),
-  MMM: token('[a-z]{3}', namedMonth(months)),
+  MMM: token('[a-z]{3}', namedMonth(monthNames.map((name) => name.slice(0, 3)))),
   MM: token('\\d{2}', month),
   M: token('\\d{1,2}', month),
   DD: token('\\d{2}', day),
@@ -95,7 +94,7 @@ export const dateFormat = (format: string, to: DateType): ((text: string) => str
     const found = whole.exec(text);
     if (found === null) return null;
     const parts: DateParts = Object.assign({}, newYear2000, ...read.map((part, at) => part.read(found[at + 1] ?? '')));
-    return isReal(parts) ? texts[to](parts) : null;
+    return isReal(parts) ? isoText(parts, to) : null;
   };
 };
 
@@ -103,22 +102,13 @@ const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
-const dateText = ({ year, month, day }: DateParts): string =>
-  `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`;
-
-const timeText = (parts: DateParts): string => {
-  const { minute, second, fraction, zone } = parts;
-  return `${two(hourOf(parts))}:${two(minute)}:${two(second)}${fraction === '' ? '' : `.${fraction}`}${zone}`;
+const isoText = (parts: DateParts, to: DateType): string => {
+  const { year, month, day, hour, minute, second, fraction, afternoon, zone } = parts;
+  const date = `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`;
+  const hours = afternoon === null ? hour : (hour % 12) + (afternoon ? 12 : 0);
+  const time = `${two(hours)}:${two(minute)}:${two(second)}${fraction === '' ? '' : `.${fraction}`}${zone}`;
+  return { date, time, datetime: `${date}T${time}` }[to];
 };
-
-const texts = {
-  date: dateText,
-  datetime: (parts: DateParts): string => `${dateText(parts)}T${timeText(parts)}`,
-  time: timeText,
-};
-
-const hourOf = ({ hour, afternoon }: DateParts): number =>
-  afternoon === null ? hour : (hour % 12) + (afternoon ? 12 : 0);
 
 /** Days of a month; years repeat after 400, and `Date` takes those below 100 for others. */
 const daysOf = (year: number, month: number): number => new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();

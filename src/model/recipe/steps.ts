@@ -160,11 +160,9 @@ const stepSchema = z
   .meta({ minProperties: 1, maxProperties: 1 });
 
 /** The steps of a table in their order. */
-export const stepsSchema = z
-  .array(stepSchema)
-  .refine((steps) => startWithInput(steps), {
-    error: `${inputSteps.join(', ')} say how the file is read: they come before all other steps, each once at most`,
-  });
+export const stepsSchema = z.array(stepSchema).refine((steps) => startWithInput(steps), {
+  error: `${inputSteps.join(', ')} say how the file is read: they come before all other steps, each once at most`,
+});
 
 export type Step = z.infer<typeof stepSchema>;
 

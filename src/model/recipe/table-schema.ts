@@ -1,6 +1,7 @@
 // The part of the Frictionless Table Schema that tables are checked against.
 import { z } from 'zod';
 import { isPattern, optional } from '../schema-parts.ts';
+import { decimalMark, groupMark } from './cast.ts';
 import { dateFormatFault } from './date-format.ts';
 
 const fieldTypes = [
@@ -52,15 +53,8 @@ const fieldSchema = z
     }),
     trueValues: optional(z.array(z.string()).min(1), { description: 'Values that mean true.', examples: [['yes']] }),
     falseValues: optional(z.array(z.string()).min(1), { description: 'Values that mean false.', examples: [['no']] }),
-    decimalChar: optional(z.enum(['.', ',']), {
-      default: '.',
-      description: 'Decimal mark of numbers.',
-      examples: [','],
-    }),
-    groupChar: optional(z.enum(['.', ',', ' ', "'"]), {
-      description: 'Digit group separator of numbers.',
-      examples: ['.'],
-    }),
+    decimalChar: decimalMark('Decimal mark of numbers.'),
+    groupChar: groupMark('Digit group separator of numbers.'),
   })
   .superRefine(({ type, format }, context) => {
     if (format === undefined || (type !== 'date' && type !== 'datetime' && type !== 'time')) return;
