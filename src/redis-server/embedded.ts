@@ -33,7 +33,7 @@ export interface RedisHandle {
   /** Spread it into the options of every connection; the same over restarts of the server. */
   options: RedisConnectionOptions;
   how: 'url' | 'adopted' | 'started';
-  /** Path of the server's program; null when another process runs it. */
+  /** Path of the server's program; null for an external one. */
   binary: string | null;
   /** One phrase for people; holds no password. */
   describe: string;
@@ -53,12 +53,12 @@ export const openRedis = async (options: RedisOptions): Promise<RedisHandle> => 
   const folder = join(resolve(stateDir), 'redis');
   const supervisor = new RedisSupervisor({ ...options, folder });
   const slow = setTimeout(() => options.report?.('starting Redis'), noticeableMs);
-  const how = await supervisor.open().finally(() => clearTimeout(slow));
+  const { how, socket, binary } = await supervisor.open().finally(() => clearTimeout(slow));
   return {
-    options: { path: supervisor.socket },
+    options: { path: socket },
     how,
-    binary: supervisor.binary,
-    describe: `embedded Redis (${supervisor.binary ?? 'running'}), data in ${dataIn(folder)}`,
+    binary,
+    describe: `embedded Redis (${binary}), data in ${dataIn(folder)}`,
     close: () => supervisor.close(),
   };
 };

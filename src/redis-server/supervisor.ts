@@ -62,18 +62,11 @@ export class RedisSupervisor {
     this.#options = options;
   }
 
-  /** Path of the server's unix socket; the same over restarts. */
-  get socket(): string {
-    return this.#record.socket;
-  }
-
-  /** Path of the server's program, where it is known. */
-  get binary(): string | null {
-    return this.#record.binary || null;
-  }
-
-  /** Uses the server that runs, or starts one. Throws RedisMissingError and {@link RedisFailedError}; holds nothing then. */
-  async open(): Promise<'adopted' | 'started'> {
+  /**
+   * Uses the server that runs, or starts one; its socket is the same over restarts. Throws RedisMissingError and
+   * {@link RedisFailedError}; holds nothing then.
+   */
+  async open(): Promise<{ how: 'adopted' | 'started'; socket: string; binary: string }> {
     const { folder } = this.#options;
     try {
       await makeFolder(folder, 0o700);
@@ -83,7 +76,7 @@ export class RedisSupervisor {
       await this.#waitFor(() => users.tryShared(), patienceMs.stop, 'is stopping it');
       const how = await this.#ensure();
       this.#watching = this.#watch();
-      return how;
+      return { how, ...this.#record };
     } catch (error) {
       this.#closeLocks();
       throw error instanceof SluiceError ? error : unusable(folder, error);
