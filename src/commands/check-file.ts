@@ -189,8 +189,9 @@ const checkYaml: FileCheck = async (path, finding, context) => {
   const contents = await inspectManifest(manifest, io.stop);
   addInside(finding, contents, io.cwd);
   await addLogins(finding, contents.addresses, context);
-  const place = document?.position([manifest.portals === undefined ? 'portal' : 'portals']);
-  finding.faults.push(...portalFaults(manifest, finding.file, place, context));
+  const key = manifest.portals === undefined ? 'portal' : 'portals';
+  const place = { code: 'manifest' as const, file: finding.file, ...document?.position([key]), key };
+  finding.faults.push(...portalFaults(manifest, context).map((fault) => ({ ...place, ...fault })));
 };
 
 const summaryOf = (manifest: Manifest, cwd: string): string => {
@@ -232,23 +233,11 @@ const addLogins = async (finding: FileFinding, addresses: string[], { io, config
 };
 
 /** A manifest may name any portal; where a configuration file says which there are, it must be one of them. */
-const portalFaults = (
-  manifest: Manifest,
-  file: string,
-  place: { line: number; column: number } | undefined,
-  { config }: CheckContext,
-): Fault[] => {
+const portalFaults = (manifest: Manifest, { config }: CheckContext): Pick<Fault, 'message' | 'hint'>[] => {
   if (config === null || config.file === null || config.portal !== null) return [];
-  const known = Object.keys(config.portals).join(', ');
+  const hint = `use one of ${Object.keys(config.portals).join(', ')}, or add it to ${config.file}`;
   const unknown = portalsOf(manifest).filter((portal) => !(portal in config.portals));
-  return unknown.map((portal) => ({
-    code: 'manifest',
-    file,
-    ...place,
-    key: manifest.portals === undefined ? 'portal' : 'portals',
-    message: `the configuration has no portal \`${portal}\``,
-    hint: `use one of ${known}, or add it to ${config.file}`,
-  }));
+  return unknown.map((portal) => ({ message: `the configuration has no portal \`${portal}\``, hint }));
 };
 
 const isConfigName = (path: string, { config }: CheckContext): boolean =>

@@ -3,7 +3,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../config/load.ts';
 import { UnfinishedError } from '../model/errors.ts';
@@ -15,7 +14,7 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type Io, say, warn } from './io.ts';
+import { type Io, say, stopped, warn } from './io.ts';
 import { publish } from './publish.ts';
 import { aligned, reasonLines } from './text.ts';
 
@@ -44,7 +43,12 @@ export const demoCommand = async (options: { keep?: boolean }, io: Io): Promise<
   say(io, `sluice demo in ${folder}`);
   try {
     const fine = await play(runtime, folder, io);
-    if (options.keep) await keepRunning(runtime, folder, io);
+    if (options.keep) {
+      say(io, `\nRunning until Ctrl-C: ${runtime.portals.addressOf('local')}, all files in ${folder}`);
+      for (const { password } of runtime.portals.newAdminPasswords())
+        say(io, `log in as admin with the password ${password}`);
+      await stopped(io);
+    }
     return fine ? exitCodes.ok : exitCodes.someFailed;
   } finally {
     await runtime.close(io.stop.aborted && !options.keep);
@@ -120,14 +124,6 @@ const showLive = async (portal: Portal, items: ReportItem[], io: Io): Promise<bo
   }
   for (const line of aligned([['title', 'rows', 'address'], ...lines], [1])) say(io, `  ${line}`);
   return fine && lines.length > 0;
-};
-
-const keepRunning = async (runtime: Runtime, folder: string, io: Io): Promise<void> => {
-  const supervisor = runtime.portals.supervisor('local');
-  say(io, `\nRunning until Ctrl-C: ${supervisor?.url ?? ''}, all files in ${folder}`);
-  const password = supervisor?.server?.newAdminPassword;
-  if (password) say(io, `log in as admin with the password ${password}`);
-  while (!io.stop.aborted) await sleep(1000, undefined, { signal: io.stop }).catch(() => undefined);
 };
 
 export const commands = {

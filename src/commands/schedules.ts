@@ -96,23 +96,16 @@ const ruleText = ({ cron, timezone, window, jitterMs, catchUp }: Schedule): stri
 const clock = (minute: number): string =>
   `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
 
-const lastText = (run: LastRun, zone: string): string => {
-  const asked = run.why === null ? '' : ` (${run.why})`;
-  return `${localTime(run.endedAt, zone)}${asked}: ${outcomeText(run)}, run ${run.runId}`;
-};
-
-const outcomeText = ({ reason, failed, held, items }: LastRun): string => {
-  if (reason !== null) return reason;
+const lastText = ({ endedAt, why, reason, failed, held, items, runId }: LastRun, zone: string): string => {
   const bad = lines(failed > 0 && `${failed} failed`, held > 0 && `${held} held`);
-  return `${plural(items, 'item')}, ${bad.join(', ') || 'fine'}`;
+  const outcome = reason ?? `${plural(items, 'item')}, ${bad.join(', ') || 'fine'}`;
+  return `${localTime(endedAt, zone)}${why === null ? '' : ` (${why})`}: ${outcome}, run ${runId}`;
 };
 
 /** `2026-11-22 03:15 Europe/Berlin`. */
 const localTime = (at: string | number, timeZone: string): string => {
-  const text = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(
-    new Date(at),
-  );
-  return `${text} ${timeZone}`;
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' });
+  return `${format.format(new Date(at))} ${timeZone}`;
 };
 
 export interface RunNowOptions extends CommonOptions {

@@ -64,13 +64,11 @@ export class RunList {
   /** The newest runs by the name of their target, newest first. */
   async byTarget(): Promise<Map<string, RunStatus[]>> {
     const ids = await this.#runtime.runs.latest(mostRuns);
-    const runs = await Promise.all(ids.map((runId) => this.#ended.get(runId) ?? this.#read(runId)));
-    return Map.groupBy(runs, ({ target }) => target);
-  }
-
-  async #read(runId: string): Promise<RunStatus> {
-    const run = await runStatus(this.#runtime, runId);
-    if (run.state === 'done') this.#ended.set(runId, run);
-    return run;
+    const read = async (runId: string): Promise<RunStatus> => {
+      const run = this.#ended.get(runId) ?? (await runStatus(this.#runtime, runId));
+      if (run.state === 'done') this.#ended.set(runId, run);
+      return run;
+    };
+    return Map.groupBy(await Promise.all(ids.map(read)), ({ target }) => target);
   }
 }

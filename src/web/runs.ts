@@ -40,11 +40,8 @@ export const runsPart: WebPart = (app, context) => {
       if (waitS > 0) return refuse(429, 'too many requests').header('retry-after', waitS);
       if (tried === 'right') return;
       reply.header('www-authenticate', 'Bearer');
-      return refuse(
-        401,
-        'the token is missing or wrong',
-        'send `Authorization: Bearer TOKEN` with that of `web.token`',
-      );
+      const hint = 'send `Authorization: Bearer TOKEN` with that of `web.token`';
+      return refuse(401, 'the token is missing or wrong', hint);
     },
     handler: async (request, reply) => {
       const asked = requestSchema.safeParse(request.body);
