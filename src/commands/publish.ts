@@ -15,7 +15,7 @@ import { exitCodeOfReports, exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, type Printed, print, say, sayAll, warn } from './io.ts';
 import { closingLines, reportLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
-import { lines } from './text.ts';
+import { type Lines, lines } from './text.ts';
 import { waitForRuns } from './wait.ts';
 
 export interface PublishOptions extends CommonOptions {
@@ -44,7 +44,9 @@ export const publishCommand = async (paths: string[], options: PublishOptions, i
     await refuseTakenNames(runtime, manifests, direct);
     const reports = await publish(runtime, manifests, options, io);
     await showReports(reports, options, io);
-    if (!options.json) for (const line of await endLines(runtime, { reports, direct, cwd: io.cwd })) say(io, line);
+    const closing = await Promise.all(reports.map((report) => closingLines(runtime, report)));
+    const made = direct.map((each) => madeLines(each, io.cwd));
+    if (!options.json) for (const line of lines(made, [...new Set(closing.flat())])) say(io, line);
     return exitCodeOfReports(reports);
   });
 };
@@ -62,17 +64,10 @@ const refuseTakenNames = async (runtime: Runtime, manifests: Manifest[], direct:
   }
 };
 
-const endLines = async (
-  runtime: Runtime,
-  { reports, direct, cwd }: { reports: StoredReport[]; direct: DirectManifest[]; cwd: string },
-): Promise<string[]> => {
-  const closing = await Promise.all(reports.map((report) => closingLines(runtime, report)));
-  const made = direct.map(({ of, path, text, isSaved }) => {
-    if (isSaved) return `saved the manifest of ${of}: ${relative(cwd, path)}`;
-    const indented = text.trimEnd().split('\n');
-    return [`${of} has no manifest; \`--save\` writes this one:`, indented.map((line) => `  ${line}`)];
-  });
-  return lines(made, [...new Set(closing.flat())]);
+const madeLines = ({ of, path, text, isSaved }: DirectManifest, cwd: string): Lines => {
+  if (isSaved) return `saved the manifest of ${of}: ${relative(cwd, path)}`;
+  const indented = text.trimEnd().split('\n');
+  return [`${of} has no manifest; \`--save\` writes this one:`, indented.map((line) => `  ${line}`)];
 };
 
 /** Asks for one run of each manifest on each of its portals and waits for the reports. */

@@ -206,24 +206,17 @@ export const cancelRun = async (runtime: Runtime, runId: string): Promise<Cancel
 const closeUnbegun = async (runtime: Runtime, run: RequestedRun, request: RunRequest): Promise<void> => {
   const { runs, gate } = runtime;
   const startedAt = new Date(await runs.begin(run.runId, run)).toISOString();
-  const error = new CancelledError(`run ${run.runId} was cancelled before it began`, {
-    hint: `nothing was changed; \`sluice retry ${run.runId}\` does it after all`,
-  });
+  const hint = `nothing was changed; \`sluice retry ${run.runId}\` does it after all`;
+  const reason = reasonOf(new CancelledError(`run ${run.runId} was cancelled before it began`, { hint }));
   const { current } = await gate.state(run);
   // A run that is not planned yet takes all files of the spool.
   const drops = request.only === null && current !== null ? await runs.drops(current) : null;
   if (drops) {
     const others = new Set([...drops.claims.map(({ claim }) => claim), ...drops.dropped.values()]);
-    await leaveDrops(request, reasonOf(error), { redis: runtime.redis, keys: runtime.keys, others });
+    await leaveDrops(request, reason, { redis: runtime.redis, keys: runtime.keys, others });
   }
-  await runs.close({
-    ...run,
-    startedAt,
-    endedAt: startedAt,
-    counts: { dataset: {}, resource: {}, actions: {} },
-    reason: reasonOf(error),
-    items: [],
-  });
+  const counts = { dataset: {}, resource: {}, actions: {} };
+  await runs.close({ ...run, startedAt, endedAt: startedAt, counts, reason, items: [] });
   await gate.withdraw(run, run.runId);
   await runs.drop(run.runId);
 };
