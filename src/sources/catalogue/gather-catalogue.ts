@@ -201,53 +201,46 @@ class Gathering {
 
   /** A duplicate of another entry, sound or faulty, gets a key of its own. */
   #skipped({ entry, names, faults, isGuessed = false }: Faulty, taken: Set<string>): FaultyItem {
-    const { name } = this.#manifest;
     const id = names.identifier === null ? null : idOfIdentifier(names.identifier);
-    const own = id === null ? null : datasetKey(name, id);
-    const key = own === null || taken.has(own) ? datasetKey(name, `entry#${placeOf(entry)}`) : own;
+    const own = id === null ? null : datasetKey(this.#manifest.name, id);
+    const key = own === null || taken.has(own) ? datasetKey(this.#manifest.name, `entry#${placeOf(entry)}`) : own;
     taken.add(key);
-    return this.#item(entry, {
-      key,
-      uuid: id === null ? '' : uuidOfKey(datasetKey(this.#firstName, id)),
-      title: names.title ?? names.identifier ?? `entry ${entry.index}`,
-      isKnown: id !== null && !isGuessed,
-      isGuessed,
-      names,
-      fault: faults.join('; '),
-    });
+    const title = names.title ?? names.identifier ?? `entry ${entry.index}`;
+    const former = id === null ? null : datasetKey(this.#firstName, id);
+    return this.#item(entry, names, { key, former, title, isGuessed, fault: faults.join('; ') });
   }
 
   #partOf(dataset: CatalogueDataset, entry: DescribedEntry, part: LeftOut): FaultyItem {
-    const { id, position, title, fault, isGuessed } = part;
-    return this.#item(entry, {
-      key: resourceKey(this.#manifest.name, dataset.id, id ?? `distribution#${position}`),
-      uuid: id === null ? '' : uuidOfKey(resourceKey(this.#firstName, dataset.id, id)),
-      title: title ?? dataset.title,
-      isKnown: id !== null && !isGuessed,
-      isGuessed,
-      names: dataset,
-      fault: `distribution ${position} is left out: ${fault}`,
-    });
+    const { id, position, isGuessed } = part;
+    const key = resourceKey(this.#manifest.name, dataset.id, id ?? `distribution#${position}`);
+    const former = id === null ? null : resourceKey(this.#firstName, dataset.id, id);
+    const fault = `distribution ${position} is left out: ${part.fault}`;
+    return this.#item(entry, dataset, { key, former, title: part.title ?? dataset.title, isGuessed, fault });
   }
 
   get #firstName(): string {
     return this.#manifest.renamedFrom ?? this.#manifest.name;
   }
 
+  /** `former`: the key that its identity is made of; null where that is unknown. */
   #item(
     entry: DescribedEntry,
-    { names, fault, ...item }: Omit<SkippedEntry, 'reason'> & { names: EntryNames; fault: string },
+    names: EntryNames,
+    { key, former, title, isGuessed, fault }: Record<'key' | 'title' | 'fault', string> & Former,
   ): FaultyItem {
-    const from = entry.name;
     const name = nameOf(entry, names);
     const place = entry.line > 0 ? `line ${entry.line} of ` : '';
     const hint = 'report it to the publisher of the catalogue; other entries are not affected';
+    const reason = reasonOf(new EntryFaultError(`${name} (${place}${entry.name}): ${fault}`, { hint }));
+    const uuid = former === null ? '' : uuidOfKey(former);
     return {
-      skipped: { ...item, reason: reasonOf(new EntryFaultError(`${name} (${place}${from}): ${fault}`, { hint })) },
-      problem: { file: from, line: Math.max(1, entry.line), column: 1, key: '', message: `${name}: ${fault}` },
+      skipped: { key, uuid, title, isKnown: former !== null && !isGuessed, isGuessed, reason },
+      problem: { file: entry.name, line: Math.max(1, entry.line), column: 1, key: '', message: `${name}: ${fault}` },
     };
   }
 }
+
+type Former = { former: string | null; isGuessed: boolean };
 
 interface FaultyItem {
   skipped: SkippedEntry;

@@ -6,6 +6,7 @@ import { kindBytes, kindOfBytes } from '../../dataset-api/file-kinds.ts';
 import { missingSource, SourceChangedError, SourceRefusedError } from '../../model/errors.ts';
 import type { SourceFingerprint } from '../../model/ledger-entry.ts';
 import { readFlags } from '../../util/file-calls.ts';
+import { defined } from '../../util/json.ts';
 
 /** A hash is trusted without reading again when it was made at least this long (ms) after the file last changed. */
 const quietMs = 2000;
@@ -62,27 +63,19 @@ const statRegular = async (path: string): Promise<StatFacts> => {
   throw new SourceRefusedError(`${path} is not a regular file`, { hint: 'use a file, not a folder, pipe or device' });
 };
 
-type Content = Pick<SourceFingerprint, 'sha256' | 'kind'>;
-
 /** Of the first `bytes` bytes, or of all when there are fewer, with the facts of the file that was read. */
-const contentOf = async (
-  path: string,
-  bytes: number,
-  signal: AbortSignal | undefined,
-): Promise<{ content: Content; read: StatFacts }> => {
+const contentOf = async (path: string, bytes: number, signal: AbortSignal | undefined) => {
   const hash = createHash('sha256');
-  let kind: string | null = null;
-  let isFirst = true;
+  let kind: string | null | undefined;
   try {
     await using file = await open(path, readFlags);
     const chunks = bytes === 0 ? [] : file.createReadStream({ start: 0, end: bytes - 1, autoClose: false });
     for await (const chunk of chunks) {
       signal?.throwIfAborted();
-      if (isFirst) kind = kindOfBytes(chunk);
-      isFirst = false;
+      if (kind === undefined) kind = kindOfBytes(chunk);
       hash.update(chunk);
     }
-    const content = { sha256: hash.digest('hex'), ...(kind === null ? {} : { kind }) };
+    const content = { sha256: hash.digest('hex'), ...defined({ kind: kind ?? undefined }) };
     return { content, read: factsOf(await file.stat({ bigint: true })) };
   } catch (error) {
     throw signal?.aborted ? error : missingSource(path, error);

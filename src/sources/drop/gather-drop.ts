@@ -1,6 +1,5 @@
 // The wishes of dropped files: the newest claim of each resource, described by its path in the inbox, the manifest, and the
 // small files beside it.
-import { lstat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { datasetMetadataFaults } from '../../dataset-api/metadata.ts';
@@ -17,7 +16,6 @@ import type { Reason } from '../../model/report.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { type PlacedValue, readYaml, type YamlDocument } from '../../model/yaml/document.ts';
-import { gone, unless } from '../../util/durable.ts';
 import { defined, isObject, recordOf } from '../../util/json.ts';
 import { packageDraft } from '../datapackage/package.ts';
 import { datasetWish } from '../gather/dataset-wish.ts';
@@ -33,6 +31,7 @@ import {
   resourceDetailsFileSchema,
 } from '../manifest/schema.ts';
 import { droppedNames, listedFolders } from './drop-target.ts';
+import { lookAt } from './inbox-view.ts';
 import type { Claim } from './spool.ts';
 
 export type DroppedFile = Pick<Claim, 'id' | 'dataset' | 'resource' | 'name' | 'path' | 'dropped' | 'claimedAt'>;
@@ -106,18 +105,11 @@ type Described<Details> = Required<Titled<Details>>;
 
 /** True when a plain file is there. Throws SourceRefusedError for a link, folder or the like, which could lead anywhere. */
 const standsAt = async (inbox: string, path: string): Promise<boolean> => {
-  const segments = path.split('/');
-  for (const depth of segments.keys()) {
-    const at = join(inbox, ...segments.slice(0, depth + 1));
-    const stats = await unless(lstat(at), gone, null);
-    const last = depth === segments.length - 1;
-    if (stats === null || (!last && stats.isFile())) return false;
-    if (last ? stats.isFile() : stats.isDirectory()) continue;
-    throw new SourceRefusedError(`${at} is not a plain ${last ? 'file' : 'folder'}`, {
-      hint: 'put the file itself there, not a link to it; then drop the data again',
-    });
-  }
-  return true;
+  const { kind } = await lookAt(inbox, path);
+  if (kind === 'file' || kind === 'absent') return kind === 'file';
+  throw new SourceRefusedError(`${join(inbox, path)} is not a plain file in a plain folder`, {
+    hint: 'put the file itself there, not a link to it; then drop the data again',
+  });
 };
 
 /** What a file of the inbox says where it is there; else what is known without it. */

@@ -36,7 +36,7 @@ export const linkReason = 'is a symbolic link: put the file itself here';
 export const lookAt = async (inbox: string, path: string): Promise<Sight> => {
   for (let above = dirname(path); above !== '.'; above = dirname(above)) {
     const stats = await unless(lstat(join(inbox, above)), gone, null);
-    if (stats === null) return { kind: 'absent' };
+    if (stats === null || stats.isFile()) return { kind: 'absent' };
     if (!stats.isDirectory()) return { kind: 'left', reason: 'leads out of the inbox by a symbolic link' };
   }
   const stats = await unless(lstat(join(inbox, path), { bigint: true }), gone, null);

@@ -58,10 +58,11 @@ export const pairSpool = async (spool: string, id: string): Promise<void> => {
   }
   const found = (await readFile(path, 'utf8')).trim();
   if (found === id) return;
+  const hint = `use the Redis of that service, use another inbox here, or, if that Redis is permanently gone, delete ${path}`;
   throw new StateMismatchError(
     `the spool ${spool} belongs to another Redis (it holds the id ${found}, ours is ${id})`,
     {
-      hint: `use the Redis of that service, use another inbox here, or, if that Redis is permanently gone, delete ${path}`,
+      hint,
     },
   );
 };
@@ -79,10 +80,7 @@ export const claimPaths = (folder: string, dropped: string) => ({
   record: join(folder, 'claim.json'),
 });
 
-const folderOfClaim = (claim: Claim): string => {
-  const up = claim.dropped.split('/').length + 1;
-  return join(claim.path, ...Array<string>(up).fill('..'));
-};
+const folderOfClaim = ({ path, dropped }: Claim): string => path.slice(0, -join('/file', dropped).length);
 
 const foldersOfClaim = (claim: Claim): InboxFolders => foldersOf(dirname(dirname(dirname(folderOfClaim(claim)))));
 
@@ -242,7 +240,7 @@ const moveOut = async (
 
 const prune = async (folder: string, keep: number): Promise<void> => {
   const versions = (await readdir(folder)).filter((name) => versionPattern.test(name)).sort();
-  const oldest = versions.slice(0, Math.max(0, versions.length - Math.max(1, keep)));
+  const oldest = versions.slice(0, -Math.max(1, keep));
   for (const name of oldest.flatMap((version) => [version, `${version}${fixesEnding}`]))
     await unless(unlink(join(folder, name)), ['ENOENT'], undefined);
 };

@@ -42,7 +42,10 @@ export class Fetcher {
     try {
       return await this.fetch(url, into, options);
     } catch (error) {
-      throw options.signal.aborted ? options.signal.reason : this.told(fetchFailure(url, error));
+      if (options.signal.aborted) throw options.signal.reason;
+      const address = URL.parse(url);
+      // Faults that are not of the network: the state folder cannot be written.
+      throw this.told(networkFailure(address ? shown(address) : 'the file', error));
     }
   }
 
@@ -102,19 +105,14 @@ export class Fetcher {
 
   private async ask(url: string, options: FetchOptions): Promise<Answer> {
     const { known, signal, log } = options;
-    const answer = await this.client
-      .ask(url, {
-        headersFor: (at) => ({
-          accept: options.accept ?? '*/*',
-          'accept-encoding': acceptEncoding(options.name ?? nameInPath(at)),
-          ...conditions(known, at),
-        }),
-        signal,
-        log,
-      })
-      .catch((error: unknown) => {
-        throw this.told(error);
-      });
+    const headersFor = (at: URL): Record<string, string> => ({
+      accept: options.accept ?? '*/*',
+      'accept-encoding': acceptEncoding(options.name ?? nameInPath(at)),
+      ...conditions(known, at),
+    });
+    const answer = await this.client.ask(url, { headersFor, signal, log }).catch((error: unknown) => {
+      throw this.told(error);
+    });
     if (answer.status === 200 || (answer.status === 304 && known !== null)) return answer;
     release(answer.body);
     throw this.told(statusFailure(answer, this.client.heed(answer)));
@@ -179,12 +177,6 @@ const newPart = async (into: string): Promise<string> => {
 };
 
 const reportEveryMs = 15_000;
-
-/** Faults that are not of the network: the state folder cannot be written. */
-const fetchFailure = (url: string, error: unknown): unknown => {
-  const address = URL.parse(url);
-  return networkFailure(address ? shown(address) : 'the file', error);
-};
 
 const lengthOf = ({ headers }: Answer): number | null => {
   const length = Number(oneOf(headers['content-length']));
