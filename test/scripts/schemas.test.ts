@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { keyParents, madeFiles } from '../../scripts/schemas.ts';
 import { configFileSchema } from '../../src/config/schema.ts';
-import { datasetRules } from '../../src/sources/catalogue/dataset-rules.ts';
 import { distributionKeys } from '../../src/sources/catalogue/distributions.ts';
+import { datasetRules } from '../../src/sources/catalogue/entry.ts';
 import { manifestFileSchema } from '../../src/sources/manifest/schema.ts';
 import { schemaKeys } from '../support/schema-keys.ts';
 

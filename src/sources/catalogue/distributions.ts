@@ -8,7 +8,6 @@ import { canonicalJson } from '../gather/dataset-wish.ts';
 import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import { urlSource } from '../manifest/resource-keys.ts';
 import type { ResourceSpec } from '../manifest/schema.ts';
-import type { Remark } from './dataset-rules.ts';
 import {
   addressOf,
   addressText,
@@ -18,6 +17,7 @@ import {
   isNothing,
   listOf,
   longestText,
+  type Remark,
   referenceOf,
   shortLine,
   textOf,

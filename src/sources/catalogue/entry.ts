@@ -1,10 +1,27 @@
-// One entry of a catalogue as a dataset of a manifest, or why it cannot be published; DCAT-US 3.0 adds series and
-// services.
-import { isObject } from '../../util/json.ts';
+// One entry of a catalogue (DCAT-US 1.1, and 3.0 where it has the same keys, series and services) as a dataset of a manifest, by
+// one rule for each key, as `docs/reference/catalogue-mapping.md` lists them; or why it cannot be published.
+import { type DatasetMetadata, titleSchema } from '../../dataset-api/metadata.ts';
+import { accessLevels, catalogueAccess, frequencyCode, licenseCode } from '../../dataset-api/values.ts';
+import type { NodeFields } from '../../model/wish.ts';
+import { defined, isObject } from '../../util/json.ts';
 import type { CatalogueManifest, DatasetSpec } from '../manifest/schema.ts';
-import { Draft, datasetRules, type Remark } from './dataset-rules.ts';
+import { areaOf, dayOf, spanOf } from './composed.ts';
 import { type LeftOut, resourcesOf } from './distributions.ts';
-import { identifierOf, idOfIdentifier, isNothing, listOf, oneLine, textOf, textsOf } from './values.ts';
+import {
+  addressText,
+  identifierOf,
+  idOfIdentifier,
+  isNothing,
+  keptText,
+  listOf,
+  longestText,
+  oneLine,
+  type Remark,
+  shortLine,
+  textOf,
+  textsOf,
+  webAddressOf,
+} from './values.ts';
 import type { WalkedEntry } from './walk.ts';
 
 export interface CatalogueDataset extends DatasetSpec {
@@ -60,8 +77,6 @@ const identifierFault = (value: unknown): string => {
   if (isObject(value)) return 'its identifier is an object without `@id` and `notation`';
   return 'its identifier is not text of at most 2,000 characters';
 };
-
-const ruled = new Set(['distribution', '@type', '@id', '@context', ...Object.keys(datasetRules)]);
 
 const applyRules = (value: Record<string, unknown>, draft: Draft): void => {
   for (const [key, take] of Object.entries(datasetRules)) if (!isNothing(value[key])) take(value[key], draft);
@@ -124,3 +139,232 @@ const membersOf = ({ first, seriesMember, last }: Record<string, unknown>): Reco
   const [before, after] = [first, last].map((value) => (isObject(value) && !isListed(value) ? [value] : []));
   return [...(before ?? []), ...members, ...(after ?? [])];
 };
+
+/** A dataset under construction: values mapped from one entry, and remarks about those that could not be mapped. */
+class Draft {
+  readonly metadata: { -readonly [Key in keyof DatasetMetadata]: DatasetMetadata[Key] } = {};
+  readonly fields: NodeFields = {};
+  /** What the portal shows as further facts about the dataset. */
+  readonly info: Record<string, string> = {};
+  readonly remark: Remark;
+
+  constructor(remark: Remark) {
+    this.remark = remark;
+  }
+
+  /** One line of text that fits a plain field; what is too long is cut, with a remark. */
+  short(part: string, text: string, longest = longestText): string {
+    return shortLine(text, longest, (what) => this.remark(part, what));
+  }
+
+  /** Adds a further fact. An address that is too long is left out, because half an address leads nowhere. */
+  addInfo(part: string, name: string, text: string): void {
+    const isAddress = /^[a-z]+:\/\//i.test(text);
+    if (isAddress && text.length > longestText) this.remark(part, 'left out: the address is too long for the portal');
+    else this.info[name] = this.short(part, text);
+  }
+
+  /** Keeps what no field of the portal holds as a further fact, and reports it. */
+  keep(part: string, name: string, values: readonly unknown[], why: string): void {
+    const texts = values.map(keptText);
+    if (texts.length > 0) this.addInfo(part, name, [...listOf(this.info[name]), ...texts].join('; '));
+    this.remark(part, texts.length > 0 ? `${why}; kept in Additional info` : why);
+  }
+}
+
+type Take = (value: unknown, draft: Draft) => void;
+
+const noCode = 'portals have no code for it';
+const noLink = 'not an address that portals link to';
+const onlyFirst = 'only the first of several is published';
+
+/** A key that goes as text into the further facts about a dataset. */
+const fact =
+  (from: string, name: string): Take =>
+  (value, draft) => {
+    const texts = textsOf(value);
+    draft.addInfo(from, name, texts.length > 0 ? texts.join(', ') : keptText(value));
+  };
+
+/** A key whose text, as `read` has it, goes into a plain field. */
+const line =
+  (
+    from: string,
+    key: 'rights' | 'isPartOf' | 'dataDictionary' | 'dataDictionaryType',
+    read: (value: unknown) => string | null,
+    longest?: number,
+  ): Take =>
+  (value, draft) => {
+    const text = read(value);
+    if (text !== null) draft.metadata[key] = draft.short(from, text, longest);
+  };
+
+/** A day or time into a field; any other text becomes a further fact of that name. */
+const takeDate =
+  (from: string, name: string): Take =>
+  (value, draft) => {
+    const [date, time = '00:00:00'] = dayOf(textOf(value) ?? '')?.split('T') ?? [];
+    if (date === undefined) draft.keep(from, name, [value], 'is no date');
+    else draft.fields[`field_harvest_source_${from}`] = { und: [{ value: `${date} ${time}` }] };
+  };
+
+const nameOf = (value: unknown): string | null => textOf(isObject(value) ? (value.name ?? value.prefLabel) : value);
+
+/** A period in the form of ISO 8601, with `..` for an open end; what it is otherwise where it has neither date. */
+const periodText = (value: unknown): string => {
+  const { startDate, endDate, ...other } = isObject(value) ? value : {};
+  const [begin, end] = [textOf(startDate ?? other['dcat:startDate']), textOf(endDate ?? other['dcat:endDate'])];
+  return begin === null && end === null ? keptText(value) : `${begin ?? '..'}/${end ?? '..'}`;
+};
+
+const linkTitle = (item: unknown, url: string, draft: Draft): string => {
+  const title = isObject(item) ? textOf(item.title) : null;
+  if (title !== null) return draft.short('references', title);
+  return titleSchema.safeParse(url).success ? url : new URL(url).hostname;
+};
+
+const languageOf = (text: string): string | undefined =>
+  /^([a-z]{2,3})(?:[-_][a-z0-9]+)*$/i.exec(text)?.[1]?.toLowerCase();
+
+/** What puts the value of a key into the draft, in this order: a later one may look at what an earlier one made. */
+export const datasetRules: Readonly<Record<string, Take>> = {
+  identifier: (value, draft) => draft.addInfo('identifier', 'Identifier', textOf(value) ?? ''),
+  title: () => undefined,
+  description: (value, { metadata }) => {
+    const text = textOf(value);
+    if (text !== null) metadata.description = text;
+  },
+  keyword: (value, draft) => {
+    const words = typeof value === 'string' ? value.split(',') : textsOf(value);
+    const terms = words.map((word) => draft.short('keyword', word)).filter((term) => term !== '');
+    const spelt = Map.groupBy(terms, (term) => term.toLowerCase());
+    if (terms.length > 0) draft.metadata.tags = [...spelt.values()].flatMap(([first = '']) => first);
+  },
+  theme: (value, draft) => {
+    const themes = textsOf(value).map((theme) => draft.short('theme', theme));
+    if (themes.length > 0) draft.metadata.themes = [...new Set(themes)];
+  },
+  publisher: (value, draft) => {
+    const [publisher, ...more] = listOf(value);
+    const name = nameOf(publisher);
+    if (name !== null) draft.metadata.author = draft.short('publisher', name);
+    else draft.remark('publisher', 'has no name');
+    if (more.length > 0) draft.keep('publisher', 'Further publishers', more, onlyFirst);
+    const above: string[] = [];
+    let next = isObject(publisher) ? publisher.subOrganizationOf : undefined;
+    for (let level = 0; isObject(next) && level < 10; level += 1) {
+      above.push(nameOf(next) ?? '');
+      next = next.subOrganizationOf;
+    }
+    const names = above.filter((each) => each !== '');
+    if (names.length > 0) draft.addInfo('publisher.subOrganizationOf', 'Part of', names.join(', '));
+  },
+  contactPoint: (value, draft) => {
+    const [contact, ...more] = listOf(value);
+    const name = textOf(isObject(contact) ? (contact.fn ?? contact.name ?? contact['organization-name']) : contact);
+    const email = isObject(contact) ? addressText(contact.hasEmail)?.replace(/^mailto:/i, '') : undefined;
+    draft.metadata.contact = defined({
+      name: name === null ? undefined : draft.short('contactPoint.fn', name),
+      email: email && draft.short('contactPoint.hasEmail', email),
+    });
+    if (more.length > 0) draft.keep('contactPoint', 'Further contacts', more, onlyFirst);
+  },
+  accessLevel: (value, draft) => {
+    const text = oneLine(textOf(value) ?? '').toLowerCase();
+    const level = accessLevels.find((each) => catalogueAccess[each] === text);
+    if (level !== undefined) draft.metadata.access = level;
+    else draft.keep('accessLevel', 'Access level', [text || value], noCode);
+  },
+  rights: line('rights', 'rights', (value) => textsOf(value).join('; ') || null),
+  license: (value, draft) => {
+    const text = addressText(value) ?? '';
+    const code = licenseCode(text);
+    if (code !== null) draft.metadata.license = code;
+    else draft.keep('license', 'License', [text || value], noCode);
+  },
+  accrualPeriodicity: (value, draft) => {
+    const text = textOf(value) ?? '';
+    const code = frequencyCode(text.replace(/^.*\/(?=[A-Z_]+$)/, '').replaceAll('_', ' ')) ?? frequencyCode(text);
+    if (code !== undefined) draft.metadata.frequency = code;
+    else draft.keep('accrualPeriodicity', 'Frequency', [text || value], noCode);
+  },
+  issued: takeDate('issued', 'Issued'),
+  // A day or time, or a rule of repetition, which says how often the data is renewed.
+  modified: (value, draft) => {
+    const text = textOf(value) ?? '';
+    const code = frequencyCode(text);
+    if (!text.startsWith('R/')) takeDate('modified', 'Modified')(value, draft);
+    else if (code === undefined || draft.metadata.frequency !== undefined)
+      draft.keep('modified', 'Modified', [text], 'is a repetition, not a date');
+    else draft.metadata.frequency = code;
+  },
+  // The first period that has both ends: portals store no other.
+  temporal: (value, draft) => {
+    const texts = listOf(value).map(periodText);
+    const at = texts.findIndex((text) => spanOf(text) !== null);
+    const span = spanOf(texts[at] ?? '');
+    if (span !== null) draft.metadata.temporal = span;
+    const others = texts.filter((_, index) => index !== at);
+    if (others.length > 0)
+      draft.keep('temporal', 'Temporal', others, span ? onlyFirst : 'has no begin and end that portals can store');
+  },
+  spatial: (value, draft) => {
+    const { wkt, label } = areaOf(value);
+    if (wkt === undefined && label === undefined) return draft.keep('spatial', 'Spatial', [value], 'not understood');
+    draft.metadata.spatial = defined({ wkt, label: label && draft.short('spatial', label) });
+  },
+  landingPage: (value, draft) => {
+    const url = webAddressOf(value);
+    if (url !== null) draft.metadata.landingPage = url;
+    else draft.keep('landingPage', 'Landing page', [value], noLink);
+  },
+  language: (value, draft) => {
+    const texts = textsOf(value);
+    const known = texts.flatMap((text) => languageOf(text) ?? []);
+    const others = texts.filter((text) => languageOf(text) === undefined);
+    if (others.length > 0) draft.keep('language', 'Language', others, noCode);
+    if (known.length > 0) draft.metadata.language = [...new Set(known)];
+  },
+  conformsTo: (value, draft) => {
+    const [first, ...more] = listOf(value);
+    const url = webAddressOf(first);
+    if (url !== null) draft.metadata.conformsTo = url;
+    const rest = [...(url === null ? [first] : []), ...more].flatMap((item) => addressText(item) ?? textOf(item) ?? []);
+    if (rest.length > 0) draft.keep('conformsTo', 'Conforms to', rest, 'only the first address is published');
+  },
+  isPartOf: line('isPartOf', 'isPartOf', (value) => addressText(value) ?? textOf(value), 512),
+  inSeries: (value, draft) => {
+    const [series, ...more] = listOf(value);
+    const others = [...(draft.metadata.isPartOf === undefined ? [] : [series]), ...more];
+    if (others.length > 0) draft.keep('inSeries', 'Series', others, 'only the first collection is published');
+    const read = (): string | null => (isObject(series) ? identifierOf(series) : null) ?? textOf(series);
+    if (draft.metadata.isPartOf === undefined) line('inSeries', 'isPartOf', read, 512)(series, draft);
+  },
+  describedBy: line('describedBy', 'dataDictionary', addressText),
+  endpointDescription: (value, draft) => {
+    const url = webAddressOf(value);
+    if (url !== null && draft.metadata.dataDictionary === undefined)
+      draft.metadata.dataDictionary = draft.short('endpointDescription', url);
+    else draft.addInfo('endpointDescription', 'Endpoint', textsOf(value).join(', '));
+  },
+  describedByType: line('describedByType', 'dataDictionaryType', textOf),
+  references: (value, draft) => {
+    const items = typeof value === 'string' ? value.split(/[,\s]+(?=https?:)/) : listOf(value);
+    const links = items.flatMap((item) => {
+      const url = webAddressOf(item);
+      return url === null ? [] : [{ title: linkTitle(item, url, draft), url }];
+    });
+    const others = items.filter((item) => webAddressOf(item) === null);
+    if (others.length > 0) draft.keep('references', 'References', others, noLink);
+    if (links.length > 0) draft.metadata.relatedContent = links;
+  },
+  bureauCode: fact('bureauCode', 'Bureau code'),
+  programCode: fact('programCode', 'Program code'),
+  dataQuality: fact('dataQuality', 'Data quality'),
+  systemOfRecords: fact('systemOfRecords', 'System of records'),
+  primaryITInvestmentUII: fact('primaryITInvestmentUII', 'Primary IT investment UII'),
+  version: fact('version', 'Version'),
+  servesDataset: fact('servesDataset', 'Serves'),
+};
+
+const ruled = new Set(['distribution', '@type', '@id', '@context', ...Object.keys(datasetRules)]);

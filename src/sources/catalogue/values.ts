@@ -130,3 +130,6 @@ const wordsOf = (text: string): string => {
   const end = words.length > longestWord ? words.slice(-longestWord).replace(/^[^-]*-(?=.)/, '') : words;
   return end.replaceAll(/^-+|-+$/g, '');
 };
+
+/** Reports a part of an entry that is not published, or not as it stands. */
+export type Remark = (part: string, what: string) => void;

@@ -25,13 +25,12 @@ const refusals: Record<string, string> = {
   EROFS: 'cannot be moved: the file system is read-only',
 };
 
-const refusalOf = (error: unknown): Taken => {
+const refusedOrLost = (error: unknown): Taken => {
+  if (isErrno(error, ...gone)) return lost;
   const reason = error instanceof Error && 'code' in error ? refusals[String(error.code)] : undefined;
   if (reason === undefined) throw error;
   return { outcome: 'left', reason };
 };
-
-const refusedOrLost = (error: unknown): Taken => (isErrno(error, 'ENOENT', 'ENOTDIR') ? lost : refusalOf(error));
 
 /** Where Linux shows the files that this process holds open. */
 const openFiles = '/proc/self/fd';
@@ -141,7 +140,14 @@ export const completeClaims = async (
   if (hashed.length > 0) await wait(secondLookMs, undefined, { signal });
   const recorded = await eachAtOnce(hashed, atOnce, async (claim) => {
     signal.throwIfAborted();
-    return (await standsStill(claim)) && (await record(claim));
+    // A folder that is gone was taken over by another watcher meanwhile.
+    const isRecorded = async () =>
+      await unless(
+        writeRecord(claim).then(() => true),
+        gone,
+        false,
+      );
+    return (await standsStill(claim)) && (await isRecorded());
   });
   const claims = hashed.filter((_, at) => recorded[at]);
   const done = new Set(claims.map((claim) => claim.id));
@@ -149,11 +155,3 @@ export const completeClaims = async (
 };
 
 const atOnce = 8;
-
-/** False when another watcher took the folder over meanwhile. */
-const record = async (claim: Claim): Promise<boolean> =>
-  await unless(
-    writeRecord(claim).then(() => true),
-    gone,
-    false,
-  );

@@ -36,23 +36,6 @@ import {
   silentMs,
 } from './spool.ts';
 
-/** What an inbox shows of itself. Paths are relative to the inbox, with `/`. */
-interface InboxState {
-  /** Files that must stand still for a while longer; `since` is when they were last seen to move, Unix ms. */
-  settling: { path: string; bytes: number; since: number }[];
-  /** What is not taken as it stands, and why. */
-  left: { path: string; reason: string }[];
-  spooled: number;
-}
-
-export interface Inbox {
-  /** Resolves when all that stood in the folder at the opening has been seen once (or the inbox was closed). */
-  readonly scanned: Promise<void>;
-  state(): InboxState;
-  /** Stops watching; a claim in progress is finished by the next start. Idempotent. */
-  close(): Promise<void>;
-}
-
 interface InboxOptions {
   manifest: DropManifest;
   settings: Config['inbox'];
@@ -80,12 +63,12 @@ const now = (): number => Math.round(performance.timeOrigin + performance.now())
 export const openInbox = async (options: InboxOptions): Promise<Inbox> => {
   const folders = await makeFolders(options.manifest.drop.folder, options.log);
   await pairSpool(folders.spool, options.spoolId);
-  const watcher = new InboxWatcher(options, folders);
+  const inbox = new Inbox(options, folders);
   try {
-    await watcher.start();
-    return watcher;
+    await inbox.start();
+    return inbox;
   } catch (error) {
-    await watcher.close();
+    await inbox.close();
     throw error;
   }
 };
@@ -109,7 +92,7 @@ const makeFolders = async (folder: string, log: Log): Promise<InboxFolders> => {
   }
 };
 
-class InboxWatcher implements Inbox {
+export class Inbox {
   readonly #options: InboxOptions;
   readonly #folders: InboxFolders;
   readonly #token = randomBytes(4).toString('hex');
@@ -155,6 +138,7 @@ class InboxWatcher implements Inbox {
     }, beatMs).unref();
   }
 
+  /** Resolves when all that stood in the folder at the opening has been seen once (or the inbox was closed). */
   get scanned(): Promise<void> {
     return this.#firstScan.promise;
   }
@@ -176,7 +160,8 @@ class InboxWatcher implements Inbox {
     this.#wake(now());
   }
 
-  state(): InboxState {
+  /** Files that settle, what is left and why, and how many claims wait for their run; paths are relative to the inbox. */
+  state() {
     const [waiting = [], settling = []] = [true, false].map((isWaiting) =>
       [...this.#view.settlers.values()].filter(({ marker }) => (marker === 'never') === isWaiting),
     );
@@ -199,6 +184,7 @@ class InboxWatcher implements Inbox {
     }
   }
 
+  /** Stops watching; a claim in progress is finished by the next start. Idempotent. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#firstScan.resolve();

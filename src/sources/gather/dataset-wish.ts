@@ -19,16 +19,13 @@ import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts'
 /** Changes whenever the same recipe gives other bytes, so that what was sent before is recreated. */
 const version = 2;
 
-/** Bad rows beyond this share are a fault of the file unless the manifest says otherwise. */
-const defaultMaxBadRows = '0.5%';
-
 /**
  * The recipe for a resource, or null when its file is sent as it is. A schema file and modules are read here, because they
  * are part of the fingerprint; one that cannot be read is the fault of that one resource, reported by its job.
  */
 export const recipeOf = (details: TableDetails, source: ResourceSource, mode: ImportMode): TableRecipe | null => {
   if (!('name' in source)) return null;
-  const { sheet = null, member = null, badRows = 'fail', maxBadRows = defaultMaxBadRows } = details;
+  const { sheet = null, member = null, badRows = 'fail', maxBadRows = '0.5%' } = details;
   const steps = stepsOf(details, source.name);
   const own = /\.zip$/i.test(source.name) ? (details.table ?? []) : steps;
   const asked =
@@ -39,7 +36,8 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: Im
   const faults: string[] = [];
   const schema = schemaOf(details.schema, faults);
   const modules = steps.flatMap(({ transform }) => (transform === undefined ? [] : [hashOf(transform, faults)]));
-  const plain = { asked, sheet, member, steps, badRows, maxBadRows: limitOf(maxBadRows), schema };
+  const limit = typeof maxBadRows === 'number' ? { rows: maxBadRows } : { share: shareOf(maxBadRows) };
+  const plain = { asked, sheet, member, steps, badRows, maxBadRows: limit, schema };
   const recipe = { ...plain, ...(isFixed ? { mend: 'safe' as const } : {}) };
   const fingerprint = hash('sha256', JSON.stringify({ version, ...recipe, modules }));
   return { fingerprint, ...recipe, fault: faults[0] ?? null };
@@ -58,9 +56,6 @@ const stepsOf = ({ encoding, skipRows, table = [] }: TableDetails, name: string)
     ...table,
   ];
 };
-
-const limitOf = (limit: string | number): TableRecipe['maxBadRows'] =>
-  typeof limit === 'number' ? { rows: limit } : { share: shareOf(limit) };
 
 const schemaOf = (schema: TableDetails['schema'], faults: string[]): TableSchema | null => {
   if (typeof schema !== 'string') return schema ?? null;
@@ -85,12 +80,8 @@ const hashOf = (path: string, faults: string[]): string => {
 };
 
 /** sha256 (hex) over the canonical JSON of what the portal shall hold. */
-export const metadataFingerprint = ({
-  title,
-  published,
-  fields,
-}: Pick<DatasetWish, 'title' | 'published' | 'fields'>): string =>
-  hash('sha256', canonicalJson({ title, published, fields }));
+const metadataFingerprint = (node: Pick<DatasetWish, 'title' | 'published' | 'fields'>): string =>
+  hash('sha256', canonicalJson(node));
 
 /** JSON without spaces and with the keys of every object sorted; `undefined` entries are left out. */
 export const canonicalJson = (value: unknown): string => {
@@ -176,14 +167,10 @@ const resourceWish = (
   const { encoding, skipRows, mend } = metadata;
   const reading = defined({ encoding, skipRows, mend });
   const isOpen = !recipe?.asked && Object.keys(reading).length > 0;
-  const former = [
-    owner.renamedFrom ?? owner.name,
-    dataset.renamedFrom ?? dataset.id,
-    spec.renamedFrom ?? spec.id,
-  ] as const;
+  const [formerOwner, formerDataset] = [owner.renamedFrom ?? owner.name, dataset.renamedFrom ?? dataset.id];
   return {
     key: resourceKey(owner.name, dataset.id, spec.id),
-    uuid: uuidOfKey(resourceKey(...former)),
+    uuid: uuidOfKey(resourceKey(formerOwner, formerDataset, spec.renamedFrom ?? spec.id)),
     datasetKey: datasetKey(owner.name, dataset.id),
     ...node,
     source: spec.source,
