@@ -29,10 +29,7 @@ export const shownField = (node: Readonly<Record<string, unknown>>, name: string
 
 const longestShown = 100;
 
-/**
- * What {@link missingFields} does not compare of the sent fields, by field name: the ids of terms, which portals do not
- * return by name, and the number of items where it differs from the number sent.
- */
+/** What {@link missingFields} does not compare, by field: ids of terms, and the number of items where it is another than sent. */
 export const baselineOf = (sent: NodeFields, node: Readonly<Record<string, unknown>>): Record<string, string> => {
   const baseline: Record<string, string> = {};
   for (const [name, value] of Object.entries(sent)) {

@@ -45,11 +45,7 @@ const reserved = new Set(
 
 export const longestColumnName = 64;
 
-/**
- * The column name of a header cell as portals make it (recorded-behaviour 13a): every character but `A-Z a-z 0-9 _` and
- * space removed, trimmed, lower-cased, spaces to `_`, a number prefixed with `__num_`, a reserved word followed by `_`,
- * cut to 64. Empty when nothing is left.
- */
+/** The column name of a header cell as portals make it (recorded-behaviour 13a); empty when nothing is left. */
 export const portalColumnName = (cell: string): string => {
   const clean = cell
     .replace(/[^A-Za-z0-9_ ]/g, '')

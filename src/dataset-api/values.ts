@@ -59,13 +59,7 @@ export const frequencies: readonly Frequency[] = [
 export const frequencyCode = (text: string): string | undefined =>
   frequencies.find(({ code, words }) => code === text || words.includes(text.toLowerCase()))?.code;
 
-const unitMs: Record<string, number> = {
-  H: 3_600_000,
-  D: 86_400_000,
-  W: 604_800_000,
-  M: 2_629_800_000,
-  Y: 31_557_600_000,
-};
+const unitMs: Record<string, number> = { H: 3.6e6, D: 86.4e6, W: 604.8e6, M: 2_629.8e6, Y: 31_557.6e6 };
 
 /** Milliseconds between two updates, by a code or plain word; null for `irregular`, `continuous` and unknown ones. */
 export const frequencyMs = (text: string): number | null => {

@@ -1,12 +1,7 @@
 // The answers of portals, one row per situation: how it is recognized, whose fault it is, and what follows; what it means is on
 // its page, `docs/reference/portal-answers.md`.
-//
-// Callers ask a caught error for its situation, never for statuses or words:
-//   - `isAnswer(error, 'node-gone', 'denied')`: is it one of these? Names are checked by the compiler.
-//   - `error.fault`: who is at fault ('account', 'session', 'file', 'item', 'portal', 'network'; null for errors that
-//     no answer caused). `isOutage(error)` of model/errors.ts: does it concern the whole portal?
-//   - `error.retryable`: may the job succeed later without anybody changing anything?
-//   - `situationOf(reply, portal)` is for replies of status 2xx that are no answer, such as those of the search.
+// Callers ask a caught error for its situation (`isAnswer(error, 'node-gone', 'denied')`) or `fault`, never for statuses or words;
+// `situationOf(reply, portal)` is for replies of status 2xx that are no answer, such as those of the search.
 // A new situation is a row here, an exchange in test/portal-client/support/exchanges.ts, and after `node scripts/reference.ts`
 // its meaning on the page. Rows are tried in their order, and the first that fits is the situation.
 import type { IncomingHttpHeaders } from 'node:http';

@@ -130,8 +130,8 @@ export class Portal {
   }
 
   /**
-   * Creates a node with one POST. When the session is lost on the way the uuid is looked up before the POST is repeated.
-   * @throws PortalConflictError when the portal holds a node with that uuid (`request.nid` where the portal names it).
+   * Creates a node with one POST; when the session is lost on the way, the uuid is looked up before it is repeated.
+   * @throws PortalConflictError when the portal holds a node with that uuid (`request.nid` where the portal names it)
    */
   createNode(input: NodeInput, signal: AbortSignal): Promise<{ nid: string }> {
     return this.nodes.create(input, signal, async () => {

@@ -96,10 +96,7 @@ export class Datastore {
     return this.#traits.get('counts') !== 'none';
   }
 
-  /**
-   * Sizes of the datastore tables of the resources with these uuids; null for a table that is not there, none for one that
-   * could not be counted. Where the portal takes several queries at once, 20 tables are one request.
-   */
+  /** Sizes of tables by the uuids of their resources; null for one that is not there, none for one that could not be counted. */
   async tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
     const tables = await this.tables(uuids, signal);
     return new Map([...tables].map(([uuid, table]) => [uuid, table && sizeOf(table)]));

@@ -14,10 +14,7 @@ import type { Dialect, Traits } from './traits.ts';
 /** Node fields ready to be sent, and why others, by name, are left out: the dialect cannot express them. */
 type ShapedFields = { fields: NodeFields; problems: Record<string, string[]> };
 
-/**
- * Node fields in the shape a dialect takes; `fields` are in entity shape (`{und: [{…}]}`). Fields whose shape is the
- * same in both, and values that are written in another way already, are passed through as they are.
- */
+/** Node fields, in entity shape (`{und: [{…}]}`), in the shape a dialect takes; values written in another way stay as they are. */
 export const fieldsFor = (dialect: Dialect, fields: NodeFields): ShapedFields => {
   if (dialect === 'entity') return { fields, problems: {} };
   const shaped: NodeFields = {};
@@ -36,8 +33,8 @@ export const fieldsFor = (dialect: Dialect, fields: NodeFields): ShapedFields =>
 };
 
 /**
- * What has to go along with every update of a node through its editing form, unless it is among the changes: the file,
- * which is removed or refused otherwise, and the period, whose date is refused without its time. In form shape.
+ * What goes along with every update through an editing form, in its shape: the file, which is removed or refused otherwise, and
+ * the period, whose date is refused without its time.
  */
 export const echoedFields = (node: PortalNode, changes: NodeFields): NodeFields => {
   const echoed: NodeFields = {};

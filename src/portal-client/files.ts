@@ -52,9 +52,8 @@ export class Files {
   }
 
   /**
-   * Sends a file as the resource's `field_upload`, replacing what is there (`attach` 0). `fid` is null where the portal
-   * does not report it. @throws SourceMissingError, SourceChangedError about the local file; PortalRefusedError with its size
-   *   for one that is too large, which is remembered.
+   * Sends a file as the resource's `field_upload`, replacing what is there (`attach` 0). @throws SourceMissingError,
+   * SourceChangedError about the local file; PortalRefusedError with its size for one that is too large, which is remembered.
    */
   async attach(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
     const { headersMs, uploadMs } = this.#timeouts;
@@ -163,10 +162,8 @@ const missing = (file: PortalFile, cause: unknown): SourceMissingError =>
   });
 
 /**
- * The bytes of a file, in chunks whose memory is used again four chunks later: the consumer must be done with a chunk
- * before it asks for the fourth next one. undici asks for the next one only when the socket has taken the previous one
- * (a chunk is larger than a socket's high-water mark, so every write waits for `drain`). That keeps memory flat for
- * any size, where fresh buffers would pile up some 60 MB until the next collection.
+ * The bytes of a file, in chunks whose memory is used again four chunks later: undici asks for the next one only when the
+ * socket has taken the previous one. So memory stays flat, where fresh buffers would pile up some 60 MB until collected.
  * @param facts what `stat` said before; throws `changed()` when the file is another one at the end, before its last chunk.
  */
 export async function* fileChunks(

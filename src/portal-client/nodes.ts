@@ -219,10 +219,7 @@ const take = (list: ReadList, { page, pageSize }: Page, rows: NodeRow[]): 'next'
   return rows.length < pageSize ? 'end' : 'next';
 };
 
-/**
- * The next pages. Portals count pages in their size, so the size varies: each contains the last row of the one before, and
- * as many after it as possible.
- */
+/** The next pages, of varying size: each contains the last row of the one before, and as many after it as possible. */
 const pagesAfter = ({ last, complete }: ReadList, count: number): Page[] => {
   const pages: Page[] = [];
   for (let end = last; pages.length < count; ) {

@@ -74,10 +74,7 @@ export class Session {
     return (await this.current(signal)).identity;
   }
 
-  /**
-   * Sends a request in the session and resolves with its successful reply. A session that is over is renewed by one login for
-   * all waiting calls, and the request sent again: as often as it takes on a portal whose sessions end early.
-   */
+  /** The successful reply. A session that is over is renewed by one login for all waiting calls, and the request sent again. */
   async call(call: Call, signal: AbortSignal): Promise<Reply> {
     this.logoutLater();
     for (let renewals = 0; ; renewals++) {

@@ -80,10 +80,11 @@ export const linkOf = (node: ExportedNode): string => {
   return api ?? remote ?? '';
 };
 
-/** The uploaded file of a resource; null where there is none. `version` is another one for another file. */
-export const uploadOf = (
-  node: Readonly<Record<string, unknown>>,
-): { name: string; uri: string; bytes: number; version: string } | null => {
+/** An uploaded file; `version` is another one for another file. */
+export type Upload = { name: string; uri: string; bytes: number; version: string };
+
+/** The uploaded file of a resource; null where there is none. */
+export const uploadOf = (node: Readonly<Record<string, unknown>>): Upload | null => {
   const [item] = fieldItems(node, 'field_upload');
   const [uri, filename] = [itemText(item?.uri), itemText(item?.filename)];
   if (item === undefined || (uri === undefined && filename === undefined)) return null;

@@ -50,10 +50,7 @@ type ExportedDataset = { record: DatasetRecord; replaced: string[] };
 
 const resourcesAtOnce = 4;
 
-/**
- * Exports a dataset; null when it is gone and was never exported. Unchanged files are not fetched again, not even those of an
- * attempt that was killed.
- */
+/** Exports a dataset; null when it is gone and was never exported. Unchanged files are not fetched again, even after a kill. */
 export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): Promise<ExportedDataset | null> => {
   const { portal, about, signal } = tools;
   const { order, folder: name, nid } = wanted;

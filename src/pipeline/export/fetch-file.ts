@@ -14,7 +14,7 @@ import { boundedBody, decodersFor, mediaType, tooLarge } from '../../sources/fet
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchPolicy } from '../../sources/fetch/policy.ts';
 import { oneOf } from '../../sources/fetch/response-headers.ts';
-import type { uploadOf } from './describe.ts';
+import type { Upload } from './describe.ts';
 import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
 import type { ExportedPortal } from './package.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';
@@ -29,8 +29,6 @@ export interface ExportTools {
 }
 
 type FileTools = ExportTools & { folder: string };
-
-type Upload = NonNullable<ReturnType<typeof uploadOf>>;
 
 /** A file that fails so often, while its node is readable, fails for good. */
 const [mostRedirects, enoughAttempts] = [5, 3];

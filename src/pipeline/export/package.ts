@@ -8,7 +8,15 @@ import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import { defined } from '../../util/json.ts';
-import { type Described, describeDataset, describeResource, isLink, linkOf, uploadOf } from './describe.ts';
+import {
+  type Described,
+  describeDataset,
+  describeResource,
+  isLink,
+  linkOf,
+  type Upload,
+  uploadOf,
+} from './describe.ts';
 import { datasetsName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './record.ts';
 
@@ -22,8 +30,7 @@ export interface ExportedPortal {
 
 /** A resource, described once for every file that names it. */
 interface ResourceView extends ExportedResource {
-  /** Its file on the portal. */
-  upload: ReturnType<typeof uploadOf>;
+  upload: Upload | null;
   link: string;
   /** Address of a file that was not requested; null for one that was, or is none. */
   url: string | null;
