@@ -5,7 +5,7 @@ import { plainRequest, type RunRequest } from '../model/job.ts';
 import type { Target } from '../model/redis-keys.ts';
 import { openRedis } from '../redis-server/embedded.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
-import { BatchingRedis } from '../state/redis/connection.ts';
+import { EndableRedis } from '../state/redis/connection.ts';
 import { refuseOtherLayout } from '../state/targets.ts';
 import { Connections, type RuntimeOptions } from './connections.ts';
 import { PortalWorkers } from './portal-workers.ts';
@@ -32,7 +32,7 @@ export class Runtime extends Connections {
       log,
       report,
     });
-    const redis = new BatchingRedis({ ...handle.options, maxRetriesPerRequest: null });
+    const redis = new EndableRedis({ ...handle.options, maxRetriesPerRequest: null });
     redis.on('error', (error) => log.warn({ err: error.message }, 'the connection to Redis failed'));
     const runtime = new Runtime(options, handle, redis);
     try {

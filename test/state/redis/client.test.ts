@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'bullmq';
 import type { Redis, RedisOptions } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
-import { BatchingRedis, EndableRedis } from '../../../src/state/redis/connection.ts';
+import { EndableRedis } from '../../../src/state/redis/connection.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -52,7 +52,7 @@ test('a connection that only breaks is made again, and what was in progress cont
 
 test('a worker of the queue ends while its connection is broken', async () => {
   const blocking: Redis[] = [];
-  class Connection extends BatchingRedis {
+  class Connection extends EndableRedis {
     override duplicate(changes?: RedisOptions): Redis {
       const made = super.duplicate(changes);
       blocking.push(made);
