@@ -14,31 +14,24 @@ export interface SheetOrigin {
 /** Most changes that are remembered; beyond them rows are counted on. */
 const mostChanges = 10_000;
 
-export class SheetPlaces {
-  readonly #origin: SheetOrigin;
-  #line = 1;
-  #last = 0;
-  #shift = Number.NaN;
-
-  constructor({ name, indent }: Pick<SheetOrigin, 'name' | 'indent'>) {
-    this.#origin = { name, indent, rows: [], apart: [] };
-  }
-
-  /** The next row of the table, its text with all line ends. */
-  add(row: number, text: string): void {
-    const { rows, apart } = this.#origin;
-    if (row - this.#line !== this.#shift && rows.length < mostChanges) rows.push([this.#line, row]);
-    if (this.#last > 0 && row > this.#last + 1 && apart.length < mostChanges) apart.push(this.#line);
-    this.#shift = row - this.#line;
-    this.#last = row;
-    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) this.#line += 1;
-  }
-
-  /** `hasGaps`: rows were left out, so that nobody knows which are below blank ones. */
-  end(hasGaps: boolean): SheetOrigin {
-    return hasGaps ? { ...this.#origin, apart: [] } : this.#origin;
-  }
-}
+/** Collects the places while a table is written. */
+export const sheetPlaces = ({ name, indent }: Pick<SheetOrigin, 'name' | 'indent'>) => {
+  const origin: SheetOrigin = { name, indent, rows: [], apart: [] };
+  let [line, last, shift] = [1, 0, Number.NaN];
+  return {
+    /** The next row of the table, its text with all line ends. */
+    add: (row: number, text: string): void => {
+      const { rows, apart } = origin;
+      if (row - line !== shift && rows.length < mostChanges) rows.push([line, row]);
+      if (last > 0 && row > last + 1 && apart.length < mostChanges) apart.push(line);
+      shift = row - line;
+      last = row;
+      for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) line += 1;
+    },
+    /** `hasGaps`: rows were left out, so that nobody knows which are below blank ones. */
+    end: (hasGaps: boolean): SheetOrigin => (hasGaps ? { ...origin, apart: [] } : origin),
+  };
+};
 
 const rowOf = ({ rows }: SheetOrigin, line: number): number => {
   const [from, row] = rows.findLast(([first]) => first <= line) ?? [line, line];

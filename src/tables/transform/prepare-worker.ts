@@ -6,7 +6,7 @@ import type { Step } from '../../model/recipe/steps.ts';
 import { beat, type CancelFlag, type Cancellable } from '../../util/worker-pool.ts';
 import type { CheckOptions } from '../check.ts';
 import { fixSafely } from '../fix/fix-worker.ts';
-import { SheetPlaces } from '../inspect/sheet-places.ts';
+import { sheetPlaces } from '../inspect/sheet-places.ts';
 import { portalDelimiter } from '../scan/dialect.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
 import { badRowsOf, CsvFile, csvLine } from './bad-rows.ts';
@@ -113,7 +113,7 @@ const make = async (
   const { recipe, into, rejects, limits } = task;
   const bad = badRowsOf(recipe, table, rejects);
   const sheet = recipe.steps.every(keepsPlaces) ? (table.sheet ?? null) : null;
-  const places = sheet === null ? null : new SheetPlaces(sheet);
+  const places = sheet === null ? null : sheetPlaces(sheet);
   const mostBytes = Math.max(limits.freeBytes, statSync(task.path).size * limits.ratio);
   let scratches = 0;
   const scratch = (name: string): string => `${into}.${name}-${++scratches}`;
