@@ -20,11 +20,13 @@ export const tableRemarks = (findings: Findings, read: TableRead): void => {
   aboveHeader(findings, read);
   blankLines(findings, read);
   lineEnds(findings, read);
+  const { dialect } = read.layout;
+  if (dialect.quote !== '"' || dialect.escape !== '"') findings.add('quote-style', { line: 1 }, dialect);
   if (read.header !== null) rowRemarks(findings, read, read.header);
 };
 
 const layoutRemarks = (findings: Findings, { layout, header }: TableRead): void => {
-  const { candidates = [], division, dialect } = layout;
+  const { candidates = [], division } = layout;
   const described = candidates.map((one) => {
     const reads = one.header.map((cell) => Buffer.from(cell, 'latin1').toString('utf8')).join(' | ');
     return { key: keyOf(one, candidates), reads };
@@ -33,7 +35,6 @@ const layoutRemarks = (findings: Findings, { layout, header }: TableRead): void 
   if (keys.length > 0) findings.add('layout-unclear', { line: 1, candidates: described }, { keys });
   if (division)
     findings.add(division.isRead ? 'delimiter-foreign' : 'undivided', { line: header?.line ?? 1 }, division);
-  if (dialect.quote !== '"' || dialect.escape !== '"') findings.add('quote-style', { line: 1 }, dialect);
 };
 
 const rowRemarks = (
