@@ -122,7 +122,7 @@ const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null>
   }
   if (standstill === null) return null;
   const end = standstillText(standstill);
-  const error = new UnfinishedError(`portal ${portal} is not tried again before ${end}`, {
+  const error = new UnfinishedError(`${targetName(run)}: nothing is tried again before ${end}`, {
     hint: `${stays}; \`--wait\` says how long to wait`,
   });
   return { text: `waits until ${end}`, until: standstill.until, error };
