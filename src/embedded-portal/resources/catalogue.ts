@@ -1,10 +1,11 @@
 // What a site publishes about its datasets beside the service: package_show, package_list, group_list and data.json, as deployed
 // portals answer them.
+import { randomUUID } from 'node:crypto';
 import { slugOf } from '../../dataset-api/names.ts';
 import { type Answer, redirectTo } from '../answer.ts';
 import { textOf } from '../content/items.ts';
 import { escapeUnit } from '../media/value.ts';
-import type { Call } from '../portal.ts';
+import type { Call, Portal } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { entryOf, nameOf, packageOf } from './catalogue-entries.ts';
@@ -22,14 +23,14 @@ export const answerOf = (value: unknown, status = 200): Answer => jsonAnswer(enc
 /** Most text of a catalogue, in characters; what is longer would end the process rather than be sent. */
 const longestCatalogue = 100_000_000;
 
-/** The catalogue; it is whole or none, because whoever harvests it takes down what it lacks. */
-const catalogue = (call: Call, page: Page): Answer => {
+/** The catalogue; it is whole or none (null), because whoever harvests it takes down what it lacks. */
+const catalogue: List = (call, page) => {
   const entries: string[] = [];
   let length = 0;
   for (const node of published(call, 'dataset', page)) {
     const entry = encode(entryOf(call, node));
     length += entry.length + 1;
-    if (length > longestCatalogue) throw new Refusal(413, 'The catalogue is too large for one answer.');
+    if (length > longestCatalogue) return null;
     entries.push(entry);
   }
   const head = encode({
@@ -39,7 +40,7 @@ const catalogue = (call: Call, page: Page): Answer => {
     conformsTo: 'https://project-open-data.cio.gov/v1.1/schema',
     describedBy: 'https://project-open-data.cio.gov/v1.1/schema/catalog.json',
   });
-  return jsonAnswer(`${head.slice(0, -1)},"dataset":[${entries.join(',')}]}`);
+  return `${head.slice(0, -1)},"dataset":[${entries.join(',')}]}`;
 };
 
 /** A part of the list of all datasets. */
@@ -60,6 +61,8 @@ function* published({ portal: { store } }: Call, type: string, page: Page = allO
 
 const success = (help: string, result: unknown): Record<string, unknown> => ({ help, success: true, result });
 
+const packagePath = '/api/3/action/package_show';
+
 const shownPackage = (call: Call): Answer => {
   const help = 'The metadata of a dataset and its resources. :param id: uuid of the dataset';
   const id = textOf(call.query.id) ?? '';
@@ -74,22 +77,44 @@ const shownPackage = (call: Call): Answer => {
   return answerOf(success(help, [packageOf(call, node)]));
 };
 
-const names = (call: Call, type: 'dataset' | 'group'): Answer =>
-  answerOf(success(`The names of the ${type}s of this site.`, Array.from(published(call, type), nameOf)));
+const names = (call: Call, type: 'dataset' | 'group'): string =>
+  encode(success(`The names of the ${type}s of this site.`, Array.from(published(call, type), nameOf)));
 
-const packages = (call: Call, page: Page): Answer =>
-  answerOf(
+const packages: List = (call, page) =>
+  encode(
     success('The datasets of this site with their resources.', [
       Array.from(published(call, 'dataset', page), (node) => packageOf(call, node)),
     ]),
   );
 
-const answers: Readonly<Record<string, (call: Call, page: Page) => Answer>> = {
-  '/api/3/action/package_show': shownPackage,
+/** The text of a list; null where it is too long. It is the same for everybody. */
+type List = (call: Call, page: Page) => string | null;
+
+const lists: Readonly<Record<string, List>> = {
   '/api/3/action/package_list': (call) => names(call, 'dataset'),
   '/api/3/action/group_list': (call) => names(call, 'group'),
   '/api/3/action/current_package_list_with_resources': packages,
   '/data.json': catalogue,
+};
+
+/** Lists by path and page, for the state of the store after so many changes. */
+const kept = new WeakMap<Portal, { changes: number; texts: Map<string, string | null> }>();
+
+/** Stands in kept lists for the address of the portal, which a client chooses by its Host. */
+const anyAddress = randomUUID();
+
+/** A list takes long to make, and anybody may ask for it: it is made once for each state of the store. */
+const listed = (call: Call, path: string, page: Page): Answer => {
+  const changes = call.portal.store.changes();
+  let known = kept.get(call.portal);
+  if (known?.changes !== changes) known = { changes, texts: new Map() };
+  kept.set(call.portal, known);
+  const key = `${path} ${page.limit} ${page.offset}`;
+  let text = known.texts.get(key);
+  if (text === undefined) text = lists[path]?.({ ...call, baseUrl: anyAddress }, page) ?? null;
+  known.texts.set(key, text);
+  if (text === null) throw new Refusal(413, 'The catalogue is too large for one answer.');
+  return jsonAnswer(text.replaceAll(anyAddress, () => encode(call.baseUrl).slice(1, -1)));
 };
 
 const searchFields: Readonly<Record<string, string>> = { tags: 'field_tags', dkan_topics: 'field_topic' };
@@ -109,8 +134,10 @@ const termAnswer = (call: Call, path: string): Answer | null => {
 export const pagedPaths = ['/api/3/action/current_package_list_with_resources', '/data.json'];
 
 /** True for the paths of the catalogue. */
-export const isCataloguePath = (path: string): boolean => Object.hasOwn(answers, path);
+export const isCataloguePath = (path: string): boolean => path === packagePath || Object.hasOwn(lists, path);
 
 /** Answers at the paths of the catalogue, with a page of the lists that come in pages; sends a term on to the datasets that have it. */
-export const catalogueHandler = (call: Call, path: string, page = allOfThem): Answer | null =>
-  isCataloguePath(path) ? (answers[path]?.(call, page) ?? null) : termAnswer(call, path);
+export const catalogueHandler = (call: Call, path: string, page = allOfThem): Answer | null => {
+  if (path === packagePath) return shownPackage(call);
+  return Object.hasOwn(lists, path) ? listed(call, path, page) : termAnswer(call, path);
+};

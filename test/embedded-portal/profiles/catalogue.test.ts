@@ -1,5 +1,7 @@
 // What deployed portals tell beside the service: package_show and its kin, data.json, several searches in one body; and
 // where the terms go that are made on the way.
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Caller, startTestPortal, type TestPortal } from '../../support/portal.ts';
 
@@ -72,6 +74,23 @@ describe('the catalogue of 7.18', () => {
     expect([unknown.status, unknown.json()]).toMatchObject([404, { result: [{ __type: 'Query Error' }] }]);
     expect((await portal.anonymous.send('GET', '/api/3/action/package_show')).status).toBe(400);
     expect((await portal.anonymous.send('GET', '/api/3/action/tag_list')).status).toBe(404);
+  });
+
+  it('is made once for each state of the store, under the address that each client uses', async () => {
+    const uuid = (await user.read(await user.create({ type: 'dataset', title: 'Before' }))).uuid;
+    const lists = ['/data.json', '/api/3/action/current_package_list_with_resources'];
+    const read = async (path: string, headers = {}) => (await portal.anonymous.send('GET', path, { headers })).text;
+    const before = await Promise.all(lists.map((path) => read(path)));
+    const db = new DatabaseSync(join(portal.server.dataDir, 'portal.db'));
+    db.exec(`UPDATE revision SET title = 'Behind' WHERE title = 'Before'`); // not by the portal
+    db.close();
+    expect(await Promise.all(lists.map((path) => read(path)))).toEqual(before);
+    const otherwise = await read('/data.json', { host: 'localhost:81' });
+    expect(otherwise).toBe(before[0]?.replaceAll(new URL(portal.url).host, 'localhost:81'));
+    expect(otherwise).toContain(String.raw`http:\/\/localhost:81\/dataset\/before`);
+    await user.create({ type: 'dataset', title: 'After' });
+    for (const path of lists) expect(await read(path)).toMatch(/Behind[\s\S]*After/);
+    expect(await read(`/api/3/action/package_show?id=${uuid}`)).toContain('Behind');
   });
 
   it('lists groups', async () => {
