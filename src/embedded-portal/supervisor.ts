@@ -6,6 +6,7 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalPortError } from '../model/errors.ts';
+import { repeat } from '../util/concurrency.ts';
 import { writeDurably } from '../util/durable.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from './portal-server.ts';
@@ -29,8 +30,7 @@ export class PortalSupervisor {
   readonly #options: PortalServerOptions;
   #server: PortalServer | null = null;
   #url = '';
-  #timer: NodeJS.Timeout | undefined;
-  #taking: Promise<void> = Promise.resolve();
+  #endTakeOvers: (() => Promise<void>) | undefined;
 
   constructor(options: PortalServerOptions) {
     this.#options = options;
@@ -59,17 +59,13 @@ export class PortalSupervisor {
       }
       await sleep(50);
     }
-    this.#timer = setInterval(() => {
-      this.#taking = this.#takeOver().catch((error: unknown) => {
-        log.warn({ err: error }, 'the embedded portal could not be taken over');
-      });
-    }, 1000).unref();
+    const failed = (err: unknown): void => log.warn({ err }, 'the embedded portal could not be taken over');
+    this.#endTakeOvers = repeat(1000, () => this.#takeOver(), failed);
   }
 
   /** Stops serving; idempotent. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#taking;
+    await this.#endTakeOvers?.();
     await this.#server?.close();
     this.#server = null;
   }

@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
+import { repeat } from '../util/concurrency.ts';
 
 /** Limits of one portal as one worker's configuration states them. */
 export interface PortalLimits {
@@ -75,7 +76,7 @@ export class WorkerHeartbeat {
   readonly #log: Log;
   readonly id: string = randomUUID();
   readonly #warned = new Set<string>();
-  #timer: NodeJS.Timeout | undefined;
+  #endBeats: (() => Promise<void>) | undefined;
   #agreed: Record<string, AgreedLimits> = {};
   #onChange: OnLimits = async () => undefined;
   /** Until when a portal counts as shared, Unix milliseconds. */
@@ -117,11 +118,11 @@ export class WorkerHeartbeat {
     for (const portal of Object.keys(this.#own.limits)) await onChange(portal, this.limits(portal));
     await this.#agree();
     const failed = (error: unknown) => this.#log.debug({ err: error }, 'heartbeat failed');
-    this.#timer = setInterval(() => void this.#beat().catch(failed), heartbeatMs).unref();
+    this.#endBeats = repeat(heartbeatMs, () => this.#beat(), failed);
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    void this.#endBeats?.();
     await this.#redis.hdel(this.#keys.workers, this.id).catch(() => undefined); // Redis may be gone at a forced end
   }
 

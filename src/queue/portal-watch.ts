@@ -1,6 +1,7 @@
 // Watches paused portals: one of all workers probes a portal that is down, and resumes it once it answers.
 import { isOutage, PortalLoginError, PortalNotApiError, reasonOf } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
+import { repeat } from '../util/concurrency.ts';
 import type { CircuitBreaker, EndedPause, Pause, PortalPauses } from './pause.ts';
 
 /** A page of something in front of the portal is no answer of the portal; any refusal of its own is one. */
@@ -21,8 +22,7 @@ interface PortalWatchParts {
 export class PortalWatch {
   readonly #parts: PortalWatchParts;
   readonly #stop = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-  #turn: Promise<void> | null = null;
+  #endChecks: (() => Promise<void>)[] = [];
 
   constructor(parts: PortalWatchParts) {
     this.#parts = parts;
@@ -30,36 +30,24 @@ export class PortalWatch {
 
   /** Begins. Portals that are paused because they were down are probed at once: a worker has just started. */
   async start(): Promise<void> {
-    for (const portal of this.#parts.portals) await this.#probeSoon(portal);
-    const everyMs = Math.min(1000, Math.max(50, this.#parts.breaker.settings.probeMs / 2));
-    this.#timer = setInterval(() => this.#next(), everyMs);
-    this.#timer.unref();
+    const { portals, breaker, log } = this.#parts;
+    for (const portal of portals) await this.#probeSoon(portal);
+    const everyMs = Math.min(1000, Math.max(50, breaker.settings.probeMs / 2));
+    this.#endChecks = portals.map((portal) => {
+      const failed = (err: unknown): void => {
+        if (!this.#stop.signal.aborted) log.warn({ portal, err }, 'the portal could not be watched');
+      };
+      return repeat(everyMs, () => this.#check(portal), failed);
+    });
   }
 
   /** Ends after it has reported every pause once more, without a probe. `force` ends at once: Redis may be gone. */
   async stop(force = false): Promise<void> {
-    clearInterval(this.#timer);
+    const ended = Promise.all(this.#endChecks.map((end) => end()));
     this.#stop.abort(new Error('the watch of portals was stopped'));
     if (force) return;
-    await this.#turn;
+    await ended;
     for (const portal of this.#parts.portals) await this.#report(portal).catch(() => undefined); // Redis may be gone
-  }
-
-  #next(): void {
-    this.#turn ??= this.#checkAll().finally(() => {
-      this.#turn = null;
-    });
-  }
-
-  async #checkAll(): Promise<void> {
-    await Promise.all(
-      this.#parts.portals.map((portal) =>
-        this.#check(portal).catch((error: unknown) => {
-          if (!this.#stop.signal.aborted)
-            this.#parts.log.warn({ portal, err: error }, 'the portal could not be watched');
-        }),
-      ),
-    );
   }
 
   async #check(portal: string): Promise<void> {

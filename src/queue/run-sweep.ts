@@ -8,6 +8,7 @@ import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts'
 import { entriesOf, membersOf } from '../state/redis/fields.ts';
 import type { StuckRun } from '../state/run-phase.ts';
 import type { Runs } from '../state/runs.ts';
+import { repeat } from '../util/concurrency.ts';
 import { nextStep, type RunState, type Step } from './advance.ts';
 import type { Advancer } from './advancer.ts';
 import type { Asked, RunGate } from './gate.ts';
@@ -36,7 +37,7 @@ const longestBeatMs = 3000;
 export class RunSweep {
   readonly #parts: RunSweepParts;
   readonly #began = Date.now();
-  #timer: NodeJS.Timeout | undefined;
+  #endLooks: (() => Promise<void>) | undefined;
 
   constructor(parts: RunSweepParts) {
     this.#parts = parts;
@@ -45,13 +46,12 @@ export class RunSweep {
   async start(): Promise<void> {
     await this.look();
     const everyMs = Math.min(longestBeatMs, this.#parts.stuckMs / 2);
-    this.#timer = setInterval(() => {
-      this.look().catch((err: unknown) => this.#parts.log.warn({ err }, 'the runs could not be watched'));
-    }, everyMs).unref();
+    const failed = (err: unknown): void => this.#parts.log.warn({ err }, 'the runs could not be watched');
+    this.#endLooks = repeat(everyMs, () => this.look(), failed);
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    void this.#endLooks?.();
   }
 
   async look(): Promise<void> {

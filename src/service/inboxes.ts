@@ -9,6 +9,7 @@ import type { Claim } from '../sources/drop/spool.ts';
 import { portalsOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf } from '../state/deadlines.ts';
+import { repeat } from '../util/concurrency.ts';
 import type { Runtime } from './runtime.ts';
 import { countCancelled, openClaims, waitingPortals } from './sources.ts';
 
@@ -32,8 +33,7 @@ export type InboxViewOfService = z.infer<typeof inboxViewSchema>;
 export class Inboxes {
   readonly #runtime: Runtime;
   readonly #open = new Map<string, { manifest: DropManifest; inbox: Inbox }>();
-  #timer: NodeJS.Timeout | null = null;
-  #turn: Promise<void> = Promise.resolve();
+  #endViews: (() => Promise<void>) | undefined;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -48,14 +48,13 @@ export class Inboxes {
       if (this.#open.has(name)) continue;
       this.#open.set(name, { manifest, inbox: await this.#watch(manifest) });
     }
-    this.#timer ??= setInterval(() => this.#next(), publishMs).unref();
+    const failed = (err: unknown): void => this.#runtime.log.debug({ err }, 'inbox state could not be shown');
+    this.#endViews ??= repeat(publishMs, () => this.#publish(), failed);
     await this.#publish();
   }
 
   async close(): Promise<void> {
-    if (this.#timer) clearInterval(this.#timer);
-    this.#timer = null;
-    await this.#turn;
+    await this.#endViews?.();
     for (const name of this.#open.keys()) await this.#end(name);
   }
 
@@ -75,12 +74,6 @@ export class Inboxes {
         this.#runtime.log.info({ manifest: manifest.name, portal, runId, files: open.length }, 'files were dropped');
       }
     });
-  }
-
-  #next(): void {
-    this.#turn = this.#turn
-      .then(() => this.#publish())
-      .catch((error: unknown) => this.#runtime.log.debug({ err: error }, 'inbox state could not be shown'));
   }
 
   async #publish(): Promise<void> {

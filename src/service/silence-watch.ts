@@ -6,6 +6,7 @@ import { listedItems, type Notice, type NoticeItem } from '../notify/notice.ts';
 import type { Notifier } from '../notify/notifier.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { type Deadline, expectedOf } from '../state/deadlines.ts';
+import { repeat } from '../util/concurrency.ts';
 import type { Connections, KnownTarget } from './connections.ts';
 import { expectedIn, inWords, type Overdue, type OverdueParts } from './overdue.ts';
 
@@ -27,8 +28,7 @@ export class SilenceWatch {
   readonly #self: string;
   /** What was overdue at the last check: what still is was not merely delayed by a suspended host or a clock change. */
   #suspects = new Map<string, number>();
-  #timer: NodeJS.Timeout | null = null;
-  #turn: Promise<void> | null = null;
+  #endLooks: (() => Promise<void>) | undefined;
 
   constructor(parts: SilenceWatchParts) {
     this.#parts = parts;
@@ -40,25 +40,17 @@ export class SilenceWatch {
   async start(): Promise<void> {
     await this.look();
     const beatMs = Math.min(this.#parts.config.watch.everyMs / 2, longestBeatMs);
-    this.#timer = setInterval(() => this.#next(), beatMs).unref();
+    const failed = (err: unknown): void => this.#parts.log.warn({ err }, 'silence could not be watched for');
+    this.#endLooks = repeat(beatMs, () => this.look(), failed);
   }
 
   /** Stops; this process is no longer expected. Idempotent. `force`: Redis may be gone. */
   async stop(force: boolean): Promise<void> {
-    if (!this.#timer) return;
-    clearInterval(this.#timer);
-    this.#timer = null;
-    if (force) return;
-    await this.#turn;
+    const ended = this.#endLooks?.();
+    if (force || !ended) return;
+    this.#endLooks = undefined;
+    await ended;
     await this.#parts.deadlines.forget([this.#self]);
-  }
-
-  #next(): void {
-    this.#turn ??= this.look()
-      .catch((err: unknown) => this.#parts.log.warn({ err }, 'silence could not be watched for'))
-      .finally(() => {
-        this.#turn = null;
-      });
   }
 
   /** Gives a sign of life and looks once. */

@@ -1,4 +1,4 @@
-// Concurrency: waiting until a signal aborts, work on many items several at once, and a semaphore.
+// Concurrency: waiting until a signal aborts, work that is repeated, or on many items several at once, and a semaphore.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
@@ -20,6 +20,25 @@ export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }
+};
+
+/** Repeats `work`, never twice at once; returns what stops it after the turn in progress. It keeps no process alive. */
+export const repeat = (
+  everyMs: number,
+  work: () => Promise<void>,
+  failed: (error: unknown) => void,
+): (() => Promise<void>) => {
+  let turn: Promise<void> | null = null;
+  const over = (): void => {
+    turn = null;
+  };
+  const timer = setInterval(() => {
+    turn ??= work().catch(failed).finally(over);
+  }, everyMs).unref();
+  return async () => {
+    clearInterval(timer);
+    await turn;
+  };
 };
 
 /**

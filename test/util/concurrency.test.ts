@@ -2,9 +2,33 @@
 // whoever waits can stop waiting.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { AdaptiveSlots, abortable, Semaphore } from '../../src/util/concurrency.ts';
+import { AdaptiveSlots, abortable, repeat, Semaphore } from '../../src/util/concurrency.ts';
 
 const never = new AbortController().signal;
+
+describe('repeated work', () => {
+  it('never overlaps, goes on after a failure, and is over once stopping resolves', async () => {
+    let [running, most, turns] = [0, 0, 0];
+    const failures: unknown[] = [];
+    const { promise: third, resolve } = Promise.withResolvers<void>();
+    const stop = repeat(
+      1,
+      async () => {
+        most = Math.max(most, ++running);
+        await new Promise((done) => setTimeout(done, 10));
+        running -= 1;
+        if (++turns === 3) resolve();
+        throw new Error(`turn ${turns}`);
+      },
+      (error) => failures.push(error),
+    );
+    await third;
+    await stop();
+    const ended = turns;
+    await new Promise((done) => setTimeout(done, 20));
+    expect([most, running, turns, failures.length]).toEqual([1, 0, ended, ended]);
+  });
+});
 
 describe('slots', () => {
   it('are never more than there are, and go to whoever has waited longest', async () => {
