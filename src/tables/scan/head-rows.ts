@@ -15,20 +15,18 @@ export interface HeadRow {
   /** True when the first cell has text with a space. */
   prose: boolean;
   sharp: boolean;
-  /** The kind of each cell, of the first rows only; see `value-kind.ts`. */
+  /** Of the first rows only: the kind of each cell, see `value-kind.ts`, and its beginning, one byte a character. */
   kinds: number[];
-  /** Where each cell of those rows begins and ends in {@link head}. */
-  spans: number[];
-  head: Buffer;
+  begins: string[];
 }
 
 const sharp = 0x23;
 
-/** How many rows keep kinds and spans, unless they have more cells than the second number. */
-const [closeRows, closeCells] = [60, 300];
+/** How many rows keep kinds and beginnings, unless they have more cells than the second number, and how long these are. */
+const [closeRows, closeCells, longestBegin] = [60, 300, 80];
 
-const headRow = (head: Buffer, scanner: CellScanner, row: number, isClose: boolean): HeadRow => {
-  const { base, bytes, starts, ends, marks } = scanner;
+const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow => {
+  const { bytes, starts, ends, marks } = scanner;
   const [first, cells] = [scanner.firstCell(row), scanner.width(row)];
   const firstMark = marks[first] ?? 0;
   const facts: HeadRow = {
@@ -41,8 +39,7 @@ const headRow = (head: Buffer, scanner: CellScanner, row: number, isClose: boole
     prose: (firstMark & has.space) !== 0 && (firstMark & (has.text | has.high)) !== 0,
     sharp: bytes[scanner.startOf(row)] === sharp,
     kinds: [],
-    spans: [],
-    head,
+    begins: [],
   };
   const isLookedAt = isClose && cells <= closeCells;
   for (let cell = first; cell < first + cells; cell++) {
@@ -53,7 +50,7 @@ const headRow = (head: Buffer, scanner: CellScanner, row: number, isClose: boole
     facts.tail = start === stop && (mark & has.quotes) === 0 ? facts.tail + 1 : 0;
     if (!isLookedAt) continue;
     facts.kinds.push(kindOf(bytes, start, stop, mark & ~quoteFaults));
-    facts.spans.push(base + start, base + stop);
+    facts.begins.push(bytes.toString('latin1', start, Math.min(stop, start + longestBegin)));
   }
   return facts;
 };
@@ -63,7 +60,7 @@ export const headRows = (head: Buffer, dialect: TableDialect, whole: boolean): H
   const scanner = new CellScanner(dialect, head.length + 1);
   const rows: HeadRow[] = [];
   const take = (): void => {
-    for (let row = 0; row < scanner.rows; row++) rows.push(headRow(head, scanner, row, rows.length < closeRows));
+    for (let row = 0; row < scanner.rows; row++) rows.push(headRow(scanner, row, rows.length < closeRows));
   };
   scanner.feed(head);
   take();
@@ -78,33 +75,23 @@ const [empty, text] = [kindNumber('empty'), kindNumber('text')];
 
 const year = /^(?:1[6-9]|20)\d\d$/;
 
-/** The beginning of a cell as it stands there, one byte a character; '' in rows without kinds. */
-export const cellBegin = ({ head, spans }: HeadRow, column: number): string => {
-  const [start = 0, stop = 0] = [spans[2 * column], spans[2 * column + 1]];
-  return head.toString('latin1', start, Math.min(stop, start + 80));
-};
-
-interface HeaderEvidence {
-  /** Columns that hold numbers, dates or the like in every row below, and a name in the header; half for a year as name. */
-  named: number;
-  /** Header cells of those columns that have a value of the same kind there. */
-  values: string[];
-}
-
-/** Compares a row with those below as if it were their header. */
-const headerEvidence = (rows: HeadRow[], at: number): HeaderEvidence => {
+/**
+ * Compares a row with those below as if it were their header. `named`: columns that hold numbers, dates or the like in
+ * every row below, and a name in the header; half for a year as name. `values`: header cells of those columns that have a
+ * value of the same kind there.
+ */
+const headerEvidence = (rows: HeadRow[], at: number): { named: number; values: string[] } => {
+  const evidence = { named: 0, values: [] as string[] };
   const header = rows[at];
-  const evidence: HeaderEvidence = { named: 0, values: [] };
   const below = rows.slice(at + 1).filter(({ kinds, cells }) => kinds.length > 0 && cells === header?.cells);
-  if (header === undefined || header.kinds.length === 0) return evidence;
-  for (let column = 0; column < header.cells; column++) {
+  header?.kinds.forEach((kind, column) => {
     const values = below.filter(({ kinds }) => kinds[column] !== empty);
-    if (values.length === 0 || values.some(({ kinds }) => kinds[column] === text)) continue;
-    const [own, kind] = [cellBegin(header, column), header.kinds[column]];
+    if (values.length === 0 || values.some(({ kinds }) => kinds[column] === text)) return;
+    const own = header.begins[column] ?? '';
     if (kind === text) evidence.named += 1;
-    else if (year.test(own) && !values.every((row) => year.test(cellBegin(row, column)))) evidence.named += 0.5;
+    else if (year.test(own) && !values.every(({ begins }) => year.test(begins[column] ?? ''))) evidence.named += 0.5;
     else if (values.some(({ kinds }) => kinds[column] === kind)) evidence.values.push(own);
-  }
+  });
   return evidence;
 };
 
@@ -121,9 +108,8 @@ const isCounted = (values: string[]): boolean => {
 };
 
 /** True when a row may be a header: it has names, or years, and no other values. */
-export const mayBeHeader = (row: HeadRow): boolean =>
-  row.kinds.length > 0 &&
-  row.kinds.every((kind, at) => kind === empty || kind === text || year.test(cellBegin(row, at)));
+export const mayBeHeader = ({ kinds, begins }: HeadRow): boolean =>
+  kinds.length > 0 && kinds.every((kind, at) => kind === empty || kind === text || year.test(begins[at] ?? ''));
 
 /** True when the rows below prove that a row is their header. */
 export const isNamed = (rows: HeadRow[], at: number): boolean => {

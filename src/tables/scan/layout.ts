@@ -1,16 +1,7 @@
 // Detects the layout of a table from the first bytes of its file: delimiter, quotes, and the line of the header.
 import { delimiters, type LayoutCandidate, rfc4180, type TableDialect } from './dialect.ts';
 import { type Division, divisionOf } from './division.ts';
-import {
-  cellBegin,
-  type HeadRow,
-  headRows,
-  isBelowBlank,
-  isNamed,
-  isRecord,
-  mayBeHeader,
-  mayBeTitle,
-} from './head-rows.ts';
+import { type HeadRow, headRows, isBelowBlank, isNamed, isRecord, mayBeHeader, mayBeTitle } from './head-rows.ts';
 
 export interface Layout {
   dialect: TableDialect;
@@ -30,19 +21,21 @@ interface KnownLayout {
 
 const mostTitleRows = 20;
 
-interface Reading {
+/**
+ * The rows of a table by one dialect, and how well that explains those from `skip` on: the share that has as many cells
+ * as the first of them, 0 for one cell.
+ */
+interface Fit {
   dialect: TableDialect;
   rows: HeadRow[];
-}
-
-/** How well a reading explains the rows from `skip` on: the share that has as many cells as the first of them, 0 for one cell. */
-interface Fit extends Reading {
   skip: number;
   share: number;
   width: number;
   /** True where the rows below agree among themselves on another number of cells than the header has. */
   isApart: boolean;
 }
+
+const nothing: Fit = { dialect: rfc4180, rows: [], skip: 0, share: 0, width: 0, isApart: false };
 
 /** What a single row, a row with faults of quoting, and a header that is at odds with all rows below count for a reading. */
 const [oneRowShare, faultyShare, apartShare] = [0.5, 0.8, 0.6];
@@ -51,10 +44,9 @@ const [oneRowShare, faultyShare, apartShare] = [0.5, 0.8, 0.6];
 const isWhole = ({ cells, tail }: HeadRow, header: HeadRow): boolean =>
   cells > header.cells ? cells - tail <= header.cells : cells >= header.cells - (header.filled < 2 ? 0 : header.tail);
 
-const fitOf = ({ dialect, rows }: Reading, skip: number): Fit => {
+const fitOf = ({ dialect, rows }: Pick<Fit, 'dialect' | 'rows'>, skip: number): Fit => {
   const [header, ...below] = rows.slice(skip);
-  if (header === undefined || header.cells < 2)
-    return { dialect, rows, skip, share: 0, width: header?.cells ?? 0, isApart: false };
+  if (header === undefined || header.cells < 2) return { ...nothing, dialect, rows, skip, width: header?.cells ?? 0 };
   const worth = ({ faulty }: HeadRow): number => (faulty ? faultyShare : 1);
   const equal = [header, ...below.filter((row) => isWhole(row, header))].reduce((sum, row) => sum + worth(row), 0);
   // One row agrees with itself, which says nothing.
@@ -91,7 +83,7 @@ const betterQuoting = (usual: Fit, other: Fit): Fit => {
   return isQuotedThroughout(other) && !isQuotedThroughout(usual) ? other : usual;
 };
 
-const isLiteral = ({ dialect }: Reading): boolean => dialect.quote === '';
+const isLiteral = ({ dialect }: Fit): boolean => dialect.quote === '';
 
 /** Apostrophes are quotes where they pair up wherever they are at the start of a cell. */
 const isPaired = (fit: Fit): boolean =>
@@ -123,50 +115,36 @@ const areTitles = (fit: Fit): boolean => {
   return isBelowBlank(rows, skip) || isNamed(rows, skip);
 };
 
-/** Rows above the header that have as many cells as the table: how many, and whether that is certain. */
-const paddedTitles = ({ rows, width }: Fit): { titleRows: number; isSure: boolean } => {
-  const none = { titleRows: 0, isSure: true };
+/** The rows that may be the header below titles as wide as the table, the likeliest first; one where it is certain. */
+const belowPadded = ({ rows, width }: Fit): number[] => {
   const at = rows.findIndex(({ cells, filled }) => cells === width && filled > width / 2);
   const [header, above] = [rows[at], rows.slice(0, at)];
-  if (header === undefined || at < 1 || at > mostTitleRows || !mayBeHeader(header)) return none;
-  if (!above.every(({ filled, cells }) => filled < 2 && cells <= width)) return none;
+  if (header === undefined || at < 1 || at > mostTitleRows || !mayBeHeader(header)) return [0];
+  if (!above.every(({ filled, cells }) => filled < 2 && cells <= width)) return [0];
   const isSure =
     isNamed(rows, at) || (width > 2 && (above.some(({ filled }) => filled === 0) || above.every(({ prose }) => prose)));
-  return { titleRows: at, isSure };
+  return isSure ? [at] : [at, 0];
 };
 
-/** Lines of comment above the header, which may be the last of them. */
-const commentRows = ({ rows }: Fit): { titleRows: number; isSure: boolean } => {
+/** The same below lines of comment, of which the last may be the header. */
+const belowComments = ({ rows }: Fit): number[] => {
   const at = rows.findIndex(({ sharp }) => !sharp);
-  if (at < 1 || at > mostTitleRows) return { titleRows: 0, isSure: true };
-  if (rows[at - 1]?.cells !== rows[at]?.cells || isNamed(rows, at)) return { titleRows: at, isSure: true };
-  return { titleRows: at - 1, isSure: isRecord(rows, at, 3) };
+  if (at < 1 || at > mostTitleRows) return [0];
+  if (rows[at - 1]?.cells !== rows[at]?.cells || isNamed(rows, at)) return [at];
+  return isRecord(rows, at, 3) ? [at - 1] : [at - 1, at];
 };
 
-/** The rows from number `fit.skip` on as a table below titles. */
-interface Titled {
-  fit: Fit;
-  isSure: boolean;
-  rival: Fit | undefined;
-}
-
-const withTitles = (byQuoting: Reading[][]): Titled | null => {
+/** The first rows that are a table below titles; null where there are none. */
+const titledFit = (fits: Fit[][]): Fit | null => {
   for (let skip = 1; skip <= mostTitleRows; skip++) {
-    const best = byQuoting.flatMap((readings) => {
-      const fits = readings.map((reading) => fitOf(reading, skip));
-      const [first, ...others] = fits.filter((fit) => fit.share >= titledShare && mayBeTitles(fit));
-      return first === undefined ? [] : [others.reduce(better, first)];
-    });
-    const [usual, ...others] = best;
-    if (usual === undefined) continue;
-    const fit = others.reduce(betterQuoting, usual);
-    const usualFits = (byQuoting[0] ?? []).map((reading) => fitOf(reading, skip));
-    return { fit, isSure: areTitles(fit), rival: rivalOf(fit, usualFits) ?? laterRival(fit, byQuoting[0] ?? []) };
+    const found = fits
+      .map((some) => some.map((fit) => fitOf(fit, skip)))
+      .map((some) => some.filter((fit) => fit.share >= titledShare && mayBeTitles(fit)).reduce(better, nothing))
+      .filter((fit) => fit !== nothing);
+    if (found.length > 0) return found.reduce(betterQuoting);
   }
   return null;
 };
-
-const nothing: Fit = { dialect: rfc4180, rows: [], skip: 0, share: 0, width: 0, isApart: false };
 
 /** The ways of quoting to try: the usual one, and others of which the bytes hold a sign. */
 const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
@@ -180,18 +158,18 @@ const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
 /** `sep=;`, the line that names the delimiter for Excel. */
 const separatorLine = /^sep=([,;\t|])\r?\n/i;
 
-const candidateOf = ({ dialect, rows }: Reading, at: number): LayoutCandidate => {
-  const row = rows[at];
-  const header = row?.kinds.map((_, column) => cellBegin(row, column)) ?? [];
-  return { delimiter: dialect.delimiter, skipRows: (row?.line ?? 1) - 1, header };
+const candidateOf = ({ dialect, rows, skip }: Fit): LayoutCandidate => {
+  const { line = 1, begins: header = [] } = rows[skip] ?? {};
+  return { delimiter: dialect.delimiter, skipRows: line - 1, header };
 };
 
 /** A reading by another delimiter that explains the rows as well, or all but the header; no text contains tabs. */
-const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
-  if (best.dialect.delimiter === '\t' || best.rows.length < 2) return undefined;
-  return fits.find(
-    ({ dialect, share, isApart }) => dialect.delimiter !== best.dialect.delimiter && (share > clearShare || isApart),
-  );
+const rivalOf = ({ dialect, rows, skip }: Fit, plain: Fit[]): Fit | undefined => {
+  if (dialect.delimiter === '\t' || rows.length < 2) return undefined;
+  return plain
+    .filter((fit) => fit.dialect.delimiter !== dialect.delimiter)
+    .map((fit) => fitOf(fit, skip))
+    .find(({ share, isApart }) => share > clearShare || isApart);
 };
 
 const clearShare = 0.95;
@@ -200,24 +178,24 @@ const clearShare = 0.95;
  * A reading by another delimiter that divides all rows but the first ones: by a tab, or where the header of `best` is
  * written like a text; or below a blank line or with a proven header, unless that of `best` is proven.
  */
-const laterRival = (best: Fit, readings: Reading[]): Fit | undefined => {
+const laterRival = (best: Fit, plain: Fit[]): Fit | undefined => {
   if (best.dialect.delimiter === '\t') return undefined;
-  const header = best.rows[best.skip];
-  const isText = header?.kinds.slice(1).every((_, at) => cellBegin(header, at + 1).startsWith(' ')) ?? false;
+  const isText = best.rows[best.skip]?.begins.slice(1).every((cell) => cell.startsWith(' ')) ?? false;
   const isProven = isNamed(best.rows, best.skip);
-  return readings.map(titledFit).find((fit): fit is Fit => {
-    if (fit === undefined || fit.skip <= best.skip) return false;
-    if (fit.dialect.delimiter === best.dialect.delimiter || fit.share <= clearShare) return false;
-    if (fit.dialect.delimiter === '\t' || isText) return true;
-    if (isProven) return false;
-    return isBelowBlank(fit.rows, fit.skip) || isNamed(fit.rows, fit.skip);
-  });
+  return (
+    plain.map(dividedFit).find((fit) => {
+      if (fit === null || fit.skip <= best.skip || fit.share <= clearShare) return false;
+      if (fit.dialect.delimiter === best.dialect.delimiter) return false;
+      if (fit.dialect.delimiter === '\t' || isText) return true;
+      return !isProven && (isBelowBlank(fit.rows, fit.skip) || isNamed(fit.rows, fit.skip));
+    }) ?? undefined
+  );
 };
 
-/** How well a reading explains the rows from the first one on that it divides; undefined where that is the first of all. */
-const titledFit = (reading: Reading): Fit | undefined => {
-  const skip = reading.rows.findIndex(({ cells }) => cells > 1);
-  return skip < 1 || skip > mostTitleRows || reading.rows.length < skip + 2 ? undefined : fitOf(reading, skip);
+/** How well a dialect explains the rows from the first one on that it divides; null where that is the first of all. */
+const dividedFit = (fit: Fit): Fit | null => {
+  const skip = fit.rows.findIndex(({ cells }) => cells > 1);
+  return skip < 1 || skip > mostTitleRows || fit.rows.length < skip + 2 ? null : fitOf(fit, skip);
 };
 
 /**
@@ -238,65 +216,45 @@ export const findLayout = (
   // A delimiter that does not occur explains nothing.
   const candidates: string[] =
     given === undefined ? delimiters.filter((delimiter) => head.includes(delimiter)) : [given];
-  const read = ({ quote, escape: by }: Pick<TableDialect, 'quote' | 'escape'>): Reading[] =>
+  const fits = quotings(head).map((quoting) =>
     candidates
-      .filter((delimiter) => quote !== '' || delimiter === '\t')
+      .filter((delimiter) => quoting.quote !== '' || delimiter === '\t')
       .map((delimiter) => {
-        const dialect = { ...rfc4180, quote, escape: by, delimiter };
-        return { dialect, rows: headRows(head, dialect, whole) };
-      });
-  const [plain = [], ...others] = quotings(head).map(read);
-  const fits = [plain, ...others].map((readings) => readings.map((reading) => fitOf(reading, 0)));
+        const dialect = { ...rfc4180, ...quoting, delimiter };
+        return fitOf({ dialect, rows: headRows(head, dialect, whole) }, 0);
+      }),
+  );
+  const [plain = []] = fits;
   const best = fits.map((some) => some.reduce(better, nothing)).reduce(betterQuoting);
   const single: Layout = { dialect: { ...rfc4180, delimiter: given ?? ',' }, titleRows: 0 };
-  if (isHeader) {
-    const rival = rivalOf(best, fits[0] ?? []);
-    const ways = rival ? [best, rival].map((fit) => ({ ...candidateOf(fit, 0), skipRows: 0 })) : null;
-    return best.share === 0 ? single : layoutAt(best, 0, ways, 2);
+  if (isHeader) return best.share === 0 ? single : layoutOf(best, rivalOf(best, plain), 2);
+  if (best.share >= goodShare) return fromFirstRow(best, plain);
+  const titled = titledFit(fits);
+  if (titled?.rows[0]?.sharp === true) return fromFirstRow(titled, []);
+  if (titled !== null && areTitles(titled))
+    return layoutOf(titled, rivalOf(titled, plain) ?? laterRival(titled, plain));
+  if (best.share > 0) return titled === null ? { dialect: best.dialect, titleRows: 0 } : layoutOf(titled, best);
+  if (titled !== null) {
+    const oneColumn = { delimiter: ',', skipRows: 0, header: [head.toString('latin1', 0, head.indexOf(0x0a))] };
+    return { ...single, candidates: [candidateOf(titled), oneColumn] };
   }
-  if (best.share >= goodShare) return layoutFrom(best, fits[0] ?? [], plain);
-  const titled = withTitles([plain, ...others]);
-  if (titled !== null) return titledLayout(titled, best) ?? { ...single, candidates: oneColumnOr(titled.fit, head) };
-  if (best.share > 0) return { dialect: best.dialect, titleRows: 0 };
   const division = given === undefined ? divisionOf(head, whole) : null;
   if (division === null) return single;
   return { ...single, dialect: { ...rfc4180, delimiter: division.isRead ? division.by : ',' }, division };
 };
 
-const layoutAt = (
-  { dialect, rows }: Reading,
-  titleRows: number,
-  candidates: LayoutCandidate[] | null,
-  fewestCounted = 3,
-): Layout => ({
-  dialect,
-  titleRows,
-  ...(candidates && { candidates }),
-  ...(isRecord(rows, titleRows, fewestCounted) && { headerless: true }),
+/** The layout of a fit whose rows begin with the header; `rival` is another that may be right. */
+const layoutOf = (fit: Fit, rival: Fit | undefined, fewestCounted = 3): Layout => ({
+  dialect: fit.dialect,
+  titleRows: fit.skip,
+  ...(rival && { candidates: [candidateOf(fit), candidateOf(rival)] }),
+  ...(isRecord(fit.rows, fit.skip, fewestCounted) && { headerless: true }),
 });
 
-/** The layout of a reading whose first row belongs to the table, or is a title with as many cells. */
-const layoutFrom = (best: Fit, fits: Fit[], plain: Reading[]): Layout => {
-  const isCommented = best.rows[0]?.sharp === true;
-  const { titleRows, isSure } = isCommented ? commentRows(best) : paddedTitles(best);
-  const rowsFrom = (...places: number[]) => places.map((at) => candidateOf(best, at));
-  const rival = rivalOf(best, fits);
-  if (rival) return layoutAt(best, titleRows, [...rowsFrom(titleRows), candidateOf(rival, 0)]);
-  if (!isSure) return layoutAt(best, titleRows, rowsFrom(titleRows, isCommented ? titleRows + 1 : 0));
-  if (mayBeTitle(best.rows, titleRows)) return layoutAt(best, titleRows, rowsFrom(titleRows, titleRows + 1));
-  const later = laterRival(best, plain);
-  return layoutAt(best, titleRows, later ? [...rowsFrom(titleRows), candidateOf(later, later.skip)] : null);
+/** The layout of a table to which the first row belongs, or above which are comments, or titles with as many cells. */
+const fromFirstRow = (best: Fit, plain: Fit[]): Layout => {
+  const [at = 0, other] = best.rows[0]?.sharp === true ? belowComments(best) : belowPadded(best);
+  const or = other ?? (mayBeTitle(best.rows, at) ? at + 1 : undefined);
+  const rival = or === undefined ? laterRival(best, plain) : { ...best, skip: or };
+  return layoutOf({ ...best, skip: at }, rivalOf(best, plain) ?? rival);
 };
-
-/** The layout of a table below titles, `best` being the reading from the first row on; null where it may have one column. */
-const titledLayout = ({ fit, isSure, rival }: Titled, best: Fit): Layout | null => {
-  if (fit.rows[0]?.sharp === true) return layoutFrom(fit, [], []);
-  const own = candidateOf(fit, fit.skip);
-  if (isSure) return layoutAt(fit, fit.skip, rival ? [own, candidateOf(rival, rival.skip)] : null);
-  return best.share > 0 ? layoutAt(fit, fit.skip, [own, candidateOf(best, 0)]) : null;
-};
-
-const oneColumnOr = (fit: Fit, head: Buffer): LayoutCandidate[] => [
-  candidateOf(fit, fit.skip),
-  { delimiter: ',', skipRows: 0, header: [head.toString('latin1', 0, head.indexOf(0x0a))] },
-];
