@@ -16,7 +16,7 @@ export const targetOfName = (name: string): Target => {
 };
 
 /** Layout of what the keys hold. A key that every state has bears it in its name, so that one of another layout is noticed. */
-const layout = 2;
+const layout = 3;
 
 /** Every Redis key that sluice itself writes, under a prefix. */
 export const redisKeys = (prefix: string) => ({
@@ -38,7 +38,7 @@ export const redisKeys = (prefix: string) => ({
   /** Hash: target name -> absolute path of its manifest, of every target that was ever run. */
   targets: `${prefix}.targets-${layout}`,
   /** Keys by which the states of other layouts are known. */
-  otherLayouts: [`${prefix}.targets`, `${prefix}.targets-${layout + 1}`],
+  otherLayouts: ['', `-${layout - 1}`, `-${layout + 1}`].map((ending) => `${prefix}.targets${ending}`),
   /** Hash: the request of a run, its phase, what its plan came to, and its report. */
   run: (runId: string) => `${prefix}.run:${runId}`,
   /** Hash: key -> planned work (wish and plan, JSON). */
