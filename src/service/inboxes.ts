@@ -149,14 +149,12 @@ export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfServi
     return parsed.success ? [parsed.data] : [];
   });
 
-/** Claims every file of the inbox that settles; returns once none is settling. */
+/** Claims every file of the inbox that settles; returns once none is settling, nor left by a watcher that was killed. */
 export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<void> => {
   const inbox = await inboxOf(runtime, manifest, async () => undefined); // the run that follows takes all claims
   try {
     await inbox.scanned;
-    while (!signal.aborted && inbox.state().settling.length > 0) {
-      await sleep(50, undefined, { signal }).catch(() => undefined);
-    }
+    while (!signal.aborted && !inbox.isSettled) await sleep(50, undefined, { signal }).catch(() => undefined);
   } finally {
     await inbox.close();
   }

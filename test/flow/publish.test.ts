@@ -1,5 +1,5 @@
 // `sluice publish` of a manifest to a portal process: what arrives, and that only changes are sent.
-import { rmSync } from 'node:fs';
+import { rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReportItem } from '../../src/model/report.ts';
@@ -280,6 +280,17 @@ describe('publish', () => {
     gateway.takeWrites();
     expect((await place.publish(manifest)).code).toBe(0);
     expect(gateway.takeWrites()).toEqual([]);
+  });
+
+  it('takes what a watcher that was just killed had in its hands', async () => {
+    const place = makeRemotePlace(gateway.url);
+    const claim = 'inbox/.sluice/spool/1795700000000-0123abcd';
+    place.write(`${claim}/file/bikes.csv`, 'id,name\n1,a\n2,b\n');
+    utimesSync(join(place.dir, claim), new Date(), new Date(Date.now() - 7000));
+    const manifest = place.manifest({ name: 'dropped', drop: { folder: 'inbox', files: '*.csv' } });
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(0);
+    expect(itemOf(report, 'dropped/bikes/bikes')).toMatchObject({ live: true, rows: 2 });
   });
 
   it('prints people the reason and the remedy, and never the password or the contents of a table', async () => {

@@ -33,7 +33,6 @@ import {
   listClaims,
   pairSpool,
   parseClaimId,
-  silentMs,
 } from './spool.ts';
 
 interface InboxOptions {
@@ -107,6 +106,8 @@ export class Inbox {
   #watch: { close(): Promise<void> } | null = null;
   #dirty = new Set<string>();
   #rescanAt = 0;
+  /** Another watcher is working on a claim, or was killed a moment ago. */
+  #isShared = false;
   #timer: NodeJS.Timeout | undefined;
   #wakeAt = Number.POSITIVE_INFINITY;
   #turn: Promise<void> = Promise.resolve();
@@ -136,6 +137,11 @@ export class Inbox {
     this.#beats = setInterval(() => {
       for (const { folder } of this.#spooled()) beat(folder).catch(() => undefined);
     }, beatMs).unref();
+  }
+
+  /** False while files settle here or in the hands of another watcher. */
+  get isSettled(): boolean {
+    return !this.#isShared && this.state().settling.length === 0;
   }
 
   /** Resolves when all that stood in the folder at the opening has been seen once (or the inbox was closed). */
@@ -238,7 +244,7 @@ export class Inbox {
     await this.#view.scan(now);
     await pairSpool(spool, this.#options.spoolId);
     const busy = (id: string): boolean => this.#view.settlers.has(id);
-    const { unfinished, areMore } = await adoptUnfinished({
+    const { unfinished, othersUntil } = await adoptUnfinished({
       inbox,
       spool,
       token: this.#token,
@@ -254,7 +260,8 @@ export class Inbox {
     for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
     for (const claim of claims) this.#join(claim, now());
     const { rescanMs } = this.#options.settings;
-    this.#rescanAt = now() + (areMore ? Math.min(rescanMs, silentMs) : rescanMs);
+    this.#isShared = othersUntil < Number.POSITIVE_INFINITY;
+    this.#rescanAt = Math.min(now() + rescanMs, othersUntil);
   }
 
   async #takeDue(): Promise<void> {

@@ -186,21 +186,24 @@ const adopt = async (folder: string, { inbox, marker }: AdoptOptions): Promise<U
 /**
  * Takes over abandoned work: claims without a record are adopted, leftovers of claims whose file has moved on are
  * removed, a marker taken without its file goes back. Claims that another watcher is working on are left alone; should one
- * be taken over all the same, that watcher finds nothing in its place and gives it up. `areMore`: others may be working on some.
+ * be taken over all the same, that watcher finds nothing in its place and gives it up. `othersUntil`: when (Unix ms) the first
+ * of those counts as abandoned unless its watcher shows a sign; Infinity where there is none.
  */
 export const adoptUnfinished = async (
   options: AdoptOptions,
-): Promise<{ unfinished: Unfinished[]; areMore: boolean }> => {
+): Promise<{ unfinished: Unfinished[]; othersUntil: number }> => {
   const { spool, token, busy } = options;
-  const adopted = { unfinished: [] as Unfinished[], areMore: false };
+  const adopted = { unfinished: [] as Unfinished[], othersUntil: Number.POSITIVE_INFINITY };
   for (const name of (await unless(readdir(spool), gone, [])).sort()) {
     const id = parseClaimId(name);
     const folder = join(spool, name);
     if (id === null || busy(name) || (await readClaim(folder)) !== null) continue;
     const isOurs = id.token === token;
-    const isWorkedOn = !isOurs && Date.now() - ((await unless(stat(folder), gone, null))?.mtimeMs ?? 0) < silentMs;
-    adopted.areMore ||= isWorkedOn;
-    if (isWorkedOn) continue;
+    const silentAt = isOurs ? 0 : ((await unless(stat(folder), gone, null))?.mtimeMs ?? 0) + silentMs;
+    if (silentAt > Date.now()) {
+      adopted.othersUntil = Math.min(adopted.othersUntil, silentAt);
+      continue;
+    }
     const own = isOurs ? folder : await takeOver(spool, name, id.claimedAt, token);
     const unfinished = own === null ? null : await adopt(own, options);
     if (unfinished !== null) adopted.unfinished.push(unfinished);
