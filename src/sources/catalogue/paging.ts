@@ -116,6 +116,12 @@ const numberIn = (value: unknown): number | null => {
   return /^\d{1,15}$/.test(text) ? Number(text) : null;
 };
 
+/** `X-Total-Count` as `total-count`. */
+const plainHeader = (name: string): string => name.replace(/^(?:x-)?(?:pagination-|paging-|wp-)?/, '');
+
+/** True for a header that {@link pagingOfHeaders} reads. */
+export const isPagingHeader = (name: string): boolean => name === 'content-range' || isPagingKey(plainHeader(name));
+
 /** What the headers of an answer say: `Link` (RFC 8288), and counts under the names that documents use, as `X-Total-Count`. */
 export const pagingOfHeaders = (headers: IncomingHttpHeaders): Paging => {
   const textOf = (name: string): string => [headers[name] ?? ''].flat().join(', ');
@@ -125,10 +131,7 @@ export const pagingOfHeaders = (headers: IncomingHttpHeaders): Paging => {
     return relations((quoted ?? bare ?? '').replaceAll("'", '').trim()).map((rel) => [rel, address]);
   });
   const total = /^(?!bytes\b)\S+ .*\/(\d+)$/.exec(textOf('content-range'))?.[1];
-  const named = Object.keys(headers).map((name) => [
-    name.replace(/^(?:x-)?(?:pagination-|paging-|wp-)?/, ''),
-    textOf(name),
-  ]);
+  const named = Object.keys(headers).map((name) => [plainHeader(name), textOf(name)]);
   return [Object.fromEntries(named), Object.fromEntries(byRelation), { total }, parsedJson(textOf('x-pagination'))]
     .filter(isObject)
     .map((said) => pagingOf(said))

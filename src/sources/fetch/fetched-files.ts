@@ -49,11 +49,14 @@ export interface Wanted {
 export class FetchedFiles {
   private readonly dir: string;
   private readonly fetcher: Pick<Fetcher, 'toFile'>;
+  private readonly keeps: (header: string) => boolean;
   private swept: Promise<void> | null = null;
 
-  constructor(dir: string, fetcher: Pick<Fetcher, 'toFile'>) {
+  /** Of the headers of an answer, only those that `keeps` names are stored: others may repeat a login. */
+  constructor(dir: string, fetcher: Pick<Fetcher, 'toFile'>, keeps: (header: string) => boolean = () => false) {
     this.dir = dir;
     this.fetcher = fetcher;
+    this.keeps = keeps;
   }
 
   /**
@@ -79,7 +82,7 @@ export class FetchedFiles {
       return { ...(await this.note(folder, { ...here, by: wanted.by })), confirmed: fetched.headers };
     }
     const { status: _status, path: _path, headers, ...facts } = fetched;
-    const { 'set-cookie': _cookies, ...kept } = headers;
+    const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => this.keeps(name)));
     return await this.note(folder, { url: wanted.url, by: wanted.by, ...facts, headers: kept });
   }
 

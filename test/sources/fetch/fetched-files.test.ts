@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { isPagingHeader } from '../../../src/sources/catalogue/paging.ts';
 import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
 import { acceptFor, type FetchedFile, FetchedFiles, type Wanted } from '../../../src/sources/fetch/fetched-files.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
@@ -67,6 +68,20 @@ describe('fetched files', () => {
     expect(await get({ by: 'run 3' })).toMatchObject({ bytes: 7, validators: { etag: '"2"' } });
     expect((await get({ by: 'run 4', url: `${server.url}/a.csv?x` })).url).toBe(`${server.url}/a.csv?x`);
     expect(server.asked.at(-1)?.headers['if-none-match']).toBeUndefined();
+  });
+
+  it('keep only the headers that are asked for, as others may repeat a login', async () => {
+    server.on('/a.csv', (request, response) => {
+      response.setHeader('x-echo', 'Basic Z2VoZWlt').setHeader('set-cookie', 'geheim').setHeader('x-total-count', '3');
+      response.setHeader('content-range', 'items 0-1/3').setHeader('link', '</b>; rel=next');
+      fileAnswer('id\n1\n', { etag: '"1"' })(request, response);
+    });
+    const paged = new FetchedFiles(dir, fetcher, isPagingHeader);
+    const headers = { 'content-range': 'items 0-1/3', link: '</b>; rel=next', 'x-total-count': '3' };
+    const { path } = await get({}, paged);
+    expect(JSON.parse(readFileSync(join(path, '../fetched.json'), 'utf8')).headers).toEqual(headers);
+    expect((await get({ by: 'run 2' }, paged)).headers).toEqual(headers);
+    expect((await get({ uuid: 'u2' })).headers).toEqual({});
   });
 
   it('are not needed where the published version is the present one', async () => {
