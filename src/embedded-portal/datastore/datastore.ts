@@ -5,7 +5,9 @@ import { reasonOf } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { Reason } from '../../model/report.ts';
 import { defaultRowBytes } from '../../tables/scan/dialect.ts';
+import { escapeHtml } from '../../util/html.ts';
 import { WorkerPool } from '../../util/worker-pool.ts';
+import { Refusal } from '../refusal.ts';
 import type { ImportAnswer, ImportTask } from './import-worker.ts';
 import {
   type AnswerBudget,
@@ -42,9 +44,6 @@ export interface DatastoreOptions {
   /** Runs work in a durable transaction, shared with other writers. */
   write: <T>(work: () => T) => Promise<T>;
 }
-
-/** The outcome of an attach or import call while the caller waited; `running` = it continues in the background. */
-export type ImportOutcome = 'imported' | 'failed' | 'not-importable' | 'running';
 
 export interface SearchQuery extends SearchWish {
   nid: string;
@@ -101,35 +100,32 @@ export class Datastore {
   }
 
   /**
-   * A file was attached: a CSV or TSV is imported, any other ends the datastore. Returns what the import came to within
-   * `attachWaitMs`. A faulty table is `failed`, never an error: rows of an older file stay searchable.
+   * A file was attached: a CSV or TSV is imported, for which this waits up to `attachWaitMs`; any other ends the datastore.
+   * A faulty table is no error: rows of an older file stay searchable.
    */
-  async attached(file: AttachedFile): Promise<ImportOutcome> {
+  async attached(file: AttachedFile): Promise<void> {
     const { nid, fid, mime } = file;
-    if (!isImportable(mime)) {
-      await this.fileRemoved(nid);
-      return 'not-importable';
-    }
+    if (!isImportable(mime)) return this.fileRemoved(nid);
     const known = this.#record(nid);
     if (known?.state !== 'running' || known.fid !== fid) {
       this.#supersede(nid);
       await this.#options.write(() => this.note(file));
     }
-    return this.#outcome(this.#start(nid));
+    await this.#waitFor(this.#start(nid));
   }
 
   /**
-   * Imports the file of a resource now and waits as {@link attached} does. An import in progress is waited for;
-   * a file that is imported already by the same configuration is left alone.
+   * Imports the file of a resource now and waits as {@link attached} does. An import in progress is waited for; a file that
+   * is imported already by the same configuration is left alone. Throws a Refusal (406) where the import fails meanwhile.
    */
-  async importNow(nid: string): Promise<ImportOutcome> {
+  async importNow(nid: string): Promise<void> {
     const record = this.#record(nid);
-    if (record === null) return 'not-importable';
+    if (record === null || (record.state === 'imported' && record.table?.fid === record.fid)) return;
     const running = this.#running.get(nid);
-    if (running !== undefined) return this.#outcome(running);
-    if (record.state === 'imported' && record.table?.fid === record.fid) return 'imported';
-    await this.#options.write(() => this.#records.change(nid, { state: 'running' }));
-    return this.#outcome(this.#start(nid));
+    if (running === undefined) await this.#options.write(() => this.#records.change(nid, { state: 'running' }));
+    await this.#waitFor(running ?? this.#start(nid));
+    const reason = this.failure(nid);
+    if (reason !== null) throw new Refusal(406, `The import failed: ${escapeHtml(reason.message)}`);
   }
 
   /** Removes table and configuration (spec 4.11); the file can be imported again. */
@@ -326,15 +322,13 @@ export class Datastore {
     if (answer.kind === 'full') log.error(facts, 'no space left for the table, trying again later');
   }
 
-  /** What an import came to within the time that a caller may wait; `running` after it, and where another one took its place. */
-  async #outcome(running: RunningImport | null): Promise<ImportOutcome> {
-    if (running === null) return 'running';
+  /** Waits for the end of an import, but no longer than a caller may wait. */
+  async #waitFor(running: RunningImport | null): Promise<void> {
+    if (running === null) return;
     const late = new AbortController();
     const waited = sleep(this.#options.attachWaitMs ?? 30_000, undefined, late).catch(() => undefined);
     await Promise.race([running.done, waited]);
     late.abort();
-    const state = this.#record(running.record.nid)?.state;
-    return state === 'imported' || state === 'failed' ? state : 'running';
   }
 
   /** Removes the table of a resource; `change` says what becomes of its record. */

@@ -1,11 +1,10 @@
 // The datastore resource: status, import, drop, delete, configuration (spec 4.9 to 4.11).
 
-import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit } from '../access.ts';
 import { textOf } from '../content/items.ts';
 import { type Call, type Operation, operation, type Resource, type Result } from '../portal.ts';
-import { accessDenied, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import { needNode } from './node.ts';
 
 const nidOf = (call: Call): string => String(needNode(call).nid);
@@ -15,17 +14,6 @@ const demandDatastore = (call: Call): void => {
   const node = needNode(call);
   demand(call.user, may(call.user, 'manage datastore') && mayEdit(call.user, node));
   demand(call.user, call.portal.datastore.isImportable(String(node.nid)));
-};
-
-const importNow = async (call: Call): Promise<Result> => {
-  const nid = nidOf(call);
-  const outcome = await call.portal.datastore.importNow(nid);
-  if (outcome === 'not-importable') throw accessDenied(call.user.name);
-  if (outcome === 'failed') {
-    const reason = call.portal.datastore.failure(nid);
-    throw new Refusal(406, `The import failed: ${escapeHtml(reason?.message ?? 'the table is faulty')}`);
-  }
-  return { value: true };
 };
 
 /** The message where a configuration names the manager of the datastore. */
@@ -53,7 +41,13 @@ export const datastoreResource = {
       return { value: true };
     },
   }),
-  import: onDatastore({ place: 'targeted', run: importNow }),
+  import: onDatastore({
+    place: 'targeted',
+    run: async (call) => {
+      await call.portal.datastore.importNow(nidOf(call));
+      return { value: true };
+    },
+  }),
   drop: onDatastore({
     place: 'targeted',
     run: async (call) => {

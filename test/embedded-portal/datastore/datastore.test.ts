@@ -108,13 +108,13 @@ describe('a table that is attached', () => {
 
   it('has no datastore where it is no CSV or TSV, and ends the one of a table before', async () => {
     const d = open();
-    expect(await d.attach('1', '%PDF', 'paper.pdf')).toBe('not-importable');
+    expect(await d.attach('1', '%PDF', 'paper.pdf')).toBeNull();
     expect(d.datastore.status('1')).toBeNull();
     await d.attach('2', 'a\n1\n');
-    expect(await d.attach('2', '%PDF', 'paper.pdf')).toBe('not-importable');
+    expect(await d.attach('2', '%PDF', 'paper.pdf')).toBeNull();
     expect(d.datastore.status('2')).toBeNull();
     expect(d.tables()).toEqual([]);
-    expect(await d.datastore.importNow('2')).toBe('not-importable');
+    expect(await d.importNow('2')).toBeNull();
   });
 
   it('loses its datastore with the transaction that notes a file which is no table', async () => {
@@ -129,7 +129,7 @@ describe('a table that is attached', () => {
     d.datastore.note(paper);
     d.db.exec('COMMIT');
     expect(d.datastore.status('1')).toBeNull();
-    expect(await d.datastore.attached(paper)).toBe('not-importable');
+    expect(await d.attached(paper)).toBeNull();
     expect(d.tables()).toEqual([]);
   });
 
@@ -142,7 +142,7 @@ describe('a table that is attached', () => {
     d.db.exec('COMMIT');
     expect(numbers(d, '1')).toEqual([1, 4]);
     expect(await d.rows('1')).toEqual([['old', '1']]);
-    expect(await d.datastore.attached(file)).toBe('imported');
+    expect(await d.attached(file)).toBe('imported');
     expect(await d.rows('1')).toEqual([['new', '1']]);
     expect(d.tables()).toHaveLength(1);
   });
@@ -150,9 +150,7 @@ describe('a table that is attached', () => {
   it('counts by the content type that is given, whatever its name', async () => {
     const d = open();
     const path = d.file('a\n1\n');
-    expect(await d.datastore.attached({ nid: '1', fid: '1', path, filename: 'export', mime: 'text/csv' })).toBe(
-      'imported',
-    );
+    expect(await d.attached({ nid: '1', fid: '1', path, filename: 'export', mime: 'text/csv' })).toBe('imported');
   });
 });
 
@@ -188,9 +186,7 @@ describe('a table that is faulty', () => {
     const d = open();
     const path = d.file('a\n1\n');
     rmSync(path);
-    expect(await d.datastore.attached({ nid: '1', fid: '1', path, filename: 'data.csv', mime: 'text/csv' })).toBe(
-      'failed',
-    );
+    expect(await d.attached({ nid: '1', fid: '1', path, filename: 'data.csv', mime: 'text/csv' })).toBe('failed');
     expect(d.datastore.failure('1')?.code).toBe('source-missing');
     expect(JSON.stringify(d.datastore.failure('1'))).not.toContain(path);
   });
@@ -205,7 +201,7 @@ describe('a table that cannot be written', () => {
     expect(d.datastore.failure('1')?.code).toBe('portal-store');
     expect(JSON.stringify(d.datastore.failure('1'))).not.toContain(dir);
     mkdirSync(join(dir, 'tables'));
-    expect(await d.datastore.importNow('1')).toBe('imported');
+    expect(await d.importNow('1')).toBe('imported');
     expect(await d.rows('1')).toEqual([['1', '1']]);
   });
 });
@@ -240,7 +236,7 @@ describe('an import that takes longer than a caller waits', () => {
     const dir = tempDir();
     const impatient = open(dir, { attachWaitMs: 0 });
     await impatient.attach('1', uniform(100_000, 'x'));
-    expect(await impatient.datastore.importNow('1')).toBe('running');
+    expect(await impatient.importNow('1')).toBe('running');
     await waitUntil('the import', () => numbers(impatient, '1')?.[1] === 2);
     expect(impatient.tables()).toHaveLength(1);
   });
@@ -251,7 +247,7 @@ describe('import, removal and configuration', () => {
     const d = open();
     await d.attach('1', 'a\n1\n');
     const before = d.tables();
-    expect(await d.datastore.importNow('1')).toBe('imported');
+    expect(await d.importNow('1')).toBe('imported');
     expect(d.tables()).toEqual(before);
   });
 
@@ -259,9 +255,9 @@ describe('import, removal and configuration', () => {
     const d = open();
     const path = d.file('a,b\n1\n');
     const file = { nid: '1', fid: '1', path, filename: 'data.csv', mime: 'text/csv' };
-    expect(await d.datastore.attached(file)).toBe('failed');
+    expect(await d.attached(file)).toBe('failed');
     writeFileSync(path, 'a,b\n1,2\n');
-    expect(await d.datastore.importNow('1')).toBe('imported');
+    expect(await d.importNow('1')).toBe('imported');
     expect(numbers(d, '1')).toEqual([1, 2]);
   });
 
@@ -275,7 +271,7 @@ describe('import, removal and configuration', () => {
     expect(d.datastore.status('1')?.configurable_properties.delimiter).toBe(',');
     await expect(d.datastore.search({ nid: '1', resourceUuid: 'u' })).rejects.toMatchObject({ status: 404 });
     await d.datastore.remove('1');
-    expect(await d.datastore.importNow('1')).toBe('imported');
+    expect(await d.importNow('1')).toBe('imported');
     expect(await columnsOf(d, '1')).toEqual(['ab', 'entry_id']);
   });
 
@@ -285,7 +281,7 @@ describe('import, removal and configuration', () => {
     await d.datastore.configure('1', { delimiter: '|' });
     await d.datastore.drop('1');
     expect(numbers(d, '1')).toEqual([0, 2]);
-    expect(await d.datastore.importNow('1')).toBe('imported');
+    expect(await d.importNow('1')).toBe('imported');
     expect(await columnsOf(d, '1')).toEqual(['a', 'b', 'entry_id']);
   });
 
@@ -309,7 +305,7 @@ describe('import, removal and configuration', () => {
       escape: '\\',
       trailing_delimiter: true,
     });
-    expect(await d.datastore.importNow('1')).toBe('imported');
+    expect(await d.importNow('1')).toBe('imported');
     expect(await d.rows('1')).toEqual([["x;'y", '2', '1']]);
   });
 
@@ -318,7 +314,7 @@ describe('import, removal and configuration', () => {
     await d.attach('1', 'a,b\n"x\\"y",2\n');
     expect(numbers(d, '1')).toEqual([0, 7]);
     await d.datastore.configure('1', { escape: '\\' });
-    expect(await d.datastore.importNow('1')).toBe('imported');
+    expect(await d.importNow('1')).toBe('imported');
     expect(await d.rows('1')).toEqual([['x"y', '2', '1']]);
   });
 
@@ -343,7 +339,7 @@ describe('import, removal and configuration', () => {
 
   it('what has no file has no datastore to import, remove or configure', async () => {
     const d = open();
-    expect(await d.datastore.importNow('9')).toBe('not-importable');
+    expect(await d.importNow('9')).toBeNull();
     await d.datastore.remove('9');
     await d.datastore.drop('9');
     await d.datastore.configure('9', { delimiter: ';' });

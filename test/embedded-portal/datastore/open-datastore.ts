@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { contentTypeOf } from '../../../src/dataset-api/file-types.ts';
-import {
-  Datastore,
-  type DatastoreOptions,
-  type ImportOutcome,
-} from '../../../src/embedded-portal/datastore/datastore.ts';
+import { datastoreState } from '../../../src/dataset-api/values.ts';
+import { Datastore, type DatastoreOptions } from '../../../src/embedded-portal/datastore/datastore.ts';
+import type { AttachedFile } from '../../../src/embedded-portal/datastore/records.ts';
 import { datastoreSchema } from '../../../src/embedded-portal/store/schema.ts';
 import { Writer } from '../../../src/embedded-portal/store/writer.ts';
 
@@ -18,8 +16,12 @@ export interface OpenDatastore {
   db: DatabaseSync;
   /** Writes a file without attaching it; returns its path. */
   file(content: string | Buffer, name?: string): string;
+  /** Attaches a file; returns the state of its datastore then, null where it has none. */
+  attached(file: AttachedFile): Promise<string | null>;
   /** Writes a file and attaches it. */
-  attach(nid: string, content: string | Buffer, name?: string): Promise<ImportOutcome>;
+  attach(nid: string, content: string | Buffer, name?: string): Promise<string | null>;
+  /** Imports the file; returns the state of its datastore then. */
+  importNow(nid: string): Promise<string | null>;
   /** All rows of a table as value lists, in order. */
   rows(nid: string): Promise<unknown[][]>;
   /** Names in the folder of tables. */
@@ -47,18 +49,31 @@ export const openDatastore = (
     writeFileSync(path, content);
     return path;
   };
+  const state = (nid: string): string | null => {
+    const status = datastore.status(nid);
+    return status && datastoreState(status);
+  };
+  const attached = async (attachedFile: AttachedFile): Promise<string | null> => {
+    await datastore.attached(attachedFile);
+    return state(attachedFile.nid);
+  };
   return {
     datastore,
     db,
     file,
     attach: (nid, content, name = 'data.csv') =>
-      datastore.attached({
+      attached({
         nid,
         fid: String(1000 + fids),
         path: file(content, name),
         filename: name,
         mime: contentTypeOf(name),
       }),
+    attached,
+    importNow: async (nid) => {
+      await datastore.importNow(nid);
+      return state(nid);
+    },
     rows: async (nid) =>
       (await datastore.search({ nid, resourceUuid: 'u', limit: 0 })).result.records.map((row) => Object.values(row)),
     tables: () => readdirSync(tablesDir),

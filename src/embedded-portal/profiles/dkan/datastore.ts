@@ -100,12 +100,10 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   /** Imports nothing. */
-  attached(): Promise<'not-importable'> {
-    return Promise.resolve('not-importable');
-  }
+  async attached(): Promise<void> {}
 
-  /** Imports as recorded: says `imported` whatever comes of it; throws the recorded 500 where no table can be made. */
-  importNow(nid: string): Promise<'imported' | 'not-importable'> {
+  /** Imports as recorded: without an error whatever comes of it, but the recorded 500 where no table can be made. */
+  importNow(nid: string): Promise<void> {
     const { races } = this.#parts;
     const copy = this.#copy();
     races?.demandLock();
@@ -270,9 +268,9 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   /** The steps of the recorded import. Where one of them throws, the state stays as the last one left it. */
-  async #importOver(nid: string, begun: States | null): Promise<'imported' | 'not-importable'> {
+  async #importOver(nid: string, begun: States | null): Promise<void> {
     const record = this.#record(nid);
-    if (record === null) return 'not-importable';
+    if (record === null) return;
     const { write } = this.#parts;
     let copy = begun;
     const stateNow = (): State => (copy ?? this.#states).get(nid) ?? initialState;
@@ -288,7 +286,6 @@ export class RecordedDatastore implements PortalDatastore {
     }
     await save(4);
     await save((await this.#load(record, await this.#header(record))) ? 6 : 7);
-    return 'imported';
   }
 
   /**
