@@ -7,22 +7,18 @@ import type { ResourceSource } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { parseYaml, readText } from '../../model/yaml/document.ts';
 import { defined } from '../../util/json.ts';
-import { durationMs } from '../../util/quantity.ts';
 import { crossProblems } from './cross-checks.ts';
 import { resolveCatalogue, resolveIndex } from './list-schemas.ts';
-import { ifGiven, mergedGuard, resolveTable, shareOf, urlSource } from './resource-keys.ts';
-import { resolveSchedule } from './schedule-schema.ts';
+import { mergedGuard, resolveTable, urlSource } from './resource-keys.ts';
 import {
   type DatasetSpec,
-  defaultRules,
   type Manifest,
   type ManifestBase,
   type ManifestFile,
   manifestFileSchema,
-  type ResourceDetails,
   type ResourceSpec,
+  resolveBase,
   resolveDrop,
-  resolveNotify,
 } from './schema.ts';
 
 /** Manifests still in use, by path: a command, its run and its notice read the same text. */
@@ -94,50 +90,13 @@ type ResourceFile = NonNullable<DatasetFile['resources']>[number];
 
 const resolveManifest = (file: ManifestFile, path: string): Manifest => {
   const dir = dirname(path);
-  const base: ManifestBase = {
-    path,
-    name: file.name,
-    ...portalNames(file),
-    ...defaultRules,
-    ...defined({
-      schedule: ifGiven(file.schedule, (schedule) => resolveSchedule(schedule, file.timezone)),
-      expectMs: ifGiven(file.expectEvery, durationMs),
-      renamedFrom: file.renamedFrom,
-      priority: file.priority,
-      onMissing: file.onMissing,
-      missingForMs: ifGiven(file.missingFor, durationMs),
-      onDrift: file.onDrift,
-      notify: file.notify && resolveNotify(file.notify),
-    }),
-    guard: resolveGuard(file.guard),
-    defaults: {
-      dataset: file.defaults?.dataset ?? {},
-      resource: resolveTable(withGuard(file, file.defaults?.resource ?? {}), dir),
-    },
-  };
+  const base = resolveBase(file, path);
   if (file.datapackage !== undefined)
     return { ...base, datapackages: [file.datapackage].flat().map((each) => resolve(dir, each)) };
   if (file.index !== undefined) return { ...base, index: resolveIndex(file.index, dir) };
   if (file.catalogue !== undefined) return { ...base, catalogue: resolveCatalogue(file.catalogue, dir) };
   if (file.drop !== undefined) return { ...base, drop: resolveDrop(file.drop, dir) };
   return { ...base, datasets: (file.datasets ?? []).map((dataset) => resolveDataset(dataset, base, dir)) };
-};
-
-const resolveGuard = ({ maxRemovals, min, maxUpdates }: ManifestFile['guard'] = {}): ManifestBase['guard'] => ({
-  ...defaultRules.guard,
-  ...defined({ maxRemovals: ifGiven(maxRemovals, shareOf), min, maxUpdates: ifGiven(maxUpdates, shareOf) }),
-});
-
-const portalNames = ({ portal, portals = [] }: ManifestFile): Pick<ManifestBase, 'portal' | 'portals'> => ({
-  portal: portals[0] ?? portal ?? 'local',
-  ...(portals.length > 1 ? { portals } : {}),
-});
-
-/** The table limits of the manifest's guard are the defaults of every resource. */
-const withGuard = ({ guard }: ManifestFile, details: ResourceDetails): ResourceDetails => {
-  const { maxRemovals: _removals, min: _min, maxUpdates: _updates, ...ofTables } = guard ?? {};
-  if (Object.keys(ofTables).length === 0) return details;
-  return { ...details, guard: { ...ofTables, ...details.guard } };
 };
 
 export const resolveDataset = (

@@ -1,5 +1,5 @@
 // The schema of a manifest file, and the manifest once loaded.
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { heartbeatSchema, heartbeatUrls, recipientsSchema } from '../../config/notify-schema.ts';
 import {
@@ -17,7 +17,6 @@ import {
   type RunPriority,
   runPriorities,
 } from '../../model/policy.ts';
-import type { Schedule } from '../../model/schedule-times.ts';
 import { idText, optional, text, webAddress } from '../../model/schema-parts.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { defined } from '../../util/json.ts';
@@ -29,8 +28,18 @@ import {
   type IndexSpec,
   indexFileSchema,
 } from './list-schemas.ts';
-import { droppedTableShape, resourceGuard, share, tableGuardShape, tableShape, urlShape } from './resource-keys.ts';
-import { scheduleFileSchema } from './schedule-schema.ts';
+import {
+  droppedTableShape,
+  ifGiven,
+  resolveTable,
+  resourceGuard,
+  share,
+  shareOf,
+  tableGuardShape,
+  tableShape,
+  urlShape,
+} from './resource-keys.ts';
+import { resolveSchedule, scheduleFileSchema } from './schedule-schema.ts';
 
 const published = optional(z.boolean(), {
   default: true,
@@ -309,23 +318,21 @@ export interface DatasetSpec extends Pick<ResourceSpec, 'id' | 'title' | 'rename
   resources: ResourceSpec[];
 }
 
-/** Limits beyond which a run is held whole. Shares are 0 to 1; null = no limit. */
-export interface GuardRules {
-  maxRemovals: number;
-  min: number;
-  maxUpdates: number | null;
-}
+/** Limits beyond which a run is held whole; shares are 0 to 1, null = no limit. */
+const defaultGuard = { maxRemovals: 0.1, min: 5, maxUpdates: null as number | null };
 
-export const defaultRules: Pick<ManifestBase, 'priority' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'> = {
-  priority: 'normal',
-  onMissing: 'keep',
+export type GuardRules = typeof defaultGuard;
+
+export const defaultRules = {
+  priority: 'normal' as RunPriority,
+  onMissing: 'keep' as OnMissing,
   missingForMs: 0,
-  onDrift: 'hold',
-  guard: { maxRemovals: 0.1, min: 5, maxUpdates: null },
+  onDrift: 'hold' as OnDrift,
+  guard: defaultGuard,
 };
 
 /** Resolves a checked `notify`; null where the recipients of the configuration are meant. */
-export const resolveNotify = ({ email, webhook, heartbeat }: NonNullable<ManifestFile['notify']>) => ({
+const resolveNotify = ({ email, webhook, heartbeat }: NonNullable<ManifestFile['notify']>) => ({
   email: email === undefined ? null : [email].flat(),
   webhook: webhook ?? null,
   ...(heartbeat === undefined ? {} : { heartbeat: heartbeatUrls(heartbeat) }),
@@ -333,25 +340,41 @@ export const resolveNotify = ({ email, webhook, heartbeat }: NonNullable<Manifes
 
 export type ManifestNotify = ReturnType<typeof resolveNotify>;
 
-export interface ManifestBase {
-  path: string;
-  name: string;
-  /** A portal named in the configuration; of several the first, or the one that is meant (see `perPortal`). */
-  portal: string;
-  portals?: string[];
-  schedule?: Schedule;
-  priority: RunPriority;
-  /** How often a successful run and something new are expected. */
-  expectMs?: number;
-  /** Former name, whose identities the keys keep. */
-  renamedFrom?: string;
-  onMissing: OnMissing;
-  missingForMs: number;
-  onDrift: OnDrift;
-  guard: GuardRules;
-  notify?: ManifestNotify;
-  defaults: { dataset: DatasetDetails; resource: ResourceDetails };
-}
+/** What manifests of all kinds have; `path` is absolute. */
+export const resolveBase = (file: ManifestFile, path: string) => {
+  const { name, portal = 'local', portals = [], guard: { maxRemovals, min, maxUpdates, ...ofTables } = {} } = file;
+  const { dataset = {}, resource = {} } = file.defaults ?? {};
+  // The table limits of the manifest's guard are the defaults of every resource.
+  const guard = { ...ofTables, ...resource.guard };
+  const isGuarded = Object.keys(guard).length > 0;
+  return {
+    path,
+    name,
+    /** A portal named in the configuration; of several the first, or the one that is meant (see `perPortal`). */
+    portal: portals[0] ?? portal,
+    ...defaultRules,
+    ...defined({
+      portals: portals.length > 1 ? portals : undefined,
+      schedule: ifGiven(file.schedule, (schedule) => resolveSchedule(schedule, file.timezone)),
+      /** How often a successful run and something new are expected. */
+      expectMs: ifGiven(file.expectEvery, durationMs),
+      /** Former name, whose identities the keys keep. */
+      renamedFrom: file.renamedFrom,
+      priority: file.priority,
+      onMissing: file.onMissing,
+      missingForMs: ifGiven(file.missingFor, durationMs),
+      onDrift: file.onDrift,
+      notify: ifGiven(file.notify, resolveNotify),
+    }),
+    guard: {
+      ...defaultGuard,
+      ...defined({ maxRemovals: ifGiven(maxRemovals, shareOf), min, maxUpdates: ifGiven(maxUpdates, shareOf) }),
+    },
+    defaults: { dataset, resource: resolveTable({ ...resource, ...(isGuarded && { guard }) }, dirname(path)) },
+  };
+};
+
+export type ManifestBase = ReturnType<typeof resolveBase>;
 
 export const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string) => {
   const { folder, files = '**/*.csv', folders, settle, marker, trusted } = file;
