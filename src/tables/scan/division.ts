@@ -69,30 +69,19 @@ const character = (lines: string[]): Division | null => {
 const fixedWidth = (lines: string[]): Division | null => {
   const wide = lines.filter((line) => /\S {2,}\S/.test(line)).length;
   if (wide < lines.length * 0.6) return null;
-  const width = Math.max(...lines.map((line) => line.length));
-  const isGap = (at: number): boolean => lines.every((line) => (line[at] ?? ' ') === ' ');
-  const gaps = Array.from({ length: width }, (_, at) => at).filter(
+  const places = [...Array(Math.max(...lines.map((line) => line.length))).keys()];
+  const isDivided = places.some(
     (at) =>
-      isGap(at) &&
-      lines.every((line) => line.slice(0, at).trim() !== '') &&
+      lines.every((line) => (line[at] ?? ' ') === ' ' && line.slice(0, at).trim() !== '') &&
       lines.filter((line) => line.slice(at).trim() !== '').length > lines.length / 2,
   );
-  return gaps.length > 0 ||
-    areEven(
-      partsOf(
-        lines.map((line) => line.trim()),
-        / {2,}/,
-      ),
-    )
-    ? { kind: 'fixed width', by: ' ', isRead: false }
-    : null;
+  return isDivided || areEven(trimmedParts(lines, / {2,}/)) ? { kind: 'fixed width', by: ' ', isRead: false } : null;
 };
 
+const trimmedParts = (lines: string[], by: string | RegExp): string[][] => lines.map((line) => line.trim().split(by));
+
 const blanks = (lines: string[]): Division | null => {
-  const parts = partsOf(
-    lines.map((line) => line.trim()),
-    ' ',
-  );
+  const parts = trimmedParts(lines, ' ');
   return areEven(parts) && isNamed(parts) && hasValues(parts) ? { kind: 'blanks', by: ' ', isRead: false } : null;
 };
 
