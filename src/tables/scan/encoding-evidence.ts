@@ -40,31 +40,27 @@ const pairKey = (first: number, second: number): number => first * 0x10000 + sec
 
 const space = 0x20;
 
+const turkic = ['tr', 'az'];
+const capitalDottedI = 0x130;
+
 const languageOf = ([tag, table]: [string, string]): Language => {
-  const language: Language = {
-    tag,
-    pairs: new Map(),
-    totals: new Map(),
-    letters: 0,
-    byLetter: tag in byLetter,
-    alphabet: usualLetters(tag),
-  };
-  const step = language.byLetter ? 1 : 2;
+  const isByLetter = tag in byLetter;
+  const alphabet = usualLetters(tag);
+  if (turkic.includes(tag)) alphabet.add(capitalDottedI);
+  const language: Language = { tag, pairs: new Map(), totals: new Map(), letters: 0, byLetter: isByLetter, alphabet };
   let count = 1;
-  for (let at = 0; at < table.length; ) {
-    const code = sameLetter[table.charAt(at)] ?? table.charCodeAt(at);
-    if (code >= 0x30 && code <= 0x39) {
-      count = 1.4 * 2 ** (code - 0x30);
-      at += 1;
+  for (const [part] of table.matchAll(isByLetter ? /\d|./gs : /\d|../gs)) {
+    if (/\d/.test(part)) {
+      count = 1.4 * 2 ** Number(part);
       continue;
     }
-    const second = sameLetter[table.charAt(at + 1)] ?? table.charCodeAt(at + 1);
-    const key = language.byLetter ? code : pairKey(code, second);
+    const codes = [...part].map((letter) => sameLetter[letter] ?? letter.charCodeAt(0));
+    const [first = 0, second = 0] = codes;
+    const key = isByLetter ? first : pairKey(first, second);
     language.pairs.set(key, (language.pairs.get(key) ?? 0) + count);
-    language.totals.set(code, (language.totals.get(code) ?? 0) + count);
+    language.totals.set(first, (language.totals.get(first) ?? 0) + count);
     language.letters += count;
-    for (const letter of language.byLetter ? [code] : [code, second]) if (letter >= 0x80) language.alphabet.add(letter);
-    at += step;
+    for (const letter of codes) if (letter >= 0x80) alphabet.add(letter);
   }
   return language;
 };
@@ -109,27 +105,23 @@ const sameLetter: Record<string, number> = { ș: 0x15f, ț: 0x163 };
 const shapes = new Map<number, Shape>();
 
 const shapeOf = (code: number): Shape => {
-  const seen = shapes.get(code);
-  if (seen !== undefined) return seen;
-  const character = String.fromCharCode(code);
-  const high = code >= 0x80;
-  const small = character === 'İ' ? character : character.toLowerCase();
-  const shape: Shape = { kind: 'plain', letter: space, upper: false, cost: 0, joins: false, high };
-  if (/[\p{L}\p{M}]/u.test(character) && !'ªº'.includes(character)) {
-    Object.assign(shape, {
-      kind: 'letter',
-      letter: sameLetter[small] ?? small.charCodeAt(0),
-      upper: small !== character,
-    });
-    if (code >= 0xff61 && code <= 0xff9f) shape.cost = 6;
-  } else if (high) {
-    const never = /[\p{C}]/u.test(character) && code !== 0xad;
-    const rare = !usualSymbols.has(character);
-    const value = never || code === 0xfffd ? cost.never : rare ? cost.rareSymbol : cost.symbol;
-    Object.assign(shape, { kind: 'symbol', cost: value, joins: joining.has(character) });
-  }
+  const shape = shapes.get(code) ?? newShape(String.fromCharCode(code), code);
   shapes.set(code, shape);
   return shape;
+};
+
+const newShape = (character: string, code: number): Shape => {
+  const plain: Shape = { kind: 'plain', letter: space, upper: false, cost: 0, joins: false, high: code >= 0x80 };
+  if (/[\p{L}\p{M}]/u.test(character) && !'ªº'.includes(character)) {
+    const small = code === capitalDottedI ? character : character.toLowerCase();
+    const letter = sameLetter[small] ?? small.charCodeAt(0);
+    const isHalfWidth = code >= 0xff61 && code <= 0xff9f;
+    return { ...plain, kind: 'letter', letter, upper: small !== character, cost: isHalfWidth ? 6 : 0 };
+  }
+  if (!plain.high) return plain;
+  const symbol: Shape = { ...plain, kind: 'symbol', joins: joining.has(character) };
+  if ((/\p{C}/u.test(character) && code !== 0xad) || code === 0xfffd) return { ...symbol, cost: cost.never };
+  return { ...symbol, cost: usualSymbols.has(character) ? cost.symbol : cost.rareSymbol };
 };
 
 interface Score {
@@ -137,9 +129,6 @@ interface Score {
   /** Pairs with a letter beyond ASCII, and those of them that words of the language have. */
   pairs: number;
   familiar: number;
-  /** Letters beyond ASCII, and those of them that the language does not have. */
-  letters: number;
-  foreign: number;
   /** Characters where no text has them. */
   odd: number;
 }
@@ -148,7 +137,7 @@ interface Score {
 const smoothing = 6;
 
 const scoreOf = (text: string, language: Language): Score => {
-  const score: Score = { cost: 0, pairs: 0, familiar: 0, letters: 0, foreign: 0, odd: 0 };
+  const score: Score = { cost: 0, pairs: 0, familiar: 0, odd: 0 };
   let last: Shape = shapeOf(space);
   let capitals = 0;
   for (let at = 0; at < text.length; at++) {
@@ -156,7 +145,7 @@ const scoreOf = (text: string, language: Language): Score => {
     score.cost += shape.cost;
     if (shape.cost > cost.symbol) score.odd += 1;
     if (language.byLetter) addLetter(score, language, shape);
-    else if (shape.kind === 'letter' || last.kind === 'letter') addPair(score, language, last, shape);
+    else addPair(score, language, last, shape);
     if (shape.kind === 'letter') {
       if (last.kind === 'letter' && isOddCapital(last, shape, capitals)) score.cost += cost.capital;
     } else if (isInside(text, at, last, shape)) {
@@ -169,6 +158,34 @@ const scoreOf = (text: string, language: Language): Score => {
   return score;
 };
 
+const addLetter = (score: Score, { pairs, letters, alphabet }: Language, { kind, letter, high }: Shape): void => {
+  if (kind !== 'letter') return;
+  const times = pairs.get(letter) ?? 0;
+  const floor = high ? (alphabet.has(letter) ? 0.4 / alphabet.size : 1e-6) : 2e-4;
+  add(score, (times / letters) * 0.6 + floor, high, times);
+};
+
+const addPair = (score: Score, language: Language, last: Shape, shape: Shape): void => {
+  if (shape.kind !== 'letter' && last.kind !== 'letter') return;
+  const [first, second] = [letterIn(language, last), letterIn(language, shape)];
+  const times = language.pairs.get(pairKey(first, second)) ?? 0;
+  const alone = (language.totals.get(second) ?? 0) / language.letters;
+  const floor = second < 0x80 ? 1e-4 : Math.exp(-cost.foreign);
+  const chance = (times + smoothing * Math.max(alone, floor)) / ((language.totals.get(first) ?? 0) + smoothing);
+  add(score, chance, isHighLetter(last) || isHighLetter(shape), times);
+};
+
+const add = (score: Score, chance: number, isHigh: boolean, times: number): void => {
+  score.cost -= Math.log(chance);
+  if (!isHigh) return;
+  score.pairs += 1;
+  if (times > 0) score.familiar += 1;
+};
+
+/** The small letter of a Turkish capital with a dot is the usual one. */
+const letterIn = ({ alphabet }: Language, { letter }: Shape): number =>
+  letter === capitalDottedI && alphabet.has(letter) ? 0x69 : letter;
+
 const isOddCapital = (last: Shape, shape: Shape, capitals: number): boolean =>
   shape.upper ? !last.upper : last.upper && capitals > 1;
 
@@ -178,46 +195,6 @@ const isInside = (text: string, at: number, last: Shape, shape: Shape): boolean 
   if (!isOdd || shapeOf(text.charCodeAt(at + 1)).kind !== 'letter') return false;
   return last.kind === 'letter' || (shape.kind === 'symbol' && closing.has(text.charAt(at)));
 };
-
-const turkic = new Set(['tr', 'az']);
-
-const count = (score: Score, isFamiliar: boolean): void => {
-  score.pairs += 1;
-  if (isFamiliar) score.familiar += 1;
-};
-
-const countLetter = (score: Score, language: Language, { high, kind, letter }: Shape): void => {
-  if (!high || kind !== 'letter') return;
-  score.letters += 1;
-  if (!hasLetter(language, letter)) score.foreign += 1;
-};
-
-const addLetter = (score: Score, language: Language, shape: Shape): void => {
-  if (shape.kind !== 'letter') return;
-  const times = language.pairs.get(shape.letter) ?? 0;
-  const isUsual = language.alphabet.has(shape.letter);
-  const floor = shape.high ? (isUsual ? 0.4 / language.alphabet.size : 1e-6) : 2e-4;
-  score.cost -= Math.log((times / language.letters) * 0.6 + floor);
-  countLetter(score, language, shape);
-  if (shape.high) count(score, times > 0);
-};
-
-const addPair = (score: Score, language: Language, last: Shape, shape: Shape): void => {
-  const [first, second] = [letterIn(language, last.letter), letterIn(language, shape.letter)];
-  const times = language.pairs.get(pairKey(first, second)) ?? 0;
-  const alone = (language.totals.get(second) ?? 0) / language.letters;
-  const floor = second < 0x80 ? 1e-4 : Math.exp(-cost.foreign);
-  const all = (language.totals.get(first) ?? 0) + smoothing;
-  score.cost -= Math.log((times + smoothing * Math.max(alone, floor)) / all);
-  countLetter(score, language, shape);
-  if ((last.high && last.kind === 'letter') || (shape.high && shape.kind === 'letter')) count(score, times > 0);
-};
-
-const hasLetter = (language: Language, letter: number): boolean =>
-  language.alphabet.has(letter) || (letter === 0x130 && turkic.has(language.tag));
-
-const letterIn = (language: Language, letter: number): number =>
-  letter === 0x130 && turkic.has(language.tag) ? 0x69 : letter;
 
 export interface Reading {
   encoding: string;
@@ -232,18 +209,12 @@ export interface Reading {
 /** Of the letters beyond ASCII in a text, the share that a language must have to be tried. */
 const ownShare = 0.7;
 
-const candidatesOf = (text: string): Language[] => {
-  const letters: number[] = [];
-  for (let at = 0; at < text.length; at++) {
-    const { kind, high, letter } = shapeOf(text.charCodeAt(at));
-    if (kind === 'letter' && high) letters.push(letter);
-  }
-  if (letters.length === 0) return [];
-  return languages().filter((language) => {
-    const own = letters.filter((letter) => hasLetter(language, letter)).length;
-    return own >= letters.length * ownShare;
-  });
-};
+const isHighLetter = ({ kind, high }: Shape): boolean => kind === 'letter' && high;
+
+const highLetters = (text: string): number[] =>
+  Array.from({ length: text.length }, (_, at) => shapeOf(text.charCodeAt(at)))
+    .filter(isHighLetter)
+    .map(({ letter }) => letter);
 
 /** Where signs stand in texts without letters beyond ASCII. */
 const signs: [RegExp, string][] = [
@@ -282,21 +253,23 @@ const rarityOf = (encoding: string): number => {
 
 const readingOf = (encoding: string, text: string): Reading | null => {
   if (/[\ufffd\u0080-\u009f\ue000-\uf8ff]/.test(text)) return null;
-  let [best, of]: [Score | null, Language | null] = [null, null];
   const hasSigns = isOfSigns(text);
-  for (const language of hasSigns ? languagesOfSigns(text) : candidatesOf(text)) {
-    const score = scoreOf(text, language);
-    if (best === null || score.cost < best.cost) [best, of] = [score, language];
-  }
-  if (best === null || of === null) return null;
-  if (hasSigns)
-    return { encoding, text, cost: best.cost - signCredit(text) + rarityOf(encoding), natural: true, lead: 8 };
-  const { pairs, familiar, letters, foreign, odd } = best;
+  const letters = highLetters(text);
+  const ownOf = ({ alphabet }: Language): number => letters.filter((letter) => alphabet.has(letter)).length;
+  const isTried = (language: Language): boolean => ownOf(language) >= Math.max(1, letters.length * ownShare);
+  const tried = hasSigns ? languagesOfSigns(text) : languages().filter(isTried);
+  const [best] = tried.map((language) => ({ language, ...scoreOf(text, language) })).sort((a, b) => a.cost - b.cost);
+  if (best === undefined) return null;
+  const rarity = rarityOf(encoding);
+  if (hasSigns) return { encoding, text, cost: best.cost - signCredit(text) + rarity, natural: true, lead: 8 };
+  const { language, pairs, familiar, odd } = best;
+  const few = letters.length * 0.03;
   // DOS code pages differ from each other in a few letters only.
-  const mostForeign = encoding.startsWith('ibm') ? 0 : letters * 0.03;
-  const known = foreign <= mostForeign && odd <= letters * 0.03 && !isMonotonous(text) && isAsked(text);
-  const natural = known && (of.byLetter ? pairs >= 12 && familiar >= pairs * 0.33 : familiar >= pairs * 0.75);
-  return { encoding, text, cost: best.cost + rarityOf(encoding), natural, lead: of.byLetter ? 25 : 12 };
+  const mostForeign = encoding.startsWith('ibm') ? 0 : few;
+  const isText = letters.length - ownOf(language) <= mostForeign && odd <= few && !isMonotonous(text) && isAsked(text);
+  const isOfLanguage = language.byLetter ? pairs >= 12 && familiar >= pairs * 0.33 : familiar >= pairs * 0.75;
+  const lead = language.byLetter ? 25 : 12;
+  return { encoding, text, cost: best.cost + rarity, natural: isText && isOfLanguage, lead };
 };
 
 /** The languages that a text may be in by its apostrophes: `pa’s` is no word where `Men’s` is one. */
