@@ -202,6 +202,12 @@ export class Portal {
     return row?.nid ?? '0';
   }
 
+  /** Address of a file by its `uri`; null where the portal serves none under it. */
+  fileUrl(uri: string): string | null {
+    const path = filePath(uri);
+    return path === null ? null : `${this.url}${path}`;
+  }
+
   /** sha256 (hex) of a file by its `uri` (`public://…`, `private://…`), as this account is served it; null when it is not. */
   async fileHash(uri: string, signal: AbortSignal): Promise<string | null> {
     const path = filePath(uri);

@@ -18,17 +18,41 @@ const straysAtOnce = 4;
 /** The package of a dataset, with the name of its folder. */
 export type Exported = { folder: string; record: DatasetRecord };
 
-/** Exports resources that no list of a dataset names: with the dataset that they refer to, or alone. Returns those datasets. */
-export const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Listing): Promise<Exported[]> => {
-  const known = new Set<string>();
-  const folders = new Map<string, string>();
+/** What the packages of an export know: resources of datasets, folders of datasets by node id, resources alone, and terms. */
+export const surveyOf = async (root: string) => {
   const loners: Exported[] = [];
-  for await (const { folder, record } of records(order.folder)) {
+  const terms: TermNames = { names: new Map(), nameless: new Set() };
+  const survey = { known: new Set<string>(), folders: new Map<string, string>(), loners, terms };
+  for await (const { folder, record } of records(root)) {
     if (record.removed !== null) continue;
-    if (record.node === null) loners.push({ folder, record });
-    else folders.set(record.node.nid, folder);
-    for (const { node } of record.node ? record.resources : []) known.add(node.nid);
+    noteTerms(terms, record);
+    if (record.node === null) survey.loners.push({ folder, record });
+    else survey.folders.set(record.node.nid, folder);
+    for (const { node } of record.node ? record.resources : []) survey.known.add(node.nid);
   }
+  return survey;
+};
+
+type Survey = Awaited<ReturnType<typeof surveyOf>>;
+
+/** Names of terms by id, and ids whose name is not known yet. */
+type TermNames = { names: Map<string, string>; nameless: Set<string> };
+
+const noteTerms = ({ names, nameless }: TermNames, record: DatasetRecord): void => {
+  for (const tid of termsIn(record)) {
+    const name = record.terms[tid];
+    if (typeof name === 'string') names.set(tid, name);
+    // A term without a name is looked up again only with a dataset that was exported again.
+    else if (name === undefined) nameless.add(tid);
+  }
+};
+
+/** Exports resources that no list of a dataset names: with the dataset that they refer to, or alone. Returns those datasets. */
+export const exportStrays = async (
+  tools: ExportTools,
+  { order, listing, survey }: { order: ExportOrder; listing: Listing; survey: Survey },
+): Promise<Exported[]> => {
+  const { known, folders, loners } = survey;
   for (const { folder, record } of loners) {
     const nids = record.resources.map(({ node }) => node.nid);
     // They are in a dataset now.
@@ -55,40 +79,46 @@ export const exportStrays = async (tools: ExportTools, order: ExportOrder, listi
     const folder = folders.get(nid) ?? '';
     const exported = await exportDataset(tools, { order, folder, nid, more: nids.sort(byNumber) });
     if (exported) joined.push({ folder, record: exported.record });
+    if (exported) noteTerms(survey.terms, exported.record);
   });
   const taken = takenNames(await datasetFolders(order.folder));
   for (const nid of alone.sort(byNumber)) {
     const folder = slugName(`no-dataset-${nid}`, nid, taken);
-    await exportDataset(tools, { order, folder, nid: null, more: [nid] });
+    const exported = await exportDataset(tools, { order, folder, nid: null, more: [nid] });
+    if (exported) noteTerms(survey.terms, exported.record);
   }
   return joined;
 };
 
-/** What an export works with, the folder, and the titles of the groups that the portal lists, by node id. */
-type CompleteTools = Pick<ExportTools, 'portal' | 'about' | 'signal'> & {
-  root: string;
-  groups: Readonly<Record<string, string>>;
-};
-
 const [namesAtOnce, tablesAtOnce] = [4, 20];
 
-export const completeRecords = async (tools: CompleteTools): Promise<void> => {
-  const names = await termNames(tools);
+/** Adds names of terms and groups, and facts about tables, to the packages in `root`; `groups`: titles by node id. */
+export const completeRecords = async (
+  tools: ExportTools,
+  root: string,
+  groups: Listing['groups'],
+  { names, nameless }: TermNames,
+): Promise<void> => {
+  const { portal, signal } = tools;
+  await eachAtOnce(nameless, namesAtOnce, async (tid) => {
+    const name = names.has(tid) ? null : await portal.suggestions.termName(tid, signal);
+    if (name !== null) names.set(tid, name);
+  });
   let waiting: Exported[] = [];
   let tables = 0;
   const flush = async (): Promise<void> => {
     await addTables(tools, waiting);
     for (const { folder, record } of waiting) {
-      await writeRecord(join(tools.root, datasetsName, folder), folder, record, tools.about);
+      await writeRecord(join(root, datasetsName, folder), folder, record, portal);
     }
     [waiting, tables] = [[], 0];
   };
-  for await (const { folder, record } of records(tools.root)) {
+  for await (const { folder, record } of records(root)) {
     if (record.removed !== null) continue;
     const nids = record.node ? targetsOf(record.node, 'og_group_ref') : [];
     const named = {
       terms: Object.fromEntries(termsIn(record).map((tid) => [tid, names.get(tid) ?? record.terms[tid] ?? null])),
-      groups: Object.fromEntries(nids.map((nid) => [nid, tools.groups[nid] ?? record.groups[nid] ?? null])),
+      groups: Object.fromEntries(nids.map((nid) => [nid, groups[nid] ?? record.groups[nid] ?? null])),
     };
     const open = record.resources.filter(lacksTable).length;
     if (open === 0 && isDeepStrictEqual(named, { terms: record.terms, groups: record.groups })) continue;
@@ -110,7 +140,7 @@ const termsIn = ({ node, resources }: DatasetRecord): string[] =>
 const lacksTable = ({ node, table }: DatasetRecord['resources'][number]): boolean =>
   table === undefined && isTabular(uploadOf(node)?.name ?? '') && Boolean(node.uuid);
 
-const addTables = async ({ portal, signal }: CompleteTools, waiting: readonly Exported[]): Promise<void> => {
+const addTables = async ({ portal, signal }: ExportTools, waiting: readonly Exported[]): Promise<void> => {
   const open = waiting.flatMap(({ record }) => record.resources.filter(lacksTable));
   const uuids = [...new Set(open.map(({ node }) => String(node.uuid)))];
   if (uuids.length === 0) return;
@@ -119,24 +149,4 @@ const addTables = async ({ portal, signal }: CompleteTools, waiting: readonly Ex
     const table = tables.get(String(resource.node.uuid));
     if (table !== undefined) resource.table = table && { rows: table.rows, columns: [...table.columns] };
   }
-};
-
-/** Names of all terms; those that are not known yet are asked for. */
-const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<string, string>> => {
-  const open = new Set<string>();
-  const names = new Map<string, string>();
-  for await (const { record } of records(root)) {
-    if (record.removed !== null) continue;
-    for (const tid of termsIn(record)) {
-      const name = record.terms[tid];
-      if (typeof name === 'string') names.set(tid, name);
-      // A term without a name is looked up again only with a dataset that was exported again.
-      else if (name === undefined) open.add(tid);
-    }
-  }
-  await eachAtOnce(open, namesAtOnce, async (tid) => {
-    const name = names.has(tid) ? null : await portal.suggestions.termName(tid, signal);
-    if (name !== null) names.set(tid, name);
-  });
-  return names;
 };

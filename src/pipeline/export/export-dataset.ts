@@ -23,7 +23,7 @@ import {
   sweep,
   type TakenNames,
   takenNames,
-  writeChanged,
+  writeWhole,
 } from './folder.ts';
 import { type ExportedPortal, packageOf } from './package.ts';
 import {
@@ -52,7 +52,7 @@ const resourcesAtOnce = 4;
 
 /** Exports a dataset; null when it is gone and was never exported. Unchanged files are not fetched again, even after a kill. */
 export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): Promise<ExportedDataset | null> => {
-  const { portal, about, signal } = tools;
+  const { portal, signal } = tools;
   const { order, folder: name, nid } = wanted;
   const folder = await ownFolder(order.folder, datasetsName, name);
   await sweep(folder);
@@ -87,7 +87,7 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): P
     groups: before.groups,
     findings,
   };
-  await writeRecord(folder, name, record, about);
+  await writeRecord(folder, name, record, portal);
   const kept = new Set(filesOf(record));
   const replaced = filesOf(before).filter((path) => !kept.has(path));
   for (const path of replaced) await rm(join(folder, path), { force: true });
@@ -108,11 +108,11 @@ const storedOf = ({ node, file, findings }: ExportedResource): Stored => ({
 
 /** Marks what is in a folder as removed from the portal, and keeps it. */
 export const markRemoved = async (
-  { about }: Pick<ExportTools, 'about'>,
+  { portal }: Pick<ExportTools, 'portal'>,
   { order, folder, record: before }: { order: ExportOrder; folder: string; record: DatasetRecord },
 ): Promise<DatasetRecord> => {
   const record = { ...before, removed: before.removed ?? today() };
-  await writeRecord(join(order.folder, datasetsName, folder), folder, record, about);
+  await writeRecord(join(order.folder, datasetsName, folder), folder, record, portal);
   return record;
 };
 
@@ -121,10 +121,10 @@ export const writeRecord = async (
   folder: string,
   name: string,
   record: DatasetRecord,
-  about: ExportedPortal,
-): Promise<boolean> => {
-  const ordered = packageOf(name, recordSchema.parse(record), about);
-  return writeChanged(join(folder, packageName), [`${JSON.stringify(ordered, null, 2)}\n`]);
+  portal: ExportedPortal,
+): Promise<void> => {
+  const ordered = packageOf(name, recordSchema.parse(record), portal);
+  await writeWhole(join(folder, packageName), [`${JSON.stringify(ordered, null, 2)}\n`]);
 };
 
 /** The resources that belong to a dataset, in the order of its list, others behind them. */

@@ -16,12 +16,10 @@ import type { FetchPolicy } from '../../sources/fetch/policy.ts';
 import { oneOf } from '../../sources/fetch/response-headers.ts';
 import type { Upload } from './describe.ts';
 import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
-import type { ExportedPortal } from './package.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';
 
 export interface ExportTools {
   portal: Portal;
-  about: ExportedPortal;
   fetcher: Fetcher;
   /** How often the work was started, this time included. */
   attempt: number;

@@ -48,35 +48,36 @@ const textIn = async (path: string): Promise<string> => ((await sizeOf(path)) ==
 /** The JSON in a plain file; undefined where there is none. */
 export const jsonIn = async (path: string): Promise<unknown> => parsedJson(await textIn(path));
 
-type Chunks = AsyncIterable<Uint8Array | string> | Iterable<string>;
-
 /**
- * Writes a file atomically, from any number of chunks; replaces what is at `path`, a link too. The bytes on the disk are read
- * again and compared with those that were written.
+ * Opens a file that takes its chunks one by one and is at its path whole after `end`, or not at all. It replaces what is there,
+ * a link too, unless that holds the same. The bytes on the disk are read again and compared with those that were written.
  */
-export const writeWhole = async (path: string, chunks: Chunks): Promise<Written> => {
+export const openWhole = async (path: string) => {
   const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.part`);
   const handle = await open(temporary, 'wx');
-  try {
-    const hash = createHash('sha256');
-    let bytes = 0;
-    for await (const chunk of chunks) {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  return {
+    async write(chunk: Uint8Array | string): Promise<void> {
       const buffer = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
       hash.update(buffer);
       bytes += buffer.length;
       await handle.writeFile(buffer);
-    }
-    await handle.sync();
-    await handle.close();
-    const sha256 = hash.digest('hex');
-    if ((await hashOf(temporary)) !== sha256) throw new Error(`${path} does not hold what was written to it`);
-    await rename(temporary, path);
-    return { bytes, sha256 };
-  } catch (error) {
-    await handle.close().catch(() => undefined);
-    await rm(temporary, { force: true });
-    throw error;
-  }
+    },
+    async end(): Promise<Written> {
+      await handle.sync();
+      await handle.close();
+      const sha256 = hash.digest('hex');
+      if ((await hashOf(temporary)) !== sha256) throw new Error(`${path} does not hold what was written to it`);
+      const isSame = (await sizeOf(path)) === bytes && (await hashOf(path)) === sha256;
+      if (!isSame) await rename(temporary, path);
+      return { bytes, sha256 };
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      await handle.close().catch(() => undefined);
+      await rm(temporary, { force: true });
+    },
+  };
 };
 
 const hashOf = async (path: string): Promise<string> => {
@@ -85,15 +86,14 @@ const hashOf = async (path: string): Promise<string> => {
   return hash.digest('hex');
 };
 
-/** As {@link writeWhole}, but keeps a file that holds the same already. True when it was written. */
-export const writeChanged = async (path: string, chunks: Chunks): Promise<boolean> => {
-  const fresh = `${path}.new`;
-  await rm(fresh, { force: true });
-  const { sha256, bytes } = await writeWhole(fresh, chunks);
-  const isSame = (await sizeOf(path)) === bytes && (await hashOf(path)) === sha256;
-  if (isSame) await rm(fresh);
-  else await rename(fresh, path);
-  return !isSame;
+/** Writes a file as {@link openWhole} does. */
+export const writeWhole = async (
+  path: string,
+  chunks: AsyncIterable<Uint8Array | string> | Iterable<string>,
+): Promise<Written> => {
+  await using file = await openWhole(path);
+  for await (const chunk of chunks) await file.write(chunk);
+  return await file.end();
 };
 
 const markSchema = z.object({ sluiceExport: z.literal(1), portal: z.string() });
@@ -119,7 +119,7 @@ export const markFolder = async (root: string, portal: string): Promise<void> =>
       hint: 'export each portal into a folder of its own',
     });
   }
-  if (!mark) await writeChanged(path, [`${JSON.stringify({ sluiceExport: 1, portal }, null, 2)}\n`]);
+  if (!mark) await writeWhole(path, [`${JSON.stringify({ sluiceExport: 1, portal }, null, 2)}\n`]);
 };
 
 /** The record in the folder of a dataset; null where there is none that can be read. */
@@ -145,7 +145,7 @@ export async function* records(root: string): AsyncGenerator<{ folder: string; r
 /** Removes what killed writers left in a folder and its subfolders. */
 export const sweep = async (folder: string): Promise<void> => {
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
-    const isLeft = entry.isFile() && /^\.[0-9a-f]{12}\.part$|\.json\.new$/.test(entry.name);
+    const isLeft = entry.isFile() && /^\.[0-9a-f]{12}\.part$/.test(entry.name);
     if (isLeft) await rm(join(entry.parentPath, entry.name), { force: true });
   }
 };

@@ -7,6 +7,7 @@ import { catalogueAccess, frequencyCode, licenseAddress, licenses } from '../../
 import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { NodeFields } from '../../model/wish.ts';
+import type { Portal } from '../../portal-client/client.ts';
 import { defined } from '../../util/json.ts';
 import {
   type Described,
@@ -22,11 +23,7 @@ import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './r
 
 type Entry = Record<string, unknown>;
 
-export interface ExportedPortal {
-  name: string;
-  /** Address of a file by its `uri`; null where it has none. */
-  fileUrl: (uri: string) => string | null;
-}
+export type ExportedPortal = Pick<Portal, 'name' | 'fileUrl'>;
 
 /** A resource, described once for every file that names it. */
 interface ResourceView extends ExportedResource {
@@ -39,7 +36,7 @@ interface ResourceView extends ExportedResource {
   described: Described<ResourceMetadata>;
 }
 
-/** A dataset and its resources, described once for every file that names them; `node` is null without a dataset. */
+/** A dataset and its resources, described once for every file that names them; `dataset` is null for resources without one. */
 export interface DatasetView {
   folder: string;
   record: DatasetRecord;

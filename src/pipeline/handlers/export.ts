@@ -5,19 +5,18 @@ import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts
 import { type Handler, itemId, type JobContext } from '../../model/job.ts';
 import { datasetKey, idsOfKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import { type ExportOrder, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
-import { filePath } from '../../portal-client/client.ts';
 import type { ReportBuilder } from '../../state/report-lines.ts';
 import { datasetWorkSchema } from '../../state/run-work.ts';
 import type { Runs } from '../../state/runs.ts';
 import { plural } from '../../util/plural.ts';
-import { completeRecords, exportStrays } from '../export/complete.ts';
+import { completeRecords, exportStrays, surveyOf } from '../export/complete.ts';
 import { exportDataset } from '../export/export-dataset.ts';
 import type { ExportTools } from '../export/fetch-file.ts';
-import { datasetsName, markFolder, readRecord, records, sizeOf, sweep } from '../export/folder.ts';
+import { datasetsName, markFolder, readRecord, sweep } from '../export/folder.ts';
 import { keepListing, keptListing, type Listing, listPortal, planFolders } from '../export/listing.ts';
-import { type ExportedPortal, findingsOf, viewOf } from '../export/package.ts';
-import type { DatasetRecord, ExportedNode } from '../export/record.ts';
-import { type ExportTotals, totalsOf, writeSummary } from '../export/summary.ts';
+import { type DatasetView, findingsOf, viewOf } from '../export/package.ts';
+import type { ExportedNode } from '../export/record.ts';
+import { type ExportTotals, type PlacedFinding, writeSummary } from '../export/summary.ts';
 import { type ExportDeps, forJob } from './deps.ts';
 import { workLost } from './item.ts';
 
@@ -69,11 +68,7 @@ const toolsOf = async (
   signal: AbortSignal,
 ): Promise<ExportTools> => {
   const portal = order.isPublic ? await deps.publicPortal(data.portal) : deps.portal(data.portal);
-  const fileUrl = (uri: string): string | null => {
-    const path = filePath(uri);
-    return path === null ? null : `${portal.url}${path}`;
-  };
-  return { portal, about: { name: portal.name, fileUrl }, fetcher: deps.fetcher, attempt, signal };
+  return { portal, fetcher: deps.fetcher, attempt, signal };
 };
 
 /** Lists the portal and plans which datasets are exported. */
@@ -91,7 +86,7 @@ export const planExport = async (deps: ExportDeps, job: JobContext<'run'>, order
       const key = datasetKey(manifest, folder);
       const wish = { key, uuid: uuidOfKey(key), title, published, fields: {}, metadataFingerprint: '' };
       const record = why === null ? await readRecord(join(order.folder, datasetsName, folder)) : null;
-      const settled = record ? linesOfRecord(manifest, { folder, record, about: tools.about }, 'unchanged') : [];
+      const settled = record ? linesOf(manifest, viewOf(folder, record, tools.portal), 'unchanged') : [];
       // In the shape of one to publish: only its key and number are used.
       const datasets = why === null ? [] : [datasetWorkSchema.parse({ wish, nid })];
       await writer.add({ datasets, resources: [], settled, claims: [] });
@@ -113,73 +108,57 @@ export const exportReport = async (deps: ExportDeps, job: JobContext<'close'>, o
     throw new JobLostError(`what run ${runId} listed vanished from ${order.folder}`, {
       hint: 'export again, when no other export writes into that folder',
     });
-  const totals = await job.step({ name: 'complete', on: order.folder, light: true }, async (signal) =>
+  return job.step({ name: 'complete', on: order.folder, light: true }, async (signal) =>
     completeExport(deps, job, { order, listing, tools: await toolsOf(deps, job, order, signal) }),
   );
-  const { about } = await toolsOf(deps, job, order, job.signal);
-  const items = await reportLines(deps, job, { order, about });
-  return { items, reason: await faultOf(order), remarks: remarksOf(order, totals, listing) };
 };
 
 const completeExport = async (
   { runs }: ExportDeps,
   { data: { runId, manifest, portal: name } }: JobContext<'close'>,
   { order, listing, tools }: { order: ExportOrder; listing: Listing; tools: ExportTools },
-): Promise<ExportTotals> => {
-  const { portal, about, signal } = tools;
+): Promise<{ items: ReportBuilder; reason: Reason | null; remarks: string[] }> => {
   const root = order.folder;
-  for (const { folder, record } of order.only === null ? await exportStrays(tools, order, listing) : []) {
+  const survey = await surveyOf(root);
+  for (const { folder, record } of order.only === null ? await exportStrays(tools, { order, listing, survey }) : []) {
     // A dataset that was unchanged is reported as exported where a resource joined it.
     const key = datasetKey(manifest, folder);
     const { ended } = await runs.item(runId, key);
     if (ended && ended.outcome !== 'unchanged') continue;
     await runs.end(runId, lineOf(key, record.node, { outcome: 'done', actions: ['exported'] }));
   }
-  await completeRecords({ portal, about, root, groups: listing.groups, signal });
-  const totals = await totalsOf(root, about);
-  const { findings } = totals;
-  const nowhere = { dataset: null, resource: null, nid: null };
-  if (listing.unread > 0) {
-    const message = `${listing.unread} nodes are in no list, and were not looked for one by one; the user may see drafts among them`;
-    findings.unshift({ code: 'hidden-nodes', ...nowhere, message });
-  }
-  if (listing.complete !== true)
-    findings.unshift({ code: 'list-incomplete', ...nowhere, message: incomplete(listing.complete) });
-  await writeSummary(root, { name, about, findings });
-  return totals;
-};
-
-const incomplete = (why: string): string => `datasets may be missing, and none was marked as removed: ${why}`;
-
-/** The report; of a dataset that was exported also its resources, as they are in its record. */
-const reportLines = async (
-  { runs }: ExportDeps,
-  { data: { runId, manifest } }: JobContext<'close'>,
-  { order, about }: { order: ExportOrder; about: ExportedPortal },
-): Promise<ReportBuilder> => {
+  await completeRecords(tools, root, listing.groups, survey.terms);
   const items = await runs.reported(runId);
-  for await (const { folder, record } of records(order.folder)) {
+  // Of a dataset that was exported also its resources, as they are in its record.
+  const onDataset = async (view: DatasetView): Promise<void> => {
+    const { folder, record } = view;
     const key = datasetKey(manifest, folder);
     const { ended } = await runs.item(runId, key);
     // A resource without a dataset is exported without a job.
     const isAlone = record.node === null && record.removed === null && !items.has(key);
-    if (ended?.outcome !== 'done' && !isAlone) continue;
+    if (ended?.outcome !== 'done' && !isAlone) return;
     const { jobId = null, attempts = 0, ms = 0 } = ended ?? {};
-    for (const item of linesOfRecord(manifest, { folder, record, about }, 'done'))
+    for (const item of linesOf(manifest, view, 'done'))
       items.add(item.key === key ? { ...item, jobId, attempts, ms } : item);
-  }
-  return items;
+  };
+  const findings = findingsOfList(listing);
+  const totals = await writeSummary(root, { name, portal: tools.portal, findings, onDataset });
+  return { items, reason: faultOf(totals), remarks: remarksOf(order, totals, listing) };
 };
 
-/** Verifies the folder against its records: every file is there with its size. */
-const faultOf = async (order: ExportOrder): Promise<Reason | null> => {
-  const missing: string[] = [];
-  for await (const { folder, record } of records(order.folder)) {
-    for (const { file } of record.resources) {
-      const path = file && join(datasetsName, folder, file.path);
-      if (path && (await sizeOf(join(order.folder, path))) !== file.bytes) missing.push(path);
-    }
-  }
+/** What was not seen of the portal. */
+const findingsOfList = ({ unread, complete }: Listing): PlacedFinding[] => {
+  const nowhere = { dataset: null, resource: null, nid: null };
+  const hidden = `${unread} nodes are in no list, and were not looked for one by one; the user may see drafts among them`;
+  return [
+    ...(complete === true ? [] : [{ code: 'list-incomplete' as const, ...nowhere, message: incomplete(complete) }]),
+    ...(unread > 0 ? [{ code: 'hidden-nodes' as const, ...nowhere, message: hidden }] : []),
+  ];
+};
+
+const incomplete = (why: string): string => `datasets may be missing, and none was marked as removed: ${why}`;
+
+const faultOf = ({ missing }: ExportTotals): Reason | null => {
   if (missing.length === 0) return null;
   const shown = missing.slice(0, 5).join(', ');
   return reasonOf(
@@ -216,12 +195,9 @@ const lineOf = (
     ...ended,
   });
 
-const linesOfRecord = (
-  manifest: string,
-  { folder, record, about }: { folder: string; record: DatasetRecord; about: ExportedPortal },
-  outcome: 'done' | 'unchanged',
-): ReportItem[] => {
-  const findings = findingsOf(viewOf(folder, record, about));
+const linesOf = (manifest: string, view: DatasetView, outcome: 'done' | 'unchanged'): ReportItem[] => {
+  const { folder, record } = view;
+  const findings = findingsOf(view);
   const endOf = (name: string | null): Pick<ReportItem, 'outcome'> & Partial<ReportItem> => ({
     outcome,
     actions: outcome === 'done' ? [record.removed === null ? 'exported' : 'marked as removed'] : [],
