@@ -116,7 +116,7 @@ const showLive = async (portal: Portal, items: ReportItem[], io: Io): Promise<bo
   for (const item of items) {
     if (item.nid === null || item.reason) continue;
     const node = await portal.nodes.read(item.nid, signal);
-    const size = item.kind === 'resource' ? await portal.datastore.tableSize(node.uuid, signal) : undefined;
+    const size = item.kind === 'resource' ? await portal.datastore.table(node.uuid, signal) : undefined;
     const rows = size === undefined ? null : (size?.rows ?? 0);
     if (node.status !== '1' || (item.rows !== null && rows !== item.rows)) fine = false;
     const name = item.kind === 'dataset' ? node.title : `  ${node.title}`;

@@ -27,7 +27,7 @@ import { Terms } from './terms.ts';
 import { type Dialect, Traits } from './traits.ts';
 
 export { isAnswer } from './answers.ts';
-export type { PortalTable, TableSize } from './datastore.ts';
+export type { PortalTable } from './datastore.ts';
 export { filePath, type PortalFile } from './files.ts';
 export type { FileReply } from './http.ts';
 export type { Identity } from './login.ts';

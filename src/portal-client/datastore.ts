@@ -1,7 +1,6 @@
 // The datastore of a resource: status, import, removal, and the number of its rows.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { countedColumns } from '../dataset-api/names.ts';
 import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
 import { ImportFailedError, PortalBusyError, PortalRefusedError } from '../model/errors.ts';
@@ -13,10 +12,10 @@ import type { Call, Caller } from './session.ts';
 import type { Traits } from './traits.ts';
 import { isHtmlPage } from './words.ts';
 
-/** How many rows and {@link countedColumns} a table has; `columns` is null where the portal does not report them. */
-export type TableSize = { rows: number; columns: number | null };
-
-/** A datastore table: its rows, and its columns as the portal names them, without the key that the portal adds. */
+/**
+ * A datastore table: its rows, and its columns as the portal names them, without the key that the portal adds; no columns
+ * where the portal does not report them.
+ */
 export type PortalTable = { rows: number; columns: string[] };
 
 /** Rows of a table as one request gives them, by the names of its columns. */
@@ -91,22 +90,16 @@ export class Datastore {
     await this.#caller.order(call, 'null', signal);
   }
 
-  /** False where the portal is known not to count rows: then `tableSize` is undefined, and only states tell of imports. */
+  /** False where the portal is known not to count rows: then `table` is undefined, and only states tell of imports. */
   get counts(): boolean {
     return this.#traits.get('counts') !== 'none';
   }
 
-  /** Sizes of tables by the uuids of their resources; null for one that is not there, none for one that could not be counted. */
-  async tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
-    const tables = await this.tables(uuids, signal);
-    return new Map([...tables].map(([uuid, table]) => [uuid, table && sizeOf(table)]));
-  }
-
-  /** Size of one table; undefined where the portal does not count rows, null where there is no table. */
-  async tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null | undefined> {
+  /** One table; undefined where the portal does not count rows, null where there is no table. */
+  async table(uuid: string, signal: AbortSignal): Promise<PortalTable | null | undefined> {
     const value = (await this.#repeated([uuid], (open) => this.#search(open, signal), signal)).get(uuid);
     const table = tableOf(value);
-    if (table !== undefined || !isUnclear(value)) return table && sizeOf(table);
+    if (table !== undefined || !isUnclear(value)) return table;
     const { name, redact } = this.#caller.portal;
     const words = redact(JSON.stringify(isObject(value) ? value.error : value)).slice(0, 300);
     throw new PortalBusyError(
@@ -116,7 +109,7 @@ export class Datastore {
     );
   }
 
-  /** As {@link tableSizes}, with the names of the columns. */
+  /** Tables by the uuids of their resources; null for one that is not there, none for one that could not be counted. */
   async tables(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> {
     const found = new Map<string, PortalTable | null>();
     for (const [uuid, value] of await this.#repeated(uuids, (open) => this.#search(open, signal), signal)) {
@@ -242,11 +235,6 @@ export const numbersOf = (text: string): DatastoreNumbers | null => {
 /** True for a search that failed without saying that the table is not there. */
 const isUnclear = (value: unknown): boolean =>
   isObject(value) && 'error' in value && searchFault(value.error) !== 'table-missing';
-
-const sizeOf = ({ rows, columns }: PortalTable): TableSize => ({
-  rows,
-  columns: columns.length === 0 ? null : countedColumns(columns),
-});
 
 /** The table in the answer of a search; null: there is none of that name, undefined: that is no answer of a search. */
 const tableOf = (value: unknown): PortalTable | null | undefined => {

@@ -112,8 +112,8 @@ describe('import and removal', () => {
 
 describe('the size of a table', () => {
   it.each([
-    ['the total', { body: { success: true, result: { total: 1555, records: [] } } }, { rows: 1555, columns: null }],
-    ['a total in a string', { body: { result: { total: '93' } } }, { rows: 93, columns: null }],
+    ['the total', { body: { success: true, result: { total: 1555, records: [] } } }, { rows: 1555, columns: [] }],
+    ['a total in a string', { body: { result: { total: '93' } } }, { rows: 93, columns: [] }],
     [
       'no table where it is missing',
       { body: { sql: 'SELECT', error: { message: "Base table or view not found: Table 'x' doesn't exist" } } },
@@ -124,14 +124,14 @@ describe('the size of a table', () => {
     ['nothing where another page answers', page(200, 'Search'), undefined],
   ])('gives %s', async (_, reply, size) => {
     const { server, portal } = await withReply(search, reply);
-    expect(await portal.datastore.tableSize('a b', calm)).toEqual(size);
+    expect(await portal.datastore.table('a b', calm)).toEqual(size);
     expect(server.requests('GET', search)[0]?.path).toBe(`${search}?resource_id=a%20b&limit=1`);
   });
 
   it('is an error where the search fails, and none of many tables', async () => {
     const { portal } = await withReply(search, { body: { error: { message: 'syntax error' } } });
-    expect(await failureFrom(portal.datastore.tableSize('u', calm))).toMatchObject({ code: 'portal-busy' });
-    expect((await portal.datastore.tableSizes(['u'], calm)).has('u')).toBe(false);
+    expect(await failureFrom(portal.datastore.table('u', calm))).toMatchObject({ code: 'portal-busy' });
+    expect((await portal.datastore.tables(['u'], calm)).has('u')).toBe(false);
     expect(portal.datastore.counts).toBe(true);
   });
 });
@@ -161,16 +161,16 @@ describe('a search that fails for another reason than a missing table', () => {
 
   it.each([locked, unnamed])('is sent again: %j', async (body) => {
     const { server, portal } = await failing(2, body);
-    expect(await portal.datastore.tableSize('u', calm)).toEqual({ rows: 1, columns: 1 });
+    expect(await portal.datastore.table('u', calm)).toEqual({ rows: 1, columns: ['name'] });
     expect(server.requests('GET', search)).toHaveLength(3);
   });
 
   it('is sent again without the queries that were answered', async () => {
     const { server, portal } = await failing(1, unnamed);
-    const sizes = await portal.datastore.tableSizes(['u', 'v'], calm);
+    const sizes = await portal.datastore.tables(['u', 'v'], calm);
     expect([...sizes.values()]).toEqual([
-      { rows: 1, columns: 1 },
-      { rows: 1, columns: 1 },
+      { rows: 1, columns: ['name'] },
+      { rows: 1, columns: ['name'] },
     ]);
     expect(server.requests('POST', search)).toHaveLength(1);
     expect(server.requests('GET', search).map(({ path }) => path)).toEqual([`${search}?resource_id=v&limit=1`]);
@@ -188,7 +188,7 @@ describe('a search that fails for another reason than a missing table', () => {
     ['no answer otherwise', locked, undefined],
   ])('counts as %s after the third time', async (_, body, size) => {
     const { server, portal } = await failing(3, body);
-    expect((await portal.datastore.tableSizes(['u'], calm)).get('u')).toBe(size);
+    expect((await portal.datastore.tables(['u'], calm)).get('u')).toBe(size);
     expect(server.requests('GET', search)).toHaveLength(3);
   });
 });

@@ -65,10 +65,10 @@ describe('the client on the embedded portal', () => {
 
     const status = await portal.datastore.status(resourceNid, calm);
     expect(status === null ? null : datastoreState(status)).toBe('imported');
-    expect(await portal.datastore.tableSize(resource.uuid, calm)).toMatchObject({ rows: 1555 });
+    expect(await portal.datastore.table(resource.uuid, calm)).toMatchObject({ rows: 1555 });
     await portal.datastore.remove(resourceNid, calm);
     await portal.datastore.import(resourceNid, calm);
-    expect(await portal.datastore.tableSize(resource.uuid, calm)).toMatchObject({ rows: 1555 });
+    expect(await portal.datastore.table(resource.uuid, calm)).toMatchObject({ rows: 1555 });
   });
 
   it('has a large file arrive byte for byte', async () => {

@@ -2,7 +2,7 @@
 import { SluiceError } from '../../model/errors.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { DatasetWish } from '../../model/wish.ts';
-import { isAnswer, type Portal, type TableSize } from '../../portal-client/client.ts';
+import { isAnswer, type Portal, type PortalTable } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
@@ -96,7 +96,7 @@ const observeResources = async (
   const drift = new Map<string, FileDrift>();
   const published = entries.filter(({ kind, nid, removed }) => kind === 'resource' && nid && removed === null);
   const uuids = published.filter(({ datastore }) => datastore === 'imported').map(({ uuid }) => uuid);
-  const sizes = await portal.datastore.tableSizes(uuids, signal);
+  const sizes = await portal.datastore.tables(uuids, signal);
   await eachAtOnce(published, pagesAtOnce, async ({ key, nid, uuid, file, datastore, rows }) => {
     const node = isDoubted && file ? await portal.nodes.visible(nid ?? '', signal) : null;
     const ofFile = node && file && sameUuid(node.uuid, uuid) ? fileFault(fileOf(node), file) : null;
@@ -108,7 +108,7 @@ const observeResources = async (
   return drift;
 };
 
-const rowsFault = (rows: number | null, size: TableSize | null | undefined): string | null =>
+const rowsFault = (rows: number | null, size: PortalTable | null | undefined): string | null =>
   size === undefined || rows === null || (size?.rows ?? 0) === rows
     ? null
     : `its datastore holds ${size?.rows ?? 'no'} rows, ${rows} were imported`;

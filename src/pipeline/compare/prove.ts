@@ -1,9 +1,10 @@
 // Compares what a portal holds with what is wanted, without writing: the entry that can be proven, and every fault.
 import { baselineOf, shownField } from '../../dataset-api/compare.ts';
+import { countedColumns } from '../../dataset-api/names.ts';
 import { datastoreState } from '../../dataset-api/values.ts';
 import { type LedgerEntry, newEntry, type SentNode } from '../../model/ledger-entry.ts';
 import { sourcePathOf } from '../../model/wish.ts';
-import { isForbidden, type Portal, type PortalNode, type TableSize } from '../../portal-client/client.ts';
+import { isForbidden, type Portal, type PortalNode, type PortalTable } from '../../portal-client/client.ts';
 import { type FileItem, fileOf } from '../../portal-client/replies.ts';
 import { wantsImport } from '../plan/known-wish.ts';
 import type { LocalFile, TableShape } from './local-file.ts';
@@ -181,11 +182,11 @@ const proveFile = async (
 };
 
 /** True for a table with these rows and columns; columns are not compared where the portal does not report them. */
-export const hasShape = (size: TableSize, { rows, columns }: Pick<TableShape, 'rows' | 'columns'>): boolean =>
+export const hasShape = (size: PortalTable, { rows, columns }: Pick<TableShape, 'rows' | 'columns'>): boolean =>
   size.rows === rows && hasColumns(size, columns);
 
-const hasColumns = ({ columns }: TableSize, wanted: number | null): boolean =>
-  columns === null || wanted === null || columns === wanted;
+const hasColumns = ({ columns }: PortalTable, wanted: number | null): boolean =>
+  columns.length === 0 || wanted === null || countedColumns(columns) === wanted;
 
 /** What a table was proven to hold; `fault` says how it differs from the file, null where it does not. */
 type ProvenTable = { rows: number; rowsDropped: number; fault: string | null };
@@ -194,8 +195,8 @@ type ProvenTable = { rows: number; rowsDropped: number; fault: string | null };
 const mostDropped = 32 / 1000;
 
 /** Compares a table with its file; `size` is null where there is none, undefined where the portal does not count. */
-export const proveTable = async (size: TableSize | null | undefined, table: TableShape): Promise<ProvenTable> => {
-  const held = size ?? { rows: size === null ? 0 : table.rows, columns: null };
+export const proveTable = async (size: PortalTable | null | undefined, table: TableShape): Promise<ProvenTable> => {
+  const held = size ?? { rows: size === null ? 0 : table.rows, columns: [] };
   const { rows } = held;
   const fits = hasColumns(held, table.columns);
   if (fits && rows === table.rows) return { rows, rowsDropped: 0, fault: null };
@@ -203,7 +204,7 @@ export const proveTable = async (size: TableSize | null | undefined, table: Tabl
   const mayBeDropped = missing > 0 && missing <= table.rows * mostDropped;
   if (fits && size && mayBeDropped && (await table.dropped()) === missing)
     return { rows, rowsDropped: missing, fault: null };
-  const [there, here] = fits ? ['', ''] : [` of ${held.columns} columns`, ` of ${table.columns}`];
+  const [there, here] = fits ? ['', ''] : [` of ${countedColumns(held.columns)} columns`, ` of ${table.columns}`];
   return { rows, rowsDropped: 0, fault: `the datastore holds ${rows} rows${there}, the file ${table.rows}${here}` };
 };
 
@@ -230,6 +231,6 @@ const proveDatastore = async (
 ): Promise<Pick<LedgerEntry, 'datastore'> & Partial<ProvenTable> & Pick<ProvenTable, 'fault'>> => {
   const told = await toldOf(portal, nid, signal);
   if (told.datastore !== 'imported' || !table) return told;
-  const proven = await proveTable(await portal.datastore.tableSize(uuid, signal), table);
+  const proven = await proveTable(await portal.datastore.table(uuid, signal), table);
   return { ...proven, datastore: proven.fault === null ? 'imported' : 'failed' };
 };

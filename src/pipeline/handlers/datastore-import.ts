@@ -10,7 +10,7 @@ import {
 } from '../../model/errors.ts';
 import { GiveBack } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
-import type { TableSize } from '../../portal-client/datastore.ts';
+import type { PortalTable } from '../../portal-client/client.ts';
 import { proveTable } from '../compare/prove.ts';
 import type { NodeTarget } from './node-locate.ts';
 import { importsRows, type ResourceState, type ResourceStep, sentAgain, shapeOf } from './resource-file.ts';
@@ -69,8 +69,8 @@ const untilStopped = async <T>(
 
 interface Look {
   numbers: DatastoreNumbers;
-  /** As `tableSize` gives it. */
-  size: TableSize | null | undefined;
+  /** As `Datastore.table` gives it. */
+  size: PortalTable | null | undefined;
   /** The table has the rows and columns of the file, without rows that the importer drops. */
   isWhole: boolean;
 }
@@ -80,7 +80,7 @@ const lookAt = async (state: ResourceState, signal: AbortSignal): Promise<Look> 
   const { datastore } = target.portal;
   const numbers = (await datastore.status(entry.nid ?? '', signal)) ?? { storage: 0, data_import: 2 };
   // Searches read the header of the attached file, too: where they cannot, the import says why.
-  const size = await datastore.tableSize(entry.uuid, signal).catch((error: unknown) => {
+  const size = await datastore.table(entry.uuid, signal).catch((error: unknown) => {
     if (error instanceof PortalBusyError) return null;
     throw error;
   });

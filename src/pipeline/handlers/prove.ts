@@ -60,7 +60,7 @@ const lookAtTables = async (
     return unproven ? [{ key, unproven }] : [];
   });
   const uuids = open.map(({ unproven }) => unproven.uuid);
-  const sizes = await datastore.tableSizes(uuids, signal);
+  const sizes = await datastore.tables(uuids, signal);
   const atOnce = (await deps.isShared(name)) ? 1 : statesAtOnce;
   const seen = await eachAtOnce(open, atOnce, async ({ key, unproven }): Promise<[string, SeenTable]> => {
     const size = sizes.get(unproven.uuid);

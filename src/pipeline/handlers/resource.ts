@@ -260,7 +260,7 @@ const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<Le
   let found = '';
   for (const pauseMs of [0, 200, 1000]) {
     if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
-    const { fault, ...proven } = await proveTable(await target.portal.datastore.tableSize(entry.uuid, signal), shape);
+    const { fault, ...proven } = await proveTable(await target.portal.datastore.table(entry.uuid, signal), shape);
     if (fault === null) return { ...entry, ...proven };
     found = fault;
   }

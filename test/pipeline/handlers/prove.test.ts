@@ -36,7 +36,7 @@ it('a resumed proof says what it found before it takes the table for live', asyn
 
   const portal = {
     forJob: () => portal,
-    datastore: { tableSizes: async () => new Map([[wish.uuid, { rows: 2, columns: 1 }]]) },
+    datastore: { tables: async () => new Map([[wish.uuid, { rows: 2, columns: ['a'] }]]) },
   } as unknown as Portal;
   const deps = {
     ledger: ledger(),
