@@ -9,7 +9,7 @@ import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import { paths } from '../dataset-api/paths.ts';
 import * as errors from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';
-import { allWordsOf, formErrorFields, isHtmlPage, type Redact } from './words.ts';
+import { allWordsOf, formErrorFields, isHtmlPage, type Redact } from './reply-text.ts';
 
 /** A complete reply of the portal, whatever its status. */
 export interface Reply {

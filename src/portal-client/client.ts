@@ -6,7 +6,6 @@ import { Datastore } from './datastore.ts';
 import { DialectChoice } from './dialect.ts';
 import { Files, filePath } from './files.ts';
 import type { FileReply, Http } from './http.ts';
-import type { Identity } from './login.ts';
 import {
   Groups,
   type HiddenNodes,
@@ -20,22 +19,27 @@ import {
 import { type NodeInput, Nodes } from './nodes.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
-import { Caller, Session, type WriteLease } from './session.ts';
-import type { PortalHooks, PortalSettings, TermStore } from './settings.ts';
+import { Caller, type Identity, Session, type WriteLease } from './session.ts';
+import { type Dialect, type PortalHooks, type PortalSettings, type TermStore, Traits } from './settings.ts';
 import { Suggestions } from './suggestions.ts';
 import { Terms } from './terms.ts';
-import { type Dialect, Traits } from './traits.ts';
 
 export { isAnswer } from './answers.ts';
 export type { PortalTable } from './datastore.ts';
 export { filePath, type PortalFile } from './files.ts';
 export type { FileReply } from './http.ts';
-export type { Identity } from './login.ts';
 export { isForbidden, type ListQuery, type NodeChanges, type NodeInput } from './nodes.ts';
 export type { PortalProbe, ProbeFinding } from './probe.ts';
 export type { NodeRow, PortalNode } from './replies.ts';
-export type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
-export { type Dialect, type PortalTraits, traitsSchema } from './traits.ts';
+export type { Identity } from './session.ts';
+export {
+  type Dialect,
+  type PortalHooks,
+  type PortalSettings,
+  type PortalTraits,
+  type RequestKind,
+  traitsSchema,
+} from './settings.ts';
 
 const memoryTerms = (): TermStore => {
   const known: Record<string, string> = {};

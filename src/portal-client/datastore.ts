@@ -7,10 +7,10 @@ import { ImportFailedError, PortalBusyError, PortalRefusedError } from '../model
 import { abortable } from '../util/concurrency.ts';
 import { isObject, parsedJson, recordOf } from '../util/json.ts';
 import { isAnswer, searchFault } from './answers.ts';
-import { wrongShape } from './classify.ts';
+import { wrongShape } from './replies.ts';
+import { isHtmlPage } from './reply-text.ts';
 import type { Call, Caller } from './session.ts';
-import type { Traits } from './traits.ts';
-import { isHtmlPage } from './words.ts';
+import type { Traits } from './settings.ts';
 
 /**
  * A datastore table: its rows, and its columns as the portal names them, without the key that the portal adds; no columns

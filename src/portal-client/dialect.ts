@@ -9,7 +9,7 @@ import { isAnswer } from './answers.ts';
 import type { Datastore } from './datastore.ts';
 import { nodeRowsSchema, type PortalNode } from './replies.ts';
 import type { Caller } from './session.ts';
-import type { Dialect, Traits } from './traits.ts';
+import type { Dialect, Traits } from './settings.ts';
 
 /** Node fields ready to be sent, and why others, by name, are left out: the dialect cannot express them. */
 type ShapedFields = { fields: NodeFields; problems: Record<string, string[]> };

@@ -14,7 +14,7 @@ import { isAnswer } from './answers.ts';
 import type { HttpRequest } from './http.ts';
 import { attachResultSchema } from './replies.ts';
 import type { Caller } from './session.ts';
-import type { Traits } from './traits.ts';
+import type { Traits } from './settings.ts';
 
 export interface PortalFile {
   path: string;

@@ -8,9 +8,9 @@ import { headersAsText } from '../util/http.ts';
 import { FreeClient, headWithin, steady } from '../util/patience.ts';
 import { inSpan } from '../util/tracing.ts';
 import { answers, isFrontPage, type PortalFacts, type Reply, situationOf } from './answers.ts';
-import { failureOf, isTransient, networkFailure, tooSlow } from './classify.ts';
+import { failureOf, isTransient, networkFailure, tooSlow } from './replies.ts';
+import { exchangeText, ReplyMemory, type TextReply } from './reply-text.ts';
 import type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
-import { exchangeText, ReplyMemory, type TextReply } from './text-reply.ts';
 
 /** A request before session headers are added. */
 export interface HttpRequest {

@@ -6,10 +6,9 @@ import { PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { abortable } from '../util/concurrency.ts';
-import type { Identity } from './login.ts';
 import { isForbidden, type ListQuery, type Nodes } from './nodes.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
-import type { Session } from './session.ts';
+import type { Identity, Session } from './session.ts';
 
 /** How long the first call of a batch waits for others, and how long an answer that came along may be used, milliseconds. */
 const [gatherMs, recentMs] = [5, 10_000];

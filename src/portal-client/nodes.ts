@@ -7,7 +7,7 @@ import { isAnswer } from './answers.ts';
 import { changedByForm, type DialectChoice, echoedFields, fieldsFor } from './dialect.ts';
 import { type NodeRow, nodeResultSchema, nodeRowsSchema, type PortalNode, portalNodeSchema } from './replies.ts';
 import type { Call, Caller } from './session.ts';
-import type { Dialect } from './traits.ts';
+import type { Dialect } from './settings.ts';
 
 /** A node to create. `fields` are in entity shape whatever the portal's dialect is. */
 export interface NodeInput {

@@ -4,16 +4,14 @@ import { type ErrorCode, PortalError, SluiceError } from '../model/errors.ts';
 import { isTabular } from '../model/recipe/recipe.ts';
 import { parsedJson, recordOf } from '../util/json.ts';
 import { hintFor, isAnswer } from './answers.ts';
-import { wrongShape } from './classify.ts';
 import type { Datastore } from './datastore.ts';
 import type { DialectChoice } from './dialect.ts';
-import type { Identity } from './login.ts';
 import { isForbidden, type Nodes } from './nodes.ts';
-import { fileOf } from './replies.ts';
-import type { Session } from './session.ts';
+import { fileOf, wrongShape } from './replies.ts';
+import type { Identity, Session } from './session.ts';
+import type { Dialect } from './settings.ts';
 import type { Suggestions } from './suggestions.ts';
 import type { Terms } from './terms.ts';
-import type { Dialect } from './traits.ts';
 
 /** One thing that was checked. `hint` says what to do and is null where all is well. */
 export interface ProbeFinding {

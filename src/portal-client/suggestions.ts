@@ -8,7 +8,7 @@ import { parsedJson } from '../util/json.ts';
 import { isAnswer } from './answers.ts';
 import { ReadCache } from './lookup.ts';
 import type { Caller } from './session.ts';
-import type { Traits } from './traits.ts';
+import type { Traits } from './settings.ts';
 
 /** A term, vocabulary or node. `bundle`: name of the vocabulary, type of the node; '' where the portal does not say. */
 type Suggestion = Record<'id' | 'name' | 'bundle', string>;

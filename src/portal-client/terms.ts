@@ -1,9 +1,8 @@
 // Terms by name: the API accepts ids only, so the portal is asked for the ids of a name once, and they are remembered.
 import { type FieldItem, itemsOfField, type NamedTerm, type Vocabulary } from '../dataset-api/fields.ts';
 import type { NodeFields } from '../model/wish.ts';
-import type { StatedTerms, TermStore } from './settings.ts';
+import type { StatedTerms, TermStore, Traits } from './settings.ts';
 import type { Suggestions } from './suggestions.ts';
-import type { Traits } from './traits.ts';
 
 /** Ids of the vocabularies of a default installation, seen on three releases. */
 const usualVocabularies: Readonly<Record<Vocabulary, string>> = { format: '1', tags: '2', dkan_topics: '3' };

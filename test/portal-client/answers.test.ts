@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { isOutage } from '../../src/model/errors.ts';
 import { answers, type PortalFacts, type Situation, situationOf } from '../../src/portal-client/answers.ts';
-import { failureOf, networkFailure } from '../../src/portal-client/classify.ts';
+import { failureOf, networkFailure } from '../../src/portal-client/replies.ts';
 import { exchanges } from './support/exchanges.ts';
 
 const portal: PortalFacts = {

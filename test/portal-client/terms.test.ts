@@ -1,8 +1,7 @@
 // Ids of terms by name: what is put in the place of names, what is learned, and who is making a term just now.
 import { describe, expect, it } from 'vitest';
-import type { StatedTerms, TermStore } from '../../src/portal-client/settings.ts';
+import { type StatedTerms, type TermStore, Traits } from '../../src/portal-client/settings.ts';
 import { type NewTerm, Terms } from '../../src/portal-client/terms.ts';
-import { Traits } from '../../src/portal-client/traits.ts';
 
 const calm = new AbortController().signal;
 const nothing: StatedTerms = { vocabularies: {}, terms: {} };

@@ -1,6 +1,6 @@
 // A small portal that answers as the recorded releases do: `entity` like 7.18, `form` like 7.14. For tests of the client only.
 import type { ServerResponse } from 'node:http';
-import type { Dialect } from '../../../src/portal-client/traits.ts';
+import type { Dialect } from '../../../src/portal-client/settings.ts';
 import {
   type Answer,
   answer,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Reply } from '../../src/portal-client/answers.ts';
-import { failureOf, wrongShape } from '../../src/portal-client/classify.ts';
-import { wordsOf } from '../../src/portal-client/words.ts';
+import { failureOf, wrongShape } from '../../src/portal-client/replies.ts';
+import { wordsOf } from '../../src/portal-client/reply-text.ts';
 
 const reply = (status: number, text = '', over: Partial<Reply> = {}): Reply => ({
   method: 'GET',

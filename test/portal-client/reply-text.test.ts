@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { afterEach, expect, it } from 'vitest';
-import { exchangeText, type Patience, ReplyMemory, type TextReply } from '../../src/portal-client/text-reply.ts';
+import { exchangeText, type Patience, ReplyMemory, type TextReply } from '../../src/portal-client/reply-text.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
