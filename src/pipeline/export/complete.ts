@@ -73,20 +73,20 @@ export const exportStrays = async (
     }
   });
   const byNumber = (a: string, b: string): number => Number(a) - Number(b);
-  const joined: Exported[] = [];
-  const all = [...more].sort(([a], [b]) => byNumber(a, b));
-  await eachAtOnce(all, straysAtOnce, async ([nid, nids]) => {
-    const folder = folders.get(nid) ?? '';
-    const exported = await exportDataset(tools, { order, folder, nid, more: nids.sort(byNumber) });
-    if (exported) joined.push({ folder, record: exported.record });
-    if (exported) noteTerms(survey.terms, exported.record);
-  });
   const taken = takenNames(await datasetFolders(order.folder));
-  for (const nid of alone.sort(byNumber)) {
-    const folder = slugName(`no-dataset-${nid}`, nid, taken);
-    const exported = await exportDataset(tools, { order, folder, nid: null, more: [nid] });
-    if (exported) noteTerms(survey.terms, exported.record);
-  }
+  const wanted = [
+    ...[...more].map(([nid, nids]) => ({ nid, folder: folders.get(nid) ?? '', more: nids.sort(byNumber) })),
+    ...alone
+      .sort(byNumber)
+      .map((nid) => ({ nid: null, folder: slugName(`no-dataset-${nid}`, nid, taken), more: [nid] })),
+  ];
+  const joined: Exported[] = [];
+  await eachAtOnce(wanted, straysAtOnce, async (one) => {
+    const exported = await exportDataset(tools, { order, ...one });
+    if (exported === null) return;
+    noteTerms(survey.terms, exported.record);
+    if (one.nid !== null) joined.push({ folder: one.folder, record: exported.record });
+  });
   return joined;
 };
 

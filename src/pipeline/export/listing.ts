@@ -71,7 +71,6 @@ export interface PlannedFolder {
   /** Null for resources that are in no dataset. */
   nid: string | null;
   title: string;
-  uuid: string;
   published: boolean;
   /** Why it is exported; null where it is unchanged, `gone` where the portal has it no more. */
   why: 'new' | 'changed' | 'gone' | null;
@@ -105,8 +104,8 @@ const plannedFolder = (
   node: ListedNode | ExportedNode | null,
   why: PlannedFolder['why'],
 ): PlannedFolder => {
-  const { title = folder, uuid = '', status = '1' } = node ?? {};
-  return { folder, nid: node?.nid ?? null, title, uuid: String(uuid), published: String(status) === '1', why };
+  const { title = folder, status = '1' } = node ?? {};
+  return { folder, nid: node?.nid ?? null, title, published: String(status) === '1', why };
 };
 
 type Wanted = (row: ListedNode) => boolean;
