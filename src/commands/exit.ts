@@ -9,6 +9,7 @@ import {
   SluiceError,
   UsageError,
 } from '../model/errors.ts';
+import { isHeldBack } from '../model/item-state.ts';
 import type { StoredReport } from '../model/report.ts';
 import type { Io } from './io.ts';
 
@@ -29,13 +30,10 @@ const usageCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'not-found',
 ]);
 
-/** Held back until a person decides. */
-const heldCodes: ReadonlySet<string> = new Set<ErrorCode>(['held', 'drift', 'plan-moved']);
-
 export const exitCodeOfError = (error: unknown): number => {
   if (error instanceof InterruptedError) return exitCodes.interrupted;
   if (!(error instanceof SluiceError)) return exitCodes.bug;
-  if (heldCodes.has(error.code)) return exitCodes.held;
+  if (isHeldBack(error.code)) return exitCodes.held;
   return usageCodes.has(error.code) ? exitCodes.usage : exitCodes.someFailed;
 };
 
@@ -46,7 +44,7 @@ export const exitCodeOfReports = (reports: StoredReport[]): number => {
   const codes = [...whole, ...items].filter((code) => code !== undefined);
   if (codes.includes('bug')) return exitCodes.bug;
   if (whole.has('manifest') || whole.has('config')) return exitCodes.usage;
-  if (codes.some((code) => heldCodes.has(code))) return exitCodes.held;
+  if (codes.some(isHeldBack)) return exitCodes.held;
   return codes.length > 0 ? exitCodes.someFailed : exitCodes.ok;
 };
 

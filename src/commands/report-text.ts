@@ -1,10 +1,10 @@
 // Reports as text: the items of a run, what is no longer in the manifest, and the next command.
 
+import { fateOf } from '../model/item-state.ts';
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import { isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { fateOf } from '../state/report-lines.ts';
 import { countText, plural } from '../util/plural.ts';
 import { aligned, causeLines, lines, reasonLines } from './text.ts';
 

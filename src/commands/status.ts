@@ -1,6 +1,7 @@
 // `sluice status`: is it live, and if not, why?
 import { relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
+import { isGuarded } from '../model/item-state.ts';
 import { itemId, jobSchemas } from '../model/job.ts';
 import { isBelow, kindOfKey, parentKey, resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
@@ -8,7 +9,7 @@ import { targetName } from '../model/redis-keys.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
 import type { KnownTarget } from '../service/connections.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
-import { entriesWhere, inOrder, isAbout, itemStateOf, type KnownEntry, wordsOf } from '../service/items.ts';
+import { entriesWhere, inOrder, isAbout, type KnownEntry, wordsOf } from '../service/items.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { listedFolders, placeRule } from '../sources/drop/drop-target.ts';
@@ -39,7 +40,7 @@ const showFound = async (runtime: Runtime, what: string, options: StatusOptions,
   const found = await find(runtime, what, io.cwd);
   if (found.length === 0) return explainUnknown(runtime, what, options, io);
   print(io, options, { json: oneOrAll(found), lines: foundLines(found, options.all === true) });
-  if (found.some(isHeld)) return exitCodes.held;
+  if (found.some(isGuarded)) return exitCodes.held;
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
 
@@ -138,11 +139,9 @@ const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> 
 
 const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === null;
 
-/** True for a table that a guard holds, or whose new data is overdue. */
-const isHeld = (entry: LedgerEntry): boolean => entry.reason?.code === 'held' && itemStateOf(entry) === 'held';
-
 const standText = (entry: LedgerEntry): string => {
-  if (isHeld(entry)) return entry.refused ? 'HELD: the portal still serves the previous version' : 'stale: no new data';
+  if (isGuarded(entry))
+    return entry.refused ? 'HELD: the portal still serves the previous version' : 'stale: no new data';
   if (entry.live) return 'live';
   if (entry.removed) return `taken down (${entry.removed})`;
   if (entry.stale) return 'not live: the portal still serves an older version';
@@ -200,7 +199,7 @@ const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promi
           ],
     ),
   });
-  if (held.length > 0 || keys.some(isHeld)) return exitCodes.held;
+  if (held.length > 0 || keys.some(isGuarded)) return exitCodes.held;
   return keys.every(isFine) && targets.every(({ pause, stuck }) => pause === null && stuck === null)
     ? exitCodes.ok
     : exitCodes.someFailed;

@@ -1,7 +1,8 @@
 // Actions of operators on runs, items and portals, from a terminal or the pages; workers carry them out.
 import { CancelledError, InterruptedError, NotFoundError, PausedError, reasonOf } from '../model/errors.ts';
+import { isGuarded } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
-import { isBelow, kindOfKey } from '../model/key.ts';
+import { isBelow } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import type { RemovalMode } from '../model/policy.ts';
 import { isSuccess } from '../model/report.ts';
@@ -136,10 +137,7 @@ const decide = async (
   { key, how }: { key: string; how: 'release' | 'discard' },
   signal: AbortSignal,
 ): Promise<RequestedRun[]> => {
-  const isMeant = (entry: IndexedEntry): boolean =>
-    kindOfKey(entry.key) === 'resource' &&
-    entry.reason?.code === 'held' &&
-    (entry.key === key || isBelow(entry.key, key));
+  const isMeant = (entry: IndexedEntry): boolean => isGuarded(entry) && (entry.key === key || isBelow(entry.key, key));
   const runs: RequestedRun[] = [];
   for (const { target, keys } of await keysWhere(runtime, await runtime.targetsOfKey(key), isMeant))
     runs.push(await ask(runtime, target, { decision: { keys, how }, only: keys }, signal));

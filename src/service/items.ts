@@ -1,48 +1,12 @@
-// Items as they stand: their states in words, how many there are of each, how they are found, and one in full.
+// Items as they stand: how many there are of each state, how they are found, and one in full.
 import { basename } from 'node:path';
+import { type ItemState, itemStateOf } from '../model/item-state.ts';
 import { itemId } from '../model/job.ts';
-import { kindOfKey } from '../model/key.ts';
-import type { IndexedEntry, LedgerEntry } from '../model/ledger-entry.ts';
+import type { LedgerEntry } from '../model/ledger-entry.ts';
 import type { Target } from '../model/redis-keys.ts';
 import { type TableVersion, versionsOf } from '../model/table-history.ts';
-import { outcomeOf } from '../pipeline/handlers/item.ts';
 import type { KnownTarget } from './connections.ts';
 import type { Runtime } from './runtime.ts';
-
-/** States of items; `pending`: no run has processed it yet. */
-export const itemStates = [
-  'live',
-  'quarantined',
-  'failed',
-  'held',
-  'cancelled',
-  'draft',
-  'removed',
-  'pending',
-] as const;
-
-export type ItemState = (typeof itemStates)[number];
-
-export const itemStateOf = ({ key, live, reason, removed, nid }: IndexedEntry): ItemState => {
-  if (reason?.code === 'held' && kindOfKey(key) === 'resource') return 'held';
-  if (live) return 'live';
-  if (removed !== null) return 'removed';
-  if (reason === null) return nid === null ? 'pending' : 'draft';
-  const outcome = outcomeOf(reason);
-  return outcome === 'done' || outcome === 'unchanged' ? 'failed' : outcome;
-};
-
-/** Words, tone and meaning of a state on the pages. */
-export const stateWords: Readonly<Record<ItemState, readonly [word: string, tone: string, meaning: string]>> = {
-  live: ['live', 'good', 'Published, and verified on the portal.'],
-  held: ['held', 'wait', 'A guard holds the new version; the portal serves the previous one.'],
-  quarantined: ['quarantined', 'bad', 'Not live.'],
-  failed: ['failed', 'bad', 'Not live.'],
-  cancelled: ['cancelled', 'wait', 'Not live.'],
-  draft: ['draft', '', 'On the portal, but not published.'],
-  removed: ['taken down', '', 'Removed from the portal on request.'],
-  pending: ['pending', '', 'No run has processed it yet.'],
-};
 
 export type StateCounts = Readonly<Partial<Record<ItemState, number>>>;
 

@@ -1,6 +1,6 @@
 // Reports as files for other programs and people: JSON, CSV, a page.
+import { fateOf } from '../model/item-state.ts';
 import type { ReportItem, StoredReport } from '../model/report.ts';
-import { fateOf } from '../state/report-lines.ts';
 import { html, type Part, reportPage, reportTable } from '../util/html.ts';
 import { countText } from '../util/plural.ts';
 

@@ -1,6 +1,6 @@
 // Runs as lists show them: on the terminal, as JSON and on the pages.
+import { type ItemFate, itemFates } from '../model/item-state.ts';
 import { targetName } from '../model/redis-keys.ts';
-import { type ItemFate, itemFates } from '../state/report-lines.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { countText } from '../util/plural.ts';
 import type { Runtime } from './runtime.ts';

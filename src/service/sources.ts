@@ -1,6 +1,7 @@
 // Gathers the source of a manifest: its wishes, and the dropped files behind them.
 import type { Redis } from 'ioredis';
 import type { ErrorCode } from '../model/errors.ts';
+import { heldCodes } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
 import { resourceKey } from '../model/key.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
@@ -29,9 +30,7 @@ const transientReasons: ReadonlySet<string> = new Set<ErrorCode>([
   'job-lost',
   'cancelled',
   'interrupted',
-  'held',
-  'drift',
-  'plan-moved',
+  ...heldCodes,
 ]);
 
 /**

@@ -2,6 +2,7 @@
 import { promisify } from 'node:util';
 import { deflate, inflate } from 'node:zlib';
 import { z } from 'zod';
+import { fateOf, itemFates } from '../model/item-state.ts';
 import {
   type CountedItem,
   countItem,
@@ -93,19 +94,6 @@ export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
   return { ...reportSchema.omit({ items: true }).parse(JSON.parse(head)), items: new ItemLines(lines) };
 };
 
-export const itemFates = [
-  'added',
-  'updated',
-  'removed',
-  'unchanged',
-  'failed',
-  'quarantined',
-  'held',
-  'cancelled',
-] as const;
-
-export type ItemFate = (typeof itemFates)[number];
-
 export const runSummarySchema = z.object({
   startedAt: z.string(),
   endedAt: z.string(),
@@ -115,16 +103,6 @@ export const runSummarySchema = z.object({
 });
 
 export type RunSummary = z.infer<typeof runSummarySchema>;
-
-const removals: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);
-const additions: ReadonlySet<string> = new Set(['created', 'adopted']);
-
-export const fateOf = ({ outcome, actions }: Pick<ReportItem, 'outcome' | 'actions'>): ItemFate => {
-  if (outcome !== 'done') return outcome;
-  if (actions.some((action) => removals.has(action))) return 'removed';
-  if (actions.some((action) => additions.has(action))) return 'added';
-  return actions.length > 0 ? 'updated' : 'unchanged';
-};
 
 /** The summary of a report. Of stored items nothing else is checked. */
 export const summaryOf = ({ startedAt, endedAt, items, reason }: StoredReport): RunSummary => {

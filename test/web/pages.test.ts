@@ -1,8 +1,10 @@
 // The pages over plain HTTP: what they say, what they do, and what nobody gets past them.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { plainRequest } from '../../src/model/job.ts';
+import { newEntry } from '../../src/model/ledger-entry.ts';
 import { reportSchema } from '../../src/model/report.ts';
 import { syncSchedules } from '../../src/queue/schedules.ts';
+import { itemPage } from '../../src/web/pages/item.ts';
 import { webApp } from '../../src/web/server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Filled, faults, fill, itemOf, noon, startWork, writeItems, writeRun } from './support/filled.ts';
@@ -517,4 +519,20 @@ it('asks for an export again that left something undone', async () => {
   const job = await other.runtime.queues.runs.getJob(current ?? '');
   expect(job?.data).toMatchObject({ export: order });
   await other.close();
+});
+
+describe('the page of an item that is not published', () => {
+  const pageOf = (code: string): string => {
+    const target = { manifest: 'city', portal: 'local', manifestPath: '/city.yaml' };
+    const reason = { code, message: 'why', hint: null };
+    const entry = newEntry({ key: 'city/a/b', kind: 'resource', uuid: 'u', title: 'B', nid: '7', reason });
+    return JSON.stringify(itemPage('city/a/b', [{ target, entry, versions: [], runId: '', log: [] }], []).live);
+  };
+
+  it('offers a decision where a guard holds it, and another try where somebody edited it on the portal', () => {
+    expect(pageOf('held')).toContain('No new data arrived in time.');
+    expect(pageOf('held')).toMatch(/release.*discard/);
+    expect(pageOf('drift')).not.toMatch(/Release|No new data/);
+    expect(pageOf('drift')).toContain('Retry');
+  });
 });

@@ -1,5 +1,6 @@
 // Job kind `close`: ends what is open of a run that ends early, then makes its report, settles its dropped files, and tells.
 import { reasonOf } from '../../model/errors.ts';
+import { outcomeOf } from '../../model/item-state.ts';
 import type { Handler, JobContext, RunData, RunRequest } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';
@@ -9,7 +10,7 @@ import { eachAtOnce } from '../../util/concurrency.ts';
 import { forgetListing } from '../export/listing.ts';
 import { type ExportDeps, forJob } from './deps.ts';
 import { endExport, exportReport } from './export.ts';
-import { failedEntry, itemOfEntry, knownEntry, outcomeOf } from './item.ts';
+import { failedEntry, itemOfEntry, knownEntry } from './item.ts';
 
 interface CloseDeps extends ExportDeps {
   /** Takes the jobs of a run out of the queue, and waits for those that a worker has. */

@@ -2,6 +2,7 @@
 // the job.
 import { performance } from 'node:perf_hooks';
 import { isOutage, JobLostError, machineFault, PortalLoginError, reasonOf, SluiceError } from '../../model/errors.ts';
+import { outcomeOf } from '../../model/item-state.ts';
 import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey } from '../../model/key.ts';
 import { type LedgerEntry, newEntry, warningsOf } from '../../model/ledger-entry.ts';
@@ -256,15 +257,6 @@ export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: I
 export const endOf = ({ actions }: Pick<Item, 'actions'>, reason: Reason | null): ItemEnd => {
   const isDone = actions.length > 0;
   return { outcome: reason ? outcomeOf(reason) : isDone ? 'done' : 'unchanged', reason };
-};
-
-/** How a failure is reported: faults of the file itself are quarantined, most others failed. */
-export const outcomeOf = (reason: Reason): ItemOutcome => {
-  if (reason.code === 'cancelled') return 'cancelled';
-  if (reason.code === 'drift' || reason.code === 'plan-moved' || reason.code === 'held') return 'held';
-  return reason.code.startsWith('table-') || reason.code === 'source-refused' || reason.code === 'entry-fault'
-    ? 'quarantined'
-    : 'failed';
 };
 
 /** The ledger entry of an item of a run; a new one where the ledger has none. */

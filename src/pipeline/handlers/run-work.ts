@@ -1,6 +1,7 @@
 // The work of a run, made of its plan: one entry for each dataset and resource with something to do.
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { DiscardedError, reasonOf } from '../../model/errors.ts';
+import { outcomeOf } from '../../model/item-state.ts';
 import type { RunData } from '../../model/job.ts';
 import { kindOfKey, parentKey, resourceKey } from '../../model/key.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
@@ -15,7 +16,7 @@ import type { Removal } from '../plan/missing.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
 import type { PlannedPage } from '../plan/target-plan.ts';
 import type { Gathered } from './deps.ts';
-import { itemOfEntry, outcomeOf } from './item.ts';
+import { itemOfEntry } from './item.ts';
 import { withDecision } from './refused-file.ts';
 
 interface WorkOptions {

@@ -1,6 +1,7 @@
 // The first page: what is live by manifest, what runs, what waits for somebody; and what a search finds.
+import { itemStateOf, stateWords } from '../../model/item-state.ts';
 import { targetName } from '../../model/redis-keys.ts';
-import { fileNameOf, itemStateOf, itemStates, type KnownEntry, stateWords } from '../../service/items.ts';
+import { fileNameOf, type KnownEntry } from '../../service/items.ts';
 import type { OverviewView, RunningJob, TargetView } from '../../service/overview.ts';
 import { markOf, markWords, type RunStatus } from '../../service/run-list.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
@@ -119,9 +120,9 @@ ${runs.length === 0 ? null : html`<a class="strip" href="${path}" aria-label="${
 /** `412 of 415 live, 2 quarantined, 1 held, next run 03:15`. */
 const sentenceHtml = ({ counts, next, runs, current }: TargetView, now: number): Part => {
   const { live = 0, removed = 0, ...others } = counts;
-  const rest = itemStates.flatMap((state) => {
-    const count = state === 'live' || state === 'removed' ? 0 : (others[state] ?? 0);
-    return count === 0 ? [] : [{ state, count }];
+  const rest = Object.entries(stateWords).flatMap(([state, [word, tone]]) => {
+    const count = others[state as keyof typeof others] ?? 0; // the two above are in neither
+    return count === 0 ? [] : [{ word, tone, count }];
   });
   const total = rest.reduce((sum, { count }) => sum + count, live);
   const isNew = runs.length === 0 && current === null;
@@ -129,10 +130,7 @@ const sentenceHtml = ({ counts, next, runs, current }: TargetView, now: number):
   const some = live === total ? `all ${countText(total)} live` : `${countText(live)} of ${countText(total)} live`;
   return [
     total === 0 ? none : some,
-    rest.map(({ state, count }) => {
-      const [word, tone] = stateWords[state];
-      return html`, <span class="${tone}">${countText(count)} ${word}</span>`;
-    }),
+    rest.map(({ word, tone, count }) => html`, <span class="${tone}">${countText(count)} ${word}</span>`),
     removed > 0 ? html`, <span class="soft">${countText(removed)} taken down</span>` : null,
     next && html`, next run ${nextHtml(next, now)}`,
   ];

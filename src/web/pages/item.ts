@@ -1,9 +1,10 @@
 // The page of an item: live or not and why, what to do, how it came to be, its versions.
+import { isGuarded, itemStateOf, stateWords } from '../../model/item-state.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { warningsOf } from '../../model/ledger-entry.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import type { TableVersion } from '../../model/table-history.ts';
-import { fileNameOf, type ItemView, itemStateOf, type KnownEntry, stateWords } from '../../service/items.ts';
+import { fileNameOf, type ItemView, type KnownEntry } from '../../service/items.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import {
@@ -79,13 +80,16 @@ ${timelineHtml(entry.key, target.portal, log)}
 const verdictHtml = ({ entry, target: { portal } }: ItemView): Html => {
   const state = itemStateOf(entry);
   const [, tone, meaning] = stateWords[state];
-  const text = state === 'held' && !entry.refused ? 'No new data arrived in time.' : meaning;
+  const isGuardedTable = isGuarded(entry);
+  const guarded = entry.refused
+    ? 'A guard holds the new version; the portal serves the previous one.'
+    : 'No new data arrived in time.';
   const { key, reason, syncedAt, stale } = entry;
   const act = (name: string): Html => actLink(name, name.toLowerCase(), { key, portal });
-  const actions = state === 'held' ? [act('Release'), act('Discard')] : reason && [act('Retry')];
+  const actions = isGuardedTable ? [act('Release'), act('Discard')] : reason && [act('Retry')];
   return html`<div class="note ${tone}">
-<p>${stateBadge(state)} ${text}${state === 'removed' ? ` (${entry.removed})` : null}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
-${stale && state !== 'held' ? html`<p>The portal still serves the version before.</p>` : null}
+<p>${stateBadge(state)} ${isGuardedTable ? guarded : meaning}${state === 'removed' ? ` (${entry.removed})` : null}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
+${stale && !isGuardedTable ? html`<p>The portal still serves the version before.</p>` : null}
 ${reason && reasonHtml(reason)}
 ${warningsOf(entry).map((warning) => html`<p dir="auto">Warning: ${warning}</p>`)}
 ${actions && html`<p class="row">${actions}</p>`}

@@ -1,9 +1,8 @@
 // The frame of the pages, the words and figures that all of them use, and a page as the answer to a request.
 import { URL } from 'node:url';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type ItemFate, type ItemState, stateWords } from '../../model/item-state.ts';
 import type { Reason } from '../../model/report.ts';
-import { type ItemState, stateWords } from '../../service/items.ts';
-import type { ItemFate } from '../../state/report-lines.ts';
 import { documentHtml, type Html, html, type Part } from '../../util/html.ts';
 
 export interface Page {

@@ -1,8 +1,8 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
+import { fateOf, itemFates } from '../../model/item-state.ts';
 import { targetOfName } from '../../model/redis-keys.ts';
 import type { Cause, ReportItem } from '../../model/report.ts';
 import { fatesText, markOf, markWords, type RunStatus } from '../../service/run-list.ts';
-import { fateOf, itemFates } from '../../state/report-lines.ts';
 import { type Html, html, momentHtml, type Part } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { spanText } from '../../util/quantity.ts';

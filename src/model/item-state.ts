@@ -1,0 +1,68 @@
+// How an item stands, as the ledger knows it, and what became of it in a run; with the words for both.
+import type { ErrorCode } from './errors.ts';
+import { kindOfKey } from './key.ts';
+import type { IndexedEntry } from './ledger-entry.ts';
+import type { Reason, ReportItem } from './report.ts';
+
+/** Codes of what is held back until a person decides. */
+export const heldCodes = ['held', 'drift', 'plan-moved'] as const satisfies readonly ErrorCode[];
+
+export const isHeldBack = (code: string): boolean => heldCodes.some((held) => held === code);
+
+/** How a failure is reported: faults of the file itself are quarantined, most others failed. */
+export const outcomeOf = ({ code }: Reason): 'cancelled' | 'held' | 'quarantined' | 'failed' => {
+  if (code === 'cancelled') return 'cancelled';
+  if (isHeldBack(code)) return 'held';
+  return code.startsWith('table-') || code === 'source-refused' || code === 'entry-fault' ? 'quarantined' : 'failed';
+};
+
+/** States of items in the order of lists: word, tone and meaning on the pages. */
+export const stateWords = {
+  live: ['live', 'good', 'Published, and verified on the portal.'],
+  quarantined: ['quarantined', 'bad', 'Not live.'],
+  failed: ['failed', 'bad', 'Not live.'],
+  held: ['held', 'wait', 'Not live.'],
+  cancelled: ['cancelled', 'wait', 'Not live.'],
+  draft: ['draft', '', 'On the portal, but not published.'],
+  removed: ['taken down', '', 'Removed from the portal on request.'],
+  pending: ['pending', '', 'No run has processed it yet.'],
+} as const;
+
+export type ItemState = keyof typeof stateWords;
+
+/** True for a table that a guard holds, or whose new data is overdue; it may be live. */
+export const isGuarded = ({ key, reason }: Pick<IndexedEntry, 'key' | 'reason'>): boolean =>
+  reason?.code === 'held' && kindOfKey(key) === 'resource';
+
+export const itemStateOf = (entry: IndexedEntry): ItemState => {
+  const { live, removed, reason, nid } = entry;
+  if (isGuarded(entry)) return 'held';
+  if (live) return 'live';
+  if (removed !== null) return 'removed';
+  if (reason !== null) return outcomeOf(reason);
+  return nid === null ? 'pending' : 'draft';
+};
+
+export const itemFates = [
+  'added',
+  'updated',
+  'removed',
+  'unchanged',
+  'failed',
+  'quarantined',
+  'held',
+  'cancelled',
+] as const;
+
+/** What became of an item in a run. */
+export type ItemFate = (typeof itemFates)[number];
+
+const removals: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);
+const additions: ReadonlySet<string> = new Set(['created', 'adopted']);
+
+export const fateOf = ({ outcome, actions }: Pick<ReportItem, 'outcome' | 'actions'>): ItemFate => {
+  if (outcome !== 'done') return outcome;
+  if (actions.some((action) => removals.has(action))) return 'removed';
+  if (actions.some((action) => additions.has(action))) return 'added';
+  return actions.length > 0 ? 'updated' : 'unchanged';
+};
