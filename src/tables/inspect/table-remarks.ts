@@ -1,6 +1,5 @@
 // Findings about the table as a whole: lines above, between and below its rows, line ends, quoting.
 import { foreignLineEnds, isSentence } from '../scan/division.ts';
-import { keyOf } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
 import type { Findings } from './finding.ts';
 
@@ -27,12 +26,8 @@ export const tableRemarks = (findings: Findings, read: TableRead): void => {
 
 const layoutRemarks = (findings: Findings, { layout, header }: TableRead): void => {
   const { candidates = [], division } = layout;
-  const described = candidates.map((one) => {
-    const reads = one.header.map((cell) => Buffer.from(cell, 'latin1').toString('utf8')).join(' | ');
-    return { key: keyOf(one, candidates), reads };
-  });
-  const keys = described.map(({ key }) => key);
-  if (keys.length > 0) findings.add('layout-unclear', { line: 1, candidates: described }, { keys });
+  const keys = candidates.map(({ key }) => key);
+  if (keys.length > 0) findings.add('layout-unclear', { line: 1, candidates }, { keys });
   if (division)
     findings.add(division.isRead ? 'delimiter-foreign' : 'undivided', { line: header?.line ?? 1 }, division);
 };

@@ -13,15 +13,9 @@ export interface TableDialect {
   trailingDelimiter: boolean;
 }
 
-/** A way to read a table that may be the right one. */
-export interface LayoutCandidate {
-  delimiter: string;
-  skipRows: number;
-  /** The cells of the header, one byte a character. */
-  header: string[];
-}
-
+/** A way to read a file that may be the right one. */
 export interface Candidate {
+  /** The key of a manifest that decides for it. */
   key: string;
   /** How the file reads then. Holds row contents: for reports, never for logs. */
   reads: string;

@@ -170,26 +170,14 @@ const sampleOf = ({ text }: Reading): string => {
   return line.length > longestSample ? `${line.slice(0, longestSample - 1)}…` : line;
 };
 
-const unknownHint = ({ candidates }: EncodingVerdict): string => {
+/** What to do about text that is not UTF-8; `read` says how a known encoding is read. */
+export const hintOf = ({ encoding, candidates }: EncodingVerdict, read: (encoding: string) => string): string => {
+  if (encoding === 'mixed')
+    return 'the file has characters in UTF-8 and others in another encoding: parts of several files were joined; save each as UTF-8 first';
+  if (encoding !== 'unknown') return `judging by its words, the file is ${encoding}${read(encoding)}`;
   const [first] = candidates;
   if (first === undefined) return 'unknown encoding; save the file again as UTF-8 in the program that created it';
   const names = candidates.map(({ key }) => key.slice('encoding: '.length));
-  return `the encoding cannot be determined for certain; it may be ${listed(names)}: set the right one with \`${first.key}\` or \`sluice check --encoding\`, or save the file again as UTF-8`;
+  const listed = new Intl.ListFormat('en', { type: 'disjunction' }).format(names).replace(', or ', ' or ');
+  return `the encoding cannot be determined for certain; it may be ${listed}: set the right one with \`${first.key}\` or \`sluice check --encoding\`, or save the file again as UTF-8`;
 };
-
-const listed = (names: string[]): string =>
-  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
-
-/** What to do about text that is not UTF-8; `read` says how a known encoding is read. */
-export const hintOf = (verdict: EncodingVerdict, read: (encoding: string) => string): string => {
-  const { encoding } = verdict;
-  if (encoding === 'mixed')
-    return 'the file has characters in UTF-8 and others in another encoding: parts of several files were joined; save each as UTF-8 first';
-  return encoding === 'unknown'
-    ? unknownHint(verdict)
-    : `judging by its words, the file is ${encoding}${read(encoding)}`;
-};
-
-/** What to do about text that is not UTF-8 where steps read it. */
-export const encodingHint = (verdict: EncodingVerdict): string =>
-  hintOf(verdict, (encoding) => `: save it as UTF-8, or set \`encoding: ${encoding.toLowerCase()}\``);

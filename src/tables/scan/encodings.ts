@@ -100,6 +100,7 @@ const lineFeed = 0x0a;
 const isPaired = (head: Uint8Array, zero: 0 | 1): boolean => {
   if (!head.includes(0)) return false;
   const end = head.length & ~1;
+  const begin = Math.min(end, 64);
   let [zeros, others, lines, plainLines] = [0, 0, 0, 0];
   for (let at = 0; at < end; at += 2) {
     const [half, letter] = [head[at + zero], head[at + 1 - zero]];
@@ -107,9 +108,8 @@ const isPaired = (head: Uint8Array, zero: 0 | 1): boolean => {
     if (letter === 0) others += 1;
     if (letter === lineFeed && half === 0) lines += 1;
     else if (letter === lineFeed || half === lineFeed) plainLines += 1;
-    if (at === 62 && zeros === 32 && others === 0) return true;
+    if (at + 2 === begin && begin >= 4 && zeros === begin / 2 && others === 0) return true;
   }
-  if (end >= 4 && end < 64 && zeros === end / 2 && others === 0) return true;
   return lines > 0 && zeros > end / 40 && others < lines / 10 && plainLines < lines / 10;
 };
 

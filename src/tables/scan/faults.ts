@@ -2,21 +2,11 @@
 import type { TableFaultError } from '../../model/errors.ts';
 import { has, quoteFaults } from './byte-class.ts';
 import type { CellPosition, CellScanner } from './cell-scanner.ts';
-import type { LayoutCandidate } from './dialect.ts';
 import { type FactsOf, faultOf } from './fault-kinds.ts';
 
 /** Titles or notes are above the header, in a file or a sheet of a workbook. */
 export const titlesAbove = (line: number, header: number, sheet?: string): TableFaultError =>
   faultOf('title-rows', { line, sheet }, { header, unit: sheet === undefined ? 'line' : 'row' });
-
-/** The key that decides for one of several ways to read a table. */
-export const keyOf = ({ skipRows, delimiter }: LayoutCandidate, others: LayoutCandidate[]): string => {
-  if (others.some((other) => other.skipRows !== skipRows)) return `skipRows: ${skipRows}`;
-  return `delimiter: ${delimiter === '\t' ? 'tab' : JSON.stringify(delimiter)}`;
-};
-
-export const unclearLayout = (candidates: LayoutCandidate[]): TableFaultError =>
-  faultOf('layout-unclear', { line: 1 }, { keys: candidates.map((one) => keyOf(one, candidates)) });
 
 const refusedMarks = quoteFaults | has.nul;
 

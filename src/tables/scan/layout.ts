@@ -1,5 +1,5 @@
 // Detects the layout of a table from the first bytes of its file: delimiter, quotes, and the line of the header.
-import { delimiters, type LayoutCandidate, rfc4180, type TableDialect } from './dialect.ts';
+import { type Candidate, delimiters, rfc4180, type TableDialect } from './dialect.ts';
 import { type Division, divisionOf } from './division.ts';
 import { type HeadRow, headRows, isBelowBlank, isNamed, isRecord, mayBeHeader, mayBeTitle } from './head-rows.ts';
 
@@ -7,7 +7,7 @@ export interface Layout {
   dialect: TableDialect;
   titleRows: number;
   /** Where the bytes are ambiguous: the ways to read the table, this one included. */
-  candidates?: LayoutCandidate[];
+  candidates?: Candidate[];
   /** True when the first row is a record like all others: there is no header. */
   headerless?: boolean;
   /** Of a file that no delimiter divides into cells: what its lines look divided by all the same. */
@@ -158,9 +158,15 @@ const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
 /** `sep=;`, the line that names the delimiter for Excel. */
 const separatorLine = /^sep=([,;\t|])\r?\n/i;
 
-const candidateOf = ({ dialect, rows, skip }: Fit): LayoutCandidate => {
-  const { line = 1, begins: header = [] } = rows[skip] ?? {};
-  return { delimiter: dialect.delimiter, skipRows: line - 1, header };
+const lineOf = ({ rows, skip }: Fit): number => rows[skip]?.line ?? 1;
+
+const candidateOf = (fit: Fit, isByLine: boolean): Candidate => {
+  const { delimiter } = fit.dialect;
+  const names = fit.rows[fit.skip]?.begins.map((cell) => Buffer.from(cell, 'latin1').toString()) ?? [];
+  const key = isByLine
+    ? `skipRows: ${lineOf(fit) - 1}`
+    : `delimiter: ${delimiter === '\t' ? 'tab' : JSON.stringify(delimiter)}`;
+  return { key, reads: names.join(' | ') };
 };
 
 /** A reading by another delimiter that explains the rows as well, or all but the header; no text contains tabs. */
@@ -235,8 +241,8 @@ export const findLayout = (
     return layoutOf(titled, rivalOf(titled, plain) ?? laterRival(titled, plain));
   if (best.share > 0) return titled === null ? { dialect: best.dialect, titleRows: 0 } : layoutOf(titled, best);
   if (titled !== null) {
-    const oneColumn = { delimiter: ',', skipRows: 0, header: [head.toString('latin1', 0, head.indexOf(0x0a))] };
-    return { ...single, candidates: [candidateOf(titled), oneColumn] };
+    const oneColumn = { key: 'skipRows: 0', reads: head.toString('utf8', 0, head.indexOf(0x0a)) };
+    return { ...single, candidates: [candidateOf(titled, true), oneColumn] };
   }
   const division = given === undefined ? divisionOf(head, whole) : null;
   if (division === null) return single;
@@ -247,7 +253,7 @@ export const findLayout = (
 const layoutOf = (fit: Fit, rival: Fit | undefined, fewestCounted = 3): Layout => ({
   dialect: fit.dialect,
   titleRows: fit.skip,
-  ...(rival && { candidates: [candidateOf(fit), candidateOf(rival)] }),
+  ...(rival && { candidates: [fit, rival].map((one) => candidateOf(one, lineOf(fit) !== lineOf(rival))) }),
   ...(isRecord(fit.rows, fit.skip, fewestCounted) && { headerless: true }),
 });
 

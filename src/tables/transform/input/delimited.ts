@@ -2,9 +2,9 @@
 import type { CancelFlag } from '../../../util/worker-pool.ts';
 import { CellScanner } from '../../scan/cell-scanner.ts';
 import { cellsReader } from '../../scan/cell-text.ts';
-import { EncodingWatch, encodingHint } from '../../scan/encoding-watch.ts';
+import { EncodingWatch, hintOf } from '../../scan/encoding-watch.ts';
 import { faultOf } from '../../scan/fault-kinds.ts';
-import { faultOfRow, titlesAbove, unclearLayout } from '../../scan/faults.ts';
+import { faultOfRow, titlesAbove } from '../../scan/faults.ts';
 import { type OpenTable, openTable } from '../../scan/open-table.ts';
 import { type Limits, type MakingReport, noHeader, type Row, shown, type Table } from '../row.ts';
 import { invalidText } from './bytes.ts';
@@ -29,7 +29,7 @@ export const openDelimited = async (path: string, options: ReadingOptions, repor
   const { dialect, titleRows, candidates = [] } = text.layout;
   try {
     const first: Row[] = (await rows.next()).value ?? [];
-    if (candidates.length > 0) throw unclearLayout(candidates);
+    if (candidates.length > 0) throw faultOf('layout-unclear', { line: 1 }, { keys: candidates.map(({ key }) => key) });
     const by = dialect.delimiter === '\t' ? 'tabs' : shown(dialect.delimiter);
     report.notes.push(`read as ${encoding ?? 'UTF-8'} text, separated by ${by}`);
     while (first.length <= titleRows) {
@@ -53,6 +53,8 @@ export async function* resumed(first: Row[], rest: AsyncGenerator<Row[]>): Async
   yield* rest;
 }
 
+const asUtf8 = (encoding: string): string => `: save it as UTF-8, or set \`encoding: ${encoding.toLowerCase()}\``;
+
 async function* readRows(text: OpenTable, encoding: string | undefined, { rowBytes }: Limits): AsyncGenerator<Row[]> {
   const { chunks, decodedFrom, bom, skipped, layout } = text;
   const scanner = new CellScanner(layout.dialect, rowBytes);
@@ -72,7 +74,7 @@ async function* readRows(text: OpenTable, encoding: string | undefined, { rowByt
       const [bad] = watch.feed(chunk);
       scanner.feed(chunk.subarray(0, bad));
       if (bad !== undefined) for (const more of chunks) watch.feed(more);
-      if (watch.bad > 0) throw invalidText('utf-8', scanner.place.line, encodingHint(watch.verdict()));
+      if (watch.bad > 0) throw invalidText('utf-8', scanner.place.line, hintOf(watch.verdict(), asUtf8));
       if (scanner.rows > 0) yield takeRows();
     }
     if (watch.end() > 0) throw invalidText('utf-8', scanner.place.line);
