@@ -216,7 +216,8 @@ export const findLayout = (
 ): Layout => {
   const separator = separatorLine.exec(head.toString('latin1', 0, 8))?.[1];
   if (separator !== undefined && given === undefined && !isHeader) {
-    const below = findLayout(head.subarray(head.indexOf(0x0a) + 1), whole, { delimiter: separator });
+    // From the line feed on, so that lines are counted as they are in the file.
+    const below = findLayout(head.subarray(head.indexOf(0x0a)), whole, { delimiter: separator });
     return { ...below, titleRows: below.titleRows + 1 };
   }
   // A delimiter that does not occur explains nothing.
@@ -241,7 +242,8 @@ export const findLayout = (
     return layoutOf(titled, rivalOf(titled, plain) ?? laterRival(titled, plain));
   if (best.share > 0) return titled === null ? { dialect: best.dialect, titleRows: 0 } : layoutOf(titled, best);
   if (titled !== null) {
-    const oneColumn = { key: 'skipRows: 0', reads: head.toString('utf8', 0, head.indexOf(0x0a)) };
+    const key = `skipRows: ${lineOf({ ...titled, skip: 0 }) - 1}`;
+    const oneColumn = { key, reads: /[^\r\n]+/.exec(head.toString())?.[0] ?? '' };
     return { ...single, candidates: [candidateOf(titled, true), oneColumn] };
   }
   const division = given === undefined ? divisionOf(head, whole) : null;

@@ -68,6 +68,16 @@ describe('a table in a dialect that is detected', () => {
   });
 });
 
+describe('the ways to read an ambiguous table', () => {
+  it('count the line of Excel for another delimiter', () => {
+    const { candidates } = findLayout(Buffer.from('sep=;\na;b\n\nid;name\nx;a\ny;b\n'), true);
+    expect(candidates).toEqual([
+      { key: 'skipRows: 1', reads: 'a | b' },
+      { key: 'skipRows: 3', reads: 'id | name' },
+    ]);
+  });
+});
+
 const delimiterOf = (text: string): string => findLayout(Buffer.from(text), true).dialect.delimiter;
 
 describe('the delimiter is detected from the head of a file', () => {
