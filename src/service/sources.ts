@@ -144,9 +144,9 @@ export const waitingPortals = async (
   { redis, keys, ledger }: VerdictStore & { ledger: Pick<Ledger, 'entry'> },
 ): Promise<string[]> => {
   const claims = await claimsOf(manifest);
-  const isHeld = async ({ dataset, resource, sha256 }: Claim, portal: string): Promise<boolean> => {
+  const isHeld = async ({ dataset, resource, fingerprint }: Claim, portal: string): Promise<boolean> => {
     const entry = await ledger.entry(portal, resourceKey(manifest.name, dataset, resource));
-    return entry?.refused?.guard === 'held' && entry.refused.sha256 === sha256;
+    return entry?.refused?.guard === 'held' && entry.refused.sha256 === fingerprint.sha256;
   };
   const waiting: string[] = [];
   for (const portal of portalsOf(manifest)) {

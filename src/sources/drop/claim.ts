@@ -124,8 +124,6 @@ const claimOf = ({ folder, path, place }: Spooled, fingerprint: SourceFingerprin
   name: basename(path),
   path: claimPaths(folder, path).file,
   dropped: path,
-  bytes: fingerprint.bytes,
-  sha256: fingerprint.sha256,
   claimedAt: parseClaimId(basename(folder))?.claimedAt ?? 0,
   fingerprint,
 });

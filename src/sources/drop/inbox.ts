@@ -327,7 +327,8 @@ export class Inbox {
     const since = new Map(due.map((settler) => [basename(settler.folder), settler.since]));
     const { claims, moving } = await completeClaims(due, this.#stop.signal);
     for (const claim of claims) {
-      const { id, dropped, bytes, sha256 } = claim;
+      const { id, dropped, fingerprint } = claim;
+      const { bytes, sha256 } = fingerprint;
       this.#view.settlers.delete(id);
       this.#join(claim, since.get(id) ?? now());
       this.#log.info({ path: dropped, claim: id, bytes, sha256 }, 'claimed a file');

@@ -23,10 +23,8 @@ const recordSchema = z.object({
   name: z.string(),
   /** Path relative to the inbox, with `/`. */
   dropped: z.string(),
-  bytes: z.number().int(),
-  sha256: z.string(),
   claimedAt: z.number().int(),
-  /** The fingerprint behind `bytes` and `sha256`, made in the spool. */
+  /** Made in the spool. */
   fingerprint: sourceFingerprintSchema,
 });
 
@@ -260,7 +258,8 @@ export const archiveClaim = async (
   claim: Claim,
   { keep, mended = [] }: { keep: number; mended?: string[] },
 ): Promise<string | null> => {
-  const { dataset, resource, claimedAt, sha256, name } = claim;
+  const { dataset, resource, claimedAt, name } = claim;
+  const { sha256 } = claim.fingerprint;
   const folder = join(foldersOfClaim(claim).archive, dataset, resource);
   const says = { file: claim.dropped, when: new Date().toISOString(), sha256, mended };
   const target = join(folder, `${stamp(claimedAt)}-${sha256.slice(0, 8)}${extname(name)}`);
@@ -271,7 +270,8 @@ export const archiveClaim = async (
 
 /** Moves a faulty claim to `quarantine/<dataset>/<resource>-<UTC time>.csv`, with `<name>.reason.yaml` beside it. */
 export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<string | null> => {
-  const { dataset, resource, claimedAt, dropped, bytes, sha256 } = claim;
+  const { dataset, resource, claimedAt, dropped } = claim;
+  const { bytes, sha256 } = claim.fingerprint;
   const { code, message, line, column } = reason;
   const says = {
     ...{ file: dropped, code, message, line, column, hint: reason.hint ?? undefined, when: new Date().toISOString() },
@@ -285,7 +285,7 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<str
 /** Path of the newest archived version of a claim, or null. Its name holds only the first 8 digits: check its bytes. */
 export const findArchived = async (
   { path, claim }: { path: string; claim: string },
-  { dataset, resource, sha256 }: Pick<Claim, 'dataset' | 'resource' | 'sha256'>,
+  { dataset, resource, sha256 }: Pick<Claim, 'dataset' | 'resource'> & { sha256: string },
 ): Promise<string | null> => {
   const at = path.lastIndexOf(join('/.sluice', 'spool', claim));
   if (at < 0) return null;

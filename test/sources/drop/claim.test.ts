@@ -24,7 +24,7 @@ describe('completeClaims', () => {
     const { claims, moving } = await completeClaims([taken(inbox, 'x.csv')], signal);
     expect(moving).toEqual([]);
     expect(await listClaims(foldersOf(inbox).spool)).toEqual(claims);
-    expect(claims).toMatchObject([{ dropped: 'x.csv', bytes: 4, claimedAt: 1_790_000_000_005 }]);
+    expect(claims).toMatchObject([{ dropped: 'x.csv', fingerprint: { bytes: 4 }, claimedAt: 1_790_000_000_005 }]);
   });
 
   it('does not record a file that was written to between settling and the claim', async () => {

@@ -39,7 +39,7 @@ const killAndResume = async (at: number): Promise<'ended' | 'killed'> => {
   await waitUntil(`the claim after step ${at}`, () => watched.claims().length > 0);
   const claims = await listClaims(foldersOf(inbox).spool);
   expect(
-    claims.map(({ dropped, bytes }) => ({ dropped, bytes })),
+    claims.map(({ dropped, fingerprint: { bytes } }) => ({ dropped, bytes })),
     `step ${at}`,
   ).toEqual([{ dropped: 'budget/a.csv', bytes: 8 }]);
   expect(readFileSync(claims[0]?.path ?? '', 'utf8'), `step ${at}`).toBe('a,b\n1,2\n');

@@ -50,8 +50,7 @@ describe('a file dropped into the inbox', () => {
       resource: 'spending',
       name: 'Spending.csv',
       dropped: 'City Budget/Spending.csv',
-      bytes: 8,
-      sha256: '492d5ea496056f1a6a6592241032fab764c321596317930b4fa0e1e8bc3b7470',
+      fingerprint: { bytes: 8, sha256: '492d5ea496056f1a6a6592241032fab764c321596317930b4fa0e1e8bc3b7470' },
     });
     expect(claim?.path.startsWith(foldersOf(folder).spool)).toBe(true);
     expect(existsSync(join(folder, 'City Budget/Spending.csv'))).toBe(false);
@@ -172,7 +171,7 @@ describe('a file dropped into the inbox', () => {
     expect(await archiveClaim(claim, { keep: 1 })).toBeNull();
     await settled(watched, 2);
     expect(watched.claims().map(textOf)).toEqual(['v1\nlate\n', 'v1\nlate\n']);
-    expect(watched.claims()[1]?.bytes).toBe(8);
+    expect(watched.claims()[1]?.fingerprint.bytes).toBe(8);
   });
 });
 

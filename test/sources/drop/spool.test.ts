@@ -60,7 +60,7 @@ describe('archiveClaim', () => {
     const inbox = tempDir();
     const claim = await spooled(inbox, 'budget/a.csv', 'v\n', at);
     expect(await archiveClaim(claim, { keep: 1 })).toBe(
-      join(inbox, `.sluice/archive/budget/a/20261130T113344.123Z-${claim.sha256.slice(0, 8)}.csv`),
+      join(inbox, `.sluice/archive/budget/a/20261130T113344.123Z-${claim.fingerprint.sha256.slice(0, 8)}.csv`),
     );
   });
 

@@ -11,7 +11,6 @@ export const spooled = async (inbox: string, dropped: string, text: string, clai
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
   const fingerprint = await fingerprintFile(path, null);
-  const { bytes, sha256 } = fingerprint;
   const resource = basename(dropped, '.csv');
   const dataset = dropped.includes('/') ? dirname(dropped) : resource;
   const claim = {
@@ -21,8 +20,6 @@ export const spooled = async (inbox: string, dropped: string, text: string, clai
     name: basename(dropped),
     path,
     dropped,
-    bytes,
-    sha256,
     claimedAt,
     fingerprint,
   };
