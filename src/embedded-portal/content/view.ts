@@ -2,6 +2,7 @@
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
+import type { Term } from '../store/terms.ts';
 import type { Field } from './fields.ts';
 
 /** `rdf_mapping` of every dataset and resource; output only. */
@@ -70,6 +71,10 @@ const itemsOf = (
   }
   return name === 'field_datastore_status' && datastoreStatus !== null ? [{ value: datastoreStatus }] : own;
 };
+
+/** The terms in a field, in its order; unknown ones are left out. */
+export const termsOf = ({ store }: Pick<NodeParts, 'store'>, node: StoredNode, field: string): Term[] =>
+  (node.fields[field] ?? []).flatMap(({ tid }) => store.terms.byTid(Number(tid)) ?? []);
 
 export const publicPath = (node: { nid: number; alias: string | null }, baseUrl: string): string =>
   node.alias === null

@@ -5,7 +5,7 @@ import { documentHtml, type Html, html, type Part, trusted, unescapeHtml } from 
 import type { Answer } from '../answer.ts';
 import { textOf } from '../content/items.ts';
 import { safeText } from '../content/safe-text.ts';
-import { publicPath } from '../content/view.ts';
+import { publicPath, termsOf } from '../content/view.ts';
 import type { Call, Portal } from '../portal.ts';
 import type { DatasetRow, LinkedRow, StoredNode } from '../store/nodes.ts';
 
@@ -120,10 +120,8 @@ export const firstText = (node: StoredNode, field: string, property = 'value'): 
   return text === '' ? null : text;
 };
 
-export const termNames = ({ portal }: Call, node: StoredNode, field: string): string[] => {
-  const tids = itemsOf(node, field).map(({ tid }) => Number(tid));
-  return tids.length === 0 ? [] : portal.store.terms.names(tids);
-};
+export const termNames = ({ portal }: Call, node: StoredNode, field: string): string[] =>
+  termsOf(portal, node, field).map(({ name }) => name);
 
 /** Lines below each other; null where there are none. */
 export const linesHtml = (lines: readonly Part[]): Html | null =>

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { licenseName } from '../content/fields.ts';
 import { textOf, vocabularyIds } from '../content/items.ts';
-import { fileUrl, publicPath } from '../content/view.ts';
+import { fileUrl, publicPath, termsOf } from '../content/view.ts';
 import type { Call } from '../portal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
@@ -50,16 +50,12 @@ const resourcesOf = ({ portal }: Call, node: StoredNode): StoredNode[] =>
     return resource?.type === 'resource' && resource.status === 1 ? [resource] : [];
   });
 
-/** The terms in a field that have a name in its vocabulary: a term that strayed into another one has none here. */
-const termsOf = ({ portal }: Call, node: StoredNode, field: string): Term[] =>
-  (node.fields[field] ?? []).flatMap(({ tid }) => portal.store.terms.byTid(Number(tid)) ?? []);
-
 /** The name of a dataset: the end of its public address. */
 export const nameOf = ({ alias, nid }: StoredNode): string => alias?.split('/').at(-1) ?? `node-${nid}`;
 
 const packageResource = (call: Call, node: StoredNode): Record<string, unknown> => {
   const [file] = call.portal.store.files.ofNode(node.nid);
-  const format = termsOf(call, node, 'field_format')[0]?.name ?? '';
+  const format = termsOf(call.portal, node, 'field_format')[0]?.name ?? '';
   return {
     id: node.uuid,
     revision_id: '',
@@ -100,7 +96,7 @@ export const packageOf = (call: Call, node: StoredNode): Record<string, unknown>
   }),
   resources: resourcesOf(call, node).map((resource) => packageResource(call, resource)),
   ...filled({
-    tags: termsOf(call, node, 'field_tags').map((term) => ({
+    tags: termsOf(call.portal, node, 'field_tags').map((term) => ({
       id: termUuid(term),
       vocabulary_id: vocabularyIds[term.vocabulary] ?? term.vocabulary,
       name: term.name,
@@ -120,7 +116,7 @@ const distributionOf = (call: Call, node: StoredNode): Record<string, unknown> =
 /** A dataset as an entry of `data.json`. */
 export const entryOf = (call: Call, node: StoredNode): Record<string, unknown> => {
   // Deployed portals list them by name.
-  const tags = termsOf(call, node, 'field_tags')
+  const tags = termsOf(call.portal, node, 'field_tags')
     .map(({ vocabulary, name }) => (vocabulary === 'tags' ? name : ''))
     .sort((a, b) => a.localeCompare(b, 'en'));
   const email = first(node, 'field_contact_email') || 'noemailprovided@usa.gov';
@@ -142,7 +138,7 @@ export const entryOf = (call: Call, node: StoredNode): Record<string, unknown> =
     modified: day(node.changed),
     publisher: { '@type': 'org:Organization', name: call.portal.profile.siteName },
     spatial: first(node, 'field_spatial', 'wkt'),
-    theme: termsOf(call, node, 'field_topic').map(({ name }) => name),
+    theme: termsOf(call.portal, node, 'field_topic').map(({ name }) => name),
     temporal: period[0] === '' ? '' : period.map((date) => `${date?.replace(' ', 'T')}+00:00`).join('/'),
     title: node.title,
   });

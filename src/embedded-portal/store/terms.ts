@@ -22,15 +22,12 @@ export const defaultTerms = Object.entries({
 }).flatMap(([vocabulary, names]) => names.map((name) => ({ vocabulary, name })));
 
 export const openTerms = (db: DatabaseSync) => {
-  const { row, rows, column, insert } = statementsOf(db);
+  const { row, rows, insert } = statementsOf(db);
   return {
     byTid: (tid: number) => row<Term>`SELECT * FROM term WHERE tid = ${tid}`,
     /** The first term of that name in a vocabulary, whatever its case. */
     byName: (vocabulary: string, name: string) =>
       row<Term>`SELECT * FROM term WHERE vocabulary = ${vocabulary} AND name = ${name} ORDER BY tid LIMIT 1`,
-    /** The names of terms, in the order of `tids`; unknown ones are left out. */
-    names: (tids: readonly number[]) =>
-      column<string>`SELECT t.name FROM json_each(${JSON.stringify(tids)}) j JOIN term t ON t.tid = j.value ORDER BY j.key`,
     all: () => rows<Term>`SELECT * FROM term ORDER BY tid`,
     /** Adds a term (`tid` null: the next one) and returns its tid; to be called inside a write. */
     add: ({ tid, vocabulary, name }: Omit<Term, 'tid'> & { tid: number | null }): number =>
