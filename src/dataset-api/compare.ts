@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { NodeFields } from '../model/wish.ts';
-import { type FieldItem, itemsOfField } from './fields.ts';
+import { type FieldItem, itemsOfField, tidsOf } from './fields.ts';
 import { formFrequency } from './values.ts';
 import { parseWkt } from './wkt.ts';
 
@@ -35,10 +35,10 @@ export const baselineOf = (sent: NodeFields, node: Readonly<Record<string, unkno
   for (const [name, value] of Object.entries(sent)) {
     const wanted = itemsOfField(value);
     if (wanted === null || wanted.length === 0) continue;
-    const items = itemsOfField(node[name]) ?? [];
-    const terms = items.flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
+    const terms = tidsOf(node, name);
+    const count = countItems(node[name]) ?? 0;
     if (terms.length > 0) baseline[name] = terms.sort().join(',');
-    else if (items.length !== wanted.length) baseline[name] = `${items.length} items`;
+    else if (count !== wanted.length) baseline[name] = `${count} items`;
   }
   return baseline;
 };

@@ -21,6 +21,10 @@ export const fieldItems = (node: Readonly<Record<string, unknown>>, field: strin
   return Array.isArray(items) ? items.filter(isObject) : [];
 };
 
+/** Numbers of the terms in a field, in their order. */
+export const tidsOf = (node: Readonly<Record<string, unknown>>, field: string): string[] =>
+  fieldItems(node, field).flatMap(({ tid }) => (tid === undefined || tid === null ? [] : [String(tid)]));
+
 /** Machine names of the vocabularies whose terms are given by name. */
 export type Vocabulary = 'tags' | 'format' | 'dkan_topics';
 

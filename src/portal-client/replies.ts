@@ -76,10 +76,6 @@ export const bodyOf = <T>(reply: Reply, schema: z.ZodType<T>, portal: PortalFact
   return result.data;
 };
 
-/** Numbers of the terms in a field, in their order. */
-export const tidsOf = (node: Readonly<Record<string, unknown>>, field: string): string[] =>
-  fieldItems(node, field).flatMap(({ tid }) => (tid === undefined || tid === null ? [] : [String(tid)]));
-
 const fileItemSchema = z.looseObject({ fid: id, filename: z.string(), filesize: id.transform(Number) });
 
 /** The file item of `field_upload` (spec 2.3); `filesize` in bytes. */

@@ -1,5 +1,5 @@
 // Terms by name: the API accepts ids only, so the portal is asked for the ids of a name once, and they are remembered.
-import { type FieldItem, itemsOfField, type NamedTerm, type Vocabulary } from '../dataset-api/fields.ts';
+import { type FieldItem, itemsOfField, type NamedTerm, tidsOf, type Vocabulary } from '../dataset-api/fields.ts';
 import type { NodeFields } from '../model/wish.ts';
 import type { StatedTerms, TermStore, Traits } from './settings.ts';
 import type { Suggestions } from './suggestions.ts';
@@ -56,7 +56,7 @@ export class Terms {
     for (const term of named) {
       const { field, index, vocabulary, name } = term;
       const ids = this.#idsOf(known, term);
-      const tid = ids.find((id) => tidsIn(node[field]).includes(id)) ?? ids[0];
+      const tid = ids.find((id) => tidsOf(node, field).includes(id)) ?? ids[0];
       const und = [...(itemsOfField(resolved[field]) ?? [])];
       und[index] = tid === undefined ? { ...und[index], vid: this.vocabularyId(vocabulary) } : { tid, name };
       resolved[field] = { und };
@@ -77,13 +77,13 @@ export class Terms {
     const known = named.length === 0 ? {} : await this.#read(isAfresh);
     const isStrange = (field: string): boolean => {
       const ids = named.flatMap((term) => (term.field === field ? this.#idsOf(known, term) : []));
-      const wanted = [...ids, ...tidsIn(fields[field])];
-      return tidsIn(node[field]).some((tid) => !wanted.includes(tid));
+      const wanted = [...ids, ...tidsOf(fields, field)];
+      return tidsOf(node, field).some((tid) => !wanted.includes(tid));
     };
     const found: Record<string, string> = {};
     for (const term of named) {
       const ids = this.#idsOf(known, term);
-      const isHeld = ids.some((id) => tidsIn(node[term.field]).includes(id));
+      const isHeld = ids.some((id) => tidsOf(node, term.field).includes(id));
       if (!isDoubted && ids.length > 0 && (isHeld || !isStrange(term.field))) continue;
       const seen = await this.#lookups.termsNamed(term.vocabulary, term.name, signal);
       if (seen !== null && (seen.length > 0 || ids.length > 0)) found[keyOf(term)] = seen.join() || unknown;
@@ -122,7 +122,7 @@ export class Terms {
   async learn(fresh: readonly NewTerm[], node: Fields): Promise<void> {
     const learnt: Record<string, string> = {};
     for (const term of fresh) {
-      const tids = tidsIn(node[term.field]);
+      const tids = tidsOf(node, term.field);
       const tid = tids.length === term.count ? tids[term.index] : undefined;
       if (tid !== undefined) learnt[keyOf(term)] = tid;
     }
@@ -166,9 +166,6 @@ const idsIn = (state: string | undefined): string[] =>
 type NamedPlace = Pick<NewTerm, 'vocabulary' | 'name'>;
 
 const keyOf = ({ vocabulary, name }: NamedPlace): string => `${vocabulary} ${name}`;
-
-const tidsIn = (value: unknown): string[] =>
-  (itemsOfField(value) ?? []).flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
 
 const namedIn = (fields: NodeFields): NewTerm[] =>
   Object.entries(fields).flatMap(([field, value]) => {

@@ -1,9 +1,9 @@
 // Completes an export once all datasets are here: resources that no list names, names of terms and groups, facts about tables.
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { tidsOf } from '../../dataset-api/fields.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { ExportOrder } from '../../model/report.ts';
-import { tidsOf } from '../../portal-client/replies.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { targetsOf, uploadOf } from './describe.ts';
 import { exportDataset, markRemoved, writeRecord } from './export-dataset.ts';

@@ -7,6 +7,7 @@ import {
   isLinkable,
   itemText,
   resourceFields,
+  tidsOf,
 } from '../../dataset-api/fields.ts';
 import {
   type DatasetMetadata,
@@ -17,7 +18,6 @@ import {
 } from '../../dataset-api/metadata.ts';
 import { keptFrequency } from '../../dataset-api/values.ts';
 import type { NodeFields } from '../../model/wish.ts';
-import { tidsOf } from '../../portal-client/replies.ts';
 import { isObject } from '../../util/json.ts';
 import type { DatasetRecord, ExportedNode, Finding } from './record.ts';
 

@@ -15,7 +15,7 @@ import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchPolicy } from '../../sources/fetch/policy.ts';
 import { oneOf } from '../../sources/fetch/response-headers.ts';
 import type { Upload } from './describe.ts';
-import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
+import { ownFolder, type Written, writeWhole } from './folder.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';
 
 export interface ExportTools {
@@ -134,8 +134,7 @@ const elsewhere = async (
 ): Promise<Written | Finding> => {
   try {
     const fetched = await fetcher.toFile(url, into, { known: null, signal, name });
-    const bytes = await sizeOf(into);
-    if (fetched.status === 'fetched' && bytes !== null) return { bytes, sha256: fetched.sha256 };
+    if (fetched.status === 'fetched') return { bytes: fetched.bytes, sha256: fetched.sha256 };
     return { code: 'file-unreachable', message: `${name} could not be fetched from another server` };
   } catch (error) {
     if (!(error instanceof SluiceError) || error.retryable) throw error;
