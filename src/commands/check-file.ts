@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, extname, join, relative, resolve } from 'node:path';
 import { loadConfig } from '../config/load.ts';
 import { credentialsFor } from '../config/source-credentials.ts';
-import { namedWithEnding } from '../dataset-api/file-kinds.ts';
-import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
+import { extensionOf, namedWithEnding, usualExtensions } from '../dataset-api/file-types.ts';
 import {
   CatalogueFaultError,
   ConfigError,

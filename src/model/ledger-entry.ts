@@ -16,7 +16,7 @@ export const sourceFingerprintSchema = z.object({
   ino: z.string(),
   /** When the hash was made, Unix milliseconds. */
   hashedAt: z.number().int(),
-  /** What the bytes are, as `dataset-api/file-kinds.ts` tells; absent where it cannot. */
+  /** What the bytes are, as `dataset-api/file-types.ts` tells; absent where it cannot. */
   kind: z.string().exactOptional(),
 });
 

@@ -1,7 +1,7 @@
 // The local side of a resource: its file here or fetched, or the table that is made of it. Nothing is sent.
 import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import { nameOfFetched } from '../../dataset-api/file-kinds.ts';
+import { nameOfFetched } from '../../dataset-api/file-types.ts';
 import { countedColumns } from '../../dataset-api/names.ts';
 import { SluiceError, SourceChangedError } from '../../model/errors.ts';
 import { manifestOfKey } from '../../model/key.ts';

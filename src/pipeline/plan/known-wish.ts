@@ -1,6 +1,6 @@
 // A wish and what the ledger knows of it: whether its file is sent, refused or late; its name and uuid on the portal. Pure.
 import { hash } from 'node:crypto';
-import { namedByBytes, namedWithEnding } from '../../dataset-api/file-kinds.ts';
+import { namedByBytes, namedWithEnding } from '../../dataset-api/file-types.ts';
 import { uuidOfKey } from '../../model/key.ts';
 import type { LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';

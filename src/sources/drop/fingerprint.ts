@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { kindBytes, kindOfBytes } from '../../dataset-api/file-kinds.ts';
+import { kindBytes, kindOfBytes } from '../../dataset-api/file-types.ts';
 import { missingSource, SourceChangedError, SourceRefusedError } from '../../model/errors.ts';
 import type { SourceFingerprint } from '../../model/ledger-entry.ts';
 import { readFlags } from '../../util/file-calls.ts';

@@ -1,7 +1,6 @@
 // Opens a file as the bytes of a table in UTF-8: tells what is no table, decodes other encodings, skips leading lines.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { kindOfBytes } from '../../dataset-api/file-kinds.ts';
-import { extensionOf } from '../../dataset-api/file-types.ts';
+import { extensionOf, kindOfBytes } from '../../dataset-api/file-types.ts';
 import { readFlags } from '../../util/file-calls.ts';
 import { type CancelFlag, throwIfCancelled } from '../../util/worker-pool.ts';
 import { decoderOf, hasBom, markedEncoding, sniffBytes, wideOf } from './encodings.ts';

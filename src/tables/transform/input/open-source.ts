@@ -1,6 +1,6 @@
 // Opens a source as a table by its name: delimited text, JSON, a workbook, or one of these in an archive or gzip.
 import { writeFile } from 'node:fs/promises';
-import { kindOfBytes, namedByBytes } from '../../../dataset-api/file-kinds.ts';
+import { kindOfBytes, namedByBytes } from '../../../dataset-api/file-types.ts';
 import { TableInputError } from '../../../model/errors.ts';
 import { isConvertible, type TableRecipe } from '../../../model/recipe/recipe.ts';
 import { inputSteps, type Step } from '../../../model/recipe/steps.ts';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { kindOfBytes, namedByBytes, namedWithEnding, nameOfFetched } from '../../src/dataset-api/file-kinds.ts';
+import { kindOfBytes, namedByBytes, namedWithEnding, nameOfFetched } from '../../src/dataset-api/file-types.ts';
 import { workbookOf } from '../tables/transform/support/workbook.ts';
 import { zipOf } from '../tables/transform/support/zip.ts';
 
