@@ -7,10 +7,10 @@ import { type CheckTask, type Inspection, inspectFile } from '../inspect/inspect
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { delimiterName, portalDelimiter } from '../scan/dialect.ts';
 import { encoderOf } from '../scan/encodings.ts';
-import { type FindingKind, faultKinds } from '../scan/fault-kinds.ts';
+import { faultKinds } from '../scan/fault-kinds.ts';
 import { openTable } from '../scan/open-table.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
-import { type FixPlan, type FixReport, rowFixer } from './row-fixer.ts';
+import { type FixReport, rowFixer } from './row-fixer.ts';
 
 export interface FixTask extends Pick<CheckTask, 'path' | 'rowBytes' | 'encoding' | 'skipRows'> {
   target: string;
@@ -19,33 +19,18 @@ export interface FixTask extends Pick<CheckTask, 'path' | 'rowBytes' | 'encoding
   inspection: Inspection;
 }
 
-const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTask): FixPlan => {
-  const { delimiter, quote, escape: by, lineEnds, fix } = inspection;
-  const hasFix = (wanted: FindingKind): boolean =>
-    inspection.findings.some(({ kind, mend: name }) => kind === wanted && name !== null);
-  return {
-    dialect: { delimiter, quote, escape: by, trailingDelimiter: false },
-    separator,
-    lineEnd: lineEnds === 'CRLF' ? '\r\n' : '\n',
-    titleRows: fix.titleRows,
-    footerLine: fix.footerLine,
-    emptyTail: fix.emptyTail,
-    header: fix.header,
-    dropsHeaders: hasFix('repeated-header'),
-    dropsControls: hasFix('control'),
-    encode: encoding.startsWith('UTF-') ? null : encoderOf(encoding),
-  };
-};
-
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
 const write = (task: Cancellable<FixTask>, fd: number): Pick<FixReport, 'changed' | 'rows' | 'unshown'> => {
-  const { path, rowBytes, inspection, skipRows, cancelled } = task;
-  const encoding = task.encoding ?? (inspection.encoding.startsWith('UTF-') ? undefined : inspection.encoding);
-  const table = openTable({ path, delimiter: inspection.delimiter, encoding, skipRows, cancelled });
-  const plan = planOf(task);
-  const scanner = new CellScanner(plan.dialect, rowBytes);
-  const fixer = rowFixer(scanner, plan);
+  const { path, rowBytes, inspection, separator, skipRows, cancelled } = task;
+  const { delimiter, quote, escape: by } = inspection;
+  const read = task.encoding ?? inspection.encoding;
+  const encoding = read.startsWith('UTF-') ? undefined : read;
+  const table = openTable({ path, delimiter, encoding, skipRows, cancelled });
+  const dialect = { delimiter, quote, escape: by, trailingDelimiter: false };
+  const scanner = new CellScanner(dialect, rowBytes);
+  const encode = encoding === undefined ? null : encoderOf(encoding);
+  const fixer = rowFixer(scanner, { dialect, separator, inspection, encode });
   if (table.skipped !== null) {
     const { lines, skipper } = table.skipped;
     scanner.beginBelow(skipper.bytes, lines);

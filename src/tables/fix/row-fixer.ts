@@ -2,6 +2,7 @@
 import { isAscii } from 'node:buffer';
 import type { Finding } from '../inspect/finding.ts';
 import { fixedHeader } from '../inspect/header.ts';
+import type { Inspection } from '../inspect/inspect-file.ts';
 import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { cellText, escapedText } from '../scan/cell-text.ts';
@@ -41,14 +42,8 @@ export interface FixPlan {
   /** How the table is written down now. */
   dialect: TableDialect;
   separator: string;
-  lineEnd: '\n' | '\r\n';
-  titleRows: number;
-  /** Rows from this line on are left out; null: none. */
-  footerLine: number | null;
-  emptyTail: number;
-  header: string[];
-  dropsHeaders: boolean;
-  dropsControls: boolean;
+  /** What is known of the table; each of its faults has a mend. */
+  inspection: Pick<Inspection, 'findings' | 'lineEnds' | 'fix'>;
   /** The bytes that a text had in the file; null where they are the same. */
   encode: ((text: string) => Buffer) | null;
 }
@@ -59,11 +54,13 @@ const unwanted = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
 /** Fixes the rows that a scanner completes, and lines above the table that are no part of what is scanned. */
 export const rowFixer = (scanner: CellScanner, plan: FixPlan) => {
-  const { dialect, separator, header, emptyTail, encode } = plan;
+  const { dialect, separator, inspection, encode } = plan;
+  const { header, emptyTail, titleRows, footerLine } = inspection.fix;
+  const mended = new Set(inspection.findings.filter(({ mend }) => mend !== null).map(({ kind }) => kind));
   const width = header.length - emptyTail;
-  const lineEnd = Buffer.from(plan.lineEnd);
+  const lineEnd = Buffer.from(inspection.lineEnds === 'CRLF' ? '\r\n' : '\n');
   /** Marks of cells that are rewritten. */
-  const spoilt = quoteFaults | has.nul | (plan.dropsControls ? has.control : 0);
+  const spoilt = quoteFaults | has.nul | (mended.has('control') ? has.control : 0);
   /** True when rows without faults can keep their bytes. */
   const keeps = dialect.quote === '"' && dialect.escape === '"' && dialect.delimiter === separator && emptyTail === 0;
   const report: FixedRows = { changed: 0, rows: [], unshown: 0 };
@@ -161,10 +158,10 @@ export const rowFixer = (scanner: CellScanner, plan: FixPlan) => {
 
   /** The bytes of a row; null when it is left out. */
   const fix = (row: number): Buffer | null => {
-    if (rowsSeen === plan.titleRows) return fixHeader(row);
+    if (rowsSeen === titleRows) return fixHeader(row);
     const raw = rawRow(row);
-    const isNote = rowsSeen < plan.titleRows || scanner.lineOf(row) >= (plan.footerLine ?? Infinity);
-    if (isNote || (plan.dropsHeaders && raw.equals(rawHeader))) return leaveOut(row);
+    const isNote = rowsSeen < titleRows || scanner.lineOf(row) >= (footerLine ?? Infinity);
+    if (isNote || (mended.has('repeated-header') && raw.equals(rawHeader))) return leaveOut(row);
     if (cellsOf(row).every((cell) => scanner.isEmpty(cell))) return leaveOut(row);
     if (keeps && !isFaulty(row)) {
       if (encode !== null && !isAscii(raw)) noteCells(row, rawCells(row));
