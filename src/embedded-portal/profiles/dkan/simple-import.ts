@@ -14,12 +14,20 @@ const isEnd = (char: string | undefined): boolean => char === '\n' || char === '
 type Input = 'END' | 'DELIMITER' | 'QUOTE' | 'ESCAPE' | 'BLANK' | 'OTHER';
 
 /** What the reader is in: nothing, a bare cell, a quoted one, behind an escape in either, or behind a quote in a quoted one. */
-type State = 'neutral' | 'bare' | 'bare-escape' | 'quoted' | 'quoted-escape' | 'quote' | 'escaped-quote';
+type State = 'neutral' | 'bare' | 'bare-escape' | 'quoted' | 'quoted-escape' | 'quote';
+
+/** Where an input within a cell leads to, `neutral` being its end; any other is a character of the cell. */
+const steps: Record<Exclude<State, 'neutral'>, Partial<Record<Input, State>>> = {
+  bare: { ESCAPE: 'bare-escape', QUOTE: 'neutral', DELIMITER: 'neutral', END: 'neutral' },
+  'bare-escape': { QUOTE: 'neutral' },
+  quoted: { QUOTE: 'quote', ESCAPE: 'quoted-escape' },
+  'quoted-escape': {},
+  quote: { ESCAPE: 'neutral', DELIMITER: 'neutral', END: 'neutral', BLANK: 'neutral', OTHER: 'neutral' },
+};
 
 /** Reads records block by block: delimiter, quote and escape are single characters. */
 export class SimpleParser {
   readonly #inputs: ReadonlyMap<string, Input>;
-  readonly #quote: string;
   #state: State = 'neutral';
   #last: string | undefined;
   /** The cell in progress; null while a quoted one is empty. */
@@ -30,12 +38,11 @@ export class SimpleParser {
   #block = '';
 
   constructor(dialect: { delimiter?: string; quote?: string; escape?: string }) {
-    this.#quote = dialect.quote ?? '"';
     const blanks = [' ', '\t', '\v', '\f'].map((char): [string, Input] => [char, 'BLANK']);
     this.#inputs = new Map([
       ...blanks,
       [dialect.escape ?? '\\', 'ESCAPE'],
-      [this.#quote, 'QUOTE'],
+      [dialect.quote ?? '"', 'QUOTE'],
       [dialect.delimiter ?? ',', 'DELIMITER'],
       ['\n', 'END'],
       ['\r', 'END'],
@@ -60,32 +67,16 @@ export class SimpleParser {
   }
 
   #take(char: string, input: Input): void {
-    switch (this.#state) {
-      case 'neutral':
-        this.#neutral(char, input);
-        break;
-      case 'bare':
-        if (input === 'ESCAPE') this.#state = 'bare-escape';
-        else if (input === 'BLANK' || input === 'OTHER') this.#add(char, 'bare');
-        else this.#close((this.#cell ?? '').replace(/^ +| +$/g, ''), input);
-        break;
-      case 'bare-escape':
-        if (input === 'QUOTE') this.#close((this.#cell ?? '').replace(/^ +| +$/g, ''), input);
-        else this.#add(char, 'bare');
-        break;
-      case 'quote':
-        if (input === 'QUOTE') this.#state = 'escaped-quote';
-        else this.#close(this.#cell, input);
-        break;
-      case 'quoted-escape':
-        if (input === 'QUOTE') this.#state = 'escaped-quote';
-        else this.#add(char, 'quoted');
-        break;
-      default:
-        if (this.#state === 'escaped-quote') this.#add(this.#quote, 'quoted');
-        if (input === 'QUOTE') this.#state = 'quote';
-        else if (input === 'ESCAPE') this.#state = 'quoted-escape';
-        else this.#add(char, 'quoted');
+    if (this.#state === 'neutral') {
+      this.#neutral(char, input);
+      return;
+    }
+    const isBare = this.#state.startsWith('bare');
+    const next = steps[this.#state][input];
+    if (next === 'neutral') this.#close(isBare ? (this.#cell ?? '').replace(/^ +| +$/g, '') : this.#cell, input);
+    else {
+      if (next === undefined) this.#cell = (this.#cell ?? '') + char;
+      this.#state = next ?? (isBare ? 'bare' : 'quoted');
     }
   }
 
@@ -98,11 +89,6 @@ export class SimpleParser {
       this.#state = input === 'QUOTE' ? 'quoted' : 'bare';
       if (input !== 'QUOTE') this.#take(char, input);
     }
-  }
-
-  #add(char: string, state: State): void {
-    this.#cell = (this.#cell ?? '') + char;
-    this.#state = state;
   }
 
   /** A cell has ended before an input that must be one of those between cells. */
