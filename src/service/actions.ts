@@ -5,6 +5,7 @@ import type { RunRequest } from '../model/job.ts';
 import { isBelow } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import type { RemovalMode } from '../model/policy.ts';
+import type { Target } from '../model/redis-keys.ts';
 import { isSuccess } from '../model/report.ts';
 import { markCancelled } from '../queue/cancel.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
@@ -16,11 +17,7 @@ import type { Runtime } from './runtime.ts';
 import { gatherManifestSources, leaveDrops } from './sources.ts';
 
 /** A requested run; it may begin later. */
-export interface RequestedRun {
-  runId: string;
-  manifest: string;
-  portal: string;
-}
+export type RequestedRun = Target & { runId: string };
 
 /** Requests a run of a manifest on each of its portals. */
 export const runNow = async (

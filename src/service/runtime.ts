@@ -7,7 +7,7 @@ import { openRedis } from '../redis-server/embedded.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { EndableRedis } from '../state/redis/connection.ts';
 import { refuseOtherLayout } from '../state/targets.ts';
-import { Connections, type RuntimeOptions } from './connections.ts';
+import { Connections, type KnownTarget, type RuntimeOptions } from './connections.ts';
 import { PortalWorkers } from './portal-workers.ts';
 import { RunNotices } from './run-notices.ts';
 import { SilenceWatch } from './silence-watch.ts';
@@ -48,12 +48,7 @@ export class Runtime extends Connections {
   async requestRun(
     manifest: Pick<Manifest, 'path' | 'name' | 'portal'>,
     why: RunRequest['why'],
-    more: Partial<
-      Pick<
-        RunRequest,
-        'only' | 'plan' | 'release' | 'remove' | 'decision' | 'onDrift' | 'refresh' | 'createMissing' | 'export'
-      >
-    > = {},
+    more: Partial<Omit<RunRequest, keyof KnownTarget | 'why'>> = {},
     signal?: AbortSignal,
   ): Promise<Target & { runId: string }> {
     const portal = this.portalOf(manifest);

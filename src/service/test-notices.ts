@@ -35,29 +35,24 @@ export const testNotices = async (
   const tests = [own, ...named].flatMap(({ manifest, webhook, to, heartbeat, guarded }) => {
     const notice = testNotice(manifest);
     const ping = heartbeat?.ok;
-    const test = async (shown: Pick<TestedChannel, 'channel' | 'to'>, sent: Promise<void>): Promise<TestedChannel> => ({
-      ...shown,
-      manifest,
+    const test = async (
+      channel: TestedChannel['channel'],
+      to: string,
+      sent: Promise<void>,
+    ): Promise<TestedChannel> => ({
+      ...{ channel, to, manifest },
       error: await sent.then(() => null, reasonOf),
     });
     const originOf = (url: string): string => new URL(url).origin;
     return [
-      ...(webhook
-        ? [test({ channel: 'webhook', to: originOf(webhook.url) }, sendWebhook(notice, webhook, signal))]
-        : []),
-      ...(email && to ? [test({ channel: 'email', to: to.join(', ') }, sendEmail(notice, email, to))] : []),
-      ...(ping
-        ? [
-            test(
-              { channel: 'heartbeat', to: originOf(ping) },
-              sendHeartbeat(ping, { text: summary, ...guarded }, signal),
-            ),
-          ]
-        : []),
+      webhook && test('webhook', originOf(webhook.url), sendWebhook(notice, webhook, signal)),
+      email && to && test('email', to.join(', '), sendEmail(notice, email, to)),
+      ping !== undefined &&
+        test('heartbeat', originOf(ping), sendHeartbeat(ping, { text: summary, ...guarded }, signal)),
     ];
   });
   try {
-    return await Promise.all(tests);
+    return (await Promise.all(tests)).filter((tested) => tested !== null && tested !== false);
   } finally {
     await fetcher.close();
   }
