@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../src/config/load.ts';
 import { createLog } from '../src/model/log.ts';
 import type { StoredReport } from '../src/model/report.ts';
+import { targetOf } from '../src/service/connections.ts';
 import { Runtime } from '../src/service/runtime.ts';
 import { loadManifest } from '../src/sources/manifest/load.ts';
 import type { BenchOptions } from './options.ts';
@@ -25,7 +26,7 @@ export const run = async ({ datasets, rounds }: BenchOptions): Promise<void> => 
   try {
     await runtime.startWorkers();
     const once = async (): Promise<StoredReport> => {
-      const { runId } = await runtime.requestRun(await loadManifest(workload.manifest), 'command');
+      const { runId } = await runtime.requestRun(targetOf(await loadManifest(workload.manifest)), 'command');
       for (;;) {
         const report = await runtime.runs.report(runId);
         if (report) return report;

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../src/config/load.ts';
 import { startPortalServer } from '../src/embedded-portal/portal-server.ts';
 import { createLog } from '../src/model/log.ts';
+import { targetOf } from '../src/service/connections.ts';
 import { Runtime } from '../src/service/runtime.ts';
 import { loadManifest } from '../src/sources/manifest/load.ts';
 import type { BenchOptions } from './options.ts';
@@ -84,7 +85,7 @@ const publish = async (workload: Workload, manifest: string, file: string, env: 
   const runtime = await Runtime.open({ config, log: createLog({ level: 'error' }), env, role: 'bench' });
   try {
     await runtime.startWorkers();
-    const { runId } = await runtime.requestRun(await loadManifest(manifest), 'command');
+    const { runId } = await runtime.requestRun(targetOf(await loadManifest(manifest)), 'command');
     for (;;) {
       const report = await runtime.runs.report(runId);
       if (report) return void process.stdout.write(`published: ${JSON.stringify(report.counts)}\n`);

@@ -8,11 +8,9 @@ import { exportedFiles } from '../model/policy.ts';
 import type { ExportOrder } from '../model/report.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { type CommandDeclarations, commonOptions, parseDuration } from './declaration.ts';
-import { exitCodeOfReports } from './exit.ts';
 import { type CommonOptions, type Io, unwritable } from './io.ts';
-import { showReports } from './publish.ts';
+import { awaitReports } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
-import { waitForRuns } from './wait.ts';
 
 export interface ExportOptions extends Omit<CommonOptions, 'portal'> {
   output?: string;
@@ -42,13 +40,11 @@ export const exportCommand = async (portal: string, options: ExportOptions, io: 
     only: options.only && options.only.length > 0 ? options.only : null,
     isPublic: options.public === true,
   };
-  const reports = await withRuntime({ config, options, role: 'export' }, io, async (runtime) => {
-    const target = { path: folder, name: targetNameOf(name, folder), portal: name };
+  return withRuntime({ config, options, role: 'export' }, io, async (runtime) => {
+    const target = { manifestPath: folder, manifest: targetNameOf(name, folder), portal: name };
     const run = await runtime.requestRun(target, 'command', { export: order });
-    return waitForRuns(runtime, [run], options, io);
+    return awaitReports(runtime, [run], options, io);
   });
-  await showReports(reports, options, io);
-  return exitCodeOfReports(reports);
 };
 
 /** Target name of an export to a folder: two exports to one folder wait for each other. */

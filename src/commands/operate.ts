@@ -5,10 +5,9 @@ import * as service from '../service/actions.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
-import { awaitReports, showReports } from './publish.ts';
+import { awaitReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 import { hintLine, lines } from './text.ts';
-import { waitForRuns } from './wait.ts';
 
 export interface RetryOptions extends CommonOptions {
   code?: string;
@@ -61,8 +60,7 @@ export const cancelCommand = async (runId: string, options: CommonOptions, io: I
   withRuntimeOf('cancel', options, io, async (runtime) => {
     const { run, state } = await service.cancelRun(runtime, runId);
     if (state === 'ending') {
-      const wait = Number.POSITIVE_INFINITY;
-      await showReports(await waitForRuns(runtime, [run], { ...options, wait }, io), options, io);
+      await awaitReports(runtime, [run], { ...options, wait: Number.POSITIVE_INFINITY }, io);
       return exitCodes.ok;
     }
     const isCancelled = (await runtime.runs.reason(runId))?.code === 'cancelled';

@@ -10,7 +10,6 @@ import { TargetLimits } from '../pipeline/compare/target-limits.ts';
 import type { KnownState } from '../pipeline/plan/plan.ts';
 import { PlanTotals, planFileItems, TargetPlan } from '../pipeline/plan/target-plan.ts';
 import type { Portal } from '../portal-client/client.ts';
-import { ask } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
 import { perPortal } from '../sources/manifest/load.ts';
@@ -119,7 +118,7 @@ export const applyCommand = async (path: string, options: ApplyOptions, io: Io):
   return withRuntime({ config, options, role: 'apply' }, io, async (runtime) => {
     const pinned = options.strict ? { ...plan, strict: true } : plan;
     const id = await runtime.plans.store(pinned);
-    return awaitReports(runtime, [await ask(runtime, plan, { plan: id }, io.stop)], options, io);
+    return awaitReports(runtime, [await runtime.requestRun(plan, 'command', { plan: id }, io.stop)], options, io);
   });
 };
 

@@ -90,7 +90,7 @@ export const publish = async (
 export const awaitReports = async (
   runtime: Runtime,
   runs: RequestedRun[],
-  options: CommonOptions,
+  options: Pick<PublishOptions, 'json' | 'wait'>,
   io: Io,
   none?: Printed,
 ): Promise<number> => {
@@ -98,8 +98,7 @@ export const awaitReports = async (
     print(io, options, none);
     return exitCodes.ok;
   }
-  // Some of these commands have a `--wait` of another meaning.
-  const reports = await waitForRuns(runtime, runs, { json: options.json === true }, io);
+  const reports = await waitForRuns(runtime, runs, options, io);
   await showReports(reports, options, io);
   return exitCodeOfReports(reports);
 };

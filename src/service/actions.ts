@@ -1,5 +1,5 @@
 // Actions of operators on runs, items and portals, from a terminal or the pages; workers carry them out.
-import { CancelledError, InterruptedError, NotFoundError, PausedError, reasonOf } from '../model/errors.ts';
+import { CancelledError, NotFoundError, PausedError, reasonOf } from '../model/errors.ts';
 import { isGuarded } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
 import { isBelow } from '../model/key.ts';
@@ -12,7 +12,7 @@ import type { EndedPause, Pause } from '../queue/pause.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
-import type { KnownTarget } from './connections.ts';
+import { type KnownTarget, targetOf } from './connections.ts';
 import type { Runtime } from './runtime.ts';
 import { gatherManifestSources, leaveDrops } from './sources.ts';
 
@@ -26,7 +26,7 @@ export const runNow = async (
   more: Parameters<Runtime['requestRun']>[2] = {},
 ): Promise<RequestedRun[]> => {
   const runs: RequestedRun[] = [];
-  for (const target of runtime.perPortal(manifest)) runs.push(await runtime.requestRun(target, 'command', more));
+  for (const each of runtime.perPortal(manifest)) runs.push(await runtime.requestRun(targetOf(each), 'command', more));
   return runs;
 };
 
@@ -39,9 +39,9 @@ export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal
   if (again) return again;
   const runs: RequestedRun[] = [];
   for (const { target, keys } of await failedKeys(runtime, what)) {
-    const { manifestPath: path, manifest: name, portal } = target;
-    const only = keys && (await stillWanted(await loadManifest(path), keys, runtime.sourceTools(signal)));
-    runs.push(await runtime.requestRun({ path, name, portal }, 'retry', { only }));
+    const only =
+      keys && (await stillWanted(await loadManifest(target.manifestPath), keys, runtime.sourceTools(signal)));
+    runs.push(await runtime.requestRun(target, 'retry', { only }));
   }
   return runs;
 };
@@ -52,7 +52,7 @@ const exportAgain = async (runtime: Runtime, runId: string, signal: AbortSignal)
   if (!report?.export) return null;
   if (isSuccess(report)) return [];
   const target = { manifestPath: report.export.folder, manifest: report.manifest, portal: report.portal };
-  return [await ask(runtime, target, { export: report.export }, signal)];
+  return [await runtime.requestRun(target, 'command', { export: report.export }, signal)];
 };
 
 interface TargetKeys {
@@ -117,7 +117,7 @@ const stillWanted = async (manifest: Manifest, keys: string[], tools: SourceTool
 export const release = async (runtime: Runtime, what: string, signal: AbortSignal): Promise<RequestedRun[]> => {
   if (what.includes('/')) return decide(runtime, { key: what, how: 'release' }, signal);
   const held = await runtime.plans.heldRun(what);
-  return [await ask(runtime, held, { release: what, plan: held.plan }, signal)];
+  return [await runtime.requestRun(held, 'command', { release: what, plan: held.plan }, signal)];
 };
 
 /** Discards a held run without changes; or requests a run that keeps the published tables of a key. */
@@ -137,7 +137,7 @@ const decide = async (
   const isMeant = (entry: IndexedEntry): boolean => isGuarded(entry) && (entry.key === key || isBelow(entry.key, key));
   const runs: RequestedRun[] = [];
   for (const { target, keys } of await keysWhere(runtime, await runtime.targetsOfKey(key), isMeant))
-    runs.push(await ask(runtime, target, { decision: { keys, how }, only: keys }, signal));
+    runs.push(await runtime.requestRun(target, 'command', { decision: { keys, how }, only: keys }, signal));
   if (runs.length > 0) return runs;
   throw new NotFoundError(`nothing is held for "${key}"`, { hint: '`sluice status` names what is held' });
 };
@@ -151,24 +151,10 @@ export const remove = async (
   const runs: RequestedRun[] = [];
   for (const target of await runtime.targetsOfKey(key)) {
     const entry = await runtime.ledger.entry(target.portal, key);
-    if (entry?.nid) runs.push(await ask(runtime, target, { remove: { key, how } }, signal));
+    if (entry?.nid) runs.push(await runtime.requestRun(target, 'command', { remove: { key, how } }, signal));
   }
   if (runs.length > 0) return runs;
   throw new NotFoundError(`no published key "${key}" is known`, { hint: '`sluice status` lists the keys' });
-};
-
-/** Requests a run that is not merged with others, once no other run of the target is in progress. */
-export const ask = async (
-  runtime: Runtime,
-  { manifestPath, manifest, portal }: KnownTarget,
-  more: Parameters<Runtime['requestRun']>[2],
-  signal: AbortSignal,
-): Promise<RequestedRun> => {
-  const asked = { path: manifestPath, name: manifest, portal };
-  return runtime.requestRun(asked, 'command', more, signal).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-    throw new InterruptedError('interrupted before the run was requested', { hint: 'run the command again' });
-  });
 };
 
 /** The result of cancelling a run: a `held` one is discarded, an `ended` one stays as it is. */

@@ -45,6 +45,10 @@ export interface RuntimeOptions {
 /** A target that was run before, with the path of its manifest. */
 export type KnownTarget = Target & { manifestPath: string };
 
+export const targetOf = ({ path, name, portal }: Pick<Manifest, 'path' | 'name' | 'portal'>): KnownTarget => ({
+  ...{ manifestPath: path, manifest: name, portal },
+});
+
 interface Workers {
   readonly isWriting: boolean;
   /** Limits in force for a portal: the lowest of all live workers. */

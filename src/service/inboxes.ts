@@ -10,6 +10,7 @@ import { portalsOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf } from '../state/deadlines.ts';
 import { repeat } from '../util/concurrency.ts';
+import { targetOf } from './connections.ts';
 import type { Runtime } from './runtime.ts';
 import { countCancelled, openClaims, waitingPortals } from './sources.ts';
 
@@ -70,7 +71,7 @@ export class Inboxes {
         // Includes files that a former service left in the spool.
         const open = await openClaims(claims, portal, this.#runtime);
         if (open.length === 0) continue;
-        const { runId } = await this.#runtime.requestRun({ ...manifest, portal }, 'drop');
+        const { runId } = await this.#runtime.requestRun(targetOf({ ...manifest, portal }), 'drop');
         this.#runtime.log.info({ manifest: manifest.name, portal, runId, files: open.length }, 'files were dropped');
       }
     });
@@ -121,7 +122,7 @@ export class Inboxes {
       this.#lastTry.set(name, Date.now());
       this.#cancelled.set(manifest.name, await countCancelled(manifest, this.#runtime));
       if (isTime && (await waitingPortals(manifest, this.#runtime)).includes(portal))
-        await this.#runtime.requestRun({ ...manifest, portal }, 'drop');
+        await this.#runtime.requestRun(targetOf({ ...manifest, portal }), 'drop');
     }
     return this.#cancelled.get(manifest.name) ?? 0;
   }

@@ -1,10 +1,10 @@
 // The composition root: opens what a configuration names, and works jobs in this process.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { InterruptedError } from '../model/errors.ts';
 import { plainRequest, type RunRequest } from '../model/job.ts';
 import type { Target } from '../model/redis-keys.ts';
 import { openRedis } from '../redis-server/embedded.ts';
-import type { Manifest } from '../sources/manifest/schema.ts';
 import { EndableRedis } from '../state/redis/connection.ts';
 import { refuseOtherLayout } from '../state/targets.ts';
 import { Connections, type KnownTarget, type RuntimeOptions } from './connections.ts';
@@ -44,23 +44,25 @@ export class Runtime extends Connections {
     return runtime;
   }
 
-  /** Asks for a run of a manifest. A request pinned to a plan or a held run waits until no other run is current. */
+  /** Asks for a run. One pinned to a plan or a held run waits until no other is current; `signal` ends that. */
   async requestRun(
-    manifest: Pick<Manifest, 'path' | 'name' | 'portal'>,
+    { manifestPath, manifest, ...of }: KnownTarget,
     why: RunRequest['why'],
     more: Partial<Omit<RunRequest, keyof KnownTarget | 'why'>> = {},
     signal?: AbortSignal,
   ): Promise<Target & { runId: string }> {
-    const portal = this.portalOf(manifest);
+    const portal = this.portalOf(of);
     this.portals.config(portal);
-    const target = { manifestPath: manifest.path, manifest: manifest.name, portal };
+    const target = { manifestPath, manifest, portal };
     // Workers that do not know the portal would take the run and fail it.
     if (!(await this.hasWorkers([portal])) && (await this.hasWorkers())) await this.startWorkers([portal]);
     for (;;) {
       const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
-      if (starts !== 'busy') return { runId, manifest: manifest.name, portal };
+      if (starts !== 'busy') return { runId, manifest, portal };
       if (!(await this.hasWorkers([portal]))) await this.startWorkers([portal]); // a worker must end the current run
-      await sleep(100, undefined, { signal });
+      await sleep(100, undefined, { signal }).catch(() => {
+        throw new InterruptedError('interrupted before the run was requested', { hint: 'run the command again' });
+      });
     }
   }
 

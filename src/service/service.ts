@@ -5,7 +5,7 @@ import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
 import { portalsOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { expectationsOf, expectedOf } from '../state/deadlines.ts';
-import type { KnownTarget } from './connections.ts';
+import { type KnownTarget, targetOf } from './connections.ts';
 import { Inboxes } from './inboxes.ts';
 import { loadManifests, watchManifests } from './manifests.ts';
 import type { Runtime } from './runtime.ts';
@@ -52,9 +52,7 @@ export class Service {
   async #readManifests(): Promise<Manifest[]> {
     const { queues, log } = this.#runtime;
     const known = (await loadManifests(this.#patterns, log)).flatMap((manifest) => this.#served(manifest));
-    this.#targets = known.flatMap((manifest) =>
-      portalsOf(manifest).map((portal) => ({ manifest: manifest.name, portal, manifestPath: manifest.path })),
-    );
+    this.#targets = known.flatMap((manifest) => portalsOf(manifest).map((portal) => targetOf({ ...manifest, portal })));
     const schedules = known.flatMap(schedulesOf);
     for (const line of await syncSchedules(queues, schedules)) log.info({ action: 'schedule' }, line);
     await this.#expect(known, schedules);
@@ -95,11 +93,11 @@ export class Service {
 }
 
 const schedulesOf = (manifest: Manifest): ScheduledTarget[] => {
-  const { schedule, path: manifestPath, name } = manifest;
+  const { schedule } = manifest;
   if (!schedule) return [];
   const rest = { why: 'schedule' as const, only: null, ...plainRequest };
   return portalsOf(manifest).map((portal) => ({
-    request: { manifestPath, manifest: name, portal, ...rest },
+    request: { ...targetOf({ ...manifest, portal }), ...rest },
     schedule,
   }));
 };

@@ -31,7 +31,9 @@ afterAll(() => web.close());
 const run = async (tables: Record<string, string>, only: string[] | null): Promise<void> => {
   const path = web.place.manifest('city', tables);
   const target = { manifest: 'city', portal: 'local' };
-  const { runId } = await web.runtime.requestRun({ path, name: 'city', portal: 'local' }, 'command', { only });
+  const { runId } = await web.runtime.requestRun({ manifestPath: path, manifest: 'city', portal: 'local' }, 'command', {
+    only,
+  });
   await waitUntil('the report', () => web.runtime.runs.isClosed(runId));
   await waitUntil('the end', async () => (await web.runtime.gate.state(target)).current === null);
 };

@@ -41,11 +41,11 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
       const hint = 'the first page lists manifests and portals';
       throw new NotFoundError(`no key, file or title matches "${name}"`, { hint });
     }
-    const { manifest, portal, manifestPath: path } = known;
+    const { manifest, portal, manifestPath } = known;
     return {
       title: `Run ${manifest} now?`,
-      text: html`<p>A run compares <bdi>${path}</bdi> with what is known of ${portal} and publishes what differs. Its schedule stays as it is. If a run is under way, another one follows it.</p>`,
-      act: async () => runPath((await runtime.requestRun({ path, name: manifest, portal }, 'command')).runId),
+      text: html`<p>A run compares <bdi>${manifestPath}</bdi> with what is known of ${portal} and publishes what differs. Its schedule stays as it is. If a run is under way, another one follows it.</p>`,
+      act: async () => runPath((await runtime.requestRun(known, 'command')).runId),
     };
   },
 
