@@ -233,11 +233,6 @@ export class Portal {
     return this.#shared.session.file(path, take, signal);
   }
 
-  /** Ends the session; the next call logs in again. Never rejects. */
-  logout(): Promise<void> {
-    return this.#shared.session.logout();
-  }
-
   /** How long it has owed every reply that this process waits for; null while it owes none. */
   get silence(): Http['silence']['state'] {
     return this.#shared.session.http.silence.state;

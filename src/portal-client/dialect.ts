@@ -52,9 +52,6 @@ export const echoedFields = (node: PortalNode, changes: NodeFields): NodeFields 
   return echoed;
 };
 
-/** True for fields that the two dialects write differently; errors about these reveal the dialect. */
-const isShapedField = (field: string): boolean => Object.hasOwn(formShapes, field);
-
 type Report = (problem: string) => void;
 type Shape = (items: FieldItem[], report: Report) => unknown;
 
@@ -213,7 +210,9 @@ export class DialectChoice {
    */
   noteRefusal(error: PortalError): boolean {
     if (this.#parts.set !== 'auto') return false;
-    const isForm = this.#known === 'entity' && error.request.formErrors?.some(isShapedField) === true;
+    // Errors about fields that the two dialects write differently reveal the dialect.
+    const isShaped = error.request.formErrors?.some((field) => Object.hasOwn(formShapes, field)) === true;
+    const isForm = this.#known === 'entity' && isShaped;
     if (isForm) this.#learn('form');
     // An entity portal takes the keys of a form shape for item numbers and fails with this (recorded behaviour 8).
     else if (this.#known === 'form' && isAnswer(error, 'form-shape')) this.#learn('entity');

@@ -16,7 +16,7 @@ import type { DatasetRecord } from './record.ts';
 const straysAtOnce = 4;
 
 /** The package of a dataset, with the name of its folder. */
-export type Exported = { folder: string; record: DatasetRecord };
+type Exported = { folder: string; record: DatasetRecord };
 
 /** What the packages of an export know: resources of datasets, folders of datasets by node id, resources alone, and terms. */
 export const surveyOf = async (root: string) => {

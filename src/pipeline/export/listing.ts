@@ -66,7 +66,7 @@ export const keptListing = async (root: string, runId: string): Promise<Listing 
 /** Removes the listing, once the run has ended. */
 export const forgetListing = (root: string): Promise<void> => rm(join(root, listingName), { force: true });
 
-export interface PlannedFolder {
+interface PlannedFolder {
   folder: string;
   /** Null for resources that are in no dataset. */
   nid: string | null;
