@@ -96,8 +96,7 @@ const [namesAtOnce, tablesAtOnce] = [4, 20];
 export const completeRecords = async (
   tools: ExportTools,
   root: string,
-  groups: Listing['groups'],
-  { names, nameless }: TermNames,
+  { groups, terms: { names, nameless } }: Pick<Listing, 'groups'> & Pick<Survey, 'terms'>,
 ): Promise<void> => {
   const { portal, signal } = tools;
   await eachAtOnce(nameless, namesAtOnce, async (tid) => {

@@ -127,7 +127,7 @@ const completeExport = async (
     if (ended && ended.outcome !== 'unchanged') continue;
     await runs.end(runId, lineOf(key, record.node, { outcome: 'done', actions: ['exported'] }));
   }
-  await completeRecords(tools, root, listing.groups, survey.terms);
+  await completeRecords(tools, root, { groups: listing.groups, terms: survey.terms });
   const items = await runs.reported(runId);
   // Of a dataset that was exported also its resources, as they are in its record.
   const onDataset = async (view: DatasetView): Promise<void> => {
