@@ -1,13 +1,10 @@
 // The type of each column, and findings about its values.
 import type { ColumnKind } from '../../model/table-history.ts';
 import { plural } from '../../util/plural.ts';
-import { kindNumber, type ValueKind, valueKinds } from '../scan/value-kind.ts';
+import { type ColumnType, type KindFacts, kindNumber, type ValueKind, valueKinds } from '../scan/value-kind.ts';
 import type { Findings } from './finding.ts';
 
-/** What a column holds. Identifiers with leading zeros are text. */
-export type ColumnType = 'integer' | 'number' | 'boolean' | 'date' | 'datetime' | 'text' | 'empty';
-
-interface KindCount {
+interface KindCount extends KindFacts {
   kind: ValueKind;
   count: number;
   line: number;
@@ -23,14 +20,6 @@ export interface ColumnFacts {
 
 const kindsCount = valueKinds.length;
 const emptyKind = kindNumber('empty');
-
-const typeOfKind = (kind: ValueKind): ColumnType => {
-  if (kind === 'integer') return 'integer';
-  if (kind === 'boolean') return 'boolean';
-  if (kind.startsWith('decimal') || kind.startsWith('grouped')) return 'number';
-  if (kind.startsWith('datetime')) return 'datetime';
-  return kind.startsWith('date') ? 'date' : 'text';
-};
 
 const joined = (one: ColumnType, other: ColumnType): ColumnType => {
   if (one === other || other === 'empty') return one;
@@ -48,9 +37,8 @@ const codeShare = 0.05;
 export const mostlyOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): ColumnKind => {
   const counts = new Map<ColumnKind, number>();
   let total = 0;
-  for (const { kind, count } of kinds) {
-    const known = columnKindOf(kind);
-    counts.set(known, (counts.get(known) ?? 0) + count);
+  for (const { mostly, count } of kinds) {
+    counts.set(mostly, (counts.get(mostly) ?? 0) + count);
     total += count;
   }
   if (total === 0) return 'empty';
@@ -58,15 +46,6 @@ export const mostlyOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): ColumnKind => {
   if (codes > 0 && codes + numbers >= total * mostShare) return codes >= total * codeShare ? 'code' : 'mixed';
   for (const [kind, count] of counts) if (count >= total * mostShare) return kind;
   return 'mixed';
-};
-
-const columnKindOf = (kind: ValueKind): ColumnKind => {
-  if (kind === 'integer' || kind === 'decimal point') return 'number';
-  if (kind === 'leading zero') return 'code';
-  if (numberKinds.test(kind)) return 'local number';
-  if (kind === 'boolean') return kind;
-  if (kind === 'date 2026-01-31' || kind === 'datetime 2026-01-31T12:00') return 'date';
-  return kind.startsWith('date') ? 'local date' : 'text';
 };
 
 export class ColumnKinds {
@@ -93,22 +72,22 @@ export class ColumnKinds {
   facts(column: number): ColumnFacts {
     const from = column * kindsCount;
     const kinds: KindCount[] = [];
-    for (let at = 0; at < kindsCount; at++) {
+    for (const [at, facts] of valueKinds.entries()) {
       const count = this.#counts[from + at] ?? 0;
-      if (count === 0 || at === emptyKind) continue;
-      kinds.push({ kind: valueKinds[at] ?? 'empty', count, line: this.#lines[from + at] ?? 0 });
+      if (count > 0 && at !== emptyKind) kinds.push({ ...facts, count, line: this.#lines[from + at] ?? 0 });
     }
     if (kinds.length > 1) kinds.sort((a, b) => a.line - b.line);
     let [type, decidedBy]: [ColumnType, number | null] = ['empty', null];
-    for (const { kind, line } of kinds) {
-      const next = joined(type, typeOfKind(kind));
+    for (const { type: own, line } of kinds) {
+      const next = joined(type, own);
       if (next !== type) [type, decidedBy] = [next, line];
     }
     return { type, decidedBy, kinds, empty: this.#counts[from + emptyKind] ?? 0 };
   }
 }
 
-const numberKinds = /^(?:decimal|grouped|percent)/;
+/** True for numbers but plain integers, percentages and amounts among them. */
+const isNumber = ({ type, mostly }: KindFacts): boolean => type === 'number' || mostly === 'local number';
 
 export interface NumberNotation {
   decimal?: ',';
@@ -122,30 +101,15 @@ const notations: NumberNotation[] = [
   ...(['.', ' '] as const).map((group) => ({ decimal: ',' as const, group })),
 ];
 
-/** Notations that read each kind of number, by their place in {@link notations}. */
-const readBy: Partial<Record<ValueKind, number[]>> = {
-  integer: [0, 1, 2, 3, 4, 5, 6],
-  'decimal point': [0, 2, 3, 4],
-  'decimal comma': [1, 5, 6],
-  'decimal comma or grouped by commas': [1, 2, 5, 6],
-  'grouped by commas': [2],
-  'grouped by points': [5],
-  'grouped by spaces': [3, 6],
-  'grouped by spaces, decimal comma': [6],
-  'grouped by spaces, decimal point': [3],
-  'grouped by apostrophes': [4],
-};
-
 /** The notations that read every value of a column of numbers; none for numbers that portals understand. */
 export const notationsOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): NumberNotation[] => {
-  const reads = (at: number): boolean => kinds.every(({ kind }) => readBy[kind]?.includes(at));
+  const reads = (at: number): boolean => kinds.every(({ readBy }) => readBy?.includes(at));
   const all = [...notations.keys()].filter(reads);
   if (kinds.length === 0 || all.includes(0)) return [];
   const isSpaced = kinds.some(({ kind }) => kind.startsWith('grouped by spaces'));
   const needed = all.filter((at) => at < 5 || (at === 5 ? !all.includes(1) : !all.includes(isSpaced ? 3 : 1)));
   return needed.map((at) => notations[at] ?? {});
 };
-const dateKinds = /^date 3|^date 0|^date 2026/;
 const unclearDate = 'date 01/02/2026';
 
 interface ColumnsRead {
@@ -170,7 +134,7 @@ export const columnRemarks = (findings: Findings, { names, facts, rows, line }: 
 };
 
 const numbers = (findings: Findings, column: number, { kinds }: ColumnFacts): void => {
-  const found = kinds.filter(({ kind }) => numberKinds.test(kind));
+  const found = kinds.filter(isNumber);
   const [first = undefined, second] = found.filter(({ kind }) => kind !== 'decimal point' || found.length > 1);
   if (first === undefined) return;
   if (second !== undefined && notationsOf({ kinds: found }).length === 0) {
@@ -179,7 +143,7 @@ const numbers = (findings: Findings, column: number, { kinds }: ColumnFacts): vo
 };
 
 const dates = (findings: Findings, column: number, { kinds }: ColumnFacts): void => {
-  const notations = kinds.filter(({ kind }) => dateKinds.test(kind));
+  const notations = kinds.filter(({ type }) => type === 'date');
   const unclear = notations.find(({ kind }) => kind === unclearDate);
   const clear = notations.filter(({ kind }) => kind !== unclearDate);
   const [first, second] = clear;
@@ -217,7 +181,7 @@ const brokenType = (findings: Findings, column: number, { type: found, kinds }: 
     main.count + text.count < total * (1 - fewShare)
   )
     return;
-  const type = typeNames[numberKinds.test(main.kind) ? 'number' : typeOfKind(main.kind)] ?? main.kind;
+  const type = typeNames[isNumber(main) ? 'number' : main.type] ?? main.kind;
   const { line } = text;
   findings.add('type-broken', { line, column }, { values: plural(text.count, 'value'), type, line });
 };

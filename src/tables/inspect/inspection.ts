@@ -6,14 +6,8 @@ import { contextAt } from '../scan/cell-text.ts';
 import { type EncodingVerdict, EncodingWatch, hintOf } from '../scan/encoding-watch.ts';
 import { oversizeOf } from '../scan/faults.ts';
 import type { OpenTable } from '../scan/open-table.ts';
-import {
-  type ColumnFacts,
-  type ColumnType,
-  columnRemarks,
-  mostlyOf,
-  type NumberNotation,
-  notationsOf,
-} from './columns.ts';
+import type { ColumnType } from '../scan/value-kind.ts';
+import { type ColumnFacts, columnRemarks, mostlyOf, type NumberNotation, notationsOf } from './columns.ts';
 import { type Finding, Findings, type FoundAt, mostPlaces, type Verdict, verdictOf } from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
 import { importerWatch } from './importer.ts';

@@ -1,35 +1,50 @@
 // The kind of a cell (number, date, text …), by its bytes and the marks of the scanner.
+import type { ColumnKind } from '../../model/table-history.ts';
 import { has, quoteFaults } from './byte-class.ts';
 
+/** What a column holds. Identifiers with leading zeros are text. */
+export type ColumnType = 'integer' | 'number' | 'boolean' | 'date' | 'datetime' | 'text' | 'empty';
+
+export interface KindFacts {
+  kind: string;
+  /** The type of a column of such values, and what it is compared as with the previous version of the table. */
+  type: ColumnType;
+  mostly: ColumnKind;
+  /** The notations of numbers that read such values, by their places in a list of `columns.ts`. */
+  readBy?: readonly number[];
+}
+
 export const valueKinds = [
-  'empty',
-  'integer',
-  'leading zero',
-  'decimal point',
-  'decimal comma',
-  'decimal comma or grouped by commas',
-  'grouped by commas',
-  'grouped by points',
-  'grouped by spaces',
-  'grouped by spaces, decimal comma',
-  'grouped by spaces, decimal point',
-  'grouped by apostrophes',
-  'percent or currency',
-  'boolean',
-  'date 2026-01-31',
-  'date 31/01/2026',
-  'date 01/31/2026',
-  'date 01/02/2026',
-  'date 31.01.2026',
-  'date 2026/01/31',
-  'datetime 2026-01-31T12:00',
-  'datetime in another notation',
-  'text',
-] as const;
+  { kind: 'empty', type: 'empty', mostly: 'empty' },
+  { kind: 'integer', type: 'integer', mostly: 'number', readBy: [0, 1, 2, 3, 4, 5, 6] },
+  { kind: 'leading zero', type: 'text', mostly: 'code' },
+  { kind: 'decimal point', type: 'number', mostly: 'number', readBy: [0, 2, 3, 4] },
+  { kind: 'decimal comma', type: 'number', mostly: 'local number', readBy: [1, 5, 6] },
+  { kind: 'decimal comma or grouped by commas', type: 'number', mostly: 'local number', readBy: [1, 2, 5, 6] },
+  { kind: 'grouped by commas', type: 'number', mostly: 'local number', readBy: [2] },
+  { kind: 'grouped by points', type: 'number', mostly: 'local number', readBy: [5] },
+  { kind: 'grouped by spaces', type: 'number', mostly: 'local number', readBy: [3, 6] },
+  { kind: 'grouped by spaces, decimal comma', type: 'number', mostly: 'local number', readBy: [6] },
+  { kind: 'grouped by spaces, decimal point', type: 'number', mostly: 'local number', readBy: [3] },
+  { kind: 'grouped by apostrophes', type: 'number', mostly: 'local number', readBy: [4] },
+  { kind: 'percent or currency', type: 'text', mostly: 'local number' },
+  { kind: 'boolean', type: 'boolean', mostly: 'boolean' },
+  { kind: 'date 2026-01-31', type: 'date', mostly: 'date' },
+  { kind: 'date 31/01/2026', type: 'date', mostly: 'local date' },
+  { kind: 'date 01/31/2026', type: 'date', mostly: 'local date' },
+  { kind: 'date 01/02/2026', type: 'date', mostly: 'local date' },
+  { kind: 'date 31.01.2026', type: 'date', mostly: 'local date' },
+  { kind: 'date 2026/01/31', type: 'date', mostly: 'local date' },
+  { kind: 'datetime 2026-01-31T12:00', type: 'datetime', mostly: 'date' },
+  { kind: 'datetime in another notation', type: 'datetime', mostly: 'local date' },
+  { kind: 'text', type: 'text', mostly: 'text' },
+] as const satisfies readonly KindFacts[];
 
-export type ValueKind = (typeof valueKinds)[number];
+export type ValueKind = (typeof valueKinds)[number]['kind'];
 
-export const kindNumber = (kind: ValueKind): number => valueKinds.indexOf(kind);
+const kindNames: ValueKind[] = valueKinds.map(({ kind }) => kind);
+
+export const kindNumber = (kind: ValueKind): number => kindNames.indexOf(kind);
 
 const empty = kindNumber('empty');
 const integer = kindNumber('integer');
