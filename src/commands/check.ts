@@ -28,9 +28,7 @@ import { configOf, oneOffLog } from './session.ts';
 import { lines } from './text.ts';
 
 /** Options of `sluice check`. */
-export interface CheckCommandOptions extends CommonOptions, Omit<FixOptions, 'json'> {
-  fix?: boolean;
-}
+export type CheckCommandOptions = CommonOptions & Omit<FixOptions, 'json'> & { fix?: boolean };
 
 /** Checks files, what manifests publish, and a portal; without any, what the configuration names. Needs no Redis. */
 export const checkCommand = async (paths: string[], options: CheckCommandOptions, io: Io): Promise<number> => {

@@ -9,10 +9,7 @@ import { awaitReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 import { hintLine, lines } from './text.ts';
 
-export interface RetryOptions extends CommonOptions {
-  code?: string;
-  manifest?: string;
-}
+export type RetryOptions = CommonOptions & { code?: string; manifest?: string };
 
 /** Retries the failed items of a run or of one error code, or one key, and waits for the reports. */
 export const retryCommand = async (what: string | undefined, options: RetryOptions, io: Io): Promise<number> => {

@@ -25,10 +25,7 @@ import { leftBehindLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 import { lines } from './text.ts';
 
-export interface PlanOptions extends CommonOptions {
-  refresh?: boolean;
-  output?: string;
-}
+export type PlanOptions = CommonOptions & { refresh?: boolean; output?: string };
 
 /** Prints the plan of each manifest; writes nothing but the file of `-o`. 4 when a guard would hold a run. */
 export const planCommand = async (paths: string[], options: PlanOptions, io: Io): Promise<number> => {

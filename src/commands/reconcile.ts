@@ -16,10 +16,7 @@ import { loadAll } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
 import { lines } from './text.ts';
 
-export interface ReconcileCommandOptions extends CommonOptions {
-  mapping?: string;
-  content?: boolean;
-}
+export type ReconcileCommandOptions = CommonOptions & { mapping?: string; content?: boolean };
 
 /** Links nodes that are already on the portal to the wishes of a manifest; creates nothing. 3 when something is ambiguous. */
 export const adoptCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> => {

@@ -108,9 +108,7 @@ const localTime = (at: string | number, timeZone: string): string => {
   return `${format.format(new Date(at))} ${timeZone}`;
 };
 
-export interface RunNowOptions extends CommonOptions {
-  wait?: boolean;
-}
+export type RunNowOptions = CommonOptions & { wait?: boolean };
 
 /** Requests a run of each manifest on each of its portals; returns the exit code of the reports, or 0 without waiting. */
 export const runNowCommand = async (named: string[], options: RunNowOptions, io: Io): Promise<number> =>

@@ -26,9 +26,7 @@ import { withRuntimeOf } from './session.ts';
 import { causeLines, hintLine, type Lines, lines, reasonLines, restLine } from './text.ts';
 import { standstillText } from './wait.ts';
 
-export interface StatusOptions extends CommonOptions {
-  all?: boolean;
-}
+export type StatusOptions = CommonOptions & { all?: boolean };
 
 /** Shows one key or file, or an overview; 0 when everything shown is live, 4 when a guard holds a run or table, else 3. */
 export const statusCommand = async (what: string | undefined, options: StatusOptions, io: Io): Promise<number> =>
