@@ -1,9 +1,11 @@
 // HTTP connections of a portal: limits and time-outs; reads are retried, writes never.
+
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
 import { machineFault, PortalError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { pause, Semaphore } from '../util/concurrency.ts';
+import { isSystemError } from '../util/file-calls.ts';
 import { headersAsText } from '../util/http.ts';
 import { FreeClient, headWithin, steady } from '../util/patience.ts';
 import { inSpan } from '../util/tracing.ts';
@@ -231,9 +233,11 @@ export class Http {
   }
 }
 
-/** True for what the file system of this machine refuses while a file is stored. */
+/** True for what the file system of this machine refuses while a file is stored; sockets fail by `write`, too. */
 const isSystemFault = (error: unknown): boolean =>
-  error instanceof Error && 'syscall' in error && ['open', 'write', 'fsync', 'rename'].includes(String(error.syscall));
+  isSystemError(error) &&
+  ['open', 'write', 'fsync', 'rename'].includes(error.syscall ?? '') &&
+  !['EPIPE', 'ECONNRESET'].includes(error.code);
 
 const kindOf = ({ method, path, isRead, isProbe }: HttpRequest): RequestKind => {
   if (isProbe) return 'probe';
