@@ -4,7 +4,6 @@ import { basename } from 'node:path';
 import { escapeHtml } from '../../util/html.ts';
 import { textOf } from '../content/items.ts';
 import { fileTypeOf } from '../content/public-names.ts';
-import { imageSizeOf } from '../media/image-size.ts';
 import type { Call, Portal, Result } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
@@ -72,7 +71,6 @@ export const attachFile = async (call: Call, node: StoredNode): Promise<Result> 
   refuseFilled(call, node);
   const filemime = profile.uploads.mimeOf(name);
   const type = fileTypeOf(filemime);
-  const size = type === 'image' ? imageSizeOf(store.pathOf({ uuid })) : null;
   const { bytes: filesize, sha256 } = upload;
   const { fid, dropped, settle } = await inRace(call, touchedBy(call, node.nid), (copies) => {
     if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
@@ -82,7 +80,7 @@ export const attachFile = async (call: Call, node: StoredNode): Promise<Result> 
     const freed = store.files.assign(node.nid, []);
     const isTaken = (candidate: string): boolean => store.files.byName(candidate) !== null;
     const publicName = profile.uploads.publicName(name, isTaken, freed);
-    const facts = { filemime, filesize, timestamp, type, uuid, sha256, ...(size ?? { height: null, width: null }) };
+    const facts = { filemime, filesize, timestamp, type, uuid, sha256 };
     const fid = store.files.add({ uid: user.uid, filename: name, name: publicName, ...facts });
     const dropped = [...freed, ...store.files.assign(node.nid, [fid])];
     store.nodes.touch(node.nid, { at: timestamp, uid: user.uid });

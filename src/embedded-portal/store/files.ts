@@ -17,9 +17,6 @@ export interface StoredFile {
   /** Also the name of the bytes on disk. */
   uuid: string;
   sha256: string;
-  /** Pixels of a picture; null for other files, and where they could not be read. */
-  height: number | null;
-  width: number | null;
 }
 
 /** Opens the file table, and who uses each file. What changes something is to be called inside a write. */

@@ -46,7 +46,7 @@ CREATE INDEX reference_target ON reference (target);
 CREATE TABLE file (
   fid INTEGER PRIMARY KEY AUTOINCREMENT, uid INTEGER NOT NULL, filename TEXT NOT NULL, name TEXT NOT NULL UNIQUE,
   filemime TEXT NOT NULL, filesize INTEGER NOT NULL, timestamp INTEGER NOT NULL, type TEXT NOT NULL,
-  uuid TEXT NOT NULL UNIQUE, sha256 TEXT NOT NULL, height INTEGER, width INTEGER
+  uuid TEXT NOT NULL UNIQUE, sha256 TEXT NOT NULL
 );
 CREATE TABLE file_usage (fid INTEGER NOT NULL, nid INTEGER NOT NULL, PRIMARY KEY (fid, nid)) WITHOUT ROWID;
 CREATE INDEX file_usage_nid ON file_usage (nid);

@@ -15,9 +15,9 @@ import { formResources, recordedResources, renewDatasetsOf } from './operations.
 import { bareFiles, brokenSearches, discreetSearches, openSearches, pagedCatalogue } from './site.ts';
 import { recordedWire } from './wire.ts';
 
-/** The item of an image has its size, and has its texts as fields. */
+/** The item of an image has its texts as fields, and a size, which is not measured here. */
 const fileItem: FileItem = (file, settings) => {
-  const size = file.type === 'image' ? { height: file.height, width: file.width } : null;
+  const size = file.type === 'image' ? { height: null, width: null } : null;
   return {
     ...fileFacts(file),
     ...(size === null ? {} : { field_file_image_alt_text: [], field_file_image_title_text: [] }),
