@@ -209,7 +209,7 @@ const addLogins = async (finding: FileFinding, addresses: string[], { io, config
     const url = URL.parse(address);
     return url && credentialsFor(url, config.sources.credentials);
   };
-  const { configuredFetcher } = await import('../service/configured-fetcher.ts'); // a client, which most checks do without
+  const { configuredFetcher } = await import('../sources/fetch/fetch.ts'); // a client, which most checks do without
   const fetcher = configuredFetcher(config, io.env);
   try {
     for (const [login, all] of Map.groupBy(addresses, loginOf)) {

@@ -16,7 +16,7 @@ import { PortalPauses } from '../queue/pause.ts';
 import { Queues } from '../queue/queues.ts';
 import { Pace } from '../queue/rate-limit.ts';
 import type { RedisHandle } from '../redis-server/embedded.ts';
-import type { Fetcher } from '../sources/fetch/fetch.ts';
+import { configuredFetcher, type Fetcher } from '../sources/fetch/fetch.ts';
 import { FetchedFiles } from '../sources/fetch/fetched-files.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
@@ -26,7 +26,6 @@ import { Ledger } from '../state/ledger.ts';
 import { smallHash } from '../state/redis/fields.ts';
 import { Runs } from '../state/runs.ts';
 import { StoredPlans } from '../state/stored-plans.ts';
-import { configuredFetcher } from './configured-fetcher.ts';
 import { PortalAccess } from './portal-access.ts';
 
 /** What a runtime is opened with. */

@@ -6,7 +6,7 @@ import type { Log } from '../model/log.ts';
 import { type Post, sendEmail, sendWebhook } from '../notify/channels.ts';
 import { sendHeartbeat } from '../notify/heartbeats.ts';
 import type { Notice } from '../notify/notice.ts';
-import { configuredFetcher } from './configured-fetcher.ts';
+import { configuredFetcher } from '../sources/fetch/fetch.ts';
 import { loadManifests } from './manifests.ts';
 
 interface TestedChannel {

@@ -44,7 +44,8 @@ export const limitConnections = (server: Server, most: number, proxies: readonly
   });
 };
 
-const listOf = (places: readonly string[]): BlockList => {
+/** Addresses and networks (CIDR) as one list. */
+export const listOf = (places: readonly string[]): BlockList => {
   const list = new BlockList();
   for (const place of places) {
     const [address = '', bits] = place.split('/');

@@ -1,9 +1,10 @@
 // Connections to public addresses only, direct or through the proxies that the environment names.
 import { lookup as systemLookup } from 'node:dns';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { type BlockList, isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isNetwork } from '../../config/addresses.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
+import { listOf } from '../../util/connections.ts';
 import { headWithin } from '../../util/patience.ts';
 import type { ProxyPolicy } from './policy.ts';
 
@@ -104,16 +105,6 @@ const plainHost = (host: string): string =>
     .toLowerCase()
     .replace(/^\[(.*)\]$/, '$1')
     .replace(/\.$/, '');
-
-const listOf = (ranges: readonly string[]): BlockList => {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = '', prefix] = range.split('/');
-    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';
-    list.addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family);
-  }
-  return list;
-};
 
 const kinds = special.map(([kind, ...ranges]) => ({ kind, list: listOf(ranges) }));
 /** Where global IPv6 addresses are, and IPv4 as IPv6. */

@@ -3,9 +3,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import type { LookupFunction } from 'node:net';
 import { basename, dirname, join } from 'node:path';
+import type { Config } from '../../config/config.ts';
 import { syncFolder, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { acceptEncoding, fileIn, mediaType, tooLarge } from './body.ts';
+import { proxyOf } from './connect.ts';
 import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
 import {
   type Fetched,
@@ -160,6 +162,15 @@ export class Fetcher {
     return { bytes, sha256: hash.digest('hex') };
   }
 }
+
+/** As the configuration wants it; `env` names proxies. */
+export const configuredFetcher = ({ sources }: Pick<Config, 'sources'>, env: NodeJS.ProcessEnv): Fetcher =>
+  new Fetcher({
+    ...sources,
+    allowPrivate: sources.allow,
+    userAgent: 'sluice (open data publishing)',
+    proxy: sources.proxy === 'environment' ? proxyOf(env) : null,
+  });
 
 /** A part this old (ms) is of a process that was killed. */
 const abandonedMs = 3_600_000;
