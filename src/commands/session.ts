@@ -20,12 +20,10 @@ export const configOf = (options: CommonOptions & { isReadOnly?: boolean }, io: 
 /** The log of a one-off command, on standard error: errors, or with `--verbose` what the configuration allows. */
 export const oneOffLog = (config: Config, options: CommonOptions, io: Io): Log =>
   createLog({
-    level: options.verbose || config.log.level === 'silent' ? config.log.level : quieter(config.log.level),
+    level: options.verbose || ['silent', 'fatal'].includes(config.log.level) ? config.log.level : 'error',
     destination: io.stderr,
     pretty: io.terminal,
   });
-
-const quieter = (level: Config['log']['level']): string => (level === 'fatal' ? level : 'error');
 
 /** What a runtime is opened for; `log` of a service, which also reports there what it has to say. */
 interface Opening {

@@ -39,7 +39,7 @@ export const decide = (schedule: Schedule | null, { target, due, now, waited }: 
   if (schedule === null) return { do: 'run' };
   const missed = now - due > missedAfterMs;
   if (missed && schedule.catchUp === 'skip') {
-    return { do: 'skip', why: `it was due at ${iso(due)}, and \`catchUp\` is \`skip\`` };
+    return { do: 'skip', why: `it was due at ${new Date(due).toISOString()}, and \`catchUp\` is \`skip\`` };
   }
   if (waited && isOpen(schedule, now)) return { do: 'run' };
   const start = startOf(schedule, missed || waited ? now : due, target);
@@ -154,5 +154,3 @@ const offsetAt = (timezone: string, at: number): number => {
 
 /** 0 to 1, spread evenly over texts, always the same for the same text. */
 const shareOf = (text: string): number => hash('sha256', text, 'buffer').readUInt32BE(0) / 2 ** 32;
-
-const iso = (at: number): string => new Date(at).toISOString();

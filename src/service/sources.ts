@@ -112,8 +112,10 @@ export const settleDrops = async (
     }
     const verdicts = shared ? await recordVerdict(redis, keys, id, { portal, reason }) : new Map([[portal, reason]]);
     if (shared && !portals.every((name) => hasDecided(verdicts, name))) continue;
-    const [refusal] = [...verdicts].flatMap(([name, why]) => (why ? [{ name, why }] : []));
-    if (refusal) await quarantineClaim(claim, shared ? ofPortal(refusal.why, refusal.name) : refusal.why);
+    const refusals = [...verdicts].flatMap(([name, why]) =>
+      why ? [shared ? { ...why, message: `${name}: ${why.message}` } : why] : [],
+    );
+    if (refusals[0]) await quarantineClaim(claim, refusals[0]);
     else await archiveClaim(claim, { keep, mended });
     await forgetVerdicts(redis, keys, id);
   }
@@ -164,5 +166,3 @@ export const countCancelled = async (manifest: DropManifest, store: VerdictStore
 };
 
 const claimsOf = (manifest: DropManifest): Promise<Claim[]> => listClaims(foldersOf(manifest.drop.folder).spool);
-
-const ofPortal = (reason: Reason, portal: string): Reason => ({ ...reason, message: `${portal}: ${reason.message}` });

@@ -84,7 +84,7 @@ export class Ledger {
     const stored = words.map((word) => JSON.stringify(word).slice(1, -1));
     for await (const [, value] of fieldsOf(this.#redis, this.#keys.entries(target), match)) {
       const text = `${value}`;
-      if (stored.length > 0 && !isAbout(text.toLowerCase(), stored)) continue;
+      if (!stored.every((word) => text.toLowerCase().includes(word))) continue;
       const brief = indexedEntrySchema.safeParse(parsedJson(text)).data;
       if (brief) yield { brief, whole: () => entryOfStored(value) };
     }
@@ -216,8 +216,6 @@ export class Ledger {
 }
 
 const targetOf = (portal: string, key: string): Target => ({ manifest: manifestOfKey(key), portal });
-
-const isAbout = (text: string, words: readonly string[]): boolean => words.every((word) => text.includes(word));
 
 /** The entry of a stored value; null for one of an unknown shape. */
 const entryOfStored = (value: Buffer): LedgerEntry | null =>

@@ -86,16 +86,13 @@ const readiness = (runtime: Runtime): (() => Promise<ReadyCheck[]>) => {
     const known = Promise.all(checks.map(async ([name, work]) => ({ name, reason: await bounded(work) })));
     // Which inboxes there are is known to Redis; without it nothing is ready anyway.
     const views = await withDeadline(readInboxViews(runtime)).catch(() => []);
-    const inboxes = views.map(async ({ folder }) => ({
-      name: `inbox ${folder}`,
-      reason: await bounded(writable(folder)),
-    }));
+    const inboxes = views.map(async ({ folder }) => {
+      const usable = isUsable(folder).then((yes) => (yes ? null : 'its folder cannot be read and written'));
+      return { name: `inbox ${folder}`, reason: await bounded(usable) };
+    });
     return [...(await known), ...(await Promise.all(inboxes))];
   };
 };
-
-const writable = async (folder: string): Promise<string | null> =>
-  (await isUsable(folder)) ? null : 'its folder cannot be read and written';
 
 const bounded = (work: Promise<string | null>): Promise<string | null> => withDeadline(work).catch(errorMessage);
 

@@ -3,8 +3,6 @@ import { phpIntegerKey, type Value } from './value.ts';
 
 const text = (value: string): string => `${Buffer.byteLength(value)}:${value.toWellFormed()}`;
 
-const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
-
 /** Null is an empty text, true 1 and false 0, which have no spelling of their own. */
 const soundOdd = (value: null | boolean): string => (value === null ? text('') : `i${value ? 1 : 0}e`);
 
@@ -21,6 +19,6 @@ export const writeBencode = (value: Value, odd = soundOdd): string => {
       .map((item) => writeBencode(item, odd))
       .join('')}e`;
   }
-  const parts = Object.entries(value).sort(([a], [b]) => byBytes(a, b));
+  const parts = Object.entries(value).sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   return `d${parts.map(([key, part]) => text(key) + writeBencode(part, odd)).join('')}e`;
 };

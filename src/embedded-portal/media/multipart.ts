@@ -56,13 +56,14 @@ const store = async (
       yield chunk;
     }
   }
-  const sink = path === null ? new Writable({ write: (_chunk, _encoding, done) => done() }) : newFile(path);
+  const sink =
+    path === null
+      ? new Writable({ write: (_chunk, _encoding, done) => done() })
+      : createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true });
   await pipeline(stream, noted, sink);
   if (path !== null) await syncDir();
   return { bytes, sha256: hash.digest('hex') };
 };
-
-const newFile = (path: string): Writable => createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true });
 
 /** Removes a file; none is there when it could not even be made. */
 const remove = (path: string): Promise<void> => rm(path, { force: true });

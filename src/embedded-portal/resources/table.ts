@@ -26,8 +26,6 @@ export const resourcesOf = (
   );
 };
 
-const isId = (part: string | undefined): part is string => part !== undefined && part !== '' && part !== '0';
-
 /** The operation that a method and the path after the resource's name mean; undefined when there is none (404). */
 export const resolveOperation = (resource: Resource, method: string, args: string[]): Operation | undefined => {
   const [first, second, ...rest] = args;
@@ -37,7 +35,7 @@ export const resolveOperation = (resource: Resource, method: string, args: strin
   };
   if (first === undefined) return { GET: resource.index, POST: resource.create }[method];
   if (method === 'POST' && second === undefined) return named(first, 'action') ?? resource.createOn;
-  if (!isId(first)) return undefined;
+  if (!first || first === '0') return undefined;
   if (second === undefined) {
     return { GET: resource.retrieve, PUT: resource.update, DELETE: resource.delete }[method];
   }

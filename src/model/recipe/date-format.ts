@@ -27,7 +27,6 @@ interface Token {
 const token = (pattern: string, read: Token['read']): Token => ({ pattern, read });
 
 const year = (text: string) => ({ year: Number(text) });
-const shortYear = (text: string) => year(`${Number(text) < 70 ? '20' : '19'}${text}`);
 const month = (text: string) => ({ month: Number(text) });
 const namedMonth = (names: string[]) => (text: string) => ({ month: names.indexOf(text.toLowerCase()) + 1 });
 const day = (text: string) => ({ day: Number(text) });
@@ -35,7 +34,7 @@ const hour = (text: string) => ({ hour: Number(text) });
 
 const tokens: Record<string, Token> = {
   YYYY: token('\\d{4}', year),
-  YY: token('\\d{2}', shortYear),
+  YY: token('\\d{2}', (text) => year(`${Number(text) < 70 ? '20' : '19'}${text}`)),
   MMMM: token('[a-z]+', namedMonth(monthNames)),
   MMM: token('[a-z]{3}', namedMonth(monthNames.map((name) => name.slice(0, 3)))),
   MM: token('\\d{2}', month),

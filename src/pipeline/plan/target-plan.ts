@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { IndexedEntry } from '../../model/ledger-entry.ts';
-import type { PlanFile, PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
+import type { PlanFile, PlanFileItem } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { type Completeness, type Stated, unprovenRemark } from '../../sources/gather/dataset-wish.ts';
@@ -142,8 +142,9 @@ export class TargetPlan {
     const plans = wishes.map((wish) => ({ wish, planned: planDataset(wish, observed) }));
     const known = { ...observed, sent: await this.#sent(plans.map(({ planned }) => planned)) };
     const datasets = plans.map(({ wish, planned }) => withChanges(planned, wish, known));
+    const isUpdate = ({ actions }: PlanFileItem) => actions.some((action) => action !== 'verify' && action !== 'fetch');
     this.#updates += flatten(datasets).filter(
-      ({ key, nid, actions }) => nid !== null && isCounted(key) && actions.some(isUpdate),
+      (item) => item.nid !== null && isCounted(item.key) && isUpdate(item),
     ).length;
     const order = new Map(page.map(({ key, resources }) => [key, resources.map((each) => each.key)]));
     return { wishes, datasets, removals, known, order };
@@ -276,8 +277,6 @@ const limitTo = (wishes: DatasetWish[], only: readonly string[] | null): Dataset
     return resources.length > 0 ? [{ ...wish, resources }] : [];
   });
 };
-
-const isUpdate = (action: PlannedAction): boolean => action !== 'verify' && action !== 'fetch';
 
 /** Key of the dataset that an item is or belongs to. */
 const datasetOf = (key: string): string => (kindOfKey(key) === 'resource' ? parentKey(key) : key);

@@ -126,7 +126,8 @@ const idsOf = (found: readonly Found[]): Map<Found, string> => {
   for (const [seed, twins] of Map.groupBy(found, (each) => each.seed)) {
     if (seed === null) continue;
     for (const [mark, same] of Map.groupBy(twins, (each) => (twins.length === 1 ? '' : markOf(each)))) {
-      const sorted = same.length === 1 ? same : same.toSorted(byContent);
+      const sorted =
+        same.length === 1 ? same : same.toSorted((a, b) => (canonicalJson(a.item) < canonicalJson(b.item) ? -1 : 1));
       for (const [index, each] of sorted.entries()) {
         const unique = `${seed}${mark}${index === 0 ? '' : `#${index + 1}`}`;
         ids.set(each, each.byAddress ? idOfAddress(unique) : idOfIdentifier(unique));
@@ -140,8 +141,6 @@ const markOf = ({ item }: Found): string => {
   const { title, format, mediaType } = isObject(item) ? item : {};
   return `#${JSON.stringify([textOf(title), formatOf(textOf(format), textOf(mediaType))])}`;
 };
-
-const byContent = (a: Found, b: Found): number => (canonicalJson(a.item) < canonicalJson(b.item) ? -1 : 1);
 
 /** Null for one that points nowhere: there is nothing to publish. */
 const distribution = (item: unknown, position: number, tools: DistributionTools): Found | null => {

@@ -5,6 +5,7 @@ import { credentialsFor } from '../../config/source-credentials.ts';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { pause } from '../../util/concurrency.ts';
+import { isErrno } from '../../util/durable.ts';
 import { hasCredentials, headersAsText, retryAfterMs } from '../../util/http.ts';
 import { withoutSecrets } from '../../util/secrets.ts';
 import {
@@ -173,7 +174,7 @@ export class GuardedClient {
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       // Further requests to a dead host need not run into the same time-out.
-      if (isDead(error)) this.pace.quiet(url.host, deadMs, 'was unreachable a moment ago');
+      if (isErrno(error, 'UND_ERR_CONNECT_TIMEOUT')) this.pace.quiet(url.host, deadMs, 'was unreachable a moment ago');
       throw error instanceof SourceRefusedError ? inPlace(where, error) : networkFailure(where, error);
     }
   }
@@ -217,8 +218,6 @@ export const release = (body: Answer['body']): void => {
 
 const connectionsPerHost = 6;
 const deadMs = 10_000;
-const isDead = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'UND_ERR_CONNECT_TIMEOUT';
 
 const redirects = new Set([301, 302, 303, 307, 308]);
 

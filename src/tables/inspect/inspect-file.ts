@@ -72,8 +72,6 @@ const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection =>
   }
 };
 
-const isFinal = (encoding: string): boolean => encoding.startsWith('UTF-') || encodingNamed(encoding) === null;
-
 /** The inspection of a file in the encoding that evidence suggests, with the finding about that encoding. */
 const withEvidence = (read: Inspection, first: Inspection): Inspection => {
   const unclear = first.findings.filter(({ kind }) => kind === 'other-encoding');
@@ -84,9 +82,10 @@ const withEvidence = (read: Inspection, first: Inspection): Inspection => {
 /** Inspects one file; one that is certainly in another encoding than UTF-8 is read a second time, in that encoding. */
 export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {
   const first = inspectOnce(task);
-  if (task.encoding !== undefined || isFinal(first.encoding)) return first;
+  const { encoding } = first;
+  if (task.encoding !== undefined || encoding.startsWith('UTF-') || encodingNamed(encoding) === null) return first;
   try {
-    return withEvidence(inspectOnce({ ...task, encoding: first.encoding }, true), first);
+    return withEvidence(inspectOnce({ ...task, encoding }, true), first);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     return undecided(first); // bytes further down are invalid in that encoding

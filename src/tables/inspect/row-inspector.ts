@@ -135,7 +135,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   const stray = (row: number, cell: number, kind: 'nul' | 'control'): void => {
     const { bytes, starts, ends } = scanner;
     const start = starts[cell] ?? 0;
-    const at = start + bytes.subarray(start, ends[cell]).findIndex(kind === 'nul' ? isNul : isControl);
+    const at = start + bytes.subarray(start, ends[cell]).findIndex(kind === 'nul' ? (byte) => byte === 0 : isControl);
     findings.add(kind, () => foundIn(scanner, row, [cell, at]), { byte: bytes[at] ?? 0 });
   };
 
@@ -209,8 +209,6 @@ const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 const isOdd = (first: number | undefined, last: number | undefined): boolean =>
   first === space || last === space || first === equals || first === sharp;
-
-const isNul = (byte: number): boolean => byte === 0;
 
 const isControl = (byte: number): boolean =>
   (byte < space && byte !== 9 && byte !== 10 && byte !== 13 && byte !== 0) || byte === 0x7f;

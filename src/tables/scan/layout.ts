@@ -77,13 +77,11 @@ const isQuotedThroughout = (fit: Fit): boolean => {
 
 /** Another way of quoting must explain more rows than the usual one, or quote every cell, without faults of its own. */
 const betterQuoting = (usual: Fit, other: Fit): Fit => {
-  if (isLiteral(other)) return isBetterLiteral(usual, other) ? other : usual;
+  if (other.dialect.quote === '') return isBetterLiteral(usual, other) ? other : usual;
   if (other.dialect.quote === "'" && !isPaired(other)) return usual;
   if (other.share !== usual.share) return other.share > usual.share ? other : usual;
   return isQuotedThroughout(other) && !isQuotedThroughout(usual) ? other : usual;
 };
-
-const isLiteral = ({ dialect }: Fit): boolean => dialect.quote === '';
 
 /** Apostrophes are quotes where they pair up wherever they are at the start of a cell. */
 const isPaired = (fit: Fit): boolean =>

@@ -49,8 +49,6 @@ export interface PrepareOptions {
 
 const usualSilenceMs = 600_000;
 
-const usualMostMs = (bytes: number): number => 120_000 + bytes / 500;
-
 const never = new AbortController().signal;
 
 /** A table at `path`, which the caller removes. */
@@ -103,7 +101,7 @@ const inPlace = async (
   { path, recipe, manifest, signal, silenceMs = usualSilenceMs, mostMs }: PrepareOptions,
 ): Promise<Answer<Made>> => {
   const { size: bytes } = await stat(path).catch(() => ({ size: 0 })); // the thread reports why
-  const limits = moduleOf(recipe) === undefined ? { mostMs: mostMs ?? usualMostMs(bytes) } : { silenceMs };
+  const limits = moduleOf(recipe) === undefined ? { mostMs: mostMs ?? 120_000 + bytes / 500 } : { silenceMs };
   const place = placeOf(manifest);
   await place.acquire(signal ?? never);
   try {

@@ -51,12 +51,9 @@ export const itemPath = (key: string): string => `/item/${key.split('/').map(enc
 
 export const runPath = (runId: string): string => `/run/${encodeURIComponent(runId)}`;
 
-const actPath = (action: string, parameters: Record<string, string>): string =>
-  `/act/${action}?${new URLSearchParams(parameters)}`;
-
 /** A button that leads to the confirmation of an action. */
 export const actLink = (text: string, action: string, parameters: Record<string, string>): Html =>
-  html`<a class="button" href="${actPath(action, parameters)}">${text}</a>`;
+  html`<a class="button" href="/act/${action}?${String(new URLSearchParams(parameters))}">${text}</a>`;
 
 /** A table that scrolls on narrow screens; heads that begin with `#` are of numbers. */
 export const tableHtml = (label: string, heads: readonly string[], rows: Part): Html =>

@@ -52,9 +52,8 @@ const shownColumns = ({ query: { fields } }: Call): Map<string, NodeColumn> => {
 
 const comparisons = ['>', '>=', '<', '<='];
 
-const otherOperators = ['=', '!=', '<>', 'IS NULL', 'IS NOT NULL', 'LIKE', 'NOT LIKE', 'BETWEEN', 'IN', 'NOT IN'];
-
-const isKnownOperator = (op: string): boolean => [...comparisons, ...otherOperators].includes(op.toUpperCase());
+const equalities = ['=', '!=', '<>', 'IS NULL', 'IS NOT NULL', 'LIKE', 'NOT LIKE', 'BETWEEN', 'IN', 'NOT IN'];
+const operators = new Set([...comparisons, ...equalities]);
 
 const tooMuch = (): Refusal => invalid(syntaxError(`)) \n${newest}\nLIMIT 20 OFFSET 0`, 4));
 
@@ -118,7 +117,7 @@ export const listRowsOfKnown = (call: Call): Record<string, unknown>[] => {
   const parameters = recordOf(call.query.parameters);
   for (const [name, op] of Object.entries(operatorsIn(call))) {
     const value = parameters[name];
-    if (typeof value !== 'string' || typeof op !== 'string' || isKnownOperator(op)) continue;
+    if (typeof value !== 'string' || typeof op !== 'string' || operators.has(op.toUpperCase())) continue;
     const [limit, offset] = windowOf(call);
     const rest = seesAll(call) ? '' : " AND (status = '1')";
     throw invalid(syntaxError(`${op.toUpperCase()} '${value}')${rest} \nLIMIT ${limit} OFFSET ${offset}`, 4));

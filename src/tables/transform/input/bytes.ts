@@ -51,15 +51,13 @@ async function* gunzipped(
       yield chunk;
     }
   } catch (error) {
-    throw isZlibFault(error) ? damaged(what, error) : error;
+    const isBroken = error instanceof Error && 'code' in error && /^Z_/.test(String(error.code));
+    throw isBroken ? damaged(what, error) : error;
   } finally {
     compressed.destroy();
     gunzip.destroy();
   }
 }
-
-const isZlibFault = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && /^Z_/.test(String(error.code));
 
 /** The text of `bytes` in pieces: UTF-8, or what a byte order mark names. Throws a TableFaultError at bytes that are no text. */
 export async function* decoded(bytes: Bytes): AsyncGenerator<string> {
