@@ -75,7 +75,7 @@ CREATE INDEX datastore_running ON datastore (nid) WHERE state = 'running';
 `;
 
 /** The version of these tables. */
-export const schemaVersion = 4;
+export const schemaVersion = 5;
 
 /** Makes the tables of a new database. Throws {@link PortalStoreError} when it has those of another version. */
 export const makeTables = (db: DatabaseSync): void => {
