@@ -50,7 +50,7 @@ describe('a write of a job', () => {
   it('is refused once an earlier one that could wait has failed', async () => {
     const journal = journalOn(redis);
     await redis.set('no hash', 'text');
-    journal.writeLater([{ hash: 'no hash', field: 'a', value: '1' }]);
+    await journal.writeLater([{ hash: 'no hash', field: 'a', value: '1' }]);
     await waitUntil('the failure', () =>
       journal.catchUp({ hash: 'own', field: 'a' }).then(
         () => false,
@@ -65,9 +65,9 @@ describe('a write of a job', () => {
   it('that takes along one which fails is the last, also of those that could wait', async () => {
     const journal = journalOn(redis);
     await redis.set('no hash', 'text');
-    journal.writeLater([{ hash: 'no hash', field: 'a', value: '1' }]);
+    await journal.writeLater([{ hash: 'no hash', field: 'a', value: '1' }]);
     await expect(journal.write([own('b', '1')])).rejects.toThrow('WRONGTYPE');
-    journal.writeLater([own('c', '1')]);
+    await journal.writeLater([own('c', '1')]);
     await expect(journal.flush()).rejects.toThrow('WRONGTYPE');
     expect(await redis.hget('own', 'c')).toBeNull();
   });
@@ -110,8 +110,8 @@ describe('a write of a job', () => {
   it('takes along what was buffered before, once, and the newest of each field', async () => {
     await redis.hset('own', 'intent', 'open');
     const journal = journalOn(redis);
-    journal.writeLater([own('entry', 'first'), own('intent', null)]);
-    journal.writeLater([own('entry', 'second')]);
+    await journal.writeLater([own('entry', 'first'), own('intent', null)]);
+    await journal.writeLater([own('entry', 'second')]);
     expect(await redis.hgetall('own')).toEqual({ intent: 'open' });
     await journal.write([own('intent', 'next')]);
     expect(await redis.hgetall('own')).toEqual({ entry: 'second', intent: 'next' });
@@ -139,7 +139,7 @@ describe('a write of a job', () => {
 describe('what is buffered', () => {
   it('is sent by itself a moment later, and at once when somebody waits for it', async () => {
     const journal = journalOn(redis);
-    journal.writeLater([own('a', '1')]);
+    await journal.writeLater([own('a', '1')]);
     await journal.catchUp();
     expect(await redis.hget('own', 'a')).toBe('1');
     journal.line('one', 'q.log');
@@ -149,7 +149,7 @@ describe('what is buffered', () => {
 
   it('is not sent for what is read of another field', async () => {
     const journal = journalOn(redis);
-    journal.writeLater([own('a', '1')]);
+    await journal.writeLater([own('a', '1')]);
     await journal.catchUp({ hash: 'own', field: 'b' });
     await journal.catchUp({ hash: 'other', field: 'a' });
     expect(await redis.exists('own')).toBe(0);
@@ -160,14 +160,14 @@ describe('what is buffered', () => {
   it('that is refused while it is sent by itself is no basis for what is read next', async () => {
     const journal = journalOn(redis);
     await redis.set(lock, 'of another');
-    journal.writeLater([own('a', '1')]);
+    await journal.writeLater([own('a', '1')]);
     await expect(journal.flush()).rejects.toThrow(JobLostError);
     await expect(journal.catchUp()).rejects.toThrow(JobLostError);
   });
 
   it('is forgotten once the job is another worker’s', async () => {
     const journal = journalOn(redis);
-    journal.writeLater([own('a', '1')]);
+    await journal.writeLater([own('a', '1')]);
     journal.drop();
     await journal.flush();
     expect(await redis.exists('own')).toBe(0);
