@@ -9,6 +9,8 @@ import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
 export const datasetWorkSchema = z.object({
   wish: datasetWishSchema.omit({ resources: true }),
+  /** Why the plan found work, as `sluice plan` says it; the log of the item begins with it. */
+  why: z.string().nullable().exactOptional(),
   /** Node id as the run found it in the ledger; when the node turns out to be another one, all resources have work. */
   nid: z.string().nullable(),
   resources: z.array(z.string()).default([]),
@@ -29,6 +31,7 @@ export const datasetWorkSchema = z.object({
 
 export const resourceWorkSchema = z.object({
   wish: resourceWishSchema,
+  why: z.string().nullable().exactOptional(),
   /** The file as the run saw it; null when it could not be read, or was left to the job. */
   source: sourceFingerprintSchema.nullable(),
   removal: z.enum(removalModes).nullable(),

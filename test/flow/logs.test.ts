@@ -24,6 +24,16 @@ const manifestOf = (place: Place, name: string): string => {
   return place.manifest({ name, datasets: [{ id: 'one', title: `${name} one`, resources }] });
 };
 
+it('log says why a file is sent again', async () => {
+  const place = openPlace();
+  const manifest = manifestOf(place, 'again');
+  await place.publish(manifest);
+  place.write('data/sound.csv', 'id,secret\n1,other\n');
+  await place.publish(manifest);
+  const { out } = await place.run(['log', 'again/one/sound']);
+  expect(out).toMatch(/ planned: its file changed\n/);
+});
+
 it('log shows a job, a run and a key after the run is closed; retry repeats only what failed', async () => {
   const place = openPlace();
   const manifest = manifestOf(place, 'told');
@@ -35,13 +45,14 @@ it('log shows a job, a run and a key after the run is closed; retry repeats only
 
   const byKey = await place.run(['log', 'told/one/sound']);
   expect(byKey.code).toBe(0);
-  const steps = ['fetch', 'check', 'create', 'attach', 'import', 'verify', 'ledger', 'prove'];
+  const steps = ['planned:', 'fetch', 'check', 'create', 'attach', 'import', 'verify', 'ledger', 'prove'];
   expect(
     byKey.out
       .trimEnd()
       .split('\n')
       .map((line) => line.split(' ')[1]),
   ).toEqual(steps);
+  expect(byKey.out).toContain('planned: not on the portal yet');
   expect((await place.run(['log', sound?.jobId ?? ''])).out).toBe(byKey.out);
   const ofFaulty = await place.run(['log', faulty?.jobId ?? '']);
   expect(ofFaulty.out).toContain('failed for good: table-ragged: line 2');

@@ -1,4 +1,4 @@
-// An exported node in the keys of a manifest, the inverse of `datasetFields`. Other fields are kept unchanged.
+// An exported node in the keys of a manifest, by `datasetValues`. Other fields are kept unchanged.
 import {
   datasetFields,
   datasetValues,

@@ -210,7 +210,7 @@ interface NodeMode {
 const publishNode = async (dataset: Dataset, item: Item, mode: NodeMode): Promise<void> => {
   const { work } = dataset;
   const { target, known, entry: before, wish: wanted } = await wantedNode(dataset, item);
-  await noteFound(item, known);
+  await noteFound(item, known, work.why);
   const wish = mode.isDraft ? { ...wanted, published: false } : wanted;
   const needsLinks = mode.links !== null && before.links?.join() !== mode.links.join();
   // Before resources refer to it, the node is checked: it may no longer be ours.

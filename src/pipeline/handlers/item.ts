@@ -231,9 +231,9 @@ const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
   return error instanceof SluiceError && error.retryable && (!isLast || isOutage(error));
 };
 
-/** After a kill, adds a line to the job's log that says what the ledger knows and whether a write was in progress. */
-export const noteFound = async (item: Item, entry: LedgerEntry | null): Promise<void> => {
-  if (!item.log.resumed) return;
+/** Says in the job log why there is work; after a kill, what the ledger knows and whether a write was in progress. */
+export const noteFound = async (item: Item, entry: LedgerEntry | null, why?: string | null): Promise<void> => {
+  if (!item.log.resumed) return why && item.actions.length === 0 ? item.note(`planned: ${why}`) : undefined;
   const known = entry?.nid ? `node ${entry.nid}${entry.file ? ` with file ${entry.file.fid}` : ''}` : 'no node yet';
   const what = entry?.pending?.what;
   const write = what === 'create' ? 'a create' : `an ${what}`;

@@ -54,7 +54,7 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
     deps.ledger.entry(item.portal, item.key),
   ]);
   if (!work) throw workLost(item.runId, item.key);
-  await noteFound(item, known);
+  await noteFound(item, known, work.why);
   const { wish, removal, source: seen } = work;
   const { isNewDataset, ...how } = mode;
   const target = { ...targetOf(deps, item, work), isNewDataset };

@@ -60,12 +60,12 @@ const addDataset = (builder: Builder, wish: DatasetWish, planned: PlannedDataset
   const { page, work, isPinned, moved } = builder;
   const { resources: all, ...bare } = wish;
   const { entries, sources } = page.known;
-  const busy: ResourceWish[] = [];
+  const busy: { wish: ResourceWish; why: string | null }[] = [];
   for (const [at, resource] of all.entries()) {
-    const isSame = planned.resources[at]?.why === null;
-    settleClaim(builder, resource, isSame);
-    if (isSame) settle(builder, resource);
-    else busy.push(resource);
+    const why = planned.resources[at]?.why ?? null;
+    settleClaim(builder, resource, why === null);
+    if (why === null) settle(builder, resource);
+    else busy.push({ wish: resource, why });
   }
   if (planned.why === null && busy.length === 0) {
     settle(builder, wish);
@@ -74,19 +74,18 @@ const addDataset = (builder: Builder, wish: DatasetWish, planned: PlannedDataset
   const nid = entries.get(wish.key)?.nid ?? null;
   addWork(builder, bare, {
     nid,
-    resources: busy.map(({ key }) => key),
-    next: [wish, ...busy].map(({ key, uuid }) => entries.get(key)?.uuid || uuid),
+    why: planned.why,
+    resources: busy.map(({ wish: { key } }) => key),
+    next: [wish, ...busy.map((each) => each.wish)].map(({ key, uuid }) => entries.get(key)?.uuid || uuid),
     // A node that is missing from the listing is checked as well.
     verify: planned.actions.includes('verify') || (nid !== null && planned.actions.includes('create')),
     frozen: isPinned && planned.actions.length === 0,
     refused: moved.get(wish.key) ?? null,
   });
-  for (const resource of busy)
-    work.resources.push({
-      ...rulesOf(builder, resource.key),
-      wish: resource,
-      source: sources.get(resource.key) ?? null,
-    });
+  for (const resource of busy) {
+    const { key } = resource.wish;
+    work.resources.push({ ...rulesOf(builder, key), ...resource, source: sources.get(key) ?? null });
+  }
 };
 
 const addWork = (

@@ -59,9 +59,7 @@ export const pairSpool = async (spool: string, id: string): Promise<void> => {
   const hint = `use the Redis of that service, use another inbox here, or, if that Redis is permanently gone, delete ${path}`;
   throw new StateMismatchError(
     `the spool ${spool} belongs to another Redis (it holds the id ${found}, ours is ${id})`,
-    {
-      hint,
-    },
+    { hint },
   );
 };
 
