@@ -1,6 +1,7 @@
 // Scans the cells of a table, chunk by chunk, by RFC 4180 where it is sound.
 import { byteClasses, divider, firstDivider, has } from './byte-class.ts';
 import type { TableDialect } from './dialect.ts';
+import { ScannedRows } from './scanned-rows.ts';
 
 /** A place in a table. Lines count from 1; a column is the number of the cell in its row, from 1. */
 export interface CellPosition {
@@ -11,12 +12,6 @@ export interface CellPosition {
 const lf = 10;
 const cr = 13;
 const space = 32;
-
-const doubled = (numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> => {
-  const larger = new Int32Array(numbers.length * 2);
-  larger.set(numbers);
-  return larger;
-};
 
 /**
  * Scans a table chunk by chunk. After each {@link feed} (and {@link finish}) the rows that it completed lie in the public
@@ -30,21 +25,7 @@ const doubled = (numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> => {
  *
  * A row is kept whole until it is complete, so memory is bounded by the limit of a row; one that is larger has no cells.
  */
-export class CellScanner {
-  /** The bytes that the offsets below count in; valid up to the row that is not complete yet. */
-  bytes: Buffer = Buffer.alloc(64);
-  /** Offset in the stream of the first of {@link bytes}. */
-  base = 0;
-  /** Offset behind the last of them. */
-  end = 0;
-  starts = new Int32Array(1024);
-  ends = new Int32Array(1024);
-  marks = new Int32Array(1024);
-  rows = 0;
-  /** See the class; one entry more than {@link rows}. */
-  rowCells = new Int32Array(256);
-  rowStarts = new Int32Array(256);
-  rowLines = new Int32Array(256).fill(1, 0, 1);
+export class CellScanner extends ScannedRows {
   /** Line ends outside quotes, by kind, and lines without anything. */
   readonly lines = { lf: 0, crlf: 0, cr: 0, blank: 0, firstBlank: 0 };
   /** Where a quote that was not closed properly ran into text: offset in the stream of the quote that opened, and the line. */
@@ -59,7 +40,6 @@ export class CellScanner {
   readonly #rowBytes: number;
   #state: 'start' | 'bare' | 'quoted' | 'escaped' | 'closed' | 'padded' | 'skipping' = 'start';
   #at = 0;
-  #cells = 0;
   #cellStart = 0;
   #mark = 0;
   #line = 1;
@@ -71,6 +51,7 @@ export class CellScanner {
   #strictLine = false;
 
   constructor(dialect: TableDialect, rowBytes: number) {
+    super();
     const { bare, quoted } = byteClasses(dialect);
     this.#bare = bare;
     this.#quoted = quoted;
@@ -78,38 +59,6 @@ export class CellScanner {
     this.#delimiter = dialect.delimiter.charCodeAt(0);
     this.#doubles = dialect.escape === dialect.quote;
     this.#rowBytes = rowBytes;
-  }
-
-  firstCell(row: number): number {
-    return this.rowCells[row] ?? 0;
-  }
-
-  width(row: number): number {
-    return this.firstCell(row + 1) - this.firstCell(row);
-  }
-
-  lineOf(row: number): number {
-    return this.rowLines[row] ?? 1;
-  }
-
-  startOf(row: number): number {
-    return this.rowStarts[row] ?? 0;
-  }
-
-  outerStart(cell: number): number {
-    return (this.starts[cell] ?? 0) - (this.isQuoted(cell) ? 1 : 0);
-  }
-
-  outerEnd(cell: number): number {
-    return (this.ends[cell] ?? 0) + (this.isQuoted(cell) ? 1 : 0);
-  }
-
-  isQuoted(cell: number): boolean {
-    return ((this.marks[cell] ?? 0) & has.quotes) !== 0;
-  }
-
-  isEmpty(cell: number): boolean {
-    return this.starts[cell] === this.ends[cell];
   }
 
   /** True when the row that is not complete yet is larger than the limit. */
@@ -125,13 +74,13 @@ export class CellScanner {
   }
 
   get place(): CellPosition {
-    return { line: this.#line, column: this.#cells - (this.rowCells[this.rows] ?? 0) + 1 };
+    return { line: this.#line, column: this.cells - (this.rowCells[this.rows] ?? 0) + 1 };
   }
 
   /** Takes the next bytes; the arrays of the call before are overwritten. */
   feed(chunk: Uint8Array): void {
     this.#dropRows();
-    this.#append(chunk);
+    this.append(chunk);
     this.#scan();
     this.#limitRow();
   }
@@ -148,43 +97,16 @@ export class CellScanner {
       this.#mark |= has.quoteSpaces;
       this.#closeCell(this.#closedAt);
     }
-    const isBegun = this.#cells > this.firstCell(this.rows) || this.#cellStart < this.end;
+    const isBegun = this.cells > this.firstCell(this.rows) || this.#cellStart < this.end;
     if (isBegun || this.#state !== 'start') this.#endRow(this.end);
   }
 
   #dropRows(): void {
-    const from = this.rowStarts[this.rows] ?? 0;
-    const firstCell = this.rowCells[this.rows] ?? 0;
-    this.rowLines[0] = this.rowLines[this.rows] ?? 1;
-    this.rows = 0;
-    this.rowCells[0] = 0;
-    this.rowStarts[0] = 0;
-    if (from === 0) return;
-    this.bytes.copyWithin(0, from, this.end);
-    this.base += from;
-    this.end -= from;
+    const from = this.dropRows();
     this.#at -= from;
     this.#cellStart -= from;
     this.#open -= from;
     this.#closedAt -= from;
-    for (let cell = firstCell; cell < this.#cells; cell++) {
-      this.starts[cell - firstCell] = (this.starts[cell] ?? 0) - from;
-      this.ends[cell - firstCell] = (this.ends[cell] ?? 0) - from;
-      this.marks[cell - firstCell] = this.marks[cell] ?? 0;
-    }
-    this.#cells -= firstCell;
-  }
-
-  #append(chunk: Uint8Array): void {
-    const needed = this.end + chunk.length + 1;
-    if (needed > this.bytes.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(this.bytes.length * 2, needed * 2)));
-      this.bytes.copy(larger, 0, 0, this.end);
-      this.bytes = larger;
-    }
-    this.bytes.set(chunk, this.end);
-    this.end += chunk.length;
-    this.bytes[this.end] = lf; // a sentinel, so that the inner loops need not check for the end
   }
 
   #scan(): void {
@@ -241,7 +163,7 @@ export class CellScanner {
         kind = classes[bytes[at++] ?? 0] ?? 0;
       }
       if (kind !== divider.delimiter) break;
-      this.#addCell(start, at - 1, mark);
+      this.addCell(start, at - 1, mark);
       start = at;
       mark = 0;
       if (bytes[at] === this.#quote || at === this.end) {
@@ -269,7 +191,7 @@ export class CellScanner {
       return;
     }
     const blank = this.#at === this.rowStarts[this.rows];
-    if (!blank) this.#addCell(this.#cellStart, this.#at, this.#mark);
+    if (!blank) this.addCell(this.#cellStart, this.#at, this.#mark);
     this.#lineEnd(blank);
   }
 
@@ -344,7 +266,7 @@ export class CellScanner {
 
   /** A cell in quotes ends, before this delimiter or line end; undefined: the end of the table. */
   #closeCell(end: number, by?: number): void {
-    this.#addCell(this.#cellStart, end, this.#mark | has.quotes);
+    this.addCell(this.#cellStart, end, this.#mark | has.quotes);
     if (by === this.#delimiter) this.#at += 1;
     this.#cellStart = this.#at;
     this.#state = 'start';
@@ -376,18 +298,6 @@ export class CellScanner {
     this.#state = 'bare';
   }
 
-  #addCell(start: number, end: number, mark: number): void {
-    const cell = this.#cells++;
-    if (cell === this.starts.length) {
-      this.starts = doubled(this.starts);
-      this.ends = doubled(this.ends);
-      this.marks = doubled(this.marks);
-    }
-    this.starts[cell] = start;
-    this.ends[cell] = end;
-    this.marks[cell] = mark;
-  }
-
   #lineEnd(blank: boolean): void {
     const { lines } = this;
     const at = this.#at;
@@ -415,19 +325,13 @@ export class CellScanner {
 
   #endRow(end: number): void {
     const isOpen = this.#state === 'start' ? this.bytes[end - 1] === this.#delimiter : this.#state !== 'skipping';
-    if (isOpen) this.#addCell(this.#cellStart, end, this.#mark);
+    if (isOpen) this.addCell(this.#cellStart, end, this.#mark);
     this.#completeRow(end);
   }
 
   #completeRow(end: number): void {
-    if (end - (this.rowStarts[this.rows] ?? 0) > this.#rowBytes) this.#cells = this.rowCells[this.rows] ?? 0;
-    this.rows += 1;
-    if (this.rows + 1 >= this.rowCells.length) {
-      this.rowCells = doubled(this.rowCells);
-      this.rowStarts = doubled(this.rowStarts);
-      this.rowLines = doubled(this.rowLines);
-    }
-    this.rowCells[this.rows] = this.#cells;
+    if (end - (this.rowStarts[this.rows] ?? 0) > this.#rowBytes) this.cells = this.rowCells[this.rows] ?? 0;
+    this.addRow();
     this.#beginRow();
   }
 
@@ -449,7 +353,7 @@ export class CellScanner {
         this.#backOut(has.unclosedInLimit);
         this.#scan();
       } else {
-        this.#cells = this.rowCells[this.rows] ?? 0;
+        this.cells = this.rowCells[this.rows] ?? 0;
         this.#state = 'skipping';
       }
     }
