@@ -2,14 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { JobLease } from '../model/lease.ts';
-import { RedisScript } from '../state/redis/script.ts';
+import { redisScript } from '../state/redis/script.ts';
 import { Semaphore } from '../util/concurrency.ts';
 
 const pollMs = 50;
 
 // KEYS: the lock, the lock of the job that asks. ARGV: its token, how it shows in the lock, who was seen holding the lock
 // before and has lost its own lease since (empty: none). Returns nil when the job is not ours, else who holds the lock.
-const take = new RedisScript(`
+const take = redisScript(`
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
 local holder = redis.call('GET', KEYS[1])
 if not holder or holder == ARGV[3] then
@@ -19,7 +19,7 @@ end
 return holder
 `);
 
-const release = new RedisScript(`
+const release = redisScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return 1
 `);
@@ -52,7 +52,7 @@ export class Exclusive {
       try {
         return await work();
       } finally {
-        await release.run(this.#redis, [key], [holder]);
+        await release(this.#redis, [key], [holder]);
       }
     } finally {
       slot.release();
@@ -61,7 +61,7 @@ export class Exclusive {
 
   async #take(key: string, holder: string, lease: JobLease, signal: AbortSignal): Promise<void> {
     for (let gone = ''; ; ) {
-      const found = await take.run(this.#redis, [key, lease.key], [lease.token, holder, gone]);
+      const found = await take(this.#redis, [key, lease.key], [lease.token, holder, gone]);
       if (found === holder) return;
       if (typeof found !== 'string') await lease.check(); // rejects: the job is not ours
       gone = typeof found === 'string' && (await this.#isGone(found)) ? found : '';

@@ -3,7 +3,7 @@
 import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { clock, type HashField, type JobLease, type JobWriter, type StateWrite } from '../model/lease.ts';
-import { RedisScript } from '../state/redis/script.ts';
+import { redisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
 /** How long a write that may wait is held back, so that others can join it, milliseconds. */
@@ -14,7 +14,7 @@ const gatherMs = 100;
  * log keeps and its expiry in seconds (0: none); of each write its kind, a name in the key, and the value (empty: removed).
  * Returns how many milliseconds the lock still stands, or nil when it is not ours; a job that was removed stays removed.
  */
-const script = new RedisScript(`
+const script = redisScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 local left = redis.call('PTTL', KEYS[1])
 for i = 2, #KEYS do
@@ -33,7 +33,7 @@ return left
 
 /** Milliseconds that the lock still stands, after the writes; null when it is not ours. */
 export const leftOfLock = async (redis: Redis, keys: string[], args: (string | number | Buffer)[]) => {
-  const left = await script.run(redis, keys, args);
+  const left = await script(redis, keys, args);
   return typeof left === 'number' ? left : null;
 };
 

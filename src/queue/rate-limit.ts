@@ -1,7 +1,7 @@
 // The pace of requests to a portal, in Redis and so shared by all workers: a token bucket whose rate follows the answers.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { RedisScript } from '../state/redis/script.ts';
+import { redisScript } from '../state/redis/script.ts';
 
 /** Requests per second at first, which slow answers never bring it below, and the least that failed ones leave. */
 const [firstRate, leastRate] = [10, 1];
@@ -25,7 +25,7 @@ local rate = math.min(most, state.rate or ${firstRate})
 
 // Returns milliseconds to wait before the request may be sent (0 = now). Tokens may go negative: each caller books
 // its own slot, so waiting callers are served in order and never herd.
-const bookScript = new RedisScript(`${opening}
+const bookScript = redisScript(`${opening}
 local burst = math.max(1, math.ceil(rate))
 local tokens = math.min(burst, (state.tokens or burst) + (now - (state.at or now)) * rate / 1000) - 1
 redis.call('HSET', KEYS[1], 'tokens', tokens, 'at', now)
@@ -39,7 +39,7 @@ return tostring(-tokens * 1000 / rate)
 // rises by one per second; only while requests wait for it, because another rate was not tried. It is lowered at most once
 // a second, as answers that are under way are those of the former rate. The usual latency follows a lower one at once and a
 // higher one within a minute, so that a portal that slows down under our requests is recognized.
-const answerScript = new RedisScript(`${opening}
+const answerScript = redisScript(`${opening}
 local ms = tonumber(ARGV[3])
 local mayEase = now - (state.eased or 0) >= 1000
 if not ms then
@@ -88,14 +88,14 @@ export class Pace {
 
   /** Books one request, and returns the milliseconds after which it may be sent. */
   async book(): Promise<number> {
-    return this.#most() === 0 ? 0 : Number(await bookScript.run(this.#redis, [this.#key], this.#arguments()));
+    return this.#most() === 0 ? 0 : Number(await bookScript(this.#redis, [this.#key], this.#arguments()));
   }
 
   /** Takes an answer into account: of a read, how long it took; of any request, whether there was one. */
   async answered(isRead: boolean, ms: number, status: number | null): Promise<void> {
     const isSlowDown = isOverload(status);
     if (this.#most() === 0 || !(isSlowDown || (isRead && status === 200))) return;
-    await answerScript.run(this.#redis, [this.#key], [...this.#arguments(), isSlowDown ? '' : ms]);
+    await answerScript(this.#redis, [this.#key], [...this.#arguments(), isSlowDown ? '' : ms]);
   }
 
   #arguments(): [string | number, string | number] {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { clock, type StateWriter } from '../model/lease.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
-import { RedisScript } from './redis/script.ts';
+import { redisScript } from './redis/script.ts';
 
 /**
  * `queued` before its first job, then `planning` until the whole plan is written, `publish` while datasets are open, `prove`
@@ -54,7 +54,7 @@ export interface PlanFacts {
 // KEYS: the record, the lock of the job that asks, what is to be forgotten. ARGV: its token, '' outside of any job; the phases
 // that it may leave; the new one; fields and values that go with it. Returns the phase that stands then; nil when the job is
 // not ours.
-const move = new RedisScript(`
+const move = redisScript(`
 if ARGV[1] ~= '' and redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
 local phase = redis.call('HGET', KEYS[1], 'phase') or 'queued'
 if not string.find(ARGV[2], ' ' .. phase .. ' ', 1, true) then return phase end
@@ -64,7 +64,7 @@ return ARGV[3]
 `);
 
 // KEYS: the record, the open keys. ARGV: Unix milliseconds. Once no dataset is open, tables are proven in groups, and once none is either, the run closes.
-const goOn = new RedisScript(`
+const goOn = redisScript(`
 local phase = redis.call('HGET', KEYS[1], 'phase') or 'queued'
 if phase == 'publish' and redis.call('ZCOUNT', KEYS[2], '-inf', '(${firstGroup}') == 0 then
   local keys = redis.call('ZRANGE', KEYS[2], 0, -1)
@@ -81,7 +81,7 @@ return phase
 `);
 
 // KEYS: the record, the open keys, the cancelled runs. ARGV: the run.
-const look = new RedisScript(`
+const look = redisScript(`
 local phase, added = unpack(redis.call('HMGET', KEYS[1], 'phase', 'added'))
 local first, last = '-inf', '(${firstGroup}'
 if phase == 'prove' then first, last = ${firstGroup}, '+inf' end
@@ -128,12 +128,12 @@ export class RunPhases {
 
   /** Moves a run to its next phase where nothing of this one is open. */
   async goOn(runId: string): Promise<void> {
-    await goOn.run(this.#redis, [this.#keys.run(runId), this.#keys.runOpen(runId)], [Date.now()]);
+    await goOn(this.#redis, [this.#keys.run(runId), this.#keys.runOpen(runId)], [Date.now()]);
   }
 
   async stand(runId: string): Promise<RunStand> {
     const keys = [this.#keys.run(runId), this.#keys.runOpen(runId), this.#keys.cancelled];
-    const [phase, cancelled, inQueue, waiting] = standSchema.parse(await look.run(this.#redis, keys, [runId]));
+    const [phase, cancelled, inQueue, waiting] = standSchema.parse(await look(this.#redis, keys, [runId]));
     return { phase, isCancelled: cancelled === 1, inQueue, waiting };
   }
 
@@ -197,7 +197,7 @@ export class RunPhases {
     const lease = this.#writer.lease;
     const record = this.#keys.run(runId);
     const keys = [record, lease?.key ?? record, ...forgotten];
-    const phase = await move.run(this.#redis, keys, [lease?.token ?? '', ...args]);
+    const phase = await move(this.#redis, keys, [lease?.token ?? '', ...args]);
     if (phase === null) lease?.renewed(clock(), null); // throws: the job is not ours
     return z.enum(phases).parse(phase);
   }

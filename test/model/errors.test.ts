@@ -16,7 +16,7 @@ import {
   VerifyFailedError,
 } from '../../src/model/errors.ts';
 import { isRetryable } from '../../src/queue/retry.ts';
-import { RedisScript } from '../../src/state/redis/script.ts';
+import { redisScript } from '../../src/state/redis/script.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -88,7 +88,7 @@ describe('a machine that takes no more data', () => {
       () => null,
       (error: unknown) => error,
     );
-  const script = new RedisScript("redis.call('SET', KEYS[1], '1')");
+  const script = redisScript("redis.call('SET', KEYS[1], '1')");
 
   it('is no bug where the disk of Redis is full', async () => {
     const { redis, folder } = await open();
@@ -97,7 +97,7 @@ describe('a machine that takes no more data', () => {
     await redis.set('a', '1');
     await redis.bgsave();
     await waitUntil('the failed save', async () => (await redis.info('persistence')).includes('bgsave_status:err'));
-    for (const error of [await thrownBy(redis.set('a', '2')), await thrownBy(script.run(redis, ['a'], []))]) {
+    for (const error of [await thrownBy(redis.set('a', '2')), await thrownBy(script(redis, ['a'], []))]) {
       expect(reasonOf(error)).toMatchObject({
         code: 'state-full',
         message: expect.stringMatching(/^Redis cannot write its data to its disk: MISCONF/),
@@ -110,7 +110,7 @@ describe('a machine that takes no more data', () => {
   it('is no bug where Redis has reached its memory limit', async () => {
     const { redis } = await open();
     await redis.config('SET', 'maxmemory', '1');
-    const refused = [redis.set('a', '2'), redis.multi().set('a', '2').exec(), script.run(redis, ['a'], [])];
+    const refused = [redis.set('a', '2'), redis.multi().set('a', '2').exec(), script(redis, ['a'], [])];
     for (const error of await Promise.all(refused.map(thrownBy))) {
       const message = expect.stringContaining('Redis has reached its memory limit');
       expect(reasonOf(error)).toMatchObject({ code: 'state-full', message });

@@ -1,9 +1,9 @@
 // A field of a Redis hash that several processes change, each from what stands there.
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
-import { RedisScript } from './script.ts';
+import { redisScript } from './script.ts';
 
-const swap = new RedisScript(`
+const swap = redisScript(`
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
 if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
 return 1
@@ -24,6 +24,6 @@ export const changeField = async <T>(
     const after = change(before);
     if (after === undefined) return undefined;
     const args = [field, text ?? '', after === null ? '' : JSON.stringify(after)];
-    if ((await swap.run(redis, [hash], args)) === 1) return before;
+    if ((await swap(redis, [hash], args)) === 1) return before;
   }
 };
