@@ -9,7 +9,7 @@ import type { Runtime } from './runtime.ts';
 
 type Sample = [labels: Record<string, string>, value: number];
 
-const gauges = {
+export const gauges = {
   sluice_build_info: ['Always 1, with the version of sluice.', 'version'],
   sluice_workers: ['Worker processes.'],
   sluice_overdue: ['Expected signs of life, runs and new data that are overdue.'],
@@ -21,14 +21,6 @@ const gauges = {
   sluice_queue_jobs: ['Jobs in a queue by state.', 'queue', 'state'],
   sluice_queue_oldest_job_age_seconds: ['How long the oldest job of a queue has waited for a worker.', 'queue'],
 } as const;
-
-const requestMetric = 'sluice_request_duration_seconds';
-
-/** Every metric by name, with its labels. */
-export const metricLabels: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(Object.entries(gauges).map(([name, [, ...labels]]) => [name, labels])),
-  [requestMetric]: ['portal', 'kind'],
-};
 
 /** Seconds. */
 const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -46,7 +38,8 @@ export class Metrics {
     for (const [name, [help, ...labelNames]] of Object.entries(gauges))
       new Gauge({ name, help, labelNames, registers });
     const help = 'Duration of requests to portals.';
-    const requests = new Histogram({ name: requestMetric, help, labelNames: ['portal', 'kind'], buckets, registers });
+    const [name, labelNames] = ['sluice_request_duration_seconds', ['portal', 'kind'] as const];
+    const requests = new Histogram({ name, help, labelNames, buckets, registers });
     runtime.onRequest = (portal, kind, ms) => requests.observe({ portal, kind }, ms / 1000);
   }
 
