@@ -56,14 +56,12 @@ export const redirectTo = (location: string, status: 301 | 302 = 301): Answer =>
   body: '',
 });
 
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && 'errcode' in error ? error.errcode : (error as { code?: unknown } | null)?.code;
-
 /** The refusal that was thrown, or that for a failure on our side; the log holds its details. */
 export const refusalOf = (error: unknown, log: Log): Refusal => {
   if (error instanceof Refusal) return error;
   log.error({ err: error }, 'a request failed');
-  const code = codeOf(error);
+  const code =
+    error instanceof Error && 'errcode' in error ? error.errcode : (error as { code?: unknown } | null)?.code;
   if (code === 13 || code === 'ENOSPC' || code === 'EDQUOT') {
     return new Refusal(507, 'The portal has no space left; nothing was changed.');
   }

@@ -82,10 +82,8 @@ const addDataset = (builder: Builder, wish: DatasetWish, planned: PlannedDataset
     frozen: isPinned && planned.actions.length === 0,
     refused: moved.get(wish.key) ?? null,
   });
-  for (const resource of busy) {
-    const { key } = resource.wish;
-    work.resources.push({ ...rulesOf(builder, key), ...resource, source: sources.get(key) ?? null });
-  }
+  for (const { wish: each, why } of busy)
+    work.resources.push({ ...rulesOf(builder, each.key), wish: each, why, source: sources.get(each.key) ?? null });
 };
 
 const addWork = (

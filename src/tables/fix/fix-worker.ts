@@ -121,8 +121,6 @@ export const fixSafely = (task: Cancellable<CheckTask>, target: string): FixedTe
   const report = fixFile({ ...task, target, separator, inspection: { ...inspection, findings } });
   if (Array.isArray(report)) return null;
   const { mends, bytes, sha256 } = report;
-  return { fixes: mends.map(fixText), report: { bytes, sha256 }, inspection };
+  const fixes = mends.map(({ mend, count }) => (count === 1 ? mend : `${mend} (${count.toLocaleString('en')} times)`));
+  return { fixes, report: { bytes, sha256 }, inspection };
 };
-
-const fixText = ({ mend, count }: FixReport['mends'][number]): string =>
-  count === 1 ? mend : `${mend} (${count.toLocaleString('en')} times)`;
