@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { loadConfig } from '../src/config/load.ts';
 import { createLog } from '../src/model/log.ts';
 import type { StoredReport } from '../src/model/report.ts';
-import { targetOf } from '../src/service/connections.ts';
 import { Runtime } from '../src/service/runtime.ts';
-import { loadManifest } from '../src/sources/manifest/load.ts';
+import { loadManifest, targetOf } from '../src/sources/manifest/load.ts';
 import type { BenchOptions } from './options.ts';
 import { makeWorkload } from './support/workload.ts';
 

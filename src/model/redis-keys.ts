@@ -6,6 +6,9 @@ export interface Target {
   portal: string;
 }
 
+/** A target that was run before, with the path of its manifest. */
+export type KnownTarget = Target & { manifestPath: string };
+
 /** Name of a target as it is in keys, ids and texts: `<manifest>@<portal>`. */
 export const targetName = ({ manifest, portal }: Target): string => `${manifest}@${portal}`;
 

@@ -42,7 +42,7 @@ export class Session {
   private readonly hooks: PortalHooks;
   private readonly closing = new AbortController();
   /** Ends with the portal; for work that several calls share. */
-  readonly signal = this.closing.signal;
+  readonly signal: AbortSignal = this.closing.signal;
   private readonly worked = new Set<string>();
   private hasWritten = false;
   private live: Live | null = null;

@@ -5,14 +5,13 @@ import type { RunRequest } from '../model/job.ts';
 import { isBelow } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import type { RemovalMode } from '../model/policy.ts';
-import type { Target } from '../model/redis-keys.ts';
+import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { isSuccess } from '../model/report.ts';
 import { markCancelled } from '../queue/cancel.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
-import { loadManifest } from '../sources/manifest/load.ts';
+import { loadManifest, targetOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
-import { type KnownTarget, targetOf } from './connections.ts';
 import type { Runtime } from './runtime.ts';
 import { gatherManifestSources, leaveDrops } from './sources.ts';
 

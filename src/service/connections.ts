@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import type { Config } from '../config/config.ts';
 import { isBelow } from '../model/key.ts';
 import type { Log } from '../model/log.ts';
-import { type RedisKeys, redisKeys, type Target } from '../model/redis-keys.ts';
+import { type KnownTarget, type RedisKeys, redisKeys } from '../model/redis-keys.ts';
 import type { StoredReport } from '../model/report.ts';
 import { Notifier } from '../notify/notifier.ts';
 import { type Portal, type PortalHooks, type RequestKind, traitsSchema } from '../portal-client/client.ts';
@@ -40,13 +40,6 @@ export interface RuntimeOptions {
   /** Shows the user what the start of Redis waits for. */
   report?: (line: string) => void;
 }
-
-/** A target that was run before, with the path of its manifest. */
-export type KnownTarget = Target & { manifestPath: string };
-
-export const targetOf = ({ path, name, portal }: Pick<Manifest, 'path' | 'name' | 'portal'>): KnownTarget => ({
-  ...{ manifestPath: path, manifest: name, portal },
-});
 
 interface Workers {
   readonly isWriting: boolean;

@@ -6,11 +6,10 @@ import { z } from 'zod';
 import { targetName } from '../model/redis-keys.ts';
 import { type Inbox, openInbox } from '../sources/drop/inbox.ts';
 import type { Claim } from '../sources/drop/spool.ts';
-import { portalsOf } from '../sources/manifest/load.ts';
+import { portalsOf, targetOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf } from '../state/deadlines.ts';
 import { repeat } from '../util/concurrency.ts';
-import { targetOf } from './connections.ts';
 import type { Runtime } from './runtime.ts';
 import { countCancelled, openClaims, waitingPortals } from './sources.ts';
 

@@ -3,9 +3,8 @@ import { basename } from 'node:path';
 import { type ItemState, itemStateOf } from '../model/item-state.ts';
 import { itemId } from '../model/job.ts';
 import type { LedgerEntry } from '../model/ledger-entry.ts';
-import type { Target } from '../model/redis-keys.ts';
+import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { type TableVersion, versionsOf } from '../model/table-history.ts';
-import type { KnownTarget } from './connections.ts';
 import type { Runtime } from './runtime.ts';
 
 export type StateCounts = Readonly<Partial<Record<ItemState, number>>>;

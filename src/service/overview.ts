@@ -1,13 +1,12 @@
 // The overview: live items by target, running jobs, what needs attention, and the newest runs.
 import { z } from 'zod';
-import { type Target, targetName } from '../model/redis-keys.ts';
+import { type KnownTarget, type Target, targetName } from '../model/redis-keys.ts';
 import { nextStart } from '../model/schedule-times.ts';
 import type { Pause } from '../queue/pause.ts';
 import { keptSchedules } from '../queue/schedules.ts';
 import type { RunProgress } from '../state/runs.ts';
 import type { HeldRun } from '../state/stored-plans.ts';
 import { type LastRun, lastRuns } from '../state/targets.ts';
-import type { KnownTarget } from './connections.ts';
 import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
 import { countStates, type StateCounts } from './items.ts';
 import { type Overdue, whatIsOverdue } from './overdue.ts';

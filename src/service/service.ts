@@ -1,11 +1,12 @@
 // The long-running service: workers, watched folders, schedules.
+
 import { plainRequest } from '../model/job.ts';
+import type { KnownTarget } from '../model/redis-keys.ts';
 import { firesBy } from '../model/schedule-times.ts';
 import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
-import { portalsOf } from '../sources/manifest/load.ts';
+import { portalsOf, targetOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { expectationsOf, expectedOf } from '../state/deadlines.ts';
-import { type KnownTarget, targetOf } from './connections.ts';
 import { Inboxes } from './inboxes.ts';
 import { loadManifests, watchManifests } from './manifests.ts';
 import type { Runtime } from './runtime.ts';

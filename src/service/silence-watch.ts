@@ -1,13 +1,15 @@
 // Watches for silence: gives signs of life of this process, and reports each overdue item once over all processes.
+
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import type { KnownTarget } from '../model/redis-keys.ts';
 import { listedItems, type Notice, type NoticeItem } from '../notify/notice.ts';
 import type { Notifier } from '../notify/notifier.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { type Deadline, expectedOf } from '../state/deadlines.ts';
 import { repeat } from '../util/concurrency.ts';
-import type { Connections, KnownTarget } from './connections.ts';
+import type { Connections } from './connections.ts';
 import { expectedIn, inWords, type Overdue, type OverdueParts } from './overdue.ts';
 
 /** What the watch works with; `now` in Unix milliseconds. */

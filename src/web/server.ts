@@ -1,10 +1,11 @@
 // The one HTTP server of the service: its parts, a file each, on one address.
+
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FastifyInstance, fastify } from 'fastify';
 import { isLoopback, urlHost } from '../config/addresses.ts';
 import { UsageError } from '../model/errors.ts';
-import type { KnownTarget } from '../service/connections.ts';
+import type { KnownTarget } from '../model/redis-keys.ts';
 import { Overview } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { limitConnections, trusting } from '../util/connections.ts';

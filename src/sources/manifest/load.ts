@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
 import { slugOf } from '../../dataset-api/names.ts';
 import { byPlace, ManifestError } from '../../model/errors.ts';
+import type { KnownTarget } from '../../model/redis-keys.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { parseYaml, readText } from '../../model/yaml/document.ts';
@@ -50,6 +51,10 @@ const checked = (text: string, path: string): ManifestFile => {
   if (value === null || all.length > 0) throw new ManifestError(all.sort(byPlace));
   return value;
 };
+
+export const targetOf = ({ path, name, portal }: Pick<Manifest, 'path' | 'name' | 'portal'>): KnownTarget => ({
+  ...{ manifestPath: path, manifest: name, portal },
+});
 
 export const portalsOf = (manifest: Pick<Manifest, 'portal' | 'portals'>): string[] =>
   manifest.portals ?? [manifest.portal];
