@@ -1,4 +1,5 @@
 // Which jobs of a worker are in a step, and whether one of them is alone.
+import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 
 /** How long a job waits for steps of others that are in progress, and how long it has the worker to itself, milliseconds. */
@@ -6,6 +7,8 @@ const [patienceMs, longestMs] = [2000, 10_000];
 
 export class JobIsolation {
   readonly #inSteps = new Set<string>();
+  /** Jobs in work under a lock, once for each. */
+  readonly #locked: string[] = [];
   readonly #events = new EventEmitter().setMaxListeners(0);
   #alone: string | null = null;
 
@@ -13,11 +16,21 @@ export class JobIsolation {
   async enter({ job, item = '' }: { job: string; item?: string }, signal: AbortSignal): Promise<() => void> {
     const id = `${job} ${item}`;
     if (this.#inSteps.has(id)) return () => undefined; // a step within a step
-    while (this.#alone !== null && this.#alone !== job) await this.#change(signal);
+    while (this.#alone !== null && this.#alone !== job && !this.#locked.includes(job)) await this.#change(signal);
     this.#inSteps.add(id);
     return () => {
       this.#inSteps.delete(id);
       this.#events.emit('change');
+    };
+  }
+
+  /** As {@link enter}, for work under a lock. Its steps do not wait for a job that is alone, as that may wait for the lock. */
+  async enterLocked(job: string, signal: AbortSignal): Promise<() => void> {
+    const leave = await this.enter({ job, item: randomUUID() }, signal);
+    this.#locked.push(job);
+    return () => {
+      this.#locked.splice(this.#locked.indexOf(job), 1);
+      leave();
     };
   }
 

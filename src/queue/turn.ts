@@ -136,8 +136,10 @@ export class Turn implements JobContext {
     return poisonOf(this.#trace, key);
   }
 
-  readonly exclusive: JobContext['exclusive'] = (name, stop, work) =>
-    this.#parts.exclusive.run(name, this.writer.lease, stop, work);
+  readonly exclusive: JobContext['exclusive'] = async (name, stop, work) => {
+    const leave = await this.#of.isolation.enterLocked(this.id, this.signal);
+    return this.#parts.exclusive.run(name, this.writer.lease, stop, work).finally(leave);
+  };
 
   /** Resolves when the job has ended, well or not; throws what the engine is to do with one that has not. */
   async run(): Promise<unknown> {

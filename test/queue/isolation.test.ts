@@ -36,6 +36,24 @@ describe('a job that is alone', () => {
     expect(events).toEqual(['alone', 'late']);
   });
 
+  it('does not keep work under a lock from going on, as it may wait for that lock', async () => {
+    const isolation = new JobIsolation();
+    vi.useFakeTimers();
+    const free = await isolation.enterLocked('owner', signal);
+    const alone = isolation.begin('suspect', signal);
+    await vi.advanceTimersByTimeAsync(3000);
+    const end = await alone;
+    vi.useRealTimers();
+    (await isolation.enter({ job: 'owner', item: 'import' }, signal))();
+    free();
+    const { events, tell } = openDiary();
+    const late = isolation.enter({ job: 'owner', item: 'import' }, signal).then(tell('late'));
+    await nextTurn();
+    expect(events).toEqual([]);
+    end();
+    (await late)();
+  });
+
   it('is the only one, though several ask at once', async () => {
     const isolation = new JobIsolation();
     const { events, tell } = openDiary();
