@@ -1,5 +1,4 @@
 // `sluice check`: configuration, manifests and tables before they are used, and a portal before it is written to.
-
 import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';

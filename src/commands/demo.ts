@@ -1,5 +1,4 @@
 // `sluice demo`: the main job from end to end in a temporary folder, proven by reading everything back.
-
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // Reports as text: the items of a run, what is no longer in the manifest, and the next command.
-
 import { fateOf } from '../model/item-state.ts';
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';

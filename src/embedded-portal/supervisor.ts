@@ -1,5 +1,4 @@
 // Keeps the embedded portal of a store served: by this process, or by another one that already does.
-
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';

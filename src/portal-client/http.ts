@@ -1,5 +1,4 @@
 // HTTP connections of a portal: limits and time-outs; reads are retried, writes never.
-
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { paths } from '../dataset-api/paths.ts';

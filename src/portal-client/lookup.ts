@@ -1,5 +1,4 @@
 // Looks up nodes: by uuid, many in one list request; groups by title; drafts that lists hide; and caches reads.
-
 import { itemsOfField } from '../dataset-api/fields.ts';
 import { maxPageSize } from '../dataset-api/paths.ts';
 import { PortalRefusedError } from '../model/errors.ts';

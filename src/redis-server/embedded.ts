@@ -1,5 +1,4 @@
 // Opens the Redis of an installation: an external one by its address, or else a real redis-server kept in the state folder.
-
 import { randomUUID } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { errorMessage, machineFault, RedisUnreachableError, StateFullError } from '../model/errors.ts';

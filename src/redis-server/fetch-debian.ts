@@ -1,5 +1,4 @@
 // Unpacks a Redis server from the package archive of a Debian-like host, as any user, touching nothing of the system.
-
 import { execFile } from 'node:child_process';
 import { constants, globSync } from 'node:fs';
 import { access, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';

@@ -1,5 +1,4 @@
 // `redis.pid` and the socket of the embedded Redis: which server uses a state folder, and where.
-
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { lstat, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';

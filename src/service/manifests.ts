@@ -1,5 +1,4 @@
 // Manifests by path and by name: those of the configuration, loaded again when they change, and those that were ever run.
-
 import { existsSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { dirname } from 'node:path';

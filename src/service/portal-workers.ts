@@ -1,5 +1,4 @@
 // The workers of one process: queue workers, their heartbeat, the watches over paused portals and over runs.
-
 import { join } from 'node:path';
 import { UsageError } from '../model/errors.ts';
 import { closeHandler } from '../pipeline/handlers/close.ts';

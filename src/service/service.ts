@@ -1,5 +1,4 @@
 // The long-running service: workers, watched folders, schedules.
-
 import { plainRequest } from '../model/job.ts';
 import type { KnownTarget } from '../model/redis-keys.ts';
 import { firesBy } from '../model/schedule-times.ts';

@@ -1,5 +1,4 @@
 // Watches for silence: gives signs of life of this process, and reports each overdue item once over all processes.
-
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';

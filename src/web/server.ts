@@ -1,5 +1,4 @@
 // The one HTTP server of the service: its parts, a file each, on one address.
-
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FastifyInstance, fastify } from 'fastify';

@@ -1,5 +1,4 @@
 // XML replies and bodies: keys are elements, `is_array="true"` makes a list of an element's children.
-
 import { SaxesParser } from 'saxes';
 import {
   type BodyParser,

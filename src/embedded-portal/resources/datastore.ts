@@ -1,5 +1,4 @@
 // The datastore resource: status, import, drop, delete, configuration (spec 4.9 to 4.11).
-
 import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit } from '../access.ts';
 import { textOf } from '../content/items.ts';

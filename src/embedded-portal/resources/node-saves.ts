@@ -1,5 +1,4 @@
 // Side effects of saving a node: races with other saves, the datasets of a resource, the datastore of its file.
-
 import { nidIn } from '../content/items.ts';
 import { type Copies, copyNodes, refuseLost } from '../content/save.ts';
 import type { Call, Portal } from '../portal.ts';

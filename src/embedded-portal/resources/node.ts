@@ -1,5 +1,4 @@
 // The node resource: index, retrieve, create, update, delete, attach_file, files (spec 4.3 to 4.8).
-
 import { paths } from '../../dataset-api/paths.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';

@@ -1,5 +1,4 @@
 // What every portal has outside the service: session token, health, old addresses, files, maintenance, the 404 page.
-
 import { escapeHtml } from '../../util/html.ts';
 import { decodedPart } from '../../util/http.ts';
 import { demand, may, mayReadFile } from '../access.ts';

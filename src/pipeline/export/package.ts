@@ -1,5 +1,4 @@
 // An exported dataset as a Frictionless data package, as an entry of a DCAT-US 1.1 catalogue, and as one of a manifest.
-
 import { fieldItems } from '../../dataset-api/fields.ts';
 import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
 import type { DatasetMetadata, ResourceMetadata } from '../../dataset-api/metadata.ts';

@@ -1,5 +1,4 @@
 // Worker-thread entry: finds the datasets of a JSON-LD document, with bounded memory and time.
-
 import type { NodeObject } from 'jsonld';
 import { errorMessage } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';

@@ -1,5 +1,4 @@
 // Limits, options and results of fetches, and their errors. Query strings are never shown: they hold keys.
-
 import { STATUS_CODES } from 'node:http';
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';

@@ -1,5 +1,4 @@
 // Reads the body of a node as release B does: no form, bare structures, little checked (recorded behaviour 8).
-
 import { escapeHtml } from '../../../util/html.ts';
 import { defined, isObject } from '../../../util/json.ts';
 import type { CoreChanges, FieldChanges, NodeReader, ReadContext } from '../../content/changes.ts';

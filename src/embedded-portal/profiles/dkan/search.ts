@@ -1,5 +1,4 @@
 // The datastore search of release B as recorded, and where no recording tells, as its module makes SQL of a query.
-
 import { isObject } from '../../../util/json.ts';
 import { textOf } from '../../content/items.ts';
 import type { SearchQuery } from '../../datastore/datastore.ts';

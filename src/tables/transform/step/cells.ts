@@ -1,5 +1,4 @@
 // Steps that change cells and columns.
-
 import { compileCast } from '../../../model/recipe/cast.ts';
 import { compileExpression } from '../../../model/recipe/expression.ts';
 import { NoValue, textOf } from '../../../model/recipe/expression-values.ts';

@@ -1,5 +1,4 @@
 // The contract of a step that works row by row, and what such steps share.
-
 import { TableStepError } from '../../../model/errors.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { noColumn, type Row, shown } from '../row.ts';
