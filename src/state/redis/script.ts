@@ -1,3 +1,4 @@
+// Lua scripts: several commands to Redis as one.
 import type { Redis } from 'ioredis';
 
 /** A Lua script as a function; calls of it are atomic on the server. */
