@@ -64,6 +64,9 @@ const deadlineOf = (last: number, everyMs: number): number => Math.round(last + 
 /** When something happened last, whose deadline that gave. */
 export const lastBefore = (deadline: number, everyMs: number): number => Math.round(deadline - patience * everyMs);
 
+/** Members in one command, which Redis answers nobody meanwhile. */
+const atOnce = 500;
+
 /**
  * Keeps in Redis by when what is expected must happen, and the form in which it was announced: a period in milliseconds, a
  * schedule, a folder. What is late is computed from that. Times are Unix milliseconds.
@@ -110,13 +113,16 @@ export class Deadlines {
 
   /** Says that something has happened; what nobody expects is passed over. */
   async happened(members: readonly string[], now: number): Promise<void> {
-    const forms = await this.formsOf(members);
-    await this.renew(
-      members.flatMap((member, index) => {
-        const form = forms[index] ?? null;
-        return form === null ? [] : [{ member, at: deadlineOf(now, Number(form)) }];
-      }),
-    );
+    for (let from = 0; from < members.length; from += atOnce) {
+      const some = members.slice(from, from + atOnce);
+      const forms = await this.formsOf(some);
+      await this.renew(
+        some.flatMap((member, index) => {
+          const form = forms[index] ?? null;
+          return form === null ? [] : [{ member, at: deadlineOf(now, Number(form)) }];
+        }),
+      );
+    }
   }
 
   /** Replaces what the service promises: one of the same form keeps its deadline; those no longer named are forgotten. */
