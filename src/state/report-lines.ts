@@ -1,6 +1,8 @@
 // Stored reports: deflated JSON, the report on the first line, then one line an item; and summaries, so that lists need not read reports.
-import { promisify } from 'node:util';
-import { deflate, inflate } from 'node:zlib';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { createDeflate, createInflate } from 'node:zlib';
 import { z } from 'zod';
 import { fateOf, itemFates } from '../model/item-state.ts';
 import {
@@ -86,12 +88,28 @@ export class ReportBuilder {
 
 export const packReport = ({ items, ...head }: StoredReport): Promise<Buffer> => {
   const lines = items instanceof ItemLines ? items.lines : items.map(lineOf);
-  return promisify(deflate)([JSON.stringify(head), ...lines].join('\n'));
+  const pieces = function* (): Generator<string> {
+    yield JSON.stringify(head);
+    for (let at = 0; at < lines.length; at += linesAtOnce) yield `\n${lines.slice(at, at + linesAtOnce).join('\n')}`;
+  };
+  return pipeline(Readable.from(pieces()), createDeflate(), buffer);
 };
 
+/** The text of a whole report may be longer than a string can be. */
+const linesAtOnce = 1000;
+
 export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
-  const [head = '', ...lines] = `${await promisify(inflate)(stored)}`.split('\n');
-  return { ...reportSchema.omit({ items: true }).parse(JSON.parse(head)), items: new ItemLines(lines) };
+  const lines: string[] = [];
+  let begun = '';
+  // No readline: it also splits at U+2028, which JSON does not escape.
+  for await (const text of Readable.from([stored]).pipe(createInflate()).setEncoding('utf8')) {
+    const pieces = `${begun}${text}`.split('\n');
+    begun = pieces.pop() ?? '';
+    lines.push(...pieces);
+  }
+  lines.push(begun);
+  const head = JSON.parse(lines.shift() ?? '');
+  return { ...reportSchema.omit({ items: true }).parse(head), items: new ItemLines(lines) };
 };
 
 export const runSummarySchema = z.object({
