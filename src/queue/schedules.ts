@@ -77,12 +77,13 @@ const rulesOf = (stored: unknown): string => {
 };
 
 export const keptSchedules = async (queues: Queues): Promise<Map<string, KeptSchedule>> => {
+  const delayed = await namesOf(queues, 'delayed');
   const kept = new Map<string, KeptSchedule>();
   for (const { key, next, template } of await ourSchedulers(queues)) {
     const parsed = jobSchemas.trigger.safeParse(template?.data);
     if (!parsed.success || parsed.data.schedule === null) continue; // of an older release: the service renews it
     const { kind: _kind, waited: _waited, schedule, ...request } = parsed.data;
-    const times = (await waitingTriggers(queues, key)).map((id) => Number(id.slice(key.length + 1)));
+    const times = waitingTriggers(delayed, key).map((id) => Number(id.slice(key.length + 1)));
     const waitsUntil = times.length === 0 ? null : Math.min(...times);
     kept.set(targetName(request), { request, schedule, due: next ?? 0, waitsUntil });
   }
@@ -102,11 +103,9 @@ const ourSchedulers = async (queues: Queues) => {
   return schedulers.filter((scheduler) => scheduler !== undefined);
 };
 
-/** Ids of the triggers of a scheduler that wait: its id, and after a dot when they begin, Unix milliseconds. */
-const waitingTriggers = async (queues: Queues, schedulerId: string): Promise<string[]> =>
-  (await namesOf(queues, 'delayed')).filter(
-    (id) => id.startsWith(schedulerId) && /^\.\d+$/.test(id.slice(schedulerId.length)),
-  );
+/** Of delayed jobs, the triggers of a scheduler that wait: its id, and after a dot when they begin, Unix milliseconds. */
+const waitingTriggers = (delayed: string[], schedulerId: string): string[] =>
+  delayed.filter((id) => id.startsWith(schedulerId) && /^\.\d+$/.test(id.slice(schedulerId.length)));
 
 const namesOf = async ({ connection, runs }: Queues, set: 'repeat' | 'delayed'): Promise<string[]> => {
   const names = new Set<string>();
@@ -116,5 +115,6 @@ const namesOf = async ({ connection, runs }: Queues, set: 'repeat' | 'delayed'):
 
 /** Removes the triggers that wait under rules that are gone. */
 const forgetWaiting = async (queues: Queues, schedulerId: string): Promise<void> => {
-  for (const id of await waitingTriggers(queues, schedulerId)) await queues.runs.remove(id);
+  const delayed = await namesOf(queues, 'delayed');
+  for (const id of waitingTriggers(delayed, schedulerId)) await queues.runs.remove(id);
 };
