@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { NotFoundError } from '../model/errors.ts';
 import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { changeField } from './redis/changed.ts';
 
 /** A run that the guard holds: nothing of it was done. */
 const heldRunSchema = z.object({
@@ -71,6 +72,9 @@ export class StoredPlans {
   /** Forgets a held run; false when there is none of that id. */
   async dropHeld(runId: string): Promise<boolean> {
     const run = (await this.held()).find((held) => held.runId === runId);
-    return run !== undefined && (await this.#redis.hdel(this.#keys.held, targetName(run))) === 1;
+    if (!run) return false;
+    const field = { hash: this.#keys.held, field: targetName(run), schema: heldRunSchema };
+    const isThis = (now: HeldRun | null) => (now?.runId === runId ? null : undefined);
+    return (await changeField(this.#redis, field, isThis)) !== undefined;
   }
 }
