@@ -216,7 +216,8 @@ export class CircuitBreaker {
 
   /** A write or a whole item has succeeded: the portal works. Never rejects. */
   async worked(portal: string): Promise<void> {
-    await this.startOver(portal).catch((error: unknown) => {
+    const { redis, keys } = this.#parts;
+    await redis.hdel(keys.portal(portal), 'failures', 'confirm').catch((error: unknown) => {
       this.#parts.log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
     });
   }
