@@ -55,3 +55,24 @@ it.each([
     ]);
   },
 );
+
+it('a resource that was deleted and comes back with a file that is refused is not made again, at no later run either', async () => {
+  const site = join(tempDir(), 'site.yaml');
+  writeFileSync(site, JSON.stringify({ site: { postMaxSize: '4 KiB' } }));
+  const portal = await startPortal(['--profile', 'dkan-7.18', '--faults', site]);
+  const gateway = await openGateway(portal.url);
+  const place = makeRemotePlace(gateway.url, { kept: { total: '0 B' } });
+  place.write('data/t.csv', rows(10));
+  const resources = [{ id: 't', title: 't', file: 'data/t.csv' }];
+  const manifest = place.manifest({ name: 'city', datasets: [{ id: 'd', title: 'D', resources }] });
+  expect((await place.publish(manifest)).code).toBe(0);
+  expect((await place.run(['remove', 'city/d/t', '--how', 'delete'])).code).toBe(0);
+  place.write('data/t.csv', rows(300));
+  for (const _run of [1, 2]) {
+    const { report } = await place.publish(manifest);
+    expect(report.items.find(({ key }) => key === 'city/d/t')).toMatchObject({ nid: null, live: false, stale: false });
+  }
+  gateway.takeWrites();
+  await place.publish(manifest);
+  expect(gateway.takeWrites()).toEqual([]);
+});

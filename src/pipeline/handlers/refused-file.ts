@@ -201,10 +201,10 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
   };
   const isUntaken = error instanceof PortalError && error.fault === 'file' && item.log.lastStep === 'attach';
   if (isUntaken && item.actions.includes('created') && entry.file === null && entry.nid !== null) {
-    // The node that was created for it would stay empty.
+    // The node that was created for it would stay empty; where it replaces one that was taken down, no former file is restored.
     const removed = await removeNode(target, nodeOf('resource', wish), entry, 'delete');
     const from = { source, sourcePath: sourcePathOf(wish.source), fetched };
-    return refuse({ ...removed, ...from, removed: null, reason: why }, true, why);
+    return refuse({ ...removed, ...from, removed: null, good: null, reason: why }, true, why);
   }
   if (good === null) {
     if (error instanceof TableRefusedError) await refuse({ ...entry, live: false, reason: why }, true, why);
