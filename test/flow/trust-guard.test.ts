@@ -211,6 +211,14 @@ describe('the guard', () => {
     const released = await place.run(['release', runId, '--json']);
     expect(released.code, released.out + released.err).toBe(0);
     expect((JSON.parse(released.out) as Report).counts.actions).toEqual({ unpublished: 20 });
+
+    // Even released, an empty source takes nothing down, and nothing of the plan has moved.
+    write('applied', [], { onMissing: 'unpublish' });
+    expect((await place.run(['plan', manifest, '-o', 'plan.json'])).code).toBe(4);
+    const empty = JSON.parse((await place.run(['apply', 'plan.json', '--json'])).out) as Report;
+    const kept = await place.run(['release', empty.runId, '--json']);
+    expect(kept.code, kept.out + kept.err).toBe(0);
+    expect((JSON.parse(kept.out) as Report).counts).toEqual({ dataset: {}, resource: {}, actions: {} });
   });
 
   it('is refused in a drop manifest, with its place', async () => {

@@ -12,6 +12,7 @@ import type { RunWork } from '../../state/run-work.ts';
 import type { StoredPlans } from '../../state/stored-plans.ts';
 import { isStale } from '../../state/targets.ts';
 import { listNodes, observe } from '../compare/observe.ts';
+import type { Removal } from '../plan/missing.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
 import { flatten, type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
 import { type ExportDeps, forJob, type Gathered } from './deps.ts';
@@ -147,24 +148,24 @@ const writePages = async (planning: Planning, refresh: boolean) => {
     }));
     await deps.deadlines.expect(expected, Date.now());
     const removals = page.removals.filter(({ key }) => released?.has(key) ?? true);
-    await writer.add(await pinnedWork(planning, { ...page, removals }));
+    await writer.add(await pinnedWork(planning, page, removals));
   }
   return { plan, writer, hasWork };
 };
 
-/** The work of a page, without what a stored plan does not name. */
-const pinnedWork = async (planning: Planning, page: PlannedPage): Promise<RunWork> => {
+/** The work of a page with its released `removals`, without what a stored plan does not name. */
+const pinnedWork = async (planning: Planning, page: PlannedPage, removals: Removal[]): Promise<RunWork> => {
   const { deps, request, signal, gathered, pins } = planning;
   const { createMissing, onDrift } = request;
   const how = { onDrift: onDrift ?? gathered.manifest.onDrift, createMissing, isPinned: pins !== null };
-  if (!pins) return workOfPage(page, { ...how, moved: new Map<string, Reason>() });
+  if (!pins) return workOfPage({ ...page, removals }, { ...how, moved: new Map<string, Reason>() });
   const moved = await movedItems(deps.portal(request.portal), pins, page, signal);
   const isTodo = ({ key }: { key: string }): boolean => pins.keys.has(key) && !moved.has(key);
   const allow = <T extends PlanFileItem>(item: T): T => (isTodo(item) ? item : { ...item, actions: [], why: null });
   const datasets = page.datasets.map(
     (dataset): PlannedDataset => ({ ...allow(dataset), resources: dataset.resources.map(allow) }),
   );
-  return workOfPage({ ...page, datasets, removals: page.removals.filter(isTodo) }, { ...how, moved });
+  return workOfPage({ ...page, datasets, removals: removals.filter(isTodo) }, { ...how, moved });
 };
 
 /** Observes the wishes of a page, and records tables that are broken, retried, decided on, or doubted. */
