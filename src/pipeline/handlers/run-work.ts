@@ -37,7 +37,8 @@ export const workOfPage = (page: PlannedPage, how: WorkOptions): RunWork => {
     page.known.entries.values().filter(({ kind, nid }) => kind === 'resource' && nid !== null),
     ({ key }) => parentKey(key),
   );
-  const builder: Builder = { ...how, page, work, below };
+  const removals = new Map(page.removals.map(({ key, how: removal }) => [key, removal]));
+  const builder: Builder = { ...how, page, work, below, removals };
   for (const [at, wish] of page.wishes.entries()) {
     const planned = page.datasets[at];
     if (planned) addDataset(builder, wish, planned);
@@ -54,6 +55,7 @@ interface Builder extends WorkOptions {
   work: RunWork;
   /** Entries of resources with a node, by dataset. */
   below: ReadonlyMap<string, LedgerEntry[]>;
+  removals: ReadonlyMap<string, Removal['how']>;
 }
 
 const addDataset = (builder: Builder, wish: DatasetWish, planned: PlannedDataset): void => {
@@ -96,8 +98,8 @@ const addWork = (
   return work;
 };
 
-const rulesOf = ({ onDrift, createMissing, page }: Builder, key: string) => ({
-  removal: page.removals.find((removal) => removal.key === key)?.how ?? null,
+const rulesOf = ({ onDrift, createMissing, removals }: Builder, key: string) => ({
+  removal: removals.get(key) ?? null,
   onDrift,
   createMissing,
 });
