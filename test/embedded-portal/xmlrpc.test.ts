@@ -131,11 +131,18 @@ describe('XML-RPC messages', () => {
     '<a/>',
     message('m', '<int>x</int>'),
     message('m', '<what>1</what>'),
+    message('m', `<double>${'1'.repeat(400)}</double>`),
     message('m', struct({ __proto__x: '1' }).replace('__proto__x', '__proto__')),
     `<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]>${message('m', '&b;')}`,
     message('m', `${'<array><data><value>'.repeat(500)}x${'</value></data></array>'.repeat(500)}`),
   ])('that are malformed or dangerous are refused (%#)', (text) => {
     expect(() => parse(text)).toThrow(MalformedBody);
+  });
+
+  it('hold numbers, which are read in time that grows with their length', () => {
+    const begun = performance.now();
+    expect(() => parse(message('m', `<double>${'1'.repeat(100_000)}x</double>`))).toThrow(/a <double> holds no number/);
+    expect(performance.now() - begun).toBeLessThan(2000);
   });
 
   it('are written with names and texts escaped', () => {

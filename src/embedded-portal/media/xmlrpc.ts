@@ -15,18 +15,18 @@ const child = ({ name, children }: XmlElement, wanted: string): XmlElement => {
 };
 
 const number =
-  (type: string, pattern: RegExp) =>
+  (words: string, isNumber: (text: string) => boolean) =>
   (text: string): number => {
-    if (!pattern.test(text)) throw new MalformedBody(`a ${type} holds no number`);
+    if (!isNumber(text)) throw new MalformedBody(words);
     return Number(text);
   };
 
-const integer = number('whole number', /^\s*[+-]?\d{1,15}\s*$/);
+const integer = number('an <int> holds no whole number', (text) => /^\s*[+-]?\d{1,15}\s*$/.test(text));
 
 /** What the types of single values mean. */
 const scalars = new Map<string, (text: string) => unknown>([
   ...['int', 'i4', 'i8'].map((name) => [name, integer] as const),
-  ['double', number('double', /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?\s*$/i)],
+  ['double', number('a <double> holds no number', (text) => text.trim() !== '' && Number.isFinite(Number(text)))],
   ['boolean', (text) => text.trim() === '1'],
   ['nil', () => null],
   ['string', (text) => text],
