@@ -15,20 +15,22 @@ export const xmlrpcPath = '/api/xmlrpc';
 
 const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
 
-/** The value with numbers as texts, as a query string would have them. */
-const asQuery = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(asQuery);
-  if (!isObject(value)) return String(value);
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asQuery(item)]));
+/** The value with bytes as the text they are; in a query numbers too, as a query string would have them. */
+const asTexts = (value: unknown, isQuery = false): unknown => {
+  if (Array.isArray(value)) return value.map((item) => asTexts(item, isQuery));
+  if (Buffer.isBuffer(value)) return value.toString('utf8');
+  if (!isObject(value)) return isQuery && value !== null ? String(value) : value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asTexts(item, isQuery)]));
 };
 
-/** One of `files`: `{filename, file}`, the bytes in base64. */
+/** One of `files`: `{filename, file}`, the bytes as `<base64>` or as text in base64. */
 const fileIn = (value: unknown): { filename: string; bytes: Buffer } => {
   const { filename, file } = recordOf(value);
-  if (typeof filename !== 'string' || filename === '' || typeof file !== 'string') {
+  const bytes = typeof file === 'string' ? Buffer.from(file, 'base64') : file;
+  if (typeof filename !== 'string' || filename === '' || !Buffer.isBuffer(bytes)) {
     throw new Refusal(400, 'A file needs a filename and its bytes as base64 in file.');
   }
-  return { filename, bytes: Buffer.from(file, 'base64') };
+  return { filename, bytes };
 };
 
 /** The operation that a method names; undefined where there is none. */
@@ -41,14 +43,14 @@ const indexNames = ['page', 'fields', 'parameters', 'pagesize', 'options'];
 
 /** What the parameters of a method say in place of a request. */
 const requestOf = (action: string, { place }: Operation, params: unknown[]): Pick<Call, 'args' | 'query' | 'body'> => {
-  const [first, second] = params;
+  const [first, second] = params.map((param) => asTexts(param));
   const request = { args: [text(first)], query: {}, body: recordOf(second) };
   if (place === 'targeted') return { ...request, args: [text(first), action] };
   if (place === 'action') return { ...request, args: [action], body: { username: first, password: second } };
   if (action === 'create') return { ...request, args: [], body: recordOf(first) };
   if (action !== 'index') return request;
-  const sent = indexNames.flatMap((name, at) => (params[at] === undefined ? [] : [[name, asQuery(params[at])]]));
-  return { args: [], query: Object.fromEntries(sent), body: {} };
+  const sent = indexNames.flatMap((name, at) => ((params[at] ?? null) === null ? [] : [[name, params[at]]]));
+  return { args: [], query: recordOf(asTexts(Object.fromEntries(sent), true)), body: {} };
 };
 
 /** The methods that stand for an operation which exists. */
@@ -72,7 +74,7 @@ const run = async (
   counts[operation.writes ? 'writes' : 'reads'] += 1;
   Object.assign(call, requestOf(action, operation, params));
   checkCall(call, operation, action === 'index' || action === 'retrieve' ? 'GET' : 'POST');
-  const { files } = operation.takesFiles ? call.body : {};
+  const { files } = recordOf(operation.takesFiles ? params[1] : null);
   const place = { dir: store.filesDir, fileBytes: limits.fileBytes, syncDir: () => store.syncFiles() };
   try {
     for (const [index, file] of (Array.isArray(files) ? files : []).map(fileIn).entries()) {

@@ -47,6 +47,18 @@ describe('the XML-RPC server', () => {
     expect(await call(portal, message('node.retrieve', '1'))).toContain('<int>404</int>');
   });
 
+  it('takes base64 as the text that it stands for, and nil as a parameter that is left out', async () => {
+    const portal = await startTestPortal({ xmlrpc: true });
+    const creator = await portal.as('creator');
+    const headers = { cookie: creator.cookie, 'x-csrf-token': creator.token };
+    const title = `<base64>${Buffer.from('Bäume').toString('base64')}</base64>`;
+    const made = await call(portal, message('node.create', struct({ type: 'dataset', title })), headers);
+    expect(made).toContain('<name>nid</name>');
+    expect(await creator.read('1')).toMatchObject({ title: 'Bäume' });
+    const list = message('node.index', '<nil/>', '<string>title</string>', '<nil/>', '<int>5</int>');
+    expect(await call(portal, list)).toContain('<string>Bäume</string>');
+  });
+
   it('attaches a file that is sent as base64, byte for byte, and replaces it when asked to', async () => {
     const portal = await startTestPortal({ xmlrpc: true });
     const creator = await portal.as('creator');
@@ -120,7 +132,7 @@ describe('XML-RPC messages', () => {
     );
     expect(parse(body)).toEqual({
       method: 'm',
-      params: ['bare', -7, 1.5, true, null, ['a', 2], { x: ' é & ' }, 'aGk='],
+      params: ['bare', -7, 1.5, true, null, ['a', 2], { x: ' é & ' }, Buffer.from('hi')],
     });
   });
 

@@ -2,7 +2,7 @@
 import { type BodyParser, isForbiddenKey, MalformedBody, readText } from './value.ts';
 import { escapeText, readXmlTree, type XmlElement, xmlDocument } from './xml.ts';
 
-/** A call: a method's name and its parameters in order; `<base64>` stays as it is. */
+/** A call: a method's name and its parameters in order; `<base64>` is a Buffer. */
 export interface RpcCall {
   method: string;
   params: unknown[];
@@ -31,7 +31,7 @@ const scalars = new Map<string, (text: string) => unknown>([
   ['nil', () => null],
   ['string', (text) => text],
   ['dateTime.iso8601', (text) => text],
-  ['base64', (text) => text],
+  ['base64', (text) => Buffer.from(text, 'base64')],
 ]);
 
 const readMember = (member: XmlElement): [string, unknown] => {
