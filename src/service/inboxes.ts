@@ -33,7 +33,7 @@ export type InboxViewOfService = z.infer<typeof inboxViewSchema>;
 export class Inboxes {
   readonly #runtime: Runtime;
   readonly #open = new Map<string, { manifest: DropManifest; inbox: Inbox }>();
-  #endViews: (() => Promise<void>) | undefined;
+  #ends: (() => Promise<void>)[] = [];
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -49,12 +49,15 @@ export class Inboxes {
       this.#open.set(name, { manifest, inbox: await this.#watch(manifest) });
     }
     const failed = (err: unknown): void => this.#runtime.log.debug({ err }, 'inbox state could not be shown');
-    this.#endViews ??= repeat(publishMs, () => this.#publish(), failed);
+    if (this.#ends.length === 0) {
+      const work = [() => this.#publish(), async () => this.#signsOfLife()];
+      this.#ends = work.map((each) => repeat(publishMs, each, failed));
+    }
     await this.#publish();
   }
 
   async close(): Promise<void> {
-    await this.#endViews?.();
+    await Promise.all(this.#ends.map((end) => end()));
     for (const name of this.#open.keys()) await this.#end(name);
   }
 
@@ -81,7 +84,6 @@ export class Inboxes {
       const state = inbox.state();
       const cancelled = state.spooled > 0 ? await this.#runAgain(manifest) : 0;
       const folder = manifest.drop.folder;
-      this.#signOfLife(name, folder);
       const view: InboxViewOfService = { manifest: name, folder, ...state, cancelled, at: Date.now() };
       await this.#runtime.redis.hset(this.#runtime.keys.inboxes, name, JSON.stringify(view));
     }
@@ -89,16 +91,18 @@ export class Inboxes {
 
   readonly #checked = new Set<string>();
 
-  /** A check that hangs, as on a dead network drive, does not delay the others. */
-  #signOfLife(name: string, folder: string): void {
-    if (this.#checked.has(name)) return;
-    this.#checked.add(name);
+  /** Apart from the views: a folder that hangs, as on a dead network drive, does not delay the others. */
+  #signsOfLife(): void {
     const { deadlines, config } = this.#runtime;
-    const renewed = () => ({ member: expectedOf.inbox(name), at: Date.now() + config.watch.everyMs });
-    void isUsable(folder)
-      .then((usable) => (usable && this.#open.has(name) ? deadlines.keepPromise(renewed()) : undefined))
-      .catch(() => undefined) // without Redis, nothing else works either
-      .finally(() => this.#checked.delete(name));
+    for (const [name, { manifest }] of this.#open) {
+      if (this.#checked.has(name)) continue;
+      this.#checked.add(name);
+      const renewed = () => ({ member: expectedOf.inbox(name), at: Date.now() + config.watch.everyMs });
+      void isUsable(manifest.drop.folder)
+        .then((usable) => (usable && this.#open.has(name) ? deadlines.keepPromise(renewed()) : undefined))
+        .catch(() => undefined) // without Redis, nothing else works either
+        .finally(() => this.#checked.delete(name));
+    }
   }
 
   /** When a target was last seen without a run or was tried again, by its name; absent while it has one. */

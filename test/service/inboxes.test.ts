@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { redisKeys, type Target } from '../../src/model/redis-keys.ts';
+import { Inboxes } from '../../src/service/inboxes.ts';
+import type { Runtime } from '../../src/service/runtime.ts';
+import { Deadlines, expectedOf } from '../../src/state/deadlines.ts';
+import { dropManifest, silentLog } from '../sources/drop/support/drop-inbox.ts';
+import { openTestRedis } from '../support/redis.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const { redis } = await openTestRedis();
+const keys = redisKeys('n');
+const deadlines = new Deadlines(redis, keys);
+
+it('give signs of life of each folder, also while what is known of another hangs', async () => {
+  const manifests = ['dead', 'fine'].map((name) => ({ ...dropManifest(tempDir()), name }));
+  const reply = Promise.withResolvers<{ current: null }>();
+  let hangs = false;
+  const gate = {
+    state: async ({ manifest }: Target) => {
+      if (manifest !== 'dead') return { current: null };
+      hangs = true; // as what follows does on a dead network drive
+      return reply.promise;
+    },
+  };
+  const inbox = { settleMs: 50, rescanMs: 60_000, poll: false, archiveKeep: 1 };
+  const runtime: unknown = {
+    ...{ redis, keys, deadlines, gate, log: silentLog, config: { inbox, watch: { everyMs: 60_000 } } },
+    spoolId: async () => 'redis-1',
+    requestRun: async () => ({ runId: 'r' }),
+  };
+  const inboxes = new Inboxes(runtime as Runtime);
+  await inboxes.sync(manifests);
+  writeFileSync(join(manifests[0]?.drop.folder ?? '', 'a.csv'), 'a\n1\n');
+  await waitUntil('a view that hangs', () => hangs);
+  const members = manifests.map(({ name }) => expectedOf.inbox(name));
+  await deadlines.promise(members.map((member) => ({ member, form: '/inbox', at: 1 })));
+  await waitUntil('a sign of each', async () => (await deadlines.countLate(Date.now())) === 0, 10_000);
+  reply.resolve({ current: null });
+  await inboxes.close();
+  expect(await redis.hkeys(keys.inboxes)).toEqual([]);
+});
