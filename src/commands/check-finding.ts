@@ -73,7 +73,7 @@ export const faultsOfTable = ({ findings }: Inspection, file: string): Fault[] =
 const separators: Record<string, string> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' };
 
 /** A verdict in the words of `--fix`. */
-export const verdictText = (verdict: Inspection['verdict']): string => (verdict === 'mendable' ? 'fixable' : verdict);
+const verdictText = (verdict: Inspection['verdict']): string => (verdict === 'mendable' ? 'fixable' : verdict);
 
 export const summaryOfTable = ({ verdict, rows, columns, delimiter, encoding, findings }: Inspection): string => {
   const remarks = findings.filter(({ code }) => code === null).length;

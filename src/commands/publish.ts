@@ -44,9 +44,10 @@ export const publishCommand = async (paths: string[], options: PublishOptions, i
     await refuseTakenNames(runtime, manifests, direct);
     const reports = await publish(runtime, manifests, options, io);
     await showReports(reports, options, io);
+    if (options.json) return exitCodeOfReports(reports);
     const closing = await Promise.all(reports.map((report) => closingLines(runtime, report)));
     const made = direct.map((each) => madeLines(each, io.cwd));
-    if (!options.json) for (const line of lines(made, [...new Set(closing.flat())])) say(io, line);
+    for (const line of lines(made, [...new Set(closing.flat())])) say(io, line);
     return exitCodeOfReports(reports);
   });
 };
@@ -104,7 +105,7 @@ export const awaitReports = async (
 };
 
 /** Shows reports as text, or as JSON: one object for one run, a list for several. */
-export const showReports = async (reports: StoredReport[], options: CommonOptions, io: Io): Promise<void> => {
+const showReports = async (reports: StoredReport[], options: CommonOptions, io: Io): Promise<void> => {
   if (options.json) await sayAll(io, jsonOf(reports));
   else for (const report of reports) for (const line of reportLines(report)) say(io, line);
 };

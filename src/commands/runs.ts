@@ -32,7 +32,7 @@ export const latestRuns = async (runtime: Runtime, limit: number): Promise<Liste
   return asked.map(({ endedAt: _endedAt, ...run }) => run);
 };
 
-export type ListedRun = Omit<RunStatus, 'endedAt'>;
+type ListedRun = Omit<RunStatus, 'endedAt'>;
 
 export const runLines = ({ runId, target, state, reason, ...run }: ListedRun): string[] => {
   const counts = [...(run.fates ? [] : [`${run.done}/${run.total} items`]), fatesText(run)];
