@@ -87,6 +87,8 @@ const serve = async (
     await stopped(io);
     const text = 'stopping: jobs finish the current write, all others return to the queue';
     log.info({ signal: String(io.stop.reason) }, text);
+    const forced = 'second signal: exiting now; the next start resumes unfinished work';
+    io.force.addEventListener('abort', () => log.warn(forced));
     await end();
   });
   log.info('stopped');

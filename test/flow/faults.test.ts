@@ -144,6 +144,7 @@ describe('in mid-run', () => {
     await service.said('stopping');
     expect(service.hasEnded()).toBe(false);
     expect(await service.end('SIGTERM')).toBe(130);
+    expect(service.out()).toContain('"second signal: exiting now; the next start resumes unfinished work"');
     release();
     gateway.before = () => undefined;
     const next = await place.serve();
