@@ -180,10 +180,11 @@ const schemes =
  */
 export const parseRedisUrl = (text: string): [RedisConnectionOptions, ...RedisConnectionOptions[]] => {
   // A URL has one host: the others are cut out.
-  const [, head = '', hosts = '', tail = ''] = /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(text) ?? [];
+  const [, head = '', hosts = '', tail = ''] = /^((?:[a-z+]+:\/\/(?:[^/?#]*@)?)?)([^/?#]*)(.*)$/is.exec(text) ?? [];
   const [host = '', ...more] = hosts.split(',');
   const url = URL.parse(`${head}${host}${tail}`) ?? wrong('is not a URL');
   const others = more.map((other) => (other && URL.parse(`redis://${other}`)) || wrong('has an invalid host'));
+  if (!/^(?:unix|rediss?(?:\+sentinel)?):$/.test(url.protocol)) return wrong(`begins with ${url.protocol}, not redis:`);
   const [scheme, isWatched] = [url.protocol.replace(/\+sentinel:$|:$/, ''), url.protocol.endsWith('+sentinel:')];
   const [name = '', db = ''] = isWatched ? url.pathname.slice(1).split('/') : ['', url.pathname.slice(1)];
   const common = {
@@ -192,7 +193,6 @@ export const parseRedisUrl = (text: string): [RedisConnectionOptions, ...RedisCo
     ...database(url.searchParams.get('db') ?? (scheme === 'unix' ? '' : db)),
   };
   if (url.protocol === 'unix:') return [{ path: decodeURIComponent(url.pathname), ...common }];
-  if (scheme !== 'redis' && scheme !== 'rediss') return wrong(`begins with ${url.protocol}, not redis:`);
   const isTls = scheme === 'rediss';
   if (isWatched) {
     if (name === '') return wrong('lacks the name of the server that the sentinels watch');

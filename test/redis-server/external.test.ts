@@ -52,6 +52,8 @@ describe('an address', () => {
     ['redis://me:secret@127.0.0.1?db=2', { host: '127.0.0.1', port: 6379, username: 'me', password: 'secret', db: 2 }],
     ['rediss://example.org', { host: 'example.org', port: 6379, tls: { servername: 'example.org' } }],
     ['unix:///run/redis.sock?db=1', { path: '/run/redis.sock', db: 1 }],
+    ['unix:/run/redis.sock', { path: '/run/redis.sock' }],
+    [' redis://example.org/3\n', { host: 'example.org', port: 6379, db: 3 }],
   ])('%s is read', (text, options) => {
     expect(parseRedisUrl(text)).toEqual([options]);
   });
@@ -77,6 +79,10 @@ describe('an address', () => {
       { sentinels, name: 'main', tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true },
     ]);
     expect(() => parseRedisUrl('redis+sentinel://a,b:5000')).toThrow('lacks the name');
+  });
+
+  test.each(['localhost:6379', 'http://example.org/first'])('%s is told to begin otherwise', (text) => {
+    expect(() => parseRedisUrl(text)).toThrow(/begins with (?:localhost|http):, not redis:/);
   });
 
   test.each([
