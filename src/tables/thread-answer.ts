@@ -14,9 +14,10 @@ export const answerOf = async <T>(
   try {
     return { value: await work() };
   } catch (thrown) {
-    const error = isSystemError(thrown) ? ofSystem(thrown) : thrown;
-    if (!(error instanceof errors.SluiceError)) throw error;
-    return { error: { ...error, message: error.message } };
+    // `ofSystem` may throw one of ours, too.
+    if (isSystemError(thrown)) return answerOf<T>(() => Promise.reject(ofSystem(thrown)), ofSystem);
+    if (!(thrown instanceof errors.SluiceError)) throw thrown;
+    return { error: { ...thrown, message: thrown.message } };
   }
 };
 
