@@ -100,6 +100,8 @@ describe('a schema', () => {
     ['yearmonth', {}, '2026-13', 'is not a valid yearmonth'],
     ['string', { format: 'email' }, 'me', 'is not a valid string'],
     ['string', { format: 'email' }, 'me@example.org', null],
+    ['string', { format: 'year' }, 'x', null],
+    ['string', { format: 'constructor' }, 'x', null],
     ['integer', { constraints: { minimum: 5 } }, '4', 'is less than 5'],
     ['integer', { constraints: { maximum: 5 } }, '10', 'is more than 5'],
     ['date', { constraints: { maximum: '2025-12-31' } }, '2026-01-01', 'is more than 2025-12-31'],

@@ -107,19 +107,19 @@ const castOf = (field: FieldSchema): CastCell => {
     case 'time':
       return compileCast(format === 'default' ? type : { to: type, from: notationOf(format) });
     default: {
-      const pattern = texts[type === 'string' ? format : type];
+      const pattern = texts[type === 'string' ? `string ${format}` : type];
       return (cell) => (pattern === undefined || pattern.test(cell) ? cell : null);
     }
   }
 };
 
-/** What the text of some types, and of formats of the type `string`, looks like. */
+/** What the text of some types, and of some formats of the type `string`, looks like. */
 const texts: Record<string, RegExp> = {
   year: /^\d{4}$/,
   yearmonth: /^\d{4}-(?:0[1-9]|1[0-2])$/,
-  email: /^[^@\s]+@[^@\s]+\.[^@\s]+$/,
-  uri: /^[a-z][a-z0-9+.-]*:\S+$/i,
-  uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+  'string email': /^[^@\s]+@[^@\s]+\.[^@\s]+$/,
+  'string uri': /^[a-z][a-z0-9+.-]*:\S+$/i,
+  'string uuid': /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
 };
 
 /** Numbers are compared as such, dates and times by their ISO text. */
