@@ -9,3 +9,10 @@ it('names the line of the first byte that is not UTF-8, also below a replacement
   const json = Buffer.concat([Buffer.from('{"a":"ü"}\n{"a":"b"}\n{"a":"'), Buffer.from([0xff, 0x22, 0x7d, 0x0a])]);
   await expect(made('table.ndjson', json)).rejects.toMatchObject(fault);
 });
+
+it('says the same of text that is not UTF-8 where a byte order mark claims that it is', async () => {
+  const json = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff, 0x22, 0x7d, 0x0a])]);
+  const marked = Buffer.concat([Buffer.from('\ufeff'), json]);
+  const hint = expect.stringContaining('save the file as UTF-8');
+  for (const content of [json, marked]) await expect(made('table.ndjson', content)).rejects.toMatchObject({ hint });
+});

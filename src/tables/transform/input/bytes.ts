@@ -61,7 +61,7 @@ async function* gunzipped(
 
 /** The text of `bytes` in pieces: UTF-8, or what a byte order mark names. Throws a TableFaultError at bytes that are no text. */
 export async function* decoded(bytes: Bytes): AsyncGenerator<string> {
-  let encoding = 'utf-8';
+  let encoding = 'UTF-8';
   let decoder: ByteDecoder | null = null;
   let line = 1;
   const decode = (chunk?: Buffer): string => {
@@ -89,7 +89,7 @@ const newlinesIn = (text: string): number => text.split('\n').length - 1;
 export const invalidText = (
   encoding: string,
   line: number,
-  hint = encoding === 'utf-8'
+  hint = encoding === 'UTF-8'
     ? 'save the file as UTF-8, or set its encoding, such as `encoding: windows-1252`'
     : 'set the right one with `encoding`',
 ): TableFaultError =>

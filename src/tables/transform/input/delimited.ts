@@ -74,10 +74,10 @@ async function* readRows(text: OpenTable, encoding: string | undefined, { rowByt
       const [bad] = watch.feed(chunk);
       scanner.feed(chunk.subarray(0, bad));
       if (bad !== undefined) for (const more of chunks) watch.feed(more);
-      if (watch.bad > 0) throw invalidText('utf-8', scanner.place.line, hintOf(watch.verdict(), asUtf8));
+      if (watch.bad > 0) throw invalidText('UTF-8', scanner.place.line, hintOf(watch.verdict(), asUtf8));
       if (scanner.rows > 0) yield takeRows();
     }
-    if (watch.end() > 0) throw invalidText('utf-8', scanner.place.line);
+    if (watch.end() > 0) throw invalidText('UTF-8', scanner.place.line);
     scanner.finish();
     if (scanner.rows > 0) yield takeRows();
   } catch (error) {
