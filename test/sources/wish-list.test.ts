@@ -34,3 +34,9 @@ it('gives one dataset with very many resources back as a page', async () => {
   expect(sizes).toEqual([2, 1]);
   await list.close();
 });
+
+it('gives back more datasets of a manifest than a call may have arguments', async () => {
+  const [wish] = wishes;
+  const list = WishList.of(Array.from({ length: 200_000 }, () => wish ?? datasetWish('m/d', [])));
+  expect(await list.all()).toHaveLength(200_000);
+});

@@ -150,7 +150,8 @@ export class InboxView {
 
   /** When the next file may be taken (Unix ms), infinite when none will. */
   nextDue(): number {
-    return Math.min(...this.settlers.values().map((settler) => this.#dueAt(settler)));
+    const all = this.settlers.values(); // too many for arguments
+    return all.reduce((next, settler) => Math.min(next, this.#dueAt(settler)), Number.POSITIVE_INFINITY);
   }
 
   /** True while a file settles that may still join a batch whose first file was last seen to move at `first`. */
