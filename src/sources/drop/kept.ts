@@ -44,8 +44,8 @@ const copyTo = async (part: string, { path, facts }: FileToKeep): Promise<boolea
  */
 export class KeptFiles {
   readonly #settings: KeptSettings;
-  /** Bytes of all files, as of the last scan and with those that were kept since. */
-  #total = Number.POSITIVE_INFINITY;
+  /** Kept files by path, the longest kept first. */
+  #known = new Map<string, number>();
   #scannedAt = 0;
 
   /** Closes a folder that is open to others. */
@@ -61,13 +61,13 @@ export class KeptFiles {
     const isTooLarge = bytes > fileBytes || bytes > totalBytes || totalBytes === 0 || fileBytes === 0;
     const isKept = !isTooLarge && (await this.#copy(owner, file));
     if (former !== null && former !== file.sha256 && (isKept || isTooLarge)) {
-      await rm(this.#path(owner, former), { force: true });
+      await this.#remove(this.#path(owner, former));
     }
     return isKept;
   }
 
   async forget(owner: KeptFor, sha256: string): Promise<void> {
-    await rm(this.#path(owner, sha256), { force: true });
+    await this.#remove(this.#path(owner, sha256));
   }
 
   /** Path of the kept file with that content, or null. Its bytes are the caller's to check. */
@@ -90,28 +90,35 @@ export class KeptFiles {
     });
     if (!isCopied) return false;
     renameSync(part, target);
-    this.#total += file.facts.bytes;
-    if (this.#total > this.#settings.totalBytes || Date.now() - this.#scannedAt >= rescanMs) await this.#prune(target);
+    if (Date.now() - this.#scannedAt >= rescanMs) await this.#scan();
+    this.#known.delete(target);
+    this.#known.set(target, file.facts.bytes);
+    let total = this.#known.values().reduce((sum, each) => sum + each, 0);
+    for (const [oldest, size] of this.#known) {
+      if (total <= this.#settings.totalBytes) break;
+      total -= size;
+      await this.#remove(oldest);
+    }
     return true;
   }
 
-  /** Removes the longest kept files while all are too large, but not `latest`, and the parts of copies that a kill left behind. */
-  async #prune(latest: string): Promise<void> {
-    const { dir, totalBytes } = this.#settings;
+  async #remove(path: string): Promise<void> {
+    this.#known.delete(path);
+    await rm(path, { force: true });
+  }
+
+  /** Reads what is kept; parts of copies that a kill left behind are removed. */
+  async #scan(): Promise<void> {
     this.#scannedAt = Date.now();
     const found: { path: string; stats: Stats }[] = [];
+    const { dir } = this.#settings;
     for (const entry of await unless(readdir(dir, { recursive: true, withFileTypes: true }), ['ENOENT'], [])) {
       const path = join(entry.parentPath, entry.name);
       const stats = entry.isFile() ? await unless(stat(path), ['ENOENT'], null) : null;
       if (stats !== null && !path.endsWith('.part')) found.push({ path, stats });
       else if (stats !== null && Date.now() - stats.mtimeMs > rescanMs) await rm(path, { force: true });
     }
-    found.sort((a, b) => Number(a.path === latest) - Number(b.path === latest) || a.stats.ctimeMs - b.stats.ctimeMs);
-    this.#total = found.reduce((sum, { stats }) => sum + stats.size, 0);
-    for (const { path, stats } of found) {
-      if (this.#total <= totalBytes) return;
-      this.#total -= stats.size;
-      await rm(path, { force: true });
-    }
+    found.sort((a, b) => a.stats.ctimeMs - b.stats.ctimeMs);
+    this.#known = new Map(found.map(({ path, stats }) => [path, stats.size]));
   }
 }
