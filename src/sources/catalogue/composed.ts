@@ -118,6 +118,7 @@ const geoJsonWkt = ({ type, geometry, coordinates }: Record<string, unknown>): s
     const [northWest, southEast] = coordinates as unknown[][]; // read as numbers below
     return boxOf([northWest?.[0], southEast?.[1], southEast?.[0], northWest?.[1]].map(String));
   }
+  if (!/^(?:Multi)?(?:Point|LineString|Polygon)$/.test(type)) return null;
   const written = positions(coordinates);
   const wkt = `${type.toUpperCase()} ${type === 'Point' ? `(${written})` : written}`;
   return parseWkt(wkt)?.parts.flat().every(isPosition) ? wkt : null;
@@ -125,5 +126,6 @@ const geoJsonWkt = ({ type, geometry, coordinates }: Record<string, unknown>): s
 
 const positions = (value: unknown): string => {
   if (!Array.isArray(value)) return '';
-  return typeof value[0] === 'number' ? value.slice(0, 2).join(' ') : `(${value.map(positions).join(', ')})`;
+  const position = value.slice(0, 2);
+  return position.every(Number.isFinite) ? position.join(' ') : `(${value.map(positions).join(', ')})`;
 };

@@ -18,7 +18,7 @@ import {
   namesOf,
 } from './entry.ts';
 import type { CatalogueLimits } from './read-catalogue.ts';
-import { idOfIdentifier, isNothing, referenceOf, textOf } from './values.ts';
+import { idOfIdentifier, referenceOf, textOf } from './values.ts';
 import { CatalogueWalk } from './walk.ts';
 
 /** True when the entry passes `filters` and `excludes`. Values are compared as text. */
@@ -63,11 +63,15 @@ const put = (target: unknown, [step, ...rest]: string[], how: { value: unknown; 
   }
   if (Array.isArray(target) ? Number(step) >= target.length : !isObject(target)) return;
   const around = target as Record<string, unknown>; // a mapping, or a list by its index
-  if (rest.length === 0 && (how.force || isNothing(around[step]))) around[step] = structuredClone(how.value);
+  if (rest.length === 0 && (how.force || isEmpty(around[step]))) around[step] = structuredClone(how.value);
   if (rest.length === 0) return;
-  if (isNothing(around[step])) around[step] = {};
+  if (isEmpty(around[step]) && !Array.isArray(target)) around[step] = {};
   put(around[step], rest, how);
 };
+
+/** Less than what counts as nothing elsewhere: a list of empty objects is one that values are put into. */
+const isEmpty = (value: unknown): boolean =>
+  value == null || value === '' || (Array.isArray(value) && value.length === 0);
 
 export type GatheredCatalogue = Omit<GatheredList, 'wishes'>;
 

@@ -79,6 +79,9 @@ describe('places', () => {
       { wkt: 'POLYGON ((-1 -2, 1 -2, 1 2, -1 2, -1 -2))' },
     ],
     [{ type: 'Point', coordinates: [13.4, 152.5] }, {}],
+    [{ type: 'Point', coordinates: [13.4, '52.5'] }, {}],
+    [{ type: 'POINT', coordinates: [[13.4, 52.5]] }, {}],
+    [{ type: 'Point', coordinates: [13.4, 52.5, 'high'] }, { wkt: 'POINT (13.4 52.5)' }],
     [[{ prefLabel: 'Town' }, { bbox: '0,0,1,1' }], { label: 'Town', wkt: 'POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))' }],
     ['{"type": "Poi', { label: '{"type": "Poi' }],
     ['POINT (1 2, 3 4)', { label: 'POINT (1 2, 3 4)' }],
@@ -174,6 +177,16 @@ describe('paths into entries', () => {
     [{ excludes: { 'distribution.format': ['XLS'], accessLevel: ['private'] } }, true],
   ])('choose entries: %j', (how, isTaken) => {
     expect(isWanted(entry, { filters: {}, excludes: {}, ...how } as Parameters<typeof isWanted>[1])).toBe(isTaken);
+  });
+
+  it('put values into items of a list that are empty', () => {
+    const entry = { distribution: [{}, {}], contactPoint: [{}], theme: [null] };
+    const defaults = { 'distribution.1.format': 'CSV', 'contactPoint.0.fn': 'Office', 'theme.0.name': 'Water' };
+    expect(amended(entry, { defaults, overrides: {} })).toEqual({
+      distribution: [{}, { format: 'CSV' }],
+      contactPoint: [{ fn: 'Office' }],
+      theme: [null],
+    });
   });
 
   it('put values where nothing stands, or in the place of what stands, in every item of a list', () => {
