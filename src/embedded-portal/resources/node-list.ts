@@ -168,10 +168,13 @@ export const listNodes = (
     refuse: (name) => noColumn('filter or order by', name),
     ...('vid' in parameters ? { from: revisions, published: 'n.status = 1 AND n.listed = 1' } : {}),
   });
+  const isOfRow = fields?.every((name) => name === 'uri' || columns.has(name)) === true;
   return rows.flatMap((row) => {
+    const uri = `${call.baseUrl}/api/dataset/node/${row.nid}`;
+    if (isOfRow) return [Object.fromEntries(fields.map((name) => [name, name === 'uri' ? uri : String(row[name])]))];
     const node = call.portal.store.nodes.atRevision(Number(row.vid));
     if (node === null) return [];
-    const all: Record<string, unknown> = { ...view(node), uri: `${call.baseUrl}/api/dataset/node/${row.nid}` };
+    const all: Record<string, unknown> = { ...view(node), uri };
     const named = fields?.filter((name) => name in all) ?? Object.keys(all);
     return [Object.fromEntries(named.map((name) => [name, all[name]]))];
   });
