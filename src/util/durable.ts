@@ -1,7 +1,9 @@
 // File system steps that survive a kill between any two of them.
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { link, lstat, open, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 
 /** True when `error` is a system error with one of `codes` (such as `ENOENT`). */
 export const isErrno = (error: unknown, ...codes: string[]): boolean =>
@@ -22,6 +24,12 @@ export const unless = async <T, F>(pending: Promise<T>, codes: string[], fallbac
 
 /** True when something (a symbolic link counts) is at `path`. */
 export const exists = async (path: string): Promise<boolean> => (await unless(lstat(path), gone, null)) !== null;
+
+export const sha256Of = async (path: string): Promise<string> => {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+};
 
 /** Makes the names in a folder survive a power cut; file systems that cannot sync folders are left alone. */
 export const syncFolder = async (path: string): Promise<void> => {

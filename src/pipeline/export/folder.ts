@@ -1,13 +1,12 @@
 // The folder of an export: whose it is, names that every file system accepts, files written whole or not at all, never through a link.
 import { createHash, randomBytes } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
+import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { slugOf } from '../../dataset-api/names.ts';
 import { errorMessage, SourceRefusedError, UsageError } from '../../model/errors.ts';
-import { gone, unless } from '../../util/durable.ts';
+import { gone, sha256Of, unless } from '../../util/durable.ts';
 import { parsedJson, recordOf } from '../../util/json.ts';
 import { type DatasetRecord, recordSchema, resourceSchema } from './record.ts';
 
@@ -68,8 +67,8 @@ export const openWhole = async (path: string) => {
       await handle.sync();
       await handle.close();
       const sha256 = hash.digest('hex');
-      if ((await hashOf(temporary)) !== sha256) throw new Error(`${path} does not hold what was written to it`);
-      const isSame = (await sizeOf(path)) === bytes && (await hashOf(path)) === sha256;
+      if ((await sha256Of(temporary)) !== sha256) throw new Error(`${path} does not hold what was written to it`);
+      const isSame = (await sizeOf(path)) === bytes && (await sha256Of(path)) === sha256;
       if (!isSame) await rename(temporary, path);
       return { bytes, sha256 };
     },
@@ -78,12 +77,6 @@ export const openWhole = async (path: string) => {
       await rm(temporary, { force: true });
     },
   };
-};
-
-const hashOf = async (path: string): Promise<string> => {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex');
 };
 
 /** Writes a file as {@link openWhole} does. */

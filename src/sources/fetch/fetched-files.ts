@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
-import { isErrno, unless, writeDurably } from '../../util/durable.ts';
+import { gone, isErrno, sha256Of, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { Fetcher } from './fetch.ts';
@@ -74,7 +74,9 @@ export class FetchedFiles {
     const into = join(folder, 'content');
     const here = await this.whole(folder, wanted.url);
     if (here?.by === wanted.by) return { ...here, path: into };
-    const known = wanted.published ?? here?.validators ?? null;
+    // What another job left here is read once more before a server is told that it is known.
+    const isSound = async () => (await unless(sha256Of(into), gone, null)) === here?.sha256;
+    const known = wanted.published ?? (here && (await isSound()) ? here.validators : null);
     const how = { ...options, known, name: wanted.name, accept: wanted.accept ?? acceptFor(wanted.name) };
     const fetched = await this.fetcher.toFile(wanted.url, into, how);
     if (fetched.status === 'unchanged') {

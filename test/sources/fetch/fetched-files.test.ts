@@ -108,6 +108,16 @@ describe('fetched files', () => {
     }
   });
 
+  it('are not believed by another job for their size and time alone', async () => {
+    server.on('/a.csv', fileAnswer('id\n1\n', { etag: '"1"' }));
+    const { path } = await get();
+    const { atime, mtime } = statSync(path);
+    writeFileSync(path, 'id\n7\n');
+    utimesSync(path, atime, mtime);
+    expect(readFileSync((await get({ by: 'run 2' })).path, 'utf8')).toBe('id\n1\n');
+    expect(server.asked.at(-1)?.headers['if-none-match']).toBeUndefined();
+  });
+
   it('that nobody asked for in a week are removed by the next process', async () => {
     const [old, fresh] = ['old', 'fresh'].map((uuid) => join(dir, 'local', uuid));
     for (const folder of [old, fresh]) {
