@@ -4,6 +4,7 @@ import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import { isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
+import { byName } from '../util/natural.ts';
 import { countText, plural } from '../util/plural.ts';
 import { aligned, causeLines, lines, reasonLines } from './text.ts';
 
@@ -103,7 +104,7 @@ export const isLeftBehind = ({ nid, removed, missingSince }: IndexedEntry): bool
 /** Keys that are left on the portal, each with the command that removes it; a dataset stands for its resources. */
 export const leftBehindLines = (keys: readonly string[], isWhole = false): string[] => {
   const all = new Set(keys);
-  const listed = keys.filter((key) => !all.has(parentKey(key))).sort();
+  const listed = keys.filter((key) => !all.has(parentKey(key))).sort(byName);
   const named = isWhole ? listed : listed.slice(0, shown);
   return lines(
     listed.length > 0 && `  no longer in the manifest, but still on the portal: ${plural(listed.length, 'item')}`,

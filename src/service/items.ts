@@ -5,6 +5,7 @@ import { itemId } from '../model/job.ts';
 import type { LedgerEntry } from '../model/ledger-entry.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { type TableVersion, versionsOf } from '../model/table-history.ts';
+import { byName } from '../util/natural.ts';
 import type { Runtime } from './runtime.ts';
 
 export type StateCounts = Readonly<Partial<Record<ItemState, number>>>;
@@ -25,7 +26,7 @@ export interface KnownEntry extends LedgerEntry {
 }
 
 export const inOrder = (entries: Iterable<LedgerEntry>, { portal }: Target): KnownEntry[] =>
-  [...entries].sort((a, b) => (a.key < b.key ? -1 : 1)).map((entry) => ({ ...entry, portal }));
+  [...entries].sort((a, b) => byName(a.key, b.key)).map((entry) => ({ ...entry, portal }));
 
 /** What entries are looked for by; `most`: so many of each target. */
 interface Search {

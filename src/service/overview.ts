@@ -7,6 +7,7 @@ import { keptSchedules } from '../queue/schedules.ts';
 import type { RunProgress } from '../state/runs.ts';
 import type { HeldRun } from '../state/stored-plans.ts';
 import { type LastRun, lastRuns } from '../state/targets.ts';
+import { byName } from '../util/natural.ts';
 import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
 import { countStates, type StateCounts } from './items.ts';
 import { type Overdue, whatIsOverdue } from './overdue.ts';
@@ -73,19 +74,19 @@ export class Overview {
   }
 
   /** Targets that were ever run, are scheduled, or are served, by name. */
-  async targets(): Promise<Map<string, KnownTarget>> {
-    const { ledger, queues } = this.#runtime;
-    const [known, schedules] = await Promise.all([ledger.targets(), keptSchedules(queues)]);
-    const all = [...this.#served(), ...[...schedules.values()].map(({ request }) => request), ...known];
+  async targets(schedules = keptSchedules(this.#runtime.queues)): Promise<Map<string, KnownTarget>> {
+    const known = await this.#runtime.ledger.targets();
+    const all = [...this.#served(), ...[...(await schedules).values()].map(({ request }) => request), ...known];
     return new Map(all.map((target) => [targetName(target), target]));
   }
 
   async view(now: number): Promise<OverviewView> {
     const runtime = this.#runtime;
     const { redis, keys, plans, queues, config } = runtime;
+    const kept = keptSchedules(queues);
     const [all, schedules, last, held, runs, inboxes, late, hasWorkers] = await Promise.all([
-      this.targets(),
-      keptSchedules(queues),
+      this.targets(kept),
+      kept,
       lastRuns.all(redis, keys),
       plans.held(),
       this.runs.byTarget(),
@@ -94,21 +95,25 @@ export class Overview {
       runtime.hasWorkers(),
     ]);
     const targets = await Promise.all(
-      [...all].sort().map(async ([name, { manifest, portal }]): Promise<TargetView> => {
-        const [target, kept] = [{ manifest, portal }, schedules.get(name)];
-        const current = await this.#current(target);
-        return {
-          ...target,
-          counts: await this.#counted(target, last, current),
-          next: kept ? { at: nextStart(kept.schedule, name, kept, now), timezone: kept.schedule.timezone } : null,
-          runs: (runs.get(name) ?? []).slice(0, stripRuns),
-          current,
-          held: held.find((run) => targetName(run) === name) ?? null,
-        };
-      }),
+      [...all]
+        .sort(([a], [b]) => byName(a, b))
+        .map(async ([name, { manifest, portal }]): Promise<TargetView> => {
+          const [target, schedule] = [{ manifest, portal }, schedules.get(name)];
+          const current = await this.#current(target);
+          return {
+            ...target,
+            counts: await this.#counted(target, last, current),
+            next: schedule
+              ? { at: nextStart(schedule.schedule, name, schedule, now), timezone: schedule.schedule.timezone }
+              : null,
+            runs: (runs.get(name) ?? []).slice(0, stripRuns),
+            current,
+            held: held.find((run) => targetName(run) === name) ?? null,
+          };
+        }),
     );
     const own = Object.keys(config.portals);
-    const portals = [...new Set([...own, ...targets.map(({ portal }) => portal)])].sort();
+    const portals = [...new Set([...own, ...targets.map(({ portal }) => portal)])].sort(byName);
     const [jobs, pauses] = await Promise.all([
       Promise.all(portals.map((portal) => jobsOf(runtime, portal))),
       Promise.all(portals.map(async (portal) => ({ portal, pause: await runtime.pauses.state(portal) }))),

@@ -16,6 +16,7 @@ import {
   reportSchema,
   type StoredReport,
 } from '../model/report.ts';
+import { byName } from '../util/natural.ts';
 
 /** Items as lines of JSON, a tenth of what the objects would take; each is parsed as it is read. */
 class ItemLines implements ReportItems {
@@ -81,7 +82,7 @@ export class ReportBuilder {
   }
 
   end(head: Omit<Report, 'items' | 'counts'>): StoredReport {
-    const keys = [...this.#lines.keys()].sort();
+    const keys = [...this.#lines.keys()].sort(byName);
     return { ...head, counts: this.#counts, items: new ItemLines(keys.map((key) => this.#lines.get(key) ?? '')) };
   }
 }
