@@ -4,6 +4,7 @@ import type { SluiceError } from './errors.ts';
 import { kindOfKey, uuidOfKey } from './key.ts';
 import type { JobWriter } from './lease.ts';
 import type { Log } from './log.ts';
+import { movedSchema, type TellMoved } from './moved.ts';
 import { driftPolicies, heldDecisions, removalModes } from './policy.ts';
 import { exportSchema, type Reason } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
@@ -38,9 +39,11 @@ const requestData = {
 export const runRequestSchema = z.object(requestData);
 
 /** What a worker was doing for a job, for the poison rule and for people. */
-const traceSchema = z.object({
+export const traceSchema = z.object({
   /** Steps in progress: by item key, or by '' for the job itself. */
   steps: z.record(z.string(), z.string()),
+  /** How far those of them are that move large files, by item key. */
+  moved: z.record(z.string(), movedSchema).default({}),
   /** Keys of items that a worker was killed in or lost, until they are started again. */
   interrupted: z.array(z.string()).default([]),
   /** How often a worker was killed in a step, by `<item key> <step>`. */
@@ -56,7 +59,7 @@ const traceSchema = z.object({
 
 export type Trace = z.infer<typeof traceSchema>;
 
-export const noTrace: Trace = { steps: {}, interrupted: [], kills: {}, losses: {}, stalls: 0 };
+export const noTrace: Trace = { steps: {}, moved: {}, interrupted: [], kills: {}, losses: {}, stalls: 0 };
 
 const runData = { runId: z.string(), ...requestData };
 
@@ -134,10 +137,15 @@ export interface StepLabel {
   light?: boolean;
 }
 
+export type StepWork<T> = (signal: AbortSignal, moved: TellMoved) => Promise<T>;
+
 /** Steps and notes of one thing that a job works on, with a log of its own. */
 export interface StepLog {
-  /** Runs one step and logs one line for it: what, on what, milliseconds, outcome (`format` of the result). */
-  step<T>(label: StepLabel, work: (signal: AbortSignal) => Promise<T>, format?: (result: T) => string): Promise<T>;
+  /**
+   * Runs one step and logs one line for it: what, on what, milliseconds, outcome (`format` of the result). What `work` tells
+   * of the bytes that it moves is shown while it goes on.
+   */
+  step<T>(label: StepLabel, work: StepWork<T>, format?: (result: T) => string): Promise<T>;
   note(line: string): Promise<void>;
 }
 

@@ -10,6 +10,7 @@ import {
   SourceChangedError,
   SourceMissingError,
 } from '../model/errors.ts';
+import type { TellMoved } from '../model/moved.ts';
 import { isAnswer } from './answers.ts';
 import type { HttpRequest } from './http.ts';
 import { attachResultSchema } from './replies.ts';
@@ -23,6 +24,8 @@ export interface PortalFile {
   /** Size it must have; another size means that it changed meanwhile. */
   bytes: number;
   contentType: string;
+  /** Told how much of a streamed file the portal has taken. */
+  moved?: TellMoved;
 }
 
 /** `fid` is null where the portal does not report it, `sha256` (hex) of a streamed file, of which size and times are known. */
@@ -120,7 +123,12 @@ const streamed = async (file: PortalFile): Promise<MultipartBody> => {
   const faults = { changed: () => changed(file), unreadable: (cause: unknown) => missing(file, cause) };
   const body = async function* (): AsyncGenerator<Buffer> {
     yield head;
-    yield* fileChunks(file.path, facts, faults);
+    let sent = 0;
+    for await (const chunk of fileChunks(file.path, facts, faults)) {
+      yield chunk;
+      sent += chunk.length; // the socket has taken it
+      file.moved?.(sent, file.bytes);
+    }
     yield tail;
   };
   return { body, headers, sha256: null };

@@ -44,7 +44,14 @@ export const withKill = (
   if (hit.length === 0) lines.push(['', `resumed after ${after}, before any step`]);
   const items = hit.map(([key]) => key).filter((key) => key !== '');
   return {
-    trace: { ...trace, steps: {}, interrupted: [...new Set([...interrupted, ...items])], [kind]: counted, stalls },
+    trace: {
+      ...trace,
+      steps: {},
+      moved: {},
+      interrupted: [...new Set([...interrupted, ...items])],
+      [kind]: counted,
+      stalls,
+    },
     lines,
   };
 };

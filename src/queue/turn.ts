@@ -14,11 +14,13 @@ import {
   noTrace,
   type StepLabel,
   type StepLog,
+  type StepWork,
   type Trace,
   UnfinishedItemsError,
 } from '../model/job.ts';
 import { JobLease } from '../model/lease.ts';
 import type { Log } from '../model/log.ts';
+import { meterOf, movedText } from '../model/moved.ts';
 import { inSpan } from '../util/tracing.ts';
 import { cancelledError } from './cancel.ts';
 import type { Exclusive } from './exclusive.ts';
@@ -60,11 +62,11 @@ interface TurnOf {
   writing: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** How long after the next probe of its portal a run is tried again, milliseconds. */
-const afterProbeMs = 1000;
-
-/** Retry interval of a run whose portal only people can resume, milliseconds. */
-const heldMs = 60_000;
+/**
+ * Milliseconds: how long after the next probe of its portal a run is tried again, how often one whose portal only people can
+ * resume, and how often the log says how far a large file is.
+ */
+const [afterProbeMs, heldMs, noteEveryMs] = [1000, 60_000, 15_000];
 
 /** Why a job that is no longer ours ends here. */
 export const lockLost = 'the lock of the job was lost; another worker resumes it';
@@ -307,13 +309,14 @@ export class Turn implements JobContext {
   }
 
   #enter(key: string, step: string): void {
-    const interrupted = this.#trace.interrupted.filter((each) => each !== key);
-    this.#save({ ...this.#trace, interrupted, steps: { ...this.#trace.steps, [key]: step } });
+    const { interrupted, steps, moved } = this.#trace;
+    const others = interrupted.filter((each) => each !== key);
+    this.#save({ ...this.#trace, interrupted: others, steps: { ...steps, [key]: step }, moved: without(moved, key) });
   }
 
   #leave(key: string): void {
-    const { [key]: _last, ...steps } = this.#trace.steps;
-    this.#save({ ...this.#trace, steps });
+    const { steps, moved } = this.#trace;
+    this.#save({ ...this.#trace, steps: without(steps, key), moved: without(moved, key) });
   }
 
   #stepLog(key: string): StepLog {
@@ -329,12 +332,8 @@ export class Turn implements JobContext {
         const leave = await this.#of.isolation.enter({ job: this.id, item: key }, signal);
         try {
           const { portal, kind } = this.#data;
-          const about = {
-            'sluice.portal': portal,
-            'sluice.run': this.#runId ?? '',
-            'sluice.job': kind,
-            'sluice.key': key,
-          };
+          const job = { 'sluice.portal': portal, 'sluice.run': this.#runId ?? '', 'sluice.job': kind };
+          const about = { ...job, 'sluice.key': key };
           return await inSpan(`step ${label.name}`, about, () => this.#inStep(key, label, work, format));
         } finally {
           leave();
@@ -346,10 +345,17 @@ export class Turn implements JobContext {
   async #inStep<T>(
     key: string,
     { name, on, writes = false, light = false }: StepLabel,
-    work: (signal: AbortSignal) => Promise<T>,
+    work: StepWork<T>,
     format: (result: T) => string = () => 'ok',
   ): Promise<T> {
     const begun = performance.now();
+    let toldAt = Date.now();
+    const meter = meterOf((moved) => {
+      this.#save({ ...this.#trace, moved: { ...this.#trace.moved, [key]: moved } });
+      if (moved.at - toldAt < noteEveryMs) return;
+      toldAt = moved.at;
+      this.#line(key, `${name} ${on}: ${movedText(moved, moved.at)}`);
+    });
     const before = this.#trace.steps[key];
     const end = (facts: object, line: string, text: string): void => {
       const ms = Math.round(performance.now() - begun);
@@ -361,7 +367,8 @@ export class Turn implements JobContext {
     if (!writes && !light) this.writer.hurry();
     try {
       // A step that writes is never cut off by a stop, only when the job is no longer ours.
-      const result = await (writes ? this.#of.writing(() => work(this.#lost)) : work(this.#stopsStep));
+      const run = () => work(writes ? this.#lost : this.#stopsStep, meter.tell);
+      const result = await (writes ? this.#of.writing(run) : run());
       if (writes) void this.#parts.breaker.worked(this.#data.portal);
       const outcome = format(result);
       end({ outcome }, 'step done', outcome);
@@ -372,11 +379,15 @@ export class Turn implements JobContext {
       end({ reason }, 'step failed', `failed, ${reason.code}: ${reason.message}`);
       throw error;
     } finally {
+      meter.end();
       // Between two steps the last one stands, so that kills there do not add up to kills in one place.
-      if (before !== undefined) this.#enter(key, before);
+      this.#enter(key, before ?? name);
     }
   }
 }
+
+const without = <T>(of: Readonly<Record<string, T>>, key: string): Record<string, T> =>
+  Object.fromEntries(Object.entries(of).filter(([each]) => each !== key));
 
 /** A pause aborts what goes on between two steps with it. */
 const isGiveBack = (error: unknown): boolean =>

@@ -1,5 +1,6 @@
 // The overview: live items by target, running jobs, what needs attention, and the newest runs.
 import { z } from 'zod';
+import { noTrace, traceSchema } from '../model/job.ts';
 import { type KnownTarget, type Target, targetName } from '../model/redis-keys.ts';
 import { nextStart } from '../model/schedule-times.ts';
 import type { Pause } from '../queue/pause.ts';
@@ -45,7 +46,7 @@ const jobSchema = z.object({
   /** Of the dataset, or of the first resource to prove. */
   key: z.string(),
   kind: z.string(),
-  trace: z.object({ steps: z.record(z.string(), z.string()) }).optional(),
+  trace: traceSchema.optional(),
 });
 
 export class Overview {
@@ -142,12 +143,13 @@ export class Overview {
   }
 }
 
-const jobsOf = async ({ queues }: Runtime, portal: string) =>
+/** The jobs of a portal that workers have, with the steps in progress. */
+export const jobsOf = async ({ queues }: Pick<Runtime, 'queues'>, portal: string) =>
   (await queues.portal(portal).getActive(0, mostJobs - 1)).flatMap((job) => {
     const data = jobSchema.safeParse(job?.data).data;
     if (!data) return [];
-    const { trace, ...rest } = data;
-    /** Steps in progress: of which item, '' for the job itself. */
-    const steps = Object.entries(trace?.steps ?? {});
+    const { trace = noTrace, ...rest } = data;
+    /** Of which item, '' for the job itself, and how far it is where it moves a large file. */
+    const steps = Object.entries(trace.steps).map(([item, step]) => ({ item, step, moved: trace.moved[item] ?? null }));
     return [{ portal, ...rest, steps, since: job.processedOn ?? 0 }];
   });

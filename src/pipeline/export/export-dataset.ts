@@ -7,7 +7,7 @@ import type { ExportOrder } from '../../model/report.ts';
 import { checkTable } from '../../tables/check.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { linkOf, linksOf, targetsOf, uploadOf } from './describe.ts';
-import { type ExportTools, fetchFile } from './fetch-file.ts';
+import { type ExportTools, type FileTools, fetchFile } from './fetch-file.ts';
 import {
   datasetsName,
   filePathFor,
@@ -69,8 +69,18 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): P
   const here = new Map(stored.map((each) => [each.nid, each]));
   const files = [...filesOf(before), ...here.values().flatMap(({ file }) => (file ? [file.path] : []))];
   const taken = takenNames(files.map((path) => path.slice('data/'.length)));
+  // Of its files together, as far as they have begun.
+  const sum = { bytes: 0, of: 0 };
+  const got = (bytes: number, expected: number): void => {
+    sum.bytes += bytes;
+    sum.of += expected;
+    tools.moved(sum.bytes, sum.of);
+  };
   await eachAtOnce(resources, resourcesAtOnce, async (resource) => {
-    const { file, findings: found } = await storedFile(tools, { order, folder, taken, node: resource.node, here });
+    const { file, findings: found } = await storedFile(
+      { ...tools, folder, got },
+      { order, taken, node: resource.node, here },
+    );
     resource.file = file;
     resource.findings.push(...found);
   });
@@ -182,15 +192,15 @@ const named = (resources: ExportedResource[], before: DatasetRecord): ExportedRe
 
 interface FileOrder {
   order: ExportOrder;
-  folder: string;
   node: ExportedNode;
   taken: TakenNames;
   here: ReadonlyMap<string, Stored>;
 }
 
 /** The file of a resource, fetched unless it is here; it keeps its path. */
-const storedFile = async (tools: ExportTools, { order, folder, node, taken, here }: FileOrder): Promise<Stored> => {
+const storedFile = async (tools: FileTools, { order, node, taken, here }: FileOrder): Promise<Stored> => {
   const { nid } = node;
+  const { folder } = tools;
   const upload = uploadOf(node);
   if (upload === null) return { nid, file: null, findings: [] };
   const known = here.get(nid);
@@ -199,7 +209,7 @@ const storedFile = async (tools: ExportTools, { order, folder, node, taken, here
   if (isHere && order.files !== 'all') return known;
   if (order.files === 'none') return { nid, file: null, findings: [] };
   const findings: Finding[] = [];
-  const file = await fetchFile({ ...tools, folder }, { node, upload, path }, findings);
+  const file = await fetchFile(tools, { node, upload, path }, findings);
   if (file !== null) findings.push(...(await odditiesOf(file, join(folder, path), tools.signal)));
   await noteStored(folder, { nid, file, findings });
   return { nid, file, findings };

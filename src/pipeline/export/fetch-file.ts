@@ -9,10 +9,10 @@ import {
   SourceRefusedError,
   SourceUnreachableError,
 } from '../../model/errors.ts';
+import type { TellMoved } from '../../model/moved.ts';
 import { type FileReply, filePath, type Portal } from '../../portal-client/client.ts';
 import { boundedBody, decodersFor, mediaType, tooLarge } from '../../sources/fetch/body.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
-import type { FetchPolicy } from '../../sources/fetch/policy.ts';
 import { oneOf } from '../../sources/fetch/response-headers.ts';
 import type { Upload } from './describe.ts';
 import { ownFolder, type Written, writeWhole } from './folder.ts';
@@ -24,9 +24,11 @@ export interface ExportTools {
   /** How often the work was started, this time included. */
   attempt: number;
   signal: AbortSignal;
+  moved: TellMoved;
 }
 
-type FileTools = ExportTools & { folder: string };
+/** `got`: told of each piece of a file, and at its beginning how long it will be. */
+export type FileTools = Omit<ExportTools, 'moved'> & { folder: string; got: (bytes: number, expected: number) => void };
 
 /** A file that fails so often, while its node is readable, fails for good. */
 const [mostRedirects, enoughAttempts] = [5, 3];
@@ -82,14 +84,13 @@ const downloadInSession = async (
 const download = async (tools: FileTools, upload: Upload, into: string): Promise<Written | Finding> => {
   const { portal, signal } = tools;
   const base = new URL(portal.url);
-  const limits = tools.fetcher.policy;
   let path = filePath(upload.uri);
   if (path === null) {
     return { code: 'file-gone', message: `${upload.name} is at ${upload.uri}, which the portal does not serve` };
   }
   for (let hops = 0; hops <= mostRedirects; hops++) {
     const from: string = path;
-    const answer = await portal.file(from, (reply) => take(reply, { upload, into, path: from, limits }), signal);
+    const answer = await portal.file(from, (reply) => take(tools, reply, { upload, into, path: from }), signal);
     if (!('location' in answer)) return answer;
     const next = URL.parse(answer.location, `${portal.url}${from}`);
     const isOwn = next?.origin === base.origin && next.pathname.startsWith(base.pathname);
@@ -100,8 +101,9 @@ const download = async (tools: FileTools, upload: Upload, into: string): Promise
 };
 
 const take = async (
+  { got, fetcher: { policy: limits } }: FileTools,
   { status, headers, body }: FileReply,
-  { upload, into, path, limits }: { upload: Upload; into: string; path: string; limits: FetchPolicy },
+  { upload, into, path }: { upload: Upload; into: string; path: string },
 ): Promise<Written | Finding | { location: string }> => {
   const [location, type = '', encoding] = ['location', 'content-type', 'content-encoding'].map((name) =>
     oneOf(headers[name]),
@@ -117,7 +119,14 @@ const take = async (
   const decoders = encoding ? decodersFor(encoding, { name: upload.name, type: mediaType(type) }, upload.name) : [];
   const announced = Number(decoders.length > 0 ? Number.NaN : (headers['content-length'] ?? Number.NaN));
   if (announced > limits.maxBytes) throw tooLarge(upload.name, `${announced} bytes`, limits.maxBytes);
-  const written = await writeWhole(into, boundedBody(body, { where: upload.name, decoders, limits }));
+  got(0, upload.bytes || announced || 0);
+  const counted = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of boundedBody(body, { where: upload.name, decoders, limits })) {
+      yield chunk;
+      got(chunk.length, 0);
+    }
+  };
+  const written = await writeWhole(into, counted());
   if (Number.isFinite(announced) && announced !== written.bytes) {
     const message = `${upload.name} broke off after ${written.bytes} of ${announced} bytes`;
     throw new PortalUnreachableError(message, { method: 'GET', path, mayHaveHappened: false });

@@ -50,8 +50,8 @@ const exportItem = async (deps: ExportDeps, job: JobContext<'export'>): Promise<
   const item = job.item(key);
   const exported = await item.step(
     { name: 'export', on: folder, light: true },
-    async (signal) =>
-      exportDataset(await toolsOf(deps, job, order, signal), { order, folder, nid: planned.nid, more: [] }),
+    async (signal, moved) =>
+      exportDataset(await toolsOf(deps, job, order, { signal, moved }), { order, folder, nid: planned.nid, more: [] }),
     (done) => (done ? `${done.record.resources.length} resources` : 'gone meanwhile'),
   );
   for (const path of exported?.replaced ?? []) await item.note(`${path} was replaced by another file`);
@@ -65,17 +65,17 @@ const toolsOf = async (
   deps: ExportDeps,
   { data, attempt }: Pick<JobContext<'run' | 'close' | 'export'>, 'data' | 'attempt'>,
   order: ExportOrder,
-  signal: AbortSignal,
+  step: Pick<ExportTools, 'signal' | 'moved'>,
 ): Promise<ExportTools> => {
   const portal = order.isPublic ? await deps.publicPortal(data.portal) : deps.portal(data.portal);
-  return { portal, fetcher: deps.fetcher, attempt, signal };
+  return { portal, fetcher: deps.fetcher, attempt, ...step };
 };
 
 /** Lists the portal and plans which datasets are exported. */
 export const planExport = async (deps: ExportDeps, job: JobContext<'run'>, order: ExportOrder): Promise<void> => {
   const { runId, manifest, portal: name } = job.data;
-  await job.step({ name: 'list', on: name, light: true }, async (signal) => {
-    const tools = await toolsOf(deps, job, order, signal);
+  await job.step({ name: 'list', on: name, light: true }, async (signal, moved) => {
+    const tools = await toolsOf(deps, job, order, { signal, moved });
     await markFolder(order.folder, tools.portal.url);
     await sweep(order.folder);
     const listing = await listPortal(tools.portal, order.folder, tools.signal);
@@ -108,8 +108,8 @@ export const exportReport = async (deps: ExportDeps, job: JobContext<'close'>, o
     throw new JobLostError(`what run ${runId} listed vanished from ${order.folder}`, {
       hint: 'export again, when no other export writes into that folder',
     });
-  return job.step({ name: 'complete', on: order.folder, light: true }, async (signal) =>
-    completeExport(deps, job, { order, listing, tools: await toolsOf(deps, job, order, signal) }),
+  return job.step({ name: 'complete', on: order.folder, light: true }, async (signal, moved) =>
+    completeExport(deps, job, { order, listing, tools: await toolsOf(deps, job, order, { signal, moved }) }),
   );
 };
 

@@ -113,11 +113,9 @@ export const fetchAddress = async (
   const { item } = state.target;
   const { url, name } = source;
   const wanted = { portal: item.portal, uuid: wish.uuid, url, name, by: item.runId, published };
-  // A lost log line must not fail the job.
-  const report = (line: string): void => void item.note(line).catch(() => undefined);
   const got = await item.step(
     { name: 'fetch', light: true, on: shown(new URL(url)) },
-    (signal) => deps.fetched.get(wanted, { signal, report }),
+    (signal, moved) => deps.fetched.get(wanted, { signal, moved }),
     (file) => (file === 'unchanged' ? 'unchanged' : bytesOf(file)),
   );
   if (got === 'unchanged') return { ...state, source: entry.source };

@@ -166,14 +166,14 @@ const attachFile: ResourceStep = async (state) => {
   }
   return item.step(
     { name: 'attach', on: `${file.name} to node ${nid}`, writes: true },
-    async (signal) => {
+    async (signal, moved) => {
       // A new node has none; that of an older one is in the ledger, unless it was wrong.
       const known = entry.file?.fid ?? (item.isNewNode ? null : undefined);
       const read = async () => fileOf(state.node ?? (await portal.nodes.read(nid, signal)))?.fid ?? null;
       const before = known === undefined ? await read() : known;
       await deps.ledger.begin(item.portal, entry, { what: 'attach', before, nonce: sha256 });
       const { path, name } = file;
-      const upload = { path, name, bytes, contentType: contentTypeOf(name) };
+      const upload = { path, name, bytes, contentType: contentTypeOf(name), moved };
       const sent = await portal.files.attach(nid, upload, signal).catch(async (error: unknown) => {
         const isRepaired = await removeLostReferences(target, [nid], error);
         if (!isRepaired && !(error instanceof PortalBusyError)) throw error;

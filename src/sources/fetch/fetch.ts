@@ -137,26 +137,23 @@ export class Fetcher {
   private async store(answer: Answer, into: string, options: FetchOptions): Promise<{ bytes: number; sha256: string }> {
     const content = this.fileIn(answer, options);
     const length = answer.headers['content-encoding'] === undefined ? lengthOf(answer) : null;
-    const whole = length === null ? '' : ` of ${length}`;
     const hash = createHash('sha256');
     let bytes = 0;
     const counted = async function* (): AsyncGenerator<Uint8Array> {
       for await (const chunk of content) {
         hash.update(chunk);
         bytes += chunk.length;
+        options.moved?.(bytes, length);
         yield chunk;
       }
     };
     const part = await newPart(into);
-    const progress = setInterval(() => options.report?.(`fetched ${bytes}${whole} bytes`), reportEveryMs);
     try {
       await writeFile(part, counted(), { flag: 'wx', flush: true });
       await rename(part, into);
     } catch (error) {
       await rm(part, { force: true });
       throw networkFailure(answer.where, error);
-    } finally {
-      clearInterval(progress);
     }
     await syncFolder(dirname(into));
     return { bytes, sha256: hash.digest('hex') };
@@ -186,8 +183,6 @@ const newPart = async (into: string): Promise<string> => {
   }
   return `${into}.${randomBytes(6).toString('hex')}.part`;
 };
-
-const reportEveryMs = 15_000;
 
 const lengthOf = ({ headers }: Answer): number | null => {
   const length = Number(oneOf(headers['content-length']));

@@ -66,7 +66,7 @@ export class FetchedFiles {
    */
   async get(
     wanted: Wanted,
-    options: Pick<FetchOptions, 'signal' | 'log' | 'report' | 'spentBytes'>,
+    options: Pick<FetchOptions, 'signal' | 'log' | 'moved' | 'spentBytes'>,
   ): Promise<FetchedFile | 'unchanged'> {
     this.swept ??= this.sweep();
     await this.swept;

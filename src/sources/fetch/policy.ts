@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { SourceCredentials } from '../../config/source-credentials.ts';
 import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
+import type { TellMoved } from '../../model/moved.ts';
 import { type NetworkFault, networkFaultOf } from '../../util/http.ts';
 
 export interface FetchPolicy {
@@ -53,8 +54,8 @@ export interface FetchOptions {
   /** Bytes of earlier files that count towards the limit. */
   spentBytes?: number;
   log?: Log;
-  /** Gets a line for people now and then: the progress of a long fetch. */
-  report?: (line: string) => void;
+  /** Told how much has arrived. */
+  moved?: TellMoved;
 }
 
 /** A whole file at `path`, or that the known version is still current. */

@@ -1,5 +1,6 @@
 // The first page: what is live by manifest, what runs, what waits for somebody; and what a search finds.
 import { itemStateOf, stateWords } from '../../model/item-state.ts';
+import { movedText } from '../../model/moved.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import { fileNameOf, type KnownEntry } from '../../service/items.ts';
 import type { OverviewView, RunningJob, TargetView } from '../../service/overview.ts';
@@ -191,7 +192,7 @@ const jobHtml = (
   { key, kind, runId, steps, since }: RunningJob,
   now: number,
 ): Html => html`<tr><td><a href="${itemPath(key)}">${key}</a> <span class="soft">${kind}, <a href="${runPath(runId)}">run</a></span></td>
-<td>${steps.length === 0 ? html`<span class="soft">between two steps</span>` : steps.map(([item, step], index) => html`${index > 0 ? html`<br>` : null}${step}${item === '' || item === key ? null : html` <span class="soft">${item.slice(item.lastIndexOf('/') + 1)}</span>`}`)}</td>
+<td>${steps.length === 0 ? html`<span class="soft">between two steps</span>` : steps.map(({ item, step, moved }, index) => html`${index > 0 ? html`<br>` : null}${step}${item === '' || item === key ? null : html` <span class="soft">${item.slice(item.lastIndexOf('/') + 1)}</span>`}${moved && html` <span class="soft">${movedText(moved, now)}</span>`}`)}</td>
 <td class="n">${spanText(now - since)}</td></tr>
 `;
 

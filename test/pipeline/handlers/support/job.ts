@@ -61,7 +61,7 @@ export const itemOf = (
         step: async (label, work) => {
           said.push(label.name);
           lastStep = label.name;
-          return work(signal);
+          return work(signal, () => undefined);
         },
         note: async (line) => void said.push(line),
         end: () => undefined,
