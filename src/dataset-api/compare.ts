@@ -1,6 +1,5 @@
 // Differences between a node that was read back and the fields that were sent.
 import { hash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import type { NodeFields } from '../model/wish.ts';
 import { type FieldItem, itemsOfField, tidsOf } from './fields.ts';
 import { formFrequency } from './values.ts';
@@ -84,8 +83,8 @@ const normal = (value: unknown): string =>
     .replace(/^(\d{4}-\d\d-\d\d)T/, '$1 ')
     .trim();
 
-/** True for geometries of the same numbers: portals write `13.0` as `13`. */
+/** True for geometries of the same words and numbers: portals write `13.0` as `13`. */
 const sameGeometry = (a: string, b: string): boolean => {
   const geometry = parseWkt(a);
-  return geometry !== null && isDeepStrictEqual(geometry, parseWkt(b));
+  return geometry !== null && geometry.text === parseWkt(b)?.text;
 };

@@ -3,8 +3,8 @@
 /** A point as WKT writes it: x is the longitude. */
 export type Point = readonly [x: number, y: number];
 
-/** A geometry, its type in capitals; `parts` are its rings, lines or lists of points. */
-type Geometry = { type: string; parts: Point[][] };
+/** A geometry, its type in capitals; `parts` are its rings, lines or lists of points, `text` is all of it in one notation. */
+type Geometry = { type: string; parts: Point[][]; text: string };
 
 /** Brackets around the points of each kind of geometry. */
 const brackets: Record<string, number> = {
@@ -33,11 +33,12 @@ export const plainWkt = (text: string): string => text.replace(referenceSystem, 
 export const parseWkt = (text: string): Geometry | null => {
   const reader = new Reader(plainWkt(text));
   const type = reader.geometry(0);
-  return type !== null && reader.isAtEnd ? { type, parts: reader.parts } : null;
+  return type !== null && reader.isAtEnd ? { type, parts: reader.parts, text: reader.tokens.join(' ') } : null;
 };
 
 class Reader {
   readonly parts: Point[][] = [];
+  readonly tokens: (string | number)[] = [];
   readonly #text: string;
   #at = 0;
   /** The next token; '' at the end, null for what is none. */
@@ -66,9 +67,12 @@ class Reader {
     const part: Point[] = [];
     const isSound = this.#list(() => {
       const isBracketed = type === 'MULTIPOINT' && this.#take('(');
+      if (isBracketed) this.tokens.pop(); // it may be left out
       const point = this.#point();
       if (point !== null) part.push(point);
-      return point !== null && (!isBracketed || this.#take(')'));
+      const isClosed = !isBracketed || this.#take(')');
+      if (isBracketed) this.tokens.pop();
+      return point !== null && isClosed;
     });
     this.parts.push(part);
     return isSound && (type !== 'POINT' || part.length === 1);
@@ -100,6 +104,7 @@ class Reader {
   /** Moves on; returns the token that was the next one. */
   #advance(): string | null {
     const before = this.#next;
+    if (before) this.tokens.push(/[\d.]/.test(before) ? Number(before) : before.toUpperCase());
     token.lastIndex = this.#at;
     this.#next = token.exec(this.#text)?.[1] ?? null;
     this.#at = token.lastIndex;

@@ -25,6 +25,25 @@ describe('a geometry', () => {
     expect(holds(sent, { und: [{ wkt }] })).toBe(false);
   });
 
+  it.each([
+    ['POINT (-0.0 52.5 30.0)', 'POINT (0 52.5 30)'],
+    ['MULTIPOINT ((1 2), (3 4.0))', 'MULTIPOINT(1 2,3 4)'],
+    ['GEOMETRYCOLLECTION (POINT (1.0 2))', 'geometrycollection(point(1 2))'],
+  ])('sent as %s is held as %s', (wkt, got) => {
+    expect(holds([{ wkt }], { und: [{ wkt: got }] })).toBe(true);
+  });
+
+  it.each([
+    ['POINT (13.0 52.5 30)', 'POINT (13 52.5 31)'],
+    ['GEOMETRYCOLLECTION (MULTIPOINT (1.0 2, 3 4))', 'GEOMETRYCOLLECTION (LINESTRING (1 2, 3 4))'],
+    [
+      'MULTIPOLYGON (((0.0 0, 4 0, 0 4, 0 0), (1 1, 2 1, 1 2, 1 1)))',
+      'MULTIPOLYGON (((0 0, 4 0, 0 4, 0 0)), ((1 1, 2 1, 1 2, 1 1)))',
+    ],
+  ])('sent as %s is not held as %s', (wkt, got) => {
+    expect(holds([{ wkt }], { und: [{ wkt: got }] })).toBe(false);
+  });
+
   it('is no other text whose numbers are alike', () => {
     expect(holds([{ value: 'Version 13.0' }], { und: [{ value: 'Version 13' }] })).toBe(false);
   });
