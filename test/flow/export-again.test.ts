@@ -89,6 +89,20 @@ it('counts a resource once that has joined a dataset since', async () => {
   expect(await exported()).toContain('1 dataset, 1 resource, 1 file of');
 });
 
+it('reports with --only nothing that it did not touch, such as a resource without a dataset', async () => {
+  const alone = { ...dataset('1', ''), field_resources: [] };
+  const portal = await startFakePortal([alone, withFile('11', '', 'one.csv')]);
+  portal.files.set('one.csv', (_, response) => response.end('a\n1'));
+  const place = makePlace(remoteConfig(portal.url));
+  writePassword(place.dir);
+  const keys = async (...more: string[]) => {
+    const ended = await place.run(['export', 'local', '-o', 'out', '--json', ...more]);
+    return reportSchema.parse(JSON.parse(ended.out)).items.map(({ kind }) => kind);
+  };
+  expect(await keys()).toEqual(['dataset', 'dataset', 'resource']);
+  expect(await keys('--only', '1')).toEqual(['dataset']);
+});
+
 it('works by the address alone while `sluice start` runs, which does not know the portal', async () => {
   const portal = await portalOfTwo();
   const place = makePlace();

@@ -134,8 +134,8 @@ const completeExport = async (
     const { folder, record } = view;
     const key = datasetKey(manifest, folder);
     const { ended } = await runs.item(runId, key);
-    // A resource without a dataset is exported without a job.
-    const isAlone = record.node === null && record.removed === null && !items.has(key);
+    // A resource without a dataset is exported without a job, unless only some datasets are wanted.
+    const isAlone = order.only === null && record.node === null && record.removed === null && !items.has(key);
     if (ended?.outcome !== 'done' && !isAlone) return;
     const { jobId = null, attempts = 0, ms = 0 } = ended ?? {};
     for (const item of linesOf(manifest, view, 'done'))
