@@ -40,7 +40,7 @@ export type FileReply = { status: number; headers: Record<string, string | strin
 
 /** Bytes of an unwanted body that are read to keep its connection. */
 const maxUnwantedBytes = 64 * 1024;
-const maxRedirects = 5;
+export const maxRedirects = 5;
 
 export class Http {
   readonly settings: PortalSettings;
@@ -113,7 +113,7 @@ export class Http {
   }
 
   /**
-   * A file as the portal serves it, streamed to `take`: no API reply, so of any size, and redirects are the taker's to follow.
+   * A file as the portal serves it, streamed to `take`: no API reply, so of any size, and redirects are not followed.
    * @throws PortalUnreachableError where the portal cannot serve files just now, and when the transfer breaks off.
    */
   async file<T>(
@@ -124,8 +124,10 @@ export class Http {
   ): Promise<T> {
     const request = { method: 'GET', path } as const;
     await this.semaphore.acquire(signal);
+    let isAsked = false;
     try {
       await this.hooks.takeToken?.(signal);
+      isAsked = true;
       const reply = await this.silence.until(
         this.filePool.request({
           ...request,
@@ -150,8 +152,8 @@ export class Http {
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      const known = machineFault(error); // a full Redis or disk of ours is no fault of the portal
-      if (known instanceof SluiceError || isSystemFault(error)) throw known;
+      const known = machineFault(error); // no fault of our Redis or disk is one of the portal
+      if (!isAsked || known instanceof SluiceError || isSystemFault(error)) throw known;
       throw networkFailure(request, error, this.facts);
     } finally {
       this.semaphore.release();

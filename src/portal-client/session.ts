@@ -6,7 +6,7 @@ import { PortalBusyError, PortalLoginError, PortalRefusedError, PortalUnreachabl
 import { AdaptiveSlots, abortable } from '../util/concurrency.ts';
 import { withoutSecrets } from '../util/secrets.ts';
 import { answers, type PortalFacts, type Reply, situationOf } from './answers.ts';
-import { type FileReply, Http, type HttpRequest } from './http.ts';
+import { type FileReply, Http, type HttpRequest, maxRedirects } from './http.ts';
 import { bodyOf, failureOf, loginResultSchema, wrongShape } from './replies.ts';
 import { isHtmlPage } from './reply-text.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
@@ -120,15 +120,37 @@ export class Session {
     );
   }
 
-  /** See {@link Http.file}; asked for in the session. */
+  /** See {@link Http.file}; asked for in the session, and wherever on this portal it leads to. */
   async file<T>(path: string, take: (reply: FileReply) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.http.file(path, credentialsFor(await this.current(signal), path), take, signal);
+    for (let at = path, hops = 0; ; hops++) {
+      const from = at;
+      const answer = await this.http.file(
+        from,
+        credentialsFor(await this.current(signal), from),
+        async (reply) => {
+          const next = hops < maxRedirects ? this.#pathBehind(reply, from) : null;
+          return next === null ? { taken: await take(reply) } : { next };
+        },
+        signal,
+      );
+      if ('taken' in answer) return answer.taken;
+      at = answer.next;
+    }
   }
 
-  /** An unused session is ended: portals keep one for weeks. */
+  /** Where on this portal a redirect leads; null for one that leads elsewhere, and for none. */
+  #pathBehind({ status, headers: { location } }: FileReply, from: string): string | null {
+    if (status < 300 || status >= 400 || typeof location !== 'string') return null;
+    const { url } = this.portal;
+    const next = URL.parse(location, `${url}${from}`);
+    return next?.href.startsWith(`${url}/`) ? next.href.slice(url.length).replace(/#.*/s, '') : null;
+  }
+
+  /** An unused session is ended, but not while the portal owes a reply: portals keep one for weeks. */
   private logoutLater(): void {
     clearTimeout(this.idle);
-    this.idle = setTimeout(() => void this.logout(), idleMs);
+    const end = () => (this.http.silence.state ? this.logoutLater() : void this.logout());
+    this.idle = setTimeout(end, idleMs);
     this.idle.unref();
   }
 

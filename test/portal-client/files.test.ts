@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { Busboy } from '@fastify/busboy';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SourceChangedError, SourceMissingError } from '../../src/model/errors.ts';
+import { PortalError, SourceChangedError, SourceMissingError } from '../../src/model/errors.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
 import { type Answer, answer, page, refusal, type Seen } from './support/scripted-server.ts';
@@ -236,15 +236,43 @@ describe('a local file', () => {
   });
 });
 
-it('a full Redis while a file is read is no fault of the portal', async () => {
+it.each([
+  ["OOM command not allowed when used memory > 'maxmemory'.", { code: 'state-full' }],
+  ['Connection is closed.', { message: 'Connection is closed.' }],
+])('a fault of Redis while a file is read is none of the portal: %s', async (message, shown) => {
   const { portal } = await setup();
   const takeToken = async () => {
-    if (armed) throw new Error("OOM command not allowed when used memory > 'maxmemory'.");
+    if (armed) throw new Error(message);
   };
   let armed = false;
   const watched = openForTest(portal.url, {}, { takeToken });
   await watched.identity(calm);
   armed = true;
   const error = await failureFrom(watched.file('/a.csv', async () => null, calm));
-  expect(error).toMatchObject({ code: 'state-full', message: expect.stringMatching(/^Redis has reached/) });
+  expect(error).toMatchObject(shown);
+  expect(error).not.toBeInstanceOf(PortalError);
+});
+
+describe('the hash of a file', () => {
+  const hashedBehind = async (location: string): Promise<string | null> => {
+    const server = await startSmallPortal({
+      intercept: ({ path }) => {
+        if (path.endsWith('/old.csv')) return { status: 302, headers: { location } };
+        return path.endsWith('/new.csv') ? { body: 'a\n1' } : undefined;
+      },
+    });
+    onTestFinished(() => server.close());
+    return openForTest(server.url).fileHash('public://old.csv', calm);
+  };
+
+  it('is that of the one to which the portal leads on itself', async () => {
+    expect(await hashedBehind('new.csv')).toBe(sha256(Buffer.from('a\n1')));
+  });
+
+  it.each(['old.csv', 'http://127.0.0.2:1/new.csv', '//['])(
+    'is not known behind a redirect to %s',
+    async (location) => {
+      expect(await hashedBehind(location)).toBeNull();
+    },
+  );
 });

@@ -1,8 +1,9 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PortalLoginError, PortalNotApiError, PortalRefusedError, PortalSessionError } from '../../src/model/errors.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
-import { page, refusal, type Seen, unknownRoute } from './support/scripted-server.ts';
+import { answer, page, refusal, type Seen, unknownRoute } from './support/scripted-server.ts';
 import { type SmallPortalOptions, startSmallPortal } from './support/small-portal.ts';
 
 const start = async (options: SmallPortalOptions = {}) => {
@@ -251,6 +252,30 @@ describe('a 403', () => {
     });
     expect(await failureFrom(openForTest(server.url).nodes.remove('1', calm))).toBeInstanceOf(PortalRefusedError);
     expect(logins(server)).toBe(1);
+  });
+});
+
+describe('an idle session', () => {
+  it('is one for which no reply is awaited: none is ended below an upload', async () => {
+    const later = globalThis.setTimeout;
+    vi.stubGlobal('setTimeout', (then: () => void, ms: number) => later(then, ms === 60_000 ? 50 : ms));
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const isOpen = Promise.withResolvers<void>();
+    const server = await start({
+      intercept: (seen, response) => {
+        if (!seen.path.includes('/node?')) return undefined;
+        void isOpen.promise.then(() => answer(response, { body: [] }));
+        return true;
+      },
+    });
+    const logouts = () => server.requests('POST', '/api/dataset/user/logout').length;
+    const timeouts = { connectMs: 9000, headersMs: 9000, bodyMs: 9000, uploadMs: 9000 };
+    const listing = openForTest(server.url, { timeouts }).nodes.list({}, calm);
+    await sleep(300);
+    expect(logouts()).toBe(0);
+    isOpen.resolve();
+    await listing;
+    await waitUntil('the end of the session', () => logouts() === 1);
   });
 });
 

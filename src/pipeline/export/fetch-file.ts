@@ -31,7 +31,7 @@ export interface ExportTools {
 export type FileTools = Omit<ExportTools, 'moved'> & { folder: string; got: (bytes: number, expected: number) => void };
 
 /** A file that fails so often, while its node is readable, fails for good. */
-const [mostRedirects, enoughAttempts] = [5, 3];
+const enoughAttempts = 3;
 
 /** Stores the file under `path`; null where the portal has neither the file nor its rows. Adds what is odd to `findings`. */
 export const fetchFile = async (
@@ -83,21 +83,16 @@ const downloadInSession = async (
 /** What was stored, or why nothing was. */
 const download = async (tools: FileTools, upload: Upload, into: string): Promise<Written | Finding> => {
   const { portal, signal } = tools;
-  const base = new URL(portal.url);
-  let path = filePath(upload.uri);
+  const path = filePath(upload.uri);
   if (path === null) {
     return { code: 'file-gone', message: `${upload.name} is at ${upload.uri}, which the portal does not serve` };
   }
-  for (let hops = 0; hops <= mostRedirects; hops++) {
-    const from: string = path;
-    const answer = await portal.file(from, (reply) => take(tools, reply, { upload, into, path: from }), signal);
-    if (!('location' in answer)) return answer;
-    const next = URL.parse(answer.location, `${portal.url}${from}`);
-    const isOwn = next?.origin === base.origin && next.pathname.startsWith(base.pathname);
-    if (!next || !isOwn) return elsewhere(tools, next?.href ?? answer.location, upload, into);
-    path = next.pathname.slice(base.pathname.replace(/\/$/, '').length) + next.search;
-  }
-  return { code: 'file-unreachable', message: `${upload.name}: more than ${mostRedirects} redirects` };
+  const answer = await portal.file(path, (reply) => take(tools, reply, { upload, into, path }), signal);
+  if (!('location' in answer)) return answer;
+  const next = URL.parse(answer.location, `${portal.url}${path}`);
+  if (next?.href.startsWith(`${portal.url}/`))
+    return { code: 'file-unreachable', message: `${upload.name}: too many redirects` };
+  return elsewhere(tools, next?.href ?? answer.location, upload, into);
 };
 
 const take = async (
