@@ -21,6 +21,35 @@ const textOf = (count: number): string =>
   JSON.stringify({
     dataset: Array.from({ length: count }, (_, index) => ({ identifier: `id-${index}`, title: `Dataset ${index}` })),
   });
+/** A page with one dataset, and the address of the next one. */
+type Write = (title: string, next: string | null | undefined) => string;
+const ns = {
+  dcat: 'http://www.w3.org/ns/dcat#',
+  dct: 'http://purl.org/dc/terms/',
+  hydra: 'http://www.w3.org/ns/hydra/core#',
+};
+const triples: Write = (title, next) => `<urn:c> <${ns.dcat}dataset> <urn:${title}> .
+<urn:${title}> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <${ns.dcat}Dataset> .
+<urn:${title}> <${ns.dct}title> "${title}"@de .
+<urn:${title}> <${ns.dcat}distribution> _:f .
+_:f <${ns.dcat}accessURL> <https://example.org/${title}.csv> .
+${next ? `<urn:p> <${ns.hydra}nextPage> "${next}" .` : ''}
+`;
+const turtle: Write = (title, next) => `@prefix dcat: <${ns.dcat}> .
+@prefix dct: <${ns.dct}> .
+<urn:c> dcat:dataset <urn:${title}> .
+<urn:${title}> a dcat:Dataset ; dct:title "${title}"@de ;
+  dcat:distribution [ dcat:accessURL <https://example.org/${title}.csv> ] .
+${next ? `<urn:p> <${ns.hydra}nextPage> "${next}" .` : ''}
+`;
+const rdfXml: Write = (title, next) => `<?xml version="1.0"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:dcat="${ns.dcat}" xmlns:dct="${ns.dct}" xmlns:hydra="${ns.hydra}">
+<dcat:Catalog rdf:about="urn:c"><dcat:dataset><dcat:Dataset rdf:about="urn:${title}">
+<dct:title xml:lang="de">${title}</dct:title>
+<dcat:distribution><dcat:Distribution><dcat:accessURL rdf:resource="https://example.org/${title}.csv"/></dcat:Distribution></dcat:distribution>
+</dcat:Dataset></dcat:dataset></dcat:Catalog>
+${next ? `<hydra:PagedCollection rdf:about="urn:p"><hydra:nextPage>${next}</hydra:nextPage></hydra:PagedCollection>` : ''}
+</rdf:RDF>`;
 const serve = (path: string, text: string, etag: string): void =>
   server.on(path, fileAnswer(text, { etag, type: 'application/json' }));
 const harvest = (name: string, path = `/${name}.json`, more: Record<string, unknown> = {}): string =>
@@ -52,6 +81,32 @@ describe('a catalogue on the web', () => {
     const third = await place.publish(manifest);
     expect([third.code, third.report.counts.dataset]).toEqual([0, { unchanged: 20, done: 1 }]);
   });
+
+  it.each([
+    ['Turtle', 'ttl', 'text/turtle', turtle],
+    ['N-Triples', 'nt', 'application/n-triples', triples],
+    ['RDF/XML', 'rdf', 'application/rdf+xml', rdfXml],
+  ])(
+    'may be %s, with its pages; unchanged, each costs one conditional request',
+    async (_syntax, ending, type, write) => {
+      const pages = [`/p.${ending}`, `/p2.${ending}`] as const;
+      const [one, two] = pages.map((page) => server.url + page);
+      server.on(pages[0], fileAnswer(write('Bäume', two), { etag: '"1"', type }));
+      server.on(pages[1], fileAnswer(write('Seen', null), { etag: '"2"', type }));
+      const manifest = harvest(ending, pages[0]);
+      const first = await place.publish(manifest);
+      expect([first.code, first.report.counts]).toMatchObject([0, { dataset: { done: 2 }, resource: { done: 2 } }]);
+      expect(gateway.takeWrites().length).toBeGreaterThan(0);
+      server.asked.length = 0;
+      const second = await place.publish(manifest);
+      expect([second.code, second.report.counts]).toMatchObject([0, { dataset: { unchanged: 2 } }]);
+      expect(server.asked.map(({ path, headers }) => [server.url + path, headers['if-none-match']])).toEqual([
+        [one, '"1"'],
+        [two, '"2"'],
+      ]);
+      expect(gateway.takeWrites()).toEqual([]);
+    },
+  );
 
   it('whose kept copy is not what it was is fetched again', async () => {
     serve('/kept.json', textOf(3), '"k"');

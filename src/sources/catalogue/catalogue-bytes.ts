@@ -35,7 +35,8 @@ export const localCatalogue = (signal: AbortSignal): CatalogueSource => ({
   maxBytes: Number.POSITIVE_INFINITY,
 });
 
-const accept = 'application/json, application/ld+json, */*;q=0.5';
+const rdf = ['text/turtle', 'application/rdf+xml', 'application/n-triples'].map((type) => `${type};q=0.9`);
+const accept = `application/json, application/ld+json, ${rdf.join(', ')}, */*;q=0.5`;
 const nameOf = (text: string): string => hash('sha256', text).slice(0, 32);
 
 /** The documents of the catalogue at `root`. What was fetched last is used if its server says that it is current. */

@@ -5,7 +5,7 @@ import { peeked } from '../../util/peek.ts';
 import { countText } from '../../util/plural.ts';
 import { shown } from '../fetch/policy.ts';
 import type { CatalogueDocument, CatalogueSource } from './catalogue-bytes.ts';
-import { detectJsonLd, documentFault as fault, readJsonLd } from './json-ld.ts';
+import { detectSyntax, documentFault as fault, readLinkedData } from './linked-data.ts';
 import { countedNext, isUnpaged, joined, limitIn, noPaging, type Paging } from './paging.ts';
 import {
   type CatalogueEntry,
@@ -163,10 +163,11 @@ export class CatalogueWalk {
   }
 
   async *#document({ bytes, url }: CatalogueDocument, list: List, name: string): AsyncGenerator<WalkedEntry, Said> {
-    const { isJsonLd, all } = await detectJsonLd(asUtf8(url === null ? bytes : this.#counted(bytes, name)));
-    const reading = isJsonLd
-      ? readJsonLd(all, name, { isLater: list.page > 1, base: url })
-      : readCatalogue(all, name, { limits: this.#limits, passedOver: this.#passedOver });
+    const { syntax, all } = await detectSyntax(asUtf8(url === null ? bytes : this.#counted(bytes, name)));
+    const reading =
+      syntax === null
+        ? readCatalogue(all, name, { limits: this.#limits, passedOver: this.#passedOver })
+        : readLinkedData(all, name, syntax, { isLater: list.page > 1, base: url });
     const fresh = new Set<string>();
     const first = this.#entries;
     try {
@@ -228,7 +229,7 @@ const webUrl = (address: string, base: string | null): URL | null => {
   return url !== null && /^https?:$/.test(url.protocol) ? url : null;
 };
 
-/** The bytes of JSON in UTF-16, which begins with its mark or an ASCII character, as UTF-8; any other as they are. */
+/** The bytes of a document in UTF-16, which begins with its mark or an ASCII character, as UTF-8; any other as they are. */
 async function* asUtf8(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const { start, all } = await peeked(bytes, 2);
   const begin = start.toString('hex', 0, 2);

@@ -1,4 +1,4 @@
-// Worker-thread entry: finds the datasets of a JSON-LD document, with bounded memory and time.
+// Worker-thread entry: finds the datasets of a document of linked data, with bounded memory and time.
 import type { NodeObject } from 'jsonld';
 import { errorMessage } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
@@ -6,6 +6,7 @@ import { isObject } from '../../util/json.ts';
 import { countText } from '../../util/plural.ts';
 import { beat, type Cancellable } from '../../util/worker-pool.ts';
 import { joined, noPaging, type Paging, pagingOf } from './paging.ts';
+import { type FlatNode, nodesOfRdf, Unreadable } from './rdf.ts';
 import { type CatalogueEntry, catalogueLimits, type Said } from './read-catalogue.ts';
 
 /** Contexts that apply at one place: in one list, or inside each other. Real documents have a few. */
@@ -56,6 +57,7 @@ const keyOf: ReadonlyMap<string, string> = new Map([
   ...keysIn('http://schema.org/', 'startDate endDate'),
   ...keysIn('http://www.w3.org/2004/02/skos/core#', 'prefLabel notation'),
   ...keysIn('http://www.w3.org/2000/01/rdf-schema#', 'label'),
+  ...keysIn('http://www.w3.org/1999/02/22-rdf-syntax-ns#', 'value=@value'),
   ...keysIn('http://www.w3.org/ns/locn#', 'geometry'),
   ...keysIn('http://www.w3.org/2002/07/owl#', 'versionInfo=version'),
   ...keysIn('http://www.w3.org/ns/adms#', 'identifier=adms:identifier'),
@@ -63,6 +65,8 @@ const keyOf: ReadonlyMap<string, string> = new Map([
 
 const labels = ['prefLabel', 'label', 'name'];
 const ofAgent = [...labels, 'fn', 'hasEmail'];
+/** What is read of a thing without a name, wherever it stands. */
+const words = [...labels, 'fn', 'title', 'notation', '@value'];
 
 /** Keys whose values are things with properties of their own, with the keys of these. */
 const inside: Readonly<Record<string, readonly string[]>> = {
@@ -94,31 +98,35 @@ const languages: Readonly<Record<string, string>> = Object.fromEntries(
     .map((pair) => pair.split(' ') as [string, string]),
 );
 
-export interface JsonLdTask {
+export interface LinkedDataTask {
   bytes: Uint8Array;
+  /** N-Triples are Turtle, too. */
+  syntax: 'json-ld' | 'turtle' | 'rdf-xml';
   base: string | null;
 }
 
 /** Its entries and what else it says, or what is wrong with it, in words; `hint` where there is more to do than to fix it. */
-export type JsonLdAnswer = { entries: CatalogueEntry[]; said: Said } | { fault: string; hint?: string };
+export type LinkedDataAnswer =
+  | { entries: CatalogueEntry[]; said: Said }
+  | { fault: string; hint?: string; line?: number };
 
-class Unreadable extends Error {}
-
-export const readDocument = async ({ bytes, base, cancelled }: Cancellable<JsonLdTask>): Promise<JsonLdAnswer> => {
+export const readDocument = async (task: Cancellable<LinkedDataTask>): Promise<LinkedDataAnswer> => {
+  const { bytes, syntax, base, cancelled } = task;
   beat(cancelled);
   try {
+    if (syntax !== 'json-ld') return answerOf(await nodesOfRdf(bytes, syntax, base));
     const document = documentOf(bytes);
-    const refused = refusalIn(document, []);
-    if (refused !== null) return refused;
-    const nodes = await flattened(document, base);
-    return { entries: entriesOf(nodes), said: { paging: pagingIn(document, nodes), parts: partsIn(nodes) } };
+    return refusalIn(document, []) ?? answerOf(await flattened(document, base), document);
   } catch (error) {
-    if (error instanceof Unreadable) return { fault: error.message };
+    if (error instanceof Unreadable) return { fault: error.message, line: error.line };
     throw error;
   }
 };
 
-type FlatNode = Record<string, unknown> & { '@id': string; '@type'?: string[] };
+const answerOf = (nodes: FlatNode[], document?: NodeObject): LinkedDataAnswer => ({
+  entries: entriesOf(nodes),
+  said: { paging: pagingIn(document, nodes), parts: partsIn(nodes) },
+});
 
 const documentOf = (bytes: Uint8Array): NodeObject => {
   const attempt = <T>(what: string, read: () => T): T => {
@@ -257,6 +265,7 @@ const meantBy = (value: unknown, key: string, byId: ReadonlyMap<unknown, FlatNod
   const keys = inside[key];
   if (keys && node && Object.keys(node).some((property) => keys.includes(keyOf.get(property) ?? '')))
     return { ...keyed(node, keys, byId), ...(String(id).startsWith('_:') ? {} : { '@id': id }) };
+  if (String(id).startsWith('_:')) return node === undefined ? null : keyed(node, words, new Map());
   if (typeof id === 'string' && listed.has(key)) return languages[lastPart(id)] ?? lastPart(id);
   return id;
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readJsonLd } from '../../../src/sources/catalogue/json-ld.ts';
+import { readLinkedData } from '../../../src/sources/catalogue/linked-data.ts';
 import { catalogueManifest, chunksOf, collect, gatherAll } from './support/catalogue.ts';
 
 const gather = (document: unknown, size = 1000) =>
@@ -232,7 +232,7 @@ describe('a document made to fill the memory', () => {
   it('takes down its own thread only, when it takes too long', async () => {
     const nodes = Array.from({ length: 50_000 }, (_, at) => ({ ...node, '@id': `https://example.org/${at}` }));
     const bytes = chunksOf(JSON.stringify(nodes), 65_536);
-    await expect(collect(readJsonLd(bytes, 'slow.jsonld', { longestMs: 20 }))).rejects.toMatchObject({
+    await expect(collect(readLinkedData(bytes, 'slow.jsonld', 'json-ld', { longestMs: 20 }))).rejects.toMatchObject({
       code: 'catalogue-fault',
       message: 'slow.jsonld:1:1: reading it as JSON-LD takes too long',
     });
