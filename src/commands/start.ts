@@ -7,7 +7,7 @@ import { UsageError } from '../model/errors.ts';
 import { fateOf } from '../model/item-state.ts';
 import { createLog, type Log } from '../model/log.ts';
 import { targetName } from '../model/redis-keys.ts';
-import { causesOf, type ReportItem, type StoredReport } from '../model/report.ts';
+import { causesOf, dropAgain, type ReportItem, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import type { CommandDeclarations } from './declaration.ts';
@@ -155,7 +155,8 @@ export class ServiceLines {
   #fail(name: string, reason: StoredReport['reason'], fate = 'failed'): void {
     const [first = ''] = (reason?.message ?? '').split('\n');
     this.say(`${name}  ${fate}: ${reason?.code}: ${first}`);
-    if (reason?.hint) say(this.#io, `            -> ${reason.hint}`);
+    for (const hint of reason ? [reason.hint, dropAgain(reason)] : [])
+      if (hint) say(this.#io, `            -> ${hint}`);
   }
 
   #many(name: string, news: ReportItem[]): void {

@@ -1,5 +1,5 @@
 // What commands print: lines, tables, reasons with what to do about them, and long lists cut short.
-import type { Reason } from '../model/report.ts';
+import { dropAgain, type Reason } from '../model/report.ts';
 import { countText, plural } from '../util/plural.ts';
 
 export type Lines = string | false | null | undefined | readonly Lines[];
@@ -30,7 +30,9 @@ export const reasonLines = (reason: Reason, indent: string): string[] => {
   return lines(
     `${indent}${reason.code}: ${first}${place !== '' && !reason.message.includes(place) ? ` (${place})` : ''}`,
     more.map((line) => `${indent}${line}`),
+    reason.context !== undefined && `${indent}| ${reason.context}`,
     hintLine(reason.hint, indent),
+    hintLine(dropAgain(reason), indent),
   );
 };
 

@@ -1,6 +1,7 @@
 // Every error that sluice raises on purpose: a code, whether a retry can help, and what to do.
 import { readdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { defined } from '../util/json.ts';
 import type { Reason } from './report.ts';
 
 interface ErrorDetails {
@@ -9,6 +10,8 @@ interface ErrorDetails {
   /** Where in a file, from 1; absent where the file as a whole is meant. */
   line?: number | undefined;
   column?: number | undefined;
+  /** A few characters around that place, escaped: for people, never for logs. */
+  context?: string | undefined;
 }
 
 /** The text without characters that control a terminal or its text direction; newlines and tabs stay. */
@@ -28,6 +31,7 @@ export abstract class SluiceError extends Error {
   readonly hint: string | undefined;
   readonly line: number | undefined;
   readonly column: number | undefined;
+  readonly context: string | undefined;
 
   constructor(message: string, details: ErrorDetails = {}) {
     super(printable(message), details.cause === undefined ? {} : { cause: details.cause });
@@ -35,6 +39,7 @@ export abstract class SluiceError extends Error {
     this.hint = details.hint === undefined ? undefined : printable(details.hint);
     this.line = details.line;
     this.column = details.column;
+    this.context = details.context;
   }
 }
 
@@ -470,14 +475,8 @@ const sameLetters = (path: string): string | undefined => {
 export const reasonOf = (thrown: unknown): Reason => {
   const error = machineFault(thrown);
   if (error instanceof SluiceError) {
-    const { code, message, hint = null, line, column } = error;
-    return {
-      code,
-      message,
-      hint,
-      ...(line === undefined ? {} : { line }),
-      ...(column === undefined ? {} : { column }),
-    };
+    const { code, message, hint = null, line, column, context } = error;
+    return { code, message, hint, ...defined({ line, column, context }) };
   }
   return {
     code: 'bug',

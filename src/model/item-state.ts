@@ -9,6 +9,15 @@ export const heldCodes = ['held', 'drift', 'plan-moved'] as const satisfies read
 
 export const isHeldBack = (code: string): boolean => heldCodes.some((held) => held === code);
 
+const passing: ReadonlySet<string> = new Set<ErrorCode>([
+  ...(['machine-busy', 'state-full', 'portal-unreachable', 'portal-session', 'portal-login', 'portal-reply'] as const),
+  ...(['portal-not-api', 'import-timeout', 'job-lost', 'jobs-stuck', 'cancelled', 'interrupted'] as const),
+  ...heldCodes,
+]);
+
+/** True for what is not the fault of a dropped file: it stays in the spool, for a later run or a decision. */
+export const isPassing = ({ code }: Reason): boolean => passing.has(code);
+
 /** How a failure is reported: faults of the file itself are quarantined, most others failed. */
 export const outcomeOf = ({ code }: Reason): 'cancelled' | 'held' | 'quarantined' | 'failed' => {
   if (code === 'cancelled') return 'cancelled';

@@ -31,10 +31,18 @@ export const reasonSchema = z.object({
   hint: z.string().nullable(),
   line: z.number().int().optional(),
   column: z.number().int().optional(),
+  /** A few characters around that place, escaped. */
+  context: z.string().optional(),
+  /** Where the dropped file is now: set aside, to be fixed and dropped again. */
+  file: z.string().optional(),
 });
 
 /** See {@link reasonSchema}; `code` is an error code of `errors.ts`, or `bug`. */
 export type Reason = z.infer<typeof reasonSchema>;
+
+/** What to do about a dropped file that was set aside; null for others. */
+export const dropAgain = ({ file }: Pick<Reason, 'file'>): string | null =>
+  file === undefined ? null : `the file is in ${file}: fix it, and drop it again`;
 
 /** Rows that were left out of a table as bad; `path` of the file they are in, null where they are in none. */
 export const rejectedRowsSchema = z.object({ rows: z.number().int(), path: z.string().nullable() });

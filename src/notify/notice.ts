@@ -1,7 +1,8 @@
 // Notices: events, their wording, and which of them form one incident.
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../model/errors.ts';
-import type { Reason, StoredReport } from '../model/report.ts';
+import { dropAgain, type Reason, type StoredReport } from '../model/report.ts';
+import { defined } from '../util/json.ts';
 
 /** Events, each with its sentence in the documentation. */
 export const noticeEvents = {
@@ -58,13 +59,10 @@ export type Notice = z.infer<typeof noticeSchema>;
 export const listedItems = 50;
 
 /** The code and place of a reason, but not its message, which may quote a portal. */
-export const noticeItem = (key: string, reason: Pick<Reason, 'code' | 'line' | 'column'>): NoticeItem => ({
-  key,
-  code: reason.code,
-  meaning: meaningOf(reason.code),
-  line: reason.line,
-  column: reason.column,
-});
+export const noticeItem = (key: string, reason: Omit<Reason, 'message' | 'hint'>): NoticeItem => {
+  const { code, line, column } = reason;
+  return { key, code, meaning: meaningOf(code), line, column, ...defined({ hint: dropAgain(reason) ?? undefined }) };
+};
 
 const meaningOf = (code: string): string =>
   Object.hasOwn(errorCodes, code) ? errorCodes[code as ErrorCode] : 'A fault of sluice itself.'; // just checked

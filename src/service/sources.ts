@@ -1,7 +1,6 @@
 // Gathers the source of a manifest: its wishes, and the dropped files behind them.
 import type { Redis } from 'ioredis';
-import type { ErrorCode } from '../model/errors.ts';
-import { heldCodes } from '../model/item-state.ts';
+import { isPassing } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
 import { resourceKey } from '../model/key.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
@@ -16,22 +15,6 @@ import { WishList } from '../sources/wish-list.ts';
 import { forgetVerdicts, readVerdicts, recordVerdict, type Verdicts, withdrawVerdict } from '../state/drop-verdicts.ts';
 import type { Ledger } from '../state/ledger.ts';
 import type { SettledClaim } from '../state/run-work.ts';
-
-/** Transient reasons, not the fault of a dropped file: it stays in the spool and is retried. */
-const transientReasons: ReadonlySet<string> = new Set<ErrorCode>([
-  'machine-busy',
-  'state-full',
-  'portal-unreachable',
-  'portal-session',
-  'portal-login',
-  'portal-reply',
-  'portal-not-api',
-  'import-timeout',
-  'job-lost',
-  'cancelled',
-  'interrupted',
-  ...heldCodes,
-]);
 
 /**
  * The wishes of a run's manifest as it is now. A dropped file that waits for other portals is left out once its portal has
@@ -105,7 +88,7 @@ export const settleDrops = async (
   for (const { claim: id, reason, mended = [] } of settled) {
     const claim = claims.get(id);
     if (!claim) continue; // settled before a kill
-    if (reason && transientReasons.has(reason.code)) {
+    if (reason && isPassing(reason)) {
       if (reason.code === 'cancelled') await recordVerdict(redis, keys, id, { portal, reason });
       else await withdrawVerdict(redis, keys, id, portal);
       continue;

@@ -56,8 +56,8 @@ export const inspectTable = async (path: string, options: CheckOptions = {}): Pr
 };
 
 /**
- * What is known of a table that can be published; throws a TableFaultError for the first fault otherwise, without row
- * contents.
+ * What is known of a table that can be published; throws a TableFaultError for the first fault otherwise, with row
+ * contents in its context only.
  */
 export const checkTable = async (path: string, options: CheckOptions = {}): Promise<SoundTable> => {
   const inspection = await inspectTable(path, options);

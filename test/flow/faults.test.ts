@@ -172,7 +172,7 @@ describe('a dropped file', () => {
       return reports.length > 0 ? reports : null;
     });
     expect(failed?.items.map(({ reason }) => reason?.code)).toEqual(['portal-unreachable', 'dataset-failed']);
-    expect(existsSync(join(place.dir, 'inbox/.sluice/quarantine'))).toBe(false);
+    expect(existsSync(join(place.dir, 'inbox/_faulty'))).toBe(false);
     gateway.before = () => undefined;
     await waitUntil('the row', async () => {
       const row = (await reader.list()).find(({ type, title }) => type === 'resource' && /patient/i.test(title));

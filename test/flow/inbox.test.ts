@@ -112,7 +112,7 @@ it('publishes a new version of a name to the same resource, and keeps the old fi
 
 it('quarantines a faulty file with its reason, and publishes it once it is fixed and dropped again', async () => {
   writeFileSync(join(inbox, 'faulty.csv'), 'a,b\n1,2,3\n');
-  const folder = join(inbox, '.sluice/quarantine/faulty');
+  const folder = join(inbox, '_faulty/faulty');
   const name = await waitUntil('the quarantine', () => {
     const names = existsSync(folder) ? readdirSync(folder) : [];
     return names.length === 2 ? names.find((each) => each.endsWith('.csv')) : null;
@@ -124,6 +124,15 @@ it('quarantines a faulty file with its reason, and publishes it once it is fixed
   const status = await place.run(['status', 'inbox/faulty.csv']);
   expect(status.code).toBe(3);
   expect(status.out).toContain('table-ragged');
+  const shown = await waitUntil('the run to end', async () => {
+    const { out } = await place.run(['status']);
+    return out.includes('faulty/faulty: not live') ? out : null;
+  });
+  for (const out of [status.out, shown]) {
+    expect(out).toContain('| a,b\\n1,2,3\\n');
+    expect(out.replaceAll(/\s+/g, ' ')).toContain(`the file is in ${join(folder, name)}: fix it, and drop it again`);
+  }
+  expect(service.out()).not.toContain('1,2,3');
   writeFileSync(join(inbox, 'faulty.csv'), 'a,b\n1,2\n');
   await expectWhole('faulty/faulty', 'a,b\n1,2\n');
   expect((await place.run(['status', 'inbox/faulty.csv'])).code).toBe(0);

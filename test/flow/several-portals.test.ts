@@ -22,10 +22,10 @@ it('publishes dropped files to the portal that is there, keeps them for the one 
   const manifest = { name: 'drops', portals: ['city', 'county'], drop: { folder: '../inbox' } };
   place.write('jobs/drops.yaml', JSON.stringify(manifest));
   const below = (folder: string): string[] => {
-    const path = join(place.dir, 'inbox/.sluice', folder);
+    const path = join(place.dir, 'inbox', folder);
     return existsSync(path) ? readdirSync(path) : [];
   };
-  const spooled = (): number => below('spool').filter((name) => /^\d{13}-/.test(name)).length;
+  const spooled = (): number => below('.sluice/spool').filter((name) => /^\d{13}-/.test(name)).length;
 
   const service = await place.serve();
   const inCity = await city.reader();
@@ -38,12 +38,12 @@ it('publishes dropped files to the portal that is there, keeps them for the one 
   expect(await live('county')).not.toBe(true);
   await service.said('"action":"pause"');
   expect(spooled()).toBe(2);
-  expect([...below('archive'), ...below('quarantine')]).toEqual([]);
+  expect([...below('.sluice/archive'), ...below('_faulty')]).toEqual([]);
 
   toCounty.target = county.url;
   await waitUntil('the spool to be empty', () => spooled() === 0);
-  expect(below('archive')).toEqual(['trees']);
-  expect(below('quarantine')).toEqual(['torn']);
+  expect(below('.sluice/archive')).toEqual(['trees']);
+  expect(below('_faulty')).toEqual(['torn']);
   expect(await live('county')).toBe(true);
   for (const reader of [inCity, await county.reader()]) {
     const rows = await reader.list();

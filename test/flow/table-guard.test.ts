@@ -250,7 +250,7 @@ describe('a table that nothing new comes for', () => {
 
 describe('a dropped file that is held', () => {
   const files = (folder: string): string[] => {
-    const path = join(place.dir, 'inbox/.sluice', folder);
+    const path = join(place.dir, 'inbox', folder);
     return existsSync(path)
       ? readdirSync(path, { recursive: true, withFileTypes: true }).flatMap((entry) =>
           entry.isFile() && /\.(?:csv|yaml)$/.test(entry.name) ? [entry.name] : [],
@@ -272,30 +272,30 @@ describe('a dropped file that is held', () => {
     expect((await drop('a', table(4, 'ruined'))).code).toBe(4);
     const next = await drop('b', table(3, 'other'));
     expect(next.code).toBe(4);
-    expect(files('spool')).toEqual(['a.csv']);
+    expect(files('.sluice/spool')).toEqual(['a.csv']);
     expect(await reader.count(uuid)).toBe(100);
     const status = await place.run(['status', 'inbox/a.csv']);
     expect(status).toMatchObject({ code: 4, out: expect.stringContaining('`sluice release drops/a/a`') });
     expect((await place.run(['release', 'drops/a/a'])).code).toBe(0);
     expect(await reader.count(uuid)).toBe(4);
-    expect(files('spool')).toEqual([]);
-    expect(files('quarantine')).toEqual([]);
+    expect(files('.sluice/spool')).toEqual([]);
+    expect(files('_faulty')).toEqual([]);
   });
 
   it('is quarantined once it is discarded, also when it is dropped again', async () => {
     const { uuid } = tableItem((await drop('c', table(100, 'old'))).report);
     await drop('c', table(4, 'ruined'));
     expect((await place.run(['discard', 'drops/c/c'])).code).toBe(0);
-    expect(files('spool')).toEqual([]);
-    const kept = files('quarantine').filter((name) => name.startsWith('c-'));
+    expect(files('.sluice/spool')).toEqual([]);
+    const kept = files('_faulty').filter((name) => name.startsWith('c-'));
     expect(kept).toHaveLength(2);
     const reason = readFileSync(
-      join(place.dir, 'inbox/.sluice/quarantine/c', kept.find((name) => name.endsWith('.yaml')) ?? ''),
+      join(place.dir, 'inbox/_faulty/c', kept.find((name) => name.endsWith('.yaml')) ?? ''),
       'utf8',
     );
     expect(reason).toContain('code: discarded');
     expect((await drop('c', table(4, 'ruined'))).code).toBe(0);
-    expect(files('spool')).toEqual([]);
+    expect(files('.sluice/spool')).toEqual([]);
     expect(await reader.count(uuid)).toBe(100);
   });
 
@@ -304,7 +304,7 @@ describe('a dropped file that is held', () => {
     await drop('d', table(4, 'ruined'));
     expect((await drop('d', table(101, 'sound'))).code).toBe(0);
     expect(await reader.count(uuid)).toBe(101);
-    expect(files('spool')).toEqual([]);
+    expect(files('.sluice/spool')).toEqual([]);
   });
 
   it('obeys the guard beside it over that of the manifest', async () => {

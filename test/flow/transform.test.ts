@@ -320,7 +320,7 @@ describe('dropped files', () => {
     ]);
     const bikes = itemOf(report, 'dropped/city/bikes');
     expect(await reader.file(bikes.nid ?? '')).toMatchObject({ name: 'bikes.csv', content: 'day,n\n2026-02-01,5\n' });
-    const aside = readdirSync(join(place.dir, 'inbox/.sluice/quarantine/city'));
+    const aside = readdirSync(join(place.dir, 'inbox/_faulty/city'));
     expect(aside).toContainEqual(expect.stringContaining('faulty'));
     expect(existsSync(join(place.dir, 'inbox/.sluice/archive/city/trees'))).toBe(true);
   });

@@ -256,7 +256,7 @@ it('a dropped file that fails is quarantined, and the version in the archive com
   const second = tableItem(await report(2));
   expect(second).toMatchObject({ live: false, stale: true, rows: 3, reason: { code: 'import-failed' } });
   await expectGood(second);
-  const quarantined = join(place.dir, 'inbox/.sluice/quarantine/drop');
+  const quarantined = join(place.dir, 'inbox/_faulty/drop');
   await waitUntil(
     'the bad file to be set aside',
     () => existsSync(quarantined) && readdirSync(quarantined).length === 2,

@@ -38,7 +38,7 @@ const place = async (portals = 'portals: [city, county]') => {
   const settle = (portal: string, reason: Reason | null): Promise<void> =>
     settleDrops({ manifestPath, portal }, [{ claim: claim.id, reason }], { keep: 5, redis, keys });
   const left = (): string[] =>
-    readdirSync(foldersOf(inbox).inbox.concat('/.sluice'), { recursive: true, withFileTypes: true })
+    readdirSync(inbox, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.name.startsWith('a') && entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name));
   const inSpool = async (): Promise<boolean> => (await listClaims(foldersOf(inbox).spool)).length > 0;

@@ -2,12 +2,13 @@
 // the job.
 import { performance } from 'node:perf_hooks';
 import { isOutage, JobLostError, machineFault, PortalLoginError, reasonOf, SluiceError } from '../../model/errors.ts';
-import { outcomeOf } from '../../model/item-state.ts';
+import { isPassing, outcomeOf } from '../../model/item-state.ts';
 import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
-import { kindOfKey } from '../../model/key.ts';
+import { kindOfKey, parentKey } from '../../model/key.ts';
 import { type LedgerEntry, newEntry, warningsOf } from '../../model/ledger-entry.ts';
 import { type ItemAction, type ItemOutcome, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
 import { sourcePathOf } from '../../model/wish.ts';
+import { asideOf } from '../../sources/drop/spool.ts';
 import type { Begun, Unproven } from '../../state/run-work.ts';
 import type { ItemState, Runs } from '../../state/runs.ts';
 import type { HandlerDeps } from './deps.ts';
@@ -175,11 +176,15 @@ export class ItemRunner {
     if (error !== undefined && !(machineFault(error) instanceof SluiceError))
       this.job.log.error({ err: error }, 'item failed because of a bug');
     await item.note(`failed for good: ${reason.code}: ${reason.message}`);
-    const failed = failedEntry(await knownEntry(this.#deps, this.job.data, key), reason, runId);
     const work = kindOfKey(key) === 'resource' ? await runs.resourceWork(runId, key) : null;
-    const entry = work && work.removal === null ? { ...failed, sourcePath: sourcePathOf(work.wish.source) } : failed;
+    const isWanted = work?.removal === null;
+    // For an item that was not tried, the reason of its dataset decides.
+    const decides = reason.code === 'dataset-failed' ? (this.failureOf(parentKey(key)) ?? reason) : reason;
+    const told = isWanted && !isPassing(decides) ? { ...reason, ...asideOf(work.wish) } : reason;
+    const failed = failedEntry(await knownEntry(this.#deps, this.job.data, key), told, runId);
+    const entry = isWanted ? { ...failed, sourcePath: sourcePathOf(work.wish.source) } : failed;
     await ledger.put(portal, entry);
-    await item.end(entry, endOf(item, reason));
+    await item.end(entry, endOf(item, told));
     if (item.ended) this.#ended.set(key, item.ended);
   }
 

@@ -26,7 +26,7 @@ import {
 import { isOfWeb, type ResourceWish, sourcePathOf } from '../../model/wish.ts';
 import { isTooLarge } from '../../portal-client/files.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
-import { findArchived } from '../../sources/drop/spool.ts';
+import { asideOf, findArchived } from '../../sources/drop/spool.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { checkTable } from '../../tables/check.ts';
 import { durationWords } from '../../util/quantity.ts';
@@ -187,7 +187,7 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
   const { deps, target, source, entry, wish, table, fetched } = state;
   const { item } = target;
   const { good } = entry;
-  const why = reasonOf(error);
+  const why = { ...reasonOf(error), ...asideOf(wish) };
   if (source === null) return null;
   const refuse = async (known: LedgerEntry, isReplaced: boolean, reason: Reason): Promise<ResourceState> => {
     const of = {

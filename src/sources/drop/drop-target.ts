@@ -28,8 +28,11 @@ interface PlaceOptions {
   folders?: string[];
 }
 
-/** Dot and `~` names, and files that are not finished. */
-const ignored = /(?:^|\/)[.~]|~(?:\/|$)|\.(?:part|tmp)$/i;
+/** The folder of an inbox for faulty files; what is in it is not published. */
+export const faultyFolder = '_faulty';
+
+/** Faulty files, dot and `~` names, and files that are not finished. */
+const ignored = /^_faulty(?:\/|$)|(?:^|\/)[.~]|~(?:\/|$)|\.(?:part|tmp)$/i;
 
 const tooDeep = 'is deeper than <dataset>/<resource>.csv; list folders with datasets in `folders` of the manifest';
 
@@ -97,7 +100,7 @@ export const collisionFinder = (
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
       const here = entry.isFile() ? placed(path) : null;
       if (here?.kind === 'file') files.push({ path, place: here.place });
-      if (entry.isDirectory() && !entry.name.startsWith('.') && !isListed(path))
+      if (entry.isDirectory() && !ignored.test(path) && !isListed(path))
         datasets.push({ path, id: path.split('/').map(slugOf).join('.') });
     }
     return { files, datasets };

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { watch } from 'chokidar';
 import type { Log } from '../../model/log.ts';
 import { gone, isErrno, unless } from '../../util/durable.ts';
-import type { DropTarget, Placed } from './drop-target.ts';
+import { type DropTarget, faultyFolder, type Placed } from './drop-target.ts';
 
 export const snapshotOf = (stats: BigIntStats) => ({
   bytes: Number(stats.size),
@@ -50,7 +50,7 @@ export const lookAt = async (inbox: string, path: string): Promise<Sight> => {
 export const isMarked = async (inbox: string, path: string, ending: string): Promise<boolean> =>
   (await lookAt(inbox, path + ending)).kind === 'file';
 
-/** All but folders, with the reason for links and unreadable folders. Dot folders, such as ours, are not entered. */
+/** All but folders, with the reason for links and unreadable folders. Our own and other dot folders are not entered. */
 async function* walkInbox(inbox: string, folder = ''): AsyncGenerator<{ path: string; reason: string | null }> {
   let entries: Dirent[];
   try {
@@ -63,7 +63,7 @@ async function* walkInbox(inbox: string, folder = ''): AsyncGenerator<{ path: st
   }
   for (const entry of entries) {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-    if (entry.isDirectory() && entry.name.startsWith('.')) continue;
+    if (entry.isDirectory() && (entry.name.startsWith('.') || path === faultyFolder)) continue;
     if (entry.isDirectory()) yield* walkInbox(inbox, path);
     else yield { path, reason: reasonOfEntry(entry) };
   }
@@ -182,7 +182,7 @@ export const watchFolder = async (
 ): Promise<{ close(): Promise<void> }> => {
   const inside = (path: string): string => relative(folder, path).split(sep).join('/');
   const watcher = watch(folder, {
-    ignored: (path) => /(?:^|\/)\.(?!\.(?:\/|$))./.test(inside(path)),
+    ignored: (path) => /(?:^|\/)\.(?!\.(?:\/|$)).|^_faulty(?:\/|$)/.test(inside(path)),
     ignoreInitial: true,
     followSymlinks: false,
     depth,

@@ -57,7 +57,7 @@ const now = (): number => Math.round(performance.timeOrigin + performance.now())
  * until closed. Claims found complete in the spool are handed over (again) with the first batch.
  *
  * @throws StateMismatchError when the spool belongs to another Redis
- * @throws SourceRefusedError when the folder cannot be made or written, or its `.sluice` is not a plain folder
+ * @throws SourceRefusedError when the folder cannot be made or written, or its `.sluice` or `_faulty` is not a plain folder
  */
 export const openInbox = async (options: InboxOptions): Promise<Inbox> => {
   const folders = await makeFolders(options.manifest.drop.folder, options.log);
@@ -79,13 +79,14 @@ const makeFolders = async (folder: string, log: Log): Promise<InboxFolders> => {
       log.warn({ inbox: folder }, 'the watched folder did not exist and was created: is its name right?');
     const folders = foldersOf(await realpath(folder));
     await makeFolder(folders.spool);
-    for (const own of [join(folders.inbox, '.sluice'), folders.spool]) {
-      if (!(await lstat(own)).isDirectory()) throw new Error(`${own} is a symbolic link`);
+    for (const own of [join(folders.inbox, '.sluice'), folders.spool, folders.faulty]) {
+      const stats = await unless(lstat(own), ['ENOENT'], null);
+      if (stats?.isDirectory() === false) throw new Error(`${own} is not a plain folder`);
     }
     return folders;
   } catch (cause) {
     throw new SourceRefusedError(`the inbox ${folder} cannot be used: ${String(cause)}`, {
-      hint: 'name a folder that sluice may write to, with a plain folder (no link) `.sluice` in it',
+      hint: 'name a folder that sluice may write to, and in which `.sluice` and `_faulty` are plain folders, not links',
       cause,
     });
   }

@@ -6,12 +6,15 @@ import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { StateMismatchError } from '../../model/errors.ts';
+import { idsOfKey } from '../../model/key.ts';
 import { sourceFingerprintSchema } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
+import type { ResourceWish } from '../../model/wish.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { exists, gone, moveWithoutReplacing, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
+import { faultyFolder } from './drop-target.ts';
 
 const claimIdPattern = /^\d{13}-[0-9a-f]{8}$/;
 
@@ -37,12 +40,13 @@ export interface InboxFolders {
   inbox: string;
   spool: string;
   archive: string;
-  quarantine: string;
+  /** Where people look for files that were set aside. */
+  faulty: string;
 }
 
 export const foldersOf = (inbox: string): InboxFolders => {
   const own = join(inbox, '.sluice');
-  return { inbox, spool: join(own, 'spool'), archive: join(own, 'archive'), quarantine: join(own, 'quarantine') };
+  return { inbox, spool: join(own, 'spool'), archive: join(own, 'archive'), faulty: join(inbox, faultyFolder) };
 };
 
 /** Writes `id` into `<spool>/.sluice-id` where there is none. @throws StateMismatchError when it holds another id */
@@ -266,28 +270,46 @@ export const archiveClaim = async (
   return moved;
 };
 
-/** Moves a faulty claim to `quarantine/<dataset>/<resource>-<UTC time>.csv`, with `<name>.reason.yaml` beside it. */
+const asidePath = (
+  { faulty }: InboxFolders,
+  { dataset, resource, claimedAt, name }: Pick<Claim, 'dataset' | 'resource' | 'claimedAt' | 'name'>,
+): string => join(faulty, dataset, `${resource}-${stamp(claimedAt)}${extname(name)}`);
+
+/** The inbox of a claim, by where its file is, or was, in the spool; null for other files. */
+const inboxOf = ({ path = '', claim = '' }: { path?: string; claim?: string | undefined }): InboxFolders | null => {
+  const at = claim === '' ? -1 : path.lastIndexOf(join('/.sluice', 'spool', claim));
+  return at < 0 ? null : foldersOf(path.slice(0, at));
+};
+
+/** Where {@link quarantineClaim} puts the file of a wish; nothing for one that was not dropped. */
+export const asideOf = ({ source, key }: Pick<ResourceWish, 'source' | 'key'>): { file?: string } => {
+  if (source.kind !== 'file') return {};
+  const [folders, id] = [inboxOf(source), parseClaimId(source.claim ?? '')];
+  return folders && id ? { file: asidePath(folders, { ...idsOfKey(key), ...id, name: source.name }) } : {};
+};
+
+/** Moves a faulty claim to `<inbox>/_faulty/<dataset>/<resource>-<UTC time>.csv`, with `<name>.reason.yaml` beside it. */
 export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<string | null> => {
-  const { dataset, resource, claimedAt, dropped } = claim;
+  const { claimedAt, dropped } = claim;
   const { bytes, sha256 } = claim.fingerprint;
-  const { code, message, line, column } = reason;
+  const { code, message, line, column, context } = reason;
+  const hint = reason.hint ?? undefined;
   const says = {
-    ...{ file: dropped, code, message, line, column, hint: reason.hint ?? undefined, when: new Date().toISOString() },
+    ...{ file: dropped, code, message, line, column, context, hint, when: new Date().toISOString() },
     ...{ dropped: new Date(claimedAt).toISOString(), bytes, sha256 },
     resubmit: `fix the file and drop it into the inbox again as ${dropped}; this copy and this note may then be deleted`,
   };
-  const name = `${resource}-${stamp(claimedAt)}${extname(claim.name)}`;
-  return await moveOut(claim, join(foldersOfClaim(claim).quarantine, dataset, name), { ending: '.reason.yaml', says });
+  return await moveOut(claim, asidePath(foldersOfClaim(claim), claim), { ending: '.reason.yaml', says });
 };
 
 /** Path of the newest archived version of a claim, or null. Its name holds only the first 8 digits: check its bytes. */
 export const findArchived = async (
-  { path, claim }: { path: string; claim: string },
+  source: { path: string; claim: string },
   { dataset, resource, sha256 }: Pick<Claim, 'dataset' | 'resource'> & { sha256: string },
 ): Promise<string | null> => {
-  const at = path.lastIndexOf(join('/.sluice', 'spool', claim));
-  if (at < 0) return null;
-  const folder = join(foldersOf(path.slice(0, at)).archive, dataset, resource);
+  const folders = inboxOf(source);
+  if (folders === null) return null;
+  const folder = join(folders.archive, dataset, resource);
   const names = await unless(readdir(folder), gone, []);
   const name = names.sort().findLast((candidate) => candidate.includes(`-${sha256.slice(0, 8)}`));
   return name === undefined ? null : join(folder, name);

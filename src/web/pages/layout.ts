@@ -2,7 +2,7 @@
 import { URL } from 'node:url';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ItemFate, type ItemState, stateWords } from '../../model/item-state.ts';
-import type { Reason } from '../../model/report.ts';
+import { dropAgain, type Reason } from '../../model/report.ts';
 import { documentHtml, type Html, html, type Part } from '../../util/html.ts';
 
 export interface Page {
@@ -89,8 +89,8 @@ export const hintHtml = (hint: string | null): Part =>
   hint === null ? null : html`<p dir="auto"><strong>What to do:</strong> ${proseHtml(hint)}</p>`;
 
 /** What is wrong and where, then what to do. */
-export const reasonHtml = ({ code, message, hint }: Reason): Html =>
-  html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${hintHtml(hint)}`;
+export const reasonHtml = ({ code, message, hint, context, file }: Reason): Html =>
+  html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${context === undefined ? null : html`<pre dir="auto">${context}</pre>`}${hintHtml(hint)}${hintHtml(dropAgain({ file }))}`;
 
 export interface Session {
   /** Is in every form of this session; a form without it does nothing. */

@@ -37,12 +37,19 @@ describe('placeRule', () => {
     expect(placed('a/2026.01.csv')).toMatchObject({ place: { resource: '2026.01' } });
   });
 
-  it.each(['a.csv.part', 'x/a.csv.tmp', 'x/A.CSV.TMP', '.a.csv', '.git/a.csv', '~$a.csv', 'a.csv~', '~x/a.csv'])(
-    'ignores %s',
-    (path) => {
-      expect(placed(path)).toEqual({ kind: 'ignored' });
-    },
-  );
+  it.each([
+    'a.csv.part',
+    'x/a.csv.tmp',
+    'x/A.CSV.TMP',
+    '.a.csv',
+    '.git/a.csv',
+    '~$a.csv',
+    'a.csv~',
+    '~x/a.csv',
+    '_faulty/x/a.csv',
+  ])('ignores %s', (path) => {
+    expect(placed(path)).toEqual({ kind: 'ignored' });
+  });
 
   it('knows the marker of a file, but not of what is no file here', () => {
     expect(placed('x/a.csv.done')).toEqual({ kind: 'marker', of: 'x/a.csv' });

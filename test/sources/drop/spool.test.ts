@@ -11,7 +11,14 @@ import {
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { archiveClaim, foldersOf, listClaims, parseClaimId, quarantineClaim } from '../../../src/sources/drop/spool.ts';
+import {
+  archiveClaim,
+  asideOf,
+  foldersOf,
+  listClaims,
+  parseClaimId,
+  quarantineClaim,
+} from '../../../src/sources/drop/spool.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { csvBelow, spooled } from './support/spooled.ts';
 
@@ -95,7 +102,7 @@ describe('quarantineClaim', () => {
   it('keeps the file and writes beside it what is wrong, where, and how to submit it again', async () => {
     const inbox = tempDir();
     const way = await quarantineClaim(await spooled(inbox, 'budget/a.csv', 'x\n', at), reason);
-    const path = join(inbox, '.sluice/quarantine/budget/a-20261130T113344.123Z.csv');
+    const path = join(inbox, '_faulty/budget/a-20261130T113344.123Z.csv');
     expect(way).toBe(path);
     expect(readFileSync(path, 'utf8')).toBe('x\n');
     expect(load(readFileSync(`${path}.reason.yaml`, 'utf8'))).toMatchObject({
@@ -105,6 +112,15 @@ describe('quarantineClaim', () => {
       resubmit: expect.stringContaining('drop it into the inbox again as budget/a.csv'),
     });
     expect(spoolFolders(inbox)).toEqual([]);
+  });
+
+  it('puts the file where the wish says before it is there', async () => {
+    const claim = await spooled(tempDir(), 'budget/Größe.tar.CSV', 'x\n', at);
+    const source = { kind: 'file' as const, path: claim.path, name: claim.name, claim: claim.id };
+    const said = asideOf({ source, key: `drops/${claim.dataset}/${claim.resource}` });
+    expect(said).toEqual({ file: await quarantineClaim(claim, reason) });
+    expect(asideOf({ source: { kind: 'file', path: claim.path, name: claim.name }, key: 'm/d/r' })).toEqual({});
+    expect(asideOf({ source: { kind: 'link', url: 'http://127.0.0.1/' }, key: 'm/d/r' })).toEqual({});
   });
 
   it('answers the same when it is called again, and leaves the first reason', async () => {
