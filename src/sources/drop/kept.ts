@@ -1,6 +1,6 @@
 // The last good file of each resource, kept in the state folder so that it can be attached again when its successor fails.
 import { constants, existsSync, renameSync, type Stats } from 'node:fs';
-import { copyFile, readdir, rm, stat, unlink } from 'node:fs/promises';
+import { copyFile, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { exists, isErrno, unless } from '../../util/durable.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
@@ -33,7 +33,7 @@ const rescanMs = 60_000;
 const copyTo = async (part: string, { path, facts }: FileToKeep): Promise<boolean> => {
   await copyFile(path, part, constants.COPYFILE_FICLONE);
   if (sameFacts(factsOf(await stat(path, { bigint: true })), facts)) return true;
-  await unlink(part);
+  await rm(part, { force: true });
   return false;
 };
 
@@ -82,7 +82,7 @@ export class KeptFiles {
 
   async #copy(owner: KeptFor, file: FileToKeep): Promise<boolean> {
     const target = this.#path(owner, file.sha256);
-    const part = `${target}.${process.pid}.part`;
+    const part = `${target}.part`; // what a kill left there is written over when the job goes on
     const isCopied = await copyTo(part, file).catch(async (error: unknown) => {
       if (!isErrno(error, 'ENOENT')) throw error;
       await makeFolder(dirname(target), 0o700);

@@ -1,5 +1,14 @@
 // The store of last good files: one for each resource, within its bounds, whole or not at all.
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fingerprintFile } from '../../../src/sources/drop/fingerprint.ts';
@@ -81,6 +90,15 @@ describe('kept files', () => {
     writeFileSync(foreign, 'f'.repeat(200)); // a scan would find it, and leave room for one
     for (let at = 0; at < 10; at++) await keep({ portal: 'city', uuid: `${at}` }, `${at}`.repeat(100));
     expect(readdirSync(join(settings.dir, 'city'))).toHaveLength(3);
+  });
+
+  it('writes over what a kill left of the same copy', async () => {
+    const { keep, settings } = open();
+    const first = await keep(one, 'first');
+    const path = join(settings.dir, 'city', readdirSync(join(settings.dir, 'city'))[0] ?? '');
+    renameSync(path, `${path}.part`);
+    expect(await keep(one, 'first')).toMatchObject({ done: true, sha256: first.sha256 });
+    expect(readdirSync(join(settings.dir, 'city'))).toEqual([`${one.uuid}.${first.sha256}`]);
   });
 
   it('counts what earlier processes kept, and sweeps what a kill left half copied', async () => {
