@@ -1,5 +1,5 @@
 // A lock between processes that the kernel releases when its holder dies, whatever it dies of.
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync } from './sqlite.ts';
 
 /** SQLITE_BUSY: another connection holds the lock. */
 const busy = 5;

@@ -2,12 +2,12 @@
 import { rmSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { isFullCode, reasonOf, TableFaultError } from '../../model/errors.ts';
 import type { Reason } from '../../model/report.ts';
 import type { TableDialect } from '../../tables/scan/dialect.ts';
 import { fileChunks } from '../../tables/scan/open-table.ts';
 import { readTable } from '../../tables/scan/reader.ts';
+import { DatabaseSync } from '../../util/sqlite.ts';
 import { type Cancellable, CancelledError } from '../../util/worker-pool.ts';
 import { identifier, serialColumn, tableColumns } from './table-files.ts';
 

@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { TableFaultError } from '../../model/errors.ts';
 import { checkHeader } from '../../tables/inspect/header.ts';
+import { DatabaseSync } from '../../util/sqlite.ts';
 
 /** Opens a table for reading. It never changes once it is complete, so SQLite need not look for writers. */
 export const openTable = (path: string): DatabaseSync => {

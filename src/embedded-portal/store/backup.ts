@@ -2,10 +2,10 @@
 import { constants, existsSync, linkSync, writeFileSync } from 'node:fs';
 import { copyFile, open, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { PortalStoreError } from '../../model/errors.ts';
 import { isErrno } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
+import { DatabaseSync } from '../../util/sqlite.ts';
 import { statementsOf } from './statements.ts';
 
 const folders = ['files', 'tables'];

@@ -1,12 +1,12 @@
 // The store of a portal: its folder, its database, the tables.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { PortalPortError, PortalStoreError, SluiceError } from '../../model/errors.ts';
 import { syncFolder } from '../../util/durable.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
 import { LockFile } from '../../util/lock-file.ts';
 import { makeFolderSync } from '../../util/make-folder.ts';
+import { DatabaseSync } from '../../util/sqlite.ts';
 import { defaultRoles, type RoleTable } from '../roles.ts';
 import { openFiles } from './files.ts';
 import { openFlood } from './flood.ts';
@@ -57,7 +57,7 @@ const sweep = (filesDir: string, uuids: string[]): void => {
 const relocate = ({ column, run }: ReturnType<typeof statementsOf>, filesDir: string): void => {
   const place = join(filesDir, '/');
   for (const table of column<string>`SELECT name FROM sqlite_master WHERE sql LIKE '% path TEXT NOT NULL%'`) {
-    run(`UPDATE ${table} SET path = ?1 || substr(path, -36) WHERE path <> ?1 || substr(path, -36)`, place);
+    run(`UPDATE ${table} SET path = ? || substr(path, -36) WHERE path <> ? || substr(path, -36)`, place, place);
   }
 };
 

@@ -1,8 +1,8 @@
 // Access tokens, which let in without a session.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { NotFoundError, PortalStoreError } from '../../model/errors.ts';
+import { DatabaseSync } from '../../util/sqlite.ts';
 import { schemaVersion } from './schema.ts';
 import { hashOf, randomToken } from './sessions.ts';
 import { statementsOf } from './statements.ts';

@@ -1,12 +1,13 @@
 // Steps that leave rows out or order them: filter, dedupe and sort; on disk where memory would grow.
 import { hash } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
 import { TableStepError } from '../../../model/errors.ts';
 import { compileExpression } from '../../../model/recipe/expression.ts';
 import { isTrue, NoValue } from '../../../model/recipe/expression-values.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { plural } from '../../../util/plural.ts';
+import { DatabaseSync } from '../../../util/sqlite.ts';
 import { inBatches, type Row, type Table } from '../row.ts';
 import { inColumn, inRow, placeOf, type StepMakers, type StepTools } from './row-step.ts';
 
