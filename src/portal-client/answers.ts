@@ -217,6 +217,7 @@ const table = {
     ...onSearch,
     says: ["doesn't exist", 'does not exist', 'not found', 'error parsing csv', 'unable to get headers from'],
   },
+  'table-absent': { ...on(['search'], 404), ...of('item', 'without'), says: ['has no datastore table'] },
   'search-failed': { ...onSearch, says: ['exception caught'] },
   'search-broken': { ...ofPortal, ...on(['search'], 500), when: ['an HTML page'] },
 

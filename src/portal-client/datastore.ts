@@ -191,6 +191,7 @@ export class Datastore {
       const { text } = await this.#caller.call({ ...call, maxBytes: maxRowBytes }, signal);
       return isHtmlPage(text) ? null : parsedJson(text);
     } catch (error) {
+      if (isAnswer(error, 'table-absent')) return { error: 'not found' };
       if (error instanceof PortalRefusedError) return null;
       // Releases without a datastore answer every search with the page of a crash; others only while something is wrong.
       if (isAnswer(error, 'search-broken') && !(await this.isOffered(signal))) return null;

@@ -285,7 +285,8 @@ export class Datastore {
     let garbage: string | null = file;
     try {
       garbage = await this.#store(running, answer);
-      if (this.#isCurrent(running)) this.#report(answer, { ...facts, ms: Math.round(performance.now() - startedAt) });
+      if (this.#isCurrent(running))
+        this.#report(answer, { ...facts, ms: Math.round(performance.now() - startedAt) }, record);
     } catch (err) {
       this.#options.log.error({ ...facts, err }, 'import could not be stored, trying again later');
     }
@@ -315,10 +316,12 @@ export class Datastore {
     });
   }
 
-  #report(answer: ImportAnswer, facts: Record<string, unknown>): void {
+  #report(answer: ImportAnswer, facts: Record<string, unknown>, { configuration }: DatastoreRecord): void {
     const { log } = this.#options;
     if (answer.kind === 'imported') log.info({ ...facts, rows: answer.rows }, 'table imported');
-    if (answer.kind === 'failed') log.warn({ ...facts, reason: answer.reason }, 'table not imported');
+    // Who attaches a file may say afterwards how it is read.
+    const level = Object.keys(configuration).length > 0 ? 'warn' : 'info';
+    if (answer.kind === 'failed') log[level]({ ...facts, reason: answer.reason }, 'table not imported');
     if (answer.kind === 'full') log.error(facts, 'no space left for the table, trying again later');
   }
 

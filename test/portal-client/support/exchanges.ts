@@ -122,6 +122,11 @@ export const exchanges: Exchange[] = [
     '200 OK',
     '{"error":{"message":"Caught exception: Error parsing CSV: {\\n \\"Message\\": \\"Invalid Input OTHER\\"}"}}',
   ]),
+  exchange('table-absent', 'P', [
+    search,
+    '404 Not Found',
+    '{"sql":"","error":{"message":"Caught exception: The resource has no datastore table."}}',
+  ]),
   exchange('search-failed', 'A', [
     search,
     '200 OK',
