@@ -10,6 +10,7 @@ import { OverlongError, SilentError, WorkerPool } from '../../util/worker-pool.t
 import { type Answer, answered } from '../thread-answer.ts';
 import type { Made, MadeTable, PrepareTask } from './prepare-worker.ts';
 import type { Limits } from './row.ts';
+import { moduleAt } from './step/plugin.ts';
 
 const pool = new WorkerPool<PrepareTask, Answer<Made>>({
   file: 'prepare-worker',
@@ -59,7 +60,7 @@ export interface PreparedTable extends Omit<MadeTable, 'kind'> {
 }
 
 /** The result: a table, or a file that is none and may be published as it is. */
-export type Prepared = PreparedTable | { kind: 'as-is'; why: string };
+export type Prepared = PreparedTable | Extract<Made, { kind: 'as-is' }>;
 
 const limitsOf = ({ maxBytes, rowBytes }: PrepareOptions): Limits => ({
   bytes: maxBytes,
@@ -150,7 +151,7 @@ const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown 
             'ended its thread',
             'await all that the module begins, catch what it throws, keep only a few rows in memory, and never call process.exit',
           ];
-    return new TableStepError(`transform ${basename(module)} ${what}: ${message}`, { hint, cause: error });
+    return new TableStepError(`transform ${moduleAt(module, error)} ${what}: ${message}`, { hint, cause: error });
   }
   if (error instanceof OverlongError) {
     return new TableInputError(`${name} takes too long to become a table: ${message}`, {

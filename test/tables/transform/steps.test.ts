@@ -260,6 +260,32 @@ describe('a module of one’s own', () => {
     });
   });
 
+  it.each([
+    [
+      'throws',
+      'const fail = () => {\n  throw new Error("no luck");\n};\nexport async function* transform() { fail(); }',
+      2,
+    ],
+    [
+      'throws at a row',
+      'export async function* transform(rows) {\n\n  for await (const row of rows)\n    row.x.y;\n}',
+      4,
+    ],
+    ['cannot be read as a program', '\n\nexport const = ;\n', 3],
+    ['throws while it is loaded', '\nnull.x;\n', 2],
+    [
+      'throws beside its rows',
+      'export async function* transform() {\n  setImmediate(() => { throw new Error("late"); });\n  await new Promise(() => {});\n}',
+      2,
+    ],
+  ])('that %s names its line', async (_, text, line) => {
+    for (const name of ['step.mjs', 'step.ts'])
+      await expect(made('t.csv', people, { table: [{ transform: module(text, name) }] })).rejects.toMatchObject({
+        code: 'table-step',
+        message: expect.stringContaining(`transform ${name}:${line} `),
+      });
+  });
+
   it('that is not there is a fault of the step', async () => {
     await expect(made('t.csv', people, { table: [{ transform: '/nowhere/step.ts' }] })).rejects.toMatchObject({
       code: 'table-step',

@@ -1,10 +1,11 @@
 // The step `transform`: a module that the publisher provides, an async generator over rows.
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { errorMessage, SluiceError, TableStepError } from '../../../model/errors.ts';
-import { isObject } from '../../../util/json.ts';
+import { isObject, recordOf } from '../../../util/json.ts';
 import { plural } from '../../../util/plural.ts';
 import { inBatches, type Row, type Table } from '../row.ts';
 import type { StepTools } from './row-step.ts';
@@ -24,14 +25,14 @@ export const pluginStage = async (
   const name = basename(path);
   const transform = await load(path);
   const counts = { read: 0, given: 0 };
-  const given = begun(() => transform(namedRows(table, counts, alive), { columns: [...table.columns] }), name);
+  const given = begun(() => transform(namedRows(table, counts, alive), { columns: [...table.columns] }), path);
   const next = async (): Promise<NamedRow | null> => {
     try {
       const result = await given.next();
       alive();
       return result.done ? null : checkedRow(result.value, name, counts.given + 1);
     } catch (error) {
-      throw error instanceof SluiceError ? error : failed(name, error);
+      throw error instanceof SluiceError ? error : failed(path, error);
     }
   };
   const first = await next();
@@ -82,7 +83,7 @@ const load = async (path: string): Promise<Transform> => {
     const version = createHash('sha256').update(readFileSync(path)).digest('hex');
     loaded = (await import(`${pathToFileURL(path).href}?v=${version}`)) as Record<string, unknown>; // a module's exports
   } catch (error) {
-    throw failed(name, error);
+    throw failed(path, error);
   }
   const found = loaded.transform ?? loaded.default;
   if (typeof found === 'function') return found as Transform; // its rows are checked one by one
@@ -92,15 +93,15 @@ const load = async (path: string): Promise<Transform> => {
 };
 
 /** Calls a module's function and returns the iterator of its rows. */
-const begun = (call: () => unknown, name: string): AsyncIterator<unknown> => {
+const begun = (call: () => unknown, path: string): AsyncIterator<unknown> => {
   let given: unknown;
   try {
     given = call();
   } catch (error) {
-    throw failed(name, error);
+    throw failed(path, error);
   }
   if (isAsyncIterable(given)) return given[Symbol.asyncIterator]();
-  throw new TableStepError(`transform ${name}: the function does not return an async iterable of rows`, {
+  throw new TableStepError(`transform ${basename(path)}: the function does not return an async iterable of rows`, {
     hint: 'make it an async generator: `async function*`',
   });
 };
@@ -127,8 +128,24 @@ const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
   );
 };
 
-const failed = (name: string, error: unknown): TableStepError =>
-  new TableStepError(`transform ${name} failed: ${errorMessage(error)}`, {
-    hint: 'fix the module; the job log has no more details',
+const failed = (path: string, error: unknown): TableStepError =>
+  new TableStepError(`transform ${moduleAt(path, error)} failed: ${errorMessage(error)}`, {
+    hint: `fix the module ${path}; the job log has no more details`,
     cause: error,
   });
+
+/** The name of a module, with the line that an error comes from where that is known: `step.ts:12`. */
+export const moduleAt = (path: string, error: unknown): string => {
+  const isSyntax = error instanceof SyntaxError;
+  const line = lineIn(path, error) ?? (isSyntax ? lineIn(path, { stack: checkedByNode(path) }) : undefined);
+  return line === undefined ? basename(path) : `${basename(path)}:${line}`;
+};
+
+const lineIn = (path: string, error: unknown): string | undefined =>
+  [pathToFileURL(path).href, path]
+    .flatMap((name) => String(recordOf(error).stack).split(name).slice(1))
+    .map((behind) => /^(?:\?v=\w+)?:(\d+)/.exec(behind)?.[1])
+    .find((line) => line !== undefined);
+
+/** Errors of an import do not say where the syntax is wrong. */
+const checkedByNode = (path: string): string => spawnSync(process.execPath, ['--check', path]).stderr.toString();
