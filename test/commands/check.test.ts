@@ -47,7 +47,7 @@ describe('checking tables', () => {
       code: 3,
       lines: [
         'a.csv:1:2: the header cell is empty [table-header]',
-        '  | byte 3: a,,c\\n1,2,3\\n',
+        '  | byte 3: a,,c',
         '  -> give the column a name',
         'a.csv: fixable, 1 row, 3 columns, separated by commas',
         '  fix: columns without a usable name get one, such as "column_2"',

@@ -44,8 +44,8 @@ export const cellsReader = (
   };
 };
 
-/** How many bytes are shown before and behind the place. */
-const [before, behind] = [16, 24];
+/** How many bytes of a line are shown before and behind the place. */
+const [before, behind] = [60, 100];
 
 const named: Record<number, string> = { 9: '\\t', 10: '\\n', 13: '\\r', 92: '\\\\' };
 
@@ -73,12 +73,17 @@ const characterAt = (bytes: Buffer, at: number): { text: string; length: number 
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
-/** The text around offset `at` of `bytes`, of which those before `end` are valid; `…` where it is cut. */
+const isLineEnd = (byte: number | undefined): boolean => byte === 10 || byte === 13;
+
+/** The line around offset `at` of `bytes`, of which those before `end` are valid; `…` where it is cut. */
 export const contextAt = (bytes: Buffer, at: number, end: number): string => {
-  let from = Math.max(0, at - before);
-  while (from > 0 && from < at && isContinuation(bytes[from])) from += 1;
-  const to = Math.min(end, at + behind);
-  return `${from > 0 ? '…' : ''}${escapedText(bytes, from, to)}${to < end ? '…' : ''}`;
+  let from = at;
+  while (from > 0 && at - from < before && !isLineEnd(bytes[from - 1])) from -= 1;
+  const isCut = from > 0 && !isLineEnd(bytes[from - 1]);
+  while (from < at && isContinuation(bytes[from])) from += 1;
+  let to = at;
+  while (to < end && to - at < behind && !isLineEnd(bytes[to])) to += 1;
+  return `${isCut ? '…' : ''}${escapedText(bytes, from, to)}${to < end && !isLineEnd(bytes[to]) ? '…' : ''}`;
 };
 
 /** The text of bytes as it is shown: control characters and bytes that are no UTF-8 are escaped. */
