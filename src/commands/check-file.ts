@@ -293,7 +293,7 @@ const checkConverted = async (
     if (made.kind === 'as-is' && isTabular(name)) return await checkTableFile(path, finding, context);
     if (made.kind === 'as-is') {
       finding.summary = `${made.why}: sent unchanged`;
-      finding.notes = kindNotes(name);
+      finding.notes = [...(made.warnings ?? []).map((line) => `warning: ${line}`), ...kindNotes(name)];
       return;
     }
     finding.kind = 'table';

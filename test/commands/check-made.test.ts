@@ -36,6 +36,28 @@ describe('checking files that become tables', () => {
     expect(lines[3]).toMatch(/^b\.xlsx:1:2: the header cells .* \[table-header\]$/);
   });
 
+  it('says of a workbook with several tables that it has no rows on a portal, and what to do', async () => {
+    const dir = tempDir();
+    const book = await workbookOf([['id'], [1]], { name: 'May', more: { June: [['id'], [2]] } });
+    writeFileSync(join(dir, 'b.xlsx'), book);
+    const { code, lines } = await check(dir, ['b.xlsx']);
+    expect(code).toBe(0);
+    const several = 'b.xlsx has several sheets with values: "May", "June"';
+    expect(lines).toEqual([
+      `b.xlsx: ${several}: sent unchanged`,
+      `  warning: ${several}; it is published as a file, without rows: name one: \`sheet: "May"\`, or publish the file as it is: \`import: never\``,
+    ]);
+  });
+
+  it('takes `--skip-rows` for a workbook, too', async () => {
+    const dir = tempDir();
+    writeFileSync(join(dir, 'b.xlsx'), await workbookOf([['Visitors'], ['id', 'n'], [1, 2]]));
+    expect((await check(dir, ['b.xlsx'])).out).toContain('`skipRows: 1`');
+    const { io, out } = commandIo(dir);
+    expect(await checkCommand(['b.xlsx'], { skipRows: '1' }, io)).toBe(0);
+    expect(out()).toContain('converted to CSV from 1 row: sound');
+  });
+
   it('follows the steps of a manifest, for each way in which a file is published', async () => {
     const dir = tempDir();
     writeText(dir, 'data.csv', 'Report\nid;n\n1;2\n2;x\n');

@@ -291,6 +291,41 @@ describe('a workbook with formulas that hold no result', () => {
   });
 });
 
+describe('a workbook with several tables', () => {
+  it('is live as a file with a warning that says what to do, unless `import: never` asks for that', async () => {
+    const place = makeRemotePlace(gateway.url);
+    place.write('data/t.xlsx', await workbookOf([['id'], [1]], { name: 'May', more: { June: [['id'], [2]] } }));
+    const file = 'data/t.xlsx';
+    const resources = [
+      { id: 'r', file },
+      { id: 'raw', file, import: 'never' },
+      { id: 'one', file, sheet: 'June' },
+    ];
+    const manifest = place.manifest({ name: 'sheets', datasets: [{ id: 'd', title: 'D', resources }] });
+    const { report } = await place.publish(manifest);
+    const warning = expect.stringMatching(
+      /several sheets with values: "May", "June".*without rows: name one: `sheet: "May"`/,
+    );
+    expect(itemOf(report, 'sheets/d/r')).toMatchObject({ live: true, rows: null, warnings: [warning] });
+    expect(itemOf(report, 'sheets/d/raw')).toMatchObject({ live: true, rows: null, warnings: [] });
+    expect(itemOf(report, 'sheets/d/one')).toMatchObject({ live: true, rows: 1, warnings: [] });
+    expect((await place.run(['status', 'sheets/d/r'])).out).toContain('warning: t.xlsx has several sheets');
+    expect((await place.publish(manifest)).report.counts.resource).toEqual({ unchanged: 3 });
+  });
+});
+
+describe('a table with semicolons between cells and commas in them', () => {
+  it('is counted although the portal could not import it as it was attached, and so is the next one', async () => {
+    const own = await openGatedPortal();
+    const place = makeRemotePlace(own.gateway.url);
+    place.write('data/t.csv', 'id;name\n1;a,b\n2;c\n');
+    const resources = [{ id: 'r', file: 'data/t.csv' }];
+    const manifest = place.manifest({ name: 'commas', datasets: [{ id: 'd', title: 'D', resources }] });
+    const { report } = await place.publish(manifest);
+    expect(itemOf(report, 'commas/d/r')).toMatchObject({ live: true, rows: 2, warnings: [] });
+  });
+});
+
 describe('dropped files', () => {
   it('become tables by their kind and by the steps beside them; those with too many bad rows are set aside', async () => {
     const place = makeRemotePlace(gateway.url);

@@ -168,7 +168,7 @@ const outcomeOf = (prepared: Prepared): string => {
 
 /** What the job log says of a table that was made. */
 const linesOf = (made: Prepared): string[] => {
-  if (made.kind === 'as-is') return [];
+  if (made.kind === 'as-is') return (made.warnings ?? []).map((line) => `warning: ${line}`);
   const { mended, warnings, notes, rejected, rejects } = made;
   const lines = [...mended.map((line) => `fixed: ${line}`), ...warnings.map((line) => `warning: ${line}`), ...notes];
   if (rejected.rows === 0) return lines;

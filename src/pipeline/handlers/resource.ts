@@ -298,7 +298,7 @@ const record: ResourceStep = async (state) => {
     ...(sent && {
       rejected: made && made.rejected.rows > 0 ? { rows: made.rejected.rows, path: made.rejects } : null,
       mended: made?.mended ?? [],
-      doubts: made?.warnings ?? [],
+      doubts: state.prepared?.made.warnings ?? [],
     }),
     sourcePath: sourcePathOf(wish.source),
     fetched: state.fetched ?? (isOfWeb(wish.source) ? entry.fetched : null),

@@ -48,10 +48,11 @@ const textTable = /\.(?:(?:csv|tsv|txt|tab)(?:\.gz)?|zip)$/i;
 
 /** The steps of a table after the input keys beside them; a step of the same name takes precedence. */
 const stepsOf = ({ encoding, skipRows, table = [] }: TableDetails, name: string): Step[] => {
-  if (!textTable.test(name)) return table;
+  const isText = textTable.test(name);
+  if (!isText && !/\.xls[xm]$/i.test(name)) return table;
   const has = (key: keyof Step): boolean => table.some((step) => step[key] !== undefined);
   return [
-    ...(encoding === undefined || has('encoding') ? [] : [{ encoding }]),
+    ...(encoding === undefined || !isText || has('encoding') ? [] : [{ encoding }]),
     ...(skipRows === undefined || has('skipRows') ? [] : [{ skipRows }]),
     ...table,
   ];

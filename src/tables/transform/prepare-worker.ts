@@ -47,7 +47,7 @@ export interface MadeTable extends MakingReport {
 export type TableReading = Pick<CheckOptions, 'delimiter' | 'skipRows' | 'sheet'>;
 
 /** What is made of a source: a table, or nothing, as it may be published as it is. */
-export type Made = MadeTable | { kind: 'as-is'; why: string };
+export type Made = MadeTable | { kind: 'as-is'; why: string; warnings?: string[] };
 
 export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made>> =>
   answerOf(
@@ -56,7 +56,9 @@ export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made
         return await prepare(task);
       } catch (error) {
         if (!(error instanceof NotOneTable) || !isFineAsFile(error, task.recipe)) throw error;
-        return { kind: 'as-is', why: error.message };
+        const { message: why, hint } = error;
+        const warning = `${why}; it is published as a file, without rows: ${hint}`;
+        return { kind: 'as-is', why, ...(error.isSeveral ? { warnings: [warning] } : {}) };
       }
     },
     (error) => {

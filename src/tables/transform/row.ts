@@ -95,14 +95,17 @@ export const noHeader = (line: number, sheet?: string): TableFaultError =>
 export class NotOneTable extends TableInputError {
   /** False where it holds nothing like a table: several tables, or rows that are no table yet, may be meant as one. */
   readonly hasRows: boolean;
+  /** True where it holds several tables. */
+  readonly isSeveral: boolean;
   override readonly name = 'TableInputError'; // what it is outside of this thread
 
   constructor(
     message: string,
-    { hasRows = true, ...details }: ConstructorParameters<typeof TableInputError>[1] & { hasRows?: boolean },
+    details: ConstructorParameters<typeof TableInputError>[1] & { hasRows?: boolean; isSeveral?: boolean },
   ) {
     super(message, details);
-    this.hasRows = hasRows;
+    this.hasRows = details.hasRows ?? true;
+    this.isSeveral = details.isSeveral ?? false;
   }
 }
 

@@ -97,7 +97,10 @@ describe('an archive', () => {
       message: expect.stringContaining('2 tables: "a.csv", "b.csv"'),
       hint: expect.stringContaining('member: a.csv'),
     });
-    expect(await made('t.zip', zip)).toEqual({ kind: 'as-is', why: 't.zip holds 2 tables: "a.csv", "b.csv"' });
+    const why = 't.zip holds 2 tables: "a.csv", "b.csv"';
+    const warning = `${why}; it is published as a file, without rows: name one: \`member: a.csv\`, or publish`;
+    const warnings = [expect.stringContaining(warning)];
+    expect(await made('t.zip', zip)).toEqual({ kind: 'as-is', why, warnings });
     expect(await textOf('t.zip', zip, { member: 'b.csv' })).toBe('b\n2\n');
     await expect(made('t.zip', zip, { member: 'c.csv' })).rejects.toMatchObject({ code: 'table-input' });
   });

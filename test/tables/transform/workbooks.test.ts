@@ -222,6 +222,43 @@ describe('the layout of a sheet', () => {
     expect(await textOf('t.xlsx', book, { table: [{ skipRows }] })).toBe('name,n\nx,1\n');
   });
 
+  it.each<[string, Value[][]]>([
+    ['one', [['Visitors'], ['name', 'n'], ['x', 1]]],
+    ['with a line break, above a blank row', [['Visitors\nof 2026'], [], ['name', 'n'], ['x', 1]]],
+    ['not in the first column, below blank rows', [[], [], [null, 'Visitors'], ['2026'], ['name', 'n'], ['x', 1]]],
+  ])('has titles left out where the file is fixed, as those of a text: %s', async (_, rows) => {
+    const book = await workbookOf(rows);
+    const table = await made('t.xlsx', book, { mend: 'safe' });
+    expect(table).toMatchObject({ text: 'name,n\nx,1\n', mended: ['the rows above the header are left out'] });
+  });
+
+  it('is left to a person where it is not clear which row is the header, with what to set', async () => {
+    const rows: Value[][] = [[], ['Visitors'], [], ['name', 'kind'], ['x', 'y']];
+    for (const details of [{}, { mend: 'safe' as const }])
+      await expect(made('t.xlsx', await workbookOf(rows), details)).rejects.toMatchObject({
+        code: 'table-header',
+        message: expect.stringContaining('sheet "Sheet1", row 2: the table is ambiguous'),
+        hint: expect.stringContaining('`skipRows: 3` or `skipRows: 1`'),
+      });
+    const one = await made('t.xlsx', await workbookOf(rows), { skipRows: 3 });
+    expect(one).toMatchObject({ text: 'name,kind\nx,y\n' });
+  });
+
+  it('with titles of several cells says what to do, and takes `skipRows` beside `table`', async () => {
+    const rows: Value[][] = [
+      ['Visitors', null, null, 'as of May'],
+      ['id', 'name', 'n', 'm', 'k'],
+      [1, 'x', 2, 3, 4],
+    ];
+    const book = await workbookOf(rows);
+    await expect(made('t.xlsx', book)).rejects.toMatchObject({
+      code: 'table-header',
+      message: 'sheet "Sheet1", row 1, column B: the header cell is empty',
+      hint: expect.stringContaining('such as `skipRows: 2`'),
+    });
+    expect(await textOf('t.xlsx', book, { skipRows: 1 })).toBe('id,name,n,m,k\n1,x,2,3,4\n');
+  });
+
   it('tells blank rows that are left out, and refuses a table that follows them', async () => {
     const rows: Value[][] = [['animal', 'count'], ['cat', 5], [], ['dog', 8]];
     expect(await made('t.xlsx', await workbookOf(rows))).toMatchObject({ mended: ['blank rows are left out'] });

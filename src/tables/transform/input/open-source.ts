@@ -97,9 +97,16 @@ const isWorkbook = ({ entries, entry }: Archive, name: string): boolean => {
 
 const workbookOf = async (archive: Archive, { recipe, limits, report }: OpenOptions): Promise<Table> => {
   if (recipe.member !== null) throw misplaced('member', archive.name, '.zip');
-  const { encoding, delimiter, skipRows = 0, header = {} } = readingOf(recipe.steps);
+  const { encoding, delimiter } = readingOf(recipe.steps);
   refuseSteps({ encoding, delimiter }, archive.name);
-  return openWorkbook(archive, recipe.sheet, { skip: skipRows + (header.row ?? 1) - 1, limits, report });
+  const fixes = recipe.mend !== undefined;
+  return openWorkbook(archive, recipe.sheet, { skip: skippedBy(recipe.steps), limits, report, fixes });
+};
+
+/** Lines above the header; null where no step says so. */
+const skippedBy = (steps: readonly Step[]): number | null => {
+  const { skipRows, header: { row } = {} } = readingOf(steps);
+  return skipRows === undefined && row === undefined ? null : (skipRows ?? 0) + (row ?? 1) - 1;
 };
 
 /** Extensions of tables, the first match counts: a text or JSON file beside a CSV only describes it. */
@@ -128,6 +135,7 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
       {
         hint: `name one: \`member: ${tables[0] ?? 'data.csv'}\`, or publish the archive as it is: \`import: never\``,
         hasRows: tables.length > 0 || names.some((inside) => isConvertible(inside)),
+        isSeveral: tables.length > 1,
       },
     );
   }
@@ -160,9 +168,8 @@ const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, report }:
 /** Packed text is unpacked to a file, to be read as any other. */
 const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table> => {
   const { recipe, limits, cancelled, into, report } = options;
-  const { encoding = null, delimiter = null, skipRows, header = {} } = readingOf(recipe.steps);
-  const hasHeaderRow = skipRows !== undefined || header.row !== undefined;
-  const skip = hasHeaderRow ? (skipRows ?? 0) + (header.row ?? 1) - 1 : null;
+  const { encoding = null, delimiter = null } = readingOf(recipe.steps);
+  const skip = skippedBy(recipe.steps);
   const isPacked = /\.(?:gz|zip|xls[xm])$/i.test(options.name);
   const path = isPacked ? unpackedPath(into) : options.path;
   if (isPacked) await writeFile(path, bytes());

@@ -2,7 +2,11 @@
 import { posix } from 'node:path';
 import type { Entry } from 'yauzl';
 import { TableFaultError, TableInputError } from '../../../model/errors.ts';
+import { sniffBytes } from '../../scan/encodings.ts';
+import { faultOf } from '../../scan/fault-kinds.ts';
 import { titlesAbove } from '../../scan/faults.ts';
+import { findLayout } from '../../scan/layout.ts';
+import { csvLine } from '../bad-rows.ts';
 import {
   type Limits,
   type MakingReport,
@@ -36,12 +40,13 @@ interface Sheet {
 
 /**
  * Opens a sheet by name or number (from 1); null: the only one that is not hidden and has values. Blank rows, and
- * empty columns, are left out. Throws a NotOneTable when no sheet has values, or several have and none is named.
+ * empty columns, are left out, and titles above the header where it `fixes`. Throws a NotOneTable when no sheet has
+ * values, or several have and none is named. `skip`: rows above the header, where given.
  */
 export const openWorkbook = async (
   archive: Archive,
   wanted: string | number | null,
-  { skip, limits, report }: { skip: number; limits: Limits; report: MakingReport },
+  { skip, limits, report, fixes }: { skip: number | null; limits: Limits; report: MakingReport; fixes: boolean },
 ): Promise<Table> => {
   const parts = await partsOf(archive);
   const { sheets, since1904 } = await sheetsOf(archive, parts);
@@ -56,19 +61,20 @@ export const openWorkbook = async (
     limits,
     onEnd: (facts) => endSheet(facts, body, report),
   });
-  let below: Row[] = [];
-  let header: Row | undefined;
-  while (header === undefined || below.length === 0) {
+  const below: Row[] = [];
+  while (below.length < 2) {
     const next = await rows.next();
     if (next.done) break;
     body.last = next.value.at(-1)?.line ?? 0;
-    below = next.value.filter(({ line }) => line > skip);
-    header ??= below.shift();
-    body.header = header?.line ?? 1;
+    below.push(...next.value.filter(({ line }) => line > (skip ?? 0)));
+    body.header = below[0]?.line ?? 1;
   }
+  const titles = skip === null ? titlesOf(below, sheet.name, fixes) : 0;
+  if (titles > 0) report.mended.push('the rows above the header are left out');
+  const header = below.splice(0, titles + 1)[titles];
   if (header === undefined) throw noHeader(body.last + 1, sheet.name);
   if (header.fault !== undefined) throw header.fault;
-  refuseTitles(header, below, sheet.name);
+  body.header = header.line;
   const indent = Math.min(...[header, ...below.slice(0, mostCompared)].map(({ cells }) => firstFilled(cells)));
   if (indent > 0)
     report.notes.push(`left out: ${indent === 1 ? 'an empty column' : `${indent} empty columns`} before the table`);
@@ -82,13 +88,37 @@ const mostCompared = 1000;
 
 const firstFilled = (cells: string[]): number => cells.findIndex((cell) => cell !== '');
 
-/** A single cell above rows that go on behind it is a title. */
-const refuseTitles = (header: Row, below: Row[], sheet: string): void => {
-  const filled = ({ cells }: Row): number => cells.filter((cell) => cell !== '').length;
-  const isWider = (row: Row): boolean => row.cells.length > header.cells.length && filled(row) > 1;
-  const first = filled(header) > 1 ? undefined : below.find(isWider);
-  if (first !== undefined) throw titlesAbove(header.line, first.line, sheet);
+/** How many rows are titles above the header, judged as those of a text; throws for them where they are not left out. */
+const titlesOf = (rows: Row[], sheet: string, fixes: boolean): number => {
+  const [first] = rows;
+  const width = Math.max(...rows.map(({ cells }) => cells.length));
+  const filled = first?.cells.filter((cell) => cell !== '').length ?? 0;
+  if (first === undefined || filled > Math.max(1, width / 2)) return 0;
+  const { line } = first;
+  const { titleRows, candidates = [] } = findLayout(exported(rows, width), true, { delimiter: ',' });
+  const keys = candidates.map(({ key }) => key.replace(/\d+/, (skip) => String(Number(skip) + line - 1)));
+  if (keys.length > 0) throw faultOf('layout-unclear', { line, sheet }, { keys });
+  if (titleRows > 0 && fixes) return rows.findIndex((row) => row.line === line + titleRows);
+  if (titleRows > 0) throw titlesAbove(line, line + titleRows, sheet);
+  const column = [...first.cells, ''].indexOf('', firstFilled(first.cells)) + 1;
+  if (column > width) return 0;
+  throw faultOf('header-empty', { line, column, sheet }, { delimiter: ',', isTail: false, isMostly: true });
 };
+
+/** As spreadsheet programs export rows: in lines of the same width, also blank ones, each of one line. */
+const exported = (rows: Row[], width: number): Buffer => {
+  let [text, last] = ['', rows[0]?.line ?? 1];
+  for (const { cells, line } of rows) {
+    if (line - last > mostBlank || text.length > sniffBytes) break;
+    const blank = csvLine(Array.from({ length: width }, () => ''));
+    const padded = Array.from({ length: width }, (_, at) => cells[at]?.replaceAll(/\s+/g, ' ') ?? '');
+    text += blank.repeat(Math.max(0, line - last - 1)) + csvLine(padded);
+    last = line;
+  }
+  return Buffer.from(text);
+};
+
+const mostBlank = 100;
 
 interface Body {
   sheet: string;
@@ -185,6 +215,7 @@ const chosenSheet = async (
     if (second === undefined) return first;
     throw new NotOneTable(`${archive.name} has several sheets with values: ${names}`, {
       hint: `name one: \`sheet: ${JSON.stringify(first.name)}\`, or publish the file as it is: \`import: never\``,
+      isSeveral: true,
     });
   }
   const found = typeof wanted === 'number' ? sheets[wanted - 1] : sheets.find(({ name }) => name === wanted);
