@@ -17,6 +17,7 @@ import {
   linesHtml,
   linksHtml,
   nodeAnswer,
+  queryOf,
   shortened,
   termNames,
 } from './layout.ts';
@@ -39,7 +40,9 @@ const contactHtml = (node: StoredNode): Html | null => {
 
 const termsHtml = (call: Call, node: StoredNode, field: string): Html | null => {
   const names = termNames(call, node, field);
-  return names.length === 0 ? null : html`<ul class="tags">${names.map((name) => html`<li>${name}</li>`)}</ul>`;
+  return names.length === 0
+    ? null
+    : html`<ul class="tags">${names.map((name) => html`<li><a href="${call.baseUrl}/${queryOf({ search: name })}">${name}</a></li>`)}</ul>`;
 };
 
 const periodText = (node: StoredNode): string | null => {

@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import { paths } from '../../dataset-api/paths.ts';
 import { documentHtml, type Html, html, type Part, trusted, unescapeHtml } from '../../util/html.ts';
+import { countText } from '../../util/plural.ts';
+import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { textOf } from '../content/items.ts';
 import { safeText } from '../content/safe-text.ts';
@@ -14,8 +16,8 @@ export const isExposed = ({ expose }: Portal, resource: string, operation: strin
   expose === undefined || (Object.hasOwn(expose, resource) && expose[resource]?.includes(operation) === true);
 
 const stylesheet = `
-:root{color-scheme:light dark;--ink:#1d2129;--soft:#59616e;--line:#d9dde3;--back:#fff;--band:#f4f6f8;--link:#0b57a4}
-@media(prefers-color-scheme:dark){:root{--ink:#e4e7eb;--soft:#a1a9b5;--line:#383f4a;--back:#14171c;--band:#1d2229;--link:#86b9f5}}
+:root{color-scheme:light dark;--ink:#1d2129;--soft:#59616e;--line:#d9dde3;--edge:#7b8492;--back:#fff;--band:#f4f6f8;--link:#0b57a4;--mark:#2f77c4}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e7eb;--soft:#a1a9b5;--line:#383f4a;--edge:#7b8492;--back:#14171c;--band:#1d2229;--link:#86b9f5;--mark:#5b9be6}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--back);color:var(--ink);font:1rem/1.55 system-ui,sans-serif;overflow-wrap:anywhere}
 header,main,footer{max-width:62rem;margin:0 auto;padding:1rem 1.25rem}
@@ -23,10 +25,16 @@ header{border-bottom:1px solid var(--line)}
 header a{color:inherit;font-weight:600;text-decoration:none}
 footer{margin-top:2rem;border-top:1px solid var(--line);color:var(--soft);font-size:.875rem}
 a{color:var(--link)}
+a:not(.text a){display:inline-block;min-height:1.5rem}
+a:focus-visible,input:focus-visible,button:focus-visible,.scroll:focus-visible{outline:3px solid var(--link);outline-offset:2px}
 h1{font-size:1.75rem;line-height:1.2;margin:.75rem 0}
 h2{font-size:1.2rem;margin:2rem 0 .5rem}
 .crumb,.soft{color:var(--soft);font-size:.9rem}
 .crumb,.soft,.items p{margin:.15rem 0}
+.search{display:flex;gap:.5rem;max-width:34rem;margin:.75rem 0}
+.search input{flex:1;min-width:0}
+.search input,.search button{font:inherit;color:inherit;background:var(--back);border:1px solid var(--edge);border-radius:.4rem;padding:.4rem .75rem}
+.search button{background:var(--band);font-weight:600;cursor:pointer}
 .items{list-style:none;margin:0;padding:0}
 .items>li{padding:.9rem 0;border-bottom:1px solid var(--line)}
 .items h2,.items h3{font-size:1.05rem;margin:0}
@@ -39,21 +47,36 @@ table{border-collapse:collapse;font-size:.9375rem}
 th,td{text-align:start;vertical-align:top;padding:.4rem .75rem;border-bottom:1px solid var(--line)}
 .facts{width:100%}
 .facts th{width:13rem;padding-inline-start:0;color:var(--soft);font-weight:500}
-.scroll{border:1px solid var(--line);border-radius:.4rem}
+.scroll{border:1px solid var(--line);border-radius:.4rem;margin-top:.5rem}
 .scroll table{font-size:.875rem;width:max-content;min-width:100%}
 .scroll th,.scroll td{max-width:22rem;overflow-wrap:break-word}
 .scroll thead th{background:var(--band);white-space:nowrap}
-.scroll .n{text-align:end;font-variant-numeric:tabular-nums}
+.n{text-align:end;font-variant-numeric:tabular-nums}
 .scroll tbody tr:last-child td{border-bottom:0}
 code{font:.875em ui-monospace,monospace}
-nav.pages{display:flex;gap:1.25rem;padding:1rem 0}
-@media(max-width:36rem){h1{font-size:1.4rem}.facts tr{display:block;padding:.4rem 0;border-bottom:1px solid var(--line)}.facts th,.facts td{display:block;width:auto;padding:0;border:0}}
+.pages,.choices{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;padding:.75rem 0}
+.choices [aria-current]{color:inherit;font-weight:600;text-decoration:none}
+figure{margin:0}
+.plot{display:grid;grid-template-columns:auto 1fr;gap:.25rem .6rem;color:var(--soft);font-size:.8125rem;padding-top:.5rem}
+.plot p{display:flex;justify-content:space-between;margin:0}
+.plot .ticks{flex-direction:column;text-align:end;line-height:1rem;margin:-.5rem 0}
+.plot .names{grid-column:2}
+.plot svg{width:100%;height:14rem;overflow:visible}
+.plot path{fill:none;stroke:var(--line);vector-effect:non-scaling-stroke}
+.plot .line{stroke:var(--mark);stroke-width:2;stroke-linejoin:round}
+rect{fill:var(--mark)}
+.bars{width:100%;font-size:.875rem}
+.bars th,.bars td{padding:.2rem .5rem;border:0}
+.bars th{max-width:14rem;font-weight:400}
+.bars .bar{width:65%}
+.bar svg{display:block;width:100%;height:1.1rem}
+@media(max-width:36rem){h1{font-size:1.4rem}.facts tr{display:block;padding:.4rem 0;border-bottom:1px solid var(--line)}.facts th,.facts td{display:block;width:auto;padding:0;border:0}.bars .bar{width:40%}}
 `;
 
 const styleHash = createHash('sha256').update(stylesheet).digest('base64');
 
 const headers = {
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
   'referrer-policy': 'same-origin',
   'x-frame-options': 'DENY',
 };
@@ -78,12 +101,68 @@ ${main}
   return { status, contentType: 'text/html; charset=utf-8', headers: { ...headers }, body: page.text };
 };
 
+/** What a page with a list is asked for: words that all must occur, and which page of it. */
+export interface ListWish {
+  search: string;
+  page: number;
+}
+
+const longestSearch = 200;
+
+/** The wish in a query; null for what is no number of a page, or not one text. */
+export const wishOf = ({ query: { search = '', page = '1' } }: Call): ListWish | null => {
+  if (typeof search !== 'string' || typeof page !== 'string' || !/^[1-9]\d{0,6}$/.test(page)) return null;
+  const words = search
+    .slice(0, longestSearch)
+    .split(/\s+/)
+    .filter((word) => word !== '');
+  return { search: words.slice(0, 20).join(' '), page: Number(page) };
+};
+
+/** The query string of a list, with the question mark; of it as it is without a wish, an empty text. */
+export const queryOf = ({ page = 1, ...texts }: { search: string; page?: number; chart?: string }): string => {
+  const query = new URLSearchParams(Object.entries(texts).filter(([, text]) => text !== ''));
+  if (page > 1) query.set('page', String(page));
+  return query.size === 0 ? '' : `?${query}`;
+};
+
+/** The field to search in; it asks for the page it is on. */
+export const searchHtml = (label: string, search: string): Html =>
+  html`<form class="search" role="search">
+<input type="search" name="search" value="${search}" maxlength="${longestSearch}" aria-label="${label}" placeholder="${label}">
+<button>Search</button>
+</form>`;
+
+/** Links to the other pages of a list, of which there are `pages`; null for one page. */
+export const pagerHtml = (page: number, pages: number, hrefOf: (page: number) => string): Html | null => {
+  if (pages < 2) return null;
+  const link = (to: number, words: string): Html => html`<a href="${hrefOf(to)}">${words}</a>\n`;
+  return html`<nav class="pages" aria-label="Pages">
+${page > 2 ? link(1, 'First') : null}${page > 1 ? link(page - 1, 'Previous') : null}<span>Page ${countText(page)} of ${countText(pages)}</span>
+${page < pages ? link(page + 1, 'Next') : null}${page < pages - 1 ? link(pages, 'Last') : null}</nav>`;
+};
+
+/** Who publishes a node: the groups that it belongs to and the caller may read, else its author; null where nobody is named. */
+const publisherHtml = ({ portal, user, baseUrl }: Call, node: StoredNode): Html | null => {
+  const groups = itemsOf(node, 'og_group_ref').flatMap(({ target_id }) => {
+    const group = portal.store.nodes.byNid(Number(target_id));
+    return group !== null && mayRead(user, group) ? [group] : [];
+  });
+  const names = groups.map(
+    (group, index) =>
+      html`${index === 0 ? null : ', '}<a href="${publicPath(group, baseUrl)}"><bdi>${titleText(group)}</bdi></a>`,
+  );
+  const author = firstText(node, 'field_author');
+  if (names.length === 0 && author === null) return null;
+  return html`<p class="soft">Published by ${names.length === 0 ? html`<bdi>${author}</bdi>` : names}</p>\n`;
+};
+
 /** The page of a dataset or resource; `crumbs` follow the link to the list, `main` its description. */
 export const nodeAnswer = (call: Call, node: StoredNode, main: Html, crumbs: Html[] = []): Answer => {
   const title = titleText(node);
   const whole = html`<p class="crumb"><a href="${call.baseUrl}/">Datasets</a>${crumbs}</p>
 <h1 dir="auto">${title}</h1>
-${node.status === 1 ? null : html`<p class="soft">Not published: only you and administrators see this page.</p>`}
+${publisherHtml(call, node)}${node.status === 1 ? null : html`<p class="soft">Not published: only you and administrators see this page.</p>`}
 ${formattedHtml(node, 'body')}
 ${main}`;
   return pageAnswer(call, { title, canonical: publicPath(node, call.baseUrl), main: whole });
@@ -144,7 +223,10 @@ export const shortened = (text: string, longest: number): string =>
 
 /** The beginning of a description, one line, cut between words: of its sanitised HTML, else of its plain text. */
 const excerpt = ({ html: safe, plain }: { html: string | null; plain: string | null }, longest: number): string => {
-  const all = safe === null ? (plain ?? '') : unescapeHtml(safe.replace(/<[^>]*(?:>|$)/g, ' '));
+  const all =
+    safe === null
+      ? (plain ?? '')
+      : unescapeHtml(safe.replace(/<\/?(?:a|b|code|em|i|strong)\b[^>]*>/g, '').replace(/<[^>]*(?:>|$)/g, ' '));
   const text = all.replace(/\s+/g, ' ').trim();
   if (text.length <= longest) return text;
   const space = text.lastIndexOf(' ', longest);

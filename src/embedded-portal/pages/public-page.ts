@@ -1,57 +1,83 @@
 // Routes of the public pages: the list of datasets, a dataset, a resource, a group or page.
 import { type Html, html, momentHtml } from '../../util/html.ts';
 import { decodedPart } from '../../util/http.ts';
-import { countText, plural } from '../../util/plural.ts';
+import { plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { publicPath } from '../content/view.ts';
-import type { Call, SiteHandler } from '../portal.ts';
+import type { Call, Portal, SiteHandler } from '../portal.ts';
 import type { DatasetRow, StoredNode } from '../store/nodes.ts';
 import { datasetAnswer } from './dataset.ts';
-import { formattedHtml, itemHtml, pageAnswer, titleText } from './layout.ts';
+import {
+  formattedHtml,
+  itemHtml,
+  pageAnswer,
+  pagerHtml,
+  queryOf,
+  searchHtml,
+  shortened,
+  titleText,
+  wishOf,
+} from './layout.ts';
 import { resourceAnswer } from './resource.ts';
 
 const pageSize = 20;
 
 const datasetHtml = (row: DatasetRow, baseUrl: string): Html => {
-  const facts = html`${plural(row.resources, 'resource')} · changed ${momentHtml(row.changed * 1000)}`;
+  const by = row.publisher === null ? null : html`<bdi>${shortened(row.publisher, 100)}</bdi> · `;
+  const facts = html`${by}${plural(row.resources, 'resource')} · changed ${momentHtml(row.changed * 1000)}`;
   return itemHtml(row, { tag: 'h2', longest: 240, baseUrl, facts });
 };
 
-const pager = (page: number, pages: number, baseUrl: string): Html | null => {
-  if (pages < 2) return null;
-  const link = (to: number, rel: 'prev' | 'next', words: string): Html =>
-    html`<a rel="${rel}" href="${baseUrl}/${to === 1 ? '' : `?page=${to}`}">${words}</a>`;
-  return html`<nav class="pages" aria-label="Pages">
-${page > 1 ? link(page - 1, 'prev', 'Newer') : null}
-<span>Page ${countText(page)} of ${countText(pages)}</span>
-${page < pages ? link(page + 1, 'next', 'Older') : null}
-</nav>`;
+/** The nids of the datasets that hold all words, first those that have them in their titles. */
+const found = ({ store }: Portal, search: string): number[] => {
+  const words = search.toLowerCase().split(' ');
+  const holds = (text: string): boolean => words.every((word) => text.includes(word));
+  const texts = store.kept('words of datasets', () =>
+    store.nodes
+      .words()
+      .map(({ nid, title, words }) => ({ nid, title: title.toLowerCase(), text: words.toLowerCase() })),
+  );
+  const { true: first = [], false: others = [] } = Object.groupBy(
+    texts.filter(({ text }) => holds(text)),
+    ({ title }) => (holds(title) ? 'true' : 'false'),
+  );
+  return [...first, ...others].map(({ nid }) => nid);
 };
 
-/** The list of published datasets, 20 a page, newest first; null for a page that does not exist. */
+/** The list of published datasets, 20 a page, newest first, or of those that are searched for; null for a page that does not exist. */
 const homeAnswer = (call: Call): Answer | null => {
-  const { page: given = '1' } = call.query;
-  if (typeof given !== 'string' || !/^[1-9]\d{0,6}$/.test(given)) return null;
-  const page = Number(given);
+  const wish = wishOf(call);
+  if (wish === null) return null;
+  const { page, search } = wish;
   const { nodes } = call.portal.store;
-  const total = nodes.countDatasets();
+  const all = search === '' ? null : found(call.portal, search);
+  const total = all?.length ?? nodes.countDatasets();
   const pages = Math.max(1, Math.ceil(total / pageSize));
   if (page > pages) return null;
-  const rows = nodes.datasets(pageSize, (page - 1) * pageSize);
+  const from = (page - 1) * pageSize;
+  const nids = all?.slice(from, from + pageSize) ?? nodes.newest(pageSize, from);
+  const home = `${call.baseUrl}/`;
+  const words =
+    all === null
+      ? `${total === 0 ? 'Nothing is published here yet.' : `${plural(total, 'published dataset')}, the newest first.`}`
+      : html`${plural(total, 'dataset')} found. <a href="${home}">Show all</a>`;
   const main = html`<h1>Datasets</h1>
-<p class="soft">${total === 0 ? 'Nothing is published here yet.' : `${plural(total, 'published dataset')}, the newest first.`}</p>
+${searchHtml('Search the datasets', search)}
+<p class="soft">${words}</p>
 <ul class="items">
-${rows.map((row) => datasetHtml(row, call.baseUrl))}</ul>
-${pager(page, pages, call.baseUrl)}`;
-  if (page === 1) return pageAnswer(call, { canonical: `${call.baseUrl}/`, main });
-  return pageAnswer(call, { title: `Page ${page}`, canonical: `${call.baseUrl}/?page=${page}`, main });
+${nodes.datasets(nids).map((row) => datasetHtml(row, call.baseUrl))}</ul>
+${pagerHtml(page, pages, (to) => `${home}${queryOf({ search, page: to })}`)}`;
+  const title = `${search === '' ? '' : `Search: ${search}`}${page === 1 ? '' : ` Page ${page}`}`.trim();
+  const canonical = `${home}${queryOf(wish)}`;
+  return pageAnswer(call, { ...(title && { title }), canonical, main });
 };
 
-/** The page of a node that is neither dataset nor resource. */
+/** The page of a node that is neither dataset nor resource; that of a group leads to its datasets. */
 const plainAnswer = (call: Call, node: StoredNode): Answer => {
   const title = titleText(node);
-  const main = html`<h1 dir="auto">${title}</h1>\n${formattedHtml(node, 'body')}`;
+  const search = html`<p><a href="${call.baseUrl}/${queryOf({ search: node.title })}">Datasets of this publisher</a></p>`;
+  const main = html`<h1 dir="auto">${title}</h1>\n${formattedHtml(node, 'body')}${node.type === 'group' ? search : null}`;
   return pageAnswer(call, { title, canonical: publicPath(node, call.baseUrl), main });
 };
 

@@ -5,7 +5,7 @@ import { slugOf } from '../../dataset-api/names.ts';
 import { type Answer, redirectTo } from '../answer.ts';
 import { textOf } from '../content/items.ts';
 import { escapeUnit } from '../media/value.ts';
-import type { Call, Portal } from '../portal.ts';
+import type { Call } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { entryOf, nameOf, packageOf } from './catalogue-entries.ts';
@@ -97,22 +97,15 @@ const lists: Readonly<Record<string, List>> = {
   '/data.json': catalogue,
 };
 
-/** Lists by path and page, for the state of the store after so many changes. */
-const kept = new WeakMap<Portal, { changes: number; texts: Map<string, string | null> }>();
-
 /** Stands in kept lists for the address of the portal, which a client chooses by its Host. */
 const anyAddress = randomUUID();
 
-/** A list takes long to make, and anybody may ask for it: it is made once for each state of the store. */
+/** A list takes long to make, and anybody may ask for it. */
 const listed = (call: Call, path: string, page: Page): Answer => {
-  const changes = call.portal.store.changes();
-  let known = kept.get(call.portal);
-  if (known?.changes !== changes) known = { changes, texts: new Map() };
-  kept.set(call.portal, known);
-  const key = `${path} ${page.limit} ${page.offset}`;
-  let text = known.texts.get(key);
-  if (text === undefined) text = lists[path]?.({ ...call, baseUrl: anyAddress }, page) ?? null;
-  known.texts.set(key, text);
+  const text = call.portal.store.kept(
+    `${path} ${page.limit} ${page.offset}`,
+    () => lists[path]?.({ ...call, baseUrl: anyAddress }, page) ?? null,
+  );
   if (text === null) throw new Refusal(413, 'The catalogue is too large for one answer.');
   return jsonAnswer(text.replaceAll(anyAddress, () => encode(call.baseUrl).slice(1, -1)));
 };

@@ -61,6 +61,8 @@ export interface DatasetRow extends Described {
   changed: number;
   /** How many published resources it has. */
   resources: number;
+  /** The published groups that it belongs to, else its author. */
+  publisher: string | null;
 }
 
 /** A node that another one refers to; whether it may be shown is for the caller to say. */
@@ -98,14 +100,21 @@ const described = `substr(coalesce(nullif(json_extract(r.fields, '$.body[0].safe
   substr(coalesce(nullif(json_extract(r.fields, '$.body[0].summary'), ''),
     json_extract(r.fields, '$.body[0].value')), 1, 1500) AS plain`;
 
-const newest = 'sticky DESC, created DESC, nid DESC';
+const newest = 'n.sticky DESC, n.created DESC, n.nid DESC';
 
-// The plus keeps SQLite from sorting all datasets: the index that has the wanted order is read until the page is full.
-const selectDatasets = `SELECT n.nid, n.title, n.alias, n.changed, ${described},
+const publisher = `coalesce((SELECT group_concat(g.title, ', ') FROM json_each(r.fields, '$.og_group_ref') e
+    JOIN node g ON g.nid = CAST(e.value ->> '$.target_id' AS INTEGER) AND g.status = 1), r.fields ->> '$.field_author[0].value')`;
+
+const selectDatasets = `SELECT n.nid, n.title, n.alias, n.changed, ${described}, ${publisher} AS publisher,
     (SELECT count(*) FROM reference l JOIN node t ON t.nid = l.target WHERE l.nid = n.nid AND t.status = 1) AS resources
-  FROM (SELECT nid FROM node WHERE +type = 'dataset' AND status = 1 ORDER BY ${newest} LIMIT ? OFFSET ?) p
-  JOIN node n ON n.nid = p.nid JOIN revision r ON r.vid = n.vid
-  ORDER BY n.sticky DESC, n.created DESC, n.nid DESC`;
+  FROM json_each(?) p JOIN node n ON n.nid = p.value JOIN revision r ON r.vid = n.vid ORDER BY p.key`;
+
+const selectWords = `SELECT n.nid, n.title, concat_ws(' ', n.title, r.fields ->> '$.body[0].value', ${publisher},
+    (SELECT group_concat(t.name, ' ') FROM json_each(r.fields, '$.field_tags') e
+      JOIN term t ON t.tid = CAST(e.value ->> '$.tid' AS INTEGER)),
+    (SELECT group_concat(t.title, ' ') FROM reference l JOIN node t ON t.nid = l.target
+      WHERE l.nid = n.nid AND t.status = 1)) AS words
+  FROM node n JOIN revision r ON r.vid = n.vid WHERE +n.type = 'dataset' AND n.status = 1 ORDER BY ${newest}`;
 
 const selectLinked = `SELECT n.nid, n.type, n.title, n.alias, n.status, n.uid, f.filename, f.filesize, t.name AS format, ${described},
     coalesce(json_extract(r.fields, '$.field_link_remote_file[0].uri'), json_extract(r.fields, '$.field_link_api[0].url')) AS link
@@ -197,8 +206,17 @@ export const openNodes = (db: DatabaseSync) => {
     count: () => count`SELECT count(*) FROM node`,
     /** How many published datasets there are. */
     countDatasets: () => count`SELECT count(*) FROM node WHERE type = 'dataset' AND status = 1`,
-    /** Published datasets: sticky ones first, then the newest. */
-    datasets: (limit: number, offset: number) => rows<DatasetRow>(selectDatasets, limit, offset),
+    /** The nids of published datasets: sticky ones first, then the newest. */
+    newest: (limit: number, offset: number) =>
+      // The plus keeps SQLite from sorting all datasets: the index that has the wanted order is read until the page is full.
+      column<number>(
+        `SELECT n.nid FROM node n WHERE +n.type = 'dataset' AND n.status = 1 ORDER BY ${newest} LIMIT ? OFFSET ?`,
+        ...[limit, offset],
+      ),
+    /** What a search for datasets looks at: all that are published, in the same order. */
+    words: () => rows<{ nid: number; title: string; words: string }>(selectWords),
+    /** Datasets as lists show them, in the order of their nids. */
+    datasets: (nids: readonly number[]) => rows<DatasetRow>(selectDatasets, JSON.stringify(nids)),
     /** The nodes a node refers to, in order, `limit` at most. */
     linked: (nid: number, limit: number) => rows<LinkedRow>(selectLinked, nid, limit),
     /** Runs a list query; `sql` is made of column names of {@link nodeColumns} only, values are bound. */

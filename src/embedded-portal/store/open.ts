@@ -111,6 +111,7 @@ export const openStore = (dir: string, roles: RoleTable = defaultRoles) => {
     sweep(filesDir, files.uuids());
     relocate(statements, filesDir);
     let open = true;
+    let kept = { changes: -1, values: new Map<string, unknown>() };
     return {
       dir,
       db,
@@ -122,8 +123,13 @@ export const openStore = (dir: string, roles: RoleTable = defaultRoles) => {
       flood: openFlood(db),
       /** Runs synchronous work in one durable transaction (see {@link Writer}). */
       write: <T>(work: () => T): Promise<T> => writer.write(work),
-      /** Changes with every write: what was read under the same number is still valid. */
-      changes: () => statements.count`SELECT total_changes()`,
+      /** What takes long to make from the store: `make` makes it once for each state of the store. */
+      kept: <T>(key: string, make: () => T): T => {
+        const changes = statements.count`SELECT total_changes()`;
+        if (kept.changes !== changes) kept = { changes, values: new Map() };
+        if (!kept.values.has(key)) kept.values.set(key, make());
+        return kept.values.get(key) as T; // of the same maker
+      },
       /** Where the bytes of a file lie. */
       pathOf: (file: { uuid: string }): string => join(filesDir, file.uuid),
       /** The bytes of files, and uploads that are not complete yet: those have no row, and a start removes them. */

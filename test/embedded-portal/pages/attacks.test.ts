@@ -24,7 +24,7 @@ const show = async (nid: string): Promise<Reply> => {
 };
 
 const known =
-  /^<(?:\/?(?:html|head|title|style|body|header|main|footer|nav|h[1-6]|p|a|ul|li|table|thead|tbody|tr|th|td|div|code|time|bdi|span|strong|em)|meta|link|br)(?: (?:lang|dir|charset|name|content|rel|href|class|scope|role|aria-label|tabindex|datetime)="[^"<>]*")*(?: \/)?>$/;
+  /^<(?:\/?(?:html|head|title|style|body|header|main|footer|nav|h[1-6]|p|a|ul|li|table|thead|tbody|tr|th|td|div|code|time|bdi|span|strong|em|form|button|figure|figcaption|svg)|meta|link|br|input|path|rect)(?: (?:id|lang|dir|charset|name|content|rel|href|class|scope|role|aria-label|aria-hidden|aria-current|tabindex|datetime|type|value|maxlength|placeholder|viewBox|preserveAspectRatio|d|x|y|width|height)="[^"<>]*")* ?\/?>$/;
 
 /** Tags of a page that its templates do not have. */
 const oddTags = (text: string): string[] =>
@@ -66,13 +66,20 @@ describe('markup', () => {
     const front = await portal.anonymous.send('GET', '/');
     expect(front.text).toContain('&lt;script&gt;');
     expectHarmless(front.text);
+    const found = await portal.anonymous.send('GET', `/?search=${encodeURIComponent(evil)}`);
+    expect(found.text).toContain('1 dataset found');
+    expectHarmless(found.text);
   });
 
   it('in file names, formats, columns and cells of a resource is shown as text', async () => {
     const nid = await admin.create({ type: 'resource', title: evil, status: 1, field_format: und({ tid: evil }) });
     const cell = `"${evil.replaceAll('"', '""')}"`;
-    await admin.attach(nid, { name: `<img src=x onerror=alert(3)>'.csv`, content: `a,${cell}\n${cell},${cell}\n` });
+    const content = `a,${cell},n\n${cell},${cell},1\n"2",${cell},2\n`;
+    await admin.attach(nid, { name: `<img src=x onerror=alert(3)>'.csv`, content });
     const { text } = await show(nid);
+    expect(text).toContain('<th scope="row" dir="auto">&quot;&gt;&lt;script&gt;alert(1)');
+    const search = encodeURIComponent('"><script>');
+    expectHarmless((await portal.anonymous.send('GET', `/node/${nid}?search=${search}&chart=${search}`)).text);
     expect(text).toContain('<td dir="auto">&quot;&gt;&lt;script&gt;alert(1)');
     expectHarmless(text);
   });
@@ -157,7 +164,7 @@ describe('headers', () => {
       const hash = createHash('sha256').update(style).digest('base64');
       expect(headers).toMatchObject({
         'content-type': 'text/html; charset=utf-8',
-        'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+        'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
         'x-content-type-options': 'nosniff',
         'x-frame-options': 'DENY',
       });

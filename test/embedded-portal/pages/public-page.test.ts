@@ -153,6 +153,56 @@ describe('the address of a resource', () => {
     }
   });
 
+  it('shows all rows page by page, and those that hold every word that is searched for', async () => {
+    const nid = await resource('Long table');
+    const rows = Array.from(
+      { length: 2105 },
+      (_, index) => `row ${index + 1},${index % 7},${index % 2 ? 'odd' : 'even'}`,
+    );
+    await creator.attach(nid, { name: 'long.csv', content: `name,amount,kind\n${rows.join('\n')}\n` });
+    const path = await addressOf(nid);
+    const names = async (query: string): Promise<string[]> => {
+      const { status, text } = await get(`${path}${query}`);
+      expect(status).toBe(200);
+      return [...text.matchAll(/<tr><td dir="auto">(.*?)<\/td>/g)].map(([, name = '']) => name);
+    };
+    expect(await names('?page=2')).toEqual(Array.from({ length: 20 }, (_, index) => `row ${index + 21}`));
+    expect(await names('?page=106')).toEqual(['row 2101', 'row 2102', 'row 2103', 'row 2104', 'row 2105']);
+    expect((await get(`${path}?page=106`)).text).toContain('Rows 2,101 to 2,105 of 2,105 rows, 3 columns.');
+    expect((await get(`${path}?page=107`)).status).toBe(404);
+    expect((await get(`${path}?page=0`)).status).toBe(404);
+    expect(await names('?search=+2105%20%20EVEN+')).toEqual(['row 2105']);
+    const { text } = await get(`${path}?search=row+210`);
+    expect(text).toContain('8 rows found, 3 columns.');
+    expect(text).toContain('value="row 210"');
+    expect(factsOf(text).Rows).toBe('2,105');
+    expect((await get(`${path}?search=nowhere`)).text).toContain('0 rows found, 3 columns.');
+    const second = (await get(`${path}?search=row&page=2&chart=amount`)).text;
+    const hrefs = [...second.matchAll(/href="([^"]*)">(First|Previous|Next|Last)</g)].map(([, href = '', word]) => [
+      word,
+      href,
+    ]);
+    expect(Object.fromEntries(hrefs)).toEqual({
+      Previous: `${portal.url}${path}?search=row&amp;chart=amount#rows`,
+      Next: `${portal.url}${path}?search=row&amp;chart=amount&amp;page=3#rows`,
+      Last: `${portal.url}${path}?search=row&amp;chart=amount&amp;page=106#rows`,
+    });
+  });
+
+  it('draws a column of numbers, and any other one that is asked for', async () => {
+    const nid = await resource('Charted');
+    const content = 'station_id,station,bikes,share\n007,North,10,"1,5"\n008,South,30,"2,5"\n';
+    await creator.attach(nid, { name: 'charted.csv', content });
+    const text = await pageOf(nid);
+    expect(text).toContain('bikes by station. 2 values in 2 rows: smallest 10, largest 30, mean 20.');
+    expect(text.match(/<svg/g)).toHaveLength(2);
+    const other = (await get(`${await addressOf(nid)}?chart=share`)).text;
+    expect(other).toContain('share by station. 2 values in 2 rows: smallest 1.5, largest 2.5, mean 2.');
+    const plain = await resource('Texts only');
+    await creator.attach(plain, { name: 'plain.csv', content: 'a,b\nx,y\n' });
+    expect(await pageOf(plain)).not.toContain('<svg');
+  });
+
   it('says in which line the import failed, and that older rows are shown', async () => {
     const nid = await resource('Ragged');
     await creator.attach(nid, { name: 'a.csv', content: 'a,b\n1,2\n' });
@@ -209,6 +259,93 @@ describe('the front page', () => {
       expect((await own.anonymous.send('GET', `/?page=${page}`)).status).toBe(404);
     }
     expect((await own.anonymous.send('GET', '/?page[]=1')).status).toBe(404);
+  });
+});
+
+describe('the search for datasets', () => {
+  it('finds what holds all words in title, description, publisher, tags or titles of resources, in any case', async () => {
+    const own = await startTestPortal();
+    const admin = await own.as('admin');
+    const group = await admin.create({ type: 'group', title: 'Grünflächenamt', status: 1 });
+    const html = (value: string) => und({ value, format: 'html' });
+    const trees = await admin.create({
+      ...{
+        type: 'dataset',
+        title: 'Bäume',
+        status: 1,
+        body: html('All <em>street</em> trees'),
+        created: 1_700_000_003,
+      },
+      ...{ og_group_ref: und({ target_id: group }), field_tags: und({ tid: 'nature' }) },
+    });
+    await admin.create({
+      type: 'resource',
+      title: 'Cadastre 2026',
+      status: 1,
+      field_dataset_ref: und({ target_id: trees }),
+    });
+    await admin.create({ type: 'resource', title: 'Draft', status: 0, field_dataset_ref: und({ target_id: trees }) });
+    const other = { type: 'dataset', status: 1, field_author: und({ value: 'Parks & Co' }) };
+    await admin.create({ ...other, title: 'Benches', body: html('Near trees'), created: 1_700_000_001 });
+    await admin.create({ ...other, title: 'Trees in parks', created: 1_700_000_000 });
+    await admin.create({ ...other, title: 'Secret trees', status: 0 });
+    const find = async (words: string): Promise<string[]> => {
+      const { status, text } = await own.anonymous.send('GET', `/?search=${encodeURIComponent(words)}`);
+      expect(status).toBe(200);
+      return [...text.matchAll(/<h2><a href="[^"]*"><bdi>(.*?)<\/bdi>/g)].map(([, title = '']) => title);
+    };
+    for (const words of ['BÄUME', 'grünflächenamt street', 'NATURE', 'cadastre 2026', ' street\ttrees ']) {
+      expect(await find(words), words).toEqual(['Bäume']);
+    }
+    expect(await find('parks & co')).toEqual(['Benches', 'Trees in parks']);
+    expect(await find('trees')).toEqual(['Trees in parks', 'Bäume', 'Benches']);
+    for (const words of ['draft', 'secret', 'no%such', '_']) expect(await find(words), words).toEqual([]);
+    await admin.send('PUT', `/api/dataset/node/${trees}`, { body: { title: 'Oaks' } });
+    expect(await find('oaks street')).toEqual(['Oaks']);
+    const { text } = await own.anonymous.send('GET', '/?search=no+such');
+    expect(text).toContain('0 datasets found.');
+    expect((await own.anonymous.send('GET', '/?search[]=x')).status).toBe(404);
+    expect((await own.anonymous.send('GET', `/?search=${'long+'.repeat(2000)}`)).status).toBe(200);
+  });
+
+  it('leads through its pages', async () => {
+    const own = await startTestPortal();
+    const ann = await own.as('creator');
+    for (let number = 1; number <= 41; number++)
+      await ann.create({ type: 'dataset', title: `Number ${number}`, status: 1 });
+    await ann.create({ type: 'dataset', title: 'Else', status: 1 });
+    const { text } = await own.anonymous.send('GET', '/?search=number&page=3');
+    expect(text).toContain('41 datasets found.');
+    expect(text).toContain('<span>Page 3 of 3</span>');
+    expect(text).toContain(`<a href="${own.url}/?search=number&amp;page=2">Previous</a>`);
+    expect(text).toContain(`<a href="${own.url}/?search=number">First</a>`);
+    expect(text).not.toContain('Next');
+    expect((await own.anonymous.send('GET', '/?search=number&page=4')).status).toBe(404);
+  });
+});
+
+describe('the publisher', () => {
+  it('is the published groups of a dataset, else its author; in lists and on its page', async () => {
+    const admin = await portal.as('admin');
+    const own = { type: 'dataset', status: 1, created: 4_000_000_000 };
+    const group = await admin.create({ type: 'group', title: 'City & Streets', status: 1 });
+    const hidden = await admin.create({ type: 'group', title: 'Hidden unit', status: 0 });
+    const both = und({ target_id: group }, { target_id: hidden });
+    const one = await admin.create({
+      ...own,
+      title: 'Of a group',
+      og_group_ref: both,
+      field_author: und({ value: 'Ann' }),
+    });
+    const two = await admin.create({ ...own, title: 'Of an author', field_author: und({ value: 'Bob' }) });
+    const link = `<a href="${portal.url}${await addressOf(group)}"><bdi>City &amp; Streets</bdi></a>`;
+    expect(await pageOf(one)).toContain(`Published by ${link}</p>`);
+    expect(await pageOf(two)).toContain('Published by <bdi>Bob</bdi></p>');
+    const { text } = await get('/');
+    expect(text).toContain('<bdi>City &amp; Streets</bdi> · 0 resources');
+    expect(text).toContain('<bdi>Bob</bdi> · 0 resources');
+    expect(text).not.toContain('Hidden unit');
+    expect((await get(await addressOf(group))).text).toContain(`<a href="${portal.url}/?search=City+%26+Streets">`);
   });
 });
 
