@@ -9,6 +9,7 @@ import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { isSuccess } from '../model/report.ts';
 import { markCancelled } from '../queue/cancel.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
+import { droppedPath, putIntoInbox } from '../sources/drop/put.ts';
 import { loadManifest, targetOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
@@ -110,6 +111,20 @@ const stillWanted = async (manifest: Manifest, keys: string[], tools: SourceTool
       ? 'a dropped file that was quarantined is submitted again by dropping it into the inbox'
       : '`sluice status` lists the keys; fix the manifest, then publish it',
   });
+};
+
+/** Puts a file into the inbox in the place of the dropped one of an item; the service publishes it. */
+export const dropAgain = async (
+  runtime: Runtime,
+  key: string,
+  { name, content }: { name: string; content: AsyncIterable<Uint8Array> },
+): Promise<string> => {
+  for (const { manifestPath, portal } of await runtime.targetsOfKey(key)) {
+    const manifest = await loadManifest(manifestPath);
+    const dropped = droppedPath((await runtime.ledger.entry(portal, key))?.sourcePath ?? '');
+    if (isDropManifest(manifest) && dropped !== null) return putIntoInbox(manifest, { dropped, name }, content);
+  }
+  throw new NotFoundError(`no dropped file of "${key}" is known`, { hint: '`sluice status` lists the keys' });
 };
 
 /** Lets a held run do what it was held for, and nothing it was not held for; or publishes the held tables of a key. */

@@ -23,7 +23,7 @@ const packages: Record<string, string[]> = {
   nodemailer: ['notify'],
   'tough-cookie': ['portal-client'],
   fastify: ['embedded-portal', 'web', 'util'],
-  '@fastify/busboy': ['embedded-portal'],
+  '@fastify/busboy': ['embedded-portal', 'web'],
   '@streamparser/json': ['sources'],
   jsonld: ['sources'],
   'csv-parse': ['commands', 'sources', 'tables'],

@@ -86,7 +86,9 @@ const verdictHtml = ({ entry, target: { portal } }: ItemView): Html => {
     : 'No new data arrived in time.';
   const { key, reason, syncedAt, stale } = entry;
   const act = (name: string): Html => actLink(name, name.toLowerCase(), { key, portal });
-  const actions = isGuardedTable ? [act('Release'), act('Discard')] : reason && [act('Retry')];
+  // Of a file that was set aside, only another version helps.
+  const canRetry = reason !== null && reason.file === undefined;
+  const actions = isGuardedTable ? [act('Release'), act('Discard')] : canRetry ? [act('Retry')] : null;
   return html`<div class="note ${tone}">
 <p>${stateBadge(state)} ${isGuardedTable ? guarded : meaning}${state === 'removed' ? ` (${entry.removed})` : null}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
 ${stale && !isGuardedTable ? html`<p>The portal still serves the version before.</p>` : null}

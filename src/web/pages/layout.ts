@@ -11,6 +11,8 @@ export interface Page {
   live: Part;
   /** Above what is live: forms, and what never changes. */
   fixed?: Part;
+  /** Below it: forms that are filled in. */
+  below?: Part;
   query?: string;
   /** True for a page of somebody who is not logged in. */
   bare?: boolean;
@@ -18,7 +20,7 @@ export interface Page {
   logout?: string | null;
 }
 
-const pageText = ({ title, live, fixed = null, query = '', bare = false, logout = null }: Page): string =>
+const pageText = ({ title, live, fixed = null, below = null, query = '', bare = false, logout = null }: Page): string =>
   documentHtml({
     title: title === '' ? 'sluice' : `${title} | sluice`,
     head: html`<meta name="color-scheme" content="light dark">
@@ -36,7 +38,7 @@ ${fixed}
 <div id="live">
 ${live}
 </div>
-</main>`,
+${below}</main>`,
   }).text;
 
 const searchForm = (query: string): Html => html`<form class="search" role="search" action="/" method="get">

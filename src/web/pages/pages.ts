@@ -20,6 +20,7 @@ import { itemPage, mostResources } from './item.ts';
 import { formOf, type Page, parameterOf, send } from './layout.ts';
 import { isToken, Logins, loginPath, loginRoutes } from './login.ts';
 import { itemsPerPage, type RunView, runItemsPage, runPage, runsPage } from './run.ts';
+import { uploadHtml, uploadRoute } from './upload.ts';
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 11c2-2 3-2 5 0s3 2 5 0 3-2 4-1M4 2v6M8 2v6M12 2v6" fill="none" stroke="#3b82c4" stroke-width="1.8" stroke-linecap="round"/></svg>`;
 
@@ -66,6 +67,7 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
     guarded.setErrorHandler((error, request, reply) => sendError(error, request, reply, runtime));
     readRoutes(guarded, { runtime, overview });
     actRoutes(guarded, { runtime, overview });
+    uploadRoute(guarded, runtime);
   });
 };
 
@@ -102,7 +104,9 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
     if (views.length === 0) throw unknown(`no item "${key.slice(0, 200)}" is known`);
     const targets = kindOfKey(key) === 'dataset' ? views.map(({ target }) => target) : [];
     const search = { start: `${key}/`, most: mostResources };
-    return send(reply, itemPage(key, views, await entriesWhere(runtime, targets, () => true, search)));
+    const page = itemPage(key, views, await entriesWhere(runtime, targets, () => true, search));
+    const isAside = views.some(({ entry }) => entry.reason?.file !== undefined);
+    return send(reply, { ...page, below: isAside ? uploadHtml(key, request.session) : null });
   });
   app.get('/runs/:target', async (request, reply) => {
     const name = pathPart(request, 'target');

@@ -1,0 +1,114 @@
+// A fixed file uploaded on the page of its item: it lies in the inbox as if it was dropped, or nothing happens.
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { newEntry } from '../../src/model/ledger-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { openWebPlace, type WebPlace } from './support/web-place.ts';
+
+const dir = tempDir();
+const inbox = join(dir, 'inbox');
+const claim = '1764502424123-0123abcd';
+const faulty = join(inbox, '_faulty/bikes/june-20261130T113344.123Z.csv');
+const reason = { code: 'table-ragged', message: 'line 2: 3 cells', hint: null, line: 2, context: 'a,b\\n1,<2>,3\\n' };
+
+let place: WebPlace;
+beforeAll(async () => {
+  place = await openWebPlace();
+  const manifest = join(dir, 'drops.yaml');
+  writeFileSync(manifest, 'name: drops\ndrop: { folder: inbox, files: ["**/*.csv", "**/*.xlsx"] }\n');
+  await place.runtime.ledger.remember({ manifest: 'drops', portal: 'local' }, manifest);
+  const entryOf = (key: string, dropped: string | null, file?: string) => ({
+    ...newEntry({ key, kind: 'resource' as const, uuid: 'u', title: key }),
+    reason: { ...reason, ...(file === undefined ? {} : { file }) },
+    sourcePath: dropped && join(inbox, '.sluice/spool', claim, 'file', dropped),
+  });
+  await place.runtime.ledger.put('local', entryOf('drops/bikes/june', 'bikes/june.csv', faulty));
+  await place.runtime.ledger.put('local', entryOf('drops/cars/may', 'cars/may.csv', faulty));
+  await place.runtime.ledger.put('local', entryOf('drops/plain/x', null));
+});
+afterAll(() => place.close());
+
+const tokenOf = (page: string): string => /name="token" value="([^"]+)"/.exec(page)?.[1] ?? '';
+
+const upload = async (
+  key: string,
+  { token, name = 'fixed.csv', headers = {} }: { token?: string; name?: string; headers?: Record<string, string> } = {},
+  content = 'a,b\n1,2\n',
+) => {
+  const part = (head: string, text: string): string =>
+    `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${text}\r\n`;
+  const given = token ?? tokenOf((await place.get('/item/drops/bikes/june')).body);
+  return place.send({
+    method: 'POST',
+    url: `/drop/${key}`,
+    headers: { 'content-type': 'multipart/form-data; boundary=b', origin: 'http://127.0.0.1:4283', ...headers },
+    payload: `${part('name="token"', given)}${part(`name="file"; filename="${name}"`, content)}--b--\r\n`,
+  });
+};
+
+const inInbox = (): string[] =>
+  existsSync(inbox)
+    ? readdirSync(inbox, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+        entry.isFile() ? [entry.name] : [],
+      )
+    : [];
+
+it('the page of an item shows its fault and where the file is, and offers to upload another instead of a retry', async () => {
+  const { body } = await place.get('/item/drops/bikes/june');
+  expect(body).toContain('a,b\\n1,&lt;2&gt;,3\\n');
+  expect(body).toContain(`the file is in ${faulty}: fix it, and drop it again`);
+  expect(body).toContain('action="/drop/drops/bikes/june"');
+  expect(body).toContain('type="file"');
+  expect(body).not.toContain('/act/retry');
+  const other = (await place.get('/item/drops/plain/x')).body;
+  expect(other).toContain('/act/retry');
+  expect(other).not.toContain('type="file"');
+});
+
+it.each([
+  ['without the token', { token: '' }, 409, 'outdated'],
+  ['from another origin', { headers: { origin: 'https://attacker.example' } }, 409, 'outdated'],
+  ['of a kind that the inbox does not take', { name: 'x.pdf' }, 409, 'does not match'],
+])('a file %s is refused, and nothing is written', async (_, how, status, text) => {
+  const reply = await upload('drops/bikes/june', how);
+  expect(reply).toMatchObject({ statusCode: status, body: expect.stringContaining(text) });
+  expect(inInbox()).toEqual([]);
+});
+
+it('a file for an item that was not dropped, or does not exist, is refused', async () => {
+  for (const key of ['drops/plain/x', 'drops/no/thing'])
+    expect(await upload(key)).toMatchObject({ statusCode: 404, body: expect.stringContaining('no dropped file') });
+  expect(inInbox()).toEqual([]);
+});
+
+it('a file through a link is refused', async () => {
+  mkdirSync(inbox, { recursive: true });
+  const elsewhere = tempDir();
+  symlinkSync(elsewhere, join(inbox, 'cars'));
+  expect(await upload('drops/cars/may')).toMatchObject({
+    statusCode: 409,
+    body: expect.stringContaining('symbolic link'),
+  });
+  expect(readdirSync(elsewhere)).toEqual([]);
+});
+
+it('lies in the inbox under the name that was dropped, with its own ending', async () => {
+  const reply = await upload('drops/bikes/june');
+  expect(reply.statusCode, reply.body).toBe(303);
+  expect(reply.headers.location).toBe('/item/drops/bikes/june');
+  expect(readFileSync(join(inbox, 'bikes/june.csv'), 'utf8')).toBe('a,b\n1,2\n');
+  expect((await upload('drops/bikes/june', { name: '../../evil.xlsx' }, 'book')).statusCode).toBe(303);
+  expect(readFileSync(join(inbox, 'bikes/june.xlsx'), 'utf8')).toBe('book');
+  expect(inInbox().sort()).toEqual(['june.csv', 'june.xlsx']);
+});
+
+it('leaves nothing of a file beyond the limit', async () => {
+  const { sources } = place.runtime.config;
+  const limit = sources.maxBytes;
+  Object.assign(sources, { maxBytes: 10 });
+  const reply = await upload('drops/bikes/june', {}, 'x'.repeat(11));
+  Object.assign(sources, { maxBytes: limit });
+  expect(reply).toMatchObject({ statusCode: 409, body: expect.stringContaining('is larger than') });
+  expect(inInbox().sort()).toEqual(['june.csv', 'june.xlsx']);
+});
