@@ -1,11 +1,13 @@
-// Checks and fixes tables in worker threads.
+// Checks and fixes tables in worker threads; a small one is checked where it is asked for.
+import { stat } from 'node:fs/promises';
 import type { TableColumn } from '../model/table-history.ts';
-import { WorkerPool } from '../util/worker-pool.ts';
+import { isSmall } from '../util/file-calls.ts';
+import { type CancelFlag, WorkerPool } from '../util/worker-pool.ts';
 import type { FixTask } from './fix/fix-worker.ts';
 import type { FixReport } from './fix/row-fixer.ts';
 import { firstFault } from './inspect/finding.ts';
 import { type ImporterRemarks, importerRemarks } from './inspect/importer.ts';
-import type { CheckTask, Inspection } from './inspect/inspect-file.ts';
+import { type CheckTask, checkFile, type Inspection } from './inspect/inspect-file.ts';
 import { inSheet, type SheetOrigin } from './inspect/sheet-places.ts';
 import { defaultRowBytes, portalDelimiter } from './scan/dialect.ts';
 import { type Answer, answered } from './thread-answer.ts';
@@ -44,14 +46,23 @@ const pool = new WorkerPool<CheckTask, Answer<Inspection>>({
   threads: 2,
 });
 
+/** Of checks that end in the turn of the event loop in which they begin. */
+const neverCancelled: CancelFlag = new Int32Array(new SharedArrayBuffer(8));
+
 /**
- * Inspects a file in a worker thread, with flat memory. Findings hold row contents in their contexts. Throws a
- * SourceMissingError when the file cannot be read, and the signal's reason when it is aborted.
+ * Inspects a file with flat memory, in a worker thread unless it is small: to start one takes more memory and time than a
+ * run of small tables. Findings hold row contents in their contexts. Throws a SourceMissingError when the file cannot be
+ * read, and the signal's reason when it is aborted.
  */
 export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> => {
   const { rowBytes = defaultRowBytes, delimiter, encoding, skipRows, sheet, signal } = options;
   const task = { path, rowBytes, delimiter, encoding, skipRows, apart: sheet?.apart };
-  const inspection = answered(await pool.run(task, signal));
+  const facts = await stat(path).catch(() => null); // the check says why
+  signal?.throwIfAborted();
+  const isHere = facts === null || isSmall(facts.size);
+  const inspection = answered(
+    await (isHere ? checkFile({ ...task, cancelled: neverCancelled }) : pool.run(task, signal)),
+  );
   return sheet ? inSheet(inspection, sheet) : inspection;
 };
 

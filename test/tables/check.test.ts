@@ -87,22 +87,26 @@ describe('a check that cannot be made', () => {
     await expect(checkTable(dir)).rejects.toMatchObject({ code: 'source-missing' });
   });
 
-  it('ends with the reason of an aborted signal, and the next check works', async () => {
-    const path = fileOf('a,b\n1,2\n');
-    const reason = new Error('stopping');
-    await expect(checkTable(path, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    for (let round = 0; round < 20; round++) {
-      const controller = new AbortController();
-      const check = checkTable(path, { signal: controller.signal });
-      controller.abort(reason);
-      await expect(check).rejects.toBe(reason);
-    }
-    expect(await checkTable(path)).toMatchObject({ rows: 1 });
-  });
+  it.each([1, 5_000])(
+    'of %i rows ends with the reason of an aborted signal, and the next check works',
+    async (rows) => {
+      const path = fileOf(`a,b\n${'1,2\n'.repeat(rows)}`);
+      const reason = new Error('stopping');
+      await expect(checkTable(path, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+      for (let round = 0; round < 20; round++) {
+        const controller = new AbortController();
+        const check = checkTable(path, { signal: controller.signal });
+        controller.abort(reason);
+        await expect(check).rejects.toBe(reason);
+      }
+      expect(await checkTable(path)).toMatchObject({ rows });
+    },
+  );
 
-  it('does not keep the process alive by its threads', async () => {
+  it('takes a thread where it is not small, which does not keep the process alive', async () => {
     const script = fileURLToPath(new URL('./check-and-end.ts', import.meta.url));
-    expect(await runNode(script, { args: [fileOf('a\n1\n')] })).toBe('ended');
+    expect(await runNode(script, { args: [fileOf('a\n1\n'), '0'] })).toBe('ended');
+    expect(await runNode(script, { args: [fileOf(`a\n${'12345\n'.repeat(5_000)}`), '1'] })).toBe('ended');
   });
 });
 
