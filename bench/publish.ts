@@ -117,7 +117,7 @@ const publish = async (
     ['publish', workload.manifest, '--config', config, '--state', join(workload.folder, `state-${round}`), '--json'],
     { env: { ...process.env, BENCH_PASSWORD: account.password } },
   );
-  const report = JSON.parse(ended.stdout) as { startedAt: string; endedAt: string }; // our own report
+  const [report] = (JSON.parse(ended.stdout) as { reports: [{ startedAt: string; endedAt: string }] }).reports;
   // From the run's begin to its report, as the bare loop counts from its first create.
   const seconds = (Date.parse(report.endedAt) - Date.parse(report.startedAt)) / 1000;
   return { seconds, client: ended.peak };

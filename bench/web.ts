@@ -101,7 +101,7 @@ const writeRun = async (runtime: Runtime, keys: string[]): Promise<void> => {
       rows: 365,
       file: null,
     };
-    const rest = { rejected: null, mended: [], warnings: [], jobId: null, attempts: 1, ms: 900 };
+    const rest = { rejected: null, fixes: [], warnings: [], jobId: null, attempts: 1, ms: 900 };
     const kind = key.split('/').length > 2 ? 'resource' : 'dataset';
     return isFaulty
       ? { key, kind, ...common, ...rest, actions: [], outcome: 'quarantined', reason }

@@ -114,7 +114,7 @@ const measure = async (workload: Workload, workers: number, concurrency: number)
     const used = (): number => children.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
     const before = used();
     const ended = await runSluice([...args('publish', 'publish'), workload.manifest, '--json'], { env: onRedis });
-    const report = JSON.parse(ended.stdout) as { startedAt: string; endedAt: string }; // our own report
+    const [report] = (JSON.parse(ended.stdout) as { reports: [{ startedAt: string; endedAt: string }] }).reports;
     const counts = (await (await fetch(`${between.url}/__requests`)).json()) as Record<string, number>;
     const { most } = (await (await fetch(`${between.url}/__at-once`)).json()) as { most: number };
     const files = workload.tables.length;

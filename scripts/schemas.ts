@@ -6,6 +6,8 @@ import { z } from 'zod';
 import { type JsonSchema, schemaKeys } from '../src/commands/help-topics.ts';
 import { configFileSchema } from '../src/config/schema.ts';
 import { frequencies, licenses } from '../src/dataset-api/values.ts';
+import { reportSchema } from '../src/model/report.ts';
+import { statusSchema } from '../src/model/status.ts';
 import { manifestFileSchema } from '../src/sources/manifest/schema.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -21,6 +23,8 @@ export interface MadeFile {
 export const madeFiles = async (): Promise<MadeFile[]> => [
   { path: 'config/config.schema.json', text: json(jsonSchema(configFileSchema)) },
   { path: 'config/manifest.schema.json', text: json(jsonSchema(manifestFileSchema)) },
+  { path: 'config/report.schema.json', text: json(printedSchema(reportSchema)) },
+  { path: 'config/status.schema.json', text: json(printedSchema(statusSchema)) },
   await page('docs/reference/config.md', configTables()),
   await page('docs/reference/manifest.md', manifestTables()),
 ];
@@ -28,6 +32,9 @@ export const madeFiles = async (): Promise<MadeFile[]> => [
 /** JSON Schema (draft 7, which editors know best) of what people write. */
 const jsonSchema = (schema: z.ZodType): JsonSchema =>
   z.toJSONSchema(schema, { target: 'draft-7', io: 'input' }) as JsonSchema; // same structure, own narrow type
+
+/** JSON Schema of what commands print. */
+const printedSchema = (schema: z.ZodType): unknown => z.toJSONSchema(schema, { target: 'draft-7', io: 'output' });
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 

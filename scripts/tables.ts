@@ -51,8 +51,8 @@ export const runCases = async (folder: string): Promise<CaseResult[]> => {
     await mkdir(join(home, 'cases'));
     await writeFile(join(home, 'sluice.yaml'), 'portals: { local: { kind: embedded } }\n');
     for (const { file } of cases) await copyFile(join(folder, file), join(home, 'cases', file));
-    const [report] = await publish('cases', { cwd: home, config: 'sluice.yaml', state: 'state' });
-    const items = new Map(report?.items.map((item) => [item.key, item]));
+    const { reports } = await publish('cases', { cwd: home, config: 'sluice.yaml', state: 'state' });
+    const items = new Map(reports[0]?.items.map((item) => [item.key, item]));
     const log = createLog({ level: 'silent' });
     const server = await startPortalServer({ dataDir: join(home, 'state/portal/local'), log });
     try {

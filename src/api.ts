@@ -1,5 +1,6 @@
 // The API of the package: what `sluice publish`, `plan` and `check` do, for programs in Node.
 import { Writable } from 'node:stream';
+import { z } from 'zod';
 import { type CheckedFiles, checkCommand } from './commands/check.ts';
 import type { CommonOptions, Io } from './commands/io.ts';
 import { planCommand } from './commands/plan.ts';
@@ -40,27 +41,33 @@ export interface PublishOptions extends SluiceOptions {
  * Publishes manifests, tables or folders, and resolves with the report of each run once it has ended, even if items
  * failed. @throws SluiceError when nothing could run: a faulty manifest, no Redis, a portal that stays paused
  */
-export const publish = async (paths: string | string[], options: PublishOptions = {}): Promise<Report[]> => {
+export const publish = async (
+  paths: string | string[],
+  options: PublishOptions = {},
+): Promise<{ reports: Report[] }> => {
   const { onDrift, refresh } = options;
   const more = { ...(onDrift ? { onDrift } : {}), ...(refresh === undefined ? {} : { refresh }) };
   const printed = await printedBy(options, (common, io) => publishCommand(listOf(paths), { ...common, ...more }, io));
-  return listOf(printed).map((report) => reportSchema.parse(report));
+  return reportsSchema.parse(printed);
 };
 
 /** What {@link publish} would do with each manifest on each portal; writes nothing. @throws SluiceError as it does */
 export const plan = async (
   paths: string | string[],
   options: SluiceOptions & { refresh?: boolean } = {},
-): Promise<PlanFile[]> => {
+): Promise<{ plans: PlanFile[] }> => {
   const more = options.refresh === undefined ? {} : { refresh: options.refresh };
   const printed = await printedBy(options, (common, io) => planCommand(listOf(paths), { ...common, ...more }, io));
-  return listOf(printed).map((each) => planFileSchema.parse(each));
+  return plansSchema.parse(printed);
 };
 
 /** Checks tables, manifests and configuration, and with `portal` that portal. Needs no Redis. */
 export const check = async (paths: string | string[], options: SluiceOptions = {}): Promise<CheckedFiles> =>
   // Printed by this program from that type.
   (await printedBy(options, (common, io) => checkCommand(listOf(paths), common, io))) as CheckedFiles;
+
+const reportsSchema = z.object({ reports: z.array(reportSchema) });
+const plansSchema = z.object({ plans: z.array(planFileSchema) });
 
 const listOf = <T>(value: T | T[]): T[] => (Array.isArray(value) ? value : [value]);
 

@@ -13,14 +13,15 @@ const options = { config: 'sluice.yaml', state: 'state', cwd: place.dir };
 it('publishes, and says what it did; a second plan has nothing to do', async () => {
   const manifest = place.manifest('city', { good: 'id\n1\n', bad: 'id,\n1,2\n' });
   expect(await check(manifest, options)).toMatchObject({ ok: false, portal: null, files: [{ ok: true }, {}, {}] });
-  expect(await plan(manifest, options)).toMatchObject([{ manifest: 'city', totals: { actions: { create: 3 } } }]);
-  const [report] = await publish([manifest], options);
+  const planned = { manifest: 'city', totals: { actions: { create: 3 } } };
+  expect(await plan(manifest, options)).toMatchObject({ plans: [planned] });
+  const [report] = (await publish([manifest], options)).reports;
   expect(report?.items.map(({ key, live }) => [key, live])).toEqual([
     ['city/one', true],
     ['city/one/bad', false],
     ['city/one/good', true],
   ]);
-  expect(await plan(manifest, options)).toMatchObject([{ totals: { actions: {} } }]);
+  expect(await plan(manifest, options)).toMatchObject({ plans: [{ totals: { actions: {} } }] });
 });
 
 it('rejects with the errors of the commands', async () => {

@@ -107,7 +107,7 @@ const checkOther: FileCheck = async (path, finding) => {
   });
   if (facts.isDirectory()) throw missingSource(path, { code: 'EISDIR' });
   if (!facts.isFile()) throw missingSource(path, { message: 'this is not a file' });
-  finding.summary = `there, ${facts.size.toLocaleString('en')} bytes`;
+  finding.summary = `there, ${plural(facts.size, 'byte')}`;
   finding.notes = kindNotes(path);
 };
 

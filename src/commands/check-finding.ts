@@ -206,7 +206,7 @@ function* fileParts({ file, ok, summary, inspection, faults }: FileFinding): Gen
     return yield* reportTable(['Place', 'Fault', 'What to do'], rows);
   }
   const { findings, columns, rows, encoding, lineEnds, bytes } = inspection;
-  yield html`<p>${countText(rows)} rows, ${countText(columns.length)} columns, ${countText(bytes)} bytes, ${encoding}, line ends ${lineEnds}</p>\n`;
+  yield html`<p>${plural(rows, 'row')}, ${plural(columns.length, 'column')}, ${plural(bytes, 'byte')}, ${encoding}, line ends ${lineEnds}</p>\n`;
   yield* reportTable(['', 'What and where', 'What to do'], findings.map(findingCells));
   yield* reportTable(
     ['Column', 'On a portal', 'Type', 'Decided by line', 'Empty cells'],
@@ -223,7 +223,7 @@ export const htmlOfFix = (file: string, target: string, report: FixReport): stri
   [...reportPage(`Fix of ${file}`, fixParts(target, report))].join('');
 
 function* fixParts(target: string, { bytes, mends, rows, unshown }: FixReport): Generator<Part> {
-  yield html`<p>Written to <code>${target}</code>: ${countText(bytes)} bytes, <span class="sound">sound</span>.</p>\n`;
+  yield html`<p>Written to <code>${target}</code>: ${plural(bytes, 'byte')}, <span class="sound">sound</span>.</p>\n`;
   yield* reportTable(
     ['Change', 'How often'],
     mends.map(({ mend, count }) => [mend, countText(count)]),
@@ -235,5 +235,5 @@ function* fixParts(target: string, { bytes, mends, rows, unshown }: FixReport): 
       return [line, column, stacked([html`<del><code>${before}</code></del>`, now])];
     }),
   );
-  if (unshown > 0) yield html`<p>… and ${countText(unshown)} more rows</p>\n`;
+  if (unshown > 0) yield html`<p>… and ${plural(unshown, 'more row')}</p>\n`;
 }

@@ -48,7 +48,7 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
     const isListed = form !== undefined || !isPlain || files.length <= mostPlain;
     if (isListed) print(text);
     else unlisted += 1;
-    if (unlisted > 0 && files.length % mostPlain === 0) io.line?.show(`${countText(files.length)} files checked`);
+    if (unlisted > 0 && files.length % mostPlain === 0) io.line?.show(`${plural(files.length, 'file')} checked`);
   };
   if (error && !isNamed(error, paths, io)) show(faultyConfig(error));
   const asked =
@@ -246,7 +246,7 @@ const readingOf = ({ encoding, skipRows, delimiter }: FixOptions): Reading => {
 
 const linesOf = (path: string, output: string, { mends, rows, unshown, bytes }: FixReport): string[] =>
   lines(
-    `${path}: ${mends.length === 0 ? 'nothing to fix' : 'fixed'}, written to ${output}, ${bytes.toLocaleString('en')} bytes, sound`,
+    `${path}: ${mends.length === 0 ? 'nothing to fix' : 'fixed'}, written to ${output}, ${plural(bytes, 'byte')}, sound`,
     mends.map(({ mend, count }) => `  ${mend}${count > 1 ? ` (${count.toLocaleString('en')} times)` : ''}`),
     rows.map(({ line, column, before, after }) => {
       const place = `  line ${line}${column === null ? '' : `, column ${column}`}:`;

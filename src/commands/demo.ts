@@ -11,6 +11,7 @@ import type { Portal } from '../portal-client/client.ts';
 import { Runtime } from '../service/runtime.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { makeFolder } from '../util/make-folder.ts';
+import { plural } from '../util/plural.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type Io, say, stopped, warn } from './io.ts';
@@ -85,7 +86,7 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   const [second] = await publish(runtime, [manifest], {}, io);
   const sent = (server?.requests().writes ?? 0) - before;
   const unchanged = second?.items.filter((item) => item.outcome === 'unchanged').length ?? 0;
-  say(io, `  ${unchanged} items unchanged, ${sent} write requests counted at the portal`);
+  say(io, `  ${plural(unchanged, 'item')} unchanged, ${plural(sent, 'write request')} counted at the portal`);
 
   const planted = failed.length === 1 && failed[0]?.outcome === 'quarantined';
   const fine = planted && live && sent === 0 && !dropped.items.some((item) => !item.live);

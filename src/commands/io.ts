@@ -47,7 +47,7 @@ const lineOf = ({ columns }: Io, text: string): string => {
 
 /** The result of a command: a JSON value for `--json`, else lines. */
 export interface Printed {
-  json: unknown;
+  json: object;
   lines: string[];
 }
 
@@ -55,9 +55,6 @@ export const print = (io: Io, options: CommonOptions, { json, lines }: Printed):
   if (options.json) sayText(io, JSON.stringify(json, null, 2));
   else for (const line of lines) say(io, line);
 };
-
-/** As JSON shows what there usually is one of: that one, or a list of several. */
-export const oneOrAll = <T>(all: readonly T[]): T | readonly T[] => (all.length === 1 && all[0] ? all[0] : all);
 
 /** Writes a long text in pieces to standard output, with backpressure; see {@link say}. */
 export const sayAll = async (io: Io, pieces: Iterable<string>): Promise<void> => {

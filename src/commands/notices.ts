@@ -20,7 +20,7 @@ export const noticesTestCommand = async (options: CommonOptions, io: Io): Promis
     const whose = manifest === null ? '' : ` (of ${manifest})`;
     return [`${channel} ${to}${whose}: ${error ? `failed: ${error.message}` : 'delivered'}`, hintLine(error?.hint)];
   });
-  print(io, options, { json: channels, lines: lines(text) });
+  print(io, options, { json: { channels }, lines: lines(text) });
   return channels.every(({ error }) => error === null) ? exitCodes.ok : exitCodes.someFailed;
 };
 

@@ -1,6 +1,7 @@
 // Commands of operators: retry, release, discard, remove, cancel, pause, resume.
 import { UsageError } from '../model/errors.ts';
 import { type RemovalMode, removalModes } from '../model/policy.ts';
+import { endedPauseSchema, pauseSchema } from '../model/status.ts';
 import * as service from '../service/actions.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
@@ -17,7 +18,7 @@ export const retryCommand = async (what: string | undefined, options: RetryOptio
   const where = 'of' in retried ? `run ${retried.of}` : `${retried.manifest} with ${retried.code}`;
   return withRuntimeOf('retry', options, io, async (runtime) => {
     const runs = await service.retry(runtime, retried, io.stop);
-    const none = { json: [], lines: [`nothing failed in ${where}`] };
+    const none = { json: { reports: [] }, lines: [`nothing failed in ${where}`] };
     return awaitReports(runtime, runs, options, io, none);
   });
 };
@@ -78,7 +79,7 @@ export const pauseCommand = async (portal: string, options: PauseOptions, io: Io
       `portal ${portal} is paused since ${since}: ${pause.reason.message}`,
       hintLine(pause.reason.hint),
     ];
-    print(io, options, { json: { portal, pause }, lines: lines(text) });
+    print(io, options, { json: { portal, pause: pauseSchema.nullable().parse(pause) }, lines: lines(text) });
     return exitCodes.ok;
   });
 
@@ -89,7 +90,7 @@ export const resumeCommand = async (portal: string, options: CommonOptions, io: 
     const text = ended
       ? `portal ${portal} is resumed; it was paused since ${new Date(ended.since).toISOString()}`
       : `portal ${portal} was not paused`;
-    print(io, options, { json: { portal, ended }, lines: [text] });
+    print(io, options, { json: { portal, ended: endedPauseSchema.nullable().parse(ended) }, lines: [text] });
     return exitCodes.ok;
   });
 

@@ -19,7 +19,7 @@ import { defined, parsedJson } from '../util/json.ts';
 import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, oneOrAll, print, say } from './io.ts';
+import { type CommonOptions, type Io, print, say } from './io.ts';
 import { awaitReports, loadAll } from './publish.ts';
 import { leftBehindLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
@@ -44,7 +44,7 @@ export const planCommand = async (paths: string[], options: PlanOptions, io: Io)
     return made;
   });
   if (options.output !== undefined) await writePlan(resolve(io.cwd, options.output), plans[0]);
-  print(io, options, { json: oneOrAll(plans), lines: [] });
+  print(io, options, { json: { plans }, lines: [] });
   return plans.some((plan) => plan.held !== null) ? exitCodes.held : exitCodes.ok;
 };
 
@@ -91,7 +91,7 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
     remarks.push(...(limits?.remarks() ?? []));
     const made: PlanFile = {
       ...{ sluicePlan: 1, ...target, refreshed, manifestPath: manifest.path, madeAt: new Date().toISOString() },
-      ...{ wishes: totals.hash(), held: plan.held, totals: totals.totals },
+      ...{ contents: totals.hash(), held: plan.held, totals: totals.totals },
       ...defined({
         staying: unlessEmpty(plan.missing.staying),
         skipped: unlessEmpty(gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason }))),
@@ -183,7 +183,7 @@ const totalLines = (plan: PlanFile, count: number): string[] => {
     ([action, items]) => `${countText(items)} ${action === 'none' ? 'unchanged' : action}`,
   );
   return lines(
-    `  ${plural(count, 'item')}: ${totals.join(', ') || 'nothing'}; ${plan.totals.bytes.toLocaleString('en')} bytes to send`,
+    `  ${plural(count, 'item')}: ${totals.join(', ') || 'nothing'}; ${plural(plan.totals.bytes, 'byte')} to send`,
     plan.skipped?.map(({ reason }) => `  left out: ${reason.message}`),
     leftBehindLines(plan.staying ?? []),
     plan.remarks?.map((remark) => `  note: ${remark}`),

@@ -163,9 +163,9 @@ export const portalTokenCommand = async (what: TokenAction, options: TokenOption
         warn(io, `tokens are off: set portals.${portal.name}.tokens: true in the configuration`);
     } else if (what.action === 'list') {
       const all = tokens.list();
-      const dated = (created: number): string => new Date(created * 1000).toISOString();
-      const lines = all.map(({ id, user, label, created }) => [id, user, dated(created), label].join('\t'));
-      print(io, options, { json: all, lines });
+      const dated = all.map(({ created, ...token }) => ({ ...token, created: new Date(created * 1000).toISOString() }));
+      const lines = dated.map(({ id, user, label, created }) => [id, user, created, label].join('\t'));
+      print(io, options, { json: { tokens: dated }, lines });
     } else {
       if (!/^\d{1,9}$/.test(what.id)) throw new UsageError(`"${what.id}" is not a token number`);
       tokens.revoke(Number(what.id));

@@ -104,20 +104,19 @@ export const awaitReports = async (
   return exitCodeOfReports(reports);
 };
 
-/** Shows reports as text, or as JSON: one object for one run, a list for several. */
+/** Shows reports as text, or as JSON: `{ "reports": […] }`. */
 const showReports = async (reports: StoredReport[], options: CommonOptions, io: Io): Promise<void> => {
   if (options.json) await sayAll(io, jsonOf(reports));
   else for (const report of reports) for (const line of reportLines(report)) say(io, line);
 };
 
 function* jsonOf(reports: StoredReport[]): Generator<string> {
-  const isList = reports.length !== 1;
-  if (isList) yield '[\n';
+  yield '{ "reports": [\n';
   for (const [index, report] of reports.entries()) {
     if (index > 0) yield ',\n';
     yield* reportFormats.json.piecesOf(report);
   }
-  if (isList) yield ']\n';
+  yield '] }\n';
 }
 
 /** Loads manifests; two of one name are refused. */

@@ -30,7 +30,7 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
     const isBad = unclear > 0;
     return {
       isBad,
-      json: news.map(({ key, found }) => ({ key, ...found })),
+      json: { items: news.map(({ key, found }) => ({ key, ...found })) },
       lines: lines(
         news.map((result) => `  ${result.key}: ${foundText(result)}`),
         `${plural(linked, 'node')} linked, ${unclear} unclear, ${news.length - linked - unclear} not on the portal`,
@@ -53,7 +53,7 @@ export const rebuildCommand = async (path: string, options: ReconcileCommandOpti
     const missed = unclear.length > 0 ? `, ${unclear.length} not searched` : '';
     return {
       isBad: unclear.length > 0,
-      json: results.map((result) => ({ key: result.key, ...result.found, faults: faultsOf(result) })),
+      json: { items: results.map((result) => ({ key: result.key, ...result.found, faults: faultsOf(result) })) },
       lines: lines(
         found.map((result) => faultsOf(result).map((fault) => `  ${result.key}: ${fault}`)),
         unclear.map((result) => `  ${result.key}: ${foundText(result)}`),
@@ -85,11 +85,11 @@ const faultsOf = ({ proof }: Reconciled): string[] => proof?.faults ?? [];
 
 interface PortalResult {
   isBad: boolean;
-  json: unknown;
+  json: object;
   lines: string[];
 }
 
-/** Does the work for each portal of the manifest; returns the worst exit code. JSON is a list where there are several. */
+/** Does the work for each portal of the manifest; returns the worst exit code. */
 const withReconciled = async (
   { role, ...how }: Pick<ReconcileOptions, 'find' | 'content'> & { role: string },
   { path, options, io }: { path: string; options: ReconcileCommandOptions; io: Io },
@@ -112,11 +112,10 @@ const withReconciled = async (
     }
     return all;
   });
-  const isOne = results.length === 1;
   print(io, options, {
-    json: isOne ? results[0]?.json : results.map(({ portal, json }) => ({ portal, result: json })),
+    json: { portals: results.map(({ portal, json }) => ({ portal, ...json })) },
     lines: lines(
-      results.map(({ portal, lines }) => (isOne ? lines : [`${portal}:`, ...lines])),
+      results.map(({ portal, lines }) => (results.length === 1 ? lines : [`${portal}:`, ...lines])),
       // The source of what was published from a watched folder is gone, so there is nothing to compare with.
       isDropManifest(manifest) && droppedNote,
     ),
@@ -166,7 +165,7 @@ const recordNews = async (
   target: ReconcileOptions['target'],
   results: Reconciled[],
 ): Promise<Reconciled[]> => {
-  const news = results.filter(({ found }) => found.how !== 'ledger');
+  const news = results.filter(({ found }) => found.how !== 'known');
   for (const { proof } of news) {
     if (!proof?.entry.nid) continue;
     const known = await runtime.ledger.entry(target.portal, proof.entry.key);

@@ -1,9 +1,11 @@
 // Reports as text: the items of a run, what is no longer in the manifest, and the next command.
-import { fateOf } from '../model/item-state.ts';
+import { fateOf, heldBy, isHeldBack } from '../model/item-state.ts';
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import { isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';
+import { fatesText } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
+import { summaryOf } from '../state/report-lines.ts';
 import { byName } from '../util/natural.ts';
 import { countText, plural } from '../util/plural.ts';
 import { aligned, causeLines, lines, reasonLines } from './text.ts';
@@ -25,7 +27,7 @@ export const reportLines = (report: StoredReport, isWhole = false): string[] => 
       ? itemLines(listed)
       : causeLines(listed, itemLines, { indent: '  ', where }),
     listed.length < items.length &&
-      (listed.length === 0 ? `  (all ${fine} items are fine)` : `  (${fine} more items are fine)`),
+      (listed.length === 0 ? `  (all ${plural(items.length, 'item')} are fine)` : `  (${fine} more are fine)`),
     remarks.map((remark) => `  note: ${remark}`),
   );
 };
@@ -34,15 +36,26 @@ const standOf = (item: ReportItem): string => {
   if (item.live) return 'live';
   if (item.stale) return 'stale';
   if (item.outcome !== 'done' && item.outcome !== 'unchanged') return 'not live';
-  return fateOf(item) === 'removed' ? 'down' : 'draft';
+  return fateOf(item) === 'removed' ? 'removed' : 'draft';
+};
+
+/** Actions that say more than that an item is new or was updated. */
+const rare = new Set<string>(['adopted', 'recreated', 'restored', 'exported', 'marked as removed']);
+
+/** What became of an item: `new`, `updated`, `held by its guard`. */
+export const fateText = (item: Pick<ReportItem, 'outcome' | 'actions' | 'reason'>): string => {
+  const { outcome, reason } = item;
+  if (outcome === 'held' && reason && isHeldBack(reason.code)) return `held by ${heldBy[reason.code]}`;
+  const told = outcome === 'done' ? item.actions.filter((action) => rare.has(action)) : [];
+  return told.join(', ') || fateOf(item);
 };
 
 /** Items as an aligned table, each with its reason below it. */
 const itemLines = (items: readonly ReportItem[]): string[] => {
   const rowsOf = ({ rows }: ReportItem): string => (rows === null ? '' : plural(rows, 'row'));
   const table = aligned(
-    items.map((item) => [`  ${item.key}`, item.outcome, standOf(item), rowsOf(item), item.actions.join(', ')]),
-    [3],
+    items.map((item) => [`  ${item.key}`, standOf(item), rowsOf(item), fateText(item)]),
+    [2],
   );
   return lines(
     items.map((item, at) => [
@@ -55,12 +68,12 @@ const itemLines = (items: readonly ReportItem[]): string[] => {
 
 /** What was fixed in a file, left out of it, and is not as it was wanted. */
 export const detailLines = (
-  { mended, rejected }: Pick<ReportItem, 'mended' | 'rejected'>,
+  { fixes, rejected }: Pick<ReportItem, 'fixes' | 'rejected'>,
   warnings: readonly string[],
   indent: string,
 ): string[] =>
   lines(
-    mended.map((line) => `fixed: ${line}`),
+    fixes.map((line) => `fixed: ${line}`),
     rejected &&
       `${plural(rejected.rows, 'bad row')} ${rejected.path === null ? 'left out' : `set aside in ${rejected.path}`}`,
     warnings.map((warning) => `warning: ${warning}`),
@@ -68,11 +81,9 @@ export const detailLines = (
 
 const summary = (report: StoredReport): string => {
   const ms = Date.parse(report.endedAt) - Date.parse(report.startedAt);
-  const { dataset, resource } = report.counts;
-  const outcomes = Object.keys({ ...dataset, ...resource });
-  const parts = outcomes.map((name) => `${countText((dataset[name] ?? 0) + (resource[name] ?? 0))} ${name}`);
   const items = plural(report.items.length, 'item');
-  return `${items}${parts.length > 0 ? ` (${parts.join(', ')})` : ''} in ${(ms / 1000).toFixed(1)} s`;
+  const fates = fatesText(summaryOf(report));
+  return `${items}${fates === '' ? '' : ` (${fates})`} in ${(ms / 1000).toFixed(1)} s`;
 };
 
 const shownAddresses = 5;

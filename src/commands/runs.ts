@@ -2,6 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../model/errors.ts';
 import { itemId } from '../model/job.ts';
+import { targetOfName } from '../model/redis-keys.ts';
+import { reasonText } from '../model/report.ts';
+import { listedRunSchema } from '../model/status.ts';
 import type { TableVersion } from '../model/table-history.ts';
 import { itemViews, lastRunOfKey } from '../service/items.ts';
 import { reportFormats } from '../service/report-formats.ts';
@@ -10,7 +13,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, parseCount } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, oneOrAll, print, say, sayAll } from './io.ts';
+import { type CommonOptions, type Io, print, say, sayAll } from './io.ts';
 import { reportLines } from './report-text.ts';
 import { withRuntimeOf } from './session.ts';
 import { aligned } from './text.ts';
@@ -19,25 +22,27 @@ export const runsCommand = async (options: CommonOptions & { limit?: number }, i
   withRuntimeOf('runs', options, io, async (runtime) => {
     const runs = await latestRuns(runtime, options.limit ?? 20);
     const lines = runs.length === 0 ? ['no runs yet: `sluice publish <manifest>` starts one'] : runs.flatMap(runLines);
-    print(io, options, { json: runs, lines });
+    print(io, options, { json: { runs: runs.map((run) => listedRunSchema.parse(runJson(run))) }, lines });
     return exitCodes.ok;
   });
 
 /** The last runs, newest first; only those of `--portal`, if given. */
-export const latestRuns = async (runtime: Runtime, limit: number): Promise<ListedRun[]> => {
+export const latestRuns = async (runtime: Runtime, limit: number): Promise<RunStatus[]> => {
   const { portal } = runtime.config;
   const ids = await runtime.runs.latest(portal === null ? limit : limit * 20);
   const runs = await Promise.all(ids.map((runId) => runStatus(runtime, runId)));
-  const asked = runs.filter(({ target }) => portal === null || target.endsWith(`@${portal}`)).slice(0, limit);
-  return asked.map(({ endedAt: _endedAt, ...run }) => run);
+  return runs.filter(({ target }) => portal === null || target.endsWith(`@${portal}`)).slice(0, limit);
 };
 
-type ListedRun = Omit<RunStatus, 'endedAt'>;
+export const runJson = ({ target, fates, ...run }: RunStatus) => {
+  const known = target === '' ? { manifest: null, portal: null } : targetOfName(target);
+  return { ...run, ...known, items: fates };
+};
 
-export const runLines = ({ runId, target, state, reason, ...run }: ListedRun): string[] => {
+export const runLines = ({ runId, target, state, reason, ...run }: RunStatus): string[] => {
   const counts = [...(run.fates ? [] : [`${run.done}/${run.total} items`]), fatesText(run)];
   const words = [...(state === 'done' ? [] : [state]), ...counts].filter(Boolean);
-  const why = reason ? [`    ${reason.code}: ${reason.message.split('\n', 1)[0]}`] : [];
+  const why = reason ? [`    ${reasonText(reason).split('\n', 1)[0]}`] : [];
   return [`  ${runId}  ${target}  ${words.join(', ') || plural(0, 'item')}`, ...why];
 };
 
@@ -99,9 +104,11 @@ export const historyCommand = async (key: string, options: CommonOptions, io: Io
       throw new NotFoundError(`no version of a table "${key}" is known`, { hint: '`sluice status` lists the keys' });
     }
     print(io, options, {
-      json: oneOrAll(
-        found.map(({ target, versions }) => ({ portal: target.portal, versions: versions.map(versionJson).reverse() })),
-      ),
+      json: {
+        tables: found.map(({ target: { portal }, versions }) => {
+          return { key, portal, versions: versions.map(versionJson).reverse() };
+        }),
+      },
       lines: found.flatMap(({ target, versions }) => [
         `${key} on ${target.portal}: ${plural(versions.length, 'version')}`,
         ...versionLines(versions).reverse(),

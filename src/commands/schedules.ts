@@ -125,7 +125,7 @@ export const runNowCommand = async (named: string[], options: RunNowOptions, io:
     const { wait, ...rest } = options;
     if (wait !== false) return awaitReports(runtime, runs, rest, io);
     const text = runs.map(({ runId, manifest, portal }) => `run ${runId} of ${manifest} to ${portal} was requested`);
-    print(io, options, { json: runs, lines: text });
+    print(io, options, { json: { runs }, lines: text });
     if (!served) warn(io, 'no worker is running: the next `sluice start` or `sluice publish` starts it');
     return exitCodes.ok;
   });

@@ -7,12 +7,13 @@ import { UsageError } from '../model/errors.ts';
 import { fateOf } from '../model/item-state.ts';
 import { createLog, type Log } from '../model/log.ts';
 import { targetName } from '../model/redis-keys.ts';
-import { causesOf, dropAgain, type ReportItem, type StoredReport } from '../model/report.ts';
+import { causesOf, dropAgain, type ReportItem, reasonText, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say, stopped } from './io.ts';
+import { fateText } from './report-text.ts';
 import { configOf, sayPasswords, withRuntime } from './session.ts';
 
 /** Runs the service until it is stopped; 0 after a drained stop. */
@@ -148,13 +149,14 @@ export class ServiceLines {
 
   #item({ reason, ...item }: ReportItem): void {
     const rows = item.rows === null ? '' : `, ${plural(item.rows, 'row')}`;
-    if (reason) this.#fail(item.key, reason, fateOf(item));
-    else this.say(`${item.key}  ${fateOf(item)}${item.live ? ', live' : ''}${rows}`);
+    const fate = fateText({ ...item, reason });
+    if (reason) this.#fail(item.key, reason, fate);
+    else this.say(`${item.key}  ${fate}${item.live ? ', live' : ''}${rows}`);
   }
 
   #fail(name: string, reason: StoredReport['reason'], fate = 'failed'): void {
-    const [first = ''] = (reason?.message ?? '').split('\n');
-    this.say(`${name}  ${fate}: ${reason?.code}: ${first}`);
+    const [first = ''] = (reason ? reasonText(reason) : '').split('\n');
+    this.say(`${name}  ${first.startsWith(fate) ? first : `${fate}: ${first}`}`);
     for (const hint of reason ? [reason.hint, dropAgain(reason)] : [])
       if (hint) say(this.#io, `            -> ${hint}`);
   }

@@ -1,11 +1,14 @@
 // `sluice status`: is it live, and if not, why?
+import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
+import type { z } from 'zod';
 import { NotFoundError } from '../model/errors.ts';
-import { isGuarded } from '../model/item-state.ts';
+import { heldBy, isGuarded, isHeldBack, itemStateOf } from '../model/item-state.ts';
 import { itemId, jobSchemas } from '../model/job.ts';
 import { isBelow, kindOfKey, parentKey, resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { type KnownTarget, targetName } from '../model/redis-keys.ts';
+import { statusSchema } from '../model/status.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { entriesWhere, inOrder, isAbout, type KnownEntry, wordsOf } from '../service/items.ts';
@@ -16,11 +19,12 @@ import { foldersOf, listClaims } from '../sources/drop/spool.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { countText, plural } from '../util/plural.ts';
+import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, oneOrAll, print } from './io.ts';
+import { type CommonOptions, type Io, print } from './io.ts';
 import { detailLines, isLeftBehind, leftBehindLines } from './report-text.ts';
-import { latestRuns, runLines } from './runs.ts';
+import { latestRuns, runJson, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
 import { causeLines, hintLine, type Lines, lines, reasonLines, restLine } from './text.ts';
 import { standstillText } from './wait.ts';
@@ -36,13 +40,25 @@ export const statusCommand = async (what: string | undefined, options: StatusOpt
 const showFound = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
   const found = await find(runtime, what, io.cwd);
   if (found.length === 0) return explainUnknown(runtime, what, options, io);
-  print(io, options, { json: oneOrAll(found), lines: foundLines(found, options.all === true) });
+  const json = statusSchema.parse({ items: found.map(itemJson), waiting: [] });
+  print(io, options, { json, lines: foundLines(found, options.all === true) });
   if (found.some(isGuarded)) return exitCodes.held;
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
 
+const itemJson = (entry: KnownEntry) => ({
+  ...entry,
+  state: itemStateOf(entry),
+  source: entry.sourcePath,
+  warnings: warningsOf(entry),
+  asOf: entry.syncedAt || null,
+  runId: entry.runId || null,
+});
+
+type Waiting = z.input<typeof statusSchema>['waiting'][number] & { title?: string };
+
 /** A key that a run in progress publishes for the first time; null for none. */
-const findPlanned = async (runtime: Runtime, key: string) => {
+const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | null> => {
   for (const target of await runtime.targets()) {
     const { current } = await runtime.gate.state(target);
     if (current === null || !isBelow(key, target.manifest)) continue;
@@ -52,38 +68,43 @@ const findPlanned = async (runtime: Runtime, key: string) => {
     const id = itemId(current, isDataset ? key : parentKey(key));
     const job = await runtime.queues.portal(target.portal).getJob(id);
     const steps = job && (await job.isActive()) ? jobSchemas.dataset.safeParse(job.data).data?.trace?.steps : null;
+    const step = steps?.[key];
+    const why = `not live yet: it ${step === undefined ? 'waits in' : `is at step ${step} of`} run ${current}`;
+    const { manifest, portal } = target;
     const { title } = work.wish;
-    return { key, title, portal: target.portal, runId: current, step: steps?.[key] ?? null };
+    return { what: key, title, state: 'publishing', manifest, portal, runId: current, since: null, why };
   }
   return null;
 };
 
-const claimedText =
-  'taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
+const takenText =
+  'not live yet: taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
+
+/** A file of a watched folder that is not published yet; null for none. */
+const findDropped = async (runtime: Runtime, what: string, path: string): Promise<Waiting | null> => {
+  for (const { folder, manifest, left, settling, settleMs } of await readInboxViews(runtime)) {
+    const dropped = relative(folder, path);
+    const waiting = { what, manifest, portal: null, runId: null, since: null };
+    const ignored = left.find((item) => item.path === dropped);
+    if (ignored) return { ...waiting, state: 'ignored', why: `not live: ignored in the inbox: ${ignored.reason}` };
+    const claimed = (await listClaims(foldersOf(folder).spool)).findLast((claim) => claim.dropped === dropped);
+    if (claimed) return { ...waiting, state: 'in progress', since: claimed.claimedAt, why: takenText };
+    const since = settling.find((item) => item.path === dropped)?.since ?? null;
+    if (since === null && (dropped.startsWith('..') || !existsSync(path))) continue;
+    const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
+    return { ...waiting, state: 'settling', since, why };
+  }
+  return null;
+};
 
 /** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
 const explainUnknown = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
-  const planned = await findPlanned(runtime, what);
-  if (planned) {
-    const { key, title, portal, runId, step } = planned;
-    const stage = step === null ? 'waits in' : `is at step ${step} of`;
-    const lines = [`${key} ("${title}" on ${portal}): not live yet: it ${stage} run ${runId}`];
-    print(io, options, { json: { ...planned, state: 'publishing' }, lines });
-    return exitCodes.someFailed;
-  }
-  const path = resolve(io.cwd, what);
-  for (const view of await readInboxViews(runtime)) {
-    const dropped = relative(view.folder, path);
-    const left = view.left.find((item) => item.path === dropped);
-    const settling = view.settling.find((item) => item.path === dropped);
-    const claimed = (await listClaims(foldersOf(view.folder).spool)).findLast((claim) => claim.dropped === dropped);
-    let found: [state: object, text: string];
-    if (left) found = [{ state: 'left', reason: left.reason }, `not live: ignored in the inbox: ${left.reason}`];
-    else if (settling) found = [{ state: 'settling', since: settling.since }, 'not live yet: still settling'];
-    else if (claimed) found = [{ state: 'claimed', since: claimed.claimedAt }, `not live yet: ${claimedText}`];
-    else continue;
-    const [state, text] = found;
-    print(io, options, { json: { file: path, manifest: view.manifest, ...state }, lines: [`${what}: ${text}`] });
+  const waiting = (await findPlanned(runtime, what)) ?? (await findDropped(runtime, what, resolve(io.cwd, what)));
+  if (waiting) {
+    const { title, portal } = waiting;
+    const titled = title === undefined ? '' : ` ("${title}" on ${portal})`;
+    const json = statusSchema.parse({ items: [], waiting: [waiting] });
+    print(io, options, { json, lines: [`${what}${titled}: ${waiting.why}`] });
     return exitCodes.someFailed;
   }
   throw new NotFoundError(`no key, file or title matches "${what}"`, {
@@ -137,17 +158,20 @@ const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> 
 const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === null;
 
 const standText = (entry: LedgerEntry): string => {
-  if (isGuarded(entry))
-    return entry.refused ? 'HELD: the portal still serves the previous version' : 'stale: no new data';
+  if (isGuarded(entry) && !entry.refused) return 'stale: no new data';
+  if (entry.reason && isHeldBack(entry.reason.code)) {
+    const still = entry.live ? 'live' : entry.stale ? 'the portal still serves the previous version' : 'not live';
+    return `HELD by ${heldBy[entry.reason.code]}: ${still}`;
+  }
   if (entry.live) return 'live';
-  if (entry.removed) return `taken down (${entry.removed})`;
+  if (entry.removed) return `removed (${entry.removed})`;
   if (entry.stale) return 'not live: the portal still serves an older version';
   return entry.reason ? 'not live' : 'published as a draft';
 };
 
 const keyLines = (entry: KnownEntry): string[] => {
   const { file, rows, reason } = entry;
-  const size = file && `${file.bytes.toLocaleString('en')} bytes${rows === null ? '' : `, ${plural(rows, 'row')}`}`;
+  const size = file && `${plural(file.bytes, 'byte')}${rows === null ? '' : `, ${plural(rows, 'row')}`}`;
   const since = entry.syncedAt > 0 ? isoTime(entry.syncedAt) : 'never';
   return lines(
     `${entry.key} (${entry.kind} "${entry.title}" on ${entry.portal}): ${standText(entry)}`,
@@ -175,10 +199,15 @@ const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promi
   const late = await whatIsOverdue(runtime);
   const runs = await latestRuns(runtime, shownRuns);
   print(io, options, {
-    json: { targets, held, overdue: late.overdue, runs, inboxes, keys },
+    json: statusSchema.parse({
+      items: keys.map(itemJson),
+      waiting: [],
+      ...{ targets, held, overdue: late.overdue, runs: runs.map(runJson) },
+      inboxes: inboxes.map(({ left, spooled, ...inbox }) => ({ ...inbox, ignored: left, inProgress: spooled })),
+    }),
     lines: lines(
       held.map((run) => [
-        `HELD: run ${run.runId} of ${run.manifest} for ${run.portal}: ${run.why}`,
+        `HELD by the guard: run ${run.runId} of ${run.manifest} for ${run.portal}: ${run.why}`,
         hintLine(`\`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``),
       ]),
       overdueLines(late),
@@ -215,12 +244,12 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
   const unsettled = others.filter((entry) => !entry.stale && !entry.reason && !entry.removed && entry.nid !== null);
   const drafts = current === null ? unsettled : await endedOf(runtime, current, unsettled);
   const status = {
-    target: targetName(target),
+    ...target,
     live: live + read.length - others.length,
     stale: others.filter((entry) => entry.stale).length,
     notLive: others.filter((entry) => !entry.stale && entry.reason).length,
     drafts: drafts.length,
-    takenDown: others.filter((entry) => entry.removed !== null).length,
+    removed: others.filter((entry) => entry.removed !== null).length,
     leftBehind: read.filter(isLeftBehind).map(({ key }) => key),
     running: current,
     ...(await waitOfRun(runtime, { runId: current, portal: target.portal })),
@@ -248,11 +277,11 @@ const wrongLines = (listed: readonly KnownEntry[]): string[] =>
     );
   });
 
-const totalLine = ({ target, live, stale, notLive, drafts, takenDown, running }: TargetStatus): string =>
+const totalLine = ({ live, stale, notLive, drafts, removed, running, ...target }: TargetStatus): string =>
   [
-    `${target}: ${countText(live)} live, ${countText(stale)} stale, ${countText(notLive)} not live`,
+    `${targetName(target)}: ${countText(live)} live, ${countText(stale)} stale, ${countText(notLive)} not live`,
     ...(drafts > 0 ? [plural(drafts, 'draft')] : []),
-    ...(takenDown > 0 ? [`${countText(takenDown)} taken down`] : []),
+    ...(removed > 0 ? [`${countText(removed)} removed`] : []),
     ...(running ? [`run ${running} in progress`] : []),
   ].join(', ');
 
@@ -292,13 +321,18 @@ const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): Lines => {
 
 const isoTime = (ms: number): string => new Date(ms).toISOString();
 
-const inboxLines = ({ folder, manifest, settling, spooled, cancelled, left }: InboxViewOfService): Lines => [
-  `inbox ${folder} (${manifest}): ${settling.length} settling, ${spooled - cancelled} in progress, ${left.length} ignored`,
+const inboxLines = ({ folder, manifest, settling, spooled, cancelled, left, settleMs }: InboxViewOfService): Lines => [
+  `inbox ${folder} (${manifest}): ${settling.length} not complete yet, ${spooled - cancelled} in progress, ${left.length} ignored`,
   cancelled > 0 && [
     `  ${plural(cancelled, 'file')} not published because the run was cancelled`,
     hintLine(`publish the manifest ${manifest}, or drop them again`),
   ],
-  settling.slice(0, 10).map((file) => `  settling ${file.path}, ${file.bytes.toLocaleString('en')} bytes`),
+  settling
+    .slice(0, 10)
+    .map(
+      (file) =>
+        `  waiting until ${file.path} is unchanged for ${durationWords(settleMs)}, ${plural(file.bytes, 'byte')}`,
+    ),
   left.slice(0, 20).map((file) => `  ignored ${file.path}: ${file.reason.replaceAll('\n', '\n  ')}`),
 ];
 

@@ -4,15 +4,19 @@ import { kindOfKey } from './key.ts';
 import type { IndexedEntry } from './ledger-entry.ts';
 import type { Reason, ReportItem } from './report.ts';
 
-/** Codes of what is held back until a person decides. */
-export const heldCodes = ['held', 'drift', 'plan-moved'] as const satisfies readonly ErrorCode[];
+/** Codes of what is held back until a person decides, and by what it is held. */
+export const heldBy = {
+  held: 'its guard',
+  drift: 'an edit on the portal',
+  'plan-moved': 'a change since it was planned',
+} as const satisfies Partial<Record<ErrorCode, string>>;
 
-export const isHeldBack = (code: string): boolean => heldCodes.some((held) => held === code);
+export const isHeldBack = (code: string): code is keyof typeof heldBy => Object.hasOwn(heldBy, code);
 
 const passing: ReadonlySet<string> = new Set<ErrorCode>([
   ...(['machine-busy', 'state-full', 'portal-unreachable', 'portal-session', 'portal-login', 'portal-reply'] as const),
   ...(['portal-not-api', 'import-timeout', 'job-lost', 'jobs-stuck', 'cancelled', 'interrupted'] as const),
-  ...heldCodes,
+  ...(Object.keys(heldBy) as (keyof typeof heldBy)[]), // its own keys
 ]);
 
 /** True for what is not the fault of a dropped file: it stays in the spool, for a later run or a decision. */
@@ -33,7 +37,7 @@ export const stateWords = {
   held: ['held', 'wait', 'Not live.'],
   cancelled: ['cancelled', 'wait', 'Not live.'],
   draft: ['draft', '', 'On the portal, but not published.'],
-  removed: ['taken down', '', 'Removed from the portal on request.'],
+  removed: ['removed', '', 'Removed from the portal on request.'],
   pending: ['pending', '', 'No run has processed it yet.'],
 } as const;
 
@@ -53,7 +57,7 @@ export const itemStateOf = (entry: IndexedEntry): ItemState => {
 };
 
 export const itemFates = [
-  'added',
+  'new',
   'updated',
   'removed',
   'unchanged',
@@ -72,6 +76,6 @@ const additions: ReadonlySet<string> = new Set(['created', 'adopted']);
 export const fateOf = ({ outcome, actions }: Pick<ReportItem, 'outcome' | 'actions'>): ItemFate => {
   if (outcome !== 'done') return outcome;
   if (actions.some((action) => removals.has(action))) return 'removed';
-  if (actions.some((action) => additions.has(action))) return 'added';
+  if (actions.some((action) => additions.has(action))) return 'new';
   return actions.length > 0 ? 'updated' : 'unchanged';
 };

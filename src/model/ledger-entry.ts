@@ -120,7 +120,7 @@ export const ledgerEntrySchema = z.object({
   /** Rows that were left out of the table as bad, and the file they are in on the host that made it; null where none were. */
   rejected: rejectedRowsSchema.nullable().default(null),
   /** Fixes made in the file before it was sent, one line each. */
-  mended: z.array(z.string()).default([]),
+  fixes: z.array(z.string()).default([]),
   /** What of the source may be missing in what was sent, one line each. */
   doubts: z.array(z.string()).default([]),
   /** `pending`: a file was attached whose import is not proven yet. */

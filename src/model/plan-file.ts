@@ -40,7 +40,7 @@ export const planFileSchema = z.object({
   madeAt: z.string(),
   /** True when the portal's own listing was checked. */
   refreshed: z.boolean(),
-  wishes: z.string(),
+  contents: z.string(),
   held: z.string().nullable(),
   /** True: when one item has moved, nothing of the plan is done. */
   strict: z.boolean().optional(),

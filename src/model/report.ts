@@ -44,6 +44,10 @@ export type Reason = z.infer<typeof reasonSchema>;
 export const dropAgain = ({ file }: Pick<Reason, 'file'>): string | null =>
   file === undefined ? null : `the file is in ${file}: fix it, and drop it again`;
 
+/** Code and message; the message alone where it begins with the code: `held by its guard: …`. */
+export const reasonText = ({ code, message }: Pick<Reason, 'code' | 'message'>): string =>
+  message.startsWith(`${code} `) ? message : `${code}: ${message}`;
+
 /** Rows that were left out of a table as bad; `path` of the file they are in, null where they are in none. */
 export const rejectedRowsSchema = z.object({ rows: z.number().int(), path: z.string().nullable() });
 
@@ -62,7 +66,7 @@ export const reportItemSchema = z.object({
   file: z.object({ name: z.string(), bytes: z.number().int(), sha256: z.string() }).nullable(),
   rejected: rejectedRowsSchema.nullable().default(null),
   /** Fixes made in the file before it was sent, one line each. */
-  mended: z.array(z.string()).default([]),
+  fixes: z.array(z.string()).default([]),
   /** Differences between what is live and what was wanted, one sentence each: fields not held, rows dropped. */
   warnings: z.array(z.string()).default([]),
   reason: reasonSchema.nullable(),
@@ -88,7 +92,7 @@ export const reportItem = (known: Pick<ReportItem, 'key' | 'uuid' | 'outcome'> &
   rows: null,
   file: null,
   rejected: null,
-  mended: [],
+  fixes: [],
   warnings: [],
   reason: null,
   jobId: null,

@@ -21,6 +21,8 @@ const inboxViewSchema = z.object({
   settling: z.array(z.object({ path: z.string(), bytes: z.number(), since: z.number() })),
   left: z.array(z.object({ path: z.string(), reason: z.string() })),
   spooled: z.number(),
+  /** For how long a file must be unchanged before it is taken. */
+  settleMs: z.number().default(0),
   /** Spooled files that wait for a person because their run was cancelled. */
   cancelled: z.number().default(0),
   /** Unix milliseconds. */
@@ -83,8 +85,9 @@ export class Inboxes {
     for (const [name, { manifest, inbox }] of this.#open) {
       const state = inbox.state();
       const cancelled = state.spooled > 0 ? await this.#runAgain(manifest) : 0;
-      const folder = manifest.drop.folder;
-      const view: InboxViewOfService = { manifest: name, folder, ...state, cancelled, at: Date.now() };
+      const { folder } = manifest.drop;
+      const settleMs = manifest.drop.settleMs ?? this.#runtime.config.inbox.settleMs;
+      const view: InboxViewOfService = { manifest: name, folder, ...state, settleMs, cancelled, at: Date.now() };
       await this.#runtime.redis.hset(this.#runtime.keys.inboxes, name, JSON.stringify(view));
     }
   }

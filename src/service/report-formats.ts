@@ -1,8 +1,8 @@
 // Reports as files for other programs and people: JSON, CSV, a page.
 import { fateOf } from '../model/item-state.ts';
-import type { ReportItem, StoredReport } from '../model/report.ts';
+import { type ReportItem, reasonText, type StoredReport } from '../model/report.ts';
 import { html, type Part, reportPage, reportTable } from '../util/html.ts';
-import { countText } from '../util/plural.ts';
+import { countText, plural } from '../util/plural.ts';
 
 /** The report in each format, as what it is sent and its pieces: a large one is never one text. */
 export const reportFormats = {
@@ -54,11 +54,11 @@ const cell = (value: string | number | null): string => {
 };
 
 function* md({ runId, manifest, portal, startedAt, endedAt, reason, items }: StoredReport): Generator<string> {
-  yield `# Run ${runId}\n\n${mdText(manifest)} to ${mdText(portal)}, ${startedAt} to ${endedAt}: ${countText(items.length)} items\n\n`;
+  yield `# Run ${runId}\n\n${mdText(manifest)} to ${mdText(portal)}, ${startedAt} to ${endedAt}: ${plural(items.length, 'item')}\n\n`;
   if (reason) yield `**${reason.code}**: ${mdText(reason.message)}\n\n`;
   yield '| Key | Outcome | Rows | Why |\n|---|---|---:|---|\n';
   for (const item of items) {
-    const why = [item.reason && `${item.reason.code}: ${item.reason.message}`, ...item.warnings].filter(Boolean);
+    const why = [item.reason && reasonText(item.reason), ...item.warnings].filter(Boolean);
     const rows = item.rows === null ? '' : countText(item.rows);
     yield `| ${mdText(item.key)} | ${fateOf(item)} | ${rows} | ${mdText(why.join('; '))} |\n`;
   }
@@ -70,13 +70,13 @@ const mdText = (text: string): string => text.replaceAll(/[\\`*_{}[\]<>|#]/g, '\
 const page = (report: StoredReport): Generator<string> => reportPage(`Run ${report.runId}`, pageParts(report));
 
 function* pageParts({ manifest, portal, startedAt, endedAt, reason, items }: StoredReport): Generator<Part> {
-  yield html`<p>${manifest} to ${portal}, ${startedAt} to ${endedAt}: ${countText(items.length)} items</p>\n`;
+  yield html`<p>${manifest} to ${portal}, ${startedAt} to ${endedAt}: ${plural(items.length, 'item')}</p>\n`;
   if (reason) yield html`<p><strong>${reason.code}</strong>: ${reason.message}<br>${reason.hint}</p>\n`;
   yield* reportTable(['Key', 'Outcome', 'Rows', 'Why'], Iterator.from(items).map(cellsOf));
 }
 
 const cellsOf = (item: ReportItem): Part[] => {
   const { key, rows, reason, warnings } = item;
-  const why = reason && html`${reason.code}: ${reason.message}${reason.hint && html`<br>${reason.hint}`}`;
+  const why = reason && html`${reasonText(reason)}${reason.hint && html`<br>${reason.hint}`}`;
   return [key, fateOf(item), rows === null ? null : countText(rows), [why, warnings.map((text) => html`<br>${text}`)]];
 };

@@ -27,8 +27,8 @@ export const runStatus = async ({ runs }: Runs, runId: string) => {
   };
 };
 
-/** What became of the items: `12 added, 3 failed`. */
-export const fatesText = ({ fates, failed }: Pick<RunStatus, 'fates' | 'failed'>): string => {
+/** What became of the items: `12 new, 3 failed`. */
+export const fatesText = ({ fates, failed = 0 }: Pick<RunStatus, 'fates'> & { failed?: number }): string => {
   const known: NonNullable<RunStatus['fates']> = fates ?? { failed };
   return itemFates.flatMap((fate) => (known[fate] ? [`${countText(known[fate])} ${fate}`] : [])).join(', ');
 };

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { checkCommand } from '../../src/commands/check.ts';
 import { publishCommand } from '../../src/commands/publish.ts';
-import { type Report, reportSchema } from '../../src/model/report.ts';
+import type { Report } from '../../src/model/report.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
+import { reportIn } from '../support/printed.ts';
 
 const makePlace = (rows: string[]): CommandPlace => {
   const place = commandPlace();
@@ -16,7 +17,7 @@ const makePlace = (rows: string[]): CommandPlace => {
 const publish = async (place: CommandPlace): Promise<{ code: number; report: Report }> => {
   const { io, out } = place.io();
   const code = await publishCommand(['m.yaml'], { ...place.options, json: true }, io);
-  return { code, report: reportSchema.parse(JSON.parse(out())) };
+  return { code, report: reportIn(out()) };
 };
 
 const states = ({ items }: Report): string[] => items.map(({ key, outcome, live }) => `${key} ${outcome} ${live}`);

@@ -133,7 +133,7 @@ describe('sluice portal token', () => {
     const data = join(cwd, 'config/store');
     expect((await sluice('token', 'add', 'ann', '--label', 'night', '--data', data)).out).toMatch(/^[\w-]{43}\n$/);
     const listed = await sluice('--data', data, 'token', 'list', '--json');
-    expect(JSON.parse(listed.out)).toMatchObject([{ id: 1, user: 'ann', label: 'night' }]);
+    expect(JSON.parse(listed.out).tokens).toMatchObject([{ id: 1, user: 'ann', label: 'night' }]);
     expect(await sluice('token', 'revoke', '1', '--data', data)).toMatchObject({ code: 0, out: '' });
     expect((await sluice('token', 'list', '--config', join(cwd, 'config/sluice.yaml'))).out).toBe('');
     expect((await sluice('token', 'revoke', '1', '--data', data)).code).toBe(2);

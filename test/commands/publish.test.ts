@@ -5,10 +5,10 @@ import { planCommand } from '../../src/commands/plan.ts';
 import { publishCommand } from '../../src/commands/publish.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { InterruptedError, ManifestError, RedisMissingError, UsageError } from '../../src/model/errors.ts';
-import { reportSchema } from '../../src/model/report.ts';
 import { openGateway, type Passed } from '../flow/support/gateway.ts';
 import { publisher, startPortal } from '../flow/support/server.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
+import { reportIn, reportsIn } from '../support/printed.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const sound = 'id\n1\n2\n';
@@ -38,7 +38,7 @@ describe('sluice publish', () => {
     place.manifest('second', { b: sound });
     const one = place.io();
     expect(await publishCommand(['first.yaml'], { ...place.options, json: true }, one.io)).toBe(0);
-    const report = reportSchema.parse(JSON.parse(one.out()));
+    const report = reportIn(one.out());
     expect(report.items.map(({ key, live, rows }) => ({ key, live, rows }))).toEqual([
       { key: 'first/one', live: true, rows: null },
       { key: 'first/one/a', live: true, rows: 2 },
@@ -47,7 +47,7 @@ describe('sluice publish', () => {
     expect(one.err()).toMatch(/^portal local: the password of its user admin is \S+ \(shown this once\)\n$/);
     const two = place.io();
     expect(await publishCommand(['first.yaml', 'second.yaml'], { ...place.options, json: true }, two.io)).toBe(0);
-    const reports = reportSchema.array().parse(JSON.parse(two.out()));
+    const reports = reportsIn(two.out());
     expect(reports.map(({ manifest }) => manifest)).toEqual(['first', 'second']);
     expect(reports.map(({ counts }) => counts.actions)).toEqual([{}, { created: 2, attached: 1, imported: 1 }]);
   });
@@ -96,7 +96,7 @@ describe('sluice publish', () => {
     );
     const first = place.io();
     expect(await publishCommand(['drop.yaml'], { ...place.options, json: true }, first.io)).toBe(3);
-    const items = reportSchema.parse(JSON.parse(first.out())).items;
+    const items = reportIn(first.out()).items;
     expect(items.map(({ key, outcome }) => `${key} ${outcome}`)).toEqual([
       'drop/a done',
       'drop/a/a done',
@@ -106,7 +106,7 @@ describe('sluice publish', () => {
     expect(readdirSync(join(place.dir, 'inbox')).filter((name) => name.endsWith('.csv'))).toEqual([]);
     const second = place.io();
     expect(await publishCommand(['drop.yaml'], { ...place.options, json: true }, second.io)).toBe(0);
-    expect(reportSchema.parse(JSON.parse(second.out())).items).toEqual([]);
+    expect(reportIn(second.out()).items).toEqual([]);
   });
 
   it('says that a run waits for the previous one', async () => {
@@ -132,7 +132,7 @@ describe('sluice publish', () => {
     expect(await ended).toBeInstanceOf(InterruptedError);
     const second = io();
     expect(await publishCommand(['stopped.yaml'], { ...place.options, json: true }, second.io)).toBe(0);
-    expect(reportSchema.parse(JSON.parse(second.out())).items.every(({ live }) => live)).toBe(true);
+    expect(reportIn(second.out()).items.every(({ live }) => live)).toBe(true);
   });
 });
 
@@ -147,7 +147,7 @@ describe('sluice publish without a manifest', () => {
     place.write('Rad-Zählung 2026.csv', 'day,count\n2026-06-01,240\n');
     const { code, out } = await publish(place, 'Rad-Zählung 2026.csv');
     expect(code).toBe(0);
-    expect(out).toMatch(/^ {2}rad-zahlung-2026\/rad-zahlung-2026\/rad-zahlung-2026 +done +live +1 row/m);
+    expect(out).toMatch(/^ {2}rad-zahlung-2026\/rad-zahlung-2026\/rad-zahlung-2026 +live +1 row/m);
     expect(out).toContain('has no manifest; `--save` writes this one:');
     expect(out).toMatch(/^ {4}- id: rad-zahlung-2026\n {6}title: "Rad Zählung 2026"$/m);
     expect(out).toMatch(/^live: http:\/\/127\.0\.0\.1:\d+\/dataset\/\S+$/m);

@@ -15,7 +15,7 @@ const itemOf = (at: number, code: string | null): ReportItem => ({
   rows: null,
   file: null,
   rejected: null,
-  mended: [],
+  fixes: [],
   warnings: [],
   reason: code === null ? null : { code, message: `fault ${at}`, hint: null },
   jobId: null,
@@ -40,12 +40,12 @@ describe('the report of a long run', () => {
   it('groups by cause, the most frequent first, and says how to list the rest', () => {
     const lines = reportLines(report);
     expect(lines.filter((line) => !line.includes('city/d') && !line.includes('fault'))).toEqual([
-      'run 20261121-031500-aaaaa: city to local, 1,260 items (1,200 done, 60 quarantined) in 60.0 s',
+      'run 20261121-031500-aaaaa: city to local, 1,260 items (1,200 unchanged, 60 quarantined) in 60.0 s',
       '  40 items with table-ragged:',
       '  … and 35 more; `sluice report 20261121-031500-aaaaa` lists them',
       '  20 items with table-header:',
       '  … and 15 more; `sluice report 20261121-031500-aaaaa` lists them',
-      '  (1,200 more items are fine)',
+      '  (1,200 more are fine)',
     ]);
     expect(lines.filter((line) => line.includes('city/d'))).toHaveLength(10);
   });

@@ -9,8 +9,8 @@ import { publishCommand } from '../../src/commands/publish.ts';
 import { adoptCommand, rebuildCommand, verifyCommand } from '../../src/commands/reconcile.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { UsageError } from '../../src/model/errors.ts';
-import { reportSchema } from '../../src/model/report.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
+import { reportsIn } from '../support/printed.ts';
 
 const portals = { city: { kind: 'embedded' }, county: { kind: 'embedded' } };
 let place: CommandPlace;
@@ -23,7 +23,7 @@ beforeAll(async () => {
   place.write('both.yaml', JSON.stringify(manifest));
   const { io, out } = place.io();
   expect(await publishCommand(['both.yaml'], { ...place.options, json: true }, io)).toBe(3);
-  const reports = reportSchema.array().parse(JSON.parse(out()));
+  const reports = reportsIn(out());
   expect(reports.map(({ portal }) => portal)).toEqual(['city', 'county']);
   expect(reports.map(({ items }) => items.map(({ key, live }) => `${key} ${live}`))).toEqual(
     Array.from({ length: 2 }, () => ['both/one true', 'both/one/bad false', 'both/one/good true']),
@@ -43,9 +43,9 @@ const json = async (
 describe('a manifest of several portals', () => {
   it('is planned for each, or for the one that is chosen', async () => {
     const all = await json((options, io) => planCommand(['both.yaml'], options, io));
-    expect(all.value).toMatchObject([{ portal: 'city' }, { portal: 'county' }]);
+    expect(all.value).toMatchObject({ plans: [{ portal: 'city' }, { portal: 'county' }] });
     const one = await json((options, io) => planCommand(['both.yaml'], options, io), 'county');
-    expect(one.value).toMatchObject({ portal: 'county', manifest: 'both' });
+    expect(one.value).toMatchObject({ plans: [{ portal: 'county', manifest: 'both' }] });
     const output = planCommand(['both.yaml'], { ...place.options, output: 'plan.json' }, place.io().io);
     await expect(output).rejects.toThrow(/one portal/);
     expect(
@@ -58,20 +58,25 @@ describe('a manifest of several portals', () => {
   it('is shown for each, or for the one that is chosen', async () => {
     const all = await json((options, io) => statusCommand(undefined, options, io));
     expect(all.code).toBe(3);
-    expect(all.value).toMatchObject({ targets: [{ target: 'both@city' }, { target: 'both@county' }] });
+    expect(all.value).toMatchObject({ targets: [{ portal: 'city' }, { portal: 'county' }] });
     const chosen = await json((options, io) => statusCommand(undefined, options, io), 'county');
-    expect(chosen.value).toMatchObject({ targets: [{ target: 'both@county' }], runs: [{ target: 'both@county' }] });
+    expect(chosen.value).toMatchObject({
+      targets: [{ portal: 'county' }],
+      runs: [{ manifest: 'both', portal: 'county' }],
+    });
     const one = await json((options, io) => statusCommand('both/one/good', options, io), 'county');
-    expect(one).toMatchObject({ code: 0, value: { key: 'both/one/good', portal: 'county', live: true } });
+    expect(one).toMatchObject({ code: 0, value: { items: [{ key: 'both/one/good', portal: 'county', live: true }] } });
   });
 
   it('is verified and rebuilt for each; the exit code is the worst', async () => {
     const verified = await json((options, io) => verifyCommand('both.yaml', options, io));
     expect(verified.code).toBe(3);
-    expect(verified.value).toMatchObject([
-      { portal: 'city', result: { checked: 3 } },
-      { portal: 'county', result: { checked: 3 } },
-    ]);
+    expect(verified.value).toMatchObject({
+      portals: [
+        { portal: 'city', checked: 3 },
+        { portal: 'county', checked: 3 },
+      ],
+    });
     const { io, out } = place.io();
     expect(await rebuildCommand('both.yaml', place.options, io)).toBe(0);
     expect(out()).toMatch(/^city:\n(?:.*\n)*3 items: .*\ncounty:\n(?:.*\n)*3 items: /m);
@@ -82,17 +87,18 @@ describe('a manifest of several portals', () => {
 
   it('is tried again by key on each, and by run on the portal of that run', async () => {
     const retried = await json((options, io) => retryCommand('both/one/bad', options, io));
-    expect(retried.value).toMatchObject([{ portal: 'city' }, { portal: 'county' }]);
-    const [, second] = retried.value as { runId: string }[];
+    expect(retried.value).toMatchObject({ reports: [{ portal: 'city' }, { portal: 'county' }] });
+    const [, second] = (retried.value as { reports: { runId: string }[] }).reports;
     const run = await json((options, io) => retryCommand(second?.runId ?? '', options, io));
-    expect(run.value).toMatchObject({ portal: 'county' });
+    expect(run.value).toMatchObject({ reports: [{ portal: 'county' }] });
   });
 
   it('loses an item on the chosen portal only, or on all', async () => {
     const one = await json((options, io) => removeCommand('both/one/good', options, io), 'county');
-    expect(one.value).toMatchObject({ portal: 'county', items: [{ actions: [] }, { actions: ['unpublished'] }] });
+    const removed = { portal: 'county', items: [{ actions: [] }, { actions: ['unpublished'] }] };
+    expect(one.value).toMatchObject({ reports: [removed] });
     const all = await json((options, io) => removeCommand('both/one', options, io));
-    expect(all.value).toMatchObject([{ portal: 'city' }, { portal: 'county' }]);
+    expect(all.value).toMatchObject({ reports: [{ portal: 'city' }, { portal: 'county' }] });
   });
 
   it('is found faulty where the configuration does not know one of them', async () => {
@@ -111,11 +117,14 @@ describe('a manifest of several portals', () => {
     place.write('inbox/trees.csv', 'id\n1\n');
     place.write('drop.yaml', JSON.stringify({ name: 'drops', portals: ['city', 'county'], drop: { folder: 'inbox' } }));
     const first = await json((options, io) => publishCommand(['drop.yaml'], options, io), 'county');
-    expect(first).toMatchObject({ code: 0, value: { portal: 'county', items: [{ live: true }, { live: true }] } });
+    expect(first).toMatchObject({
+      code: 0,
+      value: { reports: [{ portal: 'county', items: [{ live: true }, { live: true }] }] },
+    });
     const below = (folder: string): string[] => readdirSync(join(place.dir, 'inbox/.sluice', folder));
     expect(below('spool').filter((name) => /^\d/.test(name))).toHaveLength(1);
     const both = await json((options, io) => publishCommand(['drop.yaml'], options, io));
-    expect(both).toMatchObject({ code: 0, value: [{ portal: 'city' }, { portal: 'county' }] });
+    expect(both).toMatchObject({ code: 0, value: { reports: [{ portal: 'city' }, { portal: 'county' }] } });
     expect(below('spool').filter((name) => /^\d/.test(name))).toEqual([]);
     expect(below('archive')).toEqual(['trees']);
   });

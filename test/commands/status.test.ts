@@ -6,6 +6,7 @@ import { reportCommand, runsCommand } from '../../src/commands/runs.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { NotFoundError } from '../../src/model/errors.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
+import { faultsIn } from '../support/printed.ts';
 
 let place: CommandPlace;
 beforeAll(async () => {
@@ -53,10 +54,14 @@ describe('sluice status', () => {
     expect(out).toContain('city@local: 2 live, 0 stale, 1 not live');
     expect(out).toContain('last runs:');
     const json = JSON.parse((await status(undefined, { json: true })).out) as Record<string, unknown>;
-    expect(Object.keys(json)).toEqual(['targets', 'held', 'overdue', 'runs', 'inboxes', 'keys']);
-    expect(json.targets).toMatchObject([{ target: 'city@local', live: 2, notLive: 1, running: null, pause: null }]);
+    expect(Object.keys(json)).toEqual(['items', 'waiting', 'targets', 'held', 'overdue', 'runs', 'inboxes']);
+    expect(json.targets).toMatchObject([
+      { manifest: 'city', portal: 'local', live: 2, notLive: 1, running: null, pause: null },
+    ]);
     const one = JSON.parse((await status('city/one/good', { json: true })).out) as Record<string, unknown>;
-    expect(one).toMatchObject({ key: 'city/one/good', portal: 'local', live: true, rows: 2 });
+    const item = { key: 'city/one/good', portal: 'local', state: 'live', live: true, rows: 2 };
+    expect(one).toMatchObject({ items: [item], waiting: [] });
+    expect([faultsIn('status', json), faultsIn('status', one)]).toEqual([[], []]);
   });
 
   it('finds by a part of a key, of a title or of a file name, and says which', async () => {
@@ -108,18 +113,20 @@ describe('sluice runs and report', () => {
   it('list the last runs, and print the report of one in each format', async () => {
     const { io, out } = place.io();
     expect(await runsCommand(place.options, io)).toBe(0);
-    expect(out()).toMatch(/^ {2}\d{8}-\d{6}-\w+ {2}city@local {2}2 added, 1 quarantined\n$/);
+    expect(out()).toMatch(/^ {2}\d{8}-\d{6}-\w+ {2}city@local {2}2 new, 1 quarantined\n$/);
     const runId = out().trim().split(' ')[0] ?? '';
     const report = async (format: 'text' | 'html' | 'csv' | 'md' | 'json') => {
       const shown = place.io();
       expect(await reportCommand(runId, { ...place.options, format }, shown.io)).toBe(0);
       return shown.out();
     };
-    expect(await report('text')).toContain(`run ${runId}: city to local, 3 items (2 done, 1 quarantined)`);
-    expect(await report('csv')).toMatch(/^key,kind,outcome,.*\ncity\/one,dataset,added,/);
+    expect(await report('text')).toContain(`run ${runId}: city to local, 3 items (2 new, 1 quarantined)`);
+    expect(await report('csv')).toMatch(/^key,kind,outcome,.*\ncity\/one,dataset,new,/);
     expect(await report('md')).toMatch(/^\| city\/one\/bad \| quarantined \| {2}\| table-header: line 1, column 2: /m);
     expect(await report('html')).toContain('<td>city/one/bad</td><td>quarantined</td>');
-    expect(JSON.parse(await report('json'))).toMatchObject({ runId, items: [{ key: 'city/one' }, {}, {}] });
+    const json = JSON.parse(await report('json'));
+    expect(json).toMatchObject({ runId, items: [{ key: 'city/one' }, {}, {}] });
+    expect(faultsIn('report', json)).toEqual([]);
     await expect(reportCommand('20261121-031500-none0', place.options, place.io().io)).rejects.toThrow(NotFoundError);
   });
 });

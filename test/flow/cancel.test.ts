@@ -1,8 +1,8 @@
 // Somebody cancels runs and pauses portals: what is in progress ends after its step, nothing is lost, and the next run continues.
 import type { Redis } from 'ioredis';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { reportSchema } from '../../src/model/report.ts';
 import { Ledger } from '../../src/state/ledger.ts';
+import { reportIn } from '../support/printed.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { isIdle, type Place, reportOf } from './support/place.ts';
@@ -58,7 +58,7 @@ const marksRead = async (redis: Redis): Promise<number> =>
 const cancelled = async (place: Place, runId: string) => {
   const { code, out, err } = await place.run(['cancel', runId, '--json']);
   expect({ code, err }).toEqual({ code: 0, err: '' });
-  return reportSchema.parse(JSON.parse(out));
+  return reportIn(out);
 };
 
 /** Publishes again: everything is live then, and there once. */
@@ -83,8 +83,8 @@ describe('sluice cancel', () => {
     const runId = await currentRun(place, 'midway');
     // What is sent and not proven yet is no draft.
     const status = JSON.parse((await place.run(['status', '--json'])).out);
-    expect(status.targets).toMatchObject([{ target: 'midway@local', running: runId, drafts: 0 }]);
-    expect(status.keys.filter(({ nid }: { nid: string | null }) => nid !== null)).not.toEqual([]);
+    expect(status.targets).toMatchObject([{ manifest: 'midway', portal: 'local', running: runId, drafts: 0 }]);
+    expect(status.items.filter(({ nid }: { nid: string | null }) => nid !== null)).not.toEqual([]);
     const cancelling = cancelled(place, runId);
     const redis = place.redis();
     await waitUntil('the mark', () => redis.hexists(place.keys.cancelled, runId));
@@ -102,7 +102,7 @@ describe('sluice cancel', () => {
     // A job in a step may end it, and finds the mark before the next one.
     expect(gateway.requests.filter(isWrite).length - begun).toBeLessThan(count);
     expect(await asked.ended).toBe(3);
-    expect(reportSchema.parse(JSON.parse(asked.out()))).toEqual(report);
+    expect(reportIn(asked.out())).toEqual(report);
     const again = await place.run(['cancel', runId]);
     expect(again).toMatchObject({ code: 0, out: `run ${runId} of midway had already been cancelled\n` });
     await expectWhole(place, manifest, 'midway');
@@ -123,7 +123,7 @@ describe('sluice cancel', () => {
     expect(first).toMatchObject({ items: [], reason: { code: 'cancelled' } });
 
     expect((await place.run(['export', 'local', '-o', 'out'])).code).toBe(3);
-    const [{ runId }] = JSON.parse((await place.run(['runs', '--json'])).out);
+    const [{ runId }] = JSON.parse((await place.run(['runs', '--json'])).out).runs;
     expect((await cancelled(place, runId)).reason?.hint).toMatch(/^export again to continue/);
 
     await place.run(['publish', manifest]);
@@ -136,7 +136,7 @@ describe('sluice cancel', () => {
     redis.disconnect();
     const next = await place.serve();
     const status = await place.run(['status']);
-    expect(status.out).toMatch(/the portal is paused since 20.*\n +paused: paused by the operator: moving house/);
+    expect(status.out).toMatch(/the portal is paused since 20.*\n +paused by the operator: moving house/);
     expect((await place.run(['resume', 'local'])).out).toMatch(/^portal local is resumed; it was paused since 20/);
     expect((await place.run(['resume', 'local'])).out).toBe('portal local was not paused\n');
     await expectWhole(place, manifest, 'paused');
@@ -151,7 +151,7 @@ describe('sluice cancel', () => {
     const { held, release } = holdAfter(gateway, 4);
     const asked = place.start(['publish', manifest, '--json']);
     await held;
-    const later = JSON.parse((await place.run(['run-now', manifest, '--no-wait', '--json'])).out)[0].runId;
+    const later = JSON.parse((await place.run(['run-now', manifest, '--no-wait', '--json'])).out).runs[0].runId;
     const report = await cancelled(place, later);
     expect(report).toMatchObject({ runId: later, items: [], reason: { code: 'cancelled' } });
     release();
@@ -165,7 +165,7 @@ describe('sluice cancel', () => {
   it('works where nothing runs, discards a held run, and knows nothing of others', async () => {
     const place = makeRemotePlace(portal.url);
     const manifest = manifestOf(place, 'alone', { onMissing: 'delete' });
-    const queued = JSON.parse((await place.run(['run-now', manifest, '--no-wait', '--json'])).out)[0].runId;
+    const queued = JSON.parse((await place.run(['run-now', manifest, '--no-wait', '--json'])).out).runs[0].runId;
     expect(await cancelled(place, queued)).toMatchObject({ items: [], reason: { code: 'cancelled' } });
     await expectWhole(place, manifest, 'alone');
     place.manifest({ name: 'alone', onMissing: 'delete', datasets: [] });
@@ -272,7 +272,7 @@ it('a pause ends the planning of a run, which waits; resume has it planned at on
   const redis = place.redis();
   const waits = async (): Promise<boolean> => (await redis.zscore('sluice:runs:delayed', runId)) !== null;
   await waitUntil('the run to wait', waits);
-  expect((await place.run(['status'])).out).toMatch(/the portal is paused since 20.*\n +paused: .*: moving house/);
+  expect((await place.run(['status'])).out).toMatch(/the portal is paused since 20.*\n +paused .*: moving house/);
   expect(await waits()).toBe(true); // and not again and again
   await place.run(['resume', 'local']);
   expect(await waits()).toBe(false);
@@ -303,18 +303,19 @@ it('a manifest of high priority takes precedence over the waiting work of anothe
   );
   redis.disconnect();
   const { out: json } = await place.run(['status', 'urgent/d11', '--json']);
-  expect(JSON.parse(json)).toMatchObject({ key: 'urgent/d11', state: 'publishing', runId, step: null });
+  expect(JSON.parse(json)).toMatchObject({ items: [], waiting: [{ what: 'urgent/d11', state: 'publishing', runId }] });
   expect(await place.run(['status', 'urgent/d11/table'])).toMatchObject({
     code: 3,
     out: `urgent/d11/table ("urgent 11 table" on local): not live yet: it waits in run ${runId}\n`,
   });
-  const step = async () => JSON.parse((await place.run(['status', 'patient/d0/table', '--json'])).out).step;
-  expect(await step()).toBe('create');
+  const step = async () =>
+    JSON.parse((await place.run(['status', 'patient/d0/table', '--json'])).out).waiting?.[0]?.why;
+  expect(await step()).toContain('it is at step create of run');
   expect((await place.run(['status', 'urgent/d12'])).code).toBe(2);
   release();
   const ends = await Promise.all([asked, overtaking].map(async (each) => [await each.ended, each.out()] as const));
   expect(ends.map(([code]) => code)).toEqual([0, 0]);
-  const [slow, quick] = ends.map(([, out]) => Date.parse(reportSchema.parse(JSON.parse(out)).endedAt));
+  const [slow, quick] = ends.map(([, out]) => Date.parse(reportIn(out).endedAt));
   expect(quick).toBeLessThan(slow ?? 0);
   expect(await service.end('SIGTERM')).toBe(0);
 });

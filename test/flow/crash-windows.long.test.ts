@@ -24,7 +24,7 @@ const boundaries = (steps: string[]): string[] => steps.flatMap((step) => [`${st
 const aroundWrites = (writes: string[]): string[] => writes.flatMap((write) => [`${write}/before`, `${write}/after`]);
 
 /** Steps of a resource as they show in the job of a new one: its node step is a create, and no version is there to guard. */
-const resourceJobSteps = ['fetch', 'prepare', 'check', 'create', 'attach', 'import', 'verify', 'ledger'].map(
+const resourceJobSteps = ['fetch', 'prepare', 'check', 'create', 'attach', 'import', 'verify', 'record'].map(
   (name) => `resource/${name}`,
 );
 

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/model/report.ts';
 import { cases } from '../support/extent.ts';
 import { startTestPortal } from '../support/portal.ts';
+import { reportIn } from '../support/printed.ts';
 import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
 import type { Passed } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
@@ -97,7 +98,7 @@ describe.each(cases(['dkan-7.18', 'dkan-7.18.16'], ['dkan-7.18.16']))('%s', (pro
     await reader.dropRows(itemOf(report, 'broken/d/t').nid ?? '');
     const { code, out } = await place.run(['publish', manifest, '--refresh', '--json']);
     expect(code, out).toBe(0);
-    expect((JSON.parse(out) as Report).counts.actions).toEqual({ imported: 1 });
+    expect(reportIn(out).counts.actions).toEqual({ imported: 1 });
     expect(await reader.count(itemOf(report, 'broken/d/t').uuid)).toBe(2);
   });
 

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PortalServer, startPortalServer } from '../../src/embedded-portal/portal-server.ts';
 import { createLog } from '../../src/model/log.ts';
-import { planFileSchema } from '../../src/model/plan-file.ts';
 import type { Report } from '../../src/model/report.ts';
+import { planIn } from '../support/printed.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { itemOf } from './support/items.ts';
 import type { Place } from './support/place.ts';
@@ -67,7 +67,7 @@ const kinds: [string, (nids: Nids) => Promise<void>, 'd' | 'd/a'][] = [
 
 const actionsOf = async (manifest: string, key: string): Promise<string[]> => {
   const { out } = await place.run(['plan', manifest, '--json', '--refresh']);
-  return planFileSchema.parse(JSON.parse(out)).items.find((item) => item.key === key)?.actions ?? [];
+  return planIn(out).items.find((item) => item.key === key)?.actions ?? [];
 };
 
 it.each(kinds)('%s is shown by plan and verify alike, and mended', { timeout: 120_000 }, async (kind, act, at) => {

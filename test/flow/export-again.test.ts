@@ -2,10 +2,10 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { reportSchema } from '../../src/model/report.ts';
 import { writeRecord } from '../../src/pipeline/export/export-dataset.ts';
 import { readRecord } from '../../src/pipeline/export/folder.ts';
 import type { DatasetRecord } from '../../src/pipeline/export/record.ts';
+import { reportIn } from '../support/printed.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { type FakeNode, startFakePortal, withFile } from './support/fake-portal.ts';
 import { makePlace } from './support/place.ts';
@@ -60,7 +60,7 @@ it('takes with `sluice retry` what a run of it failed to take', async () => {
   writePassword(place.dir);
   portal.broken.add('2');
   const first = await place.run(['export', 'local', '-o', 'out', '--only', 'Dataset*', '--json']);
-  const report = reportSchema.parse(JSON.parse(first.out));
+  const report = reportIn(first.out);
   expect([first.code, report.counts.dataset]).toEqual([3, { done: 1, failed: 1 }]);
   portal.broken.clear();
   const before = portal.requests.length;
@@ -69,7 +69,7 @@ it('takes with `sluice retry` what a run of it failed to take', async () => {
   expect(existsSync(join(place.dir, 'out', 'datasets', 'dataset-2', 'data', 'two.csv'))).toBe(true);
   const asked = portal.requests.slice(before);
   expect(asked.filter((line) => /node\/1$|one[.]csv/.test(line))).toEqual([]);
-  const done = reportSchema.parse([JSON.parse(again.out)].flat()[0]);
+  const done = reportIn(again.out);
   expect(done.export).toEqual(report.export);
   expect((await place.run(['retry', done.runId])).out).toContain('nothing failed');
 });
@@ -82,7 +82,7 @@ it('counts a resource once that has joined a dataset since', async () => {
   const exported = async () => {
     const ended = await place.run(['export', 'local', '-o', 'out', '--json']);
     expect(ended.code, ended.out).toBe(0);
-    return reportSchema.parse(JSON.parse(ended.out)).remarks?.[0];
+    return reportIn(ended.out).remarks?.[0];
   };
   expect(await exported()).toContain('1 dataset, 1 resource, 1 file of');
   Object.assign(portal.nodes[0] ?? {}, { field_resources: { und: [{ target_id: '11' }] }, changed: '1700000001' });
@@ -97,7 +97,7 @@ it('reports with --only nothing that it did not touch, such as a resource withou
   writePassword(place.dir);
   const keys = async (...more: string[]) => {
     const ended = await place.run(['export', 'local', '-o', 'out', '--json', ...more]);
-    return reportSchema.parse(JSON.parse(ended.out)).items.map(({ kind }) => kind);
+    return reportIn(ended.out).items.map(({ kind }) => kind);
   };
   expect(await keys()).toEqual(['dataset', 'dataset', 'resource']);
   expect(await keys('--only', '1')).toEqual(['dataset']);

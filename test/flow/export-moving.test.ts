@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ProfileName } from '../../src/embedded-portal/portal.ts';
 import { profiles } from '../../src/embedded-portal/profiles/profiles.ts';
-import { reportSchema } from '../../src/model/report.ts';
 import { readRecord } from '../../src/pipeline/export/folder.ts';
 import { type Caller, startTestPortal } from '../support/portal.ts';
+import { reportIn } from '../support/printed.ts';
 import { openGateway } from './support/gateway.ts';
 import { makePlace } from './support/place.ts';
 import { remoteConfig, writePassword } from './support/server.ts';
@@ -22,7 +22,7 @@ const open = async (profile: ProfileName) => {
   const exported = async () => {
     const { out, err } = await place.run(['export', 'local', '-o', 'out', '--json']);
     expect(err).toBe('');
-    return reportSchema.parse(JSON.parse(out));
+    return reportIn(out);
   };
   return { gateway, place, admin, exported };
 };

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ProfileName } from '../../src/embedded-portal/portal.ts';
-import { reportSchema } from '../../src/model/report.ts';
 import { startTestPortal, type TestPortal } from '../support/portal.ts';
+import { reportIn } from '../support/printed.ts';
 import { randomOf } from '../support/random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { hashesIn } from './support/folder.ts';
@@ -66,7 +66,7 @@ describe('a large export of everything that real portals have', () => {
     writePassword(place.dir, 'pass');
 
     const first = await place.run(['export', 'source', '-o', 'out', '--json']);
-    const report = reportSchema.parse(JSON.parse(first.out));
+    const report = reportIn(first.out);
     const { dataset = {}, resource = {} } = report.counts;
     expect([Object.keys(dataset), Object.keys(resource)]).toEqual([['done'], ['done']]);
     const [all, own] = [dataset.done ?? 0, resource.done ?? 0];
@@ -78,7 +78,7 @@ describe('a large export of everything that real portals have', () => {
 
     const [hashes, asked] = [await hashesIn(join(place.dir, 'out')), from.requests.length];
     const second = await place.run(['export', 'source', '-o', 'out', '--json']);
-    expect(reportSchema.parse(JSON.parse(second.out)).counts).toEqual({
+    expect(reportIn(second.out).counts).toEqual({
       dataset: { unchanged: all },
       resource: { unchanged: own },
       actions: {},

@@ -4,10 +4,11 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Report, reportSchema } from '../../src/model/report.ts';
+import type { Report } from '../../src/model/report.ts';
 import type { PlacedFinding } from '../../src/pipeline/export/summary.ts';
 import { cases, isWhole } from '../support/extent.ts';
 import { type Caller, startTestPortal, type TestPortal } from '../support/portal.ts';
+import { reportIn } from '../support/printed.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { generatePortal } from './support/generated-portal.ts';
@@ -35,7 +36,7 @@ const open = async (): Promise<There> => {
 
 const exported = async ({ place }: There, folder: string, ...more: string[]): Promise<Report> => {
   const { code, out, err } = await place.run(['export', 'local', '-o', folder, '--json', ...more]);
-  const report = out === '' ? null : reportSchema.parse(JSON.parse(out));
+  const report = out === '' ? null : reportIn(out);
   const reasons = [report?.reason, ...(report?.items ?? []).map(({ reason }) => reason)].filter(Boolean);
   expect({ code, err, reasons }).toEqual({ code: 0, err: '', reasons: [] });
   return report as Report; // its code says that there is one

@@ -3,8 +3,9 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Report, type ReportItem, reportSchema } from '../../src/model/report.ts';
+import type { Report, ReportItem } from '../../src/model/report.ts';
 import { cases, isWhole } from '../support/extent.ts';
+import { reportIn } from '../support/printed.ts';
 import { type Answering, fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openGatedPortal } from './support/gated-portal.ts';
@@ -174,11 +175,11 @@ describe('resources with a url', () => {
     await place.run(['plan', manifest, '-o', 'plan.json']);
     version('/q.csv', 3);
     const applied = await place.run(['apply', 'plan.json', '--json']);
-    const report = reportSchema.parse(JSON.parse(applied.out));
+    const report = reportIn(applied.out);
     expect(itemOf(report, 'p')).toMatchObject({ outcome: 'done', live: true, rows: 2 });
     expect(itemOf(report, 'q')).toMatchObject({ outcome: 'held', reason: { code: 'plan-moved' } });
     expect(itemOf(report, 'q').reason?.message).toContain('its address serves yet another version');
-    const again = reportSchema.parse(JSON.parse((await place.run(['apply', 'plan.json', '--json'])).out));
+    const again = reportIn((await place.run(['apply', 'plan.json', '--json'])).out);
     expect(itemOf(again, 'p').outcome).toBe('unchanged');
   });
 
@@ -192,7 +193,7 @@ describe('resources with a url', () => {
     const planned = await place.run(['plan', manifest, '--refresh']);
     expect(planned.out).toContain('fetched and compared, as requested');
     const refreshed = await place.run(['publish', manifest, '--refresh', '--json']);
-    const { counts } = reportSchema.parse(JSON.parse(refreshed.out));
+    const { counts } = reportIn(refreshed.out);
     expect(counts.actions).toEqual({ attached: 1, imported: 1 });
   });
 

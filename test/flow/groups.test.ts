@@ -1,7 +1,7 @@
 // Groups of a dataset with many resources, which portals put on its resources by cron.
 import { expect, it } from 'vitest';
-import type { Report } from '../../src/model/report.ts';
 import { startTestPortal } from '../support/portal.ts';
+import { reportIn } from '../support/printed.ts';
 import { itemOf } from './support/items.ts';
 import { makePlace } from './support/place.ts';
 import { remoteConfig, writePassword } from './support/server.ts';
@@ -38,7 +38,7 @@ it.each([20, 21])(
     expect(await verify()).toEqual([0, sound]);
     // What the portal saves by itself is no edit.
     const { code: again, out } = await place.run(['publish', manifest, '--refresh', '--json']);
-    const second = JSON.parse(out) as Report;
+    const second = reportIn(out);
     expect([again, second.counts.actions, itemOf(second, 'many/d').warnings]).toEqual([0, {}, []]);
   },
 );

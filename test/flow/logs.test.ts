@@ -1,5 +1,6 @@
 // `log`, `retry` and `status` around real runs: what they show while a run is open, and after it is closed.
 import { beforeAll, expect, it } from 'vitest';
+import { reportIn } from '../support/printed.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import type { Place } from './support/place.ts';
@@ -45,7 +46,7 @@ it('log shows a job, a run and a key after the run is closed; retry repeats only
 
   const byKey = await place.run(['log', 'told/one/sound']);
   expect(byKey.code).toBe(0);
-  const steps = ['planned:', 'fetch', 'check', 'create', 'attach', 'import', 'verify', 'ledger', 'prove'];
+  const steps = ['planned:', 'fetch', 'check', 'create', 'attach', 'import', 'verify', 'record', 'confirm'];
   expect(
     byKey.out
       .trimEnd()
@@ -76,7 +77,7 @@ it('log shows a job, a run and a key after the run is closed; retry repeats only
   gateway.takeWrites();
   const again = await place.run(['retry', runId, '--json']);
   expect(again.code).toBe(3);
-  const report = JSON.parse(again.out) as typeof first.report;
+  const report = reportIn(again.out);
   expect(report.items.map(({ key }) => key).filter((key) => key.split('/').length > 2)).toEqual(['told/one/faulty']);
   expect(gateway.takeWrites()).toEqual([]);
   place.write('data/faulty.csv', 'id,secret\n1,2\n');
@@ -122,7 +123,7 @@ it('log -f follows a job until its run ends; no log holds a password, a token or
   gateway.before = () => undefined;
   expect(await Promise.all(followers.map((follower) => follower.ended))).toEqual([0, 0]);
   expect(await asked.ended).toBe(3);
-  expect(followers[0].out()).toContain('prove followed/one/sound: live');
+  expect(followers[0].out()).toContain('confirm followed/one/sound: live');
   expect(followers[1].out()).toContain('ended: ');
 
   // Everything that was written or kept anywhere.

@@ -45,12 +45,12 @@ it('are sent fixed, stay unchanged, and are reported in plan, log, report and ve
   expect(code).toBe(3);
   const of = (id: string) => itemOf(report, `mended/d/${id}`);
   expect(of('export')).toMatchObject({ live: true, rows: 5, file: { name: 'export.csv' } });
-  expect(of('export').mended).toEqual([
+  expect(of('export').fixes).toEqual([
     'the lines above the header are left out',
     expect.stringContaining('read as Windows-1250 and written as UTF-8'),
   ]);
   expect(await reader.file(of('export').nid ?? '')).toMatchObject({ content: sent });
-  expect(of('sound')).toMatchObject({ live: true, rows: 1, mended: [] });
+  expect(of('sound')).toMatchObject({ live: true, rows: 1, fixes: [] });
   expect(await reader.file(of('sound').nid ?? '')).toMatchObject({ content: files.sound });
   expect(of('plain')).toMatchObject({ live: true, rows: 1, file: { name: 'plain.tsv' } });
   expect(of('ragged')).toMatchObject({ outcome: 'quarantined', nid: null, reason: { code: 'table-ragged', line: 3 } });

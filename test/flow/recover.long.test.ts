@@ -171,7 +171,7 @@ describe('docs/how-to/recover.md', () => {
     expect(await next('--mapping known.csv')).toMatchObject({ code: 0 });
     expect((await person.list()).filter(({ type }) => type === 'dataset')).toHaveLength(before);
     const linked = await place.run(['status', 'city/twin', '--json']);
-    expect(JSON.parse(linked.out)).toMatchObject([{ nid: twins[1], live: true }, { live: true }]);
+    expect(JSON.parse(linked.out).items).toMatchObject([{ nid: twins[1], live: true }, { live: true }]);
   });
 });
 

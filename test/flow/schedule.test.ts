@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import type { ScheduleRow } from '../../src/commands/schedules.ts';
 import { startHolder } from '../redis-server/embedded-support.ts';
+import { reportIn } from '../support/printed.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makePlace, type Place, reportsOf } from './support/place.ts';
 import { readEmbedded } from './support/reader.ts';
@@ -105,7 +106,7 @@ it('lets runs that are due outside the window wait for it as one, and runs at on
 
   const now = await place.run(['run-now', 'windowed', '--json']);
   expect(now.code).toBe(0);
-  expect(JSON.parse(now.out)).toMatchObject({ manifest: 'windowed', items: [{ live: true }, { live: true }] });
+  expect(reportIn(now.out)).toMatchObject({ manifest: 'windowed', items: [{ live: true }, { live: true }] });
   expect((await row())?.lastRun).toMatchObject({ why: 'command', failed: 0 });
 
   // A trigger that is under way while its schedule changes waits all the same, so the one of each second goes first.

@@ -32,7 +32,7 @@ it('publishes dropped files to the portal that is there, keeps them for the one 
   await waitUntil('the city to have the trees', async () => (await inCity.titles('dataset')).includes('Trees'));
   const live = async (portal: string): Promise<unknown> => {
     const { out } = await place.run(['status', 'drops/trees/trees', '--portal', portal, '--json']);
-    return out === '' ? null : (JSON.parse(out) as { live: boolean }).live;
+    return out === '' ? null : (JSON.parse(out) as { items: { live: boolean }[] }).items[0]?.live;
   };
   await waitUntil('the trees to be live in the city', async () => (await live('city')) === true);
   expect(await live('county')).not.toBe(true);

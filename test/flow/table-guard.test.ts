@@ -60,7 +60,7 @@ describe('a ruined version', () => {
     expect((await reader.file(nid))?.content).toBe(table(100, 'old'));
     const status = await place.run(['status']);
     expect(status.code).toBe(4);
-    expect(status.out).toContain(`${key}: HELD: the portal still serves the previous version`);
+    expect(status.out).toContain(`${key}: HELD by its guard: the portal still serves the previous version`);
     expect(status.out).toContain('4 rows, 96% fewer than the previous 100 (`rows: 20%`)');
     expect(status.out).toContain(`\`sluice release ${key}\` or \`sluice discard ${key}\``);
     const again = await place.publish(manifest);
@@ -69,7 +69,7 @@ describe('a ruined version', () => {
     expect(gateway.takeWrites()).toEqual([]);
     const history = await place.run(['history', key, '--json']);
     expect(JSON.parse(history.out)).toMatchObject({
-      versions: [{ rows: 100, columns: [{ name: 'id', kind: 'number' }, {}, {}] }],
+      tables: [{ key, versions: [{ rows: 100, columns: [{ name: 'id', kind: 'number' }, {}, {}] }] }],
     });
   });
 

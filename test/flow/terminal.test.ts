@@ -70,6 +70,6 @@ it.skipIf(!hasTerminals)(
     expect(await terminal.ended, terminal.text()).toBe(0);
     expect([...faults]).toEqual([]);
     expect(terminal.rows().filter(isLine)).toEqual([]);
-    expect(terminal.text()).toMatch(/^run \S+: wide to local, 40 items \(40 done\)/m);
+    expect(terminal.text()).toMatch(/^run \S+: wide to local, 40 items \(40 new\)/m);
   },
 );

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReportItem } from '../../src/model/report.ts';
+import { reportIn } from '../support/printed.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import { workbookOf } from '../tables/transform/support/workbook.ts';
 import { zipOf } from '../tables/transform/support/zip.ts';
@@ -238,7 +239,7 @@ describe('a file of a kind that the portal refuses', () => {
     await publish([]);
     expect(writesFrom(from)).toEqual([]);
     expect((await place.run(['status'])).out).toContain('1 live, 0 stale, 1 not live\n');
-    const retried = JSON.parse((await place.run(['retry', 'kind/d/r', '--json'])).out);
+    const retried = reportIn((await place.run(['retry', 'kind/d/r', '--json'])).out);
     expect(itemOf(retried, 'kind/d/r')).toMatchObject({ ...refused, actions: ['created', 'deleted'] });
     await publish([]);
     place.write('data/t.parquet', 'PAR1 and more');

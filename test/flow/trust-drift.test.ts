@@ -1,7 +1,6 @@
 // Somebody edits on the portal what we manage: who, when and what is reported, and the choice is the operator's.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { planFileSchema } from '../../src/model/plan-file.ts';
-import type { Report } from '../../src/model/report.ts';
+import { planIn, reportIn } from '../support/printed.ts';
 import type { Gateway } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
 import { openPortalPlace } from './support/portal-place.ts';
@@ -39,13 +38,13 @@ describe('an edit of a field of ours', () => {
     gateway.takeWrites();
 
     const planned = await place.run(['plan', manifest, '--json', '--refresh']);
-    const item = planFileSchema.parse(JSON.parse(planned.out)).items.find(({ key }) => key === 'held/one');
+    const item = planIn(planned.out).items.find(({ key }) => key === 'held/one');
     expect(item?.why).toMatch(byAPerson);
     expect(item).toMatchObject({ actions: ['verify'], why: expect.stringMatching(/: title$/) });
 
     for (const args of [['--refresh'], []]) {
       const { code, out } = await place.run(['publish', manifest, '--json', ...args]);
-      const reason = itemOf(JSON.parse(out) as Report, 'held/one').reason;
+      const reason = itemOf(reportIn(out), 'held/one').reason;
       expect(code).toBe(4);
       expect(reason).toMatchObject({ code: 'drift', message: expect.stringMatching(byAPerson) });
       expect(reason?.message).toMatch(/: title$/);
@@ -120,7 +119,7 @@ it('tags that somebody edited are held, kept beside the others, and overwritten 
   gateway.takeWrites();
   const held = await place.run(['publish', manifest, '--json', '--refresh']);
   expect(held.code).toBe(4);
-  expect(itemOf(JSON.parse(held.out) as Report, 'tags/one').reason?.message).toMatch(/: field_tags$/);
+  expect(itemOf(reportIn(held.out), 'tags/one').reason?.message).toMatch(/: field_tags$/);
 
   write('tags', { tags: ['one', 'two'], onDrift: 'keep', title: 'Another title' });
   for (const more of [[], ['--refresh']]) {
@@ -155,7 +154,7 @@ it('a node that was deleted on the portal is seen by --refresh and recreated', a
   const nid = itemOf((await place.publish(manifest)).report, 'deleted/one').nid ?? '';
   await person.remove(nid);
   const { code, out } = await place.run(['publish', manifest, '--json', '--refresh']);
-  const report = JSON.parse(out) as Report;
+  const report = reportIn(out);
   expect(code, out).toBe(0);
   expect(itemOf(report, 'deleted/one')).toMatchObject({ live: true, actions: expect.arrayContaining(['recreated']) });
   expect(await reader.read(itemOf(report, 'deleted/one/table').nid ?? '')).toMatchObject({

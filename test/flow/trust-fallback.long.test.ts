@@ -22,7 +22,7 @@ it('a worker killed at every moment of the way back continues from there', async
     jobs: { lock: '3s', stalledCheck: '250ms' },
   });
   const attaches = (): number => gateway.takeWrites().filter((path) => path.endsWith('/attach_file')).length;
-  const windows = ['attach', 'import', 'verify', 'ledger'].flatMap((step) => [`${step}/begin`, `${step}/end`]);
+  const windows = ['attach', 'import', 'verify', 'record'].flatMap((step) => [`${step}/begin`, `${step}/end`]);
   const ids = windows.map((window) => `kill-${window.replace('/', '-')}`);
   const writeAll = (content: string): string =>
     place.manifest({

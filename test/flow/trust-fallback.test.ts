@@ -5,6 +5,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { type FaultRule, faultPlanSchema } from '../../src/embedded-portal/faults/rules.ts';
 import { openSwitchboard, type Switchboard } from '../../src/embedded-portal/faults/switchboard.ts';
 import type { Report, ReportItem } from '../../src/model/report.ts';
+import { reportIn } from '../support/printed.ts';
 import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
@@ -218,7 +219,7 @@ it.each([
   for (const refresh of [[], ['--refresh']]) {
     const again = await place.run(['publish', manifest, '--json', ...refresh]);
     expect(again.code).toBe(3);
-    expect(tableItem(JSON.parse(again.out) as Report)).toMatchObject({ live: false, stale: true });
+    expect(tableItem(reportIn(again.out))).toMatchObject({ live: false, stale: true });
   }
   expect(gateway.takeWrites()).toEqual([]);
   sources.on(`/${id}.csv`, fileAnswer('id,word\n1,mended\n', { etag: '"3"' }));

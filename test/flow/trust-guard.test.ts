@@ -3,6 +3,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/model/report.ts';
 import { Ledger } from '../../src/state/ledger.ts';
+import { reportIn } from '../support/printed.ts';
 import type { Gateway } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
 import { openPortalPlace } from './support/portal-place.ts';
@@ -67,7 +68,7 @@ describe('what the manifest no longer names', () => {
       expect(node.status).toBe('0');
       if (onMissing === 'orphan') expect(node).toMatchObject({ field_orphan: { und: [{ value: '1' }] } });
     }
-    expect((await place.run(['status', `${name}/d2`])).out).toContain(`taken down (${onMissing})`);
+    expect((await place.run(['status', `${name}/d2`])).out).toContain(`removed (${onMissing})`);
     gateway.takeWrites();
     expect(did((await place.publish(manifest)).report)).toEqual({});
     expect(gateway.takeWrites()).toEqual([]);
@@ -168,7 +169,10 @@ describe('the guard', () => {
     expect(empty).toMatchObject({ code: 4, report: { reason: { code: 'held' } } });
     expect(empty.report.reason?.message).toContain('never removes');
     const status = await place.run(['status']);
-    expect(status).toMatchObject({ code: 4, out: expect.stringContaining(`HELD: run ${empty.report.runId}`) });
+    expect(status).toMatchObject({
+      code: 4,
+      out: expect.stringContaining(`HELD by the guard: run ${empty.report.runId}`),
+    });
     // Even released, an empty source takes nothing down.
     expect((await place.run(['release', empty.report.runId])).code).toBe(0);
     expect((await place.publish(manifest)).code).toBe(4);
@@ -193,7 +197,7 @@ describe('the guard', () => {
     catalogue(52);
     const released = await place.run(['release', held, '--json']);
     expect(released.code, released.out + released.err).toBe(0);
-    expect((JSON.parse(released.out) as Report).counts.actions).toEqual({ deleted: 7 });
+    expect(reportIn(released.out).counts.actions).toEqual({ deleted: 7 });
     expect(await reader.titles('dataset')).toContain('Catalogue 52');
     expect(gateway.takeWrites()).toHaveLength(7);
   });
@@ -207,18 +211,18 @@ describe('the guard', () => {
     const applied = await place.run(['apply', 'plan.json', '--json']);
     expect(applied.code).toBe(4);
     expect(gateway.takeWrites()).toEqual([]);
-    const { runId } = JSON.parse(applied.out) as Report;
+    const { runId } = reportIn(applied.out);
     const released = await place.run(['release', runId, '--json']);
     expect(released.code, released.out + released.err).toBe(0);
-    expect((JSON.parse(released.out) as Report).counts.actions).toEqual({ unpublished: 20 });
+    expect(reportIn(released.out).counts.actions).toEqual({ unpublished: 20 });
 
     // Even released, an empty source takes nothing down, and nothing of the plan has moved.
     write('applied', [], { onMissing: 'unpublish' });
     expect((await place.run(['plan', manifest, '-o', 'plan.json'])).code).toBe(4);
-    const empty = JSON.parse((await place.run(['apply', 'plan.json', '--json'])).out) as Report;
+    const empty = reportIn((await place.run(['apply', 'plan.json', '--json'])).out);
     const kept = await place.run(['release', empty.runId, '--json']);
     expect(kept.code, kept.out + kept.err).toBe(0);
-    expect((JSON.parse(kept.out) as Report).counts).toEqual({ dataset: {}, resource: {}, actions: {} });
+    expect(reportIn(kept.out).counts).toEqual({ dataset: {}, resource: {}, actions: {} });
   });
 
   it('is refused in a drop manifest, with its place', async () => {

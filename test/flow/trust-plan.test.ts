@@ -3,7 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type PlanFile, planFileSchema } from '../../src/model/plan-file.ts';
-import { type Report, reportSchema } from '../../src/model/report.ts';
+import type { Report } from '../../src/model/report.ts';
+import { planIn, reportIn } from '../support/printed.ts';
 import type { Gateway } from './support/gateway.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import { doubles, type Reader } from './support/reader.ts';
@@ -36,12 +37,12 @@ const write = (name: string, { titles = {}, tables = {}, only = ids, more = {} }
 const plan = async (manifest: string, ...more: string[]): Promise<PlanFile> => {
   const { code, out, err } = await place.run(['plan', manifest, '--json', '-o', 'plan.json', ...more]);
   expect(code, out + err).toBe(0);
-  return planFileSchema.parse(JSON.parse(out));
+  return planIn(out);
 };
 const apply = async (...more: string[]): Promise<{ code: number | string; report: Report }> => {
   const { code, out, err } = await place.run(['apply', 'plan.json', '--json', ...more]);
   expect(out, err).not.toBe('');
-  return { code, report: reportSchema.parse(JSON.parse(out)) };
+  return { code, report: reportIn(out) };
 };
 const busy = ({ items }: PlanFile): string[] =>
   items.filter(({ actions }) => actions.length > 0).map(({ key, actions }) => `${key} ${actions.join('+')}`);

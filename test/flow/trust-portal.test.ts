@@ -67,7 +67,7 @@ describe('adopt', () => {
     expect((await place.run(['adopt', manifest, '--mapping', 'known.csv'])).out).toContain('not linked: node');
     place.write('known.csv', `key,nid\nfull/twin,${twins[1]}\nfull/first,${shared}\nfull/odd,${odd}\n`);
     const second = await place.run(['adopt', manifest, '--mapping', 'known.csv', '--json']);
-    expect(JSON.parse(second.out)).toMatchObject([
+    expect(JSON.parse(second.out).portals[0].items).toMatchObject([
       { key: 'full/twin', how: 'mapping', nid: twins[1] },
       { key: 'full/twin/table', how: 'none' },
       { key: 'full/first', how: 'mapping', nid: shared },
@@ -121,7 +121,7 @@ describe('rebuild', () => {
     await place.store.flushall();
     gateway.takeWrites();
     const rebuilt = await place.run(['rebuild', manifest, '--json']);
-    expect(JSON.parse(rebuilt.out)).toContainEqual({
+    expect(JSON.parse(rebuilt.out).portals[0].items).toContainEqual({
       key: 'renamed/one/new-id',
       how: 'content',
       nid: itemOf(first.report, 'renamed/one/old-id').nid,
@@ -209,7 +209,7 @@ describe('verify', () => {
     ]);
     const content = await place.run(['verify', manifest, '--content', '--json']);
     expect(content.code).toBe(3);
-    const { faults } = JSON.parse(content.out) as { faults: { key: string; fault: string }[] };
+    const { faults } = JSON.parse(content.out).portals[0] as { faults: { key: string; fault: string }[] };
     expect(faults).toHaveLength(6);
     expect(faults).toContainEqual({
       key: 'proof/bytes/t',

@@ -34,7 +34,7 @@ beforeAll(async () => {
   cpSync(join(copy, 'data/bike-counts.csv'), join(copy, 'inbox/bike-counts/june.csv'));
   const { code, out, err } = await place.run(['publish', '--json', ...names.map((name) => join(copy, name))]);
   if (code !== 0) throw new Error(`publish ended with ${code}: ${err}`);
-  const reports = JSON.parse(out) as { items: Item[] }[]; // the report's own form
+  const { reports } = JSON.parse(out) as { reports: { items: Item[] }[] }; // the report's own form
   for (const item of reports.flatMap((report) => report.items)) items.set(item.key, item);
 });
 

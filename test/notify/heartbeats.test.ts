@@ -109,7 +109,7 @@ describe('`notices test`', () => {
     place.manifest(manifestOf('t.csv', { notify: { webhook: `${refusing.url}/t0ken` } }));
     const ended = await place.run(['notices', 'test', '--json']);
     expect(ended.code).toBe(3);
-    expect(JSON.parse(ended.out)).toMatchObject([
+    expect(JSON.parse(ended.out).channels).toMatchObject([
       { channel: 'webhook', to: monitor.url, manifest: null, error: null },
       { channel: 'heartbeat', to: refusing.url, manifest: null, error: null },
       { channel: 'webhook', to: refusing.url, manifest: 'n', error: { code: 'source-refused' } },

@@ -22,7 +22,7 @@ const item = (key: string, outcome: ItemOutcome, why: Reason | null = null): Rep
   rows: null,
   file: null,
   rejected: null,
-  mended: [],
+  fixes: [],
   warnings: [],
   reason: why,
   jobId: null,

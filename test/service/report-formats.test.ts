@@ -16,7 +16,7 @@ const item = (key: string, more: Partial<ReportItem> = {}): ReportItem => ({
   rows: 12,
   file: null,
   rejected: null,
-  mended: [],
+  fixes: [],
   warnings: [],
   reason: null,
   jobId: null,

@@ -25,7 +25,7 @@ it('a report is read as it was stored, whatever characters keys, titles and mess
           rows: null,
           file: null,
           rejected: null,
-          mended: [],
+          fixes: [],
           warnings: [],
           reason,
           jobId: null,

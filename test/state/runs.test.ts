@@ -255,7 +255,7 @@ describe('what a list of runs shows', () => {
     const items = [item('city/one', 'done'), gone, item('city/three', 'unchanged'), ...failed];
     await store.close({ ...report(runId), items });
     await store.drop(runId);
-    expect((await store.summary(runId))?.fates).toEqual({ added: 1, removed: 1, unchanged: 1, quarantined: 12 });
+    expect((await store.summary(runId))?.fates).toEqual({ new: 1, removed: 1, unchanged: 1, quarantined: 12 });
     const [cause, ...others] = await store.causes(runId);
     expect(others).toEqual([]);
     expect(cause).toMatchObject({ reason, count: 12 });

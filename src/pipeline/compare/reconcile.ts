@@ -17,7 +17,7 @@ import { type Proof, proveGroups, proveLinks, proveNodeOnly, proveResource } fro
 /** What was found for one wish. */
 export interface Reconciled {
   key: string;
-  found: Found | { how: 'ledger'; nid: string };
+  found: Found | { how: 'known'; nid: string };
   /** Null where no node was found that this key may have. */
   proof: Proof | null;
 }
@@ -67,7 +67,7 @@ const oneKeyEach = (results: Reconciled[], entries: ReadonlyMap<string, LedgerEn
   const titled = Map.groupBy(results, ({ found }) => (found.how === 'title' ? found.nid : null));
   return results.map((result) => {
     const { key, found } = result;
-    if (!('nid' in found) || found.how === 'ledger') return result;
+    if (!('nid' in found) || found.how === 'known') return result;
     const rival = found.how === 'title' ? titled.get(found.nid)?.find((other) => other.key !== key) : null;
     const by = owners.get(found.nid) ?? rival?.key ?? key;
     return by === key ? result : { key, found: { how: 'taken', node: found.nid, by }, proof: null };
@@ -139,6 +139,6 @@ const knownFile = ({ target, entries, sources }: Reconciling, { key }: ResourceW
 
 const locate = async ({ find, portal, signal, entries }: Reconciling, wish: NodeWish, within: string | null) => {
   const nid = entries.get(wish.key)?.nid ?? null;
-  if (nid !== null) return { how: 'ledger' as const, nid };
+  if (nid !== null) return { how: 'known' as const, nid };
   return find ? findNode(portal, { wish, within }, find, signal) : { how: 'none' as const };
 };

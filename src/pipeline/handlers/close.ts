@@ -112,13 +112,13 @@ const settleDrops = async (deps: CloseDeps, job: JobContext<'close'>, report: St
   if (!drops) return;
   const { claims, dropped } = drops;
   const reasons = new Map<string, Reason>(); // of the datasets, which come before their resources
-  for (const { key, kind, reason, mended } of dropped.size > 0 ? report.items : []) {
+  for (const { key, kind, reason, fixes } of dropped.size > 0 ? report.items : []) {
     if (kind === 'dataset' && reason) reasons.set(key, reason);
     const claim = dropped.get(key);
     if (claim === undefined) continue;
     // For an item that was not tried, the reason of its dataset decides where the file goes.
     const own = reason?.code === 'dataset-failed' ? (reasons.get(parentKey(key)) ?? reason) : reason;
-    claims.push({ claim, reason: own, ...(mended.length > 0 ? { mended } : {}) });
+    claims.push({ claim, reason: own, ...(fixes.length > 0 ? { mended: fixes } : {}) });
   }
   if (claims.length > 0) await deps.settleDrops(job.data, claims);
 };

@@ -1,4 +1,5 @@
 // Job kind `dataset`: publishes a dataset with the list of its resources, and these, each an item with a log and an end.
+
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import {
   CancelledError,
@@ -15,6 +16,7 @@ import type { Reason } from '../../model/report.ts';
 import { isAnswer, type Portal, type PortalNode } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
+import { plural } from '../../util/plural.ts';
 import { editedFields } from '../compare/decide.ts';
 import {
   areGroupsLate,
@@ -321,7 +323,7 @@ const write = async (
         }
       }
     },
-    ({ links: proven }) => (proven ? `verified, ${proven.length} resources listed` : 'verified'),
+    ({ links: proven }) => (proven ? `verified, ${plural(proven.length, 'resource')} listed` : 'verified'),
   );
 };
 

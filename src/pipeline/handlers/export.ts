@@ -52,7 +52,7 @@ const exportItem = async (deps: ExportDeps, job: JobContext<'export'>): Promise<
     { name: 'export', on: folder, light: true },
     async (signal, moved) =>
       exportDataset(await toolsOf(deps, job, order, { signal, moved }), { order, folder, nid: planned.nid, more: [] }),
-    (done) => (done ? `${done.record.resources.length} resources` : 'gone meanwhile'),
+    (done) => (done ? plural(done.record.resources.length, 'resource') : 'gone meanwhile'),
   );
   for (const path of exported?.replaced ?? []) await item.note(`${path} was replaced by another file`);
   const work = { jobId: itemId(runId, key), attempts: job.attempt, ms: Math.round(performance.now() - began) };

@@ -252,9 +252,9 @@ export const workLost = (runId: string, key: string): JobLostError =>
 
 /** The report item of a ledger entry, without any work on it. */
 export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: ItemEnd): ReportItem => {
-  const { key, kind, nid, uuid, url, live, stale, rows, rejected, mended } = entry;
+  const { key, kind, nid, uuid, url, live, stale, rows, rejected, fixes } = entry;
   const file = entry.file && { name: entry.file.name, bytes: entry.file.bytes, sha256: entry.file.sha256 };
-  const known = { key, kind, nid, uuid, url, live, stale, rows, file, rejected, mended, warnings: warningsOf(entry) };
+  const known = { key, kind, nid, uuid, url, live, stale, rows, file, rejected, fixes, warnings: warningsOf(entry) };
   return reportItem({ ...known, outcome, reason, ...(versions === undefined ? {} : { versions }) });
 };
 

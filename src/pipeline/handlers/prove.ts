@@ -1,10 +1,12 @@
 // Job kind `prove`: after everything was sent, verifies that tables are complete, many by one request, and imports others again.
+
 import { datastoreState } from '../../dataset-api/values.ts';
 import { PortalGoneError, PortalRefusedError, reasonOf } from '../../model/errors.ts';
 import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { Unproven } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
+import { plural } from '../../util/plural.ts';
 import { hasShape } from '../compare/prove.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
 import { type Item, ItemRunner, noteFound, workLost } from './item.ts';
@@ -102,9 +104,9 @@ const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent
     ...{ runId: item.runId, syncedAt: Date.now() },
   };
   await item.step(
-    { name: 'prove', on: item.key, light: true },
+    { name: 'confirm', on: item.key, light: true },
     () => deps.ledger.settle(item.portal, entry, { former }),
-    () => `${entry.live ? 'live' : 'published as a draft'}, ${rows} rows`,
+    () => `${entry.live ? 'live' : 'published as a draft'}, ${plural(rows, 'row')}`,
   );
   if (formerGood !== undefined && formerGood !== good.sha256)
     await deps.kept.forget({ portal: item.portal, uuid: work.wish.uuid }, formerGood);

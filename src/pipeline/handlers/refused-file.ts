@@ -254,7 +254,7 @@ export const restoreLastGood = async (
     return restoreLastGood({ ...state, entry: back.entry, node: back.node }, run);
   if (!refused.isReplaced) await item.did('restored');
   return item.step(
-    { name: 'ledger', on: state.wish.key },
+    { name: 'record', on: state.wish.key },
     () => deps.ledger.settle(item.portal, standing(state, back.entry, isThere ? null : good)),
     (settled) => (settled.live ? `live: ${warningsOf(settled).join('; ')}` : `stale: ${refused.reason.message}`),
   );

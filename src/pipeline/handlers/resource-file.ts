@@ -1,4 +1,5 @@
 // The file of a resource on this host, in steps: fetched or found, the table made of it, checked. Values go from step to step.
+
 import { join } from 'node:path';
 import { SourceRefusedError } from '../../model/errors.ts';
 import type { FetchedFrom, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
@@ -10,6 +11,7 @@ import { shown } from '../../sources/fetch/policy.ts';
 import { checkTable, type SoundTable } from '../../tables/check.ts';
 import { type Prepared, sweepPrepared } from '../../tables/transform/prepare.ts';
 import { isSmall } from '../../util/file-calls.ts';
+import { plural } from '../../util/plural.ts';
 import {
   fetchedFileOf,
   madeTable,
@@ -101,7 +103,7 @@ export const fetchSource: ResourceStep = async (state) => {
 };
 
 const bytesOf = ({ bytes, sha256 }: { bytes: number; sha256: string }): string =>
-  `${bytes} bytes, sha256 ${sha256.slice(0, 12)}`;
+  `${plural(bytes, 'byte')}, sha256 ${sha256.slice(0, 12)}`;
 
 /** Fetches the file unless it is the `published` version; it replaces the address in the wish, for this job on this host. */
 export const fetchAddress = async (
@@ -162,8 +164,8 @@ const outcomeOf = (prepared: Prepared): string => {
   if (prepared.kind === 'as-is') return `${prepared.why}: sent unchanged`;
   const { rowsIn, rowsOut, columns, bytes, notes, mended } = prepared;
   if (mended.length > 0 && notes.length === 0)
-    return `fixed, ${rowsOut} rows of ${columns.length} columns, ${bytes} bytes`;
-  return `${rowsIn} rows in, ${rowsOut} rows of ${columns.length} columns out, ${bytes} bytes of CSV`;
+    return `fixed, ${plural(rowsOut, 'row')} of ${plural(columns.length, 'column')}, ${plural(bytes, 'byte')}`;
+  return `${plural(rowsIn, 'row')} in, ${plural(rowsOut, 'row')} of ${plural(columns.length, 'column')} out, ${plural(bytes, 'byte')} of CSV`;
 };
 
 /** What the job log says of a table that was made. */
@@ -190,7 +192,7 @@ export const checkFile: ResourceStep = async (state) => {
       if (table.sha256 !== sent.source.sha256) throw changed(state);
       return table;
     },
-    (table) => `sound, ${table.rows} rows, ${table.columns.length} columns`,
+    (table) => `sound, ${plural(table.rows, 'row')}, ${plural(table.columns.length, 'column')}`,
   );
   return { ...state, table };
 };

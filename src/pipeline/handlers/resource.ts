@@ -1,4 +1,5 @@
 // A resource: one file from its folder to a verified node. Each step looks first at what is done already.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { countedColumns } from '../../dataset-api/names.ts';
@@ -9,6 +10,7 @@ import type { PortalNode } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { removePreparedFile } from '../../tables/transform/prepare.ts';
+import { plural } from '../../util/plural.ts';
 import { madeTable, type SentFile } from '../compare/local-file.ts';
 import { nodeOf } from '../compare/node.ts';
 import { brokenFile, fileFault, proveTable } from '../compare/prove.ts';
@@ -188,7 +190,7 @@ const attachFile: ResourceStep = async (state) => {
       }
       return settleAttach(state, file, { fid: sent.fid ?? '', before });
     },
-    ({ entry: { file } }) => `file ${file?.fid || 'attached'}, ${bytes} bytes`,
+    ({ entry: { file } }) => `file ${file?.fid || 'attached'}, ${plural(bytes, 'byte')}`,
   );
 };
 
@@ -230,7 +232,7 @@ const verify: ResourceStep = async (state) => {
       const proven = await verifyRows(await verifyFile({ ...state, entry }, node), signal);
       return { ...proven, metadataFingerprint: wish.fingerprint };
     },
-    ({ rows }) => (rows === null ? 'verified' : `verified, ${rows} rows`),
+    ({ rows }) => (rows === null ? 'verified' : `verified, ${plural(rows, 'row')}`),
   );
   return { ...state, entry };
 };
@@ -297,7 +299,7 @@ const record: ResourceStep = async (state) => {
     // A file that was not fetched again was not prepared again either.
     ...(sent && {
       rejected: made && made.rejected.rows > 0 ? { rows: made.rejected.rows, path: made.rejects } : null,
-      mended: made?.mended ?? [],
+      fixes: made?.mended ?? [],
       doubts: state.prepared?.made.warnings ?? [],
     }),
     sourcePath: sourcePathOf(wish.source),
@@ -310,7 +312,7 @@ const record: ResourceStep = async (state) => {
     syncedAt: Date.now(),
   };
   const settled = await item.step(
-    { name: 'ledger', on: wish.key, light: true },
+    { name: 'record', on: wish.key, light: true },
     () => deps.ledger.settle(item.portal, proven, { former }),
     ({ live }) => (isOpen ? 'its table is still to be verified' : live ? 'live' : 'published as a draft'),
   );

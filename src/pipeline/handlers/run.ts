@@ -1,4 +1,5 @@
 // Job kind `run`: plans a run and stores its work, page by page. Jobs on its items do it; the last of them lets the run close.
+
 import { HeldError } from '../../model/errors.ts';
 import type { Handler, JobContext, RunData, RunRequest } from '../../model/job.ts';
 import { isBelow } from '../../model/key.ts';
@@ -11,6 +12,7 @@ import type { PlannedCounts } from '../../state/plan-writer.ts';
 import type { RunWork } from '../../state/run-work.ts';
 import type { StoredPlans } from '../../state/stored-plans.ts';
 import { isStale } from '../../state/targets.ts';
+import { plural } from '../../util/plural.ts';
 import { listNodes, observe } from '../compare/observe.ts';
 import type { Removal } from '../plan/missing.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
@@ -58,7 +60,7 @@ const plan = async (deps: RunDeps, job: JobContext<'run'>): Promise<void> => {
       return planRun(deps, job.data, signal);
     },
     ({ datasets, resources, settled }) =>
-      `${datasets} datasets with work, ${resources} resources with work, ${settled} items unchanged`,
+      `${plural(datasets, 'dataset')} with work, ${plural(resources, 'resource')} with work, ${plural(settled, 'item')} unchanged`,
   );
   const remarks = await deps.runs.remarks(runId);
   if (remarks.length > 0) await job.note(`differs from the source: ${remarks.join('; ')}`);

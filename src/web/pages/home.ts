@@ -132,7 +132,7 @@ const sentenceHtml = ({ counts, next, runs, current }: TargetView, now: number):
   return [
     total === 0 ? none : some,
     rest.map(({ word, tone, count }) => html`, <span class="${tone}">${countText(count)} ${word}</span>`),
-    removed > 0 ? html`, <span class="soft">${countText(removed)} taken down</span>` : null,
+    removed > 0 ? html`, <span class="soft">${countText(removed)} removed</span>` : null,
     next && html`, next run ${nextHtml(next, now)}`,
   ];
 };

@@ -99,7 +99,7 @@ ${actions && html`<p class="row">${actions}</p>`}
 };
 
 const factsHtml = ({ entry, target, runId }: ItemView): Html => {
-  const { url, file, rows, sourcePath, identifier, mended, rejected } = entry;
+  const { url, file, rows, sourcePath, identifier, fixes, rejected } = entry;
   const from = sourcePath && /^https?:/.test(sourcePath) ? webLink(sourcePath) : html`<bdi>${sourcePath}</bdi>`;
   const lost = rejected?.path === null ? 'left out' : `set aside in ${rejected?.path}`;
   const facts: Record<string, Part> = {
@@ -110,7 +110,7 @@ const factsHtml = ({ entry, target, runId }: ItemView): Html => {
     Rows: rows === null ? null : countText(rows),
     'Comes from': sourcePath && from,
     Identifier: identifier && html`<bdi>${identifier}</bdi>`,
-    Fixed: mended.length === 0 ? null : mended.map((line, index) => html`${index > 0 ? html`<br>` : null}${line}`),
+    Fixed: fixes.length === 0 ? null : fixes.map((line, index) => html`${index > 0 ? html`<br>` : null}${line}`),
     'Bad rows': rejected && `${countText(rejected.rows)} ${lost}`,
     Manifest: html`<a href="/runs/${encodeURIComponent(targetName(target))}">${target.manifest}</a> to ${target.portal}`,
     'Last run': runId === '' ? null : html`<a href="${runPath(runId)}">${runId}</a>`,

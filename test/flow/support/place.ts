@@ -4,10 +4,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { type RedisKeys, redisKeys, targetName } from '../../../src/model/redis-keys.ts';
-import { type Report, reportSchema } from '../../../src/model/report.ts';
+import type { Report } from '../../../src/model/report.ts';
 import { Runs } from '../../../src/state/runs.ts';
 import { keepServer, killServersAfterwards } from '../../redis-server/embedded-support.ts';
 import { atFileEnd } from '../../support/file-end.ts';
+import { reportIn } from '../../support/printed.ts';
 import {
   type Ended,
   endSluices,
@@ -115,7 +116,7 @@ export const makePlace = (config: Record<string, unknown> = {}, { keepsRedis = t
 /** A publish that ended, with its report parsed. */
 export const withReport = (ended: Ended): Ended & { report: Report } => {
   try {
-    return { ...ended, report: reportSchema.parse(JSON.parse(ended.out)) };
+    return { ...ended, report: reportIn(ended.out) };
   } catch (cause) {
     throw new Error(`publish ended with ${ended.code} and no report:\n${ended.out}\n${ended.err}`, { cause });
   }

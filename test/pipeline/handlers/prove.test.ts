@@ -67,7 +67,7 @@ it('a resumed proof says what it found before it takes the table for live', asyn
     }),
   } as unknown as JobContext<'prove'>;
   await proveHandler(deps).run(job);
-  expect(said).toEqual(['found node 7, an import under way: looking whether it took effect', 'prove']);
+  expect(said).toEqual(['found node 7, an import under way: looking whether it took effect', 'confirm']);
   expect(await ledger().entry('p', key)).toMatchObject({ live: true, rows: 2, pending: null });
   expect(await runs.phases.open('r', 0, 10)).toEqual([]);
   expect((await runs.item('r', key)).ended).toMatchObject({ outcome: 'done', actions: ['imported'], live: true });

@@ -104,7 +104,7 @@ export const itemOf = (entry: LedgerEntry, more: Partial<ReportItem> = {}): Repo
   rows: entry.rows,
   file: entry.file && { name: entry.file.name, bytes: entry.file.bytes, sha256: '00' },
   rejected: null,
-  mended: [],
+  fixes: [],
   warnings: [],
   reason: entry.reason,
   jobId: null,
