@@ -1,4 +1,4 @@
-// Lines on a terminal: the last one, which shows progress and makes way for all other output, and text wrapped at words.
+// Lines on a terminal: the last ones, which show progress and make way for all other output, and text wrapped at words.
 import { Writable } from 'node:stream';
 import { printable } from '../model/errors.ts';
 
@@ -6,29 +6,30 @@ type Terminal = Writable & { columns?: number };
 
 const usualColumns = 80;
 
-/** One line that is rewritten in place. */
+/** Lines that are rewritten in place. */
 export class TerminalLine {
   readonly #terminal: Terminal;
-  #cells = 0;
+  /** Cells of each line that is shown. */
+  #cells: number[] = [];
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
   }
 
-  /** Shows a text instead of the line before, cut to the width that the terminal has now. */
-  show(text: string): void {
+  /** Shows texts, a line each, instead of those before, cut to the width that the terminal has now. */
+  show(...texts: string[]): void {
     // The last column stays free: some terminals wrap once it is written to.
-    const line = cutToCells(printable(text).replaceAll(/\s+/g, ' '), this.#columns - 1);
-    this.#terminal.write(`${this.#erasure()}${line}`);
-    this.#cells = cellsOf(line);
+    const lines = texts.map((text) => cutToCells(printable(text).replaceAll(/\s/g, ' '), this.#columns - 1));
+    this.#terminal.write(`${this.#erasure()}${lines.join('\r\n')}`);
+    this.#cells = lines.map(cellsOf);
   }
 
   clear(): void {
-    if (this.#cells > 0) this.#terminal.write(this.#erasure());
-    this.#cells = 0;
+    if (this.#cells.length > 0) this.#terminal.write(this.#erasure());
+    this.#cells = [];
   }
 
-  /** A stream to the same terminal whose output is above the line; the next {@link show} brings the line back. */
+  /** A stream to the same terminal whose output is above the lines; the next {@link show} brings them back. */
   above(stream: Writable): Writable {
     return new Writable({
       decodeStrings: false,
@@ -44,9 +45,10 @@ export class TerminalLine {
     return Math.max(2, this.#terminal.columns ?? usualColumns);
   }
 
-  /** A terminal that became narrower has wrapped the line into several. */
+  /** A terminal that became narrower has wrapped each line into several. */
   #erasure(): string {
-    const above = Math.max(0, Math.ceil(this.#cells / this.#columns) - 1);
+    const rows = this.#cells.reduce((sum, cells) => sum + Math.max(1, Math.ceil(cells / this.#columns)), 0);
+    const above = Math.max(0, rows - 1);
     return `${above > 0 ? `\x1b[${above}A` : ''}\r\x1b[J`;
   }
 }

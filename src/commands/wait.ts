@@ -1,15 +1,14 @@
 // Waits for runs, shows their progress, and works their jobs itself if no worker does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError, printable, UnfinishedError } from '../model/errors.ts';
-import { jobSchemas } from '../model/job.ts';
 import { targetName } from '../model/redis-keys.ts';
 import type { StoredReport } from '../model/report.ts';
 import { type Standstill, waitOfRun } from '../queue/run-wait.ts';
 import type { RequestedRun } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
-import { spanText } from '../util/quantity.ts';
 import type { CommonOptions, Io } from './io.ts';
+import { Progress } from './progress.ts';
 
 /** Progress is on standard error, unless the command prints JSON. */
 interface WaitOptions extends Pick<CommonOptions, 'json'> {
@@ -148,45 +147,16 @@ const pauseLimit = (runtime: Runtime, mostMs: number): ((runs: RequestedRun[]) =
 export const standstillText = ({ until, why }: Standstill): string =>
   `${new Date(until).toISOString()}${why === '' ? '' : `: ${why}`}`;
 
-/** What must have ended before the speed and the time left are estimated. */
-const knownAfter = { items: 10, seconds: 3 };
-
-/** Shows progress when it is due: on the last line of a terminal; elsewhere as one plain line every few seconds. */
+/** Shows progress when it is due: on the last lines of a terminal; elsewhere as one plain line every few seconds. */
 const progress = (runtime: Runtime, runs: RequestedRun[], { line, stderr }: Io): (() => Promise<void>) => {
-  const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
+  const seen = new Progress(runtime);
   let shownAt = line ? 0 : Date.now();
-  let first: { at: number; done: number } | null = null; // what had ended before does not count
   return async () => {
     if (Date.now() - shownAt < (line ? 200 : 5000)) return;
     shownAt = Date.now();
-    const all = await Promise.all(runs.map(({ runId }) => runtime.runs.progress(runId)));
-    const sum = (of: 'total' | 'done' | 'failed'): number => all.reduce((count, run) => count + run[of], 0);
-    const [total, done, failed] = [sum('total'), sum('done'), sum('failed')];
-    const begun = all.some(({ state }) => state !== 'queued') ? 'planning' : 'waiting to start';
-    if (done > 0) first ??= { at: shownAt, done };
-    const speed = first && speedText((shownAt - first.at) / 1000, done - first.done, total - done);
     const [wait] = await waitsOf(runtime, runs);
-    const now = wait ? `, ${wait.text}` : `${speed ?? ''}${await inFlight(runtime, runs)}`;
-    const items = total === 0 ? begun : `${done}/${total} items`;
-    const text = `${name}: ${items}${failed > 0 ? `, ${failed} failed` : ''}${now}`;
-    if (line) line.show(text);
-    else stderr.write(`${printable(text).replaceAll('\n', ' ')}\n`);
+    const lines = await seen.lines(runs, wait?.text);
+    if (line) line.show(...lines);
+    else stderr.write(`${printable(lines.join(' |')).replaceAll('\n', ' ')}\n`);
   };
-};
-
-const speedText = (seconds: number, ended: number, left: number): string => {
-  if (ended < knownAfter.items || seconds < knownAfter.seconds) return '';
-  const rate = ended / seconds;
-  return `, ${rate.toFixed(1)}/s, ${spanText((1000 * left) / rate)} left`;
-};
-
-const inFlight = async (runtime: Runtime, runs: RequestedRun[]): Promise<string> => {
-  const keys: string[] = [];
-  for (const portal of new Set(runs.map((run) => run.portal))) {
-    for (const job of await runtime.queues.portal(portal).getActive(0, 3)) {
-      const { data } = jobSchemas.dataset.safeParse(job?.data);
-      keys.push(...Object.keys(data?.trace?.steps ?? {}).filter((key) => key !== ''));
-    }
-  }
-  return keys.length === 0 ? '' : ` | ${keys.slice(0, 3).join(' ')}`;
 };

@@ -42,8 +42,8 @@ export const runRequestSchema = z.object(requestData);
 export const traceSchema = z.object({
   /** Steps in progress: by item key, or by '' for the job itself. */
   steps: z.record(z.string(), z.string()),
-  /** How far those of them are that move large files, by item key. */
-  moved: z.record(z.string(), movedSchema).default({}),
+  /** When they began, Unix milliseconds, and how far those are that move large files; none between two steps. */
+  going: z.record(z.string(), z.object({ since: z.number(), moved: movedSchema.nullable() })).default({}),
   /** Keys of items that a worker was killed in or lost, until they are started again. */
   interrupted: z.array(z.string()).default([]),
   /** How often a worker was killed in a step, by `<item key> <step>`. */
@@ -59,7 +59,7 @@ export const traceSchema = z.object({
 
 export type Trace = z.infer<typeof traceSchema>;
 
-export const noTrace: Trace = { steps: {}, moved: {}, interrupted: [], kills: {}, losses: {}, stalls: 0 };
+export const noTrace: Trace = { steps: {}, going: {}, interrupted: [], kills: {}, losses: {}, stalls: 0 };
 
 const runData = { runId: z.string(), ...requestData };
 

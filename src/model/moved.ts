@@ -56,6 +56,16 @@ export const movedText = ({ bytes, of, rate, at }: Moved, now: number): string =
   if (of !== null && bytes >= of) return `100% of ${sizeWords(of)}`;
   const share = of === null ? sizeWords(bytes) : `${Math.floor((100 * bytes) / of)}% of ${sizeWords(of)}`;
   if (now - at > stallsAfterMs) return `${share}, nothing for ${spanText(now - at)}`;
-  const left = of === null || rate === 0 ? '' : `, ${spanText((1000 * (of - bytes)) / rate)} left`;
+  const left = of === null || rate === 0 ? '' : `, ${spanText(Math.max(1000, (1000 * (of - bytes)) / rate))} left`;
   return `${share}, ${sizeWords(rate)}/s${left}`;
+};
+
+/** What must have ended before speed and time left are told. */
+const knownAfter = { items: 10, ms: 3000 };
+
+/** `4.2/s, 8 s left` of items that ended within `ms`; '' while that says nothing. */
+export const paceText = ({ ended, left, ms }: Record<'ended' | 'left' | 'ms', number>): string => {
+  if (ended < knownAfter.items || ms < knownAfter.ms) return '';
+  const rate = (1000 * ended) / ms;
+  return `${rate.toFixed(1)}/s, ${spanText((1000 * left) / rate)} left`;
 };

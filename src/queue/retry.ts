@@ -47,7 +47,7 @@ export const withKill = (
     trace: {
       ...trace,
       steps: {},
-      moved: {},
+      going: {},
       interrupted: [...new Set([...interrupted, ...items])],
       [kind]: counted,
       stalls,

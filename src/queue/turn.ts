@@ -1,6 +1,5 @@
 // One turn of a job in a worker: its kills are answered, its handler runs, its steps are logged and persisted, what it wrote
 // is flushed, and its end is settled.
-import { performance } from 'node:perf_hooks';
 import { DelayedError, ErrorCode, type Job, UnrecoverableError, WaitingError } from 'bullmq';
 import { machineFault, PortalLoginError, reasonOf, SluiceError } from '../model/errors.ts';
 import {
@@ -308,15 +307,17 @@ export class Turn implements JobContext {
     this.writer.save(this.#data);
   }
 
-  #enter(key: string, step: string): void {
-    const { interrupted, steps, moved } = this.#trace;
+  /** A step begins, `since` then; or it stands until the next one. */
+  #enter(key: string, step: string, since?: number): void {
+    const { interrupted, steps, going } = this.#trace;
     const others = interrupted.filter((each) => each !== key);
-    this.#save({ ...this.#trace, interrupted: others, steps: { ...steps, [key]: step }, moved: without(moved, key) });
+    const now = { ...without(going, key), ...(since && { [key]: { since, moved: null } }) };
+    this.#save({ ...this.#trace, interrupted: others, steps: { ...steps, [key]: step }, going: now });
   }
 
   #leave(key: string): void {
-    const { steps, moved } = this.#trace;
-    this.#save({ ...this.#trace, steps: without(steps, key), moved: without(moved, key) });
+    const { steps, going } = this.#trace;
+    this.#save({ ...this.#trace, steps: without(steps, key), going: without(going, key) });
   }
 
   #stepLog(key: string): StepLog {
@@ -326,15 +327,14 @@ export class Turn implements JobContext {
         this.#line(key, line);
       },
       step: async (label, work, format) => {
-        const signal = this.#stopsStep;
-        if (signal.aborted) throw new GiveBack();
+        if (this.#stopsStep.aborted) throw new GiveBack();
         await this.writer.lease.check(); // under load a lost lock may be noticed late
-        const leave = await this.#of.isolation.enter({ job: this.id, item: key }, signal);
+        const leave = await this.#of.isolation.enter({ job: this.id, item: key }, this.#stopsStep);
         try {
           const { portal, kind } = this.#data;
           const job = { 'sluice.portal': portal, 'sluice.run': this.#runId ?? '', 'sluice.job': kind };
-          const about = { ...job, 'sluice.key': key };
-          return await inSpan(`step ${label.name}`, about, () => this.#inStep(key, label, work, format));
+          const run = () => this.#inStep(key, label, work, format);
+          return await inSpan(`step ${label.name}`, { ...job, 'sluice.key': key }, run);
         } finally {
           leave();
         }
@@ -348,10 +348,10 @@ export class Turn implements JobContext {
     work: StepWork<T>,
     format: (result: T) => string = () => 'ok',
   ): Promise<T> {
-    const begun = performance.now();
-    let toldAt = Date.now();
+    const [begun, since] = [performance.now(), Date.now()];
+    let toldAt = since;
     const meter = meterOf((moved) => {
-      this.#save({ ...this.#trace, moved: { ...this.#trace.moved, [key]: moved } });
+      this.#save({ ...this.#trace, going: { ...this.#trace.going, [key]: { since, moved } } });
       if (moved.at - toldAt < noteEveryMs) return;
       toldAt = moved.at;
       this.#line(key, `${name} ${on}: ${movedText(moved, moved.at)}`);
@@ -362,7 +362,7 @@ export class Turn implements JobContext {
       this.#logOf(key).info({ action: name, on, ms, ...facts }, line);
       this.#line(key, `${name} ${on}: ${text} (${ms} ms)`);
     };
-    this.#enter(key, name);
+    this.#enter(key, name, since);
     // The note before a write takes the step's name along; other work on this host may crash the worker.
     if (!writes && !light) this.writer.hurry();
     try {

@@ -149,7 +149,7 @@ export const jobsOf = async ({ queues }: Pick<Runtime, 'queues'>, portal: string
     const data = jobSchema.safeParse(job?.data).data;
     if (!data) return [];
     const { trace = noTrace, ...rest } = data;
-    /** Of which item, '' for the job itself, and how far it is where it moves a large file. */
-    const steps = Object.entries(trace.steps).map(([item, step]) => ({ item, step, moved: trace.moved[item] ?? null }));
+    /** Of which item, '' for the job itself, since when, and how far it is where it moves a large file. */
+    const steps = Object.entries(trace.going).map(([item, now]) => ({ item, step: trace.steps[item] ?? '', ...now }));
     return [{ portal, ...rest, steps, since: job.processedOn ?? 0 }];
   });

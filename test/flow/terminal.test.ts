@@ -10,9 +10,12 @@ import { startPortal } from './support/server.ts';
 
 const isLine = (row: string): boolean => row.startsWith('wide@local: ');
 
+/** A line below it, of a step that takes long. */
+const isStep = (row: string): boolean => row.startsWith('  ');
+
 /** What is wrong with the progress line among the rows of a terminal. */
 const faultsOf = (rows: string[]): string[] => {
-  const last = rows.findLastIndex((row) => row !== '');
+  const last = rows.findLastIndex((row) => row !== '' && !isStep(row));
   return rows.flatMap((row, at) => {
     if (!row.includes('wide@local: ')) return [];
     if (!isLine(row)) return [`inside another line: ${row}`];
@@ -51,7 +54,7 @@ it.skipIf(!hasTerminals)(
       lengths.add(rows.findLast(isLine)?.length ?? 0);
     });
     const isLineFor = (columns: number, rows = terminal.rows()): boolean => {
-      const line = rows.findLast((row) => row !== '') ?? '';
+      const line = rows.findLast((row) => row !== '' && !isStep(row)) ?? '';
       return line.length === columns - 1 && /^wide@local: .*, paused: /.test(line);
     };
     await waitUntil('the pause', () => isLineFor(80));

@@ -320,11 +320,13 @@ describe('what portals, files and addresses say', () => {
 });
 
 describe('work in progress', () => {
-  it('is named with its step', async () => {
+  it('is named with its step, and how far that is', async () => {
     const runId = await startWork(place.runtime);
     await new Promise((done) => setTimeout(done, 1100)); // the last view serves for a second
     const { body } = await place.get('/');
-    expect(body).toContain('import <span class="soft">table</span>');
+    expect(body).toContain(
+      'attach <span class="soft">table</span> <span class="soft">40% of 105.0 MB, 6.0 MB/s, 11 s left</span>',
+    );
     expect(body).toContain('2 of 6');
     const run = (await place.get(`/run/${runId}`)).body;
     expect(run).toContain('2 of 6 items');

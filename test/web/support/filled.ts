@@ -1,5 +1,5 @@
 // State of a service with something of everything: live and faulty items, runs, a held run, a paused portal, an inbox, work.
-import { itemId, plainRequest } from '../../../src/model/job.ts';
+import { itemId, noTrace, plainRequest } from '../../../src/model/job.ts';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import { type LedgerEntry, newEntry } from '../../../src/model/ledger-entry.ts';
 import { targetName } from '../../../src/model/redis-keys.ts';
@@ -296,12 +296,18 @@ export const startWork = async (runtime: Runtime): Promise<string> => {
     await runtime.runs.end(runId, reportItem({ key, uuid: '', outcome: 'done' }));
   const queue = runtime.queues.portal('local');
   const key = 'transport/boardings';
+  // Read in the future: it has not stalled, however slow the test is.
+  const moved = { bytes: 42_000_000, of: 105_000_000, rate: 6_000_000, at: Date.now() + 60_000 };
   const data = {
     kind: 'dataset',
     runId,
     ...target,
     key,
-    trace: { steps: { [`${key}/table`]: 'import' }, kills: {}, stalls: 0 },
+    trace: {
+      ...noTrace,
+      steps: { [`${key}/table`]: 'attach' },
+      going: { [`${key}/table`]: { since: Date.now() - 9000, moved } },
+    },
   };
   const id = itemId(runId, key);
   await runtime.redis.hset(queue.toKey(id), {

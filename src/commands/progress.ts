@@ -1,0 +1,48 @@
+// How far runs are, as lines for a terminal: their items with speed and time left, and the steps that take long.
+import { movedText, paceText } from '../model/moved.ts';
+import { targetName } from '../model/redis-keys.ts';
+import type { RequestedRun } from '../service/actions.ts';
+import { jobsOf } from '../service/overview.ts';
+import type { Runtime } from '../service/runtime.ts';
+import { plural } from '../util/plural.ts';
+import { spanText } from '../util/quantity.ts';
+
+/** A step gets a line of its own once it lasts so long, milliseconds; so many do. Else so many keys are named. */
+const [longMs, mostLines, mostKeys] = [2000, 4, 3];
+
+/** Remembers what had ended when it looked first, which does not count for the speed. */
+export class Progress {
+  readonly #runtime: Runtime;
+  readonly #first = new Map<string, { at: number; done: number }>();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** The lines of runs together; `wait`: what these wait for, instead of their speed. */
+  async lines(runs: readonly RequestedRun[], wait?: string): Promise<string[]> {
+    const portals = [...new Set(runs.map(({ portal }) => portal))];
+    const jobs = (await Promise.all(portals.map((portal) => jobsOf(this.#runtime, portal)))).flat();
+    const all = await Promise.all(runs.map(({ runId }) => this.#runtime.runs.progress(runId)));
+    const sum = (of: 'total' | 'done' | 'failed'): number => all.reduce((count, run) => count + run[of], 0);
+    const [total, done, failed] = [sum('total'), sum('done'), sum('failed')];
+    const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
+    const begun = all.some(({ state }) => state !== 'queued') ? 'planning' : 'waiting to start';
+    const items = `${total === 0 ? begun : `${done}/${total} items`}${failed > 0 ? `, ${failed} failed` : ''}`;
+    if (wait) return [`${name}: ${items}, ${wait}`];
+    const now = Date.now();
+    const first = this.#first.get(name) ?? { at: now, done };
+    if (done > 0) this.#first.set(name, first);
+    const pace = paceText({ ended: done - first.done, left: total - done, ms: now - first.at });
+    const ofRuns = jobs.filter(({ runId }) => runs.some((run) => run.runId === runId));
+    const steps = ofRuns.flatMap((job) => job.steps).filter(({ item }) => item !== '');
+    const long = steps.filter(({ moved, since }) => moved !== null || now - since >= longMs).slice(0, mostLines);
+    const keys = long.length > 0 ? [] : steps.slice(0, mostKeys).map(({ item }) => ` ${item}`);
+    return [
+      `${name}: ${items}${pace && `, ${pace}`}${keys.length > 0 ? ` |${keys.join('')}` : ''}`,
+      ...long.map(
+        ({ item, step, since, moved }) => `  ${step} ${moved ? movedText(moved, now) : spanText(now - since)}  ${item}`,
+      ),
+    ];
+  }
+}
