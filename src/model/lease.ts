@@ -25,11 +25,10 @@ export interface StateWriter {
    * effect of a portal write, which stays pending until then.
    */
   writeLater(writes: readonly StateWrite[]): Promise<void>;
-  /**
-   * Resolves when a field, or everything where none is named, is written, so that what this job reads of it afterwards is
-   * what it wrote; rejects where that failed.
-   */
-  catchUp(read?: HashField): Promise<void>;
+  /** Resolves when everything is written, so that what this job reads afterwards is what it wrote; rejects where that failed. */
+  catchUp(): Promise<void>;
+  /** A field that nobody else writes meanwhile, as the job wrote or read it last; else as `ask` reads it. */
+  read(field: HashField, ask: () => Promise<Buffer | null>): Promise<FieldWrite['value']>;
 }
 
 /** Writes in the name of a job; all of them are refused with JobLostError once another worker has the job. */

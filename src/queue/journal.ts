@@ -2,7 +2,14 @@
 // trips.
 import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { clock, type HashField, type JobLease, type JobWriter, type StateWrite } from '../model/lease.ts';
+import {
+  clock,
+  type FieldWrite,
+  type HashField,
+  type JobLease,
+  type JobWriter,
+  type StateWrite,
+} from '../model/lease.ts';
 import { redisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
@@ -37,6 +44,9 @@ export const leftOfLock = async (redis: Redis, keys: string[], args: (string | n
   return typeof left === 'number' ? left : null;
 };
 
+/** Fields that a job remembers. */
+const mostKnown = 200;
+
 /** Most log lines that go in one call of the script. */
 const mostLines = 1000;
 
@@ -58,6 +68,8 @@ export class JobJournal implements JobWriter {
   #lines: Write[] = [];
   /** Of each field and member the newest write counts. */
   readonly #writes = new Map<string, Write>();
+  /** Fields as they were written or read last; of those that are forgotten, the value is asked for again. */
+  readonly #known = new Map<string, FieldWrite['value']>();
   #timer: NodeJS.Timeout | null = null;
   /** One write at a time keeps the order. */
   #sending: Promise<void> = Promise.resolve();
@@ -96,10 +108,20 @@ export class JobJournal implements JobWriter {
     this.#gather();
   }
 
-  async catchUp(read?: HashField): Promise<void> {
+  async catchUp(): Promise<void> {
     await this.#sending;
-    const isUnsent = read ? this.#writes.has(`${read.hash}\n${read.field}`) : this.#writes.size > 0;
-    if (isUnsent || this.#failure !== null) await this.#send();
+    if (this.#writes.size > 0 || this.#failure !== null) await this.#send();
+  }
+
+  async read({ hash, field }: HashField, ask: () => Promise<Buffer | null>): Promise<FieldWrite['value']> {
+    const name = `${hash}\n${field}`;
+    if (!this.#known.has(name) || this.#failure !== null) {
+      await this.#sending;
+      if (this.#writes.has(name) || this.#failure !== null) await this.#send();
+      const value = await ask();
+      if (!this.#known.has(name)) this.#know(name, value); // else it was written meanwhile
+    }
+    return this.#known.get(name) ?? null;
   }
 
   /** Resolves when everything was sent; rejects with the first failure of a delayed write. */
@@ -121,7 +143,14 @@ export class JobJournal implements JobWriter {
   }
 
   #buffer(write: Write): void {
-    this.#writes.set(`${write[0]}\n${write[2]}`, write);
+    const [hash, kind, field, value] = write;
+    this.#writes.set(`${hash}\n${field}`, write);
+    if (kind === 'field') this.#know(`${hash}\n${field}`, value === '' ? null : value);
+  }
+
+  #know(name: string, value: FieldWrite['value']): void {
+    if (this.#known.size >= mostKnown) this.#known.clear();
+    this.#known.set(name, value);
   }
 
   #gather(): void {

@@ -166,6 +166,9 @@ interface BreakerSettings {
   longestRequestedMs: number;
 }
 
+/** A success ends what was counted, but not more often than this, milliseconds. */
+const workedMs = 250;
+
 interface BreakerParts {
   redis: Redis;
   keys: RedisKeys;
@@ -178,6 +181,8 @@ interface BreakerParts {
 export class CircuitBreaker {
   readonly settings: BreakerSettings;
   readonly #parts: BreakerParts;
+  /** When a success was last told to the others, Unix milliseconds. */
+  readonly #workedAt = new Map<string, number>();
 
   constructor(parts: BreakerParts) {
     this.settings = parts.settings;
@@ -191,6 +196,7 @@ export class CircuitBreaker {
    */
   async failed(portal: string, error: unknown): Promise<boolean> {
     if (!isOutage(error)) return false;
+    this.#workedAt.delete(portal);
     const askedMs = error.request.retryAfterMs ?? 0;
     const isAsked = askedMs > this.settings.longestRequestedMs;
     const reason = isAsked ? requestedPause(portal, error, askedMs) : this.#reason(portal, error);
@@ -217,6 +223,8 @@ export class CircuitBreaker {
   /** A write or a whole item has succeeded: the portal works. Never rejects. */
   async worked(portal: string): Promise<void> {
     const { redis, keys } = this.#parts;
+    if (Date.now() - (this.#workedAt.get(portal) ?? 0) < workedMs) return;
+    this.#workedAt.set(portal, Date.now());
     await redis.hdel(keys.portal(portal), 'failures', 'confirm').catch((error: unknown) => {
       this.#parts.log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
     });

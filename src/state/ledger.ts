@@ -1,5 +1,6 @@
 // The ledger in Redis: what is known to be published under each key, with the write that is pending.
 import type { Redis } from 'ioredis';
+import type { z } from 'zod';
 import { manifestOfKey } from '../model/key.ts';
 import type { FieldWrite, JobWriter, StateWriter } from '../model/lease.ts';
 import {
@@ -14,7 +15,7 @@ import {
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
 import { parsedJson } from '../util/json.ts';
-import { fieldsOf, plainWriter, readField } from './redis/fields.ts';
+import { fieldsOf, plainWriter } from './redis/fields.ts';
 
 const entriesAtOnce = 500;
 
@@ -86,13 +87,12 @@ export class Ledger {
       const text = `${value}`;
       if (!stored.every((word) => text.toLowerCase().includes(word))) continue;
       const brief = indexedEntrySchema.safeParse(parsedJson(text)).data;
-      if (brief) yield { brief, whole: () => entryOfStored(value) };
+      if (brief) yield { brief, whole: () => ledgerEntrySchema.safeParse(parsedJson(text)).data ?? null };
     }
   }
 
   async entry(portal: string, key: string): Promise<LedgerEntry | null> {
-    const value = await this.#field(this.#keys.entries(targetOf(portal, key)), key);
-    return value && entryOfStored(value);
+    return this.#field(this.#keys.entries(targetOf(portal, key)), key, ledgerEntrySchema);
   }
 
   /** The entries of several keys on a portal, in the order of the keys. */
@@ -137,13 +137,14 @@ export class Ledger {
     return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: JSON.stringify(entry) };
   }
 
-  #field(hash: string, field: string): Promise<Buffer | null> {
-    return readField(this.#redis, this.#writer, { hash, field });
+  /** Null also for a value of an unknown shape. */
+  async #field<T>(hash: string, field: string, schema: z.ZodType<T>): Promise<T | null> {
+    const value = await this.#writer.read({ hash, field }, () => this.#redis.hgetBuffer(hash, field));
+    return (value && schema.safeParse(parsedJson(`${value}`)).data) || null;
   }
 
   async sentFor(portal: string, key: string): Promise<SentNode | null> {
-    const value = await this.#field(this.#keys.sent(targetOf(portal, key)), key);
-    return (value && sentNodeSchema.safeParse(parsedJson(`${value}`)).data) ?? null;
+    return this.#field(this.#keys.sent(targetOf(portal, key)), key, sentNodeSchema);
   }
 
   /** What was sent last for several keys, in the order of the keys. */
@@ -153,8 +154,7 @@ export class Ledger {
 
   /** Versions of the table of a key before the one that its entry holds; null where there are none. */
   async formerVersions(portal: string, key: string): Promise<FormerVersions | null> {
-    const value = await this.#field(this.#keys.history(targetOf(portal, key)), key);
-    return (value && formerVersionsSchema.safeParse(parsedJson(`${value}`)).data) ?? null;
+    return this.#field(this.#keys.history(targetOf(portal, key)), key, formerVersionsSchema);
   }
 
   /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
@@ -216,7 +216,3 @@ export class Ledger {
 }
 
 const targetOf = (portal: string, key: string): Target => ({ manifest: manifestOfKey(key), portal });
-
-/** The entry of a stored value; null for one of an unknown shape. */
-const entryOfStored = (value: Buffer): LedgerEntry | null =>
-  ledgerEntrySchema.safeParse(parsedJson(`${value}`)).data ?? null;

@@ -18,7 +18,7 @@ import {
 } from '../model/report.ts';
 import { parsedJson } from '../util/json.ts';
 import { type PlanWriter, planWriter } from './plan-writer.ts';
-import { fieldsOf, plainWriter, readField } from './redis/fields.ts';
+import { fieldsOf, plainWriter } from './redis/fields.ts';
 import {
   lineOf,
   packReport,
@@ -154,11 +154,11 @@ export class Runs {
   }
 
   async item(runId: string, key: string): Promise<ItemState> {
-    const read = (hash: string) => readField(this.#redis, this.#writer, { hash, field: key });
-    const [begun, ended] = [await read(this.#keys.runBegun(runId)), await read(this.#keys.runLines(runId))];
+    const read = (hash: string) => this.#writer.read({ hash, field: key }, () => this.#redis.hgetBuffer(hash, key));
+    const [begun, ended] = await Promise.all([read(this.#keys.runBegun(runId)), read(this.#keys.runLines(runId))]);
     return {
       begun: begun ? begunSchema.parse(JSON.parse(`${begun}`)) : notBegun,
-      ended: ended && reportItemSchema.parse(JSON.parse(`${ended}`)),
+      ended: ended ? reportItemSchema.parse(JSON.parse(`${ended}`)) : null,
     };
   }
 

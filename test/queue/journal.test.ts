@@ -52,7 +52,7 @@ describe('a write of a job', () => {
     await redis.set('no hash', 'text');
     await journal.writeLater([{ hash: 'no hash', field: 'a', value: '1' }]);
     await waitUntil('the failure', () =>
-      journal.catchUp({ hash: 'own', field: 'a' }).then(
+      journal.catchUp().then(
         () => false,
         () => true,
       ),
@@ -147,14 +147,27 @@ describe('what is buffered', () => {
     expect(await textsOf('q.log')).toEqual(['one']);
   });
 
-  it('is not sent for what is read of another field', async () => {
+  it('is what the job reads next, without being sent for it', async () => {
     const journal = journalOn(redis);
-    await journal.writeLater([own('a', '1')]);
-    await journal.catchUp({ hash: 'own', field: 'b' });
-    await journal.catchUp({ hash: 'other', field: 'a' });
-    expect(await redis.exists('own')).toBe(0);
-    await journal.catchUp({ hash: 'own', field: 'a' });
-    expect(await redis.hgetall('own')).toEqual({ a: '1' });
+    const read = async (field: string): Promise<string | null> => {
+      const value = await journal.read({ hash: 'own', field }, () => redis.hgetBuffer('own', field));
+      return value === null ? null : `${value}`;
+    };
+    await redis.hset('own', { b: 'there', c: 'there' });
+    await journal.writeLater([own('a', '1'), own('c', null)]);
+    expect([await read('a'), await read('b'), await read('c'), await read('d')]).toEqual(['1', 'there', null, null]);
+    expect(await redis.hgetall('own')).toEqual({ b: 'there', c: 'there' });
+    await journal.write(Array.from({ length: 300 }, (_, at) => own(`more ${at}`, 'x'))); // more than it remembers
+    expect([await read('a'), await read('b'), await read('c')]).toEqual(['1', 'there', null]);
+  });
+
+  it('is newer than what was being read while it was written', async () => {
+    const journal = journalOn(redis);
+    const reading = journal.read({ hash: 'own', field: 'a' }, async () => {
+      await journal.writeLater([own('a', 'new')]);
+      return Buffer.from('old');
+    });
+    expect(await reading).toBe('new');
   });
 
   it('that is refused while it is sent by itself is no basis for what is read next', async () => {

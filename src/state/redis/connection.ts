@@ -129,6 +129,16 @@ export class EndableRedis extends Redis {
     return new EndableRedis({ ...this.options, ...override });
   }
 
+  /** Commands of one turn of the event loop leave together, in their order. (Auto-pipelining would leave scripts out.) */
+  override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
+    const { stream } = this;
+    if (stream?.writableCorked === 0) {
+      stream.cork();
+      setImmediate(() => stream.uncork());
+    }
+    return super.sendCommand(...args);
+  }
+
   override disconnect(reconnect = false): void {
     // As a client that has not connected yet, it ends at once.
     if (!reconnect && this.status === 'reconnecting') this.status = 'wait';

@@ -1,6 +1,6 @@
 // Reading large Redis hashes, sets and lists in pieces, and writing fields outside of any job.
 import type { Redis } from 'ioredis';
-import type { HashField, StateWrite, StateWriter } from '../../model/lease.ts';
+import type { StateWrite, StateWriter } from '../../model/lease.ts';
 
 /** Writes fields and members outside of any job, each time at once and in one transaction. */
 export const plainWriter = (redis: Redis): StateWriter => {
@@ -15,7 +15,7 @@ export const plainWriter = (redis: Redis): StateWriter => {
     }
     await multi.exec();
   };
-  return { lease: null, write, writeLater: write, catchUp: async () => undefined };
+  return { lease: null, write, writeLater: write, catchUp: async () => undefined, read: (_, ask) => ask() };
 };
 
 /** Fields, members or entries that one call requests. */
@@ -60,13 +60,3 @@ export async function* entriesOf(redis: Redis, key: string): AsyncGenerator<stri
     if (page.length < pageSize) return;
   }
 }
-
-/** A field of a hash as the writer wrote it, or null where there is none. */
-export const readField = async (
-  redis: Redis,
-  writer: StateWriter,
-  { hash, field }: HashField,
-): Promise<Buffer | null> => {
-  await writer.catchUp({ hash, field });
-  return redis.hgetBuffer(hash, field);
-};
