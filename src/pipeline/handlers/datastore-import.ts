@@ -10,7 +10,7 @@ import {
 } from '../../model/errors.ts';
 import { GiveBack } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
-import type { PortalTable } from '../../portal-client/client.ts';
+import type { Portal, PortalTable } from '../../portal-client/client.ts';
 import { proveTable } from '../compare/prove.ts';
 import type { NodeTarget } from './node-locate.ts';
 import { importsRows, type ResourceState, type ResourceStep, sentAgain, shapeOf } from './resource-file.ts';
@@ -88,18 +88,32 @@ const lookAt = async (state: ResourceState, signal: AbortSignal): Promise<Look> 
   return { numbers, size, isWhole };
 };
 
+/** The first look after an attach, which shows whether the portal imports by it: others that want to know wait for it. */
+const looks = new WeakMap<Portal['traits'], Promise<unknown>>();
+
+const lookAndLearn = (state: ResourceState, isStill: boolean, signal: AbortSignal): Promise<Look> => {
+  const { item, portal } = state.target;
+  const looking = (isStill ? untilStill : lookAt)(state, signal);
+  if (!item.actions.includes('attached')) return looking;
+  const learning = looking.then(({ numbers }) => {
+    if (datastoreState(numbers) !== 'running') portal.traits.learn({ importsOnAttach: isOfAttach(numbers) });
+  });
+  if (!looks.has(portal.traits)) looks.set(portal.traits, Promise.allSettled([learning]));
+  return learning.then(() => looking);
+};
+
 /** The entry once its import is ordered, or done where that is proven now. */
 const importTable = async (state: ResourceState, signal: AbortSignal): Promise<LedgerEntry> => {
   const { item, portal } = state.target;
-  const isPlain = !needsDialect(state) && !state.provesNow && !state.fallsBack && !isResumed(state);
-  const importsOnAttach = portal.traits.get('importsOnAttach');
-  if (isPlain && importsOnAttach !== undefined && item.actions.includes('attached'))
-    return settle(importsOnAttach ? state : await order(state, { replaces: !state.entry.rowsAreOwn }, signal));
+  if (item.actions.includes('attached') && isPlain(state)) {
+    if (looks.has(portal.traits)) await looks.get(portal.traits); // nothing may come between this and the first look
+    const importsOnAttach = portal.traits.get('importsOnAttach');
+    if (importsOnAttach !== undefined)
+      return settle(importsOnAttach ? state : await order(state, { replaces: !state.entry.rowsAreOwn }, signal));
+  }
   for (let isStill = false; ; isStill = true) {
-    const look = await (isStill ? untilStill : lookAt)(state, signal);
+    const look = await lookAndLearn(state, isStill, signal);
     if (isResumed(state)) await item.note(`an interrupted import: the portal says ${described(look)}`);
-    if (item.actions.includes('attached') && datastoreState(look.numbers) !== 'running')
-      portal.traits.learn({ importsOnAttach: isOfAttach(look.numbers) });
     const move = moveOf(state, look, isStill);
     if (move === 'wait') continue; // two imports of one table at once double its rows
     if (move === 'done') return settle(state);
@@ -107,6 +121,10 @@ const importTable = async (state: ResourceState, signal: AbortSignal): Promise<L
     return settle(await (state.provesNow ? orderAndWait : order)(state, { replaces, numbers: look.numbers }, signal));
   }
 };
+
+/** True where an import needs no look at the table before it. */
+const isPlain = (state: ResourceState): boolean =>
+  !needsDialect(state) && !state.provesNow && !state.fallsBack && !isResumed(state);
 
 /** True where an earlier attempt ordered the import, which may still be running. */
 const isResumed = ({ entry }: ResourceState): boolean => entry.pending?.what === 'import';

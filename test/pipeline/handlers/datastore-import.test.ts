@@ -295,6 +295,18 @@ describe('the import step', () => {
     },
   );
 
+  it('looks once at what attaching does where several tables want to know', async () => {
+    const given: Given = { actions: ['created', 'attached'] };
+    const { portal, state, orders } = await prepare([[1, 2]], { provesNow: false }, given);
+    const target = { ...state.target, importsTogether: true };
+    const { item } = itemOf('import/one/other', { actions: ['created', 'attached'] });
+    const other = attachedState({ ledger: ledger(), portal: target.portal, item }, { provesNow: false });
+    Object.assign(other.target, { importsTogether: true });
+    await Promise.all([importFile({ ...state, target }), importFile(other)]);
+    expect(portal.requests('GET', '/api/dataset/datastore/7')).toHaveLength(1);
+    expect(orders()).toEqual([]);
+  });
+
   it('asks nothing of a portal without a datastore', async () => {
     const portal = await startSmallPortal({ datastore: false });
     onTestFinished(() => portal.close());
