@@ -46,6 +46,8 @@ export const addressProblems = (
 /** Whoever reaches the pages may act, so other hosts reach them only with a password. */
 const webProblems = (document: YamlDocument, web: Record<string, unknown>): FileProblem[] => {
   const { host, publicUrl, password } = web;
+  if (web.public === true && password === undefined)
+    return [document.problem(['web', 'public'], 'also set `web.password`: without one everybody may act')];
   const opened = publicUrl !== undefined ? 'publicUrl' : typeof host === 'string' && !isLoopback(host) ? 'host' : null;
   if (opened === null || password !== undefined) return [];
   return [document.problem(['web', opened], 'exposes the pages to other hosts: also set `web.password`')];

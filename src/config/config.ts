@@ -97,11 +97,11 @@ const resolveSources = (file: ConfigFile['sources'] = {}, { secrets }: ResolveCo
 };
 
 const resolveWeb = (file: ConfigFile['web'], { secrets }: ResolveContext) => {
-  const { host, port, username, publicUrl, trustedProxies = [] } = { publicUrl: undefined, ...defaults.web, ...file };
+  const { publicUrl, trustedProxies = [], ...given } = { publicUrl: undefined, ...defaults.web, ...file };
   const url = publicUrl === undefined ? null : normalUrl(publicUrl);
   const password = secrets.get('web.password') ?? null; // null: no login
   const token = secrets.get('web.token') ?? null; // null: no program may request runs
-  return redacting({ host, port, username, password, token, publicUrl: url, trustedProxies }, 'password', 'token');
+  return redacting({ ...given, password, token, publicUrl: url, trustedProxies }, 'password', 'token');
 };
 
 const resolveNotify = (file: ConfigFile['notify'], { secrets }: ResolveContext) => {

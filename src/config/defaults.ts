@@ -36,7 +36,7 @@ export const defaults = {
     requestsPerSecond: 10,
     proxy: 'none',
   },
-  web: { host: '127.0.0.1', port: 4283, username: 'operator' },
+  web: { host: '127.0.0.1', port: 4283, username: 'operator', public: false },
   log: { level: 'info' },
   email: { port: 587, secure: false },
 } as const;

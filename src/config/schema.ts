@@ -132,6 +132,11 @@ const sections = {
       'Token of programs for `POST /runs` and, where there is a `password`, for `/metrics`, as a reference.',
       { file: 'web-token' },
     ],
+    public: [
+      z.boolean(),
+      'True: without a login everybody may see how manifests, items and runs stand, and do nothing; needs a `password`.',
+      true,
+    ],
     publicUrl: [
       baseUrl,
       'Address behind a proxy, which needs a `password`; with https, cookies are secure.',

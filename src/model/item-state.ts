@@ -29,6 +29,9 @@ export const outcomeOf = ({ code }: Reason): 'cancelled' | 'held' | 'quarantined
   return code.startsWith('table-') || code === 'source-refused' || code === 'entry-fault' ? 'quarantined' : 'failed';
 };
 
+/** False where only another file helps: a faulty one that was dropped is set aside. */
+export const canRetry = ({ file, code }: Reason): boolean => file === undefined && code !== 'held';
+
 /** States of items in the order of lists: word, tone and meaning on the pages. */
 export const stateWords = {
   live: ['live', 'good', 'Published, and verified on the portal.'],

@@ -2,7 +2,8 @@
 import { basename } from 'node:path';
 import { type ItemState, itemStateOf } from '../model/item-state.ts';
 import { itemId } from '../model/job.ts';
-import type { LedgerEntry } from '../model/ledger-entry.ts';
+import { kindOfKey } from '../model/key.ts';
+import { type LedgerEntry, newEntry } from '../model/ledger-entry.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { type TableVersion, versionsOf } from '../model/table-history.ts';
 import { byName } from '../util/natural.ts';
@@ -90,18 +91,23 @@ export interface ItemView {
   versions: TableVersion[];
   /** The run that processes it now, or did last; '' for none. */
   runId: string;
+  isRunning: boolean;
   /** Lines of its log, each with its time in front. */
   log: string[];
 }
 
+/** How an item stands on each portal; one that a run creates has an empty entry until it is known more of. */
 export const itemViews = async (runtime: Runtime, key: string): Promise<ItemView[]> => {
-  const { ledger, runs } = runtime;
+  const { ledger, runs, gate } = runtime;
   const viewOf = async (target: KnownTarget): Promise<ItemView[]> => {
-    const entry = await ledger.entry(target.portal, key);
-    if (entry === null) return [];
+    const [known, { current }] = await Promise.all([ledger.entry(target.portal, key), gate.state(target)]);
+    const isRunning = current !== null && (await runs.log(itemId(current, key))).length > 0;
+    if (known === null && !isRunning) return [];
+    const entry = known ?? newEntry({ key, kind: kindOfKey(key), uuid: '', title: '' });
+    const runId = isRunning ? current : entry.runId;
     const versions = versionsOf(await ledger.formerVersions(target.portal, key), entry.version);
-    const runId = (await lastRunOfKey(runtime, target, key)) ?? '';
-    return [{ target, entry, versions, runId, log: runId === '' ? [] : await runs.log(itemId(runId, key)) }];
+    const log = runId === '' ? [] : await runs.log(itemId(runId, key));
+    return [{ target, entry, versions, runId, isRunning, log }];
   };
   return (await Promise.all((await runtime.targetsOfKey(key)).map(viewOf))).flat();
 };

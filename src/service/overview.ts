@@ -29,7 +29,8 @@ export type RunningJob = Awaited<ReturnType<typeof jobsOf>>[number];
 export interface OverviewView {
   targets: TargetView[];
   jobs: RunningJob[];
-  portals: string[];
+  /** Those of the configuration; `url` where their readers find them, null where that is not known here. */
+  portals: { name: string; url: string | null }[];
   pauses: { portal: string; pause: Pause }[];
   inboxes: InboxViewOfService[];
   /** What is overdue; `more` counts the rest. */
@@ -114,13 +115,14 @@ export class Overview {
         }),
     );
     const own = Object.keys(config.portals);
+    const linked = own.map((name) => ({ name, url: runtime.portals.addressOf(name) }));
     const portals = [...new Set([...own, ...targets.map(({ portal }) => portal)])].sort(byName);
     const [jobs, pauses] = await Promise.all([
       Promise.all(portals.map((portal) => jobsOf(runtime, portal))),
       Promise.all(portals.map(async (portal) => ({ portal, pause: await runtime.pauses.state(portal) }))),
     ]);
     const paused = pauses.flatMap(({ portal, pause }) => (pause ? [{ portal, pause }] : []));
-    return { targets, jobs: jobs.flat(), portals: own, pauses: paused, inboxes, late, hasWorkers };
+    return { targets, jobs: jobs.flat(), portals: linked, pauses: paused, inboxes, late, hasWorkers };
   }
 
   /** Counts again when items may have changed, but for a twentieth of the time at most. */

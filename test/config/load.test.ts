@@ -36,7 +36,7 @@ describe('web', () => {
     expect(web).toMatchObject({ host: '127.0.0.1', port: 4283, username: 'operator', password: null, publicUrl: null });
   });
 
-  it.each(['host: 0.0.0.0', 'host: sluice.example.org', 'publicUrl: https://sluice.example.org'])(
+  it.each(['host: 0.0.0.0', 'host: sluice.example.org', 'publicUrl: https://sluice.example.org', 'public: true'])(
     '%s needs a password, which is never shown',
     async (key) => {
       const [problem, ...more] = await problemsOf(load(`web:\n  ${key}\n`));

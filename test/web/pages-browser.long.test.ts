@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { axeFaults, browserPath, startBrowser } from './support/browser.ts';
-import { type Filled, fill, startWork, writeWorker } from './support/filled.ts';
+import { type Filled, fill, fillMany, startWork, writeWorker } from './support/filled.ts';
 import { openWebPlace, type WebPlace } from './support/web-place.ts';
 
 /** Set to a folder to write screenshots: to `docs/images` for those of the documentation, elsewhere all. */
@@ -31,30 +31,41 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
   let filled: WebPlace;
   let empty: WebPlace;
   let closed: WebPlace;
+  let many: WebPlace;
+  let calm: WebPlace;
+  let read: WebPlace;
   let known: Filled;
   let work: string;
-  const urls = { filled: '', empty: '', closed: '' };
+  const urls = { filled: '', empty: '', closed: '', many: '', calm: '', read: '' };
   beforeAll(async () => {
-    [browser, filled, empty, closed] = await Promise.all([
+    const password = { password: 'correct horse' };
+    const web = { port: 0, username: 'ann', password: { file: 'password' } };
+    [browser, filled, empty, closed, many, calm, read] = await Promise.all([
       startBrowser(),
       openWebPlace(),
       openWebPlace(),
-      openWebPlace(
-        { web: { port: 0, username: 'ann', password: { file: 'password' } } },
-        { password: 'correct horse' },
-      ),
+      openWebPlace({ web }, password),
+      openWebPlace(),
+      openWebPlace(),
+      openWebPlace({ web: { ...web, public: true } }, password),
     ]);
+    await fillMany(many.runtime, 40);
+    await fillMany(calm.runtime, 2, { isCalm: true });
+    await fillMany(read.runtime, 12);
     known = await fill(filled.runtime);
     await writeWorker(empty.runtime);
     work = await startWork(filled.runtime);
     urls.filled = await filled.app.listen({ host: '127.0.0.1', port: 0 });
     urls.empty = await empty.app.listen({ host: '127.0.0.1', port: 0 });
+    urls.many = await many.app.listen({ host: '127.0.0.1', port: 0 });
+    urls.calm = await calm.app.listen({ host: '127.0.0.1', port: 0 });
+    urls.read = await read.app.listen({ host: '127.0.0.1', port: 0 });
     urls.closed = await closed.app.listen({ host: '127.0.0.1', port: 0 });
     await filled.runtime.redis.set(filled.runtime.keys.run('broken'), 'no record of a run');
   });
   afterAll(async () => {
     await browser?.close();
-    await Promise.all([filled?.close(), empty?.close(), closed?.close()]);
+    await Promise.all([filled, empty, closed, many, calm, read].map((place) => place?.close()));
   });
 
   const onPage = async (look: Look, use: (page: Page) => Promise<void>): Promise<void> => {
@@ -77,6 +88,11 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
 
   const addresses: [name: string, address: () => string, status?: number][] = [
     ['home', () => `${urls.filled}/`],
+    ['home-calm', () => `${urls.calm}/`],
+    ['home-40', () => `${urls.many}/`],
+    ['home-filtered', () => `${urls.many}/?show=attention&manifest=amt-1`],
+    ['home-reader', () => `${urls.read}/`],
+    ['item-reader', () => `${urls.read}/item/amt-10/staff/table`],
     ['search', () => `${urls.filled}/?q=table`],
     ['item', () => `${urls.filled}/item/${known.live}`],
     ['dataset', () => `${urls.filled}/item/city-open-data/budget-2026`],

@@ -1,13 +1,24 @@
 // The pages over plain HTTP: what they say, what they do, and what nobody gets past them.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { plainRequest } from '../../src/model/job.ts';
+import { itemId, plainRequest } from '../../src/model/job.ts';
 import { newEntry } from '../../src/model/ledger-entry.ts';
 import { reportSchema } from '../../src/model/report.ts';
 import { syncSchedules } from '../../src/queue/schedules.ts';
 import { itemPage } from '../../src/web/pages/item.ts';
+import { actLink } from '../../src/web/pages/layout.ts';
 import { webApp } from '../../src/web/server.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type Filled, faults, fill, itemOf, noon, startWork, writeItems, writeRun } from './support/filled.ts';
+import {
+  type Filled,
+  faults,
+  fill,
+  fillMany,
+  itemOf,
+  noon,
+  startWork,
+  writeItems,
+  writeRun,
+} from './support/filled.ts';
 import { openWebPlace, type WebPlace } from './support/web-place.ts';
 
 let place: WebPlace;
@@ -41,14 +52,15 @@ const confirm = async (at: WebPlace, url: string, fields: Record<string, string>
 };
 
 describe('the first page', () => {
-  it('says in one sentence what is live of a manifest and when it runs next', async () => {
+  it('says in one row what is live of a manifest and when it runs next', async () => {
     const { body } = await place.get('/');
     const text = body.replaceAll(/<[^>]+>/g, '');
-    expect(text).toContain('16 of 20 live');
+    expect(text).toContain('16 of 20');
     expect(text).toContain('2 quarantined');
     expect(text).toContain('1 held');
     expect(text).toContain('1 failed');
-    expect(text).toMatch(/next run 03:15/);
+    expect(body).toMatch(/<td><time datetime="[^"]+">03:15<\/time><\/td>/);
+    expect(text).toContain('2 manifests, 22 of 26 items live, 2 need attention');
     expect(body).toContain('aria-label="The last 30 runs: 5 with failures"');
   });
 
@@ -66,8 +78,8 @@ describe('the first page', () => {
     try {
       const get = async (url: string) => (await app.inject({ url, headers: { host: '127.0.0.1' } })).body;
       const text = (await get('/')).replaceAll(/<[^>]+>/g, '');
-      expect(text).toMatch(/by-hand\s+never run\s+Run now/);
-      expect(text).toMatch(/nightly\s+never run, next run 03:15 UTC\s+Run now/);
+      expect(text).toMatch(/by-handnever run⋯Run now/);
+      expect(text).toMatch(/nightlynever run03:15 UTC⋯Run now/);
       expect(await get('/act/run-now?target=by-hand%40local')).toContain('/srv/by-hand.yaml');
       expect(await get('/runs/by-hand%40local')).toContain('by-hand@local');
     } finally {
@@ -105,7 +117,7 @@ describe('what a run has changed', () => {
       (await counted()).includes(text) ? text : undefined;
     const [entry] = await writeItems(place.runtime, { manifest: 'growing', titles: ['One'] });
     if (!entry) throw new Error('no entry');
-    await waitUntil('the manifest', () => sentence('all 2 live'));
+    await waitUntil('the manifest', () => sentence('growingall live2 of 2'));
     await new Promise((done) => setTimeout(done, 1100)); // a reading and a view serve for a second
     await writeItems(place.runtime, { manifest: 'growing', titles: ['One', 'Two'] }, { 1: faults.refused });
     await writeRun(
@@ -113,7 +125,7 @@ describe('what a run has changed', () => {
       { runId: '20261121-100000-grow1', manifest: 'growing' },
       { items: [itemOf(entry)], at: noon },
     );
-    expect(await counted()).toContain('3 of 4 live, 1 failed');
+    expect(await counted()).toContain('growing1 failed3 of 4');
   });
 });
 
@@ -131,7 +143,8 @@ describe('the page of an item', () => {
     const { body } = await place.get(`/item/${known.live}`);
     expect(body).toContain('href="https://data.example.org/dataset/1"');
     expect(body).toContain('19 versions from 2026-11-03 to 2026-11-21: 820 to 1,310 rows');
-    expect(body).toContain('<b>import</b> node 17: 1,310 rows');
+    expect(body).toContain('<b>import</b>: 1,310 rows');
+    expect(body).not.toContain('node 17');
     expect(body).toContain('1.8 s');
   });
 
@@ -142,11 +155,105 @@ describe('the page of an item', () => {
   });
 });
 
+describe('the page of what a run publishes for the first time', () => {
+  it('is there as soon as its job has begun, with its steps', async () => {
+    await place.runtime.ledger.remember({ manifest: 'fresh', portal: 'local' }, '/srv/fresh.yaml');
+    const [runId, key] = ['20261121-150000-fresh', 'fresh/one/one'];
+    expect((await place.get(`/item/${key}`)).statusCode).toBe(404);
+    const gate = JSON.stringify({ current: { id: runId, request: null }, again: null });
+    await place.runtime.redis.hset(place.runtime.keys.gates, 'fresh@local', gate);
+    const line = '2026-11-21T15:00:00.000Z fetch one.csv: 12 bytes (1 ms)';
+    await place.runtime.redis.rpush(place.runtime.keys.log(itemId(runId, key)), line);
+    const { body } = await place.get(`/item/${key}`);
+    expect(body).toContain('A run is publishing it for the first time.');
+    expect(body).toContain('<b>fetch</b> one.csv: 12 bytes');
+    await place.runtime.redis.hdel(place.runtime.keys.gates, 'fresh@local');
+  });
+});
+
+describe('versions of a table', () => {
+  const version = (at: number, rows: number) => ({ at: noon + at, rows, bytes: rows, columns: [] });
+  const pageWith = (...rows: number[]): string => {
+    const target = { manifest: 'city', portal: 'local', manifestPath: '/city.yaml' };
+    const entry = newEntry({ key: 'city/a/b', kind: 'resource', uuid: 'u', title: 'B', live: true });
+    const versions = rows.map((count, at) => version(at, count)) as never;
+    const view = { target, entry, versions, runId: '', log: [], isRunning: false };
+    return JSON.stringify(itemPage('city/a/b', [view], { resources: [], jobs: [], now: noon, act: actLink }).live);
+  };
+
+  it.each([
+    [
+      [1, 2, 3],
+      ['0', '1', '2', '3'],
+    ],
+    [
+      [0, 0, 0],
+      ['0', '1'],
+    ],
+    [
+      [980, 1010, 1300],
+      ['0', '500', '1,000', '1,500'],
+    ],
+    [
+      [5, 90_000, 1_000_000],
+      ['0', '200,000', '400,000', '600,000', '800,000', '1,000,000'],
+    ],
+  ])('%j rows stand over an axis of round numbers', (rows, ticks) => {
+    const found = [...pageWith(...rows).matchAll(/text-anchor=\\"end\\">([\d,]+)</g)].map(([, text]) => text);
+    expect(found).toEqual(ticks);
+  });
+
+  it('that are two are a sentence', () => {
+    expect(pageWith(10, 12)).toContain('<p>2 versions from 2026-11-21 to 2026-11-21: 10 to 12 rows</p>');
+    expect(pageWith(10, 12)).not.toContain('<svg');
+  });
+});
+
+describe('forty manifests', () => {
+  let many: WebPlace;
+  const textOf = async (url: string): Promise<string> => (await many.get(url)).body;
+  const namesIn = (page: string): string[] =>
+    [...page.matchAll(/<th scope="row"><a [^>]+>([^<]+)/g)].map(([, name = '']) => name);
+  beforeAll(async () => {
+    many = await openWebPlace();
+    await fillMany(many.runtime, 40);
+  });
+  afterAll(() => many.close());
+
+  it('are a row each in natural order, below a line that sums them up and what is wrong', async () => {
+    const page = await textOf('/');
+    expect(namesIn(page)).toEqual(Array.from({ length: 40 }, (_, at) => `amt-${at + 1}`));
+    expect(page.replaceAll(/<[^>]+>/g, '')).toContain('40 manifests, 196 of 200 items live, 4 need attention');
+    expect(page.indexOf('4 manifests need attention')).toBeLessThan(page.indexOf('<h1>Manifests'));
+    expect(page).toMatch(/class="soft legend">.*fine<.*with failures<.*held<.*running</s);
+  });
+
+  it('are filtered by state and name', async () => {
+    expect(namesIn(await textOf('/?show=attention'))).toEqual(['amt-10', 'amt-20', 'amt-30', 'amt-40']);
+    expect(namesIn(await textOf('/?manifest=AMT-3'))).toEqual([
+      'amt-3',
+      ...Array.from({ length: 10 }, (_, at) => `amt-${30 + at}`),
+    ]);
+    expect(namesIn(await textOf('/?show=attention&manifest=amt-1'))).toEqual(['amt-10']);
+    expect(await textOf('/?show=running')).toContain('No manifest is like that.');
+    expect(namesIn(await textOf('/?show=__proto__'))).toHaveLength(40);
+  });
+
+  it('show no warning colour but amber for a pause by a person', async () => {
+    await many.runtime.pauses.pause('local', { code: 'paused', message: 'paused by the operator', hint: null });
+    const page = await textOf('/');
+    expect(page).toContain('<section class="note wait" aria-label="Paused portal">');
+    expect(page).toContain('<span class="badge wait">paused</span>');
+    await many.runtime.pauses.resume('local');
+  });
+});
+
 describe('the page of a run', () => {
   it('groups what failed by its cause', async () => {
     const { body } = await place.get(`/run/${known.run}`);
     expect(body).toMatch(/<b>16<\/b> updated/);
     expect(body).toMatch(/<b>3<\/b> quarantined/);
+    expect(body).not.toMatch(/<b>0<\/b>/);
     expect(body).toContain('2 items: <code>table-ragged-row</code>');
     expect(body).toContain('Retry these 2');
   });
@@ -325,7 +432,7 @@ describe('work in progress', () => {
     await new Promise((done) => setTimeout(done, 1100)); // the last view serves for a second
     const { body } = await place.get('/');
     expect(body).toContain(
-      'attach <span class="soft">table</span> <span class="soft">40% of 105.0 MB, 6.0 MB/s, 11 s left</span>',
+      'upload <span class="soft">table</span> <progress max="105000000" value="42000000" aria-label="Bytes"></progress> <span class="soft">40% of 105.0 MB, 6.0 MB/s, 11 s left</span>',
     );
     expect(body).toContain('2 of 6');
     const run = (await place.get(`/run/${runId}`)).body;
@@ -489,6 +596,75 @@ describe('with a password', () => {
   });
 });
 
+describe('with `web.public`', () => {
+  const secrets = ['/srv/', 'ECONNREFUSED', 'alice@', 'line 1,204', '3 cells', 'sluice release', 'notes.docx', 'token'];
+  let open: WebPlace;
+  let inside: Filled;
+  let running: string;
+  beforeAll(async () => {
+    open = await openWebPlace(
+      { web: { port: 0, public: true, username: 'ann', password: { file: 'password' } } },
+      { password: 'correct horse' },
+    );
+    inside = await fill(open.runtime);
+    running = await startWork(open.runtime);
+    const reason = {
+      code: 'table-ragged',
+      message: 'in /srv/a.csv',
+      hint: '/srv',
+      context: 'alice@x;1',
+      file: '/srv/_faulty/a',
+    };
+    const entry = await open.runtime.ledger.entry('local', inside.faulty);
+    if (entry) await open.runtime.ledger.put('local', { ...entry, reason, rejected: { rows: 1, path: '/srv/rows' } });
+  });
+  afterAll(() => open.close());
+
+  it('readers without a login see how everything stands, and no message, path, form or action', async () => {
+    const pages = ['/', `/item/${inside.faulty}`, `/item/${inside.held}`, '/item/city-open-data/parking'];
+    const urls = [...pages, `/run/${inside.run}`, `/run/${inside.heldRun}`, `/run/${running}`, '/runs/transport@local'];
+    for (const url of urls) {
+      const { statusCode, body } = await open.get(url);
+      expect(statusCode, url).toBe(200);
+      for (const secret of secrets) expect(body, url).not.toContain(secret);
+      expect(body, url).not.toMatch(/<form|<input|<button|href="\/act|report\.csv|<summary aria-label="Actions/);
+      expect(body, url).toContain('<a href="/login">Log in</a>');
+    }
+    const home = (await open.get('/')).body;
+    expect(home).toContain('16 of 20');
+    expect(home).toContain('Portal local is paused');
+    expect((await open.get(`/item/${inside.faulty}`)).body).toContain('quarantined');
+    expect((await open.get(`/run/${inside.run}`)).body).toContain('<b>16</b> updated');
+  });
+
+  it('nothing else is theirs: no action, no report, no search, no measurement, whatever the method', async () => {
+    const urls = [
+      ...['/act/pause?portal=local', `/act/retry?run=${inside.run}`, `/run/${inside.run}/items`, '/nowhere'],
+      ...['csv', 'json', 'html'].map((format) => `/run/${inside.run}/report.${format}`),
+      ...[`/run/${inside.run}/..%2f..%2fsecret`, '/%61ct/pause?portal=local', '//act/pause?portal=local'],
+    ];
+    for (const url of urls) {
+      expect((await open.get(url)).headers.location, url).toMatch(/^\/login/);
+      const head = await open.send({ method: 'HEAD', url });
+      expect([head.statusCode, head.body], url).toEqual([303, '']);
+    }
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const) {
+      for (const url of ['/', '/act/pause?portal=local', `/act/cancel?run=${running}`, `/drop/${inside.faulty}`]) {
+        const payload = new URLSearchParams({ token: 'x', portal: 'local' }).toString();
+        const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: 'http://127.0.0.1:4283' };
+        const { statusCode } = await open.send({ method, url, headers, payload });
+        expect([303, 404], `${method} ${url}`).toContain(statusCode);
+      }
+    }
+    expect((await open.runtime.pauses.state('local'))?.reason.code).toBe('portal-unreachable');
+    expect(await open.runtime.redis.hexists(open.runtime.keys.cancelled, running)).toBe(0);
+    expect((await open.get('/metrics')).statusCode).toBe(401);
+    expect((await open.get('/?q=noise')).body).not.toContain('noise-map/table');
+    for (const headers of [{ cookie: `sluice-session=${'x'.repeat(43)}` }, { authorization: 'Bearer x' }])
+      expect((await open.get('/act/pause?portal=local', headers)).statusCode).toBe(303);
+  });
+});
+
 it('with an address of https its cookies are secure, and its name is served', async () => {
   const url = 'https://sluice.example.org';
   const config = { web: { port: 0, password: { file: 'password' }, publicUrl: url } };
@@ -524,11 +700,12 @@ it('asks for an export again that left something undone', async () => {
 });
 
 describe('the page of an item that is not published', () => {
-  const pageOf = (code: string): string => {
+  const pageOf = (code: string, file?: string): string => {
     const target = { manifest: 'city', portal: 'local', manifestPath: '/city.yaml' };
-    const reason = { code, message: 'why', hint: null };
+    const reason = { code, message: 'why', hint: null, ...(file ? { file } : {}) };
     const entry = newEntry({ key: 'city/a/b', kind: 'resource', uuid: 'u', title: 'B', nid: '7', reason });
-    return JSON.stringify(itemPage('city/a/b', [{ target, entry, versions: [], runId: '', log: [] }], []).live);
+    const view = { target, entry, versions: [], runId: '', log: [], isRunning: false };
+    return JSON.stringify(itemPage('city/a/b', [view], { resources: [], jobs: [], now: noon, act: actLink }).live);
   };
 
   it('offers a decision where a guard holds it, and another try where somebody edited it on the portal', () => {
@@ -536,5 +713,11 @@ describe('the page of an item that is not published', () => {
     expect(pageOf('held')).toMatch(/release.*discard/);
     expect(pageOf('drift')).not.toMatch(/Release|No new data/);
     expect(pageOf('drift')).toContain('Retry');
+  });
+
+  it('offers another try only where that can help: a dropped file that was set aside is to be fixed', () => {
+    expect(pageOf('table-ragged')).toContain('Retry');
+    expect(pageOf('table-ragged', '/in/_faulty/a.csv')).not.toContain('Retry');
+    expect(pageOf('table-ragged', '/in/_faulty/a.csv')).toContain('drop it again');
   });
 });

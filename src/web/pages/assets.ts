@@ -36,13 +36,34 @@ button.main{background:var(--ink);color:var(--back);border-color:var(--ink)}
 .cards{list-style:none;margin:0;padding:0}
 .cards>li{padding:.85rem 0;border-top:1px solid var(--line)}
 .cards>li:last-child{border-bottom:1px solid var(--line)}
-.target{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:.15rem 1.5rem;align-items:center}
-.target p{grid-column:1;margin:0}
-.target>a.strip{grid-column:2;grid-row:1/span 2}
-.target .row{grid-column:1/-1;margin:.5rem 0 0}
+.summary{font-size:1.0625rem}
+.filter{display:flex;flex-wrap:wrap;gap:.4rem .5rem;align-items:center;margin:.5rem 0}
+.filter form{display:flex;gap:.4rem;flex:1 1 14rem;justify-content:flex-end}
+.filter input,.filter button{font-size:.9375rem;padding:.2rem .7rem}
+.chip{font-size:.875rem;border:1px solid var(--line);border-radius:1rem;padding:.1rem .7rem;text-decoration:none}
+.chip[aria-current]{background:var(--band);border-color:var(--soft);color:var(--ink);font-weight:600}
+.manifests{font-size:.9375rem;line-height:1.4}
+.manifests th,.manifests td{padding:.1rem 1.25rem .1rem 0;white-space:nowrap;vertical-align:middle}
+.manifests th[scope=row]{font-weight:600}
+.manifests tr>:last-child{padding-right:0}
+.manifests td:nth-child(2){white-space:normal}
+.manifests svg,.manifests summary,.legend svg{display:block}
+.legend span{display:inline-flex;gap:.35rem;align-items:center}
+.manifests progress{width:5rem}
+.hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.menu{position:relative;margin:0}
+.menu summary{list-style:none;line-height:1.5rem;margin-inline-start:auto;width:2rem;text-align:center;border-radius:.45rem;font-weight:700}
+.menu summary:hover,.menu[open] summary{background:var(--band)}
+.menu div{position:absolute;z-index:1;right:0;top:100%;display:grid;gap:.35rem;width:max-content;padding:.5rem;background:var(--back);border:1px solid var(--soft);border-radius:.45rem}
+.menu .button{font-size:.9375rem;padding:.2rem .75rem;border-color:transparent}
+.legend span{margin-inline-end:.75rem;white-space:nowrap}
+.legend .strip{width:.4rem}
+.row:empty{display:none}
+figure{margin:.5rem 0}
+.portals>li{padding:.4rem 0}
 .portals li{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center;justify-content:space-between}
 .portals .row{margin:0}
-.strip svg{display:block;height:1.75rem;width:15rem;max-width:100%}
+.strip{height:1.25rem;width:10.625rem;max-width:100%}
 .strip rect{fill:var(--calm)}.strip .bad{fill:var(--bad)}.strip .wait{fill:var(--wait)}.strip .now{fill:var(--link)}.strip .none{fill:var(--line)}
 .note{border-inline-start:4px solid var(--line);background:var(--band);padding:.7rem 1rem;border-radius:0 .45rem .45rem 0;margin:.6rem 0}
 .note.bad{border-color:var(--bad);background:var(--bad-band);color:inherit}
@@ -56,7 +77,7 @@ button.main{background:var(--ink);color:var(--back);border-color:var(--ink)}
 .tiles{display:flex;flex-wrap:wrap;gap:.5rem;list-style:none;margin:1rem 0;padding:0}
 .tiles li{background:var(--band);border-radius:.5rem;padding:.5rem .9rem;min-width:6.5rem}
 .tiles b{display:block;font-size:1.4rem;line-height:1.2;font-weight:650;font-variant-numeric:tabular-nums}
-.tiles li{color:var(--soft);font-size:.875rem}.tiles b{color:var(--ink)}.tiles .none b{color:var(--soft);font-weight:400}
+.tiles li{color:var(--soft);font-size:.875rem}.tiles b{color:var(--ink)}
 .tiles .bad b{color:var(--bad)}.tiles .wait b{color:var(--wait)}
 .scroll{overflow-x:auto}
 .scroll table{min-width:32rem}
@@ -74,7 +95,6 @@ thead th{color:var(--soft);font-weight:500;font-size:.875rem}
 .timeline b{font-weight:600}
 .chart{width:100%;max-width:44rem;height:auto;display:block;margin:.5rem 0}
 .chart rect{fill:var(--calm)}.chart rect.now{fill:var(--good)}
-.chart polyline{fill:none;stroke:var(--link);stroke-width:1.5}
 .chart text{fill:var(--soft);font:11px system-ui,sans-serif}
 .chart line{stroke:var(--line)}
 details{margin:.75rem 0}
@@ -83,7 +103,13 @@ summary{cursor:pointer;color:var(--link);width:fit-content}
 progress{width:100%;max-width:24rem;height:.6rem;accent-color:var(--link)}
 .login{max-width:22rem;margin:3rem auto}
 .login label{display:block;margin:.75rem 0 .2rem}.login input{width:100%}.login button{margin-top:1.25rem}
-@media(max-width:40rem){h1{font-size:1.35rem}.target{grid-template-columns:1fr}.target>a.strip{grid-column:1;grid-row:auto;margin:.3rem 0}
+@media(max-width:40rem){h1{font-size:1.35rem}
+a,summary{display:inline-block;min-height:1.5rem;min-width:1.5rem}
+.manifests thead{display:none}
+.manifests tr{display:grid;grid-template-columns:1fr auto auto;gap:0 .75rem;align-items:center;padding:.4rem 0;border-bottom:1px solid var(--line)}
+.manifests th,.manifests td{border:0;padding:0}
+.manifests th{grid-row:1;grid-column:1}.manifests td:nth-child(2){grid-column:1/3;grid-row:2}.manifests td:nth-child(3){grid-row:1;grid-column:2}.manifests td:nth-child(4){grid-row:2;grid-column:3}
+.manifests td:nth-child(5){grid-row:3;grid-column:1/4}.manifests td:nth-child(6){grid-row:1;grid-column:3;justify-self:end}
 .facts tr{display:block;padding:.4rem 0;border-bottom:1px solid var(--line)}.facts th,.facts td{display:block;width:auto;padding:0;border:0}}
 `;
 
@@ -108,7 +134,7 @@ const refresh = async () => {
     if (reply.redirected) { location.assign(reply.url); return; }
     const before = live();
     const after = reply.ok && new DOMParser().parseFromString(await reply.text(), 'text/html').getElementById('live');
-    if (after && after.innerHTML.trim() !== shown && !String(getSelection())) {
+    if (after && after.innerHTML.trim() !== shown && !String(getSelection()) && !before.querySelector('input:focus')) {
       shown = after.innerHTML.trim();
       for (const { id } of before.querySelectorAll('details[open][id]')) {
         const same = after.querySelector('#' + CSS.escape(id));

@@ -1,14 +1,17 @@
 // The page of an item: live or not and why, what to do, how it came to be, its versions.
-import { isGuarded, itemStateOf, stateWords } from '../../model/item-state.ts';
+import { canRetry, isGuarded, itemStateOf, stateWords } from '../../model/item-state.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { warningsOf } from '../../model/ledger-entry.ts';
 import { targetName } from '../../model/redis-keys.ts';
+import { stepLine } from '../../model/step-words.ts';
 import type { TableVersion } from '../../model/table-history.ts';
 import { fileNameOf, type ItemView, type KnownEntry } from '../../service/items.ts';
+import type { RunningJob } from '../../service/overview.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
+import { jobsHtml } from './home.ts';
 import {
-  actLink,
+  type Act,
   itemPath,
   type Page,
   proseHtml,
@@ -19,31 +22,42 @@ import {
   webLink,
 } from './layout.ts';
 
-const [width, height, top] = [680, 140, 18] as const;
+const [width, height, top, left] = [680, 140, 10, 60] as const;
 const shown = 60;
 
+/** Rows of each version as bars over an axis; two versions are a sentence. */
 const versionsChart = (all: TableVersion[]): Part => {
   const versions = all.slice(-shown);
   const [first, last] = [versions[0], versions.at(-1)];
   if (!first || !last || versions.length < 2) return null;
-  const most = Math.max(1, ...versions.map(({ rows }) => rows));
-  const mostBytes = Math.max(1, ...versions.map(({ bytes }) => bytes));
-  const step = width / versions.length;
-  const scale = (value: number, of: number): number => Math.round(((height - top) * value) / of);
-  const bars = versions.map((version, index) => {
-    const tall = Math.max(2, scale(version.rows, most));
-    const tip = `${dayOf(version)}: ${plural(version.rows, 'row')}, ${sizeWords(version.bytes)}, ${plural(version.columns.length, 'column')}`;
-    return html`<rect x="${round((index + 0.1) * step)}" y="${height - tall}" width="${round(Math.min(step * 0.8, 60))}" height="${tall}" class="${version === last ? 'now' : ''}"><title>${tip}</title></rect>`;
-  });
-  const middle = Math.min(step * 0.5, 30 + step * 0.1);
-  const points = versions.map(({ bytes }, at) => `${round(at * step + middle)},${height - scale(bytes, mostBytes)}`);
   const label = `${plural(versions.length, 'version')} from ${dayOf(first)} to ${dayOf(last)}: ${countText(first.rows)} to ${countText(last.rows)} rows`;
-  return html`<svg class="chart" viewBox="0 0 ${width} ${height + 18}" role="img" aria-label="${label}">
-<line x1="0" y1="${height}" x2="${width}" y2="${height}"/>
-${bars}<polyline points="${points.join(' ')}"/>
-<text x="0" y="11">up to ${countText(most)} rows (bars), ${sizeWords(mostBytes)} (line)</text>
-<text x="0" y="${height + 14}">${dayOf(first)}</text><text x="${width}" y="${height + 14}" text-anchor="end">${dayOf(last)}</text>
-</svg>`;
+  if (versions.length === 2) return html`<p>${label}</p>`;
+  const most = Math.max(1, ...versions.map(({ rows }) => rows));
+  const each = tickOf(most);
+  const highest = Math.ceil(most / each) * each;
+  const step = (width - left) / versions.length;
+  const tallOf = (rows: number): number => Math.round(((height - top) * rows) / highest);
+  const ticks = Array.from({ length: highest / each + 1 }, (_, at) => at * each);
+  const lines = ticks.map((rows) => {
+    const y = height - tallOf(rows);
+    return html`<line x1="${left}" y1="${y}" x2="${width}" y2="${y}"/><text x="${left - 6}" y="${y + 4}" text-anchor="end">${countText(rows)}</text>\n`;
+  });
+  const bars = versions.map((version, index) => {
+    const tall = Math.max(2, tallOf(version.rows));
+    const tip = `${dayOf(version)}: ${plural(version.rows, 'row')}, ${sizeWords(version.bytes)}, ${plural(version.columns.length, 'column')}`;
+    return html`<rect x="${round(left + (index + 0.1) * step)}" y="${height - tall}" width="${round(Math.min(step * 0.8, 60))}" height="${tall}" class="${version === last ? 'now' : ''}"><title>${tip}</title></rect>\n`;
+  });
+  return html`<figure><figcaption class="soft">Rows of each version</figcaption>
+<svg class="chart" viewBox="0 0 ${width} ${height + 18}" role="img" aria-label="${label}">
+${lines}${bars}<text x="${left}" y="${height + 14}">${dayOf(first)}</text><text x="${width}" y="${height + 14}" text-anchor="end">${dayOf(last)}</text>
+</svg></figure>`;
+};
+
+/** A round distance between the lines of an axis, of which there are at most six. */
+const tickOf = (most: number): number => {
+  const power = 10 ** Math.floor(Math.log10(most));
+  const fits = [0.2, 0.5, 1, 2].map((times) => times * power).find((each) => most / each <= 5);
+  return Math.max(1, fits ?? power);
 };
 
 const round = (value: number): number => Math.round(value * 10) / 10;
@@ -52,23 +66,34 @@ const dayOf = ({ at }: TableVersion): string => new Date(at).toISOString().slice
 
 export const mostResources = 200;
 
-/** The page; `resources` of a dataset, on all its portals. */
-export const itemPage = (key: string, views: ItemView[], resources: KnownEntry[]): Page => {
+interface Given {
+  /** What workers are doing for it. */
+  jobs: RunningJob[];
+  now: number;
+  /** Of a dataset, on all its portals. */
+  resources: KnownEntry[];
+  act: Act;
+}
+
+export const itemPage = (key: string, views: ItemView[], given: Given): Page => {
   const kind = kindOfKey(key);
   const title = views.find(({ entry }) => entry.title !== '')?.entry.title ?? key;
   return {
     title,
     live: html`<h1 dir="auto">${title}</h1>
 <p class="soft">${kind === 'dataset' ? 'Dataset' : html`Resource of <a href="${itemPath(parentKey(key))}">${parentKey(key)}</a>,`} <code>${key}</code></p>
-${views.map((view) => viewHtml(view, { isSeveral: views.length > 1, resources: resources.filter(({ portal }) => portal === view.target.portal) }))}`,
+${views.map((view) => viewHtml(view, given, views.length > 1))}`,
   };
 };
 
-const viewHtml = (view: ItemView, { isSeveral, resources }: { isSeveral: boolean; resources: KnownEntry[] }): Html => {
+const viewHtml = (view: ItemView, { act, now, ...given }: Given, isSeveral: boolean): Html => {
   const { target, entry, versions, log } = view;
+  const resources = given.resources.filter(({ portal }) => portal === target.portal);
+  const jobs = given.jobs.filter(({ portal }) => portal === target.portal);
   return html`<section aria-label="On ${target.portal}">
 ${isSeveral ? html`<h2>On ${target.portal}</h2>` : null}
-${verdictHtml(view)}
+${verdictHtml(view, act)}
+${jobs.length === 0 ? null : jobsHtml(jobs, now)}
 ${factsHtml(view)}
 ${resources.length === 0 ? null : resourcesHtml(resources)}
 ${versionsHtml(versions)}
@@ -77,7 +102,7 @@ ${timelineHtml(entry.key, target.portal, log)}
 `;
 };
 
-const verdictHtml = ({ entry, target: { portal } }: ItemView): Html => {
+const verdictHtml = ({ entry, target: { portal }, isRunning }: ItemView, act: Act): Html => {
   const state = itemStateOf(entry);
   const [, tone, meaning] = stateWords[state];
   const isGuardedTable = isGuarded(entry);
@@ -85,16 +110,13 @@ const verdictHtml = ({ entry, target: { portal } }: ItemView): Html => {
     ? 'A guard holds the new version; the portal serves the previous one.'
     : 'No new data arrived in time.';
   const { key, reason, syncedAt, stale } = entry;
-  const act = (name: string): Html => actLink(name, name.toLowerCase(), { key, portal });
-  // Of a file that was set aside, only another version helps.
-  const canRetry = reason !== null && reason.file === undefined;
-  const actions = isGuardedTable ? [act('Release'), act('Discard')] : canRetry ? [act('Retry')] : null;
+  const actions = isGuardedTable ? ['Release', 'Discard'] : reason && canRetry(reason) ? ['Retry'] : [];
   return html`<div class="note ${tone}">
-<p>${stateBadge(state)} ${isGuardedTable ? guarded : meaning}${state === 'removed' ? ` (${entry.removed})` : null}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
+<p>${stateBadge(state)} ${isGuardedTable ? guarded : isRunning && state === 'pending' ? 'A run is publishing it for the first time.' : meaning}${state === 'removed' ? ` (${entry.removed})` : null}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
 ${stale && !isGuardedTable ? html`<p>The portal still serves the version before.</p>` : null}
 ${reason && reasonHtml(reason)}
 ${warningsOf(entry).map((warning) => html`<p dir="auto">Warning: ${warning}</p>`)}
-${actions && html`<p class="row">${actions}</p>`}
+<p class="row">${actions.map((name) => act(name, name.toLowerCase(), { key, portal }))}</p>
 </div>`;
 };
 
@@ -150,24 +172,21 @@ const versionTable = (versions: TableVersion[], label: string): Html =>
     ),
   );
 
-const lineOf = (line: string): { at: string; text: string; ms: number | null } => {
-  const [, at = '', text = line, ms] = /^(\S+Z) (.*?)(?: \((\d+) ms\))?$/s.exec(line) ?? [];
-  return { at, text, ms: ms === undefined ? null : Number(ms) };
-};
-
 const shownLines = 60;
 
 const timelineHtml = (key: string, portal: string, log: string[]): Part => {
-  if (log.length === 0) return html`<h2>Steps</h2>\n<p class="soft">No log is available.</p>`;
-  const lines = log.slice(-shownLines).map(lineOf);
+  if (log.length === 0) return null;
+  const steps = log.map((line) => stepHtml(stepLine(line, key)));
+  const earlier = steps.slice(0, -shownLines);
   return html`<h2>Steps</h2>
+${earlier.length === 0 ? null : html`<details id="log-${portal}-${key}"><summary>${plural(earlier.length, 'earlier step')}</summary><ol class="timeline">\n${earlier}</ol></details>`}
 <ol class="timeline">
-${lines.map(({ at, text, ms }) => {
-  const [step = '', ...rest] = ms === null ? ['', text] : text.split(' ');
-  return html`<li class="${toneOf(text, ms)}"><b>${step}</b> ${proseHtml(rest.join(' '))} <span class="soft"><time datetime="${at}">${at.slice(11, 19)}</time>${ms === null ? null : `, ${durationText(ms)}`}</span></li>
-`;
-})}</ol>
-<details id="log-${portal}-${key}"><summary>Log (${plural(log.length, 'line')})</summary><div class="log" tabindex="0" role="region" aria-label="Log">${log.join('\n')}</div></details>`;
+${steps.slice(-shownLines)}</ol>`;
+};
+
+const stepHtml = ({ at, step, text, ms }: ReturnType<typeof stepLine>): Html => {
+  const took = ms === null ? null : `, ${durationText(ms)}`;
+  return html`<li class="${toneOf(text, ms)}"><b>${step}</b>${proseHtml(text)} <span class="soft"><time datetime="${at}">${at.slice(11, 19)}</time>${took}</span></li>\n`;
 };
 
 /** How a step ended, by the words in which logs say so; a note is neutral. */

@@ -16,11 +16,12 @@ export interface Page {
   query?: string;
   /** True for a page of somebody who is not logged in. */
   bare?: boolean;
-  /** Token of the form that logs out; without one there is no login. */
-  logout?: string | null;
 }
 
-const pageText = ({ title, live, fixed = null, below = null, query = '', bare = false, logout = null }: Page): string =>
+const pageText = (
+  { title, live, fixed = null, below = null, query = '', bare = false }: Page,
+  session: Session | null,
+): string =>
   documentHtml({
     title: title === '' ? 'sluice' : `${title} | sluice`,
     head: html`<meta name="color-scheme" content="light dark">
@@ -30,8 +31,9 @@ ${bare ? null : html`<script src="/assets/refresh.js" type="module"></script>\n`
     body: html`<a class="skip" href="#main">Skip to content</a>
 <header>
 <a class="home" href="/">sluice</a>
-${bare ? null : searchForm(query)}
-${logout && html`<form action="/logout" method="post">${tokenField(logout)}<button>Log out</button></form>`}
+${bare || session === null ? null : searchForm(query)}
+${session?.canLogOut ? html`<form action="/logout" method="post">${tokenField(session.token)}<button>Log out</button></form>` : null}
+${bare || session ? null : html`<a href="/login">Log in</a>`}
 </header>
 <main id="main">
 ${fixed}
@@ -53,8 +55,14 @@ export const itemPath = (key: string): string => `/item/${key.split('/').map(enc
 
 export const runPath = (runId: string): string => `/run/${encodeURIComponent(runId)}`;
 
+/** How a page offers an action to whoever looks at it. */
+export type Act = (text: string, action: string, parameters: Record<string, string>) => Part;
+
+/** For readers, who may only look. */
+export const noAct: Act = () => null;
+
 /** A button that leads to the confirmation of an action. */
-export const actLink = (text: string, action: string, parameters: Record<string, string>): Html =>
+export const actLink: Act = (text, action, parameters) =>
   html`<a class="button" href="/act/${action}?${String(new URLSearchParams(parameters))}">${text}</a>`;
 
 /** A table that scrolls on narrow screens; heads that begin with `#` are of numbers. */
@@ -80,10 +88,14 @@ export const stateBadge = (state: ItemState): Html => {
   return html`<span class="badge ${tone}">${word}</span>`;
 };
 
+/** The query of a request to a portal: encoded ids. */
+const aQuery = /((?<=\s)\/[^\s?]+)\?\S*(?<![,.:;)])/g;
+
 /** A sentence whose parts in backticks are code, with moments as everywhere on the pages. */
 export const proseHtml = (text: string): Part =>
   text.split('`').map((part, at, all) => {
-    if (at % 2 === 0) return part.replaceAll(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z/g, '$1 $2 UTC');
+    if (at % 2 === 0)
+      return part.replaceAll(aQuery, '$1').replaceAll(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z/g, '$1 $2 UTC');
     return at === all.length - 1 ? `\`${part}` : html`<code>${part}</code>`;
   });
 
@@ -106,14 +118,8 @@ declare module 'fastify' {
   }
 }
 
-export const send = (reply: FastifyReply, page: Page, status = 200): FastifyReply => {
-  const { session } = reply.request;
-  const logout = session?.canLogOut ? session.token : null;
-  return reply
-    .code(status)
-    .type('text/html; charset=utf-8')
-    .send(pageText({ logout, ...page }));
-};
+export const send = (reply: FastifyReply, page: Page, status = 200): FastifyReply =>
+  reply.code(status).type('text/html; charset=utf-8').send(pageText(page, reply.request.session));
 
 /** A parameter of an address, cut to 500 characters; '' where it is missing. */
 export const parameterOf = ({ query }: FastifyRequest, name: string): string => {

@@ -4,9 +4,10 @@ import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InterruptedError, NotFoundError, SluiceError } from '../../model/errors.ts';
 import { kindOfKey } from '../../model/key.ts';
-import { targetName } from '../../model/redis-keys.ts';
+import { targetName, targetOfName } from '../../model/redis-keys.ts';
 import { causesOf, type ReportItem, type StoredReport } from '../../model/report.ts';
 import { entriesWhere, findItems, itemViews } from '../../service/items.ts';
+import { jobsOf, type RunningJob } from '../../service/overview.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import { runStatus } from '../../service/run-list.ts';
 import type { Runtime } from '../../service/runtime.ts';
@@ -17,8 +18,9 @@ import { type ActionTools, confirmPage, prepare } from './actions.ts';
 import { refreshScript, stylesheet } from './assets.ts';
 import { homePage, mostFound, searchPage } from './home.ts';
 import { itemPage, mostResources } from './item.ts';
-import { formOf, type Page, parameterOf, send } from './layout.ts';
+import { type Act, actLink, formOf, noAct, type Page, parameterOf, send } from './layout.ts';
 import { isToken, Logins, loginPath, loginRoutes } from './login.ts';
+import { itemForReaders, itemViewForReaders, overviewForReaders, runForReaders } from './reader.ts';
 import { itemsPerPage, type RunView, runItemsPage, runPage, runsPage } from './run.ts';
 import { uploadHtml, uploadRoute } from './upload.ts';
 
@@ -60,9 +62,9 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
   app.register(async (guarded) => {
     guarded.decorateRequest('session', null);
     guarded.addHook('onRequest', async (request, reply) => {
-      const session = logins.sessionOf(request);
-      if (session) request.session = session;
-      else return reply.redirect(loginPath(request), 303);
+      request.session = logins.sessionOf(request);
+      const mayRead = runtime.config.web.public && readersPages.has(`${request.method} ${request.routeOptions.url}`);
+      if (request.session === null && !mayRead) return reply.redirect(loginPath(request), 303);
     });
     guarded.setErrorHandler((error, request, reply) => sendError(error, request, reply, runtime));
     readRoutes(guarded, { runtime, overview });
@@ -70,6 +72,9 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
     uploadRoute(guarded, runtime);
   });
 };
+
+/** What readers without a login may get where `web.public` is set. */
+const readersPages = new Set(['/', '/item/*', '/runs/:target', '/run/:runId'].map((path) => `GET ${path}`));
 
 const messagePage = (title: string, says: Part): Page => ({ title, fixed: html`<h1>${title}</h1>${says}`, live: null });
 
@@ -91,12 +96,18 @@ const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply,
 const pathPart = ({ params }: FastifyRequest, name: string): string =>
   String((params as Record<string, unknown>)[name] ?? '');
 
+const actOf = ({ session }: FastifyRequest): Act => (session ? actLink : noAct);
+
 const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
   const { runtime, overview } = tools;
   app.get('/', async (request, reply) => {
-    const query = parameterOf(request, 'q').trim().slice(0, 200);
-    if (query === '') return send(reply, homePage(await overview.view(Date.now()), Date.now()));
-    return send(reply, searchPage(query, await findItems(runtime, query, mostFound)));
+    const { session } = request;
+    const query = session ? parameterOf(request, 'q').trim().slice(0, 200) : '';
+    if (query !== '') return send(reply, searchPage(query, await findItems(runtime, query, mostFound)));
+    const view = await overview.view(Date.now());
+    const filter = { word: parameterOf(request, 'manifest').trim(), show: parameterOf(request, 'show') };
+    const given = { now: Date.now(), act: actOf(request), filter };
+    return send(reply, homePage(session ? view : overviewForReaders(view), given));
   });
   app.get('/item/*', async (request, reply) => {
     const key = pathPart(request, '*');
@@ -104,18 +115,33 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
     if (views.length === 0) throw unknown(`no item "${key.slice(0, 200)}" is known`);
     const targets = kindOfKey(key) === 'dataset' ? views.map(({ target }) => target) : [];
     const search = { start: `${key}/`, most: mostResources };
-    const page = itemPage(key, views, await entriesWhere(runtime, targets, () => true, search));
-    const isAside = views.some(({ entry }) => entry.reason?.file !== undefined);
-    return send(reply, { ...page, below: isAside ? uploadHtml(key, request.session) : null });
+    const running = views.flatMap(({ target, isRunning }) => (isRunning ? [target.portal] : []));
+    const [resources, jobs] = await Promise.all([
+      entriesWhere(runtime, targets, () => true, search),
+      Promise.all(running.map((portal) => jobsOf(runtime, portal))),
+    ]);
+    const given = { now: Date.now(), act: actOf(request), jobs: onlyOf(key, jobs.flat()) };
+    if (request.session) {
+      const isAside = views.some(({ entry }) => entry.reason?.file !== undefined);
+      const below = isAside ? uploadHtml(key, request.session) : null;
+      return send(reply, { ...itemPage(key, views, { ...given, resources }), below });
+    }
+    return send(
+      reply,
+      itemPage(key, views.map(itemViewForReaders), { ...given, resources: resources.map(itemForReaders) }),
+    );
   });
   app.get('/runs/:target', async (request, reply) => {
     const name = pathPart(request, 'target');
     if (!(await overview.targets()).has(name)) throw unknown(`no key, file or title matches "${name.slice(0, 200)}"`);
-    return send(reply, runsPage(name, ((await overview.runs.byTarget()).get(name) ?? []).slice(0, 100)));
+    const runs = ((await overview.runs.byTarget()).get(name) ?? []).slice(0, 100);
+    return send(reply, runsPage(name, runs, actOf(request)));
   });
-  app.get('/run/:runId', async (request, reply) =>
-    send(reply, runPage(await runView(runtime, pathPart(request, 'runId')), Date.now())),
-  );
+  app.get('/run/:runId', async (request, reply) => {
+    const view = await runView(runtime, pathPart(request, 'runId'));
+    const given = { now: Date.now(), act: actOf(request) };
+    return send(reply, runPage(request.session ? view : runForReaders(view), given));
+  });
   app.get('/run/:runId/items', async (request, reply) => {
     const report = await reportOf(runtime, pathPart(request, 'runId'));
     const code = parameterOf(request, 'code') || null;
@@ -137,6 +163,13 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
     throw unknown('there is no such page');
   });
 };
+
+/** What jobs do to one item: those on a dataset have the steps of its resources. */
+const onlyOf = (key: string, jobs: RunningJob[]): RunningJob[] =>
+  jobs.flatMap((job) => {
+    const steps = job.steps.filter(({ item }) => item === key);
+    return job.key === key ? [job] : steps.length > 0 ? [{ ...job, key, steps }] : [];
+  });
 
 const actRoutes = (app: FastifyInstance, tools: ActionTools): void => {
   const { runtime } = tools;
@@ -210,11 +243,15 @@ const runView = async (runtime: Runtime, runId: string): Promise<RunView> => {
   const [waiting, run] = await Promise.all([gate.find(runId), runStatus(runtime, runId)]);
   const target = run.target || (waiting && targetName(waiting.target));
   if (!target) throw unknown('no such run is known');
-  const [causes, held, log, remarks] = await Promise.all([
+  const { portal } = targetOfName(target);
+  const [causes, held, log, remarks, jobs] = await Promise.all([
     run.endedAt === null ? runs.failures(runId, 20).then((failed) => causesOf(failed)) : runs.causes(runId),
     plans.held(),
     runs.log(runId),
     runs.remarks(runId),
+    run.endedAt === null ? jobsOf(runtime, portal) : [],
   ]);
-  return { ...run, target, causes, isHeld: held.some((other) => other.runId === runId), remarks, log };
+  const isHeld = held.some((other) => other.runId === runId);
+  const own = jobs.filter((job) => job.runId === runId);
+  return { ...run, target, causes, isHeld, remarks, log, jobs: own };
 };

@@ -1,16 +1,19 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
-import { fateOf, itemFates } from '../../model/item-state.ts';
+import { canRetry, fateOf, itemFates } from '../../model/item-state.ts';
 import { targetOfName } from '../../model/redis-keys.ts';
 import type { Cause, ReportItem } from '../../model/report.ts';
+import type { RunningJob } from '../../service/overview.ts';
 import { fatesText, markOf, markWords, type RunStatus } from '../../service/run-list.ts';
 import { type Html, html, momentHtml, type Part } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { spanText } from '../../util/quantity.ts';
+import { jobsHtml } from './home.ts';
 import {
-  actLink,
+  type Act,
   fateTone,
   hintHtml,
   itemPath,
+  noAct,
   type Page,
   proseHtml,
   reasonHtml,
@@ -19,6 +22,8 @@ import {
 } from './layout.ts';
 
 export interface RunView extends RunStatus {
+  /** What workers are doing for it. */
+  jobs: RunningJob[];
   causes: Cause[];
   /** True while somebody has to decide about it. */
   isHeld: boolean;
@@ -26,65 +31,77 @@ export interface RunView extends RunStatus {
   log: string[];
 }
 
-export const runPage = (view: RunView, now: number): Page => {
+export const runPage = (view: RunView, { now, act }: { now: number; act: Act }): Page => {
   const { runId, target, startedAt, endedAt, reason, isHeld } = view;
   const { manifest, portal } = targetOfName(target);
   return {
     title: `Run ${runId}`,
     live: html`<h1>Run of <a href="/runs/${encodeURIComponent(target)}">${manifest}</a> to ${portal}</h1>
 <p class="soft"><code>${runId}</code>${endedAt && startedAt && html`, ${momentHtml(startedAt)}, took ${spanText(endedAt - startedAt)}`}</p>
-${endedAt === null ? openHtml(view, now) : tilesHtml(view)}
-${reason && html`<div class="note ${isHeld || reason.code === 'cancelled' ? 'wait' : 'bad'}">${reasonHtml(reason)}${isHeld ? html`<p class="row">${actLink('Release', 'release', { run: runId })}${actLink('Discard', 'discard', { run: runId })}</p>` : null}</div>`}
-${causesHtml(view)}
+${endedAt === null ? openHtml(view, { now, act }) : tilesHtml(view)}
+${reason && html`<div class="note ${isHeld || reason.code === 'cancelled' ? 'wait' : 'bad'}">${reasonHtml(reason)}${isHeld ? html`<p class="row">${act('Release', 'release', { run: runId })}${act('Discard', 'discard', { run: runId })}</p>` : null}</div>`}
+${causesHtml(view, act)}
 ${view.remarks.length === 0 ? null : html`<h2>Remarks</h2><ul>${view.remarks.slice(0, 50).map((remark) => html`<li dir="auto">${remark}</li>`)}</ul>`}
 ${
-  endedAt &&
-  html`<h2>Report</h2>
+  endedAt === null || act === noAct
+    ? null
+    : html`<h2>Report</h2>
 <p class="row">${(['csv', 'json', 'html'] as const).map((format) => html`<a class="button" href="${runPath(runId)}/report.${format}">${format.toUpperCase()}</a>`)}<a href="${runPath(runId)}/items">All items</a></p>`
 }
 ${view.log.length === 0 ? null : html`<details id="log"><summary>Log of the run (${plural(view.log.length, 'line')})</summary><div class="log" tabindex="0" role="region" aria-label="Log">${view.log.slice(-500).join('\n')}</div></details>`}`,
   };
 };
 
-const openHtml = ({ runId, state, done, total, failed, startedAt }: RunView, now: number): Html => {
+const openHtml = (
+  { runId, state, done, total, failed, startedAt, jobs }: RunView,
+  { now, act }: { now: number; act: Act },
+): Html => {
   const known = total === 0 ? 'Planning.' : `${countText(done)} of ${plural(total, 'item')}`;
   return html`<div class="note">
 <p>${state === 'queued' ? 'Waiting to start.' : known}${failed > 0 ? html`, <span class="bad">${countText(failed)} failed</span>` : null}${startedAt && html` <span class="soft">for ${spanText(now - startedAt)}</span>`}</p>
 ${total > 0 ? html`<progress max="${total}" value="${done}" aria-label="Items"></progress>` : null}
-<p class="row">${actLink('Cancel', 'cancel', { run: runId })}</p>
-</div>`;
+<p class="row">${act('Cancel', 'cancel', { run: runId })}</p>
+</div>
+${jobs.length === 0 ? null : html`<h2>Now</h2>\n${jobsHtml(jobs, now)}`}`;
 };
 
 const tilesHtml = ({ fates }: RunView): Html => {
-  const tiles = itemFates.map((fate) => {
+  const tiles = itemFates.flatMap((fate) => {
     const count = fates?.[fate] ?? 0;
-    if (count === 0 && fate === 'cancelled') return null;
-    return html`<li class="${count > 0 ? fateTone(fate) : 'none'}"><b>${countText(count)}</b> ${fate}</li>\n`;
+    return count === 0 ? [] : [html`<li class="${fateTone(fate)}"><b>${countText(count)}</b> ${fate}</li>\n`];
   });
-  return html`<ul class="tiles">\n${tiles}</ul>`;
+  return tiles.length === 0 ? html`<p>It had nothing to do.</p>` : html`<ul class="tiles">\n${tiles}</ul>`;
 };
 
-const causesHtml = ({ runId, causes, endedAt, isHeld }: RunView): Part => {
+const causesHtml = (view: RunView, act: Act): Part => {
+  const { runId, causes, endedAt, isHeld } = view;
   if (causes.length === 0) return null;
   const total = causes.reduce((sum, { count }) => sum + count, 0);
+  const isAgain = endedAt !== null && !isHeld && causes.some(({ reason }) => canRetry(reason));
   return html`<h2>${plural(total, 'item')} need${total === 1 ? 's' : ''} attention</h2>
-${endedAt === null || isHeld ? null : html`<p class="row">${actLink('Retry all', 'retry', { run: runId })}</p>`}
+${isAgain && causes.length > 1 ? html`<p class="row">${act('Retry all', 'retry', { run: runId })}</p>` : null}
 <ul class="cards">
-${causes.map((cause) => causeHtml(runId, cause, endedAt !== null && !isHeld))}</ul>`;
+${causes.map((cause) => causeHtml(view, cause, endedAt === null || isHeld ? noAct : act))}</ul>`;
 };
 
-const causeHtml = (runId: string, { reason, count, items }: Cause, canRetry: boolean): Html => html`<li>
-<h3>${plural(count, 'item')}: <code>${reason.code}</code></h3>
-${hintHtml(reason.hint)}
+const causeHtml = (view: RunView, { reason, count, items }: Cause, act: Act): Html => {
+  const { code, hint } = reason;
+  const again = canRetry(reason);
+  const retry =
+    again && act(count === 1 ? 'Retry' : `Retry these ${countText(count)}`, 'retry', { run: view.runId, code });
+  return html`<li>
+<h3>${plural(count, 'item')}: <code>${code}</code></h3>
+${hintHtml(hint)}
 <ul>
 ${items.map(({ key, message }) => html`<li><a href="${itemPath(key)}">${key}</a> <span class="soft" dir="auto">${proseHtml(message)}</span></li>\n`)}</ul>
-<p class="row">${canRetry && reason.code !== 'held' ? actLink(count === 1 ? 'Retry' : `Retry these ${countText(count)}`, 'retry', { run: runId, code: reason.code }) : null}${
-  count > items.length
-    ? html`<a href="${runPath(runId)}/items?code=${encodeURIComponent(reason.code)}">All ${countText(count)}</a>`
-    : null
-}</p>
+<p class="row">${retry || null}${
+    count > items.length && act !== noAct
+      ? html`<a href="${runPath(view.runId)}/items?code=${encodeURIComponent(code)}">All ${countText(count)}</a>`
+      : null
+  }</p>
 </li>
 `;
+};
 
 export const itemsPerPage = 200;
 
@@ -111,10 +128,10 @@ ${items.map(
   };
 };
 
-export const runsPage = (target: string, runs: RunStatus[]): Page => ({
+export const runsPage = (target: string, runs: RunStatus[], act: Act): Page => ({
   title: `Runs of ${target}`,
   live: html`<h1>Runs of ${target}</h1>
-<p class="row">${actLink('Run now', 'run-now', { target })}</p>
+<p class="row">${act('Run now', 'run-now', { target })}</p>
 ${
   runs.length === 0
     ? html`<p class="soft">No run of it is kept.</p>`

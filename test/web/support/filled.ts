@@ -154,7 +154,7 @@ export interface Filled {
 /** A worker that gives signs of life. */
 export const writeWorker = async (runtime: Runtime): Promise<void> => {
   const limits = { local: { concurrency: 1, requestsPerSecond: 0 } };
-  const worker = { host: 'publisher', pid: 1, role: 'start', at: Date.now() + day, limits };
+  const worker = { host: 'publisher', pid: 1, role: 'start', at: Date.now() + day, limits, silences: {} };
   await runtime.redis.hset(runtime.keys.workers, 'w', JSON.stringify(worker));
 };
 
@@ -253,6 +253,34 @@ export const fill = async (runtime: Runtime): Promise<Filled> => {
     }),
   );
   return { live, faulty, held: 'city-open-data/parking/table', run: '20261121-031500-aaaaa', heldRun };
+};
+
+/** Manifests `amt-1` to `amt-<count>`, in no order, with runs; every tenth has a faulty item, the third has never run. */
+export const fillMany = async (runtime: Runtime, count: number, { isCalm = false } = {}): Promise<void> => {
+  await writeWorker(runtime);
+  for (let at = count; at > 0; at--) {
+    const manifest = `amt-${at}`;
+    const isFaulty = !isCalm && at % 10 === 0;
+    const titles = ['Budget', 'Staff', ...(at % 4 === 0 ? ['Permits', 'Works'] : [])];
+    const entries = await writeItems(runtime, { manifest, titles }, isFaulty ? { 1: faults.ragged } : {});
+    for (let back = at % 7 === 3 ? 0 : 12 + (at % 20); back > 0; back--) {
+      const when = noon - back * day;
+      const runId = `${new Date(when).toISOString().slice(0, 10).replaceAll('-', '')}-0315${at % 60}-${at}`;
+      const items = back === 1 ? entries.map((entry) => itemOf(entry)) : [];
+      await writeRun(runtime, { runId, manifest }, { items, at: when });
+    }
+  }
+  await syncSchedules(
+    runtime.queues,
+    Array.from({ length: count }, (_, at) => ({
+      request: {
+        ...{ manifestPath: `/srv/manifests/amt-${at + 1}.yaml`, manifest: `amt-${at + 1}`, portal: 'local' },
+        ...plainRequest,
+        ...{ why: 'schedule', only: null },
+      },
+      schedule: { cron: `${at} 3 * * *`, timezone: 'Europe/Berlin', jitterMs: 0, window: null, catchUp: 'once' },
+    })),
+  );
 };
 
 const writeVersions = async (runtime: Runtime, key: string): Promise<void> => {
