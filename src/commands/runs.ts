@@ -8,9 +8,10 @@ import { listedRunSchema } from '../model/status.ts';
 import type { TableVersion } from '../model/table-history.ts';
 import { itemViews, lastRunOfKey } from '../service/items.ts';
 import { reportFormats } from '../service/report-formats.ts';
-import { fatesText, type RunStatus, runStatus } from '../service/run-list.ts';
+import { fatesText, markOf, markWords, type RunStatus, runStatus } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
+import { spanText } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions, parseCount } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print, say, sayAll } from './io.ts';
@@ -21,7 +22,8 @@ import { aligned } from './text.ts';
 export const runsCommand = async (options: CommonOptions & { limit?: number }, io: Io): Promise<number> =>
   withRuntimeOf('runs', options, io, async (runtime) => {
     const runs = await latestRuns(runtime, options.limit ?? 20);
-    const lines = runs.length === 0 ? ['no runs yet: `sluice publish <manifest>` starts one'] : runs.flatMap(runLines);
+    const lines =
+      runs.length === 0 ? ['no runs yet: `sluice publish <manifest>` starts one'] : runsTable(runs, Date.now());
     print(io, options, { json: { runs: runs.map((run) => listedRunSchema.parse(runJson(run))) }, lines });
     return exitCodes.ok;
   });
@@ -39,12 +41,34 @@ export const runJson = ({ target, fates, ...run }: RunStatus) => {
   return { ...run, ...known, items: fates };
 };
 
-export const runLines = ({ runId, target, state, reason, ...run }: RunStatus): string[] => {
-  const counts = [...(run.fates ? [] : [`${run.done}/${run.total} items`]), fatesText(run)];
-  const words = [...(state === 'done' ? [] : [state]), ...counts].filter(Boolean);
-  const why = reason ? [`    ${reasonText(reason).split('\n', 1)[0]}`] : [];
-  return [`  ${runId}  ${target}  ${words.join(', ') || plural(0, 'item')}`, ...why];
+/** Runs by when they began, how long they took, and how they went. */
+export const runsTable = (runs: readonly RunStatus[], now: number): string[] => {
+  const rows = runs.map((run) => {
+    const { runId, target, startedAt, endedAt } = run;
+    if (startedAt === null) return [runId, target, '', '', outcomeText(run)];
+    const ms = (endedAt ?? now) - startedAt;
+    const took = ms < 90_000 ? `${(ms / 1000).toFixed(1)} s` : spanText(ms);
+    return [runId, target, momentText(startedAt), took, outcomeText(run)];
+  });
+  const [head = '', ...table] = aligned([['run', 'target', 'started (UTC)', 'took', 'outcome'], ...rows], [3]);
+  return [head, ...runs.flatMap((run, at) => [table[at] ?? '', ...whyLines(run)])];
 };
+
+export const runLines = (run: RunStatus): string[] => [
+  `  ${run.runId}  ${run.target}  ${outcomeText(run)}`,
+  ...whyLines(run),
+];
+
+/** How a run went or how far it is, and its items: `with failures: 4 added, 1 failed`. */
+const outcomeText = (run: RunStatus): string => {
+  const word = run.reason?.code === 'cancelled' ? 'cancelled' : markWords[markOf(run)].word;
+  const counts = [run.fates ? '' : `${run.done}/${run.total} items`, fatesText(run)].filter(Boolean);
+  return `${run.state === 'queued' ? run.state : word}: ${counts.join(', ') || plural(0, 'item')}`;
+};
+
+const whyLines = ({ reason }: RunStatus): string[] => (reason ? [`    ${reasonText(reason).split('\n', 1)[0]}`] : []);
+
+const momentText = (at: number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 
 const formats = ['text', 'html', 'csv', 'md', 'json'] as const;
 
@@ -123,9 +147,8 @@ const versionLines = (versions: TableVersion[]): string[] =>
   aligned(
     versions.map((version, index) => {
       const { at, rows, bytes, columns } = version;
-      const time = new Date(at).toISOString().slice(0, 16).replace('T', ' ');
       const shape = `${plural(columns.length, 'column')}${changes(versions[index - 1], version)}`;
-      return [`  ${time}`, plural(rows, 'row'), plural(bytes, 'byte'), shape];
+      return [`  ${momentText(at)}`, plural(rows, 'row'), plural(bytes, 'byte'), shape];
     }),
     [1, 2],
   );

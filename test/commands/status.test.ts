@@ -113,8 +113,11 @@ describe('sluice runs and report', () => {
   it('list the last runs, and print the report of one in each format', async () => {
     const { io, out } = place.io();
     expect(await runsCommand(place.options, io)).toBe(0);
-    expect(out()).toMatch(/^ {2}\d{8}-\d{6}-\w+ {2}city@local {2}2 new, 1 quarantined\n$/);
-    const runId = out().trim().split(' ')[0] ?? '';
+    const [head = '', row = ''] = out().split('\n');
+    expect(head).toMatch(/^run +target +started \(UTC\) +took +outcome$/);
+    const line = /^(\d{8}-\d{6}-\w+) {2}city@local {2}20\d\d-\d\d-\d\d \d\d:\d\d +\d+\.\d s {2}with failures: (.*)$/;
+    const [, runId = '', counts] = line.exec(row) ?? [];
+    expect(counts).toBe('2 new, 1 quarantined');
     const report = async (format: 'text' | 'html' | 'csv' | 'md' | 'json') => {
       const shown = place.io();
       expect(await reportCommand(runId, { ...place.options, format }, shown.io)).toBe(0);

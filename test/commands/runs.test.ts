@@ -1,0 +1,40 @@
+// `sluice runs`: when runs began, how long they took, and how they went.
+import { describe, expect, it } from 'vitest';
+import { runsTable } from '../../src/commands/runs.ts';
+import type { RunStatus } from '../../src/service/run-list.ts';
+
+const start = Date.UTC(2026, 10, 21, 3, 15);
+
+const run = (runId: string, more: Partial<RunStatus>): RunStatus => ({
+  ...{ runId, target: 'city@local', state: 'done', startedAt: start, endedAt: start + 2840 },
+  ...{ total: 3, done: 3, failed: 0, fates: {}, reason: null },
+  ...more,
+});
+
+const reason = (code: 'held' | 'cancelled', message: string): NonNullable<RunStatus['reason']> => ({
+  ...{ code, message, hint: null },
+});
+
+describe('the table of runs', () => {
+  it('has times, durations and outcomes, of runs in progress as well', () => {
+    const runs = [
+      run('a', { fates: { new: 2, quarantined: 1 } }),
+      run('b', { fates: { unchanged: 1200 }, endedAt: start + 600_000 }),
+      run('c', { reason: reason('held', 'it would remove 9 of 10\nitems'), fates: {} }),
+      run('d', { reason: reason('cancelled', 'cancelled by a command'), fates: { cancelled: 3 } }),
+      run('e', { state: 'running', endedAt: null, fates: null, done: 1, failed: 1 }),
+      run('f', { state: 'queued', startedAt: null, endedAt: null, fates: null, total: 0, done: 0 }),
+    ];
+    expect(runsTable(runs, start + 60_000).map((line) => line.trimEnd())).toEqual([
+      'run  target      started (UTC)       took  outcome',
+      'a    city@local  2026-11-21 03:15   2.8 s  with failures: 2 new, 1 quarantined',
+      'b    city@local  2026-11-21 03:15  10 min  fine: 1,200 unchanged',
+      'c    city@local  2026-11-21 03:15   2.8 s  held: 0 items',
+      expect.stringMatching(/^ {4}.*it would remove 9 of 10$/),
+      'd    city@local  2026-11-21 03:15   2.8 s  cancelled: 3 cancelled',
+      expect.stringMatching(/^ {4}.*cancelled by a command$/),
+      'e    city@local  2026-11-21 03:15  60.0 s  running: 1/3 items, 1 failed',
+      'f    city@local                            queued: 0/0 items',
+    ]);
+  });
+});
