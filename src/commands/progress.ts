@@ -2,7 +2,7 @@
 import { movedText, paceText } from '../model/moved.ts';
 import { targetName } from '../model/redis-keys.ts';
 import type { RequestedRun } from '../service/actions.ts';
-import { jobsOf } from '../service/overview.ts';
+import { jobsOf, type RunningJob } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import { spanText } from '../util/quantity.ts';
@@ -21,8 +21,7 @@ export class Progress {
 
   /** The lines of runs together; `wait`: what these wait for, instead of their speed. */
   async lines(runs: readonly RequestedRun[], wait?: string): Promise<string[]> {
-    const portals = [...new Set(runs.map(({ portal }) => portal))];
-    const jobs = (await Promise.all(portals.map((portal) => jobsOf(this.#runtime, portal)))).flat();
+    const jobs = await this.#jobs(runs.map(({ portal }) => portal));
     const all = await Promise.all(runs.map(({ runId }) => this.#runtime.runs.progress(runId)));
     const sum = (of: 'total' | 'done' | 'failed'): number => all.reduce((count, run) => count + run[of], 0);
     const [total, done, failed] = [sum('total'), sum('done'), sum('failed')];
@@ -44,5 +43,17 @@ export class Progress {
         ({ item, step, since, moved }) => `  ${step} ${moved ? movedText(moved, now) : spanText(now - since)}  ${item}`,
       ),
     ];
+  }
+
+  /** Those of each run that workers are at. */
+  async running(): Promise<string[]> {
+    const jobs = await this.#jobs(Object.keys(this.#runtime.config.portals));
+    const manifestOf = (key: string): string => key.split('/', 1)[0] ?? '';
+    const runs = new Map(jobs.map(({ runId, portal, key }) => [runId, { runId, portal, manifest: manifestOf(key) }]));
+    return (await Promise.all(runs.values().map((run) => this.lines([run])))).flat();
+  }
+
+  async #jobs(portals: readonly string[]): Promise<RunningJob[]> {
+    return (await Promise.all([...new Set(portals)].map((portal) => jobsOf(this.#runtime, portal)))).flat();
   }
 }

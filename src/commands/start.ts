@@ -9,10 +9,12 @@ import { createLog, type Log } from '../model/log.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { causesOf, dropAgain, type ReportItem, reasonText, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
+import { repeat } from '../util/concurrency.ts';
 import { plural } from '../util/plural.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say, stopped } from './io.ts';
+import { Progress } from './progress.ts';
 import { fateText } from './report-text.ts';
 import { configOf, sayPasswords, withRuntime } from './session.ts';
 
@@ -85,7 +87,9 @@ const serve = async (
   const onRunClosed = (report: StoredReport): void => lines?.closed(report);
   await withRuntime({ config, options, role, log, onRunClosed }, io, async (runtime) => {
     const end = await begin(runtime, lines);
+    const endProgress = showRunning(runtime, io);
     await stopped(io);
+    await endProgress();
     const text = 'stopping: jobs finish the current write, all others return to the queue';
     log.info({ signal: String(io.stop.reason) }, text);
     const forced = 'second signal: exiting now; the next start resumes unfinished work';
@@ -95,6 +99,21 @@ const serve = async (
   log.info('stopped');
   lines?.say('stopped');
   return exitCodes.ok;
+};
+
+const shownEveryMs = 500;
+
+/** Shows on the last lines of a terminal how far runs are; returns what ends that. */
+const showRunning = (runtime: Runtime, { line }: Io): (() => Promise<void>) => {
+  if (!line) return async () => undefined;
+  const progress = new Progress(runtime);
+  const show = async (): Promise<void> => {
+    const running = await progress.running();
+    if (running.length > 0) line.show(...running);
+    else line.clear();
+  };
+  const end = repeat(shownEveryMs, show, (err) => runtime.log.debug({ err }, 'progress could not be shown'));
+  return () => end().finally(() => line.clear());
 };
 
 export const commands = {

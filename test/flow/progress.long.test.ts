@@ -9,6 +9,7 @@ import type { Moved } from '../../src/model/moved.ts';
 import { root } from '../support/pages.ts';
 import { startSources } from '../support/source-server.ts';
 import { hasTerminals, openTerminal } from '../support/terminal.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
 import { startPortal } from './support/server.ts';
 
@@ -86,6 +87,22 @@ describe('a large file', () => {
       expect([...rows].filter((row) => /% of .*small/.test(row))).toEqual([]);
     },
   );
+
+  it.skipIf(!hasTerminals)('is followed where a service sends it (needs script of util-linux)', async () => {
+    const { place, manifest } = placeWithPlan('served');
+    const command = `'${process.execPath}' '${join(root, 'src/cli.ts')}' start '${manifest}' --state state`;
+    const { PATH, REDIS_SERVER_BIN } = process.env;
+    const terminal = await openTerminal(command, { cwd: place.dir, env: { PATH, REDIS_SERVER_BIN, HOME: place.dir } });
+    await waitUntil('the service', () => terminal.text().includes('sluice is running'));
+    await place.run(['run-now', manifest, '--no-wait']);
+    await waitUntil('its progress', () =>
+      /\nserved@local: \d\/3 items\n {2}attach \d+% of 24\.0 MB, .* left {2}served\/d\/plan\n/.test(terminal.text()),
+    );
+    await waitUntil('the end', () => /served\/d\/plan {2}new, live/.test(terminal.text()));
+    await waitUntil('nothing below it', () => !terminal.text().includes('items'));
+    terminal.type('\x03');
+    await terminal.ended; // with the code of the shell
+  });
 
   it('is written down of once a second at most, and no small one', async () => {
     const { place, manifest } = placeWithPlan('written');
