@@ -12,7 +12,7 @@ import { openCall } from './call.ts';
 import { answerClientError } from './connections.ts';
 import { filesPath } from './content/view.ts';
 import { parseQuery } from './media/form.ts';
-import { type Format, type FormatName, openChoice, splitSuffix } from './media/formats.ts';
+import { type ChosenFormat, openChoice, splitSuffix } from './media/formats.ts';
 import { discard } from './media/multipart.ts';
 import { MalformedBody, type Value } from './media/value.ts';
 import type { Call, Operation, Portal, Resource, Result } from './portal.ts';
@@ -61,33 +61,28 @@ const act = async (call: Call, operation: Operation): Promise<Result> => {
 };
 
 /** What an operation answers, in a format and under its type. */
-const answerTo = ({ headers, query }: Call, result: Result, { format, contentType }: Style): Answer => {
+const answerTo = ({ headers, query, portal }: Call, result: Result, { format, contentType }: ChosenFormat): Answer => {
   if ('stream' in result) return { status: 200, headers, contentType: result.stream.contentType, body: result.stream };
   if ('redirect' in result) {
     return { status: 302, headers: { ...headers, location: result.redirect }, contentType, body: '' };
   }
   if ('empty' in result) return { status: 200, headers, contentType, body: '' };
   const { value, shape = 'plain' } = result;
-  const body = format.write(value as Value, { shape, callback: query.callback }); // what JSON can say
-  return { status: 200, headers, contentType, body };
+  const { write } = portal.profile.wire.formats[format];
+  return { status: 200, headers, contentType, body: write(value as Value, { shape, callback: query.callback }) }; // what JSON can say
 };
 
-interface Style {
-  format: Format;
-  contentType: string;
-}
-
 /** The formats of results and errors. Throws a Refusal for one that cannot be. */
-const stylesOf = (call: Call, name: string, suffix: string | null): { results: Style; errors: Style } => {
+const formatsOf = (
+  call: Call,
+  name: string,
+  suffix: string | null,
+): { results: ChosenFormat; errors: ChosenFormat } => {
   const { wire } = call.portal.profile;
-  const styleOf = ({ format, contentType }: { format: FormatName; contentType: string }): Style => ({
-    format: wire.formats[format],
-    contentType,
-  });
   const usual = suffix === null && Object.hasOwn(wire.resultFormats, name) ? wire.resultFormats[name] : undefined;
-  const fixed = usual === undefined ? null : styleOf(openChoice(usual));
+  const fixed = usual === undefined ? null : openChoice(usual);
   const asked = wire.chooseFormat({ suffix, accept: call.request.headers.accept });
-  if ('format' in asked) return { results: fixed ?? styleOf(asked), errors: styleOf(asked) };
+  if ('format' in asked) return { results: fixed ?? asked, errors: asked };
   if (fixed !== null) return { results: fixed, errors: fixed };
   if ('malformed' in asked) throw wire.malformedMime('The Accept header is malformed.');
   throw new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
@@ -99,7 +94,7 @@ const serviceAnswer = async (
   resources: ReadonlyMap<string, Resource>,
   { path, method }: { path: string; method: string },
 ): Promise<Answer> => {
-  const { counts, log } = call.portal;
+  const { counts, log, profile } = call.portal;
   const parts = path.split('/').map(decodedPart);
   const { name: last, suffix } = splitSuffix(parts.pop() ?? '');
   const [name = '', ...args] = [...parts, last];
@@ -113,14 +108,15 @@ const serviceAnswer = async (
   counts[operation.writes ? 'writes' : 'reads'] += 1;
   const { headers } = call;
   if (suffix === null) headers.vary = 'Accept';
-  let style: Style | undefined;
+  let ofErrors: ChosenFormat | undefined;
   try {
-    const { results, errors } = stylesOf(call, name, suffix);
-    style = errors;
+    const { results, errors } = formatsOf(call, name, suffix);
+    ofErrors = errors;
     return answerTo(call, await act(call, operation), results);
   } catch (error) {
-    const refusal = formatError(refusalOf(error, log), { format: style?.format, callback: call.query.callback });
-    return { ...refusal, contentType: style?.contentType ?? refusal.contentType, headers };
+    const format = ofErrors && profile.wire.formats[ofErrors.format];
+    const refusal = formatError(refusalOf(error, log), { format, callback: call.query.callback });
+    return { ...refusal, contentType: ofErrors?.contentType ?? refusal.contentType, headers };
   }
 };
 

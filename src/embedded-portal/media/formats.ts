@@ -53,7 +53,7 @@ interface Range {
 }
 
 /** What a header chose: a type and how well it fits, none that is supported, or a range that is no MIME type. */
-export type MimeMatch = { type: string; fitness: number } | { unsupported: true } | { malformed: string };
+type MimeMatch = { type: string; fitness: number } | { unsupported: true } | { malformed: string };
 
 const qualityOf = (parameters: string[]): number => {
   const given = parameters.map((part) => /^\s*q\s*=(.*)$/.exec(part)?.[1]?.trim()).find((q) => q !== undefined);
@@ -110,7 +110,7 @@ export interface FormatWish {
   accept: string | undefined;
 }
 
-interface ChosenFormat {
+export interface ChosenFormat {
   format: FormatName;
   contentType: string;
 }

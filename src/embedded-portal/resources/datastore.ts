@@ -2,7 +2,7 @@
 import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit } from '../access.ts';
 import { textOf } from '../content/items.ts';
-import { type Call, type Operation, operation, type Resource, type Result } from '../portal.ts';
+import { type Call, type Operation, operation, type PortalDatastore, type Resource } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import { needNode } from './node.ts';
 
@@ -19,39 +19,36 @@ const demandDatastore = (call: Call): void => {
 export const otherManager =
   'You may not change the manager of an existing datastore. Drop the datastore and create a new one to use a different manager.';
 
-const configure = async (call: Call): Promise<Result> => {
-  const { manager, configuration } = call.body;
-  if ((textOf(manager) ?? '') !== '') throw new Refusal(406, otherManager);
-  if (isObject(configuration)) await call.portal.datastore.configure(nidOf(call), configuration);
-  return { value: null };
-};
+/** An operation on a datastore, which answers with `value` when it is done. */
+const onDatastore = (
+  act: (datastore: PortalDatastore, nid: string, call: Call) => Promise<void>,
+  value: unknown,
+  place: Operation['place'] = 'method',
+): Operation =>
+  operation({
+    writes: true,
+    access: demandDatastore,
+    place,
+    run: async (call) => {
+      await act(call.portal.datastore, nidOf(call), call);
+      return { value };
+    },
+  });
 
-const onDatastore = (parts: Partial<Operation> & Pick<Operation, 'run'>): Operation =>
-  operation({ writes: true, access: demandDatastore, ...parts });
+const configure = async (datastore: PortalDatastore, nid: string, { body }: Call): Promise<void> => {
+  if ((textOf(body.manager) ?? '') !== '') throw new Refusal(406, otherManager);
+  if (isObject(body.configuration)) await datastore.configure(nid, body.configuration);
+};
 
 /** The datastore resource (spec 4.9 to 4.11). */
 export const datastoreResource = {
-  retrieve: onDatastore({ writes: false, run: (call) => ({ value: call.portal.datastore.status(nidOf(call)) }) }),
-  update: onDatastore({ run: configure }),
-  createOn: onDatastore({ run: () => ({ value: "Configuration for this resource's datastore already exists." }) }),
-  delete: onDatastore({
-    run: async (call) => {
-      await call.portal.datastore.remove(nidOf(call));
-      return { value: true };
-    },
+  retrieve: operation({
+    access: demandDatastore,
+    run: (call) => ({ value: call.portal.datastore.status(nidOf(call)) }),
   }),
-  import: onDatastore({
-    place: 'targeted',
-    run: async (call) => {
-      await call.portal.datastore.importNow(nidOf(call));
-      return { value: true };
-    },
-  }),
-  drop: onDatastore({
-    place: 'targeted',
-    run: async (call) => {
-      await call.portal.datastore.drop(nidOf(call));
-      return { value: [] };
-    },
-  }),
+  update: onDatastore(configure, null),
+  createOn: onDatastore(async () => {}, "Configuration for this resource's datastore already exists."),
+  delete: onDatastore((datastore, nid) => datastore.remove(nid), true),
+  import: onDatastore((datastore, nid) => datastore.importNow(nid), true, 'targeted'),
+  drop: onDatastore((datastore, nid) => datastore.drop(nid), [], 'targeted'),
 } satisfies Resource;
