@@ -1,5 +1,5 @@
 // The chart of a column of numbers: what it shows is decided from the rows, and then drawn as SVG, without scripts.
-import { type Html, html, type Part } from '../../util/html.ts';
+import { type Html, html, type Part, trusted } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 
 const spaces = "\u0020\u00a0\u202f'";
@@ -68,7 +68,7 @@ const columnOf = (name: string, cells: string[]): Column => {
   };
 };
 
-/** A value with what it is of, and where on the axis of time. */
+/** A value with what it is of, and when. */
 interface Point {
   label: string;
   at: number;
@@ -78,19 +78,17 @@ interface Point {
 /** A chart of a column: a line over time, a bar for each row, or how many values there are in each part of their range. */
 export type Chart = {
   column: string;
-  /** Columns that can be shown instead. */
+  /** Columns that can be shown, this one among them. */
   choices: string[];
-  /** Of which column labels are. */
-  by: string;
   values: number[];
 } & (
-  | { kind: 'line'; points: Point[]; isMean: boolean }
-  | { kind: 'bars'; points: Point[] }
-  | { kind: 'spread'; step: number; from: number; counts: number[] }
+  | { kind: 'line' | 'bars'; by: string; points: Point[] }
+  | { kind: 'spread'; from: number; step: number; counts: number[] }
 );
 
+type Drawn<Kind> = Extract<Chart, { kind: Kind }>;
+
 const mostBars = 24;
-const mostPoints = 400;
 
 /** A step of 1, 2 or 5 times a power of ten, of which about `parts` make the range. */
 const stepOf = (range: number, parts: number): number => {
@@ -100,73 +98,59 @@ const stepOf = (range: number, parts: number): number => {
 
 const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** The mean at each moment in order; of several moments at once where there are very many. */
-const overTime = ({ cells, times }: Column, numbers: Numbers): { points: Point[]; isMean: boolean } => {
-  const rows = numbers.flatMap((value, at) =>
-    value === null ? [] : [{ value, at: times?.[at] ?? 0, label: cells[at] ?? '' }],
-  );
-  const moments = [...Map.groupBy(rows, ({ at }) => at).entries()].sort(([a], [b]) => a - b).map(([, group]) => group);
-  const atOnce = Math.ceil(moments.length / mostPoints);
-  const parts = Map.groupBy(moments.entries(), ([index]) => Math.floor(index / atOnce));
-  const groups = Array.from(parts.values(), (part) => part.flatMap(([, group]) => group));
-  const points = groups.map((group) => {
-    const { label = '', at = 0 } = group[0] ?? {};
-    return { label, at, value: meanOf(group.map(({ value }) => value)) };
-  });
-  return { points, isMean: groups.length < rows.length };
-};
+/** The mean of the values at each moment, in order of time. */
+const overTime = (points: Point[]): Point[] =>
+  Array.from(
+    Map.groupBy(points, ({ at }) => at),
+    ([at, all]) => {
+      return { at, label: all[0]?.label ?? '', value: meanOf(all.map(({ value }) => value)) };
+    },
+  ).sort((a, b) => a.at - b.at);
 
 /**
  * The chart of the column `wanted`, or of the first one that counts or measures something; null where there is none. Columns
  * have their cells in the order of rows.
  */
 export const chartOf = (table: { columns: string[]; rows: string[][] }, wanted?: unknown): Chart | null => {
-  const all = table.columns.map((name, at) =>
-    columnOf(
-      name,
-      table.rows.map((row) => row[at] ?? ''),
-    ),
-  );
+  const cellsOf = (at: number): string[] => table.rows.map((row) => row[at] ?? '');
+  const all = table.columns.map((name, at) => columnOf(name, cellsOf(at)));
   const measures = all.filter(({ isMeasure }) => isMeasure);
   const shown = measures.find(({ name }) => name === wanted) ?? measures[0];
   if (!shown?.numbers) return null;
   const { name: column, numbers } = shown;
   const values = numbers.filter((number) => number !== null);
   const base = { column, choices: measures.map(({ name }) => name), values };
+  const pointsBy = ({ cells, times }: Column): Point[] =>
+    numbers.flatMap((value, row) =>
+      value === null ? [] : [{ label: cells[row] ?? '', at: times?.[row] ?? row, value }],
+    );
   const time = all.find(({ times }) => new Set(times).size > 2);
-  if (time !== undefined) return { ...base, kind: 'line', by: time.name, ...overTime(time, numbers) };
+  if (time !== undefined) return { ...base, kind: 'line', by: time.name, points: overTime(pointsBy(time)) };
   const isName = ({ cells, isMeasure }: Column): boolean => !isMeasure && new Set(cells).size === cells.length;
   const names = all.find((one) => one.numbers === null && !codeName.test(one.name) && isName(one)) ?? all.find(isName);
   if (names !== undefined && values.length <= mostBars) {
-    const points = numbers.flatMap((value, at) =>
-      value === null ? [] : [{ label: names.cells[at] ?? '', at, value }],
-    );
-    return { ...base, kind: 'bars', by: names.name, points };
+    return { ...base, kind: 'bars', by: names.name, points: pointsBy(names) };
   }
   const [low, high] = [Math.min(...values), Math.max(...values)];
   if (low === high) return null;
   const step = stepOf(high - low, 12);
   const first = Math.floor(low / step);
-  const counts = Array.from({ length: Math.floor(high / step) - first + 1 }, () => 0);
-  for (const value of values)
-    counts[Math.floor(value / step) - first] = (counts[Math.floor(value / step) - first] ?? 0) + 1;
-  return { ...base, kind: 'spread', by: column, step, from: first * step, counts };
+  const parts = Map.groupBy(values, (value) => Math.floor(value / step) - first);
+  const counts = Array.from({ length: Math.floor(high / step) - first + 1 }, (_, at) => parts.get(at)?.length ?? 0);
+  return { ...base, kind: 'spread', from: first * step, step, counts };
 };
 
 const numberText = (value: number, digits = 12): string =>
   Number(value.toPrecision(digits)).toLocaleString('en', { maximumFractionDigits: 10 });
 
-/** The range of an axis and its ticks from above, in steps that people count in; with 0 where that is near. */
-const axisOf = (values: readonly number[]): { low: number; high: number; ticks: number[] } => {
+/** The ticks of an axis from above, in steps that people count in; with 0 where that is near. */
+const ticksOf = (values: readonly number[]): number[] => {
   const [least, most] = [Math.min(...values), Math.max(...values)];
   const from = least > 0 && least < most * 0.7 ? 0 : least;
   const step = stepOf(most - from || Math.abs(most) || 1, 4);
-  const [low, high] = [Math.floor(from / step), Math.max(Math.ceil(most / step), Math.floor(from / step) + 1)];
-  return {
-    low: low * step,
-    high: high * step,
-    ticks: Array.from({ length: high - low + 1 }, (_, at) => (high - at) * step),
-  };
+  const low = Math.floor(from / step);
+  const high = Math.max(Math.ceil(most / step), low + 1);
+  return Array.from({ length: high - low + 1 }, (_, at) => (high - at) * step);
 };
 
 /** A drawing that is as wide as its place, between its axes. Coordinates go from 0 to 1000, and from 0 above to 100. */
@@ -179,66 +163,59 @@ const plotHtml = (label: string, ticks: readonly number[], labels: readonly stri
 </div>`;
 };
 
-const lineHtml = ({ column, by, points }: Chart & { kind: 'line' }): Html => {
-  const { low, high, ticks } = axisOf(points.map(({ value }) => value));
+const lineHtml = ({ column, by, points }: Drawn<'line' | 'bars'>): Html => {
+  const ticks = ticksOf(points.map(({ value }) => value));
+  const [high = 1, low = 0] = [ticks[0], ticks.at(-1)];
   const [first, last] = [points[0], points.at(-1)];
   const [since = 0, until = 1] = [first?.at, last?.at];
   const place = ({ value, at }: Point): string =>
     `${(((at - since) * 1000) / (until - since || 1)).toFixed(1)} ${(((high - value) * 100) / (high - low)).toFixed(1)}`;
-  const labels = [first?.label ?? '', last?.label ?? ''];
   const shape = html`<path class="line" d="M${points.map(place).join('L')}"/>`;
-  return plotHtml(`Line chart of ${column} by ${by}`, ticks, labels, shape);
+  return plotHtml(`Line chart of ${column} by ${by}`, ticks, [first?.label ?? '', last?.label ?? ''], shape);
 };
 
-const spreadHtml = ({ column, from, step, counts }: Chart & { kind: 'spread' }): Html => {
-  const { high, ticks } = axisOf([0, ...counts]);
+const spreadHtml = ({ column, from, step, counts }: Drawn<'spread'>): Html => {
+  const ticks = ticksOf([0, ...counts]);
   const width = 1000 / counts.length;
   const bars = counts.map((count, at) => {
-    const height = (count * 100) / high;
+    const height = (count * 100) / (ticks[0] ?? 1);
     return html`<rect x="${at * width + 1}" y="${100 - height}" width="${width - 2}" height="${height}"/>`;
   });
-  const labels = [from, from + counts.length * step].map((value) => numberText(value));
+  const labels = [numberText(from), numberText(from + counts.length * step)];
   return plotHtml(`How often values of ${column} occur, by their size`, ticks, labels, bars);
 };
 
-const barsHtml = ({ points, values }: Chart & { kind: 'bars' }): Html => {
+const barsHtml = ({ points, values }: Drawn<'line' | 'bars'>): Html => {
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
   const share = (value: number): string => `${((value * 100) / (high - low || 1)).toFixed(2)}%`;
   const rows = points.map(
     ({ label, value }) => html`<tr><th scope="row" dir="auto">${label}</th><td class="n">${numberText(value)}</td>
 <td class="bar"><svg aria-hidden="true"><rect x="${share(Math.min(0, value) - low)}" width="${share(Math.abs(value))}" height="100%"/></svg></td></tr>\n`,
   );
-  return html`<table class="bars">
-<tbody>
-${rows}</tbody>
-</table>`;
+  return html`<table class="bars">\n<tbody>\n${rows}</tbody>\n</table>`;
+};
+
+/** What a chart shows, in words. */
+const wordsOf = (chart: Chart): string => {
+  if (chart.kind === 'spread') return `How often values of ${chart.column} occur, from the smallest to the largest`;
+  const isMean = chart.points.length < chart.values.length;
+  return `${chart.column} by ${chart.by}${isMean ? ', the mean of the rows at the same time' : ''}`;
 };
 
 /** The chart with its words; `hrefOf` is the address of that of another column, `total` how many rows there are. */
 export const chartHtml = (
   chart: Chart,
   hrefOf: (column: string) => string,
-  rows: { shown: number; total: number },
+  { shown, total }: { shown: number; total: number },
 ): Html => {
   const { column, choices, values } = chart;
-  const drawn = chart.kind === 'line' ? lineHtml(chart) : chart.kind === 'bars' ? barsHtml(chart) : spreadHtml(chart);
-  const what = {
-    line: `${column} by ${chart.by}${chart.kind === 'line' && chart.isMean ? ', each point the mean of several rows' : ''}`,
-    bars: `${column} by ${chart.by}`,
-    spread: `How often values of ${column} occur, from the smallest to the largest`,
-  }[chart.kind];
-  const range = `smallest ${numberText(Math.min(...values))}, largest ${numberText(Math.max(...values))}, mean ${numberText(meanOf(values), 6)}`;
-  const of =
-    rows.shown < rows.total
-      ? `the first ${countText(rows.shown)} of ${plural(rows.total, 'row')}`
-      : plural(rows.total, 'row');
-  const links = choices.map((name) =>
-    name === column
-      ? html`<a aria-current="true" href="${hrefOf(name)}">${name}</a>`
-      : html`<a href="${hrefOf(name)}">${name}</a>`,
-  );
+  const drawn = chart.kind === 'spread' ? spreadHtml(chart) : chart.kind === 'line' ? lineHtml(chart) : barsHtml(chart);
+  const rows = shown < total ? `the first ${countText(shown)} of ${plural(total, 'row')}` : plural(total, 'row');
+  const range = `smallest ${numberText(Math.min(...values))}, largest ${numberText(Math.max(...values))}`;
+  const current = trusted(' aria-current="true"');
+  const links = choices.map((name) => html`<a${name === column ? current : null} href="${hrefOf(name)}">${name}</a>\n`);
   return html`<figure>
-${choices.length < 2 ? null : html`<nav class="choices" aria-label="Column of the chart">${links}</nav>\n`}${drawn}
-<figcaption class="soft">${what}. ${plural(values.length, 'value')} in ${of}: ${range}.</figcaption>
+${choices.length < 2 ? null : html`<nav class="choices" aria-label="Column of the chart">\n${links}</nav>\n`}${drawn}
+<figcaption class="soft">${wordsOf(chart)}. ${plural(values.length, 'value')} in ${rows}: ${range}, mean ${numberText(meanOf(values), 6)}.</figcaption>
 </figure>`;
 };

@@ -1,16 +1,34 @@
-// The page of a resource: description, file or link, datastore, its rows, addresses for programs.
+// The page of a resource: description, file or link, datastore, its rows, searched and page by page, with a chart of a column
+// of numbers, addresses for programs.
 import { paths } from '../../dataset-api/paths.ts';
 import { type DatastoreState, datastoreState } from '../../dataset-api/values.ts';
 import { type Html, html, momentHtml, sizeWords } from '../../util/html.ts';
-import { countText } from '../../util/plural.ts';
+import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { fileUrl, publicPath } from '../content/view.ts';
-import type { Call } from '../portal.ts';
+import type { SearchAnswer } from '../datastore/query.ts';
+import { serialColumn } from '../datastore/table-files.ts';
+import type { Call, Portal } from '../portal.ts';
+import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
-import { type Fact, factsHtml, isExposed, linksHtml, nodeAnswer, termNames, titleText, wishOf } from './layout.ts';
-import { type Rows, readRows, rowsHtml } from './rows.ts';
+import { chartHtml, chartOf, numbersIn } from './chart.ts';
+import {
+  type Fact,
+  factsHtml,
+  isExposed,
+  type ListWish,
+  linksHtml,
+  nodeAnswer,
+  pagerHtml,
+  queryOf,
+  searchHtml,
+  shortened,
+  termNames,
+  titleText,
+  wishOf,
+} from './layout.ts';
 
 /** Most datasets that are named above a resource. */
 const mostParents = 20;
@@ -83,4 +101,92 @@ ${rows && rowsHtml(rows, { wish, path: publicPath(node, call.baseUrl), wanted: c
 <h2>For programs</h2>
 ${factsHtml(apiFacts(call, node, rows !== null))}`;
   return nodeAnswer(call, node, main, crumbsOf(call, node));
+};
+
+const pageSize = 20;
+const mostColumns = 40;
+const longestCell = 200;
+
+/** Most rows, and most characters of them, that a chart is made of. */
+const charted = { limit: 2000, length: 2_000_000 };
+
+/** What is in the datastore of a resource: the rows on a page, and the first of those that were found, for a chart. */
+interface Rows {
+  /** How many rows there are, and how many hold what is searched for. */
+  all: number;
+  total: number;
+  pages: number;
+  columns: string[];
+  shown: string[][];
+  first: string[][];
+}
+
+/** The rows of a resource; null where nothing is imported. */
+const readRows = async ({ datastore }: Portal, node: StoredNode, { search, page }: ListWish): Promise<Rows | null> => {
+  const read = async (wish: Record<string, unknown>, left: number) => {
+    const query = { nid: String(node.nid), resourceUuid: node.uuid, ...wish, budget: { left } };
+    const { fields, total, records } = ((await datastore.search(query)) as SearchAnswer).result; // pages are of `spec` only
+    const columns = fields.map(({ id }) => id).filter((id) => id !== serialColumn);
+    return { total, columns, rows: records.map((record) => columns.map((id) => String(record[id] ?? ''))) };
+  };
+  try {
+    const { total, columns, rows: first } = await read({ query: search, limit: charted.limit }, charted.length);
+    const from = (page - 1) * pageSize;
+    const isRead = first.length >= Math.min(total, from + pageSize);
+    const shown = isRead
+      ? first.slice(from, from + pageSize)
+      : (await read({ query: search, limit: pageSize, offset: from }, charted.length)).rows;
+    const all = search === '' ? total : (await read({ limit: 1 }, charted.length)).total;
+    return { all, total, pages: Math.max(1, Math.ceil(total / pageSize)), columns, shown, first };
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 404) return null;
+    throw error;
+  }
+};
+
+const cellHtml = (tag: 'th' | 'td', cell: string, isEnd: boolean): Html => {
+  const text = shortened(cell, longestCell);
+  if (tag === 'th') return isEnd ? html`<th scope="col" class="n">${text}</th>` : html`<th scope="col">${text}</th>`;
+  return isEnd ? html`<td class="n">${text}</td>` : html`<td dir="auto">${text}</td>`;
+};
+
+/** The rows as a table that scrolls sideways by itself; long cells and columns beyond the fortieth are left out. */
+const tableHtml = ({ columns, shown, first }: Rows): Html => {
+  const ends = columns
+    .slice(0, mostColumns)
+    .map((_, index) => numbersIn(first.map((row) => row[index] ?? '')) !== null);
+  const line = (tag: 'th' | 'td', cells: string[]): Html =>
+    html`<tr>${ends.map((isEnd, index) => cellHtml(tag, cells[index] ?? '', isEnd))}</tr>\n`;
+  return html`<div class="scroll" role="region" aria-label="Rows" tabindex="0">
+<table>
+<thead>
+${line('th', columns)}</thead>
+<tbody>
+${shown.map((row) => line('td', row))}</tbody>
+</table>
+</div>`;
+};
+
+const countWords = ({ total, columns, shown }: Rows, { search, page }: ListWish): string => {
+  const from = (page - 1) * pageSize;
+  const some =
+    from === 0 ? `The first ${shown.length}` : `Rows ${countText(from + 1)} to ${countText(from + shown.length)}`;
+  const rows = total > shown.length ? `${some} of ${countText(total)} rows` : plural(total, 'row');
+  const most = `${mostColumns} of ${countText(columns.length)} columns`;
+  return `${rows}${search === '' ? '' : ' found'}, ${columns.length > mostColumns ? most : plural(columns.length, 'column')}.`;
+};
+
+/** Chart and rows at the path of the page; `wanted` is the column of the chart, where one is asked for. */
+const rowsHtml = (rows: Rows, { wish, path, wanted }: { wish: ListWish; path: string; wanted: unknown }): Html => {
+  const { columns, first, total, pages } = rows;
+  const { search, page } = wish;
+  const chart = chartOf({ columns: columns.slice(0, mostColumns), rows: first }, wanted);
+  const chosen = typeof wanted === 'string' && chart?.column === wanted ? { chart: wanted } : {};
+  const hrefOf = (name: string): string => `${path}${queryOf({ search, chart: name })}#chart`;
+  const drawn = chart && html`<h2 id="chart">Chart</h2>\n${chartHtml(chart, hrefOf, { shown: first.length, total })}\n`;
+  return html`${drawn}<h2 id="rows">Rows</h2>
+${searchHtml('Search the rows', search)}
+<p class="soft">${countWords(rows, wish)}${search === '' ? null : html` <a href="${path}">Show all</a>`}</p>
+${tableHtml(rows)}
+${pagerHtml(page, pages, (to) => `${path}${queryOf({ search, page: to, ...chosen })}#rows`)}`;
 };
