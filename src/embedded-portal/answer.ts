@@ -77,16 +77,6 @@ const serviceHeaders = {
   'x-content-type-options': 'nosniff',
 };
 
-/** What of an answer depends on portal and request. */
-interface SendOptions {
-  /** Most characters of a reason phrase. */
-  longestReason: number;
-  /** Longest time for a part of a long answer, milliseconds. */
-  idleMs: number;
-  /** True: the connection ends with the answer, of which only files tell their length. */
-  closes: boolean;
-}
-
 const partBytes = 65_536;
 
 /** Sends a long body; a client that takes too long for one part is cut off. */
@@ -121,12 +111,13 @@ const openFile = async ({ path, bytes, disposition }: StreamedBody) => {
 
 /**
  * Sends the answer; resolves when node has taken it over. Throws what opening the file of a streamed body throws, a Refusal
- * where its bytes are lost; then nothing has been sent and another answer can be.
+ * where its bytes are lost; then nothing has been sent and another answer can be. `idleMs` is the longest time for a part of
+ * it; `closes`: the connection ends with it, and only files tell their length.
  */
 export const sendAnswer = async (
   reply: FastifyReply,
   { status, reason, contentType, plain, body, ...answer }: Answer,
-  { longestReason, idleMs, closes }: SendOptions,
+  { longestReason, idleMs, closes }: { longestReason: number; idleMs: number; closes: boolean },
 ): Promise<void> => {
   const file = typeof body === 'string' ? null : await openFile(body);
   const { raw } = reply;

@@ -32,10 +32,9 @@ const baseUrlOf = ({ publicUrl, profile }: Portal, request: IncomingMessage): st
   const sent = headers.host ?? '';
   const isBelieved =
     loopbackHostPattern.test(sent) || (hostPattern.test(sent) && profile.wire.believesHost(sent, request));
-  return `http://${isBelieved ? sent : `${bracketed(plainAddress(socket.localAddress ?? ''))}:${socket.localPort}`}`;
+  const own = plainAddress(socket.localAddress ?? '');
+  return `http://${isBelieved ? sent : `${isIPv6(own) ? `[${own}]` : own}:${socket.localPort}`}`;
 };
-
-const bracketed = (address: string): string => (isIPv6(address) ? `[${address}]` : address);
 
 /** The value of the cookie, whose name has letters and digits only; empty without one. */
 const cookieValue = (header: string | undefined, name: string): string =>

@@ -46,11 +46,7 @@ export interface PortalServerOptions extends PortalSettings {
   log: Log;
 }
 
-/** A running portal. */
 export type PortalServer = Awaited<ReturnType<typeof startPortalServer>>;
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 
 const unixNow = (): number => Math.floor(Date.now() / 1000);
 
@@ -66,7 +62,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
   const roleTable = roleTableOf(options.roles);
   const file = usersFile === undefined ? null : readUsersFile(usersFile, assignableRoles(roleTable));
   const host = options.host ?? '127.0.0.1';
-  if (options.seedFile !== undefined && !isLoopback(host)) {
+  if (options.seedFile !== undefined && !/^(?:localhost|::1|127(?:\.\d{1,3}){3})$/.test(host)) {
     throw new PortalPortError(`a seeded portal listens on loopback only, not on ${host}`, {
       hint: 'seed files hold well-known passwords; leave --host out, or start without --seed',
     });

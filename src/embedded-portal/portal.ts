@@ -68,11 +68,9 @@ export interface PortalSettings {
 export const defaultLimits = {
   /** Largest body that is not an upload. */
   bodyBytes: 2_000_000,
-  /** Largest file. */
   fileBytes: 20_000_000_000,
   /** Time in which the headers must have come. */
   headersMs: 20_000,
-  /** Longest pause within a body. */
   bodyIdleMs: 30_000,
   /** Least average speed of a body that has been coming for longer than `bodyIdleMs`, bytes a second. */
   bodyRate: 500,
@@ -96,7 +94,6 @@ export interface Portal extends PortalSettings {
   site: Site;
   limits: PortalLimits;
   log: Log;
-  /** Access tokens, when they are switched on. */
   tokens: Tokens | null;
   /** Unix seconds. */
   now: () => number;
@@ -130,7 +127,6 @@ export interface Call {
   files: UploadedFile[];
   /** True when the cookie names a session that has ended or never existed. */
   hasDeadCookie: boolean;
-  /** Further response headers, such as Set-Cookie. */
   headers: Record<string, string>;
 }
 
@@ -186,7 +182,6 @@ export const operation = (parts: Partial<Operation> & Pick<Operation, 'run'>): O
  */
 export type Resource = Readonly<Record<string, Operation>>;
 
-/** How requests are read and answers written. */
 export interface Wire {
   formats: Readonly<Record<FormatName, Format>>;
   chooseFormat: (wish: FormatWish) => FormatChoice;
@@ -208,7 +203,6 @@ export interface Wire {
   pathOf: (path: string) => string;
   /** Whether a Host other than a loopback one may be repeated as the address of the portal. */
   believesHost: (host: string, request: IncomingMessage) => boolean;
-  /** The CSRF token of a request. */
   csrfTokenOf: (call: Call) => string;
   /** Further attributes of the session cookie. */
   cookieAttributes: string;
@@ -248,6 +242,5 @@ export interface Profile {
   races: boolean;
   openDatastore: (parts: DatastoreParts) => PortalDatastore;
   wire: Wire;
-  /** Paths outside of the service, tried in order. */
   site: readonly SiteHandler[];
 }

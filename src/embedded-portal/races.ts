@@ -41,17 +41,13 @@ export const numbersOf = (text: string): [number, number] => {
   return [bytes.readUIntBE(0, 6) / 2 ** 48, bytes.readUIntBE(6, 6) / 2 ** 48];
 };
 
-/** One piece of work between its first read and its write. */
-interface Span {
-  isCrossed: boolean;
-}
-
 /** Keeps overlapping requests apart from each other until they write. A request that runs alone never notices. */
 export class Races {
   readonly #seed: number;
   #drawn = 0;
   readonly #pauseMs: number;
-  readonly #saves = new Set<Span>();
+  /** The saves between their first read and their write. */
+  readonly #saves = new Set<{ isCrossed: boolean }>();
   #imports = 0;
   #lostDatasets: number;
   #lostAnswers: number;
@@ -72,7 +68,7 @@ export class Races {
    * refusal, before anything is written, for a share of those that cross another save.
    */
   async save<T>(write: () => Promise<T>): Promise<T> {
-    const span: Span = { isCrossed: this.#saves.size > 0 };
+    const span = { isCrossed: this.#saves.size > 0 };
     for (const other of this.#saves) other.isCrossed = true;
     this.#saves.add(span);
     try {
@@ -100,7 +96,7 @@ export class Races {
   async import<T>(load: () => Promise<T>): Promise<T> {
     this.#imports += 1;
     try {
-      await sleep(this.#pauseMs);
+      await this.pause();
       return await load();
     } finally {
       this.#imports -= 1;

@@ -31,5 +31,4 @@ export const siteSchema = z
 /** See {@link siteSchema}; a running portal obeys each change at once. */
 export type Site = z.output<typeof siteSchema>;
 
-/** A site with these switches set. */
 export const siteWith = (changes: Partial<Site> = {}): Site => ({ ...siteSchema.parse(undefined), ...changes });

@@ -10,7 +10,6 @@ import type { Call, Operation, Resource } from './portal.ts';
 import { Refusal } from './refusal.ts';
 import { checkCall } from './resources/table.ts';
 
-/** Where the XML-RPC server answers. */
 export const xmlrpcPath = '/api/xmlrpc';
 
 const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value));

@@ -92,7 +92,6 @@ const ownNames =
     ' ',
   ) as (keyof StoredNode)[]; // as written
 
-/** What every node has beside its fields. */
 export const nodeProperties = [
   ...ownNames,
   ...['revision_timestamp', 'revision_uid', 'rdf_mapping', 'name', 'picture', 'data', 'path'],

@@ -13,7 +13,6 @@ export type FormatName = 'bencode' | 'json' | 'jsonp' | 'php' | 'xml' | 'yaml';
 export interface Format {
   /** The first is sent when the path suffix chose the format. */
   mimeTypes: readonly [string, ...string[]];
-  /** The body of a response; pure. */
   write: (value: Value, options: WriteOptions) => string;
 }
 
@@ -46,12 +45,6 @@ export const bodyParsers: Readonly<Record<string, BodyParser<unknown>>> = {
   'text/xml': parseXml,
 };
 
-interface Range {
-  type: string;
-  subtype: string;
-  quality: number;
-}
-
 /** What a header chose: a type and how well it fits, none that is supported, or a range that is no MIME type. */
 type MimeMatch = { type: string; fitness: number } | { unsupported: true } | { malformed: string };
 
@@ -61,7 +54,7 @@ const qualityOf = (parameters: string[]): number => {
   return quality <= 0 || quality > 1 ? 1 : quality; // 0 counts as 1: recorded
 };
 
-const parseRange = (text: string): Range | null => {
+const parseRange = (text: string) => {
   const [name = '', ...parameters] = text.split(';');
   const full = name.trim() === '*' ? '*/*' : name.trim();
   const [type, subtype] = full.split('/');
@@ -69,7 +62,7 @@ const parseRange = (text: string): Range | null => {
 };
 
 /** 110 for the very type, 100 for the type with any subtype, 0 for anything; -1 where the range does not match. */
-const fitnessOf = (range: Range, mimeType: string): number => {
+const fitnessOf = (range: { type: string; subtype: string }, mimeType: string): number => {
   const [type = '', subtype = ''] = mimeType.split('/');
   const doesFit = [type, '*'].includes(range.type) && [subtype, '*'].includes(range.subtype);
   return doesFit ? (range.type === type ? 100 : 0) + (range.subtype === subtype ? 10 : 0) : -1;
@@ -81,13 +74,10 @@ const fitnessOf = (range: Range, mimeType: string): number => {
  * Source: recorded behaviour 3.
  */
 export const matchMime = (header: string, supported: readonly string[], preferred: string | null = null): MimeMatch => {
-  const ranges: Range[] = [];
-  for (const part of header.split(',')) {
-    if (part.trim() === '') continue;
-    const range = parseRange(part);
-    if (range === null) return { malformed: part.trim() };
-    ranges.push(range);
-  }
+  const parts = header.split(',').filter((part) => part.trim() !== '');
+  const malformed = parts.find((part) => parseRange(part) === null);
+  if (malformed !== undefined) return { malformed: malformed.trim() };
+  const ranges = parts.map(parseRange).filter((range) => range !== null);
   const [best] = supported
     .map((type) => {
       const all = ranges.map((range) => ({ type, fitness: fitnessOf(range, type), quality: range.quality }));
@@ -103,7 +93,6 @@ export const matchMime = (header: string, supported: readonly string[], preferre
   return best === undefined || best.fitness < 0 ? { unsupported: true } : { type: best.type, fitness: best.fitness };
 };
 
-/** What a request says about its format. */
 export interface FormatWish {
   /** The suffix of the last path part, `null` for none (see `splitSuffix`). */
   suffix: string | null;

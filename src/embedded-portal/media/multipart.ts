@@ -8,7 +8,7 @@ import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { Refusal } from '../refusal.ts';
-import { type FormTree, treeOf } from './form.ts';
+import { treeOf } from './form.ts';
 import { MalformedBody } from './value.ts';
 
 /** A file part, complete and durable on disk. Whoever keeps the bytes sets `path` to null, or they are removed. */
@@ -23,15 +23,9 @@ export interface UploadedFile {
   sha256: string;
 }
 
-interface MultipartBody {
-  fields: FormTree;
-  files: UploadedFile[];
-}
-
 interface MultipartOptions {
   /** Where file parts grow. */
   dir: string;
-  /** Makes the names in `dir` durable. */
   syncDir: () => Promise<void>;
   /** Largest file, bytes; more is 413. */
   fileBytes: number;
@@ -65,9 +59,6 @@ const store = async (
   return { bytes, sha256: hash.digest('hex') };
 };
 
-/** Removes a file; none is there when it could not even be made. */
-const remove = (path: string): Promise<void> => rm(path, { force: true });
-
 const tooLarge = (bytes: number): Refusal => new Refusal(413, `The file is larger than ${bytes} bytes.`);
 
 /** Stores bytes that came in another way than as a part of a form, as a part would be. Throws a {@link Refusal} (413). */
@@ -80,14 +71,14 @@ export const keepBytes = async (
   try {
     return { part, filename, path, ...(await store(Readable.from([bytes]), path, syncDir)) };
   } catch (error) {
-    await remove(path);
+    await rm(path, { force: true }); // none is there when it could not even be made
     throw error;
   }
 };
 
 /** Removes the files of a body that were not taken. */
 export const discard = async (files: UploadedFile[]): Promise<void> => {
-  await Promise.all(files.map(({ path }) => (path === null ? null : remove(path))));
+  await Promise.all(files.map(({ path }) => (path === null ? null : rm(path, { force: true }))));
 };
 
 /** A body that does not have to be read on tells why by `fail`. */
@@ -118,7 +109,7 @@ const openParser = (request: IncomingMessage, { fileBytes }: MultipartOptions, f
  * Reads a multipart body; file parts stream to `dir` (fsynced, SHA-256 on the way), so memory stays flat.
  * Throws MalformedBody or a {@link Refusal} (413); then nothing is left on disk.
  */
-export const readMultipart = async (request: IncomingMessage, options: MultipartOptions): Promise<MultipartBody> => {
+export const readMultipart = async (request: IncomingMessage, options: MultipartOptions) => {
   const { dir, syncDir, keepFiles, fileBytes } = options;
   const pairs: [string, string][] = [];
   const files: UploadedFile[] = [];

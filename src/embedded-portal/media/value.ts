@@ -14,7 +14,6 @@ export interface ValueMap {
  */
 export type ResultShape = 'plain' | 'object' | 'node' | 'rows' | 'login';
 
-/** What a writer must know beside the value. */
 export interface WriteOptions {
   shape: ResultShape;
   /** The `callback` parameter of the query, whatever its type; `undefined` when the request has none (jsonp only). */

@@ -37,7 +37,6 @@ const scalarText = (value: boolean | number | string): string => {
   return typeof value === 'number' ? String(value) : escapeText(value);
 };
 
-/** A value as an element and its children. */
 export const element = (name: string, value: Value): string => {
   if (value === null) return `<${name}/>`;
   if (typeof value !== 'object') return `<${name}>${scalarText(value)}</${name}>`;

@@ -14,19 +14,19 @@ const child = ({ name, children }: XmlElement, wanted: string): XmlElement => {
   return found;
 };
 
-const number =
-  (words: string, isNumber: (text: string) => boolean) =>
-  (text: string): number => {
-    if (!isNumber(text)) throw new MalformedBody(words);
-    return Number(text);
-  };
+const integer = (text: string): number => {
+  if (!/^\s*[+-]?\d{1,15}\s*$/.test(text)) throw new MalformedBody('an <int> holds no whole number');
+  return Number(text);
+};
 
-const integer = number('an <int> holds no whole number', (text) => /^\s*[+-]?\d{1,15}\s*$/.test(text));
+const double = (text: string): number => {
+  if (text.trim() === '' || !Number.isFinite(Number(text))) throw new MalformedBody('a <double> holds no number');
+  return Number(text);
+};
 
-/** What the types of single values mean. */
 const scalars = new Map<string, (text: string) => unknown>([
   ...['int', 'i4', 'i8'].map((name) => [name, integer] as const),
-  ['double', number('a <double> holds no number', (text) => text.trim() !== '' && Number.isFinite(Number(text)))],
+  ['double', double],
   ['boolean', (text) => text.trim() === '1'],
   ['nil', () => null],
   ['string', (text) => text],

@@ -68,7 +68,6 @@ const columnOf = (name: string, cells: string[]): Column => {
   };
 };
 
-/** A value with what it is of, and when. */
 interface Point {
   label: string;
   at: number;
@@ -195,7 +194,6 @@ const barsHtml = ({ points, values }: Drawn<'line' | 'bars'>): Html => {
   return html`<table class="bars">\n<tbody>\n${rows}</tbody>\n</table>`;
 };
 
-/** What a chart shows, in words. */
 const wordsOf = (chart: Chart): string => {
   if (chart.kind === 'spread') return `How often values of ${chart.column} occur, from the smallest to the largest`;
   const isMean = chart.points.length < chart.values.length;

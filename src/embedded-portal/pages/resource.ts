@@ -30,7 +30,6 @@ import {
   wishOf,
 } from './layout.ts';
 
-/** Most datasets that are named above a resource. */
 const mostParents = 20;
 
 const crumbsOf = (call: Call, node: StoredNode): Html[] =>

@@ -123,10 +123,8 @@ const termAnswer = (call: Call, path: string): Answer | null => {
   return redirectTo(`${call.baseUrl}${address}`);
 };
 
-/** What can be split into pages. */
 export const pagedPaths = ['/api/3/action/current_package_list_with_resources', '/data.json'];
 
-/** True for the paths of the catalogue. */
 export const isCataloguePath = (path: string): boolean => path === packagePath || Object.hasOwn(lists, path);
 
 /** Answers at the paths of the catalogue, with a page of the lists that come in pages; sends a term on to the datasets that have it. */

@@ -24,7 +24,6 @@ export const columnNamed = (name: string): NodeColumn | undefined =>
 const noColumn = (what: string, name: string, others = ''): Refusal =>
   invalid(`there is no ${what} ${name.replace(/^t\./, '')}; there are ${nodeColumns.join(', ')}${others}`);
 
-/** The names in `fields`. */
 export const namesIn = (fields: string): string[] =>
   fields.split(',').map((part) => part.replace(/[^A-Za-z0-9_.]/g, ''));
 
@@ -44,7 +43,6 @@ const shownFields = ({ query: { fields }, portal: { profile } }: Call): string[]
   return names;
 };
 
-/** A part of a statement and its parameters. */
 export interface Clause {
   sql: string;
   values: SQLInputValue[];
@@ -61,13 +59,11 @@ export const comparedAs = (column: NodeColumn, values: string[]): { name: string
     ? { name: `n.${column} COLLATE NOCASE`, values }
     : { name: `n.${column}`, values: values.map((text) => Number(/^\s*-?\d{1,15}/.exec(text)?.[0] ?? 0)) };
 
-/** True where a column is one of the values. */
 export const isOneOf = (column: NodeColumn, texts: string[]): Clause => {
   const { name, values } = comparedAs(column, texts);
   return { sql: `${name} IN (${values.map(() => '?').join(', ')})`, values };
 };
 
-/** The most values of one filter. */
 export const mostValues = 1000;
 
 /** The filters of a query; `parameter[…]` too, as one example of the specification has it. */
@@ -93,7 +89,6 @@ const filterOf = (name: string, value: unknown, op: unknown): Clause => {
   return isOneOf(column, parts);
 };
 
-/** The comparisons that a query asks for by field. */
 export const operatorsIn = ({ query: { options } }: Call): Record<string, unknown> =>
   recordOf(recordOf(options).parameters_op);
 
@@ -113,7 +108,6 @@ const orderOf = (call: Call, refuse: (name: string) => Refusal): string => {
   return isByNid ? 'n.nid ASC' : 'n.type ASC, n.nid ASC';
 };
 
-/** The number in a parameter of the query. */
 export const numberOf = ({ query }: Call, name: 'page' | 'pagesize', fallback: number): number => {
   const value = query[name] ?? String(fallback);
   if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value);

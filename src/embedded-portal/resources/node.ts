@@ -61,7 +61,6 @@ const changeOf = ({ portal, user }: Call, copies: Copies) => ({
   mostGroupedAtOnce: portal.profile.mostGroupedAtOnce,
 });
 
-/** Most terms that one request may create. */
 const mostNewTerms = 1000;
 
 const readBody = (call: Call, body: Record<string, unknown>, context: ReadContext): NodeChanges => {

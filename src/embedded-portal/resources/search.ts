@@ -30,7 +30,6 @@ export const searchKnown: Search = (call, query, budget) => {
   return searchRows(call, query, budget);
 };
 
-/** Most searches of one request. */
 const mostSearches = 100;
 
 /** The values of the searches that a body holds, by name; null for a body that names none, as recorded. */

@@ -70,7 +70,6 @@ export const guardedFiles = fileHandler((call, file) => {
 
 const notFound = ({ portal: { profile } }: Call): Answer => page(404, 'Page not found', profile.siteName);
 
-/** The answer to a path outside the service. */
 export const siteAnswer = async (call: Call, path: string): Promise<Answer> => {
   for (const handler of call.portal.profile.site) {
     const answer = await handler(call, path);

@@ -51,7 +51,6 @@ const illegal = (element: string): Seen => ({
 
 type Widget = (field: Field, und: unknown, context: ReadContext) => Seen;
 
-/** The numbered rows of a field's input. */
 export const rowsOf = (und: unknown): RawItem[] => {
   if (typeof und !== 'object' || und === null) return [];
   return Object.entries(und).flatMap(([key, row]) => (/^\d+$/.test(key) && isObject(row) ? [row] : []));
@@ -148,7 +147,6 @@ const formattedText: Widget = (field, und, context) => {
   return { items: [readItem(field, { value, format, ...summary }, context)] };
 };
 
-/** The values of an input that names options. */
 export const scalarsOf = (und: unknown): unknown[] => {
   if (Array.isArray(und)) return und;
   return isObject(und) ? Object.values(und) : [und];
