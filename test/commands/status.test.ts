@@ -84,7 +84,7 @@ describe('sluice status', () => {
     expect(some.match(/^ {2}many\/one\/t\d: /gm)).toHaveLength(5);
     expect(some.match(/^ +-> /gm)).toHaveLength(1);
     expect(some).toContain('  … and 3 more; `sluice status --all` lists them\n');
-    expect(some.trimEnd().split('\n').at(-1)).toBe('many@local: 1 live, 0 stale, 8 not live');
+    expect(some.trimEnd().split('\n').at(-1)).toBe('many@local: 0 live, 0 stale, 8 not live');
     expect((await shown(true)).match(/^ {2}many\/one\/t\d: /gm)).toHaveLength(8);
   });
 
