@@ -85,11 +85,11 @@ it('publishes what is copied, moved in, or written slowly, each whole and once',
     const { out } = await place.run(['status']);
     return /log\.csv/.test(out) ? out : null;
   });
-  expect(told).toMatch(/settling slow\/log\.csv/);
+  expect(told).toMatch(/waiting until slow\/log\.csv is unchanged/);
   expect(writer.exitCode).toBe(null);
   const one = await place.run(['status', 'inbox/slow/log.csv']);
   expect(one.code).toBe(3);
-  expect(one.out).toContain('still settling');
+  expect(one.out).toContain('waiting until the file is complete');
 
   await expectWhole('copied/big', big);
   await expectWhole('moved/moved', table(9, 'moved'));
