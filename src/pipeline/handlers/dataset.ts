@@ -248,8 +248,7 @@ interface NodeMode {
 /** Writes the node where needed, proves it and its list by reading it back, and records that. */
 const publishNode = async (dataset: Dataset, item: Item, mode: NodeMode): Promise<void> => {
   const { work } = dataset;
-  const { target, known, entry: before, wish: wanted } = await wantedNode(dataset, item);
-  await noteFound(item, known, work.why);
+  const { target, entry: before, wish: wanted } = await wantedNode(dataset, item);
   const wish = mode.isDraft ? { ...wanted, published: false } : wanted;
   const needsLinks = mode.links !== null && before.links?.join() !== mode.links.join();
   // Before resources refer to it, the node is checked: it may no longer be ours.
@@ -300,15 +299,16 @@ const checkNode = async (dataset: Dataset, item: Item): Promise<void> => {
 };
 
 /** The node that is wanted, and what is known of it; a frozen one stays as it is known, so that only its list may change. */
-const wantedNode = async ({ deps, work: { wish, frozen, ...rules } }: Dataset, item: Item) => {
+const wantedNode = async ({ deps, work: { wish, frozen, why, ...rules } }: Dataset, item: Item) => {
   const target = targetOf(deps, item, rules);
   const known = await deps.ledger.entry(item.portal, item.key);
+  await noteFound(item, known, why);
   const entry = known ?? newEntry({ ...wish, kind: 'dataset' });
   const sent = frozen ? await deps.ledger.sentFor(item.portal, item.key) : null;
   const { title, published = entry.live, fields = {} } = sent ?? { title: entry.title };
   const asKnown = { ...wish, title, published, fields, metadataFingerprint: entry.metadataFingerprint ?? '' };
   const resolved = frozen ? fields : await target.portal.groups.resolve(wish.fields, item.signal);
-  return { target, known, entry, wish: nodeOf('dataset', frozen ? asKnown : wish, resolved) };
+  return { target, entry, wish: nodeOf('dataset', frozen ? asKnown : wish, resolved) };
 };
 
 const isPublished = (entry: LedgerEntry, wish: NodeWish): boolean =>
