@@ -77,10 +77,13 @@ describe('export of an odd portal', () => {
     await exported(place);
     expect(all(place).filter((path) => !path.endsWith('datapackage.json'))).toEqual([
       'catalogue.json',
+      'ckan-batch.jsonl',
       'datasets/etc/data/2/data.csv',
       'datasets/etc/data/DATA.csv',
       'datasets/etc/data/_._._etc_passwd',
       expect.stringMatching(/^datasets\/etc\/data\/ü{120,125}\.csv$/),
+      'dcat-ap.jsonld',
+      'dcat-us-3.json',
       'export.json',
       'findings.json',
       'manifest.yaml',

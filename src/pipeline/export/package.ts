@@ -1,8 +1,7 @@
-// An exported dataset as a Frictionless data package, as an entry of a DCAT-US 1.1 catalogue, and as one of a manifest.
-import { fieldItems } from '../../dataset-api/fields.ts';
-import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
+// An exported dataset as a Frictionless data package, and as an entry of a manifest.
+import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import type { DatasetMetadata, ResourceMetadata } from '../../dataset-api/metadata.ts';
-import { catalogueAccess, frequencyCode, licenseAddress, licenses } from '../../dataset-api/values.ts';
+import { licenses } from '../../dataset-api/values.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { NodeFields } from '../../model/wish.ts';
@@ -20,12 +19,12 @@ import {
 import { datasetsName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './record.ts';
 
-type Entry = Record<string, unknown>;
+export type Entry = Record<string, unknown>;
 
 export type ExportedPortal = Pick<Portal, 'name' | 'fileUrl'>;
 
 /** A resource, described once for every file that names it. */
-interface ResourceView extends ExportedResource {
+export interface ResourceView extends ExportedResource {
   upload: Upload | null;
   link: string;
   /** Address of a file that was not requested; null for one that was, or is none. */
@@ -175,69 +174,8 @@ const importOf = ({ upload, table, findings }: ResourceView): ImportMode | undef
   return table !== null && isTabular(upload?.name ?? '') ? undefined : 'never';
 };
 
-/** A dataset as an entry of a catalogue; null for one that is not public. */
-export const catalogueEntry = ({ record, dataset, resources }: DatasetView, portal: ExportedPortal): Entry | null => {
-  if (dataset === null || record.removed !== null || !dataset.published) return null;
-  const { node, title, shown } = dataset;
-  const { tags = [], topics = [], themes = [], groups = [] } = shown;
-  // A level that is not known is none that opens anything.
-  const unsaid = fieldItems(node, 'field_public_access_level').length === 0 ? 'public' : 'non-public';
-  return defined({
-    '@type': 'dcat:Dataset',
-    identifier: node.uuid || node.nid,
-    title,
-    description: shown.description ?? title,
-    keyword: listOf([...tags, ...topics, ...themes]) ?? ['data'],
-    modified: (shown.modified ?? momentOf(node.changed) ?? '1970-01-01').replace(' ', 'T'),
-    issued: momentOf(node.created),
-    publisher: { '@type': 'org:Organization', name: groups.join(', ') || portal.name },
-    contactPoint: contactOf(shown, portal),
-    accessLevel: shown.access ? catalogueAccess[shown.access] : unsaid,
-    ...optionalKeys(shown),
-    landingPage: addressOf(shown.landingPage) ?? addressOf(node.path),
-    distribution: listed(resources.flatMap((resource) => distributionOf(resource, portal) ?? [])),
-  });
-};
-
-const optionalKeys = ({ temporal, ...shown }: Partial<DatasetMetadata>): Entry => ({
-  rights: shown.rights,
-  license: shown.license && licenseAddress(shown.license),
-  accrualPeriodicity: shown.frequency && frequencyCode(shown.frequency),
-  spatial: shown.spatial?.wkt ?? shown.spatial?.label,
-  temporal: temporal && `${temporal.from}/${temporal.to ?? temporal.from}`.replaceAll(' ', 'T'),
-  language: shown.language,
-  theme: listOf(shown.themes),
-  conformsTo: addressOf(shown.conformsTo),
-  isPartOf: shown.isPartOf,
-  references: listOf(shown.relatedContent?.flatMap(({ url }) => addressOf(url) ?? [])),
-  describedBy: addressOf(shown.dataDictionary),
-  describedByType: mediaType.test(shown.dataDictionaryType ?? '') ? shown.dataDictionaryType : undefined,
-});
-
-/** The schema of catalogues wants a name and an address, whatever the portal knows. */
-const contactOf = ({ contact, author }: Partial<DatasetMetadata>, portal: ExportedPortal): Record<string, string> => ({
-  '@type': 'vcard:Contact',
-  fn: contact?.name ?? author ?? portal.name,
-  hasEmail: `mailto:${contact?.email ?? 'unknown@example.org'}`,
-});
-
-const distributionOf = ({ file, upload, link, described }: ResourceView, portal: ExportedPortal): Entry | null => {
-  const { title, shown, published } = described;
-  const downloadURL = upload && portal.fileUrl(upload.uri);
-  if (!published || (downloadURL === null && !isLink(link))) return null;
-  return defined({
-    '@type': 'dcat:Distribution',
-    title,
-    description: shown.description,
-    format: shown.format ?? (extensionOf(file?.name ?? '') || undefined),
-    ...(downloadURL === null
-      ? { accessURL: addressOf(link) }
-      : { downloadURL, mediaType: contentTypeOf(upload?.name ?? '') }),
-  });
-};
-
 /** A web address as RFC 3986 has it: browsers take more, such as brackets in a query. */
-const addressOf = (text: unknown): string | undefined => {
+export const addressOf = (text: unknown): string | undefined => {
   if (typeof text !== 'string' || !isLink(text)) return undefined;
   const { href, host } = new URL(text);
   const start = href.indexOf(host) + host.length;
@@ -246,14 +184,12 @@ const addressOf = (text: unknown): string | undefined => {
 };
 
 /** Values once each; undefined for none. */
-const listOf = (values: readonly string[] = []): string[] | undefined => listed([...new Set(values)]);
+export const listOf = (values: readonly string[] = []): string[] | undefined => listed([...new Set(values)]);
 
-const listed = <T>(values: T[]): T[] | undefined => (values.length > 0 ? values : undefined);
-
-const mediaType = /^[-\w]+\/[-\w]+(?:\.[-\w]+)*(?:[+][-\w]+)?$/;
+export const listed = <T>(values: T[]): T[] | undefined => (values.length > 0 ? values : undefined);
 
 /** Unix seconds as ISO 8601. */
-const momentOf = (seconds: unknown): string | undefined => {
+export const momentOf = (seconds: unknown): string | undefined => {
   const value = Number(seconds);
   return value > 0 && value < 8e12 / 1000 ? new Date(value * 1000).toISOString().replace('.000Z', 'Z') : undefined;
 };

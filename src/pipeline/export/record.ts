@@ -5,6 +5,7 @@ import { isObject } from '../../util/json.ts';
 
 /** Codes of what is odd on a portal, or could not be exported as it is. */
 export const findingCodes = [
+  'catalogue-lacks',
   'draft',
   'duplicate-uuid',
   'empty-resource',

@@ -1,8 +1,18 @@
-// The files of a whole export, made of one look at every package: the catalogue, the manifest, and the findings.
+// The files of a whole export, made of one look at every package: catalogues, the manifest, and the findings.
 import { join } from 'node:path';
 import { yamlItem } from '../../model/yaml/document.ts';
+import {
+  catalogueLacks,
+  dcatApEntry,
+  dcatApHead,
+  dcatUs1Entry,
+  dcatUs1Head,
+  dcatUs3Entry,
+  dcatUs3Head,
+} from './catalogues.ts';
+import { ckanActions } from './ckan.ts';
 import { datasetsName, openWhole, records, sizeOf, writeWhole } from './folder.ts';
-import { catalogueEntry, type DatasetView, type ExportedPortal, findingsOf, manifestEntry, viewOf } from './package.ts';
+import { type DatasetView, type ExportedPortal, findingsOf, manifestEntry, viewOf } from './package.ts';
 import type { Finding } from './record.ts';
 
 /** What is odd, and where: the folder of the dataset, and the name of the resource in it. */
@@ -14,11 +24,58 @@ export type ExportTotals = Record<'datasets' | 'resources' | 'files' | 'bytes' |
   missing: string[];
 };
 
-const catalogueHead = {
-  '@context': 'https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld',
-  '@type': 'dcat:Catalog',
-  conformsTo: 'https://project-open-data.cio.gov/v1.1/schema',
-  describedBy: 'https://project-open-data.cio.gov/v1.1/schema/catalog.json',
+/** A file of the export with something of every dataset, written in one pass over all of them. */
+interface Document {
+  file: string;
+  head: string;
+  /** What it holds of a dataset; '' where it holds nothing. */
+  entry: (view: DatasetView) => string;
+  /** In front of the first entry, between two, instead of any, and after all. */
+  first: string;
+  between: string;
+  none: string;
+  end: string;
+}
+
+const documentsOf = (name: string, portal: ExportedPortal): Document[] => {
+  const list = (file: string, key: string, head: object, entryOf: typeof dcatUs1Entry): Document => ({
+    file,
+    head: `${JSON.stringify(head).slice(0, -1)},"${key}":[`,
+    entry: (view) => {
+      const entry = entryOf(view, portal);
+      return entry === null ? '' : JSON.stringify(entry);
+    },
+    ...{ first: '\n', between: ',\n', none: '', end: '\n]}\n' },
+  });
+  const actions = ckanActions(portal);
+  const [title, description] = [portal.name, `Datasets of ${portal.name}`];
+  return [
+    list('catalogue.json', 'dataset', dcatUs1Head, dcatUs1Entry),
+    list('dcat-us-3.json', 'dataset', { ...dcatUs3Head, title, description }, dcatUs3Entry),
+    list(
+      'dcat-ap.jsonld',
+      'dcat:dataset',
+      { ...dcatApHead, 'dct:title': title, 'dct:description': description },
+      dcatApEntry,
+    ),
+    {
+      file: 'ckan-batch.jsonl',
+      entry: (view) =>
+        actions(view)
+          .map((action) => `${JSON.stringify(action)}\n`)
+          .join(''),
+      ...{ head: '', first: '', between: '', none: '', end: '' },
+    },
+    {
+      file: 'manifest.yaml',
+      head: `# Publishes this export: sluice publish manifest.yaml --portal NAME\nname: ${name}\n`,
+      entry: (view) => {
+        const item = manifestEntry(view);
+        return item === null ? '' : yamlItem(item);
+      },
+      ...{ first: 'datasets:\n', between: '', none: 'datasets: []\n', end: '' },
+    },
+  ];
 };
 
 interface SummaryOptions {
@@ -31,7 +88,7 @@ interface SummaryOptions {
   onDataset: (view: DatasetView) => Promise<void>;
 }
 
-/** Writes catalogue, manifest and findings, each where it differs, and counts and verifies what is in the folder. */
+/** Writes catalogues, manifest and findings, each where it differs, and counts and verifies what is in the folder. */
 export const writeSummary = async (
   root: string,
   { name, portal, findings, onDataset }: SummaryOptions,
@@ -40,31 +97,29 @@ export const writeSummary = async (
   const totals: ExportTotals = { ...counts, findings: [...findings], missing: [] };
   // A resource of several datasets is one node.
   const places = new Map<string, Place>();
-  await using catalogue = await openWhole(join(root, 'catalogue.json'));
-  await using manifest = await openWhole(join(root, 'manifest.yaml'));
-  let [comma, key] = ['', 'datasets:\n'];
-  await catalogue.write(`${JSON.stringify(catalogueHead).slice(0, -1)},"dataset":[`);
-  await manifest.write(`# Publishes this export: sluice publish manifest.yaml --portal NAME\nname: ${name}\n`);
+  await using open = new AsyncDisposableStack();
+  const documents: (Document & { stream: Awaited<ReturnType<typeof openWhole>>; isEmpty: boolean })[] = [];
+  for (const document of documentsOf(name, portal)) {
+    const stream = open.use(await openWhole(join(root, document.file)));
+    await stream.write(document.head);
+    documents.push({ ...document, stream, isEmpty: true });
+  }
   for await (const { folder, record } of records(root)) {
     const view = viewOf(folder, record, portal);
     await onDataset(view);
     await count(root, view, totals, places);
-    const entry = catalogueEntry(view, portal);
-    if (entry !== null) {
-      await catalogue.write(`${comma}\n${JSON.stringify(entry)}`);
-      comma = ',';
-    }
-    const item = manifestEntry(view);
-    if (item !== null) {
-      await manifest.write(`${key}${yamlItem(item)}`);
-      key = '';
+    for (const document of documents) {
+      const entry = document.entry(view);
+      if (entry === '') continue;
+      await document.stream.write((document.isEmpty ? document.first : document.between) + entry);
+      document.isEmpty = false;
     }
   }
-  await catalogue.write('\n]}\n');
-  if (key !== '') await manifest.write('datasets: []\n');
   totals.findings.push(...twinsAmong([...places.values()]));
-  await catalogue.end();
-  await manifest.end();
+  for (const { stream, isEmpty, none, end } of documents) {
+    await stream.write((isEmpty ? none : '') + end);
+    await stream.end();
+  }
   await writeWhole(join(root, 'findings.json'), [`${JSON.stringify(totals.findings, null, 2)}\n`]);
   return totals;
 };
@@ -97,6 +152,9 @@ const count = async (
     const uuid = String(each.uuid ?? '').toLowerCase();
     places.set(each.nid, { uuid, dataset: folder, resource: name, nid: each.nid });
   }
+  const lacks = catalogueLacks(view);
+  if (lacks !== null && node)
+    totals.findings.push({ code: 'catalogue-lacks', dataset: folder, resource: null, nid: node.nid, message: lacks });
   for (const { code, message, resource } of findingsOf(view))
     totals.findings.push({ code, dataset: folder, resource, nid: nids.get(resource) ?? null, message });
 };

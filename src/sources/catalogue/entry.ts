@@ -208,6 +208,15 @@ const takeDate =
     else draft.fields[`field_harvest_source_${from}`] = { und: [{ value: `${date} ${time}` }] };
   };
 
+const takeAccess =
+  (from: string): Take =>
+  (value, draft) => {
+    const text = oneLine(textOf(value) ?? '').toLowerCase();
+    const level = accessLevels.find((each) => catalogueAccess[each] === text);
+    if (level !== undefined) draft.metadata.access = level;
+    else draft.keep(from, 'Access level', [text || value], noCode);
+  };
+
 const nameOf = (value: unknown): string | null => textOf(isObject(value) ? (value.name ?? value.prefLabel) : value);
 
 /** A period in the form of ISO 8601, with `..` for an open end; what it is otherwise where it has neither date. */
@@ -222,6 +231,19 @@ const linkTitle = (item: unknown, url: string, draft: Draft): string => {
   if (title !== null) return draft.short('references', title);
   return titleSchema.safeParse(url).success ? url : new URL(url).hostname;
 };
+
+const takeLinks =
+  (from: string): Take =>
+  (value, draft) => {
+    const items = typeof value === 'string' ? value.split(/[,\s]+(?=https?:)/) : listOf(value);
+    const links = items.flatMap((item) => {
+      const url = webAddressOf(item);
+      return url === null ? [] : [{ title: linkTitle(item, url, draft), url }];
+    });
+    const others = items.filter((item) => webAddressOf(item) === null);
+    if (others.length > 0) draft.keep(from, 'References', others, noLink);
+    if (links.length > 0) draft.metadata.relatedContent = [...(draft.metadata.relatedContent ?? []), ...links];
+  };
 
 const languageOf = (text: string): string | undefined =>
   /^([a-z]{2,3})(?:[-_][a-z0-9]+)*$/i.exec(text)?.[1]?.toLowerCase();
@@ -259,6 +281,7 @@ export const datasetRules: Readonly<Record<string, Take>> = {
     const names = above.filter((each) => each !== '');
     if (names.length > 0) draft.addInfo('publisher.subOrganizationOf', 'Part of', names.join(', '));
   },
+  creator: fact('creator', 'Creator'),
   contactPoint: (value, draft) => {
     const [contact, ...more] = listOf(value);
     const name = textOf(isObject(contact) ? (contact.fn ?? contact.name ?? contact['organization-name']) : contact);
@@ -269,11 +292,10 @@ export const datasetRules: Readonly<Record<string, Take>> = {
     });
     if (more.length > 0) draft.keep('contactPoint', 'Further contacts', more, onlyFirst);
   },
-  accessLevel: (value, draft) => {
-    const text = oneLine(textOf(value) ?? '').toLowerCase();
-    const level = accessLevels.find((each) => catalogueAccess[each] === text);
-    if (level !== undefined) draft.metadata.access = level;
-    else draft.keep('accessLevel', 'Access level', [text || value], noCode);
+  accessLevel: takeAccess('accessLevel'),
+  // DCAT-US 3.0 has another name for it.
+  accessRights: (value, draft) => {
+    if (draft.metadata.access === undefined) takeAccess('accessRights')(value, draft);
   },
   rights: line('rights', 'rights', (value) => textsOf(value).join('; ') || null),
   license: (value, draft) => {
@@ -340,7 +362,11 @@ export const datasetRules: Readonly<Record<string, Take>> = {
     const read = (): string | null => (isObject(series) ? identifierOf(series) : null) ?? textOf(series);
     if (draft.metadata.isPartOf === undefined) line('inSeries', 'isPartOf', read, 512)(series, draft);
   },
-  describedBy: line('describedBy', 'dataDictionary', addressText),
+  describedBy: (value, draft) => {
+    line('describedBy', 'dataDictionary', addressText)(value, draft);
+    const type = isObject(value) ? textOf(value.mediaType) : null;
+    if (type !== null) draft.metadata.dataDictionaryType = draft.short('describedBy.mediaType', type);
+  },
   endpointDescription: (value, draft) => {
     const url = webAddressOf(value);
     if (url !== null && draft.metadata.dataDictionary === undefined)
@@ -348,16 +374,9 @@ export const datasetRules: Readonly<Record<string, Take>> = {
     else draft.addInfo('endpointDescription', 'Endpoint', textsOf(value).join(', '));
   },
   describedByType: line('describedByType', 'dataDictionaryType', textOf),
-  references: (value, draft) => {
-    const items = typeof value === 'string' ? value.split(/[,\s]+(?=https?:)/) : listOf(value);
-    const links = items.flatMap((item) => {
-      const url = webAddressOf(item);
-      return url === null ? [] : [{ title: linkTitle(item, url, draft), url }];
-    });
-    const others = items.filter((item) => webAddressOf(item) === null);
-    if (others.length > 0) draft.keep('references', 'References', others, noLink);
-    if (links.length > 0) draft.metadata.relatedContent = links;
-  },
+  references: takeLinks('references'),
+  // DCAT-US 3.0 has another name for them.
+  page: takeLinks('page'),
   bureauCode: fact('bureauCode', 'Bureau code'),
   programCode: fact('programCode', 'Program code'),
   dataQuality: fact('dataQuality', 'Data quality'),

@@ -1,5 +1,6 @@
 // Worker-thread entry: finds the datasets of a document of linked data, with bounded memory and time.
 import type { NodeObject } from 'jsonld';
+import { type EuList, fromEuCode } from '../../dataset-api/eu-codes.ts';
 import { errorMessage } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
 import { isObject } from '../../util/json.ts';
@@ -48,7 +49,10 @@ const keysIn = (namespace: string, names: string): [string, string][] =>
   });
 
 const keyOf: ReadonlyMap<string, string> = new Map([
-  ...keysIn(dct, 'identifier title description publisher accessRights=accessLevel rights license accrualPeriodicity'),
+  ...keysIn(
+    dct,
+    'identifier title description publisher creator accessRights=accessLevel rights license accrualPeriodicity',
+  ),
   ...keysIn(dct, 'issued modified temporal spatial language conformsTo isPartOf format'),
   ...keysIn(dcat, 'keyword theme contactPoint landingPage inSeries endpointURL endpointDescription servesDataset'),
   ...keysIn(dcat, 'version distribution accessService downloadURL accessURL mediaType startDate endDate bbox'),
@@ -72,6 +76,8 @@ const words = [...labels, 'fn', 'title', 'notation', '@value'];
 const inside: Readonly<Record<string, readonly string[]>> = {
   theme: labels,
   publisher: ofAgent,
+  creator: ofAgent,
+  references: ['title'],
   contactPoint: ofAgent,
   temporal: ['startDate', 'endDate'],
   spatial: [...labels, 'bbox', 'geometry'],
@@ -81,22 +87,14 @@ const inside: Readonly<Record<string, readonly string[]>> = {
   accessService: ['endpointURL'],
 };
 
-/** Keys whose addresses are entries of a list of the European Union: their last part is the code. */
-const listed: ReadonlySet<string> = new Set(['accessLevel', 'accrualPeriodicity', 'language', 'format', 'theme']);
-
-/** Access rights by the list of the European Union, as DCAT-US has them. */
-const accessLevels: Readonly<Record<string, string>> = {
-  PUBLIC: 'public',
-  RESTRICTED: 'restricted public',
-  NON_PUBLIC: 'non-public',
-};
-
-/** The language list of the European Union has codes of three letters, portals have two. */
-const languages: Readonly<Record<string, string>> = Object.fromEntries(
-  'BUL bg CES cs DAN da DEU de ELL el ENG en EST et FIN fi FRA fr GLE ga HRV hr HUN hu ITA it LAV lv LIT lt MLT mt NLD nl POL pl POR pt RON ro SLK sk SLV sl SPA es SWE sv'
-    .split(/(?<= [a-z]{2}) /)
-    .map((pair) => pair.split(' ') as [string, string]),
-);
+/** Keys whose addresses are entries of a list of the European Union: their last part is the code, for some lists of ours. */
+const listed: ReadonlyMap<string, EuList | null> = new Map([
+  ['accessLevel', 'access-right'],
+  ['accrualPeriodicity', 'frequency'],
+  ['language', 'language'],
+  ['format', null],
+  ['theme', null],
+]);
 
 export interface LinkedDataTask {
   bytes: Uint8Array;
@@ -227,7 +225,6 @@ const entryOf = (node: FlatNode, byId: ReadonlyMap<unknown, FlatNode>): Record<s
   // DCAT-AP lets the identifier be that of the thing itself.
   if (entry.identifier === undefined && !node['@id'].startsWith('_:')) entry.identifier = node['@id'];
   if (Array.isArray(entry.identifier)) [entry.identifier] = entry.identifier;
-  if (typeof entry.accessLevel === 'string') entry.accessLevel = accessLevels[entry.accessLevel] ?? entry.accessLevel;
   return entry;
 };
 
@@ -266,8 +263,9 @@ const meantBy = (value: unknown, key: string, byId: ReadonlyMap<unknown, FlatNod
   if (keys && node && Object.keys(node).some((property) => keys.includes(keyOf.get(property) ?? '')))
     return { ...keyed(node, keys, byId), ...(String(id).startsWith('_:') ? {} : { '@id': id }) };
   if (String(id).startsWith('_:')) return node === undefined ? null : keyed(node, words, new Map());
-  if (typeof id === 'string' && listed.has(key)) return languages[lastPart(id)] ?? lastPart(id);
-  return id;
+  const list = listed.get(key);
+  if (list === undefined || typeof id !== 'string') return id;
+  return (list && fromEuCode(list, lastPart(id))) ?? lastPart(id);
 };
 
 const lastPart = (address: string): string =>

@@ -155,6 +155,56 @@ const catalogue = {
   },
 };
 
+const typed = (type: string, required: string[], properties: Record<string, object>) => ({
+  type: 'object',
+  required: ['@type', ...required],
+  properties: { '@type': { const: type }, ...properties },
+  additionalProperties: false,
+});
+const iri = { type: 'string', format: 'uri' };
+const date = {
+  anyOf: [
+    { type: 'string', format: 'date-time' },
+    { type: 'string', format: 'date' },
+  ],
+};
+const listOf = (items: object) => ({ type: 'array', minItems: 1, items });
+const mail = { type: 'string', pattern: "^mailto:[\\w_~!$&'()*+,;=:.-]+@[\\w.-]+\\.[\\w.-]+$" };
+
+const distributionUs3 = typed('Distribution', [], {
+  ...{ title: text, description: text, format: text, mediaType: text, byteSize: { type: 'string', pattern: '^\\d+$' } },
+  ...{ accessURL: iri, downloadURL: iri },
+  checksum: typed('Checksum', ['algorithm', 'checksumValue'], { algorithm: text, checksumValue: text }),
+});
+const document = typed('Document', ['title'], { title: text, accessURL: iri });
+
+/** What DCAT-US 3.0 asks of what an export says. */
+const dcatUs3 = typed('Catalog', ['dataset'], {
+  ...{ title: text, description: text },
+  conformsTo: typed('Standard', [], { title: text, identifier: text }),
+  dataset: {
+    type: 'array',
+    items: typed('Dataset', ['description', 'title', 'contactPoint', 'identifier'], {
+      ...{ title: text, description: text, identifier: text, license: text, accessRights: text },
+      ...{ keyword: listOf(text), rights: listOf(text), issued: date, modified: date },
+      publisher: typed('Organization', ['name'], { name: text }),
+      creator: typed('Agent', ['name'], { name: text }),
+      contactPoint: typed('Kind', ['fn', 'hasEmail'], { fn: text, hasEmail: mail }),
+      accrualPeriodicity: { type: 'string', pattern: '^(irregular|R/P.+)$' },
+      language: listOf({ type: 'string', maxLength: 2 }),
+      spatial: typed('Location', [], { prefLabel: text, geometry: text }),
+      temporal: listOf(typed('PeriodOfTime', [], { startDate: date, endDate: date })),
+      theme: listOf(typed('Concept', [], { prefLabel: text })),
+      conformsTo: listOf(typed('Standard', [], { '@id': iri, identifier: text })),
+      inSeries: listOf(typed('DatasetSeries', [], { title: text, description: text, identifier: text })),
+      page: listOf(document),
+      landingPage: document,
+      describedBy: distributionUs3,
+      distribution: listOf(distributionUs3),
+    }),
+  },
+});
+
 const compiled = (schema: object): ValidateFunction => {
   const ajv = new Ajv({ allErrors: true, strict: false });
   addFormats.default(ajv);
@@ -166,3 +216,5 @@ export const isDataPackage = compiled(dataPackage);
 
 /** Checks a `catalogue.json`. */
 export const isCatalogue = compiled(catalogue);
+
+export const isDcatUs3 = compiled(dcatUs3);

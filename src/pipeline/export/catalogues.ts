@@ -1,0 +1,290 @@
+// An exported dataset as an entry of catalogues: by DCAT-US 1.1 and 3.0, and by DCAT-AP in JSON-LD.
+import { euAddress } from '../../dataset-api/eu-codes.ts';
+import { fieldItems } from '../../dataset-api/fields.ts';
+import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
+import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
+import { catalogueAccess, frequencyCode, licenseAddress } from '../../dataset-api/values.ts';
+import { defined } from '../../util/json.ts';
+import { isLink } from './describe.ts';
+import {
+  addressOf,
+  type DatasetView,
+  type Entry,
+  type ExportedPortal,
+  listed,
+  listOf,
+  momentOf,
+  type ResourceView,
+} from './package.ts';
+
+export const dcatUs1Head = {
+  '@context': 'https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld',
+  '@type': 'dcat:Catalog',
+  conformsTo: 'https://project-open-data.cio.gov/v1.1/schema',
+  describedBy: 'https://project-open-data.cio.gov/v1.1/schema/catalog.json',
+};
+
+/** A dataset by DCAT-US 1.1; null for one that is not public. */
+export const dcatUs1Entry = ({ record, dataset, resources }: DatasetView, portal: ExportedPortal): Entry | null => {
+  if (dataset === null || record.removed !== null || !dataset.published) return null;
+  const { node, title, shown } = dataset;
+  const { tags = [], topics = [], themes = [], groups = [] } = shown;
+  // A level that is not known is none that opens anything.
+  const unsaid = fieldItems(node, 'field_public_access_level').length === 0 ? 'public' : 'non-public';
+  return defined({
+    '@type': 'dcat:Dataset',
+    identifier: node.uuid || node.nid,
+    title,
+    description: shown.description ?? title,
+    keyword: listOf([...tags, ...topics, ...themes]) ?? ['data'],
+    modified: (shown.modified ?? momentOf(node.changed) ?? '1970-01-01').replace(' ', 'T'),
+    issued: momentOf(node.created),
+    publisher: { '@type': 'org:Organization', name: groups.join(', ') || portal.name },
+    contactPoint: contactOf(shown, portal),
+    accessLevel: shown.access ? catalogueAccess[shown.access] : unsaid,
+    ...optionalKeys(shown),
+    landingPage: addressOf(shown.landingPage) ?? addressOf(node.path),
+    distribution: listed(resources.flatMap((resource) => distributionOf(resource, portal) ?? [])),
+  });
+};
+
+const optionalKeys = ({ temporal, ...shown }: Partial<DatasetMetadata>): Entry => ({
+  rights: shown.rights,
+  license: shown.license && licenseAddress(shown.license),
+  accrualPeriodicity: shown.frequency && frequencyCode(shown.frequency),
+  spatial: shown.spatial?.wkt ?? shown.spatial?.label,
+  temporal: temporal && `${temporal.from}/${temporal.to ?? temporal.from}`.replaceAll(' ', 'T'),
+  language: shown.language,
+  theme: listOf(shown.themes),
+  conformsTo: addressOf(shown.conformsTo),
+  isPartOf: shown.isPartOf,
+  references: listOf(shown.relatedContent?.flatMap(({ url }) => addressOf(url) ?? [])),
+  describedBy: addressOf(shown.dataDictionary),
+  describedByType: mediaType.test(shown.dataDictionaryType ?? '') ? shown.dataDictionaryType : undefined,
+});
+
+/** The schema of catalogues wants a name and an address, whatever the portal knows. */
+const contactOf = ({ contact, author }: Partial<DatasetMetadata>, portal: ExportedPortal): Record<string, string> => ({
+  '@type': 'vcard:Contact',
+  fn: contact?.name ?? author ?? portal.name,
+  hasEmail: `mailto:${contact?.email ?? 'unknown@example.org'}`,
+});
+
+const distributionOf = ({ file, upload, link, described }: ResourceView, portal: ExportedPortal): Entry | null => {
+  const { title, shown, published } = described;
+  const downloadURL = upload && portal.fileUrl(upload.uri);
+  if (!published || (downloadURL === null && !isLink(link))) return null;
+  return defined({
+    '@type': 'dcat:Distribution',
+    title,
+    description: shown.description,
+    format: shown.format ?? (extensionOf(file?.name ?? '') || undefined),
+    ...(downloadURL === null
+      ? { accessURL: addressOf(link) }
+      : { downloadURL, mediaType: contentTypeOf(upload?.name ?? '') }),
+  });
+};
+
+const mediaType = /^[-\w]+\/[-\w]+(?:\.[-\w]+)*(?:[+][-\w]+)?$/;
+
+export const dcatUs3Head = {
+  '@type': 'Catalog',
+  conformsTo: { '@type': 'Standard', title: 'DCAT-US 3.0', identifier: 'https://resources.data.gov/dcat-us/3.0.0' },
+};
+
+/** A dataset by DCAT-US 3.0: what 1.1 has of it in the new classes, what 1.1 cannot hold, and of files size and checksum. */
+export const dcatUs3Entry = (view: DatasetView, portal: ExportedPortal): Entry | null => {
+  const entry = dcatUs1Entry(view, portal);
+  if (entry === null || view.dataset === null) return null;
+  const { shown } = view.dataset;
+  const { accessLevel, references: _urls, describedByType: type, isPartOf, distribution: _files, ...same } = entry;
+  const dictionary = addressOf(shown.dataDictionary);
+  return defined({
+    ...same,
+    '@type': 'Dataset',
+    keyword: listOf([...(shown.tags ?? []), ...(shown.topics ?? [])]),
+    publisher: typed('Organization', entry.publisher),
+    creator: shown.author && typed('Agent', { name: shown.author }),
+    contactPoint: typed('Kind', entry.contactPoint),
+    accessRights: accessLevel,
+    rights: shown.rights && [shown.rights],
+    license: licenseOf(shown),
+    spatial: shown.spatial && typed('Location', { prefLabel: shown.spatial.label, geometry: shown.spatial.wkt }),
+    temporal: shown.temporal && [typed('PeriodOfTime', periodOf(shown.temporal))],
+    theme: listOf(shown.themes)?.map((prefLabel) => typed('Concept', { prefLabel })),
+    conformsTo: entry.conformsTo && [typed('Standard', { '@id': entry.conformsTo, identifier: entry.conformsTo })],
+    inSeries: isPartOf && [typed('DatasetSeries', { title: isPartOf, description: isPartOf, identifier: isPartOf })],
+    page: documentsOf(shown)?.map(({ title, url }) => typed('Document', { title, accessURL: url })),
+    landingPage: entry.landingPage && typed('Document', { title: entry.title, accessURL: entry.landingPage }),
+    describedBy: dictionary && typed('Distribution', defined({ downloadURL: dictionary, mediaType: type })),
+    distribution: filesOf(view, portal)?.map(({ entry: file, bytes, sha256 }) =>
+      typed('Distribution', {
+        ...file,
+        byteSize: bytes?.toString(),
+        checksum: sha256 && typed('Checksum', { algorithm: 'sha256', checksumValue: sha256 }),
+      }),
+    ),
+  });
+};
+
+const typed = (type: string, values: unknown): Entry => defined({ ...(values as Entry), '@type': type });
+
+/** The address of a license, or its code where it has none. */
+const licenseOf = ({ license }: Partial<DatasetMetadata>): string | undefined =>
+  license && (licenseAddress(license) ?? license);
+
+const periodOf = ({ from, to = from }: NonNullable<DatasetMetadata['temporal']>): Entry => ({
+  startDate: dateOf(from),
+  endDate: dateOf(to),
+});
+
+/** A day, or a moment with its seconds, as JSON Schema and XML Schema have them. */
+const dateOf = (text: string): string => {
+  const [day = '', time] = text.split(/[T ]/);
+  if (time === undefined || /^00:00(?::00)?$/.test(time)) return day;
+  return `${day}T${time.length === 5 ? `${time}:00` : time.replace(/Z$/, '')}Z`;
+};
+
+const documentsOf = ({ relatedContent = [] }: Partial<DatasetMetadata>) =>
+  listed(
+    relatedContent.flatMap(({ title, url }) => {
+      const address = addressOf(url);
+      return address === undefined ? [] : [{ title, url: address }];
+    }),
+  );
+
+/** The distributions of a dataset, with size and checksum of files that are here and are those of the portal. */
+const filesOf = ({ resources }: DatasetView, portal: ExportedPortal) =>
+  listed(
+    resources.flatMap((resource) => {
+      const entry = distributionOf(resource, portal);
+      const file = entry?.downloadURL !== undefined && resource.file?.from === 'portal' ? resource.file : undefined;
+      return entry === null ? [] : [{ entry, bytes: file?.bytes, sha256: file?.sha256 }];
+    }),
+  );
+
+export const dcatApHead = {
+  '@context': {
+    dcat: 'http://www.w3.org/ns/dcat#',
+    dct: 'http://purl.org/dc/terms/',
+    foaf: 'http://xmlns.com/foaf/0.1/',
+    vcard: 'http://www.w3.org/2006/vcard/ns#',
+    skos: 'http://www.w3.org/2004/02/skos/core#',
+    locn: 'http://www.w3.org/ns/locn#',
+    spdx: 'http://spdx.org/rdf/terms#',
+    xsd: 'http://www.w3.org/2001/XMLSchema#',
+  },
+  '@type': 'dcat:Catalog',
+};
+
+const nodeOf = (id: string | undefined): Entry | undefined => (id === undefined ? undefined : { '@id': id });
+
+const literal = (value: string | undefined, type: string): Entry | undefined =>
+  value === undefined ? undefined : { '@value': value, '@type': `xsd:${type}` };
+
+const dated = (value: unknown): Entry | undefined => {
+  const text = typeof value === 'string' ? dateOf(value) : undefined;
+  return literal(text, text?.includes('T') ? 'dateTime' : 'date');
+};
+
+/** A dataset by DCAT-AP 2 and 3. */
+export const dcatApEntry = (view: DatasetView, portal: ExportedPortal): Entry | null => {
+  const entry = dcatUs1Entry(view, portal);
+  if (entry === null || view.dataset === null) return null;
+  const { shown, node } = view.dataset;
+  const { fn } = entry.contactPoint as Record<string, string>;
+  const mail = shown.contact?.email && `mailto:${shown.contact.email}`;
+  const frequency = shown.frequency && frequencyCode(shown.frequency);
+  return defined({
+    '@id': addressOf(node.path) ?? `urn:uuid:${entry.identifier}`,
+    '@type': 'dcat:Dataset',
+    'dct:identifier': entry.identifier,
+    'dct:title': entry.title,
+    'dct:description': entry.description,
+    'dct:issued': dated(entry.issued),
+    'dct:modified': dated(entry.modified),
+    'dcat:keyword': listOf([...(shown.tags ?? []), ...(shown.topics ?? [])]),
+    'dcat:theme': listOf(shown.themes)?.map((label) => ({ '@type': 'skos:Concept', 'skos:prefLabel': label })),
+    'dct:publisher': { '@type': 'foaf:Agent', 'foaf:name': (entry.publisher as Entry).name },
+    'dct:creator': shown.author && { '@type': 'foaf:Agent', 'foaf:name': shown.author },
+    'dcat:contactPoint': defined({ '@type': 'vcard:Kind', 'vcard:fn': fn, 'vcard:hasEmail': nodeOf(mail) }),
+    'dct:accessRights': nodeOf(euAddress('access-right', String(entry.accessLevel))),
+    'dct:rights': shown.rights,
+    'dct:license': nodeOf(shown.license && licenseAddress(shown.license)) ?? shown.license,
+    'dct:accrualPeriodicity': frequency && (nodeOf(euAddress('frequency', frequency)) ?? frequency),
+    'dct:spatial':
+      shown.spatial &&
+      defined({
+        '@type': 'dct:Location',
+        'skos:prefLabel': shown.spatial.label,
+        'locn:geometry': shown.spatial.wkt,
+      }),
+    'dct:temporal': shown.temporal && {
+      '@type': 'dct:PeriodOfTime',
+      'dcat:startDate': dated(shown.temporal.from),
+      'dcat:endDate': dated(shown.temporal.to ?? shown.temporal.from),
+    },
+    'dct:language': shown.language?.map((code) => nodeOf(euAddress('language', code)) ?? code),
+    'dct:conformsTo': nodeOf(addressOf(shown.conformsTo)),
+    'dct:isPartOf': shown.isPartOf,
+    'foaf:page': documentsOf(shown)?.map(({ title, url }) => ({
+      '@id': url,
+      '@type': 'foaf:Document',
+      'dct:title': title,
+    })),
+    'dcat:landingPage': nodeOf(entry.landingPage as string | undefined),
+    'dcat:distribution': filesOf(view, portal)?.map(({ entry: file, bytes, sha256 }) =>
+      defined({
+        '@type': 'dcat:Distribution',
+        'dct:title': file.title,
+        'dct:description': file.description,
+        'dct:format': file.format,
+        'dcat:mediaType': file.mediaType,
+        'dcat:accessURL': nodeOf((file.accessURL ?? file.downloadURL) as string),
+        'dcat:downloadURL': nodeOf(file.downloadURL as string | undefined),
+        'dcat:byteSize': literal(bytes?.toString(), 'nonNegativeInteger'),
+        'spdx:checksum': sha256 && {
+          '@type': 'spdx:Checksum',
+          'spdx:algorithm': nodeOf('http://spdx.org/rdf/terms#checksumAlgorithm_sha256'),
+          'spdx:checksumValue': literal(sha256, 'hexBinary'),
+        },
+      }),
+    ),
+  });
+};
+
+type Shown = Partial<DatasetMetadata>;
+
+/** What each catalogue cannot hold of a dataset: keys of a manifest, or parts of them. */
+const lacking: Readonly<Record<string, (shown: Shown, said: ReadonlySet<string>) => string[]>> = {
+  'catalogue.json': (shown, said) => [
+    ...among(said, 'summary', 'author', 'granularity', 'additionalInfo'),
+    ...(shown.license && !licenseAddress(shown.license) ? ['license'] : []),
+    ...(shown.spatial?.wkt && shown.spatial.label ? ['spatial.label'] : []),
+    ...(shown.relatedContent ? ['titles of relatedContent'] : []),
+    ...dictionaryOf(shown),
+  ],
+  'dcat-us-3.json': (shown, said) => [
+    ...among(said, 'summary', 'granularity', 'additionalInfo'),
+    ...dictionaryOf(shown),
+  ],
+  'dcat-ap.jsonld': (_shown, said) =>
+    among(said, 'summary', 'granularity', 'additionalInfo', 'dataDictionary', 'dataDictionaryType'),
+};
+
+const among = (said: ReadonlySet<string>, ...keys: string[]): string[] => keys.filter((key) => said.has(key));
+
+/** A dictionary that is text and not an address. */
+const dictionaryOf = ({ dataDictionary }: Shown): string[] =>
+  dataDictionary !== undefined && addressOf(dataDictionary) === undefined ? ['dataDictionary'] : [];
+
+/** What the catalogues lack of a public dataset, in words; null where they have everything. */
+export const catalogueLacks = ({ record, dataset }: DatasetView): string | null => {
+  if (dataset === null || record.removed !== null || !dataset.published) return null;
+  const { shown, fields } = dataset;
+  const parts = Object.entries(lacking).flatMap(([file, lacksOf]) => {
+    const all = [...lacksOf(shown, new Set(Object.keys(shown))), ...Object.keys(fields)];
+    return all.length > 0 ? [`${file} lacks ${all.join(', ')}`] : [];
+  });
+  return parts.length > 0 ? parts.join('; ') : null;
+};
