@@ -122,15 +122,6 @@ const serviceAnswer = async (
 
 const prefixPattern = new RegExp(`^${apiPrefix}(?=/|$)`, 'i');
 
-const readQuery = (text: string): Record<string, unknown> => {
-  try {
-    return parseQuery(text);
-  } catch (error) {
-    if (error instanceof MalformedBody) throw new Refusal(400, `Invalid query. ${escapeHtml(error.message)}`);
-    throw error;
-  }
-};
-
 const routedAnswer = (
   call: Call,
   { resources, request, path }: { resources: ReadonlyMap<string, Resource>; request: FastifyRequest; path: string },
@@ -163,7 +154,7 @@ const answer = async (
     const [start = ''] = url.split('?', 1);
     const path = wire.pathOf(start);
     const queryText = url.slice(start.length + 1);
-    const open = openCall(portal, request, { query: readQuery(queryText), queryText });
+    const open = openCall(portal, request, { query: parseQuery(queryText), queryText });
     call = open;
     const make = async (): Promise<Answer> => {
       const held = path.startsWith(filesPath) ? null : await maintenanceAnswer(open);
@@ -174,7 +165,10 @@ const answer = async (
     const age = isForVisitors ? portal.site.pageCacheMaximumAge : null;
     return age === null ? await make() : await portal.pages.serve(`${open.baseUrl}${url}`, age, make);
   } catch (error) {
-    const result = formatError(refusalOf(error, portal.log));
+    // A body is read within the call; what is malformed before there is one is the query.
+    const isQuery = call === null && error instanceof MalformedBody;
+    const refusal = isQuery ? new Refusal(400, `Invalid query. ${escapeHtml(error.message)}`) : error;
+    const result = formatError(refusalOf(refusal, portal.log));
     return call === null ? result : wire.finish(call, result);
   }
 };

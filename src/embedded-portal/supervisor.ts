@@ -27,30 +27,22 @@ export const servicePassword = async (dataDir: string): Promise<string> => {
 /** Serves a portal store, or waits beside the process that serves it and takes over when that one ends. */
 export class PortalSupervisor {
   readonly #options: PortalServerOptions;
-  #server: PortalServer | null = null;
-  #url = '';
+  /** The server when this process is the one that serves. */
+  server: PortalServer | null = null;
+  /** Address of the portal, the same whichever process serves it. */
+  url = '';
   #endTakeOvers: (() => Promise<void>) | undefined;
 
   constructor(options: PortalServerOptions) {
     this.#options = options;
   }
 
-  /** Address of the portal, the same whichever process serves it. */
-  get url(): string {
-    return this.#url;
-  }
-
-  /** The server when this process is the one that serves. */
-  get server(): PortalServer | null {
-    return this.#server;
-  }
-
   /** Serves the store, or finds the process that does. */
   async open(): Promise<void> {
     const { dataDir, log } = this.#options;
     for (let tries = 0; !(await this.#serve()); tries++) {
-      this.#url = await storedAddress(dataDir);
-      if (await answers(this.#url)) break;
+      this.url = await storedAddress(dataDir);
+      if (await answers(this.url)) break;
       if (tries > 100) {
         throw new PortalPortError(`another process holds the portal store ${dataDir} but does not answer`, {
           hint: 'stop that process, or give this portal another dataDir',
@@ -65,13 +57,13 @@ export class PortalSupervisor {
   /** Stops serving; idempotent. */
   async close(): Promise<void> {
     await this.#endTakeOvers?.();
-    await this.#server?.close();
-    this.#server = null;
+    await this.server?.close();
+    this.server = null;
   }
 
   async #takeOver(): Promise<void> {
-    if (this.#server || (await answers(this.#url))) return;
-    if (await this.#serve()) this.#options.log.info({ url: this.#url }, 'took over the embedded portal');
+    if (this.server || (await answers(this.url))) return;
+    if (await this.#serve()) this.#options.log.info({ url: this.url }, 'took over the embedded portal');
   }
 
   /** False when another process holds the store. The port is kept, so that addresses stay true over restarts. */
@@ -81,15 +73,15 @@ export class PortalSupervisor {
     const kept = port === 0 && before !== '' ? Number(new URL(before).port) : port;
     for (const wanted of new Set([kept, port])) {
       try {
-        this.#server = await startPortalServer({ ...this.#options, port: wanted });
+        this.server = await startPortalServer({ ...this.#options, port: wanted });
       } catch (error) {
         if (!(error instanceof PortalPortError)) throw error;
         if (error instanceof StoreHeldError || (await answers(await storedAddress(dataDir)))) return false;
         if (wanted === port) throw error;
         continue; // another program took the port of last time meanwhile
       }
-      this.#url = this.#server.url;
-      await storeAddress(dataDir, this.#url);
+      this.url = this.server.url;
+      await storeAddress(dataDir, this.url);
       return true;
     }
     return false;

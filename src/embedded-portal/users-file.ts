@@ -116,8 +116,6 @@ export const readSeed = (path: string): Seed =>
     hint: 'the file looks like: next: { nid: 1 }, users: [{ uid: 1, name: admin, password: …, roles: [] }], terms: [{ vocabulary: tags, tid: 1, name: … }]',
   });
 
-const tables = { nid: 'node', vid: 'revision', fid: 'file' } as const;
-
 /** Fills the store. Throws PortalStoreError when it is not empty. */
 const applySeed = async (store: Store, seed: Seed, now: number): Promise<void> => {
   if (!store.isNew) {
@@ -127,11 +125,11 @@ const applySeed = async (store: Store, seed: Seed, now: number): Promise<void> =
   }
   await saveUsers(store, seed.users, now);
   const { insert } = statementsOf(store.db);
+  const { nid, vid, fid } = seed.next ?? {};
   await store.write(() => {
     store.users.loggedIn(1, { access: now, login: now }); // whoever installed such a site had logged in before
     for (const term of seed.terms ?? []) store.terms.add(term);
-    for (const [id, name] of Object.entries(tables)) {
-      const next = seed.next?.[id as keyof typeof tables]; // the keys of `tables`
+    for (const [name, next] of Object.entries({ node: nid, revision: vid, file: fid })) {
       if (next !== undefined) insert('sqlite_sequence', { name, seq: next - 1 });
     }
   });

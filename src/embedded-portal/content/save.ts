@@ -40,12 +40,6 @@ const partsOf = ({ items }: FieldChanges) => {
 /** The nids that a node is to refer to; undefined where a body does not say. */
 export const targetsIn = (changes: FieldChanges): number[] | undefined => partsOf(changes).targets;
 
-export interface Saved {
-  nid: number;
-  /** Files no longer in use: their bytes go once the write is durable. */
-  droppedFiles: StoredFile[];
-}
-
 /** The alias of a node, of which the one it has already is free. */
 const aliasFor = (store: Store, node: { nid: number | null; type: string; title: string; uuid: string }) => {
   const [parent] = node.nid === null || node.type !== 'resource' ? [] : store.nodes.targets(node.nid);
@@ -197,12 +191,12 @@ const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
     }),
   );
 
-/** Adds a node of a type with the fields it may have; defaults for what the body left open. */
+/** Adds a node of a type with the fields it may have; defaults for what the body left open. The bytes of dropped files go later. */
 export const createNode = (
   change: Change,
   { type, fields }: { type: NodeType; fields: readonly Field[] },
   { core, changes }: NodeChanges,
-): Saved => {
+): { nid: number; droppedFiles: StoredFile[] } => {
   const { store, now, uid } = change;
   const initial = initialItems(fields);
   const items = { ...initial, ...partsOf(changes).own };
@@ -224,7 +218,11 @@ export const createNode = (
 };
 
 /** Changes a node: what `core` and `changes` do not mention stays; a new revision unless `core.newRevision` is false. */
-export const updateNode = (change: Change, node: StoredNode, { core, changes }: NodeChanges): Saved => {
+export const updateNode = (
+  change: Change,
+  node: StoredNode,
+  { core, changes }: NodeChanges,
+): ReturnType<typeof createNode> => {
   const { store, now, uid } = change;
   const { newRevision = true, ...rest } = core;
   const changed: StoredNode = {

@@ -27,8 +27,6 @@ export const writeJson = (value: Value): string => {
   return JSON.stringify(whole).replace(/[\u0080-\uffff]/g, escapeUnit);
 };
 
-const longestName = 60;
-
 /**
  * `name(json);` where the request has a `callback` parameter, else plain JSON. Characters other than
  * `A-Z a-z 0-9 _ . -` leave the name, which is cut to 60; a parameter that is not a text counts as empty.
@@ -36,6 +34,6 @@ const longestName = 60;
  */
 export const writeJsonp = (value: Value, callback: unknown): string => {
   if (callback === undefined) return writeJson(value);
-  const name = typeof callback === 'string' ? callback.replace(/[^A-Za-z0-9_.-]/g, '').slice(0, longestName) : '';
+  const name = typeof callback === 'string' ? callback.replace(/[^A-Za-z0-9_.-]/g, '').slice(0, 60) : '';
   return `${name}(${writeJson(value)});`;
 };

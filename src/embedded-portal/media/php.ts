@@ -66,8 +66,10 @@ class PhpReader {
     this.#text = Buffer.from(body).toString('latin1');
   }
 
-  get isAtEnd(): boolean {
-    return this.#at === this.#text.length;
+  /** The value that is the whole body. */
+  whole(): Value {
+    const value = this.value(0);
+    return this.#at === this.#text.length ? value : this.fail('there is something behind the value');
   }
 
   fail(reason: string, offset = this.#at): never {
@@ -143,7 +145,5 @@ const exact = (digits: string): number | string => {
  */
 export const parsePhp: BodyParser<Value> = (body) => {
   if (body.byteLength === 0) return null;
-  const reader = new PhpReader(body);
-  const value = reader.value(0);
-  return reader.isAtEnd ? value : reader.fail('there is something behind the value');
+  return new PhpReader(body).whole();
 };
