@@ -41,19 +41,15 @@ export interface DatastoreParts extends DatastoreOptions {
   site: Site;
 }
 
-/** The account by which the workers of this installation log in. */
-export interface OwnAccount {
-  name: string;
-  /** Random bytes that let it in beside its password: guesses at them need no limit. */
-  secret: string;
-}
-
 /** What a portal's options say to each request. */
 export interface PortalSettings {
   /** Address under which clients reach the portal, when a proxy stands before it; on https cookies are `Secure`. */
   publicUrl?: string;
-  /** The account of the installation's own workers, which cannot be locked out from another machine. */
-  ownAccount?: OwnAccount;
+  /**
+   * The account of the installation's own workers, which cannot be locked out from another machine: the secret, random
+   * bytes, lets it in beside its password, and guesses at it need no limit.
+   */
+  ownAccount?: { name: string; secret: string };
   /** Addresses and networks of proxies whose X-Forwarded-For is trusted for the client's address; none when absent. */
   trustedProxies?: readonly string[];
   /** True: an XML-RPC server over the same resources answers at /api/xmlrpc; off by default. */

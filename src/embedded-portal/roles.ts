@@ -1,12 +1,7 @@
 // Roles and their permissions (recorded behaviour 14).
 import type { Permission } from '../dataset-api/values.ts';
 
-interface Role {
-  rid: number;
-  permissions: readonly Permission[];
-}
-
-export type RoleTable = Readonly<Record<string, Role>>;
+export type RoleTable = Readonly<Record<string, { rid: number; permissions: readonly Permission[] }>>;
 
 const writer = ['create content', 'edit own content', 'manage datastore'] as const;
 const editor = [...writer, 'edit any content', 'access site in maintenance mode'] as const;
@@ -29,7 +24,7 @@ export const defaultRoles: RoleTable = {
 
 /** The default roles with other permissions for those that `changes` names, and new roles for names that are none. */
 export const roleTableOf = (changes: Readonly<Record<string, readonly Permission[]>> = {}): RoleTable => {
-  const table: Record<string, Role> = { ...defaultRoles };
+  const table = { ...defaultRoles };
   let next = Math.max(...Object.values(defaultRoles).map(({ rid }) => rid)) + 1;
   for (const [name, granted] of Object.entries(changes)) {
     table[name] = { rid: table[name]?.rid ?? next++, permissions: granted };

@@ -1,6 +1,6 @@
 // The page of a dataset: description, facts, resources.
 import { frequencies } from '../../dataset-api/values.ts';
-import { type Html, html, momentHtml, sizeWords } from '../../util/html.ts';
+import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { licenseName } from '../content/fields.ts';
@@ -27,22 +27,20 @@ const mostResources = 500;
 const frequencyText = (value: string | null): string | null =>
   frequencies.find(({ code, form }) => code === value || (form !== null && String(form) === value))?.words[0] ?? value;
 
-const contactHtml = (node: StoredNode): Html | null => {
+const contactHtml = (node: StoredNode): Part => {
   const name = firstText(node, 'field_contact_name');
   const mail = firstText(node, 'field_contact_email');
-  if (mail === null) return name === null ? null : html`${name}`;
+  if (mail === null) return name;
   const isAddress = /^[^\s@<>"]+@[^\s@<>"]+$/.test(mail);
-  const address = isAddress
-    ? html`<a href="mailto:${encodeURIComponent(mail).replaceAll('%40', '@')}">${mail}</a>`
-    : html`${mail}`;
-  return name === null ? address : html`${name}, ${address}`;
+  const link = html`<a href="mailto:${encodeURIComponent(mail).replaceAll('%40', '@')}">${mail}</a>`;
+  return [name && `${name}, `, isAddress ? link : mail];
 };
 
 const termsHtml = (call: Call, node: StoredNode, field: string): Html | null => {
-  const names = termNames(call, node, field);
-  return names.length === 0
-    ? null
-    : html`<ul class="tags">${names.map((name) => html`<li><a href="${call.baseUrl}/${queryOf({ search: name })}">${name}</a></li>`)}</ul>`;
+  const links = termNames(call, node, field).map(
+    (name) => html`<li><a href="${call.baseUrl}/${queryOf({ search: name })}">${name}</a></li>`,
+  );
+  return links.length === 0 ? null : html`<ul class="tags">${links}</ul>`;
 };
 
 const periodText = (node: StoredNode): string | null => {

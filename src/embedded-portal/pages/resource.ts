@@ -7,6 +7,7 @@ import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { fileUrl, publicPath } from '../content/view.ts';
+import type { SearchQuery } from '../datastore/datastore.ts';
 import type { SearchAnswer } from '../datastore/query.ts';
 import { serialColumn } from '../datastore/table-files.ts';
 import type { Call, Portal } from '../portal.ts';
@@ -104,10 +105,8 @@ ${factsHtml(apiFacts(call, node, rows !== null))}`;
 
 const pageSize = 20;
 const mostColumns = 40;
+const mostCharted = 2000;
 const longestCell = 200;
-
-/** Most rows, and most characters of them, that a chart is made of. */
-const charted = { limit: 2000, length: 2_000_000 };
 
 /** What is in the datastore of a resource: the rows on a page, and the first of those that were found, for a chart. */
 interface Rows {
@@ -122,20 +121,20 @@ interface Rows {
 
 /** The rows of a resource; null where nothing is imported. */
 const readRows = async ({ datastore }: Portal, node: StoredNode, { search, page }: ListWish): Promise<Rows | null> => {
-  const read = async (wish: Record<string, unknown>, left: number) => {
-    const query = { nid: String(node.nid), resourceUuid: node.uuid, ...wish, budget: { left } };
-    const { fields, total, records } = ((await datastore.search(query)) as SearchAnswer).result; // pages are of `spec` only
+  const read = async (wish: Omit<SearchQuery, 'nid' | 'resourceUuid'>) => {
+    const answer = await datastore.search({ nid: String(node.nid), resourceUuid: node.uuid, ...wish });
+    const { fields, total, records } = (answer as SearchAnswer).result; // pages are of the profile `spec` only
     const columns = fields.map(({ id }) => id).filter((id) => id !== serialColumn);
     return { total, columns, rows: records.map((record) => columns.map((id) => String(record[id] ?? ''))) };
   };
+  const [query, offset] = [search, (page - 1) * pageSize];
   try {
-    const { total, columns, rows: first } = await read({ query: search, limit: charted.limit }, charted.length);
-    const from = (page - 1) * pageSize;
-    const isRead = first.length >= Math.min(total, from + pageSize);
+    const { total, columns, rows: first } = await read({ query, limit: mostCharted, budget: { left: 2_000_000 } });
+    const isRead = first.length >= Math.min(total, offset + pageSize);
     const shown = isRead
-      ? first.slice(from, from + pageSize)
-      : (await read({ query: search, limit: pageSize, offset: from }, charted.length)).rows;
-    const all = search === '' ? total : (await read({ limit: 1 }, charted.length)).total;
+      ? first.slice(offset, offset + pageSize)
+      : (await read({ query, limit: pageSize, offset })).rows;
+    const all = search === '' ? total : (await read({ limit: 1 })).total;
     return { all, total, pages: Math.max(1, Math.ceil(total / pageSize)), columns, shown, first };
   } catch (error) {
     if (error instanceof Refusal && error.status === 404) return null;

@@ -1,7 +1,7 @@
 // The resources of a profile, the operation that a request means, and the checks before it runs (recorded behaviour 1).
+import { isSameSecret } from '../../util/secrets.ts';
 import type { Call, Operation, Profile, Resource } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
-import { hasValidToken } from './user.ts';
 
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
@@ -48,20 +48,14 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 /** Throws 401 for a change by a session without its CSRF token. `method` is the one that came over the wire. */
 export const checkToken = (call: Call, operation: Operation, method: string): void => {
   if (!operation.csrf || call.session === null || safeMethods.has(method)) return;
-  if (!hasValidToken(call)) throw new Refusal(401, 'CSRF validation failed');
-};
-
-/** Throws 401 for the first argument that the body lacks. */
-const checkArguments = (call: Call, operation: Operation): void => {
-  for (const name of operation.requires(call)) {
-    const value = Object.hasOwn(call.body, name) ? call.body[name] : undefined;
-    if (value === undefined || value === null) throw new Refusal(401, `Missing required argument ${name}`);
-  }
+  const sent = call.portal.profile.wire.csrfTokenOf(call);
+  if (!isSameSecret(sent, call.session.token)) throw new Refusal(401, 'CSRF validation failed');
 };
 
 /** Throws what keeps a call from running: 401 for a missing argument or CSRF token, then what the operation's access check throws. */
 export const checkCall = (call: Call, operation: Operation, method: string): void => {
-  checkArguments(call, operation);
+  const missing = operation.requires(call).find((name) => (own(call.body, name) ?? null) === null);
+  if (missing !== undefined) throw new Refusal(401, `Missing required argument ${missing}`);
   checkToken(call, operation, method);
   operation.access(call);
 };

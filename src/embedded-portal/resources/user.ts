@@ -58,10 +58,6 @@ export const sessionCookie = (call: Call, id: string): string => {
 export const deletedCookie = ({ cookieName }: Call): string =>
   `${cookieName}=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/; HttpOnly`;
 
-/** True when the request's CSRF token is the session's. */
-export const hasValidToken = (call: Call): boolean =>
-  call.session !== null && isSameSecret(call.portal.profile.wire.csrfTokenOf(call), call.session.token);
-
 /** The header in which a client names the version of an action that it speaks. */
 export const versionIn = ({ request: { headers } }: Call, action: string): unknown =>
   headers[`services_user_${action}_version`] ?? headers[`services-user-${action}-version`];
