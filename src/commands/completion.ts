@@ -1,5 +1,7 @@
-// `sluice completion`: shell scripts that complete commands, options and files, generated from the program itself.
+// `sluice completion`: shell scripts that complete commands, options, choices and files, generated from the program
+// itself, and what these ask for: the keys, runs and portals that are known.
 import type { Command } from 'commander';
+import type { CommonOptions, Io } from './io.ts';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -7,8 +9,35 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 export const completionScript = (shell: (typeof shells)[number], program: Command): string =>
   scripts[shell](program.commands.map(wordsOf));
 
+/** What the argument of a command may be, of its form such as `<run|key>`: keys, the last runs, portals. */
+export const knownWords = async (form: string, options: CommonOptions, io: Io): Promise<string[]> => {
+  const kinds = kindsIn(form);
+  const { configOf, withRuntime } = await import('./session.ts'); // which no other command waits for
+  const config = await configOf(options, io);
+  const portals = kinds.includes('portal') ? Object.keys(config.portals) : [];
+  if (!kinds.includes('key') && !kinds.includes('run')) return portals;
+  return withRuntime({ config, options, role: 'completion' }, io, async ({ ledger, runs }) => {
+    const indexes = kinds.includes('key')
+      ? await Promise.all((await ledger.targets()).map((target) => ledger.index(target)))
+      : [];
+    const ids = kinds.includes('run') ? await runs.latest(20) : [];
+    return [...portals, ...indexes.flatMap((index) => [...index.keys()]), ...ids];
+  });
+};
+
+const kindsIn = (form: string): string[] => form.match(/[a-z]+/g) ?? [];
+
+/** True for an argument that only sluice knows. */
+const isKnown = ({ form }: Words): boolean => kindsIn(form).some((kind) => ['key', 'run', 'portal'].includes(kind));
+
+const takesFiles = ({ form }: Words): boolean => /manifest|file|plan|folder/.test(form);
+
 interface Words {
   name: string;
+  /** Of its arguments, such as `<run|key>`. */
+  form: string;
+  /** Of an argument with choices. */
+  choices: string[];
   description: string;
   options: { flags: string[]; description: string; choices: string[] }[];
   subcommands: Words[];
@@ -16,6 +45,8 @@ interface Words {
 
 const wordsOf = (command: Command): Words => ({
   name: command.name(),
+  form: command.registeredArguments.map((each) => each.name()).join(' '),
+  choices: command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
   description: command.description(),
   options: command.options.map(({ short, long, description, argChoices = [] }) => ({
     flags: [short, long].filter((flag) => flag !== undefined),
@@ -30,22 +61,41 @@ const quoted = (text: string): string => `'${text.replaceAll("'", '’')}'`;
 
 const bash = (commands: Words[]): string => `# sluice completion bash > /etc/bash_completion.d/sluice
 _sluice() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" command='' at words=''
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD - 1]}" command='' at words='' ask='' files=''
   for ((at = 1; at < COMP_CWORD; at++)); do
     case "\${COMP_WORDS[at]}" in -*) ;; *) command="\${COMP_WORDS[at]}"; break ;; esac
   done
-  case "$command" in
-    '') words=${quoted(commands.map(({ name }) => name).join(' '))} ;;
-${commands.map((command) => `    ${command.name}) words=${quoted(bashWords(command).join(' '))} ;;`).join('\n')}
+  case "$command $before" in
+${commands.flatMap(bashChoices).join('\n')}
+    *' --portal') ask=--portal ;;
+    *' --config'|*' --state'|*' -o'|*' --output') files=yes ;;
+    ' '*) words=${quoted(`${commands.map(({ name }) => name).join(' ')} help`)} ;;
+    'help '*) words=${quoted(['manifest', 'config', ...commands.map(({ name }) => name)].join(' '))} ;;
+${commands.map((command) => `    ${quoted(`${command.name} `)}*) words=${quoted(bashWords(command).join(' '))}${bashRest(command)} ;;`).join('\n')}
   esac
+  [[ -n "$ask" && "$word" != -* ]] && words="$words $("\${COMP_WORDS[0]}" completion bash "--words=$ask" 2>/dev/null)"
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
-  [[ -n "$command" && "$word" != -* ]] && mapfile -t -O "\${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
+  [[ -n "$files" && "$word" != -* ]] && mapfile -t -O "\${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
   return 0
 }
 complete -o filenames -F _sluice sluice`;
 
+const bashChoices = (command: Words): string[] =>
+  withBelow(command).flatMap(({ options }) =>
+    options
+      .filter(({ choices }) => choices.length > 0)
+      .map(({ flags, choices }) => {
+        const places = flags.map((flag) => quoted(`${command.name} ${flag}`)).join('|');
+        return `    ${places}) words=${quoted(choices.join(' '))} ;;`;
+      }),
+  );
+
+const bashRest = (command: Words): string =>
+  `${isKnown(command) ? ` ask=${command.name}` : ''}${takesFiles(command) ? ' files=yes' : ''}`;
+
 const bashWords = (command: Words): string[] => [
   ...command.subcommands.map(({ name }) => name),
+  ...command.choices,
   ...withBelow(command).flatMap(({ options }) => options.flatMap(({ flags }) => flags)),
 ];
 
@@ -63,14 +113,23 @@ ${commands.map(({ name, description }) => `    ${quoted(`${name}:${description.r
     return
   fi
   case "$words[2]" in
-${commands.map((command) => `    ${command.name}) _arguments ${withBelow(command).flatMap(zshOptions).join(' ')} '*:file:_files' ;;`).join('\n')}
+${commands.map((command) => `    ${command.name}) _arguments ${[...withBelow(command).flatMap(zshOptions), ...zshRest(command)].join(' ')} ;;`).join('\n')}
   esac
 }
 _sluice "$@"`;
 
+const zshRest = (command: Words): string[] => [
+  ...(isKnown(command) ? [`'*::${zshAsk(command.name)}'`] : []),
+  ...(takesFiles(command) ? ["'*:file:_files'"] : []),
+  ...(command.choices.length > 0 ? [`'*:value:(${command.choices.join(' ')})'`] : []),
+];
+
+const zshAsk = (of: string): string => `known:{compadd -- $(sluice completion zsh --words=${of} 2>/dev/null)}`;
+
 const zshOptions = ({ options }: Words): string[] =>
   options.flatMap(({ flags, description, choices }) => {
-    const values = choices.length > 0 ? `:value:(${choices.join(' ')})` : '';
+    const asked = flags.includes('--portal') ? `:${zshAsk('--portal')}` : '';
+    const values = choices.length > 0 ? `:value:(${choices.join(' ')})` : asked;
     return flags.map((flag) => quoted(`${flag}[${description.replaceAll(/[[\]:]/g, ' ')}]${values}`));
   });
 
@@ -84,13 +143,20 @@ const fish = (commands: Words[]): string => {
     ...withBelow(command).flatMap(({ options }) =>
       options.map((option) => `${below(command.name)} ${fishOption(option)}`),
     ),
+    ...(isKnown(command)
+      ? [`${below(command.name)} ${takesFiles(command) ? '' : '-f '}-a ${quoted(fishAsk(command.name))}`]
+      : []),
+    ...(command.choices.length > 0 ? [`${below(command.name)} -f -a ${quoted(command.choices.join(' '))}`] : []),
   ]);
   return ['# sluice completion fish > ~/.config/fish/completions/sluice.fish', ...lines].join('\n');
 };
 
+const fishAsk = (of: string): string => `(sluice completion fish --words=${of} 2>/dev/null)`;
+
 const fishOption = ({ flags, description, choices }: Words['options'][number]): string => {
   const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
-  const values = choices.length > 0 ? ` -xa ${quoted(choices.join(' '))}` : '';
+  const asked = flags.includes('--portal') ? ` -xa ${quoted(fishAsk('--portal'))}` : '';
+  const values = choices.length > 0 ? ` -xa ${quoted(choices.join(' '))}` : asked;
   return `${names.join(' ')}${values} -d ${quoted(description)}`;
 };
 

@@ -2,7 +2,6 @@
 import {
   ConfigError,
   type ErrorCode,
-  InterruptedError,
   ManifestError,
   machineFault,
   reasonOf,
@@ -31,10 +30,14 @@ const usageCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 export const exitCodeOfError = (error: unknown): number => {
-  if (error instanceof InterruptedError) return exitCodes.interrupted;
   if (!(error instanceof SluiceError)) return exitCodes.bug;
-  if (isHeldBack(error.code)) return exitCodes.held;
-  return usageCodes.has(error.code) ? exitCodes.usage : exitCodes.someFailed;
+  return exitCodeOfCode(error.code);
+};
+
+export const exitCodeOfCode = (code: ErrorCode): number => {
+  if (code === 'interrupted') return exitCodes.interrupted;
+  if (isHeldBack(code)) return exitCodes.held;
+  return usageCodes.has(code) ? exitCodes.usage : exitCodes.someFailed;
 };
 
 /** Exit code for reports: the first of bug, usage, held, some failed that applies. */

@@ -1,5 +1,9 @@
-// `sluice help manifest` and `sluice help config`: the formats of the two files that people write.
+// `sluice help`: the formats of the two files that people write, and error codes.
 import { readFileSync } from 'node:fs';
+import { type ErrorCode, errorCodes, isErrorCode, retriedCodes, UsageError } from '../model/errors.ts';
+import { outcomeOf } from '../model/item-state.ts';
+import { didYouMean } from '../model/yaml/nearest.ts';
+import { exitCodeOfCode, exitCodes } from './exit.ts';
 import { lines } from './text.ts';
 
 export const helpTopics = ['manifest', 'config'] as const;
@@ -31,12 +35,49 @@ Paths are relative to the manifest. \`sluice check FILE\` validates a manifest.`
 Paths are relative to this file. \`sluice check FILE\` validates a configuration.`,
 };
 
+/** What `sluice help` says about a topic or an error code. @throws UsageError for another word */
+export const helpText = (word: string, commands: readonly string[]): string => {
+  const topic = helpTopics.find((name) => name === word);
+  if (topic) return topicText(topic);
+  if (isErrorCode(word)) return codeText(word);
+  throw new UsageError(`there is no help about "${word}"`, {
+    hint: `${didYouMean(word, [...commands, ...helpTopics, ...Object.keys(errorCodes)])}\`sluice --help\` lists the commands, docs/reference/errors.md the codes`,
+  });
+};
+
+/** What an item with a code is, and what to do, by how a failure with it is reported. */
+const adviceOf: Record<ReturnType<typeof outcomeOf>, string> = {
+  quarantined:
+    'The fault is in the file, and the portal keeps the previous version: correct it, then publish, retry or drop it again.',
+  held: 'Nothing is changed until you decide.',
+  cancelled: 'The next run does the rest; so does `sluice retry`.',
+  failed: 'What was live before stays.',
+};
+
+const codeText = (code: ErrorCode): string => {
+  const exitCode = exitCodeOfCode(code);
+  const isOfItems = exitCode === exitCodes.someFailed || exitCode === exitCodes.held;
+  return lines(
+    `${code}: ${errorCodes[code]}`,
+    '',
+    isOfItems ? adviceOf[outcomeOf({ code })] : 'The message says what to change.',
+    retriedCodes.has(code) && 'It may pass by itself: it is retried as often as `retry.attempts` says.',
+    `A command that ends with it has exit code ${exitCode}.`,
+    isOfItems && [
+      '',
+      '`sluice status` shows what has it, where, and what to do about it.',
+      `\`sluice retry --code ${code} --manifest NAME\` retries all items that failed with it.`,
+    ],
+    code.startsWith('table-') && 'What `sluice check` finds: docs/reference/table-faults.md',
+  ).join('\n');
+};
+
 /** The text of a topic: an example, then every key of the file. */
-export const topicText = (topic: (typeof helpTopics)[number]): string => {
+const topicText = (topic: (typeof helpTopics)[number]): string => {
   // Beside `src` and `dist` alike; our own file.
   const path = new URL(`../../config/${topic}.schema.json`, import.meta.url);
   const schema = JSON.parse(readFileSync(path, 'utf8')) as JsonSchema;
-  return `${heads[topic]}\n\nKeys:\n\n${keysOf(schema).map(keyText).join('\n')}\n`;
+  return `${heads[topic]}\n\nKeys:\n\n${keysOf(schema).map(keyText).join('\n')}`;
 };
 
 /** Keys of the file; those of a portal once for each kind. */

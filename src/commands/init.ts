@@ -2,8 +2,6 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
-import { createInterface, type Interface } from 'node:readline';
-import { Writable } from 'node:stream';
 import { normalUrl, portalUrlFault } from '../config/addresses.ts';
 import { loadConfig, portalNameOf } from '../config/load.ts';
 import { InterruptedError, SluiceError, UsageError, unreadable } from '../model/errors.ts';
@@ -23,6 +21,7 @@ import {
   settingsFiles,
 } from './init-files.ts';
 import { type CommonOptions, type Io, print, say, unwritable } from './io.ts';
+import { canPrompt, type Prompt, prompting } from './prompt.ts';
 import { oneOffLog } from './session.ts';
 import { lines } from './text.ts';
 
@@ -223,60 +222,3 @@ export const commands = {
     run: initCommand,
   },
 } satisfies CommandDeclarations;
-
-const canPrompt = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
-
-const prompting = async <T>(io: Io, ask: (prompt: Prompt) => Promise<T>): Promise<T> => {
-  const prompt = new Prompt(io);
-  return ask(prompt).finally(() => prompt.close());
-};
-
-/** Prompts on the terminal; `close()` when done. */
-class Prompt {
-  readonly #lines: Interface;
-  readonly #io: Io;
-  /** Also what was typed before it was prompted for; ends with Ctrl-C, Ctrl-D and a stop. */
-  readonly #typed: AsyncIterator<string>;
-  #hidden = false;
-
-  constructor(io: Io) {
-    this.#io = io;
-    const output = new Writable({
-      write: (chunk, _encoding, done) => {
-        if (!this.#hidden) io.stdout.write(chunk);
-        done();
-      },
-    });
-    this.#lines = createInterface({ input: io.stdin, output, terminal: true, signal: io.stop });
-    this.#typed = this.#lines[Symbol.asyncIterator]();
-  }
-
-  /** The answer without blanks around it; `fallback` for an empty one. Throws {@link InterruptedError} on Ctrl-C and Ctrl-D. */
-  async line(question: string, fallback = ''): Promise<string> {
-    const offer = fallback === '' ? '' : ` [${fallback}]`;
-    return (await this.#answer(`${question}${offer}: `)).trim() || fallback;
-  }
-
-  async secret(question: string): Promise<string> {
-    this.#io.stdout.write(`${question} (not shown): `);
-    this.#hidden = true;
-    try {
-      return await this.#answer('');
-    } finally {
-      this.#hidden = false;
-      this.#io.stdout.write('\n');
-    }
-  }
-
-  close(): void {
-    this.#lines.close();
-  }
-
-  async #answer(prompt: string): Promise<string> {
-    this.#lines.setPrompt(prompt);
-    this.#lines.prompt();
-    const { value, done } = await this.#typed.next();
-    if (done) throw new InterruptedError('interrupted; nothing was written');
-    return value;
-  }
-}

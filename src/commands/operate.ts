@@ -1,11 +1,13 @@
 // Commands of operators: retry, release, discard, remove, cancel, pause, resume.
-import { UsageError } from '../model/errors.ts';
-import { type RemovalMode, removalModes } from '../model/policy.ts';
+import { errorCodes, isErrorCode, UsageError } from '../model/errors.ts';
+import type { RemovalMode } from '../model/policy.ts';
 import { endedPauseSchema, pauseSchema } from '../model/status.ts';
+import { didYouMean } from '../model/yaml/nearest.ts';
 import * as service from '../service/actions.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
+import { confirm } from './prompt.ts';
 import { awaitReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 import { hintLine, lines } from './text.ts';
@@ -25,6 +27,11 @@ export const retryCommand = async (what: string | undefined, options: RetryOptio
 
 const retriedOf = (what: string | undefined, { code, manifest }: RetryOptions): service.Retried => {
   if (what !== undefined && code === undefined && manifest === undefined) return { of: what };
+  if (code !== undefined && !isErrorCode(code)) {
+    throw new UsageError(`there is no error code "${code}"`, {
+      hint: `${didYouMean(code, Object.keys(errorCodes))}\`sluice status\` shows the codes of what is not live`,
+    });
+  }
   if (what === undefined && code !== undefined && manifest !== undefined) return { code, manifest };
   throw new UsageError('pass a run or key, or both --code and --manifest', {
     hint: 'for example sluice retry --code table-header --manifest city-finance',
@@ -44,12 +51,13 @@ export const discardCommand = async (what: string, options: CommonOptions, io: I
     return awaitReports(runtime, await service.discard(runtime, what, io.stop), options, io, none);
   });
 
-type RemoveOptions = CommonOptions & { how?: RemovalMode };
+type RemoveOptions = CommonOptions & { how?: RemovalMode; yes?: boolean };
 
 /** Removes an item, a dataset with all its resources, from every portal it is on. */
 export const removeCommand = async (key: string, options: RemoveOptions, io: Io): Promise<number> =>
   withRuntimeOf('remove', options, io, async (runtime) => {
     const { how = 'unpublish' } = options;
+    if (how === 'delete' && !options.yes) await confirm(`${key} is deleted from the portal with all below it`, io);
     return awaitReports(runtime, await service.remove(runtime, { key, how }, io.stop), options, io);
   });
 
@@ -119,7 +127,12 @@ export const commands = {
     arguments: { '<key>': 'key of a dataset (with its resources) or a resource' },
     options: {
       ...commonOptions,
-      '--how <way>': { text: 'what to do with it', choices: removalModes, fallback: 'unpublish' },
+      '--how <way>': {
+        text: 'hide it, also mark it as an orphan, or delete it for good',
+        choices: ['unpublish', 'orphan', 'delete'] satisfies RemovalMode[],
+        fallback: 'unpublish',
+      },
+      '--yes': 'delete without asking',
     },
     examples: ['sluice remove city-finance/budget-2019 --how orphan'],
     run: removeCommand,

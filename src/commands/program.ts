@@ -1,64 +1,104 @@
 // The command line: every command with its arguments, options and help.
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { InterruptedError, machineFault, UsageError } from '../model/errors.ts';
+import { didYouMean, nearest } from '../model/yaml/nearest.ts';
 import { packageVersion } from '../util/installation.ts';
-import { completionScript, shells } from './completion.ts';
-import { type CommandDeclaration, type CommandDeclarations, commonOptions, type Parameter } from './declaration.ts';
+import { completionScript, knownWords, shells } from './completion.ts';
+import {
+  type CommandDeclaration,
+  type CommandDeclarations,
+  commonOptions,
+  type Parameter,
+  placeOptions,
+} from './declaration.ts';
 import { errorJson, errorText, exitCodeOfError, exitCodes } from './exit.ts';
-import { helpTopics, topicText } from './help-topics.ts';
-import { type Io, sayText, warn } from './io.ts';
+import { helpText, helpTopics } from './help-topics.ts';
+import { type CommonOptions, type Io, say, sayText, warn } from './io.ts';
+
+type Listed = [usage: string, description: string, load: () => Promise<{ commands: CommandDeclarations }>];
 
 /** Each command as `sluice --help` lists it, and its file: only that of the command that is typed is loaded. */
-const listed: [usage: string, description: string, load: () => Promise<{ commands: CommandDeclarations }>][] = [
-  ['publish <manifest...>', 'publish manifests once and wait for the report', () => import('./publish.ts')],
-  ['plan <manifest...>', 'show what publish would do, without writing anything', () => import('./plan.ts')],
-  ['apply <plan>', 'carry out a saved plan exactly as reviewed', () => import('./plan.ts')],
-  ['release <run|key>', 'let a held run or table go ahead', () => import('./operate.ts')],
-  ['discard <run|key>', 'discard a held run or table', () => import('./operate.ts')],
-  ['cancel <run>', 'stop a run after its current step', () => import('./operate.ts')],
-  ['pause <portal>', 'pause the jobs of a portal', () => import('./operate.ts')],
-  ['resume <portal>', 'resume the jobs of a paused portal', () => import('./operate.ts')],
-  ['history <key>', 'list the published versions of a table', () => import('./runs.ts')],
-  ['remove <key>', 'remove a dataset or resource from the portal', () => import('./operate.ts')],
-  ['adopt <manifest>', 'link datasets that are already on the portal', () => import('./reconcile.ts')],
-  ['rebuild <manifest>', 'restore lost state from the portal', () => import('./reconcile.ts')],
-  ['export <portal>', 'export a portal to a folder; later runs fetch only changes', () => import('./export.ts')],
-  ['verify <manifest>', 'check that the portal holds what was published', () => import('./reconcile.ts')],
-  [
-    'start [manifest...]',
-    'run the service: workers, watched folders, schedules, the embedded portal',
-    () => import('./start.ts'),
+const groups: Record<string, Listed[]> = {
+  'Publish:': [
+    ['init [folder]', 'set up a folder: configuration, sample manifest, inbox', () => import('./init.ts')],
+    [
+      'check [file...]',
+      'validate configuration, manifests and tables, or a portal with --portal',
+      () => import('./check.ts'),
+    ],
+    ['plan <manifest...>', 'show what publish would do, without writing anything', () => import('./plan.ts')],
+    ['publish <manifest...>', 'publish manifests, tables or folders once', () => import('./publish.ts')],
+    ['apply <plan>', 'carry out a saved plan exactly as reviewed', () => import('./plan.ts')],
+    ['run-now <manifest...>', 'run manifests now, regardless of their schedules', () => import('./schedules.ts')],
   ],
-  ['worker', 'run workers only, on another host with the same Redis', () => import('./start.ts')],
-  ['schedules [manifest...]', 'list schedules with their next and last runs', () => import('./schedules.ts')],
-  ['run-now <manifest...>', 'run manifests now, regardless of their schedules', () => import('./schedules.ts')],
-  ['status [key|file]', 'show what is live, and why something is not', () => import('./status.ts')],
-  ['notices', 'send test notices', () => import('./notices.ts')],
-  ['runs', 'list the last runs', () => import('./runs.ts')],
-  ['report <run>', 'print the report of a run: text, html, csv, md, json', () => import('./runs.ts')],
-  ['log <job|run|key>', 'show the log of a job, a run, or the last job of a key', () => import('./runs.ts')],
-  ['retry [run|key]', 'retry what failed in a run or with one error code, or one key', () => import('./operate.ts')],
-  [
-    'check [file...]',
-    'validate configuration, manifests and tables, or a portal with --portal',
-    () => import('./check.ts'),
+  'Look:': [
+    ['status [key|file]', 'show what is live, and why something is not', () => import('./status.ts')],
+    ['runs', 'list the last runs', () => import('./runs.ts')],
+    ['report <run>', 'print the report of a run: text, html, csv, md, json', () => import('./runs.ts')],
+    ['log <job|run|key>', 'show the log of a job, a run, or the last job of a key', () => import('./runs.ts')],
+    ['history <key>', 'list the published versions of a table', () => import('./runs.ts')],
+    ['schedules [manifest...]', 'list schedules with their next and last runs', () => import('./schedules.ts')],
+    ['verify <manifest>', 'check that the portal holds what was published', () => import('./reconcile.ts')],
   ],
-  ['init [folder]', 'set up a folder: configuration, sample manifest, inbox', () => import('./init.ts')],
-  ['portal', 'run the embedded portal on its own', () => import('./portal.ts')],
-  [
-    'completion <shell>',
-    'print a script that completes commands in bash, zsh or fish',
-    async () => ({ commands: { completion } }),
+  'Decide:': [
+    ['retry [run|key]', 'retry what failed in a run or with one error code, or one key', () => import('./operate.ts')],
+    ['release <run|key>', 'let a held run or table go ahead', () => import('./operate.ts')],
+    ['discard <run|key>', 'discard a held run or table', () => import('./operate.ts')],
+    ['cancel <run>', 'stop a run after its current step', () => import('./operate.ts')],
+    ['remove <key>', 'remove a dataset or resource from the portal', () => import('./operate.ts')],
   ],
-  ['demo', 'publish sample datasets to a temporary portal and check the result', () => import('./demo.ts')],
-];
+  'Operate:': [
+    [
+      'start [manifest...]',
+      'run the service: workers, watched folders, schedules, the embedded portal',
+      () => import('./start.ts'),
+    ],
+    ['worker', 'run workers only, on another host with the same Redis', () => import('./start.ts')],
+    ['pause <portal>', 'pause the jobs of a portal', () => import('./operate.ts')],
+    ['resume <portal>', 'resume the jobs of a paused portal', () => import('./operate.ts')],
+    ['notices', 'send test notices', () => import('./notices.ts')],
+    ['adopt <manifest>', 'link datasets that are already on the portal', () => import('./reconcile.ts')],
+    ['rebuild <manifest>', 'restore lost state from the portal', () => import('./reconcile.ts')],
+  ],
+  'Portal:': [
+    ['portal', 'run the embedded portal on its own', () => import('./portal.ts')],
+    ['export <portal>', 'export a portal to a folder; later runs fetch only changes', () => import('./export.ts')],
+  ],
+  'Help:': [
+    ['demo', 'publish sample datasets to a temporary portal and check the result', () => import('./demo.ts')],
+    [
+      'completion <shell>',
+      'print a script that completes commands in bash, zsh or fish',
+      async () => ({ commands: { completion } }),
+    ],
+  ],
+};
+
+const listed = Object.values(groups).flat();
+
+const commandNames = (): string[] => [...listed.map(([usage]) => nameOf(usage)), 'help'];
+
+/** Words that people use for our commands; none stands for its opposite. */
+const otherNames: Record<string, string> = {
+  ...{ delete: 'remove', rm: 'remove', del: 'remove', destroy: 'remove', unpublish: 'remove', drop: 'remove' },
+  ...{ approve: 'release', accept: 'release', reject: 'discard', abort: 'cancel', stop: 'cancel', kill: 'cancel' },
+  ...{ unpause: 'resume', continue: 'resume', suspend: 'pause', ls: 'status', list: 'status', show: 'status' },
+  ...{ run: 'publish', sync: 'publish', upload: 'publish', push: 'publish', diff: 'plan', preview: 'plan' },
+  ...{ validate: 'check', lint: 'check', test: 'check', fix: 'check', serve: 'start', service: 'start', new: 'init' },
+  ...{ setup: 'init', logs: 'log', versions: 'history', link: 'adopt', restore: 'rebuild', backup: 'export' },
+};
 
 /** It is declared here because it needs all the others. */
 const completion: CommandDeclaration = {
   arguments: { '<shell>': { text: '', choices: shells } },
-  options: {},
+  options: { ...placeOptions, '--words <command>': 'print the keys, runs or portals that a command may take instead' },
   examples: ['source <(sluice completion bash)', 'sluice completion fish > ~/.config/fish/completions/sluice.fish'],
-  run: async (shell: (typeof shells)[number], _options: object, io: Io) => {
+  run: async (shell: (typeof shells)[number], { words, ...options }: CommonOptions & { words?: string }, io: Io) => {
+    if (words !== undefined) {
+      const usage = listed.find(([each]) => nameOf(each) === words)?.[0].slice(words.length);
+      for (const word of await knownWords(usage ?? words, options, io)) say(io, word);
+      return exitCodes.ok;
+    }
     const program = await createProgram({ isLoaded: () => true, run: async () => undefined });
     io.stdout.write(`${completionScript(shell, program)}\n`);
     return exitCodes.ok;
@@ -93,19 +133,39 @@ export const runProgram = async (words: string[], io: Io, isReported: () => bool
     io,
   });
   io.line?.clear(); // for help, and for what is wrong with the words
-  const topic = words[0] === 'help' ? helpTopics.find((name) => name === words[1]) : undefined;
+  const isHelp = words[0] === 'help' && words[1] !== undefined && !commandNames().includes(words[1]);
+  const failed = (error: unknown): number => {
+    const isUsage = error instanceof CommanderError;
+    if (isUsage && error.exitCode === 0) return exitCodes.ok; // `--help`, which is printed
+    if (isUsage) io.stderr.write(meantOption(error, program, typed));
+    else if (!(error instanceof InterruptedError && isReported())) warn(io, errorText(error));
+    if (isJson) sayText(io, errorJson(isUsage ? new UsageError(error.message) : error));
+    return isUsage ? exitCodes.usage : exitCodeOfError(error);
+  };
   try {
-    if (topic) io.stdout.write(topicText(topic));
+    refuseUnknown(words[0]);
+    if (isHelp) sayText(io, helpText(words[1] ?? '', commandNames()));
     else await program.parseAsync(words, { from: 'user' });
   } catch (thrown) {
-    const error = faultOf(thrown, io.stop);
-    const isUsage = error instanceof CommanderError;
-    exitCode = isUsage ? (error.exitCode === 0 ? exitCodes.ok : exitCodes.usage) : exitCodeOfError(error);
-    if (!isUsage && !(error instanceof InterruptedError && isReported())) warn(io, errorText(error));
-    if (isJson && exitCode !== exitCodes.ok) sayText(io, errorJson(isUsage ? new UsageError(error.message) : error));
+    exitCode = failed(faultOf(thrown, io.stop));
   }
   io.line?.clear();
   return exitCode;
+};
+
+const refuseUnknown = (word = '-'): void => {
+  if (word.startsWith('-') || commandNames().includes(word)) return;
+  throw new UsageError(`unknown command "${word}"`, {
+    hint: `${didYouMean(word, commandNames(), otherNames)}\`sluice --help\` lists the commands`,
+  });
+};
+
+/** An option like the unknown one, which was reported. */
+const meantOption = ({ code, message }: CommanderError, program: Command, typed: string | undefined): string => {
+  const [, word = ''] = code === 'commander.unknownOption' ? (/'--(.*)'/.exec(message) ?? []) : [];
+  const command = program.commands.find((each) => each.name() === typed);
+  const meant = word && nearest(word, command?.options.flatMap(({ long }) => long?.slice(2) ?? []) ?? []);
+  return meant ? `(did you mean --${meant}?)\n` : '';
 };
 
 /** Why a command failed: a stop also cuts off requests to portals, with its own reason. */
@@ -118,6 +178,7 @@ export const createProgram = async (options: ProgramOptions): Promise<Command> =
   const program = new Command('sluice')
     .description('Publishes folders, manifests and catalogues to portals that speak the Dataset REST API.')
     .version(packageVersion())
+    .showSuggestionAfterError(false)
     .showHelpAfterError('(sluice <command> --help shows an example)')
     .configureHelp(wrapping) // which the commands inherit
     .exitOverride();
@@ -125,22 +186,26 @@ export const createProgram = async (options: ProgramOptions): Promise<Command> =
   if (io) {
     program.configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
   }
-  for (const [usage, description, load] of listed) {
-    const name = nameOf(usage);
-    const command = program.command(name).description(description);
-    const declaration = options.isLoaded(name) ? (await load()).commands[name] : undefined;
-    if (declaration) declare(command, declaration, options);
+  for (const [group, commands] of Object.entries(groups)) {
+    for (const [usage, description, load] of commands) {
+      const name = nameOf(usage);
+      const command = program.command(name).description(description).helpGroup(group);
+      const declaration = options.isLoaded(name) ? (await load()).commands[name] : undefined;
+      if (declaration) declare(command, declaration, options);
+    }
   }
+  program.commandsGroup('Help:');
+  program.helpCommand('help [command|topic|code]', 'explain a command, a file format or an error code');
   program.configureHelp({
     ...wrapping,
     subcommandTerm: (command) => {
       const usage = listed.find(([usage]) => nameOf(usage) === command.name())?.[0];
-      return usage?.replace(nameOf(usage), '$& [options]') ?? 'help [command]';
+      return usage?.replace(nameOf(usage), '$& [options]') ?? 'help [command|topic|code]';
     },
   });
   return program.addHelpText(
     'after',
-    `\nEvery key of the two files: ${helpTopics.map((topic) => `sluice help ${topic}`).join(', ')}\n`,
+    `\nEvery key of the two files: ${helpTopics.map((topic) => `sluice help ${topic}`).join(', ')}; an error code: sluice help table-header\n`,
   );
 };
 

@@ -6,7 +6,7 @@ import { targetOfName } from '../model/redis-keys.ts';
 import { reasonText } from '../model/report.ts';
 import { listedRunSchema } from '../model/status.ts';
 import type { TableVersion } from '../model/table-history.ts';
-import { itemViews, lastRunOfKey } from '../service/items.ts';
+import { itemViews, lastRunOfKey, meantKey } from '../service/items.ts';
 import { reportFormats } from '../service/report-formats.ts';
 import { fatesText, markOf, markWords, type RunStatus, runStatus } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -116,7 +116,7 @@ const findLog = async (runtime: Runtime, what: string): Promise<{ runId: string;
     if (last) return { runId: last, id: itemId(last, what) };
   }
   throw new NotFoundError(`no job, run or key is known as "${what}"`, {
-    hint: '`sluice status` lists the keys; logs are kept as long as `jobs.keepRuns` says',
+    hint: `${what.includes('/') ? await meantKey(runtime, what) : ''}\`sluice status\` lists the keys; logs are kept as long as \`jobs.keepRuns\` says`,
   });
 };
 
@@ -125,7 +125,8 @@ export const historyCommand = async (key: string, options: CommonOptions, io: Io
   withRuntimeOf('history', options, io, async (runtime) => {
     const found = (await itemViews(runtime, key)).filter(({ versions }) => versions.length > 0);
     if (found.length === 0) {
-      throw new NotFoundError(`no version of a table "${key}" is known`, { hint: '`sluice status` lists the keys' });
+      const hint = `${await meantKey(runtime, key)}\`sluice status\` lists the keys`;
+      throw new NotFoundError(`no version of a table "${key}" is known`, { hint });
     }
     print(io, options, {
       json: {

@@ -11,7 +11,7 @@ import { type KnownTarget, targetName } from '../model/redis-keys.ts';
 import { statusSchema } from '../model/status.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
-import { entriesWhere, inOrder, isAbout, type KnownEntry, wordsOf } from '../service/items.ts';
+import { entriesWhere, inOrder, isAbout, type KnownEntry, meantKey, wordsOf } from '../service/items.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { listedFolders, placeRule } from '../sources/drop/drop-target.ts';
@@ -28,17 +28,14 @@ import { latestRuns, runJson, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
 import { causeLines, hintLine, type Lines, lines, reasonLines, restLine } from './text.ts';
 import { standstillText } from './wait.ts';
-import { watch } from './watch.ts';
 
-export type StatusOptions = CommonOptions & { all?: boolean; watch?: boolean };
+export type StatusOptions = CommonOptions & { all?: boolean };
 
 /** Shows one key or file, or an overview; 0 when everything shown is live, 4 when a guard holds a run or table, else 3. */
 export const statusCommand = async (what: string | undefined, options: StatusOptions, io: Io): Promise<number> =>
-  withRuntimeOf('status', options, io, (runtime) => {
-    const show = (to: Io): Promise<number> =>
-      what === undefined ? overview(runtime, options, to) : showFound(runtime, what, options, to);
-    return options.watch ? watch(runtime, show, options, io) : show(io);
-  });
+  withRuntimeOf('status', options, io, (runtime) =>
+    what === undefined ? overview(runtime, options, io) : showFound(runtime, what, options, io),
+  );
 
 const showFound = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
   const found = await find(runtime, what, io.cwd);
@@ -111,7 +108,7 @@ const explainUnknown = async (runtime: Runtime, what: string, options: CommonOpt
     return exitCodes.someFailed;
   }
   throw new NotFoundError(`no key, file or title matches "${what}"`, {
-    hint: '`sluice status` lists the keys; a file is known once its manifest was published or its folder is watched',
+    hint: `${await meantKey(runtime, what)}\`sluice status\` lists the keys; a file is known once its manifest was published or its folder is watched`,
   });
 };
 
@@ -344,11 +341,7 @@ export const commands = {
     arguments: {
       '[key|file]': 'a key such as city-finance/budget/spending, a file, or a part of key, title or file name',
     },
-    options: {
-      ...commonOptions,
-      '--all': 'list every key that is not live',
-      '--watch': 'keep showing it, with how far runs are, until Ctrl-C',
-    },
+    options: { ...commonOptions, '--all': 'list every key that is not live' },
     examples: ['sluice status data/spending.csv', 'sluice status budget'],
     run: statusCommand,
   },

@@ -106,11 +106,18 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
-const errorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
-  class extends SluiceError {
+export const isErrorCode = (word: string): word is ErrorCode => Object.hasOwn(errorCodes, word);
+
+/** Codes of errors that may pass by themselves. */
+export const retriedCodes = new Set<ErrorCode>(['source-unreachable']);
+
+const errorOf = <Code extends ErrorCode>(code: Code, retryable = false) => {
+  if (retryable) retriedCodes.add(code);
+  return class extends SluiceError {
     readonly code = code;
     override readonly retryable = retryable;
   };
+};
 
 // One class for each code; what is not said here is in the table above.
 
@@ -216,11 +223,13 @@ export abstract class PortalError extends SluiceError {
   }
 }
 
-const portalErrorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
-  class extends PortalError {
+const portalErrorOf = <Code extends ErrorCode>(code: Code, retryable = false) => {
+  if (retryable) retriedCodes.add(code);
+  return class extends PortalError {
     readonly code = code;
     override readonly retryable = retryable;
   };
+};
 
 /** Class "transient": may succeed later. */
 export class PortalUnreachableError extends portalErrorOf('portal-unreachable', true) {}
@@ -456,11 +465,10 @@ export const unreadable = (cause: unknown): { why: string; hint: string } => {
 
 export const missingSource = (path: string, cause: unknown): SourceMissingError => {
   const { why, hint } = unreadable(cause);
-  const isGone = (cause as NodeJS.ErrnoException | null)?.code === 'ENOENT';
-  const twin = isGone ? sameLetters(path) : undefined;
+  const twin = (cause as NodeJS.ErrnoException | null)?.code === 'ENOENT' ? sameLetters(path) : undefined;
+  if (twin === undefined) return new SourceMissingError(`${path}: ${why}`, { hint, cause });
   const form = `the folder has ${twin}, the same letters in another Unicode form: copy the name from there, or rename the file`;
-  const back = 'put it back, or correct its path; if it is gone for good, take it out of the manifest that names it';
-  return new SourceMissingError(`${path}: ${why}`, { hint: twin ? form : isGone ? back : hint, cause });
+  return new SourceMissingError(`${path}: ${why}`, { hint: form, cause });
 };
 
 /** The name beside a missing file that differs from its own only in how letters with accents are composed. */

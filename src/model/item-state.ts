@@ -2,7 +2,7 @@
 import type { ErrorCode } from './errors.ts';
 import { kindOfKey } from './key.ts';
 import type { IndexedEntry } from './ledger-entry.ts';
-import { type Reason, type ReportItem, reasonText } from './report.ts';
+import type { Reason, ReportItem } from './report.ts';
 
 /** Codes of what is held back until a person decides, and by what it is held. */
 export const heldBy = {
@@ -23,7 +23,7 @@ const passing: ReadonlySet<string> = new Set<ErrorCode>([
 export const isPassing = ({ code }: Reason): boolean => passing.has(code);
 
 /** How a failure is reported: faults of the file itself are quarantined, most others failed. */
-export const outcomeOf = ({ code }: Reason): 'cancelled' | 'held' | 'quarantined' | 'failed' => {
+export const outcomeOf = ({ code }: Pick<Reason, 'code'>): 'cancelled' | 'held' | 'quarantined' | 'failed' => {
   if (code === 'cancelled') return 'cancelled';
   if (isHeldBack(code)) return 'held';
   return code.startsWith('table-') || code === 'source-refused' || code === 'entry-fault' ? 'quarantined' : 'failed';
@@ -31,12 +31,6 @@ export const outcomeOf = ({ code }: Reason): 'cancelled' | 'held' | 'quarantined
 
 /** False where only another file helps: a faulty one that was dropped is set aside. */
 export const canRetry = ({ file, code }: Reason): boolean => file === undefined && code !== 'held';
-
-/** How an item or job ended for a reason, for its log: `failed for good: table-ragged: …`, `held by its guard: …`. */
-export const endText = (reason: Reason): string => {
-  const [outcome, text] = [outcomeOf(reason), reasonText(reason)];
-  return outcome === 'held' || outcome === 'cancelled' ? text : `failed for good: ${text}`;
-};
 
 /** States of items in the order of lists: word, tone and meaning on the pages. */
 export const stateWords = {

@@ -7,12 +7,14 @@ import type { IndexedEntry } from '../model/ledger-entry.ts';
 import type { RemovalMode } from '../model/policy.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { isSuccess } from '../model/report.ts';
+import { didYouMean } from '../model/yaml/nearest.ts';
 import { markCancelled } from '../queue/cancel.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
 import { droppedPath, putIntoInbox } from '../sources/drop/put.ts';
 import { loadManifest, targetOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
+import { meantKey } from './items.ts';
 import type { Runtime } from './runtime.ts';
 import { gatherManifestSources, leaveDrops } from './sources.ts';
 
@@ -72,8 +74,11 @@ const failedKeys = async (runtime: Runtime, what: Retried): Promise<TargetKeys[]
 const targetsOfKey = async (runtime: Runtime, key: string): Promise<TargetKeys[]> => {
   const targets = await runtime.targetsOfKey(key);
   if (targets.length > 0) return targets.map((target) => ({ target, keys: [key] }));
-  throw new NotFoundError(`no key "${key}" is known`, { hint: '`sluice status` lists the keys' });
+  throw new NotFoundError(`no key "${key}" is known`, { hint: await keysHint(runtime, key) });
 };
+
+const keysHint = async (runtime: Runtime, key: string): Promise<string> =>
+  `${await meantKey(runtime, key)}\`sluice status\` lists the keys`;
 
 /** The keys of each target that are meant, without targets that have none. */
 const keysWhere = async (
@@ -109,7 +114,7 @@ const stillWanted = async (manifest: Manifest, keys: string[], tools: SourceTool
   throw new NotFoundError(`nothing to retry: ${manifest.path} no longer names ${keys.slice(0, 5).join(', ')}`, {
     hint: isDropManifest(manifest)
       ? 'a dropped file that was quarantined is submitted again by dropping it into the inbox'
-      : '`sluice status` lists the keys; fix the manifest, then publish it',
+      : `${didYouMean(keys[0] ?? '', [...wishes.keys], {})}\`sluice status\` lists the keys; fix the manifest, then publish it`,
   });
 };
 
@@ -153,7 +158,8 @@ const decide = async (
   for (const { target, keys } of await keysWhere(runtime, await runtime.targetsOfKey(key), isMeant))
     runs.push(await runtime.requestRun(target, 'command', { decision: { keys, how }, only: keys }, signal));
   if (runs.length > 0) return runs;
-  throw new NotFoundError(`nothing is held for "${key}"`, { hint: '`sluice status` names what is held' });
+  const hint = `${await meantKey(runtime, key)}\`sluice status\` names what is held`;
+  throw new NotFoundError(`nothing is held for "${key}"`, { hint });
 };
 
 /** Requests the removal of an item, a dataset with all its resources, from every portal it is on. */
@@ -168,7 +174,7 @@ export const remove = async (
     if (entry?.nid) runs.push(await runtime.requestRun(target, 'command', { remove: { key, how } }, signal));
   }
   if (runs.length > 0) return runs;
-  throw new NotFoundError(`no published key "${key}" is known`, { hint: '`sluice status` lists the keys' });
+  throw new NotFoundError(`no published key "${key}" is known`, { hint: await keysHint(runtime, key) });
 };
 
 /** The result of cancelling a run: a `held` one is discarded, an `ended` one stays as it is. */

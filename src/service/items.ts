@@ -6,6 +6,7 @@ import { kindOfKey } from '../model/key.ts';
 import { type LedgerEntry, newEntry } from '../model/ledger-entry.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { type TableVersion, versionsOf } from '../model/table-history.ts';
+import { didYouMean } from '../model/yaml/nearest.ts';
 import { byName } from '../util/natural.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -110,6 +111,13 @@ export const itemViews = async (runtime: Runtime, key: string): Promise<ItemView
     return [{ target, entry, versions, runId, isRunning, log }];
   };
   return (await Promise.all((await runtime.targetsOfKey(key)).map(viewOf))).flat();
+};
+
+/** The beginning of a hint: the known key that may be meant by an unknown one; '' where nothing is near. */
+export const meantKey = async (runtime: Pick<Runtime, 'ledger' | 'targets'>, key: string): Promise<string> => {
+  const indexes = await Promise.all((await runtime.targets()).map((target) => runtime.ledger.index(target)));
+  const known = indexes.flatMap((index) => [...index.keys()]);
+  return indexes.some((index) => index.has(key)) ? '' : didYouMean(key, known, {});
 };
 
 /** The run that processes a key now, else the last one that did. */

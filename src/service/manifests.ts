@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { watch } from 'chokidar';
 import { ManifestError, NotFoundError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
+import { didYouMean } from '../model/yaml/nearest.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
@@ -97,6 +98,6 @@ export const manifestNamed = async (runtime: Runtime, name: string): Promise<Man
   if (named) return named;
   const names = manifests.map((manifest) => manifest.name).sort();
   throw new NotFoundError(`there is no manifest "${name}"`, {
-    hint: `name a file, or one of ${names.slice(0, 20).join(', ') || 'those that `manifests:` of the configuration names'}`,
+    hint: `${didYouMean(name, names, {})}name a file, or one of ${names.slice(0, 20).join(', ') || 'those that `manifests:` of the configuration names'}`,
   });
 };

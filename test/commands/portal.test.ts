@@ -20,7 +20,6 @@ const begin = (options: PortalCommandOptions, cwd = tempDir()) => {
     cwd,
     terminal: false,
     columns: null,
-    colours: { stdout: false, stderr: false },
     line: null,
     stop: stop.signal,
     force: force.signal,

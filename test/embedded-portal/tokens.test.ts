@@ -18,7 +18,6 @@ const run = async (action: Parameters<typeof portalTokenCommand>[0], data: strin
     cwd: '/',
     terminal: false,
     columns: null,
-    colours: { stdout: false, stderr: false },
     line: null,
     stop: signal,
     force: signal,

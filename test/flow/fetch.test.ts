@@ -218,7 +218,7 @@ describe('resources with a url', () => {
     const next = await other.publish(again);
     expect(next.report.counts.actions).toEqual({});
 
-    const removed = await other.run(['remove', 'verified/d/a', '--how', 'delete']);
+    const removed = await other.run(['remove', 'verified/d/a', '--how', 'delete', '--yes']);
     expect(removed.code, removed.err).toBe(0);
     expect((await reader.list()).some(({ nid }) => nid === itemOf(report, 'a').nid)).toBe(false);
   });

@@ -133,7 +133,7 @@ describe('a portal that was recreated', () => {
 
   it('loses nothing to `remove --how delete`', () =>
     onNewPortal(['parks'], async ({ place }) => {
-      const { code, out } = await place.run(['remove', 'city/parks', '--how', 'delete']);
+      const { code, out } = await place.run(['remove', 'city/parks', '--how', 'delete', '--yes']);
       expect(code, out).toBe(0);
     }));
 

@@ -66,7 +66,7 @@ it('a resource that was deleted and comes back with a file that is refused is no
   const resources = [{ id: 't', title: 't', file: 'data/t.csv' }];
   const manifest = place.manifest({ name: 'city', datasets: [{ id: 'd', title: 'D', resources }] });
   expect((await place.publish(manifest)).code).toBe(0);
-  expect((await place.run(['remove', 'city/d/t', '--how', 'delete'])).code).toBe(0);
+  expect((await place.run(['remove', 'city/d/t', '--how', 'delete', '--yes'])).code).toBe(0);
   place.write('data/t.csv', rows(300));
   for (const _run of [1, 2]) {
     const { report } = await place.publish(manifest);

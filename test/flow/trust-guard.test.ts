@@ -246,7 +246,7 @@ it('remove takes one item down on purpose, and says so where there is none', asy
   const nid = itemOf(report, 'purpose/d0/t').nid;
   expect(gateway.takeWrites()).toEqual([`PUT /api/dataset/node/${nid}`]);
   expect(await reader.read(nid ?? '')).toMatchObject({ status: '0', field_orphan: { und: [{ value: '1' }] } });
-  expect((await place.run(['remove', 'purpose/d1', '--how', 'delete'])).code).toBe(0);
+  expect((await place.run(['remove', 'purpose/d1', '--how', 'delete', '--yes'])).code).toBe(0);
   await expect(statusOf(itemOf(report, 'purpose/d1').nid)).rejects.toThrow('404');
   await expect(statusOf(itemOf(report, 'purpose/d1/t').nid)).rejects.toThrow('404');
   expect(await place.run(['remove', 'purpose/d9'])).toMatchObject({ code: 2 });

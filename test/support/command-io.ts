@@ -34,7 +34,6 @@ export const commandIo = (cwd: string, options: { env?: NodeJS.ProcessEnv; termi
     cwd,
     terminal,
     columns: null,
-    colours: { stdout: false, stderr: false },
     stop: controller.signal,
     force,
     writing: new Set(),

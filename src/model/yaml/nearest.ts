@@ -1,7 +1,7 @@
 // The closest known word for a misspelt one.
 
 /** Words that people use for keys of ours; each stands for the key that is meant. */
-const synonyms: Record<string, string> = {
+const keySynonyms: Record<string, string> = {
   homepage: 'landingPage',
   keywords: 'tags',
   keyword: 'tags',
@@ -23,7 +23,11 @@ const synonyms: Record<string, string> = {
  * The entry of `known` that is meant by `word`: equal but for case and separators, a common synonym, or at most a third
  * of its letters away. Undefined when nothing is near.
  */
-export const nearest = (word: string, known: readonly string[]): string | undefined => {
+export const nearest = (
+  word: string,
+  known: readonly string[],
+  synonyms: Readonly<Record<string, string>> = keySynonyms,
+): string | undefined => {
   const plain = bare(word);
   const same = known.find((candidate) => bare(candidate) === plain);
   if (same !== undefined) return same;
@@ -36,6 +40,12 @@ export const nearest = (word: string, known: readonly string[]): string | undefi
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;
+};
+
+/** The beginning of a hint: what may be meant by an unknown word; '' where nothing is near. */
+export const didYouMean = (word: string, known: readonly string[], synonyms = {}): string => {
+  const meant = nearest(word, known, synonyms);
+  return meant === undefined ? '' : `did you mean \`${meant}\`? `;
 };
 
 const bare = (word: string): string => word.toLowerCase().replaceAll(/[-_\s]/g, '');
