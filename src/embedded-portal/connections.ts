@@ -1,7 +1,8 @@
 // Connections: where they are taken, and the end of those that do not speak HTTP.
-import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import { isIPv6, type Socket } from 'node:net';
 import { PortalPortError } from '../model/errors.ts';
+import { http } from '../util/http.ts';
 
 /**
  * The address, without a slash at the end, of a server that is about to listen; it then outlives connections that cannot
@@ -41,7 +42,7 @@ export const answerClientError = (error: Error & { code?: string }, socket: Sock
     return;
   }
   const status = statuses[error.code ?? ''] ?? 400;
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
   // A client that neither reads nor ends its side holds nothing.
   socket.setTimeout(1000, () => socket.destroy());
 };

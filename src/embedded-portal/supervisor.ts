@@ -1,12 +1,12 @@
 // Keeps the embedded portal of a store served: by this process, or by another one that already does.
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import { get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalPortError } from '../model/errors.ts';
 import { repeat } from '../util/concurrency.ts';
 import { writeDurably } from '../util/durable.ts';
+import { http } from '../util/http.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from './portal-server.ts';
 import { StoreHeldError } from './store/open.ts';
@@ -103,6 +103,8 @@ export const storeAddress = (dataDir: string, url: string): Promise<void> =>
 const answers = (url: string): Promise<boolean> =>
   new Promise((resolve) => {
     if (url === '') return resolve(false);
-    const request = get(`${url}/healthz`, { timeout: 1000 }, (reply) => resolve(reply.resume().statusCode === 200));
+    const request = http.get(`${url}/healthz`, { timeout: 1000 }, (reply) =>
+      resolve(reply.resume().statusCode === 200),
+    );
     request.on('timeout', () => request.destroy()).on('error', () => resolve(false));
   });

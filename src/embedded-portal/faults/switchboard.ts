@@ -1,9 +1,10 @@
 // A proxy in front of a portal that injects faults by rules.
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { http } from '../../util/http.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { closeAfter, listenOn } from '../connections.ts';
 import type { PortalServer } from '../portal-server.ts';
@@ -42,7 +43,7 @@ export type Switchboard = Awaited<ReturnType<typeof openSwitchboard>>;
 export const openSwitchboard = async (options: SwitchboardOptions) => {
   const counts = new Map<string, number>();
   let draws = drawsOf(options.plan);
-  const server = createServer({ keepAliveTimeout: 30_000, requestTimeout: 0 }, (incoming, reply) => {
+  const server = http.createServer({ keepAliveTimeout: 30_000, requestTimeout: 0 }, (incoming, reply) => {
     const { method = 'GET', url: path = '/' } = incoming;
     const draw = draws.next(method, path.split('?')[0] ?? path);
     const name = draw.fault?.fault ?? draw.before[0]?.fault ?? (draw.delayMs > 0 ? 'delay' : null);
@@ -160,7 +161,7 @@ const forward = (incoming: IncomingMessage, target: string): Promise<IncomingMes
   new Promise((resolve, reject) => {
     const { method, url = '/' } = incoming;
     const headers = carried({ ...incoming.headers });
-    const outgoing = request(new URL(url, target), { method, headers, agent: false }, resolve);
+    const outgoing = http.request(new URL(url, target), { method, headers, agent: false }, resolve);
     outgoing.once('error', reject);
     // When a caller breaks off within its body, the portal sees the same.
     pipeline(incoming, outgoing).catch(reject);

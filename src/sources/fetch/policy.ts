@@ -1,12 +1,11 @@
 // Limits, options and results of fetches, and their errors. Query strings are never shown: they hold keys.
-import { STATUS_CODES } from 'node:http';
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
 import type { SourceCredentials } from '../../config/source-credentials.ts';
 import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { TellMoved } from '../../model/moved.ts';
-import { type NetworkFault, networkFaultOf } from '../../util/http.ts';
+import { http, type NetworkFault, networkFaultOf } from '../../util/http.ts';
 
 export interface FetchPolicy {
   /** Addresses, CIDRs and host names that may be private. */
@@ -84,7 +83,7 @@ export const statusFailure = (
   { where, status, login }: { where: string; status: number; login: string | null },
   retryAfter: number | undefined,
 ): SluiceError => {
-  const name = STATUS_CODES[status]?.toLowerCase();
+  const name = http.STATUS_CODES[status]?.toLowerCase();
   const text = `${where} answered ${status}${name === undefined ? '' : ` (${name})`}`;
   if (transient.has(status) || status >= 500) {
     const pause = retryAfter === undefined ? '' : ` and requested a pause of ${Math.ceil(retryAfter / 1000)} s`;
