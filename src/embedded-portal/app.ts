@@ -1,10 +1,9 @@
 // One request: route -> format -> body -> arguments -> CSRF -> access -> action -> format; and the error exits.
-import { METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dataset-api/paths.ts';
-import { limitConnections, trusting } from '../util/connections.ts';
+import { limitConnections, serverOptions } from '../util/connections.ts';
 import { escapeHtml } from '../util/html.ts';
-import { decodedPart, endConnectionsOnClose } from '../util/http.ts';
+import { decodedPart, endConnectionsOnClose, http } from '../util/http.ts';
 import { recordOf } from '../util/json.ts';
 import { type Answer, formatError, redirectTo, refusalOf, sendAnswer } from './answer.ts';
 import { dropRest, readBody } from './body.ts';
@@ -197,15 +196,13 @@ const noteAccess = (
 export const createApp = (portal: Portal): FastifyInstance => {
   const { limits, log, trustedProxies = [] } = portal;
   const app = fastify({
-    logger: false,
+    ...serverOptions(trustedProxies),
     exposeHeadRoutes: false,
     // The dispatcher reads the address itself, so that the router neither decodes nor refuses anything.
     rewriteUrl: () => '/',
-    forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: 0,
     connectionTimeout: limits.silenceMs,
-    trustProxy: trusting(trustedProxies),
     clientErrorHandler: answerClientError,
     http: {
       headersTimeout: limits.headersMs,
@@ -216,7 +213,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
   endConnectionsOnClose(app);
   limitConnections(app.server, limits.connectionsPerAddress, trustedProxies);
   // No method has a body in fastify's eyes: bodies are read by our own dispatcher, after route and format.
-  for (const method of METHODS) {
+  for (const method of http.METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
   const resources = resourcesOf(portal.profile, portal.expose ?? null);

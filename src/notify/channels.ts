@@ -1,6 +1,5 @@
 // The channels of a notice: webhook and e-mail.
 import { createHmac } from 'node:crypto';
-import { createTransport } from 'nodemailer';
 import { Agent } from 'undici';
 import type { NotifyConfig } from '../config/config.ts';
 import { errorMessage, NoticeFailedError, SourceRefusedError } from '../model/errors.ts';
@@ -88,6 +87,7 @@ export const sendEmail = async (
   { host, port, secure, username, password, from }: NonNullable<NotifyConfig['email']>,
   to: string[],
 ): Promise<void> => {
+  const { createTransport } = await import('nodemailer'); // large, and only for those who want e-mail
   const isHere = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
   const transport = createTransport({
     ...{ host, port, secure, disableFileAccess: true, disableUrlAccess: true },

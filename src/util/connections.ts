@@ -3,8 +3,18 @@ import type { IncomingMessage, Server } from 'node:http';
 import { BlockList, isIP, isIPv6, type Socket } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 
-/** fastify's `trustProxy`: addresses and networks of proxies whose X-Forwarded-For is believed. */
-export const trusting = (proxies: readonly string[]): string[] | false => proxies.length > 0 && [...proxies];
+const noCompiler = (): never => {
+  throw new Error('routes have no schemas');
+};
+
+/** What our servers tell fastify; `proxies` are addresses and networks whose X-Forwarded-For is believed. */
+export const serverOptions = (proxies: readonly string[]) => ({
+  logger: false as const,
+  forceCloseConnections: 'idle' as const,
+  trustProxy: proxies.length > 0 && [...proxies],
+  // Otherwise two compilers of JSON schemas are loaded.
+  schemaController: { compilersFactory: { buildValidator: () => noCompiler, buildSerializer: () => noCompiler } },
+});
 
 /** The client's address: that of the connection, or what trusted proxies forward, where that is one. */
 export const clientAddress = ({ ip, raw }: FastifyRequest): string =>

@@ -1,6 +1,6 @@
 // A few worker threads for one kind of work, opened at first use.
 import { extname } from 'node:path';
-import { Piscina } from 'piscina';
+import type { Piscina } from 'piscina';
 
 /**
  * Memory shared with a worker thread: element 0 is not 0 once its task is cancelled, which the thread checks between two
@@ -50,7 +50,7 @@ interface PoolOptions {
  */
 export class WorkerPool<Task extends object, Answer> {
   readonly #options: PoolOptions;
-  #pool: Piscina | null = null;
+  #pool: Promise<Piscina> | null = null;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -64,7 +64,10 @@ export class WorkerPool<Task extends object, Answer> {
   start(task: Task): { answer: Promise<Answer>; cancel: () => void; end: () => void; beats: () => number } {
     const cancelled: CancelFlag = new Int32Array(new SharedArrayBuffer(8));
     const killer = new AbortController();
-    const answer: Promise<Answer> = this.#open().run({ ...task, cancelled }, { signal: killer.signal });
+    this.#pool ??= this.#open();
+    const answer: Promise<Answer> = this.#pool.then((pool) =>
+      pool.run({ ...task, cancelled }, { signal: killer.signal }),
+    );
     const end = (): void => killer.abort();
     const cancel = (): void => {
       Atomics.store(cancelled, 0, 1);
@@ -110,9 +113,10 @@ export class WorkerPool<Task extends object, Answer> {
     });
   }
 
-  #open(): Piscina {
+  async #open(): Promise<Piscina> {
     const { file, of, name, threads } = this.#options;
-    this.#pool ??= new Piscina({
+    const { Piscina } = await import('piscina'); // the threads themselves, which import this file, do without
+    return new Piscina({
       filename: new URL(`./${file}${extname(of)}`, of).href,
       name,
       minThreads: 1,
@@ -123,6 +127,5 @@ export class WorkerPool<Task extends object, Answer> {
       // No real table comes near the other limit; one that does must crash its thread, not the machine.
       resourceLimits: { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 1536 },
     });
-    return this.#pool;
   }
 }

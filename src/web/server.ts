@@ -7,7 +7,7 @@ import { UsageError } from '../model/errors.ts';
 import type { KnownTarget } from '../model/redis-keys.ts';
 import { Overview } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { limitConnections, trusting } from '../util/connections.ts';
+import { limitConnections, serverOptions } from '../util/connections.ts';
 import { endConnectionsOnClose } from '../util/http.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { Guesses } from './guesses.ts';
@@ -29,11 +29,9 @@ export const webApp = async (runtime: Runtime, served?: () => readonly KnownTarg
   const context: WebContext = { runtime, overview: new Overview(runtime, served), guesses: new Guesses() };
   const { log, config } = runtime;
   const app = fastify({
-    logger: false,
+    ...serverOptions(config.web.trustedProxies),
     bodyLimit: 64 * 1024,
     requestTimeout: 30_000,
-    forceCloseConnections: 'idle',
-    trustProxy: trusting(config.web.trustedProxies),
   });
   endConnectionsOnClose(app);
   limitConnections(app.server, mostPerAddress, config.web.trustedProxies);

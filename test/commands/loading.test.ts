@@ -7,7 +7,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const cli = join(import.meta.dirname, '../../src/cli.ts');
 
-/** Prints the packages that were loaded, on standard error at the end. */
+/** Prints the packages that were loaded, on standard error at the end; and the `fetch` of Node, which is another. */
 const listing = `
   import { registerHooks } from 'node:module';
   const names = new Set();
@@ -17,22 +17,25 @@ const listing = `
     if (owner) names.add(owner);
     return found;
   } });
-  process.on('exit', () => process.stderr.write('\\nloaded: ' + [...names].join(' ')));`;
+  process.on('exit', () => {
+    if (process.moduleLoadList.some((name) => name.endsWith('internal/deps/undici/undici'))) names.add('node fetch');
+    process.stderr.write('\\nloaded: ' + [...names].join('; '));
+  });`;
 
-/** What `sluice` with these words loads of the packages for queues, portals and pages. */
-const heavyOf = (words: string[]): string[] => {
+/** What a script with these words loads. */
+const loadedBy = (words: string[]): string[] => {
   const cwd = tempDir();
   writeFileSync(join(cwd, 'trees.csv'), 'id,species\n1,Quercus robur\n');
   const { stderr, status } = spawnSync(
     process.execPath,
-    ['--import', `data:text/javascript,${encodeURIComponent(listing)}`, cli, ...words],
+    ['--import', `data:text/javascript,${encodeURIComponent(listing)}`, ...words],
     { cwd, env: { PATH: process.env.PATH }, encoding: 'utf8' },
   );
   expect(status, stderr).toBe(0);
-  const loaded = stderr.split('\nloaded: ')[1]?.split(' ') ?? [];
-  expect(loaded).toContain('commander');
-  return loaded.filter((name) => ['bullmq', 'ioredis', 'undici', 'fastify', 'jsonld', 'sanitize-html'].includes(name));
+  return stderr.split('\nloaded: ')[1]?.split('; ') ?? [];
 };
+
+const large = 'bullmq ioredis undici fastify jsonld sanitize-html piscina nodemailer'.split(' ').concat('node fetch');
 
 describe('the first word of a command', () => {
   it.each(
@@ -40,5 +43,20 @@ describe('the first word of a command', () => {
       ['--version', 'init --yes', 'check trees.csv', 'publish --help', 'start --help'],
       ['check trees.csv', 'start --help'],
     ),
-  )('%s waits for no queue, portal or page', (words) => expect(heavyOf(words.split(' '))).toEqual([]));
+  )('%s waits for no queue, portal or page', (words) => {
+    const loaded = loadedBy([cli, ...words.split(' ')]);
+    expect(loaded).toContain('commander');
+    expect(loaded.filter((name) => large.includes(name))).toEqual([]);
+  });
+});
+
+it('the service waits neither for what renders texts, compiles schemas and sends mail, nor for a second fetch', () => {
+  const modules = ['service/service.ts', 'web/server.ts', 'embedded-portal/supervisor.ts'];
+  const imports = modules.map((name) => `await import(${JSON.stringify(join(cli, '..', name))});`);
+  const serving = `const { serverOptions } = await import(${JSON.stringify(join(cli, '../util/connections.ts'))});
+    (await import(${JSON.stringify(join(cli, '../../node_modules/fastify/fastify.js'))})).fastify(serverOptions([]));`;
+  const loaded = loadedBy(['--input-type=module', '-e', `${imports.join('\n')}${serving}`]);
+  expect(loaded).toContain('fastify');
+  const unwanted = ['sanitize-html', 'marked', 'nodemailer', 'ajv', '@fastify/ajv-compiler', 'node fetch'];
+  expect(loaded.filter((name) => unwanted.includes(name))).toEqual([]);
 });

@@ -1,6 +1,7 @@
 // Text as it may be shown: escaped, or formatted and sanitised.
-import { marked } from 'marked';
-import sanitizeHtml from 'sanitize-html';
+import { createRequire } from 'node:module';
+import type * as Marked from 'marked';
+import type sanitizer from 'sanitize-html';
 import { escapeHtml } from '../../util/html.ts';
 
 /** The text formats of the portal; any other is unknown. */
@@ -8,7 +9,9 @@ type TextFormat = 'html' | 'plain_text';
 
 export const isTextFormat = (format: unknown): format is TextFormat => format === 'html' || format === 'plain_text';
 
-const allowed: sanitizeHtml.IOptions = {
+const require = createRequire(import.meta.url);
+
+const allowed: sanitizer.IOptions = {
   allowedTags: (
     'a blockquote br cite code dd dl dt em h1 h2 h3 h4 h5 h6 hr img li ol p pre strong sub sup ' +
     'table tbody td th thead tr ul'
@@ -31,6 +34,9 @@ const plain = (text: string): string => {
 
 /** Markdown as HTML with a limited set of tags. May take seconds for a long text: see `long-texts.ts`. */
 export const formatted = (text: string): string => {
+  // Large, and needed only where such a text is written.
+  const { marked } = require('marked') as typeof Marked;
+  const sanitizeHtml = require('sanitize-html') as typeof sanitizer;
   const html = sanitizeHtml(marked.parse(text, { async: false, gfm: true }), allowed)
     .replace(/<p>\s*<\/p>/g, '')
     .replaceAll('</p><p>', '</p>\n<p>')
