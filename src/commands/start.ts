@@ -10,6 +10,7 @@ import { targetName } from '../model/redis-keys.ts';
 import { causesOf, dropAgain, type ReportItem, reasonText, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { repeat } from '../util/concurrency.ts';
+import { freeWhenIdle } from '../util/idle-memory.ts';
 import { plural } from '../util/plural.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
@@ -88,6 +89,7 @@ const serve = async (
   await withRuntime({ config, options, role, log, onRunClosed }, io, async (runtime) => {
     const end = await begin(runtime, lines);
     const endProgress = showRunning(runtime, io);
+    freeWhenIdle();
     await stopped(io);
     await endProgress();
     const text = 'stopping: jobs finish the current write, all others return to the queue';
