@@ -93,6 +93,7 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
     ['home-filtered', () => `${urls.many}/?show=attention&manifest=amt-1`],
     ['home-reader', () => `${urls.read}/`],
     ['item-reader', () => `${urls.read}/item/amt-10/staff/table`],
+    ['item-running', () => `${urls.filled}/item/transport/boardings`],
     ['search', () => `${urls.filled}/?q=table`],
     ['item', () => `${urls.filled}/item/${known.live}`],
     ['dataset', () => `${urls.filled}/item/city-open-data/budget-2026`],
@@ -145,6 +146,34 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
         await page.waitForSelector('[role=alert]:has-text("Name or password is wrong.")');
         await expectSound(page, look);
       });
+    });
+  });
+
+  it('on a phone what can be pressed is 24 pixels high and wide', async () => {
+    await onPage('phone', async (page) => {
+      for (const [, address] of addresses) {
+        await page.goto(address(), { waitUntil: 'domcontentloaded' });
+        const small = await page.evaluate(
+          `[...document.querySelectorAll('a:not(.skip), button, summary, input:not([type=hidden])')].filter((e) => {
+            const { width, height } = e.getBoundingClientRect();
+            return width > 0 && (width < 24 || height < 24);
+          }).map((e) => e.outerHTML.slice(0, 200))`,
+        );
+        expect(small, address()).toEqual([]);
+      }
+    });
+  });
+
+  it('forty manifests fit two screens, and a row has its actions in a menu', async () => {
+    await onPage('light', async (page) => {
+      await page.goto(`${urls.many}/`);
+      const bottom = await page.evaluate("document.querySelector('table.manifests').getBoundingClientRect().bottom");
+      expect(bottom).toBeLessThanOrEqual(2 * looks.light.viewport.height);
+      await page.focus('[aria-label="Actions for amt-40@local"]');
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Tab');
+      expect((await focused(page)).name).toBe('Run now');
+      await Promise.all([page.waitForURL(/\/act\/run-now\?target=amt-40/), page.keyboard.press('Enter')]);
     });
   });
 

@@ -438,6 +438,25 @@ describe('work in progress', () => {
     const run = (await place.get(`/run/${runId}`)).body;
     expect(run).toContain('2 of 6 items');
     expect(run).toContain(`/act/cancel?run=${runId}`);
+    expect(run).toContain('40% of 105.0 MB, 6.0 MB/s, 11 s left');
+  });
+
+  it('has a time left on its page, but not while the portal is paused', async () => {
+    const runId = '20261121-160000-eta01';
+    await place.runtime.pauses.resume('local');
+    await place.runtime.runs.begin(runId, { manifest: 'transport', portal: 'local' });
+    const started = Date.now() - 60_000;
+    await place.runtime.redis.hset(place.runtime.keys.run(runId), {
+      startedAt: started,
+      total: 90,
+      done: 30,
+      failed: 2,
+    });
+    const text = async (): Promise<string> => (await place.get(`/run/${runId}`)).body.replaceAll(/<[^>]+>/g, '');
+    expect(await text()).toMatch(/30 of 90 items, 2 failed for 6\d s, 0\.5\/s, 2 min left/);
+    await place.runtime.pauses.pause('local', { code: 'paused', message: 'paused by the operator', hint: null });
+    expect(await text()).toMatch(/for 6\d s\s+It waits: portal local is paused/);
+    await place.runtime.pauses.resume('local');
   });
 });
 

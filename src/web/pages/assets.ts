@@ -48,15 +48,15 @@ button.main{background:var(--ink);color:var(--back);border-color:var(--ink)}
 .manifests tr>:last-child{padding-right:0}
 .manifests td:nth-child(2){white-space:normal}
 .manifests svg,.manifests summary,.legend svg{display:block}
-.legend span{display:inline-flex;gap:.35rem;align-items:center}
-.manifests progress{width:5rem}
+.legend,.legend span{display:flex;flex-wrap:wrap;gap:.35rem;align-items:center}
+td progress{width:9rem}.manifests progress{width:5rem}
 .hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .menu{position:relative;margin:0}
 .menu summary{list-style:none;line-height:1.5rem;margin-inline-start:auto;width:2rem;text-align:center;border-radius:.45rem;font-weight:700}
 .menu summary:hover,.menu[open] summary{background:var(--band)}
 .menu div{position:absolute;z-index:1;right:0;top:100%;display:grid;gap:.35rem;width:max-content;padding:.5rem;background:var(--back);border:1px solid var(--soft);border-radius:.45rem}
 .menu .button{font-size:.9375rem;padding:.2rem .75rem;border-color:transparent}
-.legend span{margin-inline-end:.75rem;white-space:nowrap}
+.legend span{margin-inline-start:.75rem}
 .legend .strip{width:.4rem}
 .row:empty{display:none}
 figure{margin:.5rem 0}

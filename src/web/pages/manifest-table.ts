@@ -66,6 +66,8 @@ ${faulty.length > mostFaulty ? html`<p><a href="/?show=attention">All ${countTex
 };
 
 const mostFaulty = 5;
+/** So many are seen at once. */
+const fewManifests = 5;
 
 const attentionText = (count: number): string =>
   `${plural(count, 'manifest')} ${count === 1 ? 'needs' : 'need'} attention`;
@@ -84,7 +86,7 @@ export const manifestsHtml = (
     isShown(target) && targetName(target).toLowerCase().includes(word.toLowerCase());
   const shown = targets.filter(isMeant);
   return html`<h1>Manifests</h1>
-${targets.length > 1 ? filterHtml(targets, { word, show }, act) : null}
+${targets.length > fewManifests ? filterHtml(targets, { word, show }, act) : null}
 ${shown.length === 0 ? html`<p class="soft" role="status">No manifest is like that.</p>` : tableHtml(shown, { now, act, isSeveral: isSeveral(targets) })}`;
 };
 

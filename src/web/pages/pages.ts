@@ -238,20 +238,21 @@ const reportOf = async ({ runs }: Runtime, runId: string): Promise<StoredReport>
 };
 
 const runView = async (runtime: Runtime, runId: string): Promise<RunView> => {
-  const { runs, gate, plans } = runtime;
+  const { runs, gate, plans, pauses } = runtime;
   if (!isRunId(runId)) throw unknown('no such run is known');
   const [waiting, run] = await Promise.all([gate.find(runId), runStatus(runtime, runId)]);
   const target = run.target || (waiting && targetName(waiting.target));
   if (!target) throw unknown('no such run is known');
   const { portal } = targetOfName(target);
-  const [causes, held, log, remarks, jobs] = await Promise.all([
+  const [causes, held, log, remarks, jobs, paused] = await Promise.all([
     run.endedAt === null ? runs.failures(runId, 20).then((failed) => causesOf(failed)) : runs.causes(runId),
     plans.held(),
     runs.log(runId),
     runs.remarks(runId),
     run.endedAt === null ? jobsOf(runtime, portal) : [],
+    run.endedAt === null ? pauses.state(portal) : null,
   ]);
   const isHeld = held.some((other) => other.runId === runId);
   const own = jobs.filter((job) => job.runId === runId);
-  return { ...run, target, causes, isHeld, remarks, log, jobs: own };
+  return { ...run, target, causes, isHeld, remarks, log, jobs: own, pause: paused && portal };
 };

@@ -1,5 +1,6 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
 import { canRetry, fateOf, itemFates } from '../../model/item-state.ts';
+import { paceText } from '../../model/moved.ts';
 import { targetOfName } from '../../model/redis-keys.ts';
 import type { Cause, ReportItem } from '../../model/report.ts';
 import type { RunningJob } from '../../service/overview.ts';
@@ -24,6 +25,8 @@ import {
 export interface RunView extends RunStatus {
   /** What workers are doing for it. */
   jobs: RunningJob[];
+  /** The portal while that is paused. */
+  pause: string | null;
   causes: Cause[];
   /** True while somebody has to decide about it. */
   isHeld: boolean;
@@ -53,13 +56,16 @@ ${view.log.length === 0 ? null : html`<details id="log"><summary>Log of the run 
 };
 
 const openHtml = (
-  { runId, state, done, total, failed, startedAt, jobs }: RunView,
+  { runId, state, done, total, failed, startedAt, jobs, pause }: RunView,
   { now, act }: { now: number; act: Act },
 ): Html => {
   const known = total === 0 ? 'Planning.' : `${countText(done)} of ${plural(total, 'item')}`;
+  const ms = startedAt === null ? 0 : now - startedAt;
+  const pace = pause ? '' : paceText({ ended: done, left: total - done, ms });
   return html`<div class="note">
-<p>${state === 'queued' ? 'Waiting to start.' : known}${failed > 0 ? html`, <span class="bad">${countText(failed)} failed</span>` : null}${startedAt && html` <span class="soft">for ${spanText(now - startedAt)}</span>`}</p>
+<p>${state === 'queued' ? 'Waiting to start.' : known}${failed > 0 ? html`, <span class="bad">${countText(failed)} failed</span>` : null} <span class="soft">${[...(ms > 0 ? [`for ${spanText(ms)}`] : []), ...(pace ? [pace] : [])].join(', ')}</span></p>
 ${total > 0 ? html`<progress max="${total}" value="${done}" aria-label="Items"></progress>` : null}
+${pause ? html`<p class="wait">It waits: portal ${pause} is paused.</p>` : null}
 <p class="row">${act('Cancel', 'cancel', { run: runId })}</p>
 </div>
 ${jobs.length === 0 ? null : html`<h2>Now</h2>\n${jobsHtml(jobs, now)}`}`;
