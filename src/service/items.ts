@@ -1,12 +1,14 @@
 // Items as they stand: how many there are of each state, how they are found, and one in full.
+import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type ItemState, itemStateOf } from '../model/item-state.ts';
 import { itemId } from '../model/job.ts';
-import { kindOfKey } from '../model/key.ts';
+import { idsOfKey, kindOfKey } from '../model/key.ts';
 import { type LedgerEntry, newEntry } from '../model/ledger-entry.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { type TableVersion, versionsOf } from '../model/table-history.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
+import { findArchived } from '../sources/drop/spool.ts';
 import { byName } from '../util/natural.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -93,6 +95,8 @@ export interface ItemView {
   /** The run that processes it now, or did last; '' for none. */
   runId: string;
   isRunning: boolean;
+  /** Path or address of its file. */
+  comesFrom: string | null;
   /** Lines of its log, each with its time in front. */
   log: string[];
 }
@@ -108,7 +112,7 @@ export const itemViews = async (runtime: Runtime, key: string): Promise<ItemView
     const runId = isRunning ? current : entry.runId;
     const versions = versionsOf(await ledger.formerVersions(target.portal, key), entry.version);
     const log = runId === '' ? [] : await runs.log(itemId(runId, key));
-    return [{ target, entry, versions, runId, isRunning, log }];
+    return [{ target, entry, versions, runId, isRunning, comesFrom: await placeOf(entry), log }];
   };
   return (await Promise.all((await runtime.targetsOfKey(key)).map(viewOf))).flat();
 };
@@ -118,6 +122,14 @@ export const meantKey = async (runtime: Pick<Runtime, 'ledger' | 'targets'>, key
   const indexes = await Promise.all((await runtime.targets()).map((target) => runtime.ledger.index(target)));
   const known = indexes.flatMap((index) => [...index.keys()]);
   return indexes.some((index) => index.has(key)) ? '' : didYouMean(key, known, {});
+};
+
+/** Where the file of an entry is now: a dropped one leaves the spool for the archive, or is set aside. */
+const placeOf = async ({ key, sourcePath, source, reason }: LedgerEntry): Promise<string | null> => {
+  const [, claim] = /\/\.sluice\/spool\/([^/]+)\//.exec(sourcePath ?? '') ?? [];
+  if (!sourcePath || !claim || existsSync(sourcePath)) return sourcePath;
+  const of = { ...idsOfKey(key), sha256: source?.sha256 ?? '' };
+  return reason?.file ?? findArchived({ path: sourcePath, claim }, of);
 };
 
 /** The run that processes a key now, else the last one that did. */

@@ -1,4 +1,5 @@
 // The pages over plain HTTP: what they say, what they do, and what nobody gets past them.
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { itemId, plainRequest } from '../../src/model/job.ts';
 import { newEntry } from '../../src/model/ledger-entry.ts';
@@ -148,11 +149,30 @@ describe('the page of an item', () => {
     expect(body).toContain('1.8 s');
   });
 
+  it('says where its file is, also after it left the spool', async () => {
+    const key = 'city-open-data/air-quality/table';
+    const entry = await place.runtime.ledger.entry('local', key);
+    if (!entry) throw new Error('no entry');
+    const source = { bytes: 2, sha256: `0123abcd${'0'.repeat(56)}`, mtimeNs: '0', ctimeNs: '0', ino: '0', hashedAt: 0 };
+    const kept = place.place.write('in/.sluice/archive/air-quality/table/20261121T120000000Z-0123abcd.csv', 'a\n1\n');
+    const sourcePath = join(place.place.dir, 'in/.sluice/spool/claim-1/table.csv');
+    await place.runtime.ledger.put('local', { ...entry, source, sourcePath });
+    expect((await place.get(`/item/${key}`)).body).toContain(`<th scope="row">Comes from</th><td><bdi>${kept}</bdi>`);
+    await place.runtime.ledger.put('local', entry);
+  });
+
   it('of a dataset lists its resources', async () => {
     await place.get('/');
     const { body } = await place.get('/item/city-open-data/parking');
     expect(body).toContain('href="/item/city-open-data/parking/table"');
   });
+});
+
+it('the first page links to the portals', async () => {
+  const linked = await openWebPlace({ portals: { city: { kind: 'remote', url: 'https://data.example.org/' } } });
+  const { body } = await linked.get('/');
+  expect(body).toContain('<a href="https://data.example.org/" rel="noreferrer"><bdi>city</bdi></a>');
+  await linked.close();
 });
 
 describe('the page of what a run publishes for the first time', () => {
@@ -177,7 +197,7 @@ describe('versions of a table', () => {
     const target = { manifest: 'city', portal: 'local', manifestPath: '/city.yaml' };
     const entry = newEntry({ key: 'city/a/b', kind: 'resource', uuid: 'u', title: 'B', live: true });
     const versions = rows.map((count, at) => version(at, count)) as never;
-    const view = { target, entry, versions, runId: '', log: [], isRunning: false };
+    const view = { target, entry, versions, runId: '', log: [], isRunning: false, comesFrom: null };
     return JSON.stringify(itemPage('city/a/b', [view], { resources: [], jobs: [], now: noon, act: actLink }).live);
   };
 
@@ -723,7 +743,7 @@ describe('the page of an item that is not published', () => {
     const target = { manifest: 'city', portal: 'local', manifestPath: '/city.yaml' };
     const reason = { code, message: 'why', hint: null, ...(file ? { file } : {}) };
     const entry = newEntry({ key: 'city/a/b', kind: 'resource', uuid: 'u', title: 'B', nid: '7', reason });
-    const view = { target, entry, versions: [], runId: '', log: [], isRunning: false };
+    const view = { target, entry, versions: [], runId: '', log: [], isRunning: false, comesFrom: null };
     return JSON.stringify(itemPage('city/a/b', [view], { resources: [], jobs: [], now: noon, act: actLink }).live);
   };
 

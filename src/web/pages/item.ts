@@ -120,9 +120,8 @@ ${warningsOf(entry).map((warning) => html`<p dir="auto">Warning: ${warning}</p>`
 </div>`;
 };
 
-const factsHtml = ({ entry, target, runId }: ItemView): Html => {
-  const { url, file, rows, sourcePath, identifier, fixes, rejected } = entry;
-  const from = sourcePath && /^https?:/.test(sourcePath) ? webLink(sourcePath) : html`<bdi>${sourcePath}</bdi>`;
+const factsHtml = ({ entry, target, runId, comesFrom }: ItemView): Html => {
+  const { url, file, rows, identifier, fixes, rejected } = entry;
   const lost = rejected?.path === null ? 'left out' : `set aside in ${rejected?.path}`;
   const facts: Record<string, Part> = {
     'Public address': url && webLink(url),
@@ -130,7 +129,7 @@ const factsHtml = ({ entry, target, runId }: ItemView): Html => {
       file &&
       html`<bdi>${file.name}</bdi>, ${sizeWords(file.bytes)}${file.url && html` (${webLink(file.url, 'download')})`}`,
     Rows: rows === null ? null : countText(rows),
-    'Comes from': sourcePath && from,
+    'Comes from': comesFrom && webLink(comesFrom),
     Identifier: identifier && html`<bdi>${identifier}</bdi>`,
     Fixed: fixes.length === 0 ? null : fixes.map((line, index) => html`${index > 0 ? html`<br>` : null}${line}`),
     'Bad rows': rejected && `${countText(rejected.rows)} ${lost}`,

@@ -52,7 +52,12 @@ const plainEntry = (entry: LedgerEntry): LedgerEntry => {
 
 export const itemForReaders = <Entry extends LedgerEntry>(entry: Entry): Entry => ({ ...entry, ...plainEntry(entry) });
 
-export const itemViewForReaders = (view: ItemView): ItemView => ({ ...view, entry: plainEntry(view.entry), log: [] });
+export const itemViewForReaders = (view: ItemView): ItemView => ({
+  ...view,
+  entry: plainEntry(view.entry),
+  comesFrom: null,
+  log: [],
+});
 
 export const runForReaders = (run: RunView): RunView => ({
   ...plainRun(run),
