@@ -1,9 +1,7 @@
 // A large file on slow lines: its bytes, share, rate and time left, while it is fetched and while it is sent.
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { jobSchemas, noTrace } from '../../src/model/job.ts';
 import type { Moved } from '../../src/model/moved.ts';
 import { root } from '../support/pages.ts';
@@ -12,37 +10,15 @@ import { hasTerminals, openTerminal } from '../support/terminal.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
 import { startPortal } from './support/server.ts';
+import { slowLineTo } from './support/slow-line.ts';
 
 /** More than the buffers of a connection take. */
 const bytes = 24_000_000;
-/** Bytes that pass at once, and the pause between, milliseconds. */
+/** The line to the portal takes some 10 MB a second, and the source sends as fast. */
 const [piece, pauseMs] = [500_000, 50];
 
-/** A line to a portal that takes some 10 MB a second. */
-const slowLineTo = async (url: string): Promise<string> => {
-  const { port, hostname } = new URL(url);
-  const sockets = new Set<Socket>();
-  const server = createServer(async (incoming) => {
-    const outgoing = connect(Number(port), hostname);
-    for (const socket of [incoming, outgoing]) sockets.add(socket.on('error', () => incoming.destroy()));
-    outgoing.pipe(incoming);
-    for await (const chunk of incoming) {
-      outgoing.write(chunk);
-      if (incoming.bytesRead > piece) await sleep((pauseMs * (chunk as Buffer).length) / piece);
-    }
-    outgoing.end();
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  afterAll(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
-};
-
 const portal = await startPortal();
-const line = await slowLineTo(portal.url);
+const line = await slowLineTo(portal.url, { piece, pauseMs });
 const sources = await startSources();
 sources.on('/plan.pdf', async (_request, response) => {
   response.writeHead(200, { 'content-type': 'application/pdf', 'content-length': bytes });

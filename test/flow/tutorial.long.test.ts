@@ -11,6 +11,8 @@ import { blocksOf, pageText, root } from '../support/pages.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { hasTerminals, openTerminal } from '../support/terminal.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { publisher, startPortal } from './support/server.ts';
+import { slowLineTo } from './support/slow-line.ts';
 
 const page = 'docs/tutorial.md';
 const home = tempDir();
@@ -102,6 +104,28 @@ describe.skipIf(!hasTerminals)('the tutorial (needs script of util-linux)', () =
       shows(screen, typed.out);
     },
   );
+
+  it('follows an upload of 100 MB', async () => {
+    const portal = await startPortal();
+    const line = await slowLineTo(portal.url, { piece: 2_000_000, pauseMs: 50 });
+    mkdirSync(join(folder, 'plans'));
+    writeFileSync(join(folder, 'plans/harbour.pdf'), Buffer.alloc(100_000_000, '%PDF-1.7 '));
+    const login = { ...env, SLUICE_USERNAME: publisher.username, SLUICE_PASSWORD: publisher.password };
+    const terminal = await openTerminal(`sluice publish plans --portal ${line}`, { cwd: folder, env: login });
+    const rows = new Set<string>();
+    terminal.onShown(() => {
+      for (const row of terminal.rows()) rows.add(row);
+    });
+    expect(await terminal.ended, terminal.text()).toBe(0);
+    const shares = [...rows].flatMap((row) => {
+      const [, share] =
+        /^ {2}attach (\d+)% of 100\.0 MB, \d+\.\d MB\/s, \d+ s left {2}plans\/plans\/harbour$/.exec(row) ?? [];
+      return share === undefined ? [] : [Number(share)];
+    });
+    expect(shares.length, [...rows].join('\n')).toBeGreaterThan(0);
+    expect(shares).toEqual(shares.toSorted((a, b) => a - b));
+    expect(terminal.text()).toMatch(/^ {2}plans\/plans\/harbour +live +new$/m);
+  });
 
   it('leaves the service running and drops a file', async () => {
     appendFileSync(join(folder, 'config/sluice.yaml'), '\nweb: { port: 0 }\n'); // other tests run beside it
