@@ -1,4 +1,4 @@
-// The check of a table beside papaparse, and the import into the embedded datastore beside `sqlite3 .import`, same bytes.
+// The check of a table beside papaparse, its changes beside the check, and the import into the embedded datastore beside `sqlite3 .import`, same bytes.
 import { spawnSync } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
@@ -34,7 +34,9 @@ interface Measure {
 }
 
 const compare = async (table: string, rows: number, rounds: number): Promise<void> => {
+  const former = `${table}.former.csv`;
   await pipeline(Readable.from(blocks(rows)), createWriteStream(table));
+  await pipeline(Readable.from(edited(blocks(rows))), createWriteStream(former));
   const { size } = await stat(table);
   process.stdout.write(`${rows.toLocaleString('en')} rows, ${Math.round(size / 1e6)} MB\n`);
   const measures = new Map<string, Measure[]>();
@@ -45,6 +47,7 @@ const compare = async (table: string, rows: number, rounds: number): Promise<voi
   for (let round = 0; round < Math.max(1, rounds); round++) {
     await measure('papaparse', () => measured('papaparse', rows, table));
     await measure('check', () => measured('check', rows, table));
+    await measure('changes', () => measured('changes', rows, table, former, String(rows)));
     await measure('sluice check', () => wholeCommand(table));
     await measure('import', () => measured('import', rows, table, target));
     await rm(target, { force: true });
@@ -59,6 +62,11 @@ const compare = async (table: string, rows: number, rounds: number): Promise<voi
     process.stdout.write(`  ${name.padEnd(16)} ${seconds.toFixed(2)} s${processor}${memory}\n`);
   }
   ratio(medians, 'check', 'papaparse');
+  ratio(medians, 'changes', 'check');
+  const [grown, mark] = [(medians.get('changes')?.peak ?? 0) - (medians.get('check')?.peak ?? 0), (16 * rows) / 1e6];
+  process.stdout.write(
+    `  memory of changes beyond that of check: ${Math.round(grown)} MB (mark ${Math.round(mark)})\n`,
+  );
   ratio(medians, 'import', 'sqlite3 .import');
   process.stdout.write(`  peak memory of sluice check: ${medians.get('sluice check')?.peak} MB (mark 200)\n`);
 };
@@ -107,6 +115,20 @@ const sqliteImport = (table: string, target: string, rows: number): Measure | nu
   );
   return { seconds, cpu: used.reduce((sum, one) => sum + one, 0), peak: 0 };
 };
+
+/** The version before: of a thousand rows one is not there yet, one is gone since, and two had another note. */
+function* edited(pieces: Iterable<string>): Generator<string> {
+  let piece = 0;
+  for (const text of pieces) {
+    const lines = text.split('\n');
+    if (lines.length > 500) {
+      lines.splice(300, 1, `${9_000_000 + piece},Finance,Gone,category 1,1.00,2020-01-31,true,01000,note`);
+      for (const at of [20, 400]) lines[at] = `${lines[at]} of then`;
+    }
+    piece += 1;
+    yield lines.join('\n');
+  }
+}
 
 const agencies = ['Parks & Recreation', 'Public Works', 'Finance', '"Health, Human Services"', 'Büro für Kultur'];
 

@@ -4,16 +4,24 @@
 import { createReadStream } from 'node:fs';
 import Papa from 'papaparse';
 import { importFile } from '../../src/embedded-portal/datastore/import-worker.ts';
+import { rowChanges } from '../../src/tables/changes/changes.ts';
 import { inspectTable } from '../../src/tables/check.ts';
 import { defaultRowBytes, rfc4180 } from '../../src/tables/scan/dialect.ts';
 
-const [how = '', path = '', target = ''] = process.argv.slice(2);
+const [how = '', path = '', target = '', about = ''] = process.argv.slice(2);
 
 const ways: Record<string, () => Promise<number>> = {
   /** Everything that a check does, its thread's start included. */
   check: async () => {
     const { rows } = await inspectTable(path);
     return rows;
+  },
+  /** The changes since the version at `target`, its thread's start included. */
+  changes: async () => {
+    const rows = Number(about);
+    const versions = { before: { path: target, rows }, after: { path, rows } };
+    const { added, removed, before } = await rowChanges({ ...versions, key: null, rowBytes: defaultRowBytes });
+    return before + added - removed;
   },
   papaparse: () =>
     new Promise((resolve, reject) => {

@@ -1,0 +1,72 @@
+// What changed between two versions of a table: rows and columns, counted, with examples.
+import { z } from 'zod';
+
+/** How many rows are new, gone, or have other values. */
+export const rowCountsSchema = z.object({
+  added: z.number().int(),
+  removed: z.number().int(),
+  changed: z.number().int(),
+});
+
+export type RowCounts = z.infer<typeof rowCountsSchema>;
+
+const cellsSchema = z.array(z.object({ column: z.string(), value: z.string() }));
+
+export const rowChangesSchema = rowCountsSchema.extend({
+  /** The columns that tell which rows are the same one; null: rows were compared as a whole. */
+  key: z.array(z.string()).nullable(),
+  /** Rows of the version before. */
+  before: z.number().int(),
+  columns: z.object({
+    added: z.array(z.string()),
+    removed: z.array(z.string()),
+    renamed: z.array(z.object({ from: z.string(), to: z.string() })),
+  }),
+  /** The first rows of each kind, by their order in the files; long values are cut. */
+  examples: z.object({
+    added: z.array(cellsSchema),
+    removed: z.array(cellsSchema),
+    changed: z.array(
+      z.object({
+        key: cellsSchema,
+        cells: z.array(z.object({ column: z.string(), old: z.string(), new: z.string() })),
+      }),
+    ),
+  }),
+});
+
+/** See {@link rowChangesSchema}; examples hold contents of rows: for people, never for logs. */
+export type RowChanges = z.infer<typeof rowChangesSchema>;
+
+/** Examples of each kind that are kept. */
+export const mostExamples = 20;
+
+/** Rows added, removed and changed: `+412 -3 ~17`; those that are none are left out. */
+export const countsText = ({ added, removed, changed }: RowCounts): string => {
+  const parts = [
+    ['+', added],
+    ['-', removed],
+    ['~', changed],
+  ] as const;
+  const some = parts.filter(([, count]) => count > 0);
+  return some.length === 0 ? 'no row' : some.map(([sign, count]) => `${sign}${count.toLocaleString('en')}`).join(' ');
+};
+
+/** The changes in one line: `+412 -3 ~17 by id; columns: +email, -fax, name to title`. */
+export const changesText = ({ key, columns: { added, removed, renamed }, ...counts }: RowChanges): string => {
+  const columns = [
+    ...added.map((name) => `+${name}`),
+    ...removed.map((name) => `-${name}`),
+    ...renamed.map(({ from, to }) => `${from} to ${to}`),
+  ];
+  const by = key === null ? '' : ` by ${key.join(', ')}`;
+  return `${countsText(counts)}${by}${columns.length === 0 ? '' : `; columns: ${columns.join(', ')}`}`;
+};
+
+/** True where nothing but order, notation or encoding differs. */
+export const isUnchanged = ({ added, removed, changed, columns }: RowChanges): boolean =>
+  added + removed + changed === 0 && Object.values(columns).every((names) => names.length === 0);
+
+/** The share of the rows before that changed, went or came. */
+export const changedShare = ({ added, removed, changed, before }: RowChanges): number =>
+  (added + removed + changed) / Math.max(1, before);
