@@ -1,21 +1,20 @@
 // The first page: what is wrong, how every manifest stands, what runs; and what a search finds.
-import { itemStateOf } from '../../model/item-state.ts';
 import { movedText } from '../../model/moved.ts';
 import { stepWord } from '../../model/step-words.ts';
-import { fileNameOf, type KnownEntry } from '../../service/items.ts';
+import type { KnownEntry } from '../../service/items.ts';
 import type { OverviewView, RunningJob, TargetView } from '../../service/overview.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { spanText } from '../../util/quantity.ts';
 import {
   type Act,
+  entriesHtml,
   hintHtml,
   itemPath,
   type Page,
   proseHtml,
   reasonHtml,
   runPath,
-  stateBadge,
   tableHtml,
   webLink,
 } from './layout.ts';
@@ -55,14 +54,7 @@ export const searchPage = (query: string, found: KnownEntry[]): Page => ({
         ? `The first ${mostFound} items; another word narrows it down.`
         : plural(found.length, 'item')
   }</p>
-<ul class="cards">
-${found.map(
-  (entry) => html`<li>
-<h2 class="name"><a href="${itemPath(entry.key)}"><bdi>${entry.title || entry.key}</bdi></a> ${stateBadge(itemStateOf(entry))}</h2>
-<p class="soft"><code>${entry.key}</code> on ${entry.portal}${fileNameOf(entry) && html` · <bdi>${fileNameOf(entry)}</bdi>`}</p>
-</li>
-`,
-)}</ul>`,
+${entriesHtml(found)}`,
 });
 
 /** A pause that a person began is no fault. */

@@ -5,13 +5,14 @@ import { warningsOf } from '../../model/ledger-entry.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import { stepLine } from '../../model/step-words.ts';
 import type { TableVersion } from '../../model/table-history.ts';
-import { fileNameOf, type ItemView, type KnownEntry } from '../../service/items.ts';
+import type { ItemView, KnownEntry } from '../../service/items.ts';
 import type { RunningJob } from '../../service/overview.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { jobsHtml } from './home.ts';
 import {
   type Act,
+  entriesHtml,
   itemPath,
   type Page,
   proseHtml,
@@ -143,11 +144,8 @@ const factsHtml = ({ entry, target, runId, comesFrom }: ItemView): Html => {
 };
 
 const resourcesHtml = (resources: KnownEntry[]): Html => html`<h2>Resources</h2>
-<ul class="cards">
-${resources.map(
-  (entry) =>
-    html`<li><h3><a href="${itemPath(entry.key)}"><bdi>${entry.title || entry.key}</bdi></a> ${stateBadge(itemStateOf(entry))}</h3>${fileNameOf(entry) && html`<p class="soft"><bdi>${fileNameOf(entry)}</bdi></p>`}</li>\n`,
-)}</ul>${resources.length === mostResources ? html`<p class="soft">The first ${mostResources}; search for others.</p>` : null}`;
+${entriesHtml(resources)}
+${resources.length === mostResources ? html`<p class="soft">The first ${mostResources}; search for others.</p>` : null}`;
 
 const shownVersions = 5;
 

@@ -1,8 +1,9 @@
 // The frame of the pages, the words and figures that all of them use, and a page as the answer to a request.
 import { URL } from 'node:url';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type ItemFate, type ItemState, stateWords } from '../../model/item-state.ts';
+import { type ItemFate, type ItemState, itemStateOf, stateWords } from '../../model/item-state.ts';
 import { dropAgain, type Reason } from '../../model/report.ts';
+import { fileNameOf, type KnownEntry } from '../../service/items.ts';
 import { documentHtml, type Html, html, type Part } from '../../util/html.ts';
 
 export interface Page {
@@ -90,6 +91,17 @@ export const stateBadge = (state: ItemState): Html => {
 
 /** The query of a request to a portal: encoded ids. */
 const aQuery = /((?<=\s)\/[^\s?]+)\?\S*(?<![,.:;)])/g;
+
+/** Items with how they stand, where they are, and the names of their files. */
+export const entriesHtml = (entries: readonly KnownEntry[]): Html => html`<ul class="cards">
+${entries.map((entry) => {
+  const file = fileNameOf(entry);
+  return html`<li>
+<p class="name"><a href="${itemPath(entry.key)}"><bdi>${entry.title || entry.key}</bdi></a> ${stateBadge(itemStateOf(entry))}</p>
+<p class="soft"><code>${entry.key}</code> on ${entry.portal}${file && html` · <bdi>${file}</bdi>`}</p>
+</li>
+`;
+})}</ul>`;
 
 /** A sentence whose parts in backticks are code, with moments as everywhere on the pages. */
 export const proseHtml = (text: string): Part =>

@@ -14,15 +14,10 @@ export interface Filter {
   show: string;
 }
 
-const faultyStates = Object.keys(stateWords).filter(
-  (state) => !['live', 'removed', 'draft', 'pending'].includes(state),
-);
-
-/** How many items of a target are in none of the states that are as they should be, by word and tone. */
+/** How many items of a target are in a state that is not as it should be, by word and tone. */
 const faultsOf = ({ counts }: TargetView) =>
-  faultyStates.flatMap((state) => {
-    const [word, tone] = stateWords[state as ItemState];
-    const count = counts[state as ItemState] ?? 0;
+  Object.entries(stateWords).flatMap(([state, [word, tone]]) => {
+    const count = tone === 'bad' || tone === 'wait' ? (counts[state as ItemState] ?? 0) : 0;
     return count === 0 ? [] : [{ word, tone, count }];
   });
 
@@ -58,7 +53,7 @@ export const faultyHtml = (targets: TargetView[]): Part => {
   if (faulty.length === 0) return null;
   const isBad = faulty.some((target) => hasFailed(target) || faultsOf(target).some(({ tone }) => tone === 'bad'));
   return html`<section class="note ${isBad ? 'bad' : 'wait'}" aria-label="Manifests with faults">
-<h2 class="name">${attentionText(faulty.length)}</h2>
+<h2 class="name">${plural(faulty.length, 'manifest')} ${faulty.length === 1 ? 'needs' : 'need'} attention</h2>
 <ul>${faulty.slice(0, mostFaulty).map((target) => html`<li>${nameHtml(target, isSeveral(targets))}: ${stateHtml(target, 0)}</li>\n`)}</ul>
 ${faulty.length > mostFaulty ? html`<p><a href="/?show=attention">All ${countText(faulty.length)}</a></p>` : null}
 </section>
@@ -68,9 +63,6 @@ ${faulty.length > mostFaulty ? html`<p><a href="/?show=attention">All ${countTex
 const mostFaulty = 5;
 /** So many are seen at once. */
 const fewManifests = 5;
-
-const attentionText = (count: number): string =>
-  `${plural(count, 'manifest')} ${count === 1 ? 'needs' : 'need'} attention`;
 
 /** The table, with its filter where somebody may act: a form is for them. */
 export const manifestsHtml = (
