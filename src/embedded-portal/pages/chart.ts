@@ -9,24 +9,29 @@ const notations = [
   { group: ',', decimal: '.' },
   { group: '.', decimal: ',' },
 ].map(({ group, decimal }) => ({
-  pattern: new RegExp(
+  decimal,
+  isNumber: new RegExp(
     `^[-+]?(?:0|[1-9]\\d{0,14}|[1-9]\\d{0,2}(?:[${group}${spaces}]\\d{3}){1,4})?(?:[${decimal}]\\d{1,15})?(?: ?%)?$`,
   ),
-  plain: (cell: string): string => cell.replaceAll(new RegExp(`[${group}${spaces}%]`, 'g'), '').replace(decimal, '.'),
+  marks: new RegExp(`[${group}${spaces}%]`, 'g'),
 }));
 
 type Numbers = (number | null)[];
 
+const readBy = (cells: readonly string[], { decimal, isNumber, marks }: (typeof notations)[number]): Numbers | null => {
+  const numbers: Numbers = [];
+  for (const cell of cells) {
+    const text = cell.trim();
+    const number = isNumber.test(text) ? Number.parseFloat(text.replace(marks, '').replace(decimal, '.')) : Number.NaN;
+    if (text !== '' && Number.isNaN(number)) return null;
+    numbers.push(text === '' ? null : number);
+  }
+  return numbers;
+};
+
 /** The numbers of a column, null for an empty cell; null for a column of anything else, or that reads in two ways. */
 export const numbersIn = (cells: readonly string[]): Numbers | null => {
-  const readings = notations.map(({ pattern, plain }) =>
-    cells.map((cell): number | null => {
-      const text = cell.trim();
-      if (text === '') return null;
-      return pattern.test(text) ? Number.parseFloat(plain(text)) : Number.NaN;
-    }),
-  );
-  const [first, second = first] = readings.filter((numbers) => !numbers.some(Number.isNaN));
+  const [first, second = first] = notations.map((notation) => readBy(cells, notation)).filter((read) => read !== null);
   const isSure = first?.some((number) => number !== null) && first.every((number, at) => number === second?.[at]);
   return first !== undefined && isSure ? first : null;
 };
@@ -44,7 +49,8 @@ const timeIn = (cell: string): number => {
 const codeName = /(?:^|_)(?:id|nr|no|number|nummer|code|key|plz|zip|postcode|lat|latitude|lon|lng|longitude|x|y)$/;
 const yearName = /year|jahr/;
 
-interface Column {
+/** A column of a table, as a chart sees it. */
+export interface Column {
   name: string;
   cells: string[];
   numbers: Numbers | null;
@@ -54,7 +60,7 @@ interface Column {
   isMeasure: boolean;
 }
 
-const columnOf = (name: string, cells: string[]): Column => {
+export const columnOf = (name: string, cells: string[]): Column => {
   const numbers = numbersIn(cells);
   const moments = numbers === null || yearName.test(name) ? cells.map(timeIn) : [];
   const times = moments.length === 0 || moments.some(Number.isNaN) ? null : moments;
@@ -106,13 +112,8 @@ const overTime = (points: Point[]): Point[] =>
     },
   ).sort((a, b) => a.at - b.at);
 
-/**
- * The chart of the column `wanted`, or of the first one that counts or measures something; null where there is none. Columns
- * have their cells in the order of rows.
- */
-export const chartOf = (table: { columns: string[]; rows: string[][] }, wanted?: unknown): Chart | null => {
-  const cellsOf = (at: number): string[] => table.rows.map((row) => row[at] ?? '');
-  const all = table.columns.map((name, at) => columnOf(name, cellsOf(at)));
+/** The chart of the column `wanted`, or of the first one that counts or measures something; null where there is none. */
+export const chartOf = (all: readonly Column[], wanted?: unknown): Chart | null => {
   const measures = all.filter(({ isMeasure }) => isMeasure);
   const shown = measures.find(({ name }) => name === wanted) ?? measures[0];
   if (!shown?.numbers) return null;

@@ -14,7 +14,7 @@ import type { Call, Portal } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
-import { chartHtml, chartOf, numbersIn } from './chart.ts';
+import { type Column, chartHtml, chartOf, columnOf } from './chart.ts';
 import {
   type Fact,
   factsHtml,
@@ -129,7 +129,7 @@ const readRows = async ({ datastore }: Portal, node: StoredNode, { search, page 
   };
   const [query, offset] = [search, (page - 1) * pageSize];
   try {
-    const { total, columns, rows: first } = await read({ query, limit: mostCharted, budget: { left: 2_000_000 } });
+    const { total, columns, rows: first } = await read({ query, limit: mostCharted, budget: { left: 500_000 } });
     const isRead = first.length >= Math.min(total, offset + pageSize);
     const shown = isRead
       ? first.slice(offset, offset + pageSize)
@@ -148,19 +148,19 @@ const cellHtml = (tag: 'th' | 'td', cell: string, isEnd: boolean): Html => {
   return isEnd ? html`<td class="n">${text}</td>` : html`<td dir="auto">${text}</td>`;
 };
 
-/** The rows as a table that scrolls sideways by itself; long cells and columns beyond the fortieth are left out. */
-const tableHtml = ({ columns, shown, first }: Rows): Html => {
-  const ends = columns
-    .slice(0, mostColumns)
-    .map((_, index) => numbersIn(first.map((row) => row[index] ?? '')) !== null);
-  const line = (tag: 'th' | 'td', cells: string[]): Html =>
-    html`<tr>${ends.map((isEnd, index) => cellHtml(tag, cells[index] ?? '', isEnd))}</tr>\n`;
+/** The rows as a table that scrolls sideways by itself; long cells are cut. */
+const tableHtml = (rows: readonly string[][], columns: readonly Column[]): Html => {
+  const line = (tag: 'th' | 'td', cells: readonly string[]): Html =>
+    html`<tr>${columns.map(({ numbers }, at) => cellHtml(tag, cells[at] ?? '', numbers !== null))}</tr>\n`;
   return html`<div class="scroll" role="region" aria-label="Rows" tabindex="0">
 <table>
 <thead>
-${line('th', columns)}</thead>
+${line(
+  'th',
+  columns.map(({ name }) => name),
+)}</thead>
 <tbody>
-${shown.map((row) => line('td', row))}</tbody>
+${rows.map((row) => line('td', row))}</tbody>
 </table>
 </div>`;
 };
@@ -174,17 +174,19 @@ const countWords = ({ total, columns, shown }: Rows, { search, page }: ListWish)
   return `${rows}${search === '' ? '' : ' found'}, ${columns.length > mostColumns ? most : plural(columns.length, 'column')}.`;
 };
 
-/** Chart and rows at the path of the page; `wanted` is the column of the chart, where one is asked for. */
+/** Chart and rows at the path of the page, without columns beyond the fortieth; `wanted` is the column of the chart, where one is asked for. */
 const rowsHtml = (rows: Rows, { wish, path, wanted }: { wish: ListWish; path: string; wanted: unknown }): Html => {
-  const { columns, first, total, pages } = rows;
+  const { first, total, pages } = rows;
   const { search, page } = wish;
-  const chart = chartOf({ columns: columns.slice(0, mostColumns), rows: first }, wanted);
+  const cellsOf = (at: number): string[] => first.map((row) => row[at] ?? '');
+  const columns = rows.columns.slice(0, mostColumns).map((name, at) => columnOf(name, cellsOf(at)));
+  const chart = chartOf(columns, wanted);
   const chosen = typeof wanted === 'string' && chart?.column === wanted ? { chart: wanted } : {};
   const hrefOf = (name: string): string => `${path}${queryOf({ search, chart: name })}#chart`;
   const drawn = chart && html`<h2 id="chart">Chart</h2>\n${chartHtml(chart, hrefOf, { shown: first.length, total })}\n`;
   return html`${drawn}<h2 id="rows">Rows</h2>
 ${searchHtml('Search the rows', search)}
 <p class="soft">${countWords(rows, wish)}${search === '' ? null : html` <a href="${path}">Show all</a>`}</p>
-${tableHtml(rows)}
+${tableHtml(rows.shown, columns)}
 ${pagerHtml(page, pages, (to) => `${path}${queryOf({ search, page: to, ...chosen })}#rows`)}`;
 };

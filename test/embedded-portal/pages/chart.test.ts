@@ -1,6 +1,6 @@
 // Which chart rows become, and what is in it.
 import { describe, expect, it } from 'vitest';
-import { chartHtml, chartOf, numbersIn } from '../../../src/embedded-portal/pages/chart.ts';
+import { chartHtml, chartOf, columnOf, numbersIn } from '../../../src/embedded-portal/pages/chart.ts';
 
 describe('a column of numbers', () => {
   it.each([
@@ -56,7 +56,16 @@ describe('a column of numbers', () => {
   });
 });
 
-const chart = (columns: string[], rows: string[][], wanted?: unknown) => chartOf({ columns, rows }, wanted);
+const chart = (names: string[], rows: string[][], wanted?: unknown) =>
+  chartOf(
+    names.map((name, at) =>
+      columnOf(
+        name,
+        rows.map((row) => row[at] ?? ''),
+      ),
+    ),
+    wanted,
+  );
 
 describe('the chart', () => {
   it('is a line over time, in order of time, with the mean of rows at the same time', () => {
