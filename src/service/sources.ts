@@ -7,6 +7,7 @@ import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import type { Gathered } from '../pipeline/handlers/deps.ts';
+import { measuredWishes } from '../pipeline/plan/measured.ts';
 import { archiveClaim, type Claim, foldersOf, listClaims, quarantineClaim } from '../sources/drop/spool.ts';
 import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
 import { type DropManifest, isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
@@ -51,11 +52,18 @@ export const gatherSources = async (
 };
 
 /** The wishes of a manifest; for a drop manifest those of the claimed files. The caller closes the list. */
-export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => ({
-  ...(await gatherSource(manifest, tools)),
-  isDrop: isDropManifest(manifest),
-  manifest,
-});
+export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => {
+  const { wishes, ...stated } = await gatherSource(manifest, tools);
+  const isDrop = isDropManifest(manifest);
+  const { stateDir, signal } = tools;
+  const isMeasured = manifest.metadata === 'measure';
+  return {
+    ...stated,
+    wishes: isMeasured ? await measuredWishes(wishes, { stateDir, signal, isWhole: !isDrop }) : wishes,
+    isDrop,
+    manifest,
+  };
+};
 
 const isCancelled = (verdicts: Verdicts, portal: string): boolean => verdicts.get(portal)?.code === 'cancelled';
 

@@ -10,7 +10,7 @@ import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/r
 import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import type { Reason } from '../../model/report.ts';
-import type { DatasetWish, ResourceSource, ResourceWish } from '../../model/wish.ts';
+import type { DatasetWish, NodeFields, ResourceSource, ResourceWish } from '../../model/wish.ts';
 import { defined, wellFormed } from '../../util/json.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { guardOf, shareOf, type TableDetails } from '../manifest/resource-keys.ts';
@@ -83,6 +83,16 @@ const hashOf = (path: string, faults: string[]): string => {
 /** sha256 (hex) over the canonical JSON of what the portal shall hold. */
 const metadataFingerprint = (node: Pick<DatasetWish, 'title' | 'published' | 'fields'>): string =>
   hash('sha256', canonicalJson(node));
+
+/** A wish that also has these fields. */
+export const withFields = <W extends Omit<ResourceWish, 'key'> | Omit<DatasetWish, 'key'>>(
+  wish: W,
+  more: NodeFields,
+): W => {
+  const fields = { ...wish.fields, ...more };
+  const { title, published } = wish;
+  return { ...wish, fields, metadataFingerprint: metadataFingerprint({ title, published, fields }) };
+};
 
 /** JSON without spaces and with the keys of every object sorted; `undefined` entries are left out. */
 export const canonicalJson = (value: unknown): string => {

@@ -189,6 +189,11 @@ export const manifestFileSchema = z
       description: 'Which manifest goes first when several wait for the same portal.',
       examples: ['high'],
     }),
+    metadata: optional(z.literal('measure'), {
+      description:
+        'Fill what nobody wrote from the tables themselves: time and area that they cover, and what their columns hold.',
+      examples: ['measure'],
+    }),
     renamedFrom: optional(idText, { description: 'Former name; identities are kept.', examples: ['finance'] }),
     onMissing: optional(z.enum(missingPolicies), {
       default: 'keep',
@@ -361,6 +366,7 @@ export const resolveBase = (file: ManifestFile, path: string) => {
       /** Former name, whose identities the keys keep. */
       renamedFrom: file.renamedFrom,
       priority: file.priority,
+      metadata: file.metadata,
       onMissing: file.onMissing,
       missingForMs: ifGiven(file.missingFor, durationMs),
       onDrift: file.onDrift,
