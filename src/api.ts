@@ -94,6 +94,7 @@ const printedBy = async (
     cwd,
     terminal: false,
     columns: null,
+    colours: { stdout: false, stderr: false },
     line: null,
     stop: signal,
     force: new AbortController().signal,

@@ -1,6 +1,7 @@
 #!/usr/bin/env -S node --max-semi-space-size=8
 // argv -> command -> exit code.
 import { setFlagsFromString } from 'node:v8';
+import { hasColours } from './commands/colour.ts';
 import { boundProcess, errorText, workingFolder } from './commands/exit.ts';
 import { type Io, warn } from './commands/io.ts';
 import { runProgram } from './commands/program.ts';
@@ -22,7 +23,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 const words = process.argv.slice(2);
-const line = process.stdout.isTTY && process.stderr.isTTY ? new TerminalLine(process.stderr) : null;
+const isJson = words.includes('--json');
+const colours = { stdout: !isJson && hasColours(process.stdout), stderr: hasColours(process.stderr) };
+const line = process.stdout.isTTY && process.stderr.isTTY ? new TerminalLine(process.stderr, colours.stderr) : null;
 const io: Io = {
   stdin: process.stdin,
   stdout: line?.above(process.stdout) ?? process.stdout,
@@ -33,8 +36,9 @@ const io: Io = {
     return workingFolder();
   },
   terminal: process.stdout.isTTY === true,
+  colours,
   get columns() {
-    return process.stdout.isTTY && !words.includes('--json') ? process.stdout.columns : null;
+    return process.stdout.isTTY && !isJson ? process.stdout.columns : null;
   },
   stop: end.stop,
   force: end.force,

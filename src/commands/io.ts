@@ -1,8 +1,9 @@
 // The process as commands see it: streams, environment, working directory, stop signal.
 import { once } from 'node:events';
-import { Readable, type Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorMessage, oneLine, printable, UsageError } from '../model/errors.ts';
+import { coloured } from './colour.ts';
 import { type TerminalLine, wrapToCells } from './terminal-line.ts';
 
 export interface Io {
@@ -14,7 +15,9 @@ export interface Io {
   terminal: boolean;
   /** Columns that lines are wrapped to; null for programs: no terminal, or `--json`. */
   columns: number | null;
-  /** Its last line, below what is written to `stdout` and `stderr`; null where there is no terminal. */
+  /** Which of its streams show colours. */
+  colours: { stdout: boolean; stderr: boolean };
+  /** Its last lines, below what is written to `stdout` and `stderr`; null where there is no terminal. */
   line: TerminalLine | null;
   /** Aborted by the first SIGINT or SIGTERM, with its name as the reason, or by an unexpected error. */
   stop: AbortSignal;
@@ -36,13 +39,25 @@ export interface CommonOptions {
 export const say = (io: Io, line = ''): void => sayText(io, oneLine(line));
 
 /** Writes a text of several lines to standard output. */
-export const sayText = (io: Io, text: string): void => {
-  io.stdout.write(lineOf(io, text));
+export const sayText = (io: Io, text: string): void => write(io, 'stdout', text);
+
+const write = ({ columns, colours, ...io }: Io, to: 'stdout' | 'stderr', text: string): void => {
+  const lines = printable(text).split('\n');
+  const wrapped = columns === null ? lines : lines.flatMap((line) => wrapToCells(line, columns));
+  io[to].write(`${(colours[to] ? wrapped.map(coloured) : wrapped).join('\n')}\n`);
 };
 
-const lineOf = ({ columns }: Io, text: string): string => {
-  const lines = printable(text).split('\n');
-  return `${(columns === null ? lines : lines.flatMap((line) => wrapToCells(line, columns))).join('\n')}\n`;
+/** An {@link Io} whose standard output is kept, without colours. */
+export const captured = (io: Io): { io: Io; text: () => string } => {
+  let text = '';
+  const stdout = new Writable({
+    decodeStrings: false,
+    write: (chunk: string, _encoding, done) => {
+      text += chunk;
+      done();
+    },
+  });
+  return { io: { ...io, stdout, colours: { ...io.colours, stdout: false } }, text: () => text };
 };
 
 /** The result of a command: a JSON value for `--json`, else lines. */
@@ -66,9 +81,7 @@ export const sayAll = async (io: Io, pieces: Iterable<string>): Promise<void> =>
   }
 };
 
-export const warn = (io: Io, line: string): void => {
-  io.stderr.write(lineOf(io, line));
-};
+export const warn = (io: Io, line: string): void => write(io, 'stderr', line);
 
 export const unwritable = (folder: string, cause: unknown, usage: string): UsageError =>
   new UsageError(`the folder ${folder} cannot be written to: ${errorMessage(cause)}`, {

@@ -10,10 +10,13 @@ import { spanText } from '../util/quantity.ts';
 /** A step gets a line of its own once it lasts so long, milliseconds; so many do. Else so many keys are named. */
 const [longMs, mostLines, mostKeys] = [2000, 4, 3];
 
+/** When so many items had ended, Unix milliseconds. */
+type Moment = Record<'at' | 'done', number>;
+
 /** Remembers what had ended when it looked first, which does not count for the speed. */
 export class Progress {
   readonly #runtime: Runtime;
-  readonly #first = new Map<string, { at: number; done: number }>();
+  readonly #first = new Map<string, Moment & { last: Moment }>();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -30,9 +33,11 @@ export class Progress {
     const items = `${total === 0 ? begun : `${done}/${total} items`}${failed > 0 ? `, ${failed} failed` : ''}`;
     if (wait) return [`${name}: ${items}, ${wait}`];
     const now = Date.now();
-    const first = this.#first.get(name) ?? { at: now, done };
+    const first = this.#first.get(name) ?? { at: now, done, last: { at: now, done } };
     if (done > 0) this.#first.set(name, first);
-    const pace = paceText({ ended: done - first.done, left: total - done, ms: now - first.at });
+    // The time left does not grow while nothing ends: the portal may be about to be paused.
+    if (done !== first.last.done) first.last = { at: now, done };
+    const pace = paceText({ ended: done - first.done, left: total - done, ms: first.last.at - first.at });
     const ofRuns = jobs.filter(({ runId }) => runs.some((run) => run.runId === runId));
     const steps = ofRuns.flatMap((job) => job.steps).filter(({ item }) => item !== '');
     const long = steps.filter(({ moved, since }) => moved !== null || now - since >= longMs).slice(0, mostLines);

@@ -4,7 +4,7 @@ import { relative, resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../model/errors.ts';
-import { fateOf } from '../model/item-state.ts';
+import { fateOf, outcomeOf } from '../model/item-state.ts';
 import { createLog, type Log } from '../model/log.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { causesOf, dropAgain, type ReportItem, reasonText, type StoredReport } from '../model/report.ts';
@@ -73,7 +73,7 @@ const openLog = (config: Config, options: CommonOptions, io: Io): { log: Log; li
   if (!io.terminal || options.verbose)
     return { log: createLog({ level, pretty: io.terminal, destination: io.stdout }), lines: null };
   const lines = new ServiceLines(io);
-  return { log: createLog({ level: level === 'silent' ? level : 'warn', destination: lines.log }), lines };
+  return { log: createLog({ level: level === 'silent' ? level : 'info', destination: lines.log }), lines };
 };
 
 const serve = async (
@@ -133,8 +133,18 @@ export const commands = {
 /** Items of a run that get a line each; of more, counts and causes of failures are reported. */
 const listedItems = 20;
 
+/** How soon the same warning is not said again, milliseconds, and how many are remembered. */
+const [sameMs, mostWarned] = [60_000, 1000];
+
+/** What lines say of a line of the log. */
+type LogLine = Record<'level' | 'msg', string> &
+  Partial<Record<'action' | 'portal' | 'manifest' | 'key' | 'path', string>> &
+  Partial<Record<'reason' | 'err', string | { message: string }>>;
+
 export class ServiceLines {
   readonly #io: Io;
+  /** When a warning was said last, Unix milliseconds. */
+  readonly #warned = new Map<string, number>();
   /** The last reported failure of each key, while it lasts. */
   readonly #reported = new Map<string, string>();
 
@@ -150,7 +160,7 @@ export class ServiceLines {
   closed(report: StoredReport): void {
     const { portal, reason } = report;
     const name = targetName(report);
-    if (this.#isNews(name, reason)) this.#fail(name, reason);
+    if (this.#isNews(name, reason)) this.#fail(name, reason, reason ? outcomeOf(reason) : undefined);
     const news: ReportItem[] = [];
     for (const item of report.items) {
       const isNew = this.#isNews(`${portal} ${item.key}`, item.reason);
@@ -191,16 +201,28 @@ export class ServiceLines {
     }
   }
 
-  /** Destination of a log: warnings become lines, except those about items, which their run reports. */
+  /** Destination of a log: warnings become lines, except failures of items, which their run reports; so does a recovery. */
   get log(): Writable {
     return new Writable({
       decodeStrings: false,
       write: (line: string, _encoding, done) => {
-        const { level, msg, action, portal, reason } = JSON.parse(line); // as our own log wrote it
-        const where = portal === undefined ? '' : `portal ${portal}: `;
-        if (action !== 'give-up') this.say(`${level}: ${where}${msg}${reason ? `: ${reason.message}` : ''}`);
+        // As our own log wrote it; most of it are steps.
+        if (!line.startsWith('{"level":"info"') || line.includes('"action":"resume"')) this.#warn(JSON.parse(line));
         done();
       },
     });
+  }
+
+  /** Says a warning with what it is about and its cause; the same about another item, or soon afterwards, is no news. */
+  #warn({ level, msg, action, portal, manifest, key, path, reason, err }: LogLine): void {
+    if (action === 'give-up') return;
+    const cause = [reason, err].map((each) => (typeof each === 'object' ? each.message : each)).find(Boolean);
+    const about = [portal && `portal ${portal}`, key ? null : manifest, path].filter(Boolean);
+    const text = `${[...about, msg].join(': ')}${cause ? `: ${cause.split('\n', 1)[0]}` : ''}`;
+    const now = Date.now();
+    if (now - (this.#warned.get(text) ?? 0) < sameMs) return;
+    if (this.#warned.size > mostWarned) this.#warned.clear();
+    this.#warned.set(text, now);
+    this.say(`${level === 'info' ? '' : `${level}: `}${key ? `${key}: ` : ''}${text}`);
   }
 }

@@ -28,14 +28,17 @@ import { latestRuns, runJson, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
 import { causeLines, hintLine, type Lines, lines, reasonLines, restLine } from './text.ts';
 import { standstillText } from './wait.ts';
+import { watch } from './watch.ts';
 
-export type StatusOptions = CommonOptions & { all?: boolean };
+export type StatusOptions = CommonOptions & { all?: boolean; watch?: boolean };
 
 /** Shows one key or file, or an overview; 0 when everything shown is live, 4 when a guard holds a run or table, else 3. */
 export const statusCommand = async (what: string | undefined, options: StatusOptions, io: Io): Promise<number> =>
-  withRuntimeOf('status', options, io, (runtime) =>
-    what === undefined ? overview(runtime, options, io) : showFound(runtime, what, options, io),
-  );
+  withRuntimeOf('status', options, io, (runtime) => {
+    const show = (to: Io): Promise<number> =>
+      what === undefined ? overview(runtime, options, to) : showFound(runtime, what, options, to);
+    return options.watch ? watch(runtime, show, options, io) : show(io);
+  });
 
 const showFound = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
   const found = await find(runtime, what, io.cwd);
@@ -341,7 +344,11 @@ export const commands = {
     arguments: {
       '[key|file]': 'a key such as city-finance/budget/spending, a file, or a part of key, title or file name',
     },
-    options: { ...commonOptions, '--all': 'list every key that is not live' },
+    options: {
+      ...commonOptions,
+      '--all': 'list every key that is not live',
+      '--watch': 'keep showing it, with how far runs are, until Ctrl-C',
+    },
     examples: ['sluice status data/spending.csv', 'sluice status budget'],
     run: statusCommand,
   },

@@ -1,26 +1,33 @@
 // Lines on a terminal: the last ones, which show progress and make way for all other output, and text wrapped at words.
 import { Writable } from 'node:stream';
 import { printable } from '../model/errors.ts';
+import { plural } from '../util/plural.ts';
+import { coloured } from './colour.ts';
 
-type Terminal = Writable & { columns?: number };
+type Terminal = Writable & { columns?: number; rows?: number };
 
-const usualColumns = 80;
+const [usualColumns, usualRows] = [80, 24];
 
 /** Lines that are rewritten in place. */
 export class TerminalLine {
   readonly #terminal: Terminal;
+  readonly #hasColours: boolean;
   /** Cells of each line that is shown. */
   #cells: number[] = [];
 
-  constructor(terminal: Terminal) {
+  constructor(terminal: Terminal, hasColours = false) {
     this.#terminal = terminal;
+    this.#hasColours = hasColours;
   }
 
-  /** Shows texts, a line each, instead of those before, cut to the width that the terminal has now. */
+  /** Shows texts, a line each, instead of those before, cut to the width and the height that the terminal has now. */
   show(...texts: string[]): void {
+    const most = Math.max(2, (this.#terminal.rows ?? usualRows) - 1);
+    const rest = texts.length - most + 1;
+    const fitting = rest > 1 ? [...texts.slice(0, most - 1), `… ${plural(rest, 'more line')}`] : texts;
     // The last column stays free: some terminals wrap once it is written to.
-    const lines = texts.map((text) => cutToCells(printable(text).replaceAll(/\s/g, ' '), this.#columns - 1));
-    this.#terminal.write(`${this.#erasure()}${lines.join('\r\n')}`);
+    const lines = fitting.map((text) => cutToCells(printable(text).replaceAll(/\s/g, ' '), this.#columns - 1));
+    this.#terminal.write(`${this.#erasure()}${(this.#hasColours ? lines.map(coloured) : lines).join('\r\n')}`);
     this.#cells = lines.map(cellsOf);
   }
 

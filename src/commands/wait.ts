@@ -147,16 +147,24 @@ const pauseLimit = (runtime: Runtime, mostMs: number): ((runs: RequestedRun[]) =
 export const standstillText = ({ until, why }: Standstill): string =>
   `${new Date(until).toISOString()}${why === '' ? '' : `: ${why}`}`;
 
+/** How soon a line that says the same is not repeated, milliseconds. */
+const sameMs = 60_000;
+
 /** Shows progress when it is due: on the last lines of a terminal; elsewhere as one plain line every few seconds. */
 const progress = (runtime: Runtime, runs: RequestedRun[], { line, stderr }: Io): (() => Promise<void>) => {
   const seen = new Progress(runtime);
   let shownAt = line ? 0 : Date.now();
+  let [said, saidAt] = ['', 0];
   return async () => {
     if (Date.now() - shownAt < (line ? 200 : 5000)) return;
     shownAt = Date.now();
     const [wait] = await waitsOf(runtime, runs);
     const lines = await seen.lines(runs, wait?.text);
+    const text = printable(lines.join(' |')).replaceAll('\n', ' ');
     if (line) line.show(...lines);
-    else stderr.write(`${printable(lines.join(' |')).replaceAll('\n', ' ')}\n`);
+    else if (text !== said || Date.now() - saidAt >= sameMs) {
+      [said, saidAt] = [text, Date.now()];
+      stderr.write(`${text}\n`);
+    }
   };
 };

@@ -465,10 +465,11 @@ export const unreadable = (cause: unknown): { why: string; hint: string } => {
 
 export const missingSource = (path: string, cause: unknown): SourceMissingError => {
   const { why, hint } = unreadable(cause);
-  const twin = (cause as NodeJS.ErrnoException | null)?.code === 'ENOENT' ? sameLetters(path) : undefined;
-  if (twin === undefined) return new SourceMissingError(`${path}: ${why}`, { hint, cause });
+  const isGone = (cause as NodeJS.ErrnoException | null)?.code === 'ENOENT';
+  const twin = isGone ? sameLetters(path) : undefined;
   const form = `the folder has ${twin}, the same letters in another Unicode form: copy the name from there, or rename the file`;
-  return new SourceMissingError(`${path}: ${why}`, { hint: form, cause });
+  const back = 'put it back, or correct its path; if it is gone for good, take it out of the manifest that names it';
+  return new SourceMissingError(`${path}: ${why}`, { hint: twin ? form : isGone ? back : hint, cause });
 };
 
 /** The name beside a missing file that differs from its own only in how letters with accents are composed. */

@@ -2,7 +2,7 @@
 import type { ErrorCode } from './errors.ts';
 import { kindOfKey } from './key.ts';
 import type { IndexedEntry } from './ledger-entry.ts';
-import type { Reason, ReportItem } from './report.ts';
+import { type Reason, type ReportItem, reasonText } from './report.ts';
 
 /** Codes of what is held back until a person decides, and by what it is held. */
 export const heldBy = {
@@ -31,6 +31,12 @@ export const outcomeOf = ({ code }: Pick<Reason, 'code'>): 'cancelled' | 'held' 
 
 /** False where only another file helps: a faulty one that was dropped is set aside. */
 export const canRetry = ({ file, code }: Reason): boolean => file === undefined && code !== 'held';
+
+/** How an item or job ended for a reason, for its log: `failed for good: table-ragged: …`, `held by its guard: …`. */
+export const endText = (reason: Reason): string => {
+  const [outcome, text] = [outcomeOf(reason), reasonText(reason)];
+  return outcome === 'held' || outcome === 'cancelled' ? text : `failed for good: ${text}`;
+};
 
 /** States of items in the order of lists: word, tone and meaning on the pages. */
 export const stateWords = {

@@ -1,13 +1,12 @@
 // May a portal be worked on? Its pause, with a reason that everybody can see, and the circuit breaker that begins one by
 // itself. Fields of the portal's hash:
 // - `pauses`: the pause while there is one, and the one that ended last;
-// - `failures`: passing faults of the portal in a row, over all workers;
-// - `confirm`: the reason of the pause that the next probe is to confirm.
+// - `failures`, `failing`: how many passing faults of the portal there were in a row, over all workers, since when, and the last.
 import { isDeepStrictEqual } from 'node:util';
 import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { isOutage, type SluiceError } from '../model/errors.ts';
+import { isOutage, reasonOf, type SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import { type Reason, reasonSchema } from '../model/report.ts';
@@ -38,6 +37,8 @@ const endedPauseSchema = z.object({
 export type EndedPause = z.infer<typeof endedPauseSchema>;
 
 /** The pause of a portal while it is paused, and the last one that has ended. */
+const counted = ['failures', 'failing', 'since'] as const;
+
 const recordSchema = z.object({ now: pauseSchema.nullable(), last: endedPauseSchema.nullable() });
 
 type PauseRecord = z.infer<typeof recordSchema>;
@@ -122,7 +123,7 @@ export class PortalPauses {
     const before = await changeField(this.#redis, { hash, field: 'pauses', schema: recordSchema }, (record) =>
       change(record ?? { now: null, last: null }),
     );
-    if (before !== undefined) await this.#redis.hdel(hash, 'failures', 'confirm');
+    if (before !== undefined) await this.#redis.hdel(hash, ...counted);
     return before !== undefined;
   }
 
@@ -169,6 +170,9 @@ interface BreakerSettings {
 /** A success ends what was counted, but not more often than this, milliseconds. */
 const workedMs = 250;
 
+/** A portal that only fails for so long is probed, however few of its faults were counted, milliseconds. */
+const longestFailingMs = 8000;
+
 interface BreakerParts {
   redis: Redis;
   keys: RedisKeys;
@@ -191,7 +195,7 @@ export class CircuitBreaker {
 
   /**
    * Counts a job's fault, if it is one of the portal. True when the portal is paused, by this fault or already: the job is to
-   * be given back without spending an attempt. Faults in a row pause it only when a probe fails too ({@link unconfirmed}):
+   * be given back without spending an attempt. Faults in a row, or for long, pause it only when a probe fails too ({@link unconfirmed}):
    * otherwise they lie in the work, and the jobs' own attempts end it.
    */
   async failed(portal: string, error: unknown): Promise<boolean> {
@@ -199,14 +203,13 @@ export class CircuitBreaker {
     this.#workedAt.delete(portal);
     const askedMs = error.request.retryAfterMs ?? 0;
     const isAsked = askedMs > this.settings.longestRequestedMs;
-    const reason = isAsked ? requestedPause(portal, error, askedMs) : this.#reason(portal, error);
     const { redis, keys, pauses } = this.#parts;
-    const key = keys.portal(portal);
     if (await pauses.state(portal)) await pauses.hold(portal);
-    else if (isAsked) await this.pause(portal, reason, askedMs);
+    else if (isAsked) await this.pause(portal, requestedPause(portal, error, askedMs), askedMs);
     else {
-      const count = await redis.hincrby(key, 'failures', 1);
-      if (count >= this.settings.failures) await redis.hsetnx(key, 'confirm', JSON.stringify(reason));
+      const key = keys.portal(portal);
+      const failing = JSON.stringify(reasonOf(error));
+      await redis.multi().hincrby(key, 'failures', 1).hsetnx(key, 'since', Date.now()).hset(key, { failing }).exec();
       return false;
     }
     return true;
@@ -225,34 +228,31 @@ export class CircuitBreaker {
     const { redis, keys } = this.#parts;
     if (Date.now() - (this.#workedAt.get(portal) ?? 0) < workedMs) return;
     this.#workedAt.set(portal, Date.now());
-    await redis.hdel(keys.portal(portal), 'failures', 'confirm').catch((error: unknown) => {
+    await redis.hdel(keys.portal(portal), ...counted).catch((error: unknown) => {
       this.#parts.log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
     });
   }
 
-  /** The reason of a pause that the next probe is to confirm, see {@link pause}; null when there is none. */
+  /** The reason of a pause that the next probe is to confirm, see {@link pause}; null while too little has failed. */
   async unconfirmed(portal: string): Promise<Reason | null> {
-    const text = await this.#parts.redis.hget(this.#parts.keys.portal(portal), 'confirm');
-    return text === null ? null : reasonSchema.parse(JSON.parse(text));
-  }
-
-  /** Counts from 0 again; true for the one caller who took the reason that {@link unconfirmed} told of. */
-  async startOver(portal: string): Promise<boolean> {
-    const { redis, keys } = this.#parts;
-    await redis.hdel(keys.portal(portal), 'failures');
-    return (await redis.hdel(keys.portal(portal), 'confirm')) === 1;
-  }
-
-  #reason(portal: string, error: SluiceError): Reason {
-    const todo = error.hint ?? 'see its own log';
-    const times = this.settings.failures === 1 ? 'once' : `${this.settings.failures} times in a row`;
+    const [failures, failing, since] = await this.#parts.redis.hmget(this.#parts.keys.portal(portal), ...counted);
+    const times = Number(failures);
+    const isEnough = times >= this.settings.failures || Date.now() - Number(since) >= longestFailingMs;
+    if (!failing || !isEnough) return null;
+    const { message, hint } = reasonSchema.parse(JSON.parse(failing));
+    const todo = hint ?? 'see its own log';
     return {
       code: 'portal-unreachable',
-      message: `portal ${portal} failed ${times}, the last time with: ${error.message}`,
+      message: `portal ${portal} failed ${times === 1 ? 'with' : `${times} times in a row, the last time with`}: ${message}`,
       hint: todo.startsWith('nothing to do')
         ? todo
         : `nothing to do unless it stays down: sluice probes it and resumes by itself; ${todo}`,
     };
+  }
+
+  /** Counts from 0 again; true for the one caller who took the reason that {@link unconfirmed} told of. */
+  async startOver(portal: string): Promise<boolean> {
+    return (await this.#parts.redis.hdel(this.#parts.keys.portal(portal), ...counted)) > 0;
   }
 }
 

@@ -113,7 +113,7 @@ export class PortalWatch {
       since: new Date(ended.since).toISOString(),
       ms: ended.until - ended.since,
     };
-    this.#parts.log.warn(facts, 'portal answers again: resumed');
+    this.#parts.log.info(facts, 'portal answers again: resumed');
     await this.#report(portal);
   }
 

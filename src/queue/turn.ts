@@ -2,6 +2,7 @@
 // is flushed, and its end is settled.
 import { DelayedError, ErrorCode, type Job, UnrecoverableError, WaitingError } from 'bullmq';
 import { machineFault, PortalLoginError, reasonOf, SluiceError } from '../model/errors.ts';
+import { endText } from '../model/item-state.ts';
 import {
   GiveBack,
   type Handler,
@@ -20,6 +21,7 @@ import {
 import { JobLease } from '../model/lease.ts';
 import type { Log } from '../model/log.ts';
 import { meterOf, movedText } from '../model/moved.ts';
+import { reasonText } from '../model/report.ts';
 import { inSpan } from '../util/tracing.ts';
 import { cancelledError } from './cancel.ts';
 import type { Exclusive } from './exclusive.ts';
@@ -225,8 +227,7 @@ export class Turn implements JobContext {
       return this.giveBack();
     }
     if (await this.#parts.breaker.failed(portal, error)) {
-      const why = reasonOf(error).message;
-      await this.note(`waits without using an attempt, because the portal is paused: ${why}`);
+      await this.note(`waits without using an attempt, because the portal is paused: ${reasonOf(error).message}`);
       return this.giveBack();
     }
     if (isRetryable(error) && !this.isLast) {
@@ -235,7 +236,7 @@ export class Turn implements JobContext {
     }
     if (!(error instanceof SluiceError)) this.log.error({ err: error }, 'job failed because of a bug');
     const reason = reasonOf(error);
-    await this.note(`failed for good: ${reason.code}: ${reason.message}`);
+    await this.note(endText(reason));
     this.log.warn({ action: 'give-up', reason }, 'job failed for good');
     return this.#giveUp(error, thrown);
   }
@@ -296,10 +297,9 @@ export class Turn implements JobContext {
 
   /** Adds a line to the log of an item, or with '' of the job. */
   #line(key: string, text: string): void {
-    const { logKey } = this.#parts;
     const runId = this.#runId;
     if (runId === undefined || (key === '' && !this.#isOfRun)) this.writer.line(text);
-    else this.writer.line(text, logKey(key === '' ? runId : itemId(runId, key)));
+    else this.writer.line(text, this.#parts.logKey(key === '' ? runId : itemId(runId, key)));
   }
 
   #save(trace: Trace): void {
@@ -376,7 +376,7 @@ export class Turn implements JobContext {
     } catch (error) {
       if (error instanceof GiveBack || (this.#stopsStep.aborted && !writes)) throw new GiveBack();
       const reason = reasonOf(error);
-      end({ reason }, 'step failed', `failed, ${reason.code}: ${reason.message}`);
+      end({ reason }, 'step failed', `failed, ${reasonText(reason)}`);
       throw error;
     } finally {
       meter.end();

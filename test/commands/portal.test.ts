@@ -20,6 +20,7 @@ const begin = (options: PortalCommandOptions, cwd = tempDir()) => {
     cwd,
     terminal: false,
     columns: null,
+    colours: { stdout: false, stderr: false },
     line: null,
     stop: stop.signal,
     force: force.signal,

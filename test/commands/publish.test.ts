@@ -100,7 +100,7 @@ describe('sluice publish', () => {
     expect(items.map(({ key, outcome }) => `${key} ${outcome}`)).toEqual([
       'drop/a done',
       'drop/a/a done',
-      'drop/bad done',
+      'drop/bad unchanged',
       'drop/bad/bad quarantined',
     ]);
     expect(readdirSync(join(place.dir, 'inbox')).filter((name) => name.endsWith('.csv'))).toEqual([]);

@@ -85,6 +85,35 @@ it('says what the log warns of, but not of items', () => {
   expect(said()).toEqual(['error: portal p: portal paused: line 7: two cells']);
 });
 
+it('says of a warning what it is about and why, and the same not again at once', () => {
+  const log = createLog({ level: 'info', destination: lines.log });
+  log.warn({ path: 'bikes/june.tmp', reason: 'its name begins or ends like a temporary file' }, 'ignored a file');
+  for (const key of ['m/d/a', 'm/d/b', 'm/d/c'])
+    log
+      .child({ portal: 'p', key })
+      .warn({ err: new Error('the disk is full\nat line 1') }, 'the run could not be advanced');
+  log.warn({ path: 'bikes/july.tmp', reason: 'it is empty' }, 'ignored a file');
+  log.warn({ manifest: 'm', err: 'closed' }, 'a connection failed');
+  expect(said()).toEqual([
+    'warn: bikes/june.tmp: ignored a file: its name begins or ends like a temporary file',
+    'warn: m/d/a: portal p: the run could not be advanced: the disk is full',
+    'warn: bikes/july.tmp: ignored a file: it is empty',
+    'warn: m: a connection failed: closed',
+  ]);
+});
+
+it('says that a portal works again, which is no warning', () => {
+  const log = createLog({ level: 'info', destination: lines.log });
+  log.info({ action: 'resume', portal: 'p' }, 'portal answers again: resumed');
+  expect(said()).toEqual(['portal p: portal answers again: resumed']);
+});
+
+it('says once that a run is held', () => {
+  const reason: Reason = { code: 'held', message: 'held by the guard: 9 of 10 would be removed', hint: null };
+  lines.closed({ ...report([]), reason });
+  expect(said()).toEqual(['m@p  held by the guard: 9 of 10 would be removed']);
+});
+
 it('start says on a terminal what becomes of dropped files', async () => {
   const place = commandPlace({ manifests: ['*.yaml'] });
   place.write('inbox.yaml', JSON.stringify({ name: 'inbox', drop: { folder: 'inbox' } }));

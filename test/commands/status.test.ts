@@ -7,6 +7,7 @@ import { statusCommand } from '../../src/commands/status.ts';
 import { NotFoundError } from '../../src/model/errors.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
 import { faultsIn } from '../support/printed.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 let place: CommandPlace;
 beforeAll(async () => {
@@ -84,7 +85,7 @@ describe('sluice status', () => {
     expect(some.match(/^ {2}many\/one\/t\d: /gm)).toHaveLength(5);
     expect(some.match(/^ +-> /gm)).toHaveLength(1);
     expect(some).toContain('  … and 3 more; `sluice status --all` lists them\n');
-    expect(some.trimEnd().split('\n').at(-1)).toBe('many@local: 1 live, 0 stale, 8 not live');
+    expect(some.trimEnd().split('\n').at(-1)).toBe('many@local: 0 live, 0 stale, 8 not live');
     expect((await shown(true)).match(/^ {2}many\/one\/t\d: /gm)).toHaveLength(8);
   });
 
@@ -106,6 +107,29 @@ describe('sluice status', () => {
     const { io, out } = fresh.io();
     expect(await statusCommand(undefined, fresh.options, io)).toBe(0);
     expect(out()).toContain('nothing has been published yet');
+  });
+});
+
+describe('status --watch', () => {
+  it.each([true, false])('shows it until it is stopped, in place on a terminal (%s)', async (terminal) => {
+    const shown = place.io({ terminal });
+    const watching = statusCommand(undefined, { ...place.options, watch: true }, shown.io);
+    const view = terminal ? shown.err : shown.out;
+    await waitUntil('a view', () => view().includes('city@local: 2 live'));
+    if (terminal) expect(shown.out()).toBe('');
+    await waitUntil('the next view', () => !terminal || view().split('city@local: 2 live').length > 2);
+    shown.stop();
+    expect(await watching).toBe(0);
+    expect(shown.out().split('city@local: 2 live')).toHaveLength(2);
+  });
+
+  it('prints JSON each time it differs', async () => {
+    const shown = place.io();
+    const watching = statusCommand(undefined, { ...place.options, watch: true, json: true }, shown.io);
+    await waitUntil('a view', () => shown.out().endsWith('}\n'));
+    shown.stop();
+    expect(await watching).toBe(0);
+    expect(JSON.parse(shown.out()).targets).toHaveLength(1);
   });
 });
 

@@ -18,6 +18,7 @@ const run = async (action: Parameters<typeof portalTokenCommand>[0], data: strin
     cwd: '/',
     terminal: false,
     columns: null,
+    colours: { stdout: false, stderr: false },
     line: null,
     stop: signal,
     force: signal,

@@ -85,11 +85,11 @@ it('publishes what is copied, moved in, or written slowly, each whole and once',
     const { out } = await place.run(['status']);
     return /log\.csv/.test(out) ? out : null;
   });
-  expect(told).toMatch(/settling slow\/log\.csv/);
+  expect(told).toMatch(/waiting until slow\/log\.csv is unchanged/);
   expect(writer.exitCode).toBe(null);
   const one = await place.run(['status', 'inbox/slow/log.csv']);
   expect(one.code).toBe(3);
-  expect(one.out).toContain('still settling');
+  expect(one.out).toContain('waiting until the file is complete');
 
   await expectWhole('copied/big', big);
   await expectWhole('moved/moved', table(9, 'moved'));
@@ -129,7 +129,7 @@ it('quarantines a faulty file with its reason, and publishes it once it is fixed
     return out.includes('faulty/faulty: not live') ? out : null;
   });
   for (const out of [status.out, shown]) {
-    expect(out).toContain('| a,b\\n1,2,3\\n');
+    expect(out).toContain('| 1,2,3\n');
     expect(out.replaceAll(/\s+/g, ' ')).toContain(`the file is in ${join(folder, name)}: fix it, and drop it again`);
   }
   expect(service.out()).not.toContain('1,2,3');

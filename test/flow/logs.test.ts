@@ -33,6 +33,8 @@ it('log says why a file is sent again', async () => {
   await place.publish(manifest);
   const { out } = await place.run(['log', 'again/one/sound']);
   expect(out).toMatch(/ planned: its file changed\n/);
+  const ofDataset = (await place.run(['log', 'again/one'])).out;
+  expect(ofDataset.match(/ planned: /g)).toHaveLength(1);
 });
 
 it('log shows a job, a run and a key after the run is closed; retry repeats only what failed', async () => {

@@ -1,5 +1,6 @@
 // Publishing to each profile of the embedded portal: what real portals of two ages and the specification want differs.
 import { describe, expect, it } from 'vitest';
+import { itemOf } from './support/items.ts';
 import { doubles } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
 import { startPortal } from './support/server.ts';
@@ -48,4 +49,33 @@ describe('publishing', () => {
     expect(second.report.items.filter(({ live }) => live)).toHaveLength(3);
     expect(doubles(await (await portal.reader()).list())).toEqual([]);
   });
+
+  it.each(['spec', 'dkan-7.18', 'dkan-7.14'])(
+    'to the profile %s leaves no empty dataset where every file is faulty; the first sound one brings it',
+    async (profile) => {
+      const portal = await startPortal(['--profile', profile]);
+      const place = makeRemotePlace(portal.url);
+      const reader = await portal.reader();
+      const resources = ['a', 'b'].map((id) => ({
+        id,
+        title: id,
+        file: place.write(`data/${id}.csv`, 'a,b\n1,2,3\n'),
+      }));
+      const path = place.manifest({ name: 'bad', datasets: [{ id: 'd', title: 'Bad', resources }] });
+      for (const _run of ['first', 'again']) {
+        const { code, report } = await place.publish(path);
+        expect([code, report.counts.dataset]).toEqual([3, { unchanged: 1 }]);
+        expect(itemOf(report, 'bad/d')).toMatchObject({
+          ...{ live: false, nid: null, reason: null },
+          warnings: ['not created, because none of its resources is published'],
+        });
+        expect(await reader.list()).toEqual([]);
+      }
+      expect((await place.run(['status'])).out).toContain('0 live, 0 stale, 2 not live\n');
+      place.write('data/b.csv', 'a,b\n1,2\n');
+      const { report } = await place.publish(path);
+      expect(report.items.map(({ live }) => live)).toEqual([true, false, true]);
+      expect(await reader.list()).toHaveLength(2);
+    },
+  );
 });

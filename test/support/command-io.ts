@@ -34,6 +34,7 @@ export const commandIo = (cwd: string, options: { env?: NodeJS.ProcessEnv; termi
     cwd,
     terminal,
     columns: null,
+    colours: { stdout: false, stderr: false },
     stop: controller.signal,
     force,
     writing: new Set(),

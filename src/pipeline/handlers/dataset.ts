@@ -111,12 +111,16 @@ const publish = async (dataset: Dataset): Promise<void> => {
   const isShared = await deps.isShared(portal.name);
   if (work.next.length > 0 && !isShared) portal.expectNodes(work.next);
   const before = await deps.ledger.entry(portal.name, key);
+  const isNew = !before?.nid;
   // Groups reach resources by an update of the dataset, and may be refused: then a draft comes first.
-  const isDraft = !before?.nid && (itemsOfField(work.wish.fields.og_group_ref) ?? []).length > 0;
+  const isDraft = isNew && (itemsOfField(work.wish.fields.og_group_ref) ?? []).length > 0;
   const first = { links: null, linksByList, isDraft: linksByList, isFinal: false };
   // Where resources refer to their dataset, the dataset comes first.
   const isChecked = linksByList && !isDraft;
-  await runner.run(key, (item) => (isChecked ? checkNode(dataset, item) : publishNode(dataset, item, first)));
+  await runner.run(key, async (item) => {
+    if (isNew && work.resources.length === 0 && (await isLeftOut(dataset, item))) return;
+    await (isChecked ? checkNode(dataset, item) : publishNode(dataset, item, first));
+  });
   if (runner.unfinished.has(key)) return;
   const reason = work.frozen ? null : runner.failureOf(key);
   if (reason) {
@@ -125,22 +129,55 @@ const publish = async (dataset: Dataset): Promise<void> => {
   }
   const datasetNid = linksByList ? null : ((await deps.ledger.entry(portal.name, key))?.nid ?? null);
   if (!linksByList && datasetNid === null) return;
-  const mode = { datasetNid, provesNow: false, isNewDataset: !before?.nid };
-  // Saving a linked resource also saves its dataset, so only new ones are published concurrently.
+  const mode = { datasetNid, provesNow: false, isNewDataset: isNew };
+  await publishResources(dataset, mode, linksByList && !isShared ? resourcesAtOnce : 1);
+  // Most failures pass with the next attempt, which then saves the list once for all.
+  const isFinal = runner.unfinished.size === 0;
+  if (!isFinal && runner.job.attempt === 1) return;
+  const links = await nodesOf(dataset);
+  await runner.run(key, async (item) => {
+    if (isNew && (await isLeftOut(dataset, item))) return;
+    await publishNode(dataset, item, { links, linksByList, isFinal });
+  });
+  const refused = runner.failureOf(key);
+  if (refused && linksByList) await takeBackUnlisted(dataset, refused);
+};
+
+/** Saving a linked resource also saves its dataset, so only new ones are published concurrently. */
+const publishResources = async (
+  { deps, runner, work, portal }: Dataset,
+  mode: Parameters<typeof publishResource>[2],
+  atOnce: number,
+) => {
   const entries = await deps.ledger.entriesOf(portal.name, work.resources);
-  const atOnce = linksByList && !isShared ? resourcesAtOnce : 1;
   const each = (resource: string) => runner.run(resource, (item) => publishResource(deps, item, mode));
   const fresh = new Set(work.resources.filter((_, at) => !entries[at]?.nid));
   await eachAtOnce(fresh, atOnce, each);
   const known = work.resources.filter((resource) => !fresh.has(resource));
   await eachAtOnce(known, 1, each);
-  // Most failures pass with the next attempt, which then saves the list once for all.
-  const isFinal = runner.unfinished.size === 0;
-  if (!isFinal && runner.job.attempt === 1) return;
-  const links = await nodesOf(dataset);
-  await runner.run(key, (item) => publishNode(dataset, item, { links, linksByList, isFinal }));
-  const refused = runner.failureOf(key);
-  if (refused && linksByList) await takeBackUnlisted(dataset, refused);
+};
+
+/**
+ * Leaves out a new dataset of files none of which could be published: readers would find an empty page. Where it came first,
+ * it goes again; one that others made stays.
+ */
+const isLeftOut = async ({ deps, runner, work, portal }: Dataset, item: Item): Promise<boolean> => {
+  const { wish, order } = work;
+  const entries = await deps.ledger.entriesOf(portal.name, order);
+  const isRefused = (entry: LedgerEntry | null): boolean =>
+    entry?.nid === null && entry.reason !== null && entry.sourcePath !== null && !/^https?:/.test(entry.sourcePath);
+  if (order.length === 0 || runner.unfinished.size > 0 || !entries.every(isRefused)) return false;
+  let entry = (await deps.ledger.entry(portal.name, wish.key)) ?? newEntry({ ...wish, kind: 'dataset' });
+  if (entry.nid !== null && !item.isNewNode) return false;
+  if (entry.nid !== null) {
+    const gone = await removeNode(targetOf(deps, item, work), nodeOf('dataset', wish), entry, 'delete');
+    entry = await deps.ledger.put(portal.name, { ...gone, removed: null });
+  }
+  item.tell(
+    `not created, because ${order.length === 1 ? 'its resource is not' : 'none of its resources is'} published`,
+  );
+  await item.end(entry, { outcome: 'unchanged', reason: null });
+  return true;
 };
 
 /** Unpublishes new resources that the failed dataset does not list: readers would find them without it. */
@@ -211,8 +248,7 @@ interface NodeMode {
 /** Writes the node where needed, proves it and its list by reading it back, and records that. */
 const publishNode = async (dataset: Dataset, item: Item, mode: NodeMode): Promise<void> => {
   const { work } = dataset;
-  const { target, known, entry: before, wish: wanted } = await wantedNode(dataset, item);
-  await noteFound(item, known, work.why);
+  const { target, entry: before, wish: wanted } = await wantedNode(dataset, item);
   const wish = mode.isDraft ? { ...wanted, published: false } : wanted;
   const needsLinks = mode.links !== null && before.links?.join() !== mode.links.join();
   // Before resources refer to it, the node is checked: it may no longer be ours.
@@ -263,15 +299,16 @@ const checkNode = async (dataset: Dataset, item: Item): Promise<void> => {
 };
 
 /** The node that is wanted, and what is known of it; a frozen one stays as it is known, so that only its list may change. */
-const wantedNode = async ({ deps, work: { wish, frozen, ...rules } }: Dataset, item: Item) => {
+const wantedNode = async ({ deps, work: { wish, frozen, why, ...rules } }: Dataset, item: Item) => {
   const target = targetOf(deps, item, rules);
   const known = await deps.ledger.entry(item.portal, item.key);
+  await noteFound(item, known, why);
   const entry = known ?? newEntry({ ...wish, kind: 'dataset' });
   const sent = frozen ? await deps.ledger.sentFor(item.portal, item.key) : null;
   const { title, published = entry.live, fields = {} } = sent ?? { title: entry.title };
   const asKnown = { ...wish, title, published, fields, metadataFingerprint: entry.metadataFingerprint ?? '' };
   const resolved = frozen ? fields : await target.portal.groups.resolve(wish.fields, item.signal);
-  return { target, known, entry, wish: nodeOf('dataset', frozen ? asKnown : wish, resolved) };
+  return { target, entry, wish: nodeOf('dataset', frozen ? asKnown : wish, resolved) };
 };
 
 const isPublished = (entry: LedgerEntry, wish: NodeWish): boolean =>

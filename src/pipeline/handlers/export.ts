@@ -2,6 +2,7 @@
 // at its end.
 import { join } from 'node:path';
 import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
+import { endText } from '../../model/item-state.ts';
 import { type Handler, itemId, type JobContext } from '../../model/job.ts';
 import { datasetKey, idsOfKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import { type ExportOrder, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
@@ -35,7 +36,7 @@ export const exportHandler = (shared: ExportDeps): Handler<'export'> => ({
     const { runs } = forJob(shared, job);
     const { runId, key } = job.data;
     if (!(await runs.phases.isOpen(runId, key))) return;
-    await job.item(key).note(`failed for good: ${reason.code}: ${reason.message}`);
+    await job.item(key).note(endText(reason));
     await endExport(runs, runId, key, reason);
     await runs.leave(runId, key);
   },

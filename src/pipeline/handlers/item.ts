@@ -2,14 +2,14 @@
 // the job.
 import { performance } from 'node:perf_hooks';
 import { isOutage, JobLostError, machineFault, PortalLoginError, reasonOf, SluiceError } from '../../model/errors.ts';
-import { isPassing, outcomeOf } from '../../model/item-state.ts';
+import { endText, isPassing, outcomeOf } from '../../model/item-state.ts';
 import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { type LedgerEntry, newEntry, warningsOf } from '../../model/ledger-entry.ts';
 import { type ItemAction, type ItemOutcome, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import { asideOf } from '../../sources/drop/spool.ts';
-import type { Begun, Unproven } from '../../state/run-work.ts';
+import { type Begun, notBegun, type Unproven } from '../../state/run-work.ts';
 import type { ItemState, Runs } from '../../state/runs.ts';
 import type { HandlerDeps } from './deps.ts';
 
@@ -36,6 +36,8 @@ export class Item {
   readonly log: ItemLog;
   readonly step: ItemLog['step'];
   readonly note: ItemLog['note'];
+  /** True until some work on it has ended in this run. */
+  readonly isNew: boolean;
   readonly #runs: Runs;
   readonly #since = performance.now();
   #begun: Begun;
@@ -54,6 +56,7 @@ export class Item {
     this.note = log.note;
     this.#runs = runs;
     const { begun, ended } = state;
+    this.isNew = begun === notBegun && ended === null;
     this.#begun = ended ? { ...begun, actions: ended.actions, attempts: ended.attempts, ms: ended.ms } : begun;
     this.#ended = ended;
   }
@@ -175,7 +178,7 @@ export class ItemRunner {
     if (item.ended) return;
     if (error !== undefined && !(machineFault(error) instanceof SluiceError))
       this.job.log.error({ err: error }, 'item failed because of a bug');
-    await item.note(`failed for good: ${reason.code}: ${reason.message}`);
+    await item.note(endText(reason));
     const work = kindOfKey(key) === 'resource' ? await runs.resourceWork(runId, key) : null;
     const isWanted = work?.removal === null;
     // For an item that was not tried, the reason of its dataset decides.
@@ -238,7 +241,7 @@ const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
 
 /** Says in the job log why there is work; after a kill, what the ledger knows and whether a write was in progress. */
 export const noteFound = async (item: Item, entry: LedgerEntry | null, why?: string | null): Promise<void> => {
-  if (!item.log.resumed) return why && item.actions.length === 0 ? item.note(`planned: ${why}`) : undefined;
+  if (!item.log.resumed) return why && item.isNew ? item.note(`planned: ${why}`) : undefined;
   const known = entry?.nid ? `node ${entry.nid}${entry.file ? ` with file ${entry.file.fid}` : ''}` : 'no node yet';
   const what = entry?.pending?.what;
   const write = what === 'create' ? 'a create' : `an ${what}`;

@@ -189,7 +189,7 @@ const stepHtml = ({ at, step, text, ms }: ReturnType<typeof stepLine>): Html => 
 /** How a step ended, by the words in which logs say so; a note is neutral. */
 const toneOf = (text: string, ms: number | null): string => {
   if (/: failed, |^failed for good/.test(text)) return 'bad';
-  if (/: (?:held|stale): /.test(text)) return 'wait';
+  if (/: (?:held|stale): |^(?:held|cancelled)/.test(text)) return 'wait';
   return ms === null ? 'told' : '';
 };
 
