@@ -1,8 +1,8 @@
 // File system steps that survive a kill between any two of them.
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { link, lstat, open, rename, unlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { link, lstat, open, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
 /** True when `error` is a system error with one of `codes` (such as `ENOENT`). */
@@ -43,21 +43,27 @@ export const syncFolder = async (path: string): Promise<void> => {
 };
 
 /**
- * Writes `text` to `path` at once or not at all: temporary file, fsync, rename, fsync of the folder. A kill may leave the
- * temporary file, in `folder` of the same file system: the one of `path` when left out.
+ * Writes `path` at once or not at all: temporary file, fsync, rename, fsync of the folder. A kill may leave the temporary
+ * file, `part` on the same file system.
  */
-export const writeDurably = async (path: string, text: string, folder: string = dirname(path)): Promise<void> => {
-  const temporary = join(folder, `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
-  const handle = await open(temporary, 'wx');
+export const writeDurably = async (
+  path: string,
+  content: string | AsyncIterable<Uint8Array>,
+  part: string = partOf(path),
+): Promise<void> => {
   try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
+    await writeFile(part, content, { flag: 'wx', flush: true });
+    await rename(part, path);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
   }
-  await rename(temporary, path);
   await syncFolder(dirname(path));
 };
+
+/** A new name for the beginnings of a file, in its folder or another one. */
+export const partOf = (path: string, folder: string = dirname(path)): string =>
+  join(folder, `.${randomBytes(6).toString('hex')}.tmp`);
 
 const sameFile = async (a: string, b: string): Promise<boolean> => {
   const [one, two] = await Promise.all([lstat(a, { bigint: true }), lstat(b, { bigint: true })]);

@@ -1,8 +1,8 @@
 // Puts a file into an inbox, whole, in the place of one that was dropped there.
-import { randomUUID } from 'node:crypto';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SourceRefusedError } from '../../model/errors.ts';
+import { writeDurably } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { DropManifest } from '../manifest/schema.ts';
 import { droppedNames, listedFolders, placeRule } from './drop-target.ts';
@@ -34,15 +34,8 @@ export const putIntoInbox = async (
       hint: 'upload a file with the same ending',
     });
   const target = join(folder, path);
-  const part = join(dirname(target), `.${randomUUID()}.part`);
   await makeFolder(dirname(target));
-  try {
-    await writeFile(part, content, { flag: 'wx', flush: true });
-    await rename(part, target);
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
-  }
+  await writeDurably(target, content);
   if (marker !== undefined) await writeFile(target + marker, '');
   return path;
 };

@@ -11,7 +11,7 @@ import { sourceFingerprintSchema } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import { exists, gone, moveWithoutReplacing, unless, writeDurably } from '../../util/durable.ts';
+import { exists, gone, moveWithoutReplacing, partOf, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { faultyFolder } from './drop-target.ts';
@@ -235,7 +235,8 @@ const moveOut = async (
   }
   await makeFolder(dirname(target));
   // What a kill leaves of the note goes with the claim.
-  if (stats !== null && note !== null) await writeDurably(`${target}${note.ending}`, stringify(note.says), folder);
+  if (stats !== null && note !== null)
+    await writeDurably(`${target}${note.ending}`, stringify(note.says), partOf(target, folder));
   await unless(rename(claim.path, target), gone, undefined);
   await removeClaimFolder(folder, claim.dropped);
   return (await exists(target)) ? target : null;

@@ -1,10 +1,10 @@
 // Fetches web files: whole or not at all, only when changed, and only from allowed addresses.
 import { createHash, randomBytes } from 'node:crypto';
-import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import type { LookupFunction } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import { syncFolder, unless } from '../../util/durable.ts';
+import { unless, writeDurably } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { acceptEncoding, fileIn, mediaType, tooLarge } from './body.ts';
 import { proxyOf } from './connect.ts';
@@ -147,15 +147,9 @@ export class Fetcher {
         yield chunk;
       }
     };
-    const part = await newPart(into);
-    try {
-      await writeFile(part, counted(), { flag: 'wx', flush: true });
-      await rename(part, into);
-    } catch (error) {
-      await rm(part, { force: true });
+    await writeDurably(into, counted(), await newPart(into)).catch((error: unknown) => {
       throw networkFailure(answer.where, error);
-    }
-    await syncFolder(dirname(into));
+    });
     return { bytes, sha256: hash.digest('hex') };
   }
 }
