@@ -3,9 +3,9 @@ import { access } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { byPlace, ConfigError, type FileProblem, UsageError } from '../model/errors.ts';
 import { checkDocument } from '../model/yaml/check.ts';
-import { readYaml, type YamlDocument } from '../model/yaml/document.ts';
+import { readYaml } from '../model/yaml/document.ts';
 import { nearest } from '../model/yaml/nearest.ts';
-import { isObject, recordOf } from '../util/json.ts';
+import { recordOf } from '../util/json.ts';
 import { addressProblems, normalUrl, portalUrlFault } from './addresses.ts';
 import { type Config, type PortalConfig, remotePortal, resolveConfig } from './config.ts';
 import { redacting, resolveReferences } from './references.ts';
@@ -54,10 +54,10 @@ const readConfig = async (
   const { document, problems } = await readYaml(path);
   if (document === null) throw new ConfigError(problems);
   const resolved = await resolveReferences(document, { env, dir: dirname(path) });
-  const supported = withoutUnsupported(document, resolved.value);
-  const checked = checkDocument(document, configFileSchema, supported.value);
+  const checked = checkDocument(document, configFileSchema, resolved.value);
+  const faults = checked.problems.map((problem) => withoutOauth(problem, resolved.value));
   const addresses = addressProblems(document, resolved.value, resolved.secrets);
-  const all = [...resolved.problems, ...supported.problems, ...checked.problems, ...addresses];
+  const all = [...resolved.problems, ...faults, ...addresses];
   if (checked.value === null || all.length > 0) throw new ConfigError(all.sort(byPlace));
   return { file: checked.value, secrets: resolved.secrets };
 };
@@ -117,21 +117,11 @@ export const portalNameOf = (url: string): string =>
     .replaceAll(/^[^a-z0-9]+|[^a-z0-9]+$/g, '')
     .slice(0, 64);
 
-/**
- * Takes `oauth` out of the portals of `value` (the configuration with references replaced) and reports each at its line,
- * so that the check of the keys does not call it a misspelling.
- */
-const withoutUnsupported = (document: YamlDocument, value: unknown): { value: unknown; problems: FileProblem[] } => {
-  const { portals } = recordOf(value);
-  if (!isObject(portals)) return { value, problems: [] };
-  const problems: FileProblem[] = [];
-  const kept = Object.entries(portals).map(([name, portal]) => {
-    if (!isObject(portal) || !Object.hasOwn(portal, 'oauth')) return [name, portal];
-    const { oauth: _oauth, ...rest } = portal;
-    const instead =
-      portal.kind === 'remote' ? '`username` and `password`' : 'sessions, or access tokens (`tokens: true`)';
-    problems.push(document.problem(['portals', name, 'oauth'], `OAuth is not supported; use ${instead}`, 'key'));
-    return [name, rest];
-  });
-  return { value: { ...recordOf(value), portals: Object.fromEntries(kept) }, problems };
+/** An unknown key `oauth` of a portal is no misspelling: the problem says what takes its place. */
+const withoutOauth = (problem: FileProblem, value: unknown): FileProblem => {
+  const [, name] = /^portals\.(.+)\.oauth$/.exec(problem.key) ?? [];
+  if (name === undefined) return problem;
+  const isRemote = recordOf(recordOf(recordOf(value).portals)[name]).kind === 'remote';
+  const instead = isRemote ? '`username` and `password`' : 'sessions, or access tokens (`tokens: true`)';
+  return { ...problem, message: `OAuth is not supported; use ${instead}` };
 };
