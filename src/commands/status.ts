@@ -14,6 +14,7 @@ import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { entriesWhere, inOrder, isAbout, type KnownEntry, meantKey, wordsOf } from '../service/items.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import type { Runtime } from '../service/runtime.ts';
+import { stateFault } from '../service/state-watch.ts';
 import { listedFolders, placeRule } from '../sources/drop/drop-target.ts';
 import { foldersOf, listClaims } from '../sources/drop/spool.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
@@ -201,14 +202,16 @@ const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promi
   const held = (await runtime.plans.held()).filter((run) => portal === null || run.portal === portal);
   const late = await whatIsOverdue(runtime);
   const runs = await latestRuns(runtime, shownRuns);
+  const fault = await stateFault(runtime);
   print(io, options, {
     json: statusSchema.parse({
       items: keys.map(itemJson),
       waiting: [],
-      ...{ targets, held, overdue: late.overdue, runs: runs.map(runJson) },
+      ...{ fault, targets, held, overdue: late.overdue, runs: runs.map(runJson) },
       inboxes: inboxes.map(({ left, spooled, ...inbox }) => ({ ...inbox, ignored: left, inProgress: spooled })),
     }),
     lines: lines(
+      fault && ['the state takes no more data: work waits', reasonLines(fault, '  ')],
       held.map((run) => [
         `HELD by the guard: run ${run.runId} of ${run.manifest} for ${run.portal}: ${run.why}`,
         hintLine(`\`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``),
@@ -229,7 +232,7 @@ const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promi
     ),
   });
   if (held.length > 0 || keys.some(isGuarded)) return exitCodes.held;
-  return keys.every(isFine) && targets.every(({ pause, stuck }) => pause === null && stuck === null)
+  return fault === null && keys.every(isFine) && targets.every(({ pause, stuck }) => pause === null && stuck === null)
     ? exitCodes.ok
     : exitCodes.someFailed;
 };

@@ -57,6 +57,8 @@ export const redisKeys = (prefix: string) => ({
   /** Hash: claim id of a dropped file -> what becomes of it, or the key of its resource (JSON). */
   runDrops: (runId: string) => `${prefix}.drops:${runId}`,
   runs: `${prefix}.runs`,
+  /** Is never there: what asks whether writes are taken names it. */
+  nothing: `${prefix}.nothing`,
   /** Hash: portal -> what it made of a dropped file that goes to several portals (JSON). */
   verdicts: (claim: string) => `${prefix}.verdicts:${claim}`,
   /** Hash: target name -> what its schedule did last (JSON). */

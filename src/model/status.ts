@@ -98,6 +98,7 @@ const waitingSchema = z.object({
 export const statusSchema = z.object({
   items: z.array(itemSchema),
   waiting: z.array(waitingSchema).describe('What was asked for and is not published yet.'),
+  fault: reasonSchema.nullable().exactOptional().describe('Why the state takes no more data; null while it does.'),
   targets: z.array(targetSchema).exactOptional(),
   held: z
     .array(z.object({ runId: z.string(), manifest: z.string(), portal: z.string(), why: z.string(), since: time }))

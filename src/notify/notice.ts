@@ -14,6 +14,8 @@ export const noticeEvents = {
   'portal-resumed': 'A paused portal works again.',
   overdue: 'Something expected did not happen: a sign of life, a scheduled run, a successful run, new data.',
   'overdue-ended': 'What was overdue has happened.',
+  'state-full': 'The state takes no more data, because its disk or memory is full: work waits.',
+  'state-full-ended': 'The state takes data again.',
   test: 'Sent by `sluice notices test`.',
 } as const;
 
@@ -49,6 +51,8 @@ export const noticeSchema = z.object({
   runId: z.string().nullable(),
   /** One line for people. */
   summary: z.string(),
+  /** Page of the service about it, where people can be led there. */
+  url: z.string().exactOptional(),
   /** The first of them; `more` says how many are left out. */
   items: z.array(noticeItemSchema),
   more: z.number().int(),
@@ -58,19 +62,29 @@ export type Notice = z.infer<typeof noticeSchema>;
 
 export const listedItems = 50;
 
-/** The code and place of a reason, but not its message, which may quote a portal. */
-export const noticeItem = (key: string, reason: Omit<Reason, 'message' | 'hint'>): NoticeItem => {
+/** Code, place and hint of a reason, but not its message, which may quote a portal. */
+export const noticeItem = (key: string, reason: Omit<Reason, 'message'>): NoticeItem => {
   const { code, line, column } = reason;
-  return { key, code, meaning: meaningOf(code), line, column, ...defined({ hint: dropAgain(reason) ?? undefined }) };
+  const hint = [reason.hint, dropAgain(reason)].filter((each) => each !== null).join('; ') || undefined;
+  return { key, code, meaning: meaningOf(code), line, column, ...defined({ hint }) };
 };
 
 const meaningOf = (code: string): string =>
   Object.hasOwn(errorCodes, code) ? errorCodes[code as ErrorCode] : 'A fault of sluice itself.'; // just checked
 
-export const noticeText = ({ summary, items, more, runId, ...notice }: Notice): { subject: string; text: string } => {
+export const noticeText = ({
+  summary,
+  items,
+  more,
+  runId,
+  url,
+  ...notice
+}: Notice): { subject: string; text: string } => {
+  const ofPortal = notice.portal === null ? 'the state' : `portal ${notice.portal}`;
+  const whole = runId === null ? ofPortal : 'the run';
   const listed = items.flatMap(({ key, code, meaning, hint, line, column }) => {
     const place = line === undefined ? '' : `, line ${line}${column === undefined ? '' : `, column ${column}`}`;
-    const head = [`- ${key === '' ? 'the run' : key}: ${code}${place}`, `  ${meaning}`];
+    const head = [`- ${key === '' ? whole : key}: ${code}${place}`, `  ${meaning}`];
     return hint === undefined ? head : [...head, `  -> ${hint}`];
   });
   const facts = { Time: notice.at, Portal: notice.portal, Manifest: notice.manifest, Run: runId };
@@ -80,6 +94,7 @@ export const noticeText = ({ summary, items, more, runId, ...notice }: Notice): 
     ...(more > 0 ? [`- and ${more} more`] : []),
     ...(items.length > 0 ? [''] : []),
     ...Object.entries(facts).flatMap(([name, fact]) => (fact === null ? [] : [`${name}: ${fact}`])),
+    ...(url === undefined ? [] : [`Page: ${url}`]),
     ...['', 'Details: sluice status', ...(runId === null ? [] : [`         sluice log ${runId}`]), ''],
   ];
   return { subject: `[sluice] ${summary}`, text: text.join('\n') };

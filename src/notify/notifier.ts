@@ -26,10 +26,15 @@ const noticeJobSchema = z.discriminatedUnion('channel', [
   z.object({ channel: z.literal('email'), to: z.array(z.string()).nullable(), notice: noticeSchema }),
 ]);
 
+/** Milliseconds that a delivery past the queue may take. */
+const deliveryMs = 10_000;
+
 interface NotifierParts {
   redis: Redis;
   keys: RedisKeys;
   config: NotifyConfig;
+  /** Address of the pages for operators, without a slash at its end; null where people cannot be led there. */
+  pages: string | null;
   /** Puts a notice into the durable queue; the same id again changes nothing. */
   enqueue: (id: string, job: z.infer<typeof noticeJobSchema>) => Promise<void>;
   /** Posts to addresses in manifests, whose authors are not trusted with the network. */
@@ -114,8 +119,29 @@ export class Notifier {
     return [email, webhook, this.#parts.config.webhook, this.#parts.config.email].some((channel) => channel !== null);
   }
 
-  async #send(notice: Notice, own: ManifestNotify): Promise<void> {
+  /** Delivers a notice at once, where the state takes nothing into the queue; a failure is only logged. */
+  async sendPastQueue(told: Notice): Promise<void> {
+    const { config, log } = this.#parts;
+    const notice = this.#withPage(told);
+    const failed = (err: unknown): void => log.error({ err }, 'a notice was not delivered');
+    await Promise.all([
+      config.webhook && sendWebhook(notice, config.webhook, AbortSignal.timeout(deliveryMs)).catch(failed),
+      config.email && sendEmail(notice, config.email, config.email.to).catch(failed),
+    ]);
+  }
+
+  /** With the page of what it is about: of one item, else of its run. */
+  #withPage(notice: Notice): Notice {
+    const { pages } = this.#parts;
+    if (pages === null) return notice;
+    const [only, other] = notice.items;
+    const item = only?.key && !other ? `item/${only.key.split('/').map(encodeURIComponent).join('/')}` : null;
+    return { ...notice, url: `${pages}/${item ?? (notice.runId === null ? '' : `run/${notice.runId}`)}` };
+  }
+
+  async #send(told: Notice, own: ManifestNotify): Promise<void> {
     const { config, enqueue, log } = this.#parts;
+    const notice = this.#withPage(told);
     if (own.webhook !== null || config.webhook) {
       await enqueue(`${notice.id}.webhook`, { channel: 'webhook', url: own.webhook, notice });
     }
@@ -169,6 +195,17 @@ const portalNotice = (portal: string, event: Notice['event'], ms: number): Omit<
   items: [],
   more: 0,
 });
+
+/** Of a state that takes no more data, or again. */
+export const stateNotice = (fault: Reason | null): Notice => {
+  const event = fault ? 'state-full' : 'state-full-ended';
+  const at = new Date().toISOString();
+  return {
+    ...{ id: `${event}.${Date.parse(at)}`, event, at, portal: null, manifest: null, runId: null, more: 0 },
+    summary: fault ? 'the state takes no more data: work waits' : 'the state takes data again: work goes on',
+    items: fault ? [noticeItem('', fault)] : [],
+  };
+};
 
 const pauseEnds: Partial<Record<string, string>> = {
   'portal-login': 'its login is corrected',

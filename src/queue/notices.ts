@@ -1,7 +1,7 @@
 // The queue of notices: each is one job, so that a kill loses none and a refused one is retried.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
-import { reasonOf, SluiceError } from '../model/errors.ts';
+import { machineFault, reasonOf, SluiceError, StateFullError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { noticesQueue, type Queues } from './queues.ts';
 
@@ -50,7 +50,10 @@ export class NoticeQueue {
       maxStalledCount: 1000,
       settings: { backoffStrategy: (made) => Math.min(maxBackoffMs, this.#settings.backoffMs * 2 ** (made - 1)) },
     });
-    this.#worker.on('error', (error) => this.#log.warn({ err: error.message }, 'queue of notices failed'));
+    this.#worker.on('error', (error) => {
+      if (machineFault(error) instanceof StateFullError) return; // told past the queue
+      this.#log.warn({ err: error.message }, 'queue of notices failed');
+    });
     this.#worker.on('failed', (job, error) => this.#reportFailure(job, error));
     this.#worker.on('completed', (job) => this.#log.info({ action: 'notified', notice: job.id }, 'notice delivered'));
     await this.#worker.waitUntilReady();

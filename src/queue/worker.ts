@@ -1,6 +1,6 @@
 // A worker on one queue: takes jobs, validates their data, and gives each its turn.
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
-import { machineFault } from '../model/errors.ts';
+import { machineFault, StateFullError } from '../model/errors.ts';
 import { type JobDataOf, type JobKind, jobSchemas } from '../model/job.ts';
 import type { StopWatch } from './cancel.ts';
 import { JobIsolation } from './isolation.ts';
@@ -44,9 +44,10 @@ export class QueueWorker {
         settings: { ...ourTimes, backoffStrategy: (made, _type, error) => backoffMs(made, error, parts.retry) },
       },
     );
-    this.#worker.on('error', (error) =>
-      parts.log.warn({ queue: parts.queue, err: error.message }, 'the queue reported an error'),
-    );
+    this.#worker.on('error', (error) => {
+      if (machineFault(error) instanceof StateFullError) return; // once for all, see `StateWatch`
+      parts.log.warn({ queue: parts.queue, err: error.message }, 'the queue reported an error');
+    });
     // The engine only reports it; the work is ours to stop.
     this.#worker.on('lockRenewalFailed', (ids: string[]) => {
       for (const id of ids) this.#worker.cancelJob(id, lockLost);

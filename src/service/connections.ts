@@ -1,6 +1,7 @@
 // What a command needs, opened from a configuration: Redis and what is kept there, queues, clients of portals.
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
+import { isLoopback, urlHost } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
 import { isBelow } from '../model/key.ts';
 import type { Log } from '../model/log.ts';
@@ -40,6 +41,12 @@ export interface RuntimeOptions {
   /** Shows the user what the start of Redis waits for. */
   report?: (line: string) => void;
 }
+
+/** Where the pages are for people: their public address, or on this host one with a fixed port. */
+const pagesUrl = ({ publicUrl, host, port }: Config['web']): string | null => {
+  if (publicUrl !== null) return publicUrl.replace(/\/$/, '');
+  return port > 0 && isLoopback(host) ? `http://${urlHost(host)}:${port}` : null;
+};
 
 interface Workers {
   readonly isWriting: boolean;
@@ -98,6 +105,7 @@ export class Connections extends Opened {
     redis: this.redis,
     keys: this.keys,
     config: this.config.notify,
+    pages: pagesUrl(this.config.web),
     enqueue: (id, job) => this.notices.add(id, job),
     post: (url, posting) => this.fetcher.post(url, posting),
     log: this.log,

@@ -122,7 +122,9 @@ export class Overview {
       Promise.all(portals.map(async (portal) => ({ portal, pause: await runtime.pauses.state(portal) }))),
     ]);
     const paused = pauses.flatMap(({ portal, pause }) => (pause ? [{ portal, pause }] : []));
-    return { targets, jobs: jobs.flat(), portals: linked, pauses: paused, inboxes, late, hasWorkers };
+    // A state that takes no more data takes no signs of life either.
+    const isServed = hasWorkers || runtime.stateWatch.fault !== null;
+    return { targets, jobs: jobs.flat(), portals: linked, pauses: paused, inboxes, late, hasWorkers: isServed };
   }
 
   /** Counts again when items may have changed, but for a twentieth of the time at most. */

@@ -11,12 +11,14 @@ import { Connections, type RuntimeOptions } from './connections.ts';
 import { PortalWorkers } from './portal-workers.ts';
 import { RunNotices } from './run-notices.ts';
 import { SilenceWatch } from './silence-watch.ts';
+import { StateWatch } from './state-watch.ts';
 
 /** Everything a command needs, opened; `close()` ends it in the right order. */
 export class Runtime extends Connections {
   /** Reports what is overdue; started by long-running commands. */
   readonly silence = new SilenceWatch(this);
   readonly runNotices = new RunNotices(this);
+  readonly stateWatch = new StateWatch(this);
   #closing: Promise<void> | null = null;
 
   /** Opens Redis and what stands on it; portals and workers are opened when asked for. */
@@ -72,6 +74,7 @@ export class Runtime extends Connections {
     for (const name of portals) await this.openPortal(name);
     await this.#endLoginPauses(portals);
     this.workers = await PortalWorkers.start(this, portals, this.runNotices);
+    this.stateWatch.start();
   }
 
   /** The id that pairs spool folders with this Redis, made at first use. */
@@ -94,6 +97,7 @@ export class Runtime extends Connections {
 
   async #close(force: boolean): Promise<void> {
     await this.silence.stop(force);
+    await this.stateWatch.stop();
     await this.stopWorkers(force);
     if (!force) await this.runNotices.close();
     await this.fetcher.close();

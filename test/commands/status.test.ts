@@ -55,7 +55,7 @@ describe('sluice status', () => {
     expect(out).toContain('city@local: 2 live, 0 stale, 1 not live');
     expect(out).toContain('last runs:');
     const json = JSON.parse((await status(undefined, { json: true })).out) as Record<string, unknown>;
-    expect(Object.keys(json)).toEqual(['items', 'waiting', 'targets', 'held', 'overdue', 'runs', 'inboxes']);
+    expect(Object.keys(json)).toEqual(['items', 'waiting', 'fault', 'targets', 'held', 'overdue', 'runs', 'inboxes']);
     expect(json.targets).toMatchObject([
       { manifest: 'city', portal: 'local', live: 2, notLive: 1, running: null, pause: null },
     ]);

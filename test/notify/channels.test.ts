@@ -14,9 +14,10 @@ const notice: Notice = {
   manifest: 'finance',
   runId: 'run-1',
   summary: 'finance@city: 2 items failed',
+  url: 'https://sluice.example.org/run/run-1',
   items: [
-    noticeItem('finance/budget/spending', { code: 'table-ragged', line: 7, column: 2 }),
-    noticeItem('finance/budget/größe', { code: 'bug' }),
+    noticeItem('finance/budget/spending', { code: 'table-ragged', hint: 'look in that line', line: 7, column: 2 }),
+    noticeItem('finance/budget/größe', { code: 'bug', hint: null }),
   ],
   more: 3,
 };
@@ -87,6 +88,8 @@ describe('e-mail', () => {
     expect(mail?.data).toContain('Auto-Submitted: auto-generated\n');
     const text = decoded(mail?.data ?? '');
     expect(text).toContain('- finance/budget/spending: table-ragged, line 7, column 2\n');
+    expect(text).toContain('\n  -> look in that line\n');
+    expect(text).toContain('\nPage: https://sluice.example.org/run/run-1\n');
     expect(text).toContain('- finance/budget/größe: bug\n  A fault of sluice itself.\n');
     expect(text).toContain('- and 3 more\n');
     const ids = [mail, again].map((each) => /^Message-ID: (.*)$/im.exec(each?.data ?? '')?.[1]);

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { NotifyConfig } from '../../src/config/config.ts';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import type { Report } from '../../src/model/report.ts';
-import { Notifier } from '../../src/notify/notifier.ts';
+import { type Report, reportItem } from '../../src/model/report.ts';
+import { Notifier, stateNotice } from '../../src/notify/notifier.ts';
 import { NoticeQueue } from '../../src/queue/notices.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { Fetcher } from '../../src/sources/fetch/fetch.ts';
@@ -36,6 +36,7 @@ const openWorker = async (
     redis: connection,
     keys: redisKeys('n'),
     config: { webhook: null, email: null, heartbeat: null, ...config },
+    pages: 'https://sluice.example.org',
     enqueue: (id, job) => queue.add(id, job),
     post: (url, posting) => fetcher.post(url, posting),
     log,
@@ -62,6 +63,27 @@ const failed = (runId: string): Report => ({
   items: [],
 });
 const facts = async () => ({ notify: { email: null, webhook: null }, isWhole: true });
+
+it('a notice says what to do and leads to the page of its item, also past the queue', async () => {
+  const { notifier, queue } = await openWorker();
+  const reason = { code: 'table-ragged', message: 'secret words', hint: 'fix line 7', file: 'inbox/_faulty/a.csv' };
+  const item = reportItem({ key: 'm/d/größe', uuid: 'u', reason, outcome: 'quarantined' });
+  const counts = { dataset: {}, resource: { quarantined: 1 }, actions: {} };
+  await notifier.runClosed({ ...failed('r1'), counts, reason: null, items: [item] }, facts);
+  await queue.stop(false);
+  await notifier.sendPastQueue(stateNotice({ code: 'state-full', message: 'no space left', hint: 'make room' }));
+  const bodies = hook.taken.map(({ body }) => JSON.parse(body));
+  const [quarantined, full] = bodies.sort((a, b) => (a.event < b.event ? -1 : 1));
+  expect(quarantined).toMatchObject({
+    url: 'https://sluice.example.org/item/m/d/gr%C3%B6%C3%9Fe',
+    items: [{ hint: 'fix line 7; the file is in inbox/_faulty/a.csv: fix it, and drop it again' }],
+  });
+  expect(full).toMatchObject({
+    event: 'state-full',
+    url: 'https://sluice.example.org/',
+    items: [{ hint: 'make room' }],
+  });
+});
 
 describe('several workers', () => {
   it('tell of a pause and of its end once together, and of the next pause again', async () => {
@@ -97,6 +119,7 @@ describe('several workers', () => {
     expect(JSON.parse(hook.taken[0]?.body ?? '')).toMatchObject({
       summary: 'm@p: the run failed',
       items: [{ key: '', code: 'manifest' }],
+      url: 'https://sluice.example.org/run/r1',
     });
   });
 

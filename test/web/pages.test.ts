@@ -52,6 +52,18 @@ const confirm = async (at: WebPlace, url: string, fields: Record<string, string>
   return post(at, url, { fields: { token: tokenOf(page.body), ...fields } });
 };
 
+it('every page says once why the state takes no more data', async () => {
+  const { stateWatch } = place.runtime;
+  stateWatch.fault = { code: 'state-full', message: 'Redis cannot write its data to its disk', hint: 'make room' };
+  try {
+    for (const path of ['/', '/runs/city-finance@city', '/no-such-page', '/?q=budget'])
+      expect((await place.get(path)).body.match(/Redis cannot write its data to its disk/g), path).toHaveLength(1);
+  } finally {
+    stateWatch.fault = null;
+  }
+  expect((await place.get('/')).body).not.toContain('takes no more data');
+});
+
 describe('the first page', () => {
   it('says in one row what is live of a manifest and when it runs next', async () => {
     const { body } = await place.get('/');

@@ -42,7 +42,7 @@ export const withConnection = async <T>(
 /** What a server reports of itself, null where it does not, as some hosted ones; rejects when it does not answer or refuses the login. */
 export const queryServer = (options: RedisConnectionOptions, timeoutMs: number) =>
   withConnection(options, timeoutMs, async (client) => {
-    await client.ping();
+    await client.echo(''); // a full disk refuses the ping, too
     const info = parseInfo(await client.info().catch(() => '')); // hosted servers may forbid INFO
     const pid = Number.parseInt(info.get('process_id') ?? '', 10);
     return {

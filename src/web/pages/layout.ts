@@ -21,7 +21,7 @@ export interface Page {
 
 const pageText = (
   { title, live, fixed = null, below = null, query = '', bare = false }: Page,
-  session: Session | null,
+  { session, fault }: Pick<FastifyRequest, 'session' | 'fault'>,
 ): string =>
   documentHtml({
     title: title === '' ? 'sluice' : `${title} | sluice`,
@@ -39,6 +39,7 @@ ${bare || session ? null : html`<a href="/login">Log in</a>`}
 <main id="main">
 ${fixed}
 <div id="live">
+${fault && html`<div class="note bad" role="alert"><p>The state takes no more data: work waits.</p>${reasonHtml(fault)}</div>`}
 ${live}
 </div>
 ${below}</main>`,
@@ -127,11 +128,13 @@ export interface Session {
 declare module 'fastify' {
   interface FastifyRequest {
     session: Session | null;
+    /** Why the state takes no more data; null while it does. */
+    fault: Reason | null;
   }
 }
 
 export const send = (reply: FastifyReply, page: Page, status = 200): FastifyReply =>
-  reply.code(status).type('text/html; charset=utf-8').send(pageText(page, reply.request.session));
+  reply.code(status).type('text/html; charset=utf-8').send(pageText(page, reply.request));
 
 /** A parameter of an address, cut to 500 characters; '' where it is missing. */
 export const parameterOf = ({ query }: FastifyRequest, name: string): string => {

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { InterruptedError, NotFoundError, SluiceError } from '../../model/errors.ts';
+import { InterruptedError, machineFault, NotFoundError, SluiceError } from '../../model/errors.ts';
 import { kindOfKey } from '../../model/key.ts';
 import { targetName, targetOfName } from '../../model/redis-keys.ts';
 import { causesOf, type ReportItem, type StoredReport } from '../../model/report.ts';
@@ -51,7 +51,9 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, new URLSearchParams(body.toString())),
   );
-  app.addHook('onRequest', async (_request, reply) => {
+  app.decorateRequest('fault', null);
+  app.addHook('onRequest', async (request, reply) => {
+    request.fault = runtime.stateWatch.fault;
     reply.headers(headers);
     if (isSecure) reply.header('strict-transport-security', 'max-age=31536000');
   });
@@ -78,7 +80,8 @@ const readersPages = new Set(['/', '/item/*', '/runs/:target', '/run/:runId'].ma
 
 const messagePage = (title: string, says: Part): Page => ({ title, fixed: html`<h1>${title}</h1>${says}`, live: null });
 
-const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply, { log }: Runtime): FastifyReply => {
+const sendError = (thrown: unknown, request: FastifyRequest, reply: FastifyReply, { log }: Runtime): FastifyReply => {
+  const error = machineFault(thrown);
   const answer = (status: number, title: string, says: Part): FastifyReply =>
     send(reply, messagePage(title, says), status);
   if (error instanceof SluiceError) {

@@ -1,0 +1,71 @@
+// Watches whether Redis takes data: says once, in log and notice, that its disk or memory is full, and when that has ended.
+import { hostname } from 'node:os';
+import { machineFault, reasonOf, StateFullError } from '../model/errors.ts';
+import type { Reason } from '../model/report.ts';
+import { stateNotice } from '../notify/notifier.ts';
+import { liveWorkers } from '../queue/heartbeat.ts';
+import { repeat } from '../util/concurrency.ts';
+import type { Connections } from './connections.ts';
+
+const everyMs = 5000;
+
+/** Why Redis takes no more data; null while it does. */
+export const stateFault = async ({ redis, keys }: Pick<Connections, 'redis' | 'keys'>): Promise<Reason | null> => {
+  try {
+    await redis.setrange(keys.nothing, 0, ''); // changes nothing, and is refused as every write
+    return null;
+  } catch (thrown) {
+    const fault = machineFault(thrown);
+    if (fault instanceof StateFullError) return reasonOf(fault);
+    throw thrown;
+  }
+};
+
+type StateWatchParts = Pick<Connections, 'redis' | 'keys' | 'role' | 'log'> & {
+  notifier: Pick<Connections['notifier'], 'sendPastQueue'>;
+};
+
+export class StateWatch {
+  readonly #parts: StateWatchParts;
+  /** As {@link stateFault} found last. */
+  fault: Reason | null = null;
+  #isTeller = false;
+  #endLooks: (() => Promise<void>) | undefined;
+
+  constructor(parts: StateWatchParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#endLooks ??= repeat(
+      everyMs,
+      () => this.look(),
+      () => undefined,
+    ); // others report a Redis that is gone
+  }
+
+  async stop(): Promise<void> {
+    await this.#endLooks?.();
+  }
+
+  async look(): Promise<void> {
+    const { log, notifier } = this.#parts;
+    const before = this.fault;
+    this.fault = await stateFault(this.#parts);
+    if ((this.fault === null) === (before === null)) return;
+    if (this.fault) log.error({ action: 'state-full', reason: this.fault }, 'the state takes no more data: work waits');
+    else log.info({ action: 'resume' }, 'the state takes data again: work goes on');
+    if (this.fault) this.#isTeller = await this.#isFirst();
+    if (this.#isTeller) await notifier.sendPastQueue(stateNotice(this.fault));
+  }
+
+  /** One of all processes tells of it: a service rather than a worker. Nobody can give signs of life now, so that old ones count. */
+  async #isFirst(): Promise<boolean> {
+    const { redis, keys, role } = this.#parts;
+    const rank = (each: { role: string; host: string; pid: number }): string =>
+      [each.role === 'start' ? 0 : 1, each.host, each.pid].join(' ');
+    const all = [...(await liveWorkers(redis, keys, 0)).values()].map(rank);
+    const own = rank({ role, host: hostname(), pid: process.pid });
+    return all.every((other) => own <= other);
+  }
+}
