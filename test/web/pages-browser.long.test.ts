@@ -93,7 +93,7 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
     ['home-filtered', () => `${urls.many}/?show=attention&manifest=amt-1`],
     ['home-reader', () => `${urls.read}/`],
     ['item-reader', () => `${urls.read}/item/amt-10/staff/table`],
-    ['item-running', () => `${urls.filled}/item/transport/boardings`],
+    ['item-running', () => `${urls.filled}/item/transport/boardings/table`],
     ['search', () => `${urls.filled}/?q=table`],
     ['item', () => `${urls.filled}/item/${known.live}`],
     ['dataset', () => `${urls.filled}/item/city-open-data/budget-2026`],
@@ -249,13 +249,13 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
   it('a page shows what has changed, and leaves focus and what was opened as they are', async () => {
     await onPage('light', async (page) => {
       await page.goto(`${urls.filled}/item/${known.live}`);
-      await page.click('summary:has-text("Log")');
+      await page.click('summary:has-text("earlier")');
       await page.focus('a[href="/item/city-open-data/air-quality"]');
       const entry = await filled.runtime.ledger.entry('local', known.live);
       if (!entry) throw new Error('no entry');
       await filled.runtime.ledger.put('local', { ...entry, title: 'Renamed meanwhile', syncedAt: Date.now() });
       await page.waitForSelector('h1:has-text("Renamed meanwhile")');
-      expect(await page.evaluate('document.querySelector("details[id^=log]").open')).toBe(true);
+      expect(await page.evaluate('document.querySelector("details#versions").open')).toBe(true);
       expect((await focused(page)).href).toBe('/item/city-open-data/air-quality');
     });
   });

@@ -93,9 +93,9 @@ thead th{color:var(--soft);font-weight:500;font-size:.875rem}
 .timeline .bad::before{background:var(--bad)}.timeline .wait::before{background:var(--wait)}.timeline .told::before{background:var(--soft)}
 .timeline .bad,.timeline .wait{color:inherit}
 .timeline b{font-weight:600}
-.chart{width:100%;max-width:44rem;height:auto;display:block;margin:.5rem 0}
+.chart{width:100%;max-width:34rem;height:auto;display:block;margin:.5rem 0}
 .chart rect{fill:var(--calm)}.chart rect.now{fill:var(--good)}
-.chart text{fill:var(--soft);font:11px system-ui,sans-serif}
+.chart text{fill:var(--soft);font:12px system-ui,sans-serif}
 .chart line{stroke:var(--line)}
 details{margin:.75rem 0}
 summary{cursor:pointer;color:var(--link);width:fit-content}
@@ -104,7 +104,7 @@ progress{width:100%;max-width:24rem;height:.6rem;accent-color:var(--link)}
 .login{max-width:22rem;margin:3rem auto}
 .login label{display:block;margin:.75rem 0 .2rem}.login input{width:100%}.login button{margin-top:1.25rem}
 @media(max-width:40rem){h1{font-size:1.35rem}
-a,summary{display:inline-block;min-height:1.5rem;min-width:1.5rem}
+a{display:inline-block}a,summary{min-height:1.5rem;min-width:1.5rem}
 .manifests thead{display:none}
 .manifests tr{display:grid;grid-template-columns:1fr auto auto;gap:0 .75rem;align-items:center;padding:.4rem 0;border-bottom:1px solid var(--line)}
 .manifests th,.manifests td{border:0;padding:0}

@@ -27,7 +27,7 @@ export const homePage = (view: OverviewView, given: Parameters<typeof manifestsH
   return {
     title: '',
     live: [
-      view.targets.length > 1 ? summaryHtml(view.targets) : null,
+      view.targets.length > 0 ? summaryHtml(view.targets) : null,
       view.hasWorkers
         ? null
         : html`<div class="note wait"><p>No worker is running: requested runs start with the next one.</p></div>`,

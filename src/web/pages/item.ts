@@ -23,7 +23,7 @@ import {
   webLink,
 } from './layout.ts';
 
-const [width, height, top, left] = [680, 140, 10, 60] as const;
+const [width, height, top, left] = [420, 120, 10, 60] as const;
 const shown = 60;
 
 /** Rows of each version as bars over an axis; two versions are a sentence. */
@@ -41,7 +41,7 @@ const versionsChart = (all: TableVersion[]): Part => {
   const ticks = Array.from({ length: highest / each + 1 }, (_, at) => at * each);
   const lines = ticks.map((rows) => {
     const y = height - tallOf(rows);
-    return html`<line x1="${left}" y1="${y}" x2="${width}" y2="${y}"/><text x="${left - 6}" y="${y + 4}" text-anchor="end">${countText(rows)}</text>\n`;
+    return html`<line x1="${left}" y1="${y}" x2="${width}" y2="${y}"/><text x="${left - 6}" y="${y + 4}" text-anchor="end">${highest < 1e6 ? countText(rows) : compact.format(rows)}</text>\n`;
   });
   const bars = versions.map((version, index) => {
     const tall = Math.max(2, tallOf(version.rows));
@@ -53,6 +53,8 @@ const versionsChart = (all: TableVersion[]): Part => {
 ${lines}${bars}<text x="${left}" y="${height + 14}">${dayOf(first)}</text><text x="${width}" y="${height + 14}" text-anchor="end">${dayOf(last)}</text>
 </svg></figure>`;
 };
+
+const compact = new Intl.NumberFormat('en', { notation: 'compact' });
 
 /** A round distance between the lines of an axis, of which there are at most six. */
 const tickOf = (most: number): number => {

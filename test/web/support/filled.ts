@@ -345,6 +345,10 @@ export const startWork = async (runtime: Runtime): Promise<string> => {
     timestamp: noon,
     processedOn: Date.now() - 12_000,
   });
+  await writeLog(runtime, runId, `${key}/table`, [
+    'planned: its file changed',
+    'fetch boardings.csv: 105,000,000 bytes (90 ms)',
+  ]);
   await runtime.redis.lpush(queue.toKey('active'), id);
   return runId;
 };
