@@ -29,7 +29,8 @@ export class Progress {
     const sum = (of: 'total' | 'done' | 'failed'): number => all.reduce((count, run) => count + run[of], 0);
     const [total, done, failed] = [sum('total'), sum('done'), sum('failed')];
     const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
-    const begun = all.some(({ state }) => state !== 'queued') ? 'planning' : 'waiting to start';
+    const isQueued = all.every(({ state }) => state === 'queued');
+    const begun = isQueued ? 'waiting to start' : 'planning';
     const items = `${total === 0 ? begun : `${done}/${total} items`}${failed > 0 ? `, ${failed} failed` : ''}`;
     if (wait) return [`${name}: ${items}, ${wait}`];
     const now = Date.now();
@@ -38,7 +39,8 @@ export class Progress {
     // The time left does not grow while nothing ends: the portal may be about to be paused.
     if (done !== first.last.done) first.last = { at: now, done };
     const pace = paceText({ ended: done - first.done, left: total - done, ms: first.last.at - first.at });
-    const ofRuns = jobs.filter(({ runId }) => runs.some((run) => run.runId === runId));
+    // One that waits to start waits for others.
+    const ofRuns = jobs.filter(({ runId }) => isQueued || runs.some((run) => run.runId === runId));
     const steps = ofRuns.flatMap((job) => job.steps).filter(({ item }) => item !== '');
     const long = steps.filter(({ moved, since }) => moved !== null || now - since >= longMs).slice(0, mostLines);
     const keys = long.length > 0 ? [] : steps.slice(0, mostKeys).map(({ item }) => ` ${item}`);
