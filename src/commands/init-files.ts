@@ -103,14 +103,14 @@ Old Mill,Tuesday,09:00,13:00
 const inboxManifest = ({ name }: ChosenPortal): string => `${manifestSchema}
 # Publishes what is dropped into the folder inbox/ while \`sluice start\` runs:
 #   inbox/<dataset>/<resource>.csv, or inbox/<name>.csv for a dataset and resource of that name
-# A file of the same name again is a new version of the same resource.
+# A file of the same name again is a new version of the same resource. Faulty files are put into inbox/_faulty/.
 
 name: inbox
 portal: ${name}
-drop: { folder: ../${inboxFolder}, files: "**/*.csv" }
+drop: { folder: ../${inboxFolder}, files: "**/*.{csv,tsv,xlsx,xlsm,json,geojson,zip,gz}" }
 guard: { rows: 50%, columns: grow, nulls: 50% }   # holds a table that differs too much
 
-# What to do with a table that a portal could not read. off: it is quarantined with the reason. safe: it is fixed while
-# publishing if every fault has only one possible fix (encoding, titles above the header); others are quarantined.
-defaults: { resource: { mend: off } }
+# A table that a portal could not read is fixed while publishing if every fault has only one possible fix (encoding, titles
+# above the header); others are faulty. off: nothing is fixed.
+defaults: { resource: { mend: safe } }
 `;

@@ -62,8 +62,8 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
     'Next:',
     shown !== '' && `  cd ${shown}`,
     '  sluice check                      # configuration, manifests and tables',
-    '  sluice publish jobs/first.yaml    # publish the sample',
-    `  sluice start                      # the service: drop CSV files into ${inbox}/`,
+    `  sluice publish jobs/first.yaml    # publish the sample${portal.url === null ? '' : ', as a draft'}`,
+    `  sluice start                      # the service: drop tables into ${inbox}/`,
   );
   print(io, options, { json: { folder: root, written, kept, portal: probe }, lines: text });
   return exitCodes.ok;

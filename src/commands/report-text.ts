@@ -36,7 +36,8 @@ const standOf = (item: ReportItem): string => {
   if (item.live) return 'live';
   if (item.stale) return 'stale';
   if (item.outcome !== 'done' && item.outcome !== 'unchanged') return 'not live';
-  return fateOf(item) === 'removed' ? 'removed' : 'draft';
+  if (fateOf(item) === 'removed') return 'removed';
+  return item.nid === null ? 'not live' : 'draft';
 };
 
 /** Actions that say more than that an item is new or was updated. */
@@ -91,7 +92,14 @@ const shownAddresses = 5;
 export const closingLines = async (runtime: Runtime, report: StoredReport): Promise<string[]> => {
   const { entries } = await runtime.ledger.exceptions(report);
   const leftBehind = [...entries.values()].filter(isLeftBehind).map(({ key }) => key);
-  return [...leftBehindLines(leftBehind), ...addressLines(runtime, report), `next: ${nextOf(runtime, report)}`];
+  const drafts = report.items.filter((item) => standOf(item) === 'draft').length;
+  return lines(
+    leftBehindLines(leftBehind),
+    addressLines(runtime, report),
+    drafts > 0 &&
+      `drafts: visitors do not see ${plural(drafts, 'item')}; remove \`published: false\` from the manifest, and publish again`,
+    `next: ${nextOf(runtime, report)}`,
+  );
 };
 
 const addressLines = (runtime: Runtime, { items, portal }: StoredReport): string[] => {

@@ -44,8 +44,11 @@ export const statusCommand = async (what: string | undefined, options: StatusOpt
 const showFound = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
   const found = await find(runtime, what, io.cwd);
   if (found.length === 0) return explainUnknown(runtime, what, options, io);
-  const json = statusSchema.parse({ items: found.map(itemJson), waiting: [] });
-  print(io, options, { json, lines: foundLines(found, options.all === true) });
+  // What a guard holds says itself that it waits in the spool.
+  const newer = found.some(isGuarded) ? null : await findDropped(runtime, what, resolve(io.cwd, what));
+  const json = statusSchema.parse({ items: found.map(itemJson), waiting: newer ? [newer] : [] });
+  const newerLine = newer && `${what}, a newer version: ${newer.why}`;
+  print(io, options, { json, lines: lines(foundLines(found, options.all === true), newerLine) });
   if (found.some(isGuarded)) return exitCodes.held;
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };

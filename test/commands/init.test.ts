@@ -7,7 +7,9 @@ import { loadConfig } from '../../src/config/load.ts';
 import { startPortalServer } from '../../src/embedded-portal/portal-server.ts';
 import { InterruptedError, UsageError } from '../../src/model/errors.ts';
 import { createLog } from '../../src/model/log.ts';
+import { placeRule } from '../../src/sources/drop/drop-target.ts';
 import { loadManifest } from '../../src/sources/manifest/load.ts';
+import { isDropManifest } from '../../src/sources/manifest/schema.ts';
 import { commandIo } from '../support/command-io.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -90,11 +92,25 @@ describe('init without questions', () => {
   it('writes a sample for a portal elsewhere as a draft, so that no visitor sees it', async () => {
     const dir = tempDir();
     const { url } = await portal();
-    await init(dir, { url, username: 'ann' }, { SLUICE_PASSWORD: secret });
+    const { out } = await init(dir, { url, username: 'ann' }, { SLUICE_PASSWORD: secret });
+    expect(out).toContain('# publish the sample, as a draft\n');
     const manifest = await loadManifest(join(dir, 'jobs/first.yaml'));
     expect(manifest).toMatchObject({
       datasets: [{ details: { published: false }, resources: [{ details: { published: false } }] }],
     });
+  });
+
+  it('writes an inbox that takes every kind of table, and fixes what has one possible fix', async () => {
+    const dir = tempDir();
+    await init(dir, { yes: true });
+    const manifest = await loadManifest(join(dir, 'jobs/inbox.yaml'));
+    if (!isDropManifest(manifest)) throw new Error('no inbox');
+    expect(manifest.defaults.resource.mend).toBe('safe');
+    const placed = placeRule({ files: manifest.drop.files, marker: '.done' });
+    for (const name of ['a.csv', 'd/a.TSV', 'd/a.xlsx', 'd/a.xlsm', 'a.json', 'a.geojson', 'a.zip', 'd/a.csv.gz'])
+      expect(placed(name).kind, name).toBe('file');
+    const advice = expect.stringMatching(/xlsx.*: save it as one of these, add its ending to `files`/);
+    for (const name of ['a.xls', 'd/a.ods', 'a.pdf']) expect(placed(name)).toEqual({ kind: 'left', reason: advice });
   });
 
   it('reports what is wrong with the portal and writes the files all the same', async () => {
@@ -140,7 +156,7 @@ describe('init without questions', () => {
     const { code, out } = await init(dir);
     expect(code).toBe(0);
     expect(out).toMatch(/^kept {2}jobs\/inbox\.yaml, which already exists$/m);
-    expect(out).toMatch(/drop CSV files into in\/$/m);
+    expect(out).toMatch(/drop tables into in\/$/m);
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 

@@ -293,6 +293,21 @@ describe('publish', () => {
     expect(itemOf(report, 'dropped/bikes/bikes')).toMatchObject({ live: true, rows: 2 });
   });
 
+  it('says that drafts are not seen, and how to publish them', async () => {
+    const place = makeRemotePlace(gateway.url);
+    const resources = [{ id: 'a', title: 'A', file: place.write('data/a.csv', 'a\n1\n') }];
+    const publish = async (published: boolean) => {
+      const datasets = [
+        { id: 'd', title: 'Held back', published, resources: resources.map((of) => ({ ...of, published })) },
+      ];
+      return (await place.run(['publish', place.manifest({ name: 'hidden', datasets })])).out;
+    };
+    const told =
+      'drafts: visitors do not see 2 items; remove `published: false` from the manifest, and publish again\n';
+    expect(await publish(false)).toContain(told);
+    expect(await publish(true)).not.toContain('drafts:');
+  });
+
   it('prints people the reason, the remedy and the faulty line; logs hold no row, and nothing the password', async () => {
     const place = makeRemotePlace(gateway.url);
     place.write('data/secret.csv', 'name,code\nx,cell-value-4711\ny,cell-value-4712,z\n');

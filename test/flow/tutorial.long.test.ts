@@ -26,14 +26,15 @@ const aliasTo = (node: string, program: string): void => {
 };
 aliasTo(process.execPath, join(root, 'src/cli.ts'));
 const { REDIS_URL: _unused, ...surroundings } = process.env;
-const env = { ...surroundings, HOME: home, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
+const env = { ...surroundings, HOME: home, clone: root, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
 
 /** Commands, and the screen that is shown below them; the others are for the reader alone. */
 const steps = blocksOf(page).flatMap(({ language, text }, at, all) => {
   const next = all[at + 1];
   return language === 'sh' ? [{ commands: text, screen: next?.language === 'text' ? next.text : null }] : [];
 });
-const typedHere = steps.slice(0, -2).filter(({ commands }) => !/npm ci|^cd |^sluice start/.test(commands));
+const starts = steps.findIndex(({ commands }) => commands.startsWith('sluice start'));
+const typedHere = steps.slice(0, starts).filter(({ commands }) => !/npm ci|^cd /.test(commands));
 
 /** Presses Enter at the question for the portal. */
 const type = async (
@@ -57,7 +58,7 @@ const lasting = (text: string): string =>
     .replaceAll(/\n\s*/g, ' ')
     .replaceAll(/\d{8}-\d{6}-\w+/g, 'RUN')
     .replaceAll(/in \d+\.\d s/g, 'in N s')
-    .replaceAll(/20\d\d-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/20\d\d-\d\d-\d\dT[\d:.]+Z|20\d{6}T\d{6}\.\d{3}Z/g, 'TIME')
     .replaceAll(/127\.0\.0\.1:\d+/g, 'PORTAL')
     .replaceAll(/(?<=admin is )\S+/g, 'PASSWORD');
 
@@ -127,7 +128,7 @@ describe.skipIf(!hasTerminals)('the tutorial (needs script of util-linux)', () =
     expect(terminal.text()).toMatch(/^ {2}plans\/plans\/harbour +live +new$/m);
   });
 
-  it('leaves the service running and drops a file', async () => {
+  it('leaves the service running, and drops a workbook, a faulty file, and that file fixed', async () => {
     appendFileSync(join(folder, 'config/sluice.yaml'), '\nweb: { port: 0 }\n'); // other tests run beside it
     const running = spawn(join(bin, 'sluice'), ['start'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
     service = running;
@@ -136,12 +137,16 @@ describe.skipIf(!hasTerminals)('the tutorial (needs script of util-linux)', () =
       log += text;
     });
     await waitUntil('the service to run', () => log.includes('sluice is running'));
-    const [drop, status] = steps.slice(-2);
-    expect(await type(drop?.commands ?? '', home)).toMatchObject({ code: 0 });
-    await waitUntil('the run to end', () => /"msg":"ended: .*imported\\":1/.test(log));
-    const typed = await type(status?.commands ?? '', folder);
-    expect(typed.code, typed.out).toBe(0);
-    shows(status?.screen ?? null, typed.out);
+    let ended = 0;
+    for (const { commands, screen } of steps.slice(starts + 1)) {
+      const typed = await type(commands, commands.startsWith('cd ') ? home : folder);
+      expect(typed.code, typed.out).toBe(screen?.includes('not live') ? 3 : 0);
+      shows(screen, typed.out);
+      if (screen !== null) continue;
+      ended += 1; // what was dropped
+      await waitUntil('the run to end', () => log.match(/"msg":"ended: /g)?.length === ended);
+    }
+    expect(ended).toBe(3);
     running.kill('SIGINT');
     expect(await once(running, 'exit')).toEqual([0, null]);
   });

@@ -18,11 +18,14 @@ export type Taken = { outcome: 'taken' | 'lost' } | { outcome: 'left'; reason: s
 
 const lost: Taken = { outcome: 'lost' };
 
+const denied =
+  'cannot be moved or read: permission denied; let the user that runs sluice read it and write to its folder';
+
 const refusals: Record<string, string> = {
   EXDEV: 'is on another file system than the inbox, so it cannot be claimed by a rename: drop it into a plain folder',
-  EACCES: 'cannot be moved or read: permission denied on the file or its folder',
-  EPERM: 'cannot be moved or read: permission denied on the file or its folder',
-  EROFS: 'cannot be moved: the file system is read-only',
+  EACCES: denied,
+  EPERM: denied,
+  EROFS: 'cannot be moved, as the file system is read-only: mount it for writing',
 };
 
 const refusedOrLost = (error: unknown): Taken => {

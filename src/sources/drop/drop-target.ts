@@ -34,7 +34,8 @@ export const faultyFolder = '_faulty';
 /** Faulty files, dot and `~` names, and files that are not finished. */
 const ignored = /^_faulty(?:\/|$)|(?:^|\/)[.~]|~(?:\/|$)|\.(?:part|tmp)$/i;
 
-const tooDeep = 'is deeper than <dataset>/<resource>.csv; list folders with datasets in `folders` of the manifest';
+const tooDeep =
+  'is deeper than <dataset>/<resource>.csv: move it up, or list folders with datasets in `folders` of the manifest';
 
 const noId = (name: string): string =>
   `cannot derive an id from \`${name}\`: rename it to at most 64 of a-z, 0-9, \`.\`, \`_\`, \`-\``;
@@ -58,6 +59,7 @@ export const placeOf = (path: string, folders: readonly string[] = []): Placed =
  */
 export const placeRule = ({ files, marker, folders = [] }: PlaceOptions): ((path: string) => Placed) => {
   const matches = picomatch(files, { nocase: true });
+  const notTaken = `does not match the files of this inbox (${files.join(', ')}): save it as one of these, add its ending to \`files\` in the manifest, or move it away`;
   const nameOnly = (path: string): Placed => {
     const segments = path.split('/');
     if (segments.includes('..')) return { kind: 'left', reason: 'leads out of the inbox' };
@@ -69,7 +71,7 @@ export const placeRule = ({ files, marker, folders = [] }: PlaceOptions): ((path
       return { kind: 'left', reason: 'describes no dataset here: move it into the folder of its dataset' };
     }
     if (path.endsWith('.yaml')) return { kind: 'sidecar' };
-    if (!matches(path)) return { kind: 'left', reason: `does not match the files of this inbox (${files.join(', ')})` };
+    if (!matches(path)) return { kind: 'left', reason: notTaken };
     return placeOf(path, folders);
   };
   return (path) => {

@@ -37,13 +37,14 @@ export const lookAt = async (inbox: string, path: string): Promise<Sight> => {
   for (let above = dirname(path); above !== '.'; above = dirname(above)) {
     const stats = await unless(lstat(join(inbox, above)), gone, null);
     if (stats === null || stats.isFile()) return { kind: 'absent' };
-    if (!stats.isDirectory()) return { kind: 'left', reason: 'leads out of the inbox by a symbolic link' };
+    if (!stats.isDirectory())
+      return { kind: 'left', reason: 'leads out of the inbox by a symbolic link: put the files themselves here' };
   }
   const stats = await unless(lstat(join(inbox, path), { bigint: true }), gone, null);
   if (stats === null) return { kind: 'absent' };
   if (stats.isFile()) return { kind: 'file', stats };
   if (stats.isDirectory()) return { kind: 'folder' };
-  const other = 'is not a regular file (a pipe, socket or device)';
+  const other = 'is not a regular file (a pipe, socket or device): put a file here';
   return { kind: 'left', reason: stats.isSymbolicLink() ? linkReason : other };
 };
 
@@ -58,7 +59,10 @@ async function* walkInbox(inbox: string, folder = ''): AsyncGenerator<{ path: st
   } catch (error) {
     if (isErrno(error, ...gone) && folder !== '') return;
     if (folder === '' || !isErrno(error, 'EACCES', 'EPERM')) throw error;
-    yield { path: folder, reason: 'cannot be read: permission denied' };
+    yield {
+      path: folder,
+      reason: 'cannot be read: permission denied; let the user that runs sluice read and write it',
+    };
     return;
   }
   for (const entry of entries) {
@@ -128,7 +132,8 @@ export class InboxView {
     await this.look(of, seenAt);
     const isAlone = !this.settlers.has(of) && !this.left.has(of);
     if (sight.kind === 'left') this.leave(path, sight.reason);
-    else if (sight.kind === 'file' && isAlone) this.leave(path, `is a marker without its file ${of}`);
+    else if (sight.kind === 'file' && isAlone)
+      this.leave(path, `is a marker without its file ${of}: put that beside it, or delete the marker`);
     else this.#forget(path);
   }
 

@@ -67,8 +67,8 @@ describe('placeRule', () => {
   });
 
   it.each([
-    ['x/y/a.csv', 'deeper'],
-    ['x/a.xlsx', 'does not match the files of this inbox (**/*.csv, **/*.tsv)'],
+    ['x/y/a.csv', 'deeper than <dataset>/<resource>.csv: move it up'],
+    ['x/a.xls', 'does not match the files of this inbox (**/*.csv, **/*.tsv): save it as one of these'],
     ['数据/a.csv', 'cannot derive an id from `数据`'],
     ['../a.csv', 'leads out of the inbox'],
   ])('leaves %s with the reason', (path, reason) => {

@@ -258,7 +258,9 @@ describe('a marker', () => {
     const watched = await openDrop(folder);
     writeFileSync(join(folder, 'a.csv.done'), '');
     await waitUntil('it is shown', () => watched.inbox.state().left.length === 1);
-    expect(watched.inbox.state().left[0]?.reason).toBe('is a marker without its file a.csv');
+    expect(watched.inbox.state().left[0]?.reason).toBe(
+      'is a marker without its file a.csv: put that beside it, or delete the marker',
+    );
   });
 });
 
