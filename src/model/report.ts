@@ -54,52 +54,36 @@ export const rejectedRowsSchema = z.object({ rows: z.number().int(), path: z.str
 export const reportItemSchema = z.object({
   key: z.string(),
   kind: z.enum(itemKinds),
-  nid: z.string().nullable(),
+  nid: z.string().nullable().default(null),
   uuid: z.string(),
-  url: z.string().nullable(),
-  actions: z.array(z.enum(itemActions)),
+  url: z.string().nullable().default(null),
+  actions: z.array(z.enum(itemActions)).default([]),
   outcome: z.enum(itemOutcomes),
-  live: z.boolean(),
-  stale: z.boolean(),
+  live: z.boolean().default(false),
+  stale: z.boolean().default(false),
   /** Data rows in the datastore, null where nothing is imported. */
-  rows: z.number().int().nullable(),
-  file: z.object({ name: z.string(), bytes: z.number().int(), sha256: z.string() }).nullable(),
+  rows: z.number().int().nullable().default(null),
+  file: z.object({ name: z.string(), bytes: z.number().int(), sha256: z.string() }).nullable().default(null),
   rejected: rejectedRowsSchema.nullable().default(null),
   /** Fixes made in the file before it was sent, one line each. */
   fixes: z.array(z.string()).default([]),
   /** Differences between what is live and what was wanted, one sentence each: fields not held, rows dropped. */
   warnings: z.array(z.string()).default([]),
-  reason: reasonSchema.nullable(),
+  reason: reasonSchema.nullable().default(null),
   /** Of a table that its guard held in this run: the last versions that went live, newest first. */
   versions: z
     .array(z.object({ at: z.string(), rows: z.number().int(), bytes: z.number().int(), columns: z.number().int() }))
     .exactOptional(),
-  jobId: z.string().nullable(),
-  attempts: z.number().int(),
-  ms: z.number().int(),
+  jobId: z.string().nullable().default(null),
+  attempts: z.number().int().default(0),
+  ms: z.number().int().default(0),
 });
 
 export type ReportItem = z.infer<typeof reportItemSchema>;
 
 /** An item of a report; what is not known of it is null or empty. */
-export const reportItem = (known: Pick<ReportItem, 'key' | 'uuid' | 'outcome'> & Partial<ReportItem>): ReportItem => ({
-  kind: kindOfKey(known.key),
-  nid: null,
-  url: null,
-  actions: [],
-  live: false,
-  stale: false,
-  rows: null,
-  file: null,
-  rejected: null,
-  fixes: [],
-  warnings: [],
-  reason: null,
-  jobId: null,
-  attempts: 0,
-  ms: 0,
-  ...known,
-});
+export const reportItem = (known: Omit<z.input<typeof reportItemSchema>, 'kind'>): ReportItem =>
+  reportItemSchema.parse({ kind: kindOfKey(known.key), ...known });
 
 export const exportSchema = z.object({
   folder: z.string(),
