@@ -1,8 +1,9 @@
 // Checks of the addresses in a configuration.
-import { BlockList, isIP, isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import type { FileProblem } from '../model/errors.ts';
 import { text, webAddressRule } from '../model/schema-parts.ts';
 import type { YamlDocument } from '../model/yaml/document.ts';
+import { isIn, listOf } from '../util/connections.ts';
 import { hasCredentials } from '../util/http.ts';
 import { recordOf } from '../util/json.ts';
 
@@ -73,14 +74,12 @@ export const isNetwork = (entry: string): boolean => {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 };
 
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8);
-loopback.addAddress('::1', 'ipv6');
+const loopback = listOf(['127.0.0.0/8', '::1']);
 
 /** True for loopback addresses and `localhost`, also in the brackets of an address. */
 export const isLoopback = (host: string): boolean => {
   const name = host.replace(/^\[(.*)\]$/, '$1');
-  return /^(?:.+\.)?localhost$/i.test(name) || loopback.check(name, isIPv6(name) ? 'ipv6' : 'ipv4');
+  return /^(?:.+\.)?localhost$/i.test(name) || isIn(loopback, name);
 };
 
 /** A host as it is in an address that answers: loopback for a wildcard. */

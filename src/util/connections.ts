@@ -39,7 +39,7 @@ export const limitConnections = (server: Server, most: number, proxies: readonly
   const exempted = listOf(proxies);
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? '';
-    if (exempted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return;
+    if (isIn(exempted, address)) return;
     const count = (counts.get(address) ?? 0) + 1;
     if (count > most) {
       socket.destroy();
@@ -53,6 +53,10 @@ export const limitConnections = (server: Server, most: number, proxies: readonly
     });
   });
 };
+
+/** True for an address that a list holds; IPv4 addresses written as IPv6 are judged as IPv4. */
+export const isIn = (list: BlockList, address: string): boolean =>
+  list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 
 /** Addresses and networks (CIDR) as one list. */
 export const listOf = (places: readonly string[]): BlockList => {

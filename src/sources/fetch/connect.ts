@@ -1,10 +1,10 @@
 // Connections to public addresses only, direct or through the proxies that the environment names.
 import { lookup as systemLookup } from 'node:dns';
-import { type BlockList, isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isNetwork } from '../../config/addresses.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
-import { listOf } from '../../util/connections.ts';
+import { isIn, listOf } from '../../util/connections.ts';
 import { headWithin } from '../../util/patience.ts';
 import type { ProxyPolicy } from './policy.ts';
 
@@ -111,9 +111,6 @@ const kinds = special.map(([kind, ...ranges]) => ({ kind, list: listOf(ranges) }
 const globals = listOf(['2000::/3', '::ffff:0:0/96']);
 /** An IPv4 address behind a translator, as the names of IPv6-only networks give it (RFC 6052). */
 const translated = listOf(['64:ff9b::/96']);
-
-/** BlockList looks at IPv4-mapped IPv6 addresses as IPv4 itself. */
-const isIn = (list: BlockList, address: string): boolean => list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
 
 const kindOf = (address: string): string | null => {
   const bare = address.replace(/%.*$/, '');
