@@ -19,8 +19,6 @@ type PhpObjects = (value: ValueMap) => { name: string; properties: [string, Valu
 
 const text = (value: string): string => `s:${Buffer.byteLength(value)}:"${value.toWellFormed()}";`;
 
-const arrayKey = (key: string): string => (phpIntegerKey(key) ? `i:${key};` : text(key));
-
 /**
  * The value in PHP's serialisation: what `shape` calls an object is `O:8:"stdClass"`, what `objects` makes one another
  * object, all else arrays.
@@ -36,7 +34,10 @@ export const writePhp = (value: Value, shape: ResultShape, objects: PhpObjects =
   }
   const entries = Object.entries(value);
   const object = shape !== 'plain' && shape !== 'rows' ? { name: 'stdClass', properties: entries } : objects(value);
-  if (object === null) return `a:${entries.length}:{${entries.map(([k, v]) => arrayKey(k) + child(k, v)).join('')}}`;
+  if (object === null) {
+    const parts = entries.map(([key, part]) => (phpIntegerKey(key) ? `i:${key};` : text(key)) + child(key, part));
+    return `a:${entries.length}:{${parts.join('')}}`;
+  }
   const { name, properties } = object;
   return `O:${name.length}:"${name}":${properties.length}:{${properties.map(([k, v]) => text(k) + child(k, v)).join('')}}`;
 };

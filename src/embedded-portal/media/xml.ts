@@ -32,14 +32,10 @@ const elementName = (key: string): string => {
   return /^[A-Za-z_]/.test(clean) ? clean : `_${clean}`;
 };
 
-const scalarText = (value: boolean | number | string): string => {
-  if (typeof value === 'boolean') return value ? '1' : '';
-  return typeof value === 'number' ? String(value) : escapeText(value);
-};
-
 export const element = (name: string, value: Value): string => {
   if (value === null) return `<${name}/>`;
-  if (typeof value !== 'object') return `<${name}>${scalarText(value)}</${name}>`;
+  if (typeof value === 'boolean') return `<${name}>${value ? '1' : ''}</${name}>`;
+  if (typeof value !== 'object') return `<${name}>${escapeText(String(value))}</${name}>`;
   const entries = Object.entries(value).map(([key, child]): [string, Value] => [elementName(key), child]);
   if (entries.length === 0) return `<${name}/>`;
   const list = Object.keys(value).every(phpNumeric) ? ' is_array="true"' : '';

@@ -27,12 +27,6 @@ const answering = (inner: Operation, change: (value: Record<string, unknown>, ca
     return 'value' in result && isObject(result.value) ? { ...result, value: change(result.value, call) } : result;
   });
 
-/** The data of an author other than user 1 are null. */
-const shownNode = (node: Record<string, unknown>): Record<string, unknown> => ({
-  ...node,
-  data: node.uid === '1' ? node.data : null,
-});
-
 const index = (list: (call: Call) => Record<string, unknown>[]): Operation =>
   operation({
     run: (call) => {
@@ -77,7 +71,8 @@ const attach = around(nodeResource.attach_file, async (call, core) => {
 const node = {
   ...nodeResource,
   index: index(listRows),
-  retrieve: answering(nodeResource.retrieve, shownNode),
+  // The data of an author other than user 1 are null.
+  retrieve: answering(nodeResource.retrieve, (shown) => ({ ...shown, data: shown.uid === '1' ? shown.data : null })),
   create,
   delete: around(nodeResource.delete, async (_, core) => {
     await core();
@@ -136,18 +131,13 @@ const datastore = {
 /** The resources of releases A and B. */
 export const recordedResources: Readonly<Record<string, Resource>> = { node, user, datastore };
 
-/** Reads of release C have the path before the author. */
-const pathFirst = ({ name, picture, data, path, ...rest }: Record<string, unknown>): Record<string, unknown> => ({
-  ...rest,
-  ...{ path, name, picture, data },
-});
-
 /** The resources of release C, which knows no versions of the login. */
 export const formResources: Readonly<Record<string, Resource>> = {
   node: {
     ...node,
     index: index(listRowsOfKnown),
-    retrieve: answering(node.retrieve, pathFirst),
+    // The path comes before the author.
+    retrieve: answering(node.retrieve, ({ name, picture, data, ...rest }) => ({ ...rest, name, picture, data })),
   },
   user: { ...user, login: loginOf(() => ['username', 'password']) },
 };
