@@ -34,15 +34,10 @@ const found = ({ store }: Portal, search: string): number[] => {
   const words = search.toLowerCase().split(' ');
   const holds = (text: string): boolean => words.every((word) => text.includes(word));
   const texts = store.kept('words of datasets', () =>
-    store.nodes
-      .words()
-      .map(({ nid, title, words }) => ({ nid, title: title.toLowerCase(), text: words.toLowerCase() })),
+    store.nodes.words().map((row) => ({ nid: row.nid, title: row.title.toLowerCase(), text: row.words.toLowerCase() })),
   );
-  const { true: first = [], false: others = [] } = Object.groupBy(
-    texts.filter(({ text }) => holds(text)),
-    ({ title }) => (holds(title) ? 'true' : 'false'),
-  );
-  return [...first, ...others].map(({ nid }) => nid);
+  const hits = texts.filter(({ text }) => holds(text)).map(({ nid, title }) => ({ nid, isLate: !holds(title) }));
+  return hits.sort((a, b) => Number(a.isLate) - Number(b.isLate)).map(({ nid }) => nid);
 };
 
 /** The list of published datasets, 20 a page, newest first, or of those that are searched for; null for a page that does not exist. */
@@ -58,10 +53,9 @@ const homeAnswer = (call: Call): Answer | null => {
   const from = (page - 1) * pageSize;
   const nids = all?.slice(from, from + pageSize) ?? nodes.newest(pageSize, from);
   const home = `${call.baseUrl}/`;
-  const words =
-    all === null
-      ? `${total === 0 ? 'Nothing is published here yet.' : `${plural(total, 'published dataset')}, the newest first.`}`
-      : html`${plural(total, 'dataset')} found. <a href="${home}">Show all</a>`;
+  const listed =
+    total === 0 ? 'Nothing is published here yet.' : `${plural(total, 'published dataset')}, the newest first.`;
+  const words = all === null ? listed : html`${plural(total, 'dataset')} found. <a href="${home}">Show all</a>`;
   const main = html`<h1>Datasets</h1>
 ${searchHtml('Search the datasets', search)}
 <p class="soft">${words}</p>
@@ -89,11 +83,6 @@ const nodeOf = ({ portal }: Call, path: string): StoredNode | null => {
   return nid === null ? null : nodes.byNid(nid);
 };
 
-const denied = (call: Call): Answer => {
-  const main = html`<h1>Access denied</h1>\n<p>This page is not published.</p>`;
-  return pageAnswer(call, { title: 'Access denied', main, status: 403 });
-};
-
 /**
  * The public page at a path: `/`, the address that a read of a node shows as `path`, or `/node/<nid>`. 403 for a node
  * the caller may not read; null where there is no page, and for all methods but GET and HEAD.
@@ -104,7 +93,10 @@ export const pageHandler: SiteHandler = async (call, path) => {
   if (path === '/') return homeAnswer(call);
   const node = nodeOf(call, path);
   if (node === null) return null;
-  if (!mayRead(call.user, node)) return denied(call);
+  if (!mayRead(call.user, node)) {
+    const main = html`<h1>Access denied</h1>\n<p>This page is not published.</p>`;
+    return pageAnswer(call, { title: 'Access denied', main, status: 403 });
+  }
   if (node.type === 'dataset') return datasetAnswer(call, node);
   return node.type === 'resource' ? resourceAnswer(call, node) : plainAnswer(call, node);
 };

@@ -2,7 +2,7 @@
 // of numbers, addresses for programs.
 import { paths } from '../../dataset-api/paths.ts';
 import { type DatastoreState, datastoreState } from '../../dataset-api/values.ts';
-import { type Html, html, momentHtml, sizeWords } from '../../util/html.ts';
+import { type Html, html, momentHtml, sizeWords, trusted } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
@@ -142,25 +142,23 @@ const readRows = async ({ datastore }: Portal, node: StoredNode, { search, page 
   }
 };
 
-const cellHtml = (tag: 'th' | 'td', cell: string, isEnd: boolean): Html => {
-  const text = shortened(cell, longestCell);
-  if (tag === 'th') return isEnd ? html`<th scope="col" class="n">${text}</th>` : html`<th scope="col">${text}</th>`;
-  return isEnd ? html`<td class="n">${text}</td>` : html`<td dir="auto">${text}</td>`;
-};
+const [atEnd, asWritten] = [trusted(' class="n"'), trusted(' dir="auto"')];
+
+const cellHtml = (tag: 'th' | 'td', cell: string, isEnd: boolean): Html =>
+  tag === 'th'
+    ? html`<th scope="col"${isEnd ? atEnd : null}>${shortened(cell, longestCell)}</th>`
+    : html`<td${isEnd ? atEnd : asWritten}>${shortened(cell, longestCell)}</td>`;
 
 /** The rows as a table that scrolls sideways by itself; long cells are cut. */
-const tableHtml = (rows: readonly string[][], columns: readonly Column[]): Html => {
+const tableHtml = ({ columns: names, shown }: Rows, columns: readonly Column[]): Html => {
   const line = (tag: 'th' | 'td', cells: readonly string[]): Html =>
     html`<tr>${columns.map(({ numbers }, at) => cellHtml(tag, cells[at] ?? '', numbers !== null))}</tr>\n`;
   return html`<div class="scroll" role="region" aria-label="Rows" tabindex="0">
 <table>
 <thead>
-${line(
-  'th',
-  columns.map(({ name }) => name),
-)}</thead>
+${line('th', names)}</thead>
 <tbody>
-${rows.map((row) => line('td', row))}</tbody>
+${shown.map((row) => line('td', row))}</tbody>
 </table>
 </div>`;
 };
@@ -187,6 +185,6 @@ const rowsHtml = (rows: Rows, { wish, path, wanted }: { wish: ListWish; path: st
   return html`${drawn}<h2 id="rows">Rows</h2>
 ${searchHtml('Search the rows', search)}
 <p class="soft">${countWords(rows, wish)}${search === '' ? null : html` <a href="${path}">Show all</a>`}</p>
-${tableHtml(rows.shown, columns)}
+${tableHtml(rows, columns)}
 ${pagerHtml(page, pages, (to) => `${path}${queryOf({ search, page: to, ...chosen })}#rows`)}`;
 };
