@@ -668,6 +668,7 @@ describe('with `web.public`', () => {
     };
     const entry = await open.runtime.ledger.entry('local', inside.faulty);
     if (entry) await open.runtime.ledger.put('local', { ...entry, reason, rejected: { rows: 1, path: '/srv/rows' } });
+    open.runtime.stateWatch.fault = { code: 'state-full', message: 'No space left: /srv/state', hint: '/srv' };
   });
   afterAll(() => open.close());
 
@@ -680,7 +681,10 @@ describe('with `web.public`', () => {
       for (const secret of secrets) expect(body, url).not.toContain(secret);
       expect(body, url).not.toMatch(/<form|<input|<button|href="\/act|report\.csv|<summary aria-label="Actions/);
       expect(body, url).toContain('<a href="/login">Log in</a>');
+      expect(body, url).toContain('The state takes no more data');
     }
+    expect((await open.get('/login')).body).not.toContain('/srv/');
+    expect((await open.get('/item/of/nobody')).body).not.toContain('<form');
     const home = (await open.get('/')).body;
     expect(home).toContain('16 of 20');
     expect(home).toContain('Portal local is paused');

@@ -39,7 +39,7 @@ ${bare || session ? null : html`<a href="/login">Log in</a>`}
 <main id="main">
 ${fixed}
 <div id="live">
-${fault && html`<div class="note bad" role="alert"><p>The state takes no more data: work waits.</p>${reasonHtml(fault)}</div>`}
+${fault && html`<div class="note bad" role="alert"><p>The state takes no more data: work waits.</p>${session ? reasonHtml(fault) : null}</div>`}
 ${live}
 </div>
 ${below}</main>`,

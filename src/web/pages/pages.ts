@@ -85,10 +85,11 @@ const sendError = (thrown: unknown, request: FastifyRequest, reply: FastifyReply
   const answer = (status: number, title: string, says: Part): FastifyReply =>
     send(reply, messagePage(title, says), status);
   if (error instanceof SluiceError) {
-    const says = html`<p dir="auto">${error.message}</p>${error.hint ? html`<p>${error.hint}</p>` : null}`;
+    const isShown = request.session !== null || error instanceof NotFoundError; // others may name paths
+    const says = isShown && html`<p dir="auto">${error.message}</p>${error.hint ? html`<p>${error.hint}</p>` : null}`;
     return error instanceof NotFoundError
-      ? answer(404, 'Not found', says)
-      : answer(409, 'Not possible right now', says);
+      ? answer(404, 'Not found', says || null)
+      : answer(409, 'Not possible right now', says || null);
   }
   const status = (error as { statusCode?: number }).statusCode ?? 500;
   if (status < 500) return answer(status, 'Invalid request', html`<p>Status ${status}.</p>`);
