@@ -14,7 +14,7 @@ import { plural } from '../util/plural.ts';
 import { spanText } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions, parseCount } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, print, say, sayAll } from './io.ts';
+import { type CommonOptions, type Io, print, say, sayAll, warn } from './io.ts';
 import { reportLines } from './report-text.ts';
 import { withRuntimeOf } from './session.ts';
 import { aligned } from './text.ts';
@@ -102,6 +102,7 @@ export const logCommand = async (what: string, options: LogOptions, io: Io): Pro
       const lines = await runs.log(id, from);
       from += lines.length;
       for (const line of lines) say(io, options.json ? JSON.stringify({ line }) : line);
+      if (from === 0 && !options.follow && !ended) warn(io, `nothing yet: run ${runId} has not begun with it`);
       if (!options.follow || ended || io.stop.aborted) return exitCodes.ok;
       await sleep(followMs, undefined, { signal: io.stop }).catch(() => undefined);
     }

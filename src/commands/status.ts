@@ -42,7 +42,8 @@ export const statusCommand = async (what: string | undefined, options: StatusOpt
   });
 
 const showFound = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
-  const found = await find(runtime, what, io.cwd);
+  const known = await find(runtime, what, io.cwd);
+  const found = await Promise.all(known.map(async (entry) => ({ ...entry, isOpen: await isOpen(runtime, entry) })));
   if (found.length === 0) return explainUnknown(runtime, what, options, io);
   // What a guard holds says itself that it waits in the spool.
   const newer = found.some(isGuarded) ? null : await findDropped(runtime, what, resolve(io.cwd, what));
@@ -52,6 +53,15 @@ const showFound = async (runtime: Runtime, what: string, options: StatusOptions,
   if (found.some(isGuarded)) return exitCodes.held;
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
+
+/** An entry as it is shown; `isOpen`: a run in progress publishes it for the first time. */
+type Shown = LedgerEntry & { isOpen?: boolean };
+
+const isOpen = async ({ runs }: Runtime, { runId, ...entry }: KnownEntry): Promise<boolean> =>
+  isDraft(entry) && runId !== '' && !(await runs.isClosed(runId));
+
+const isDraft = ({ live, stale, reason, removed, nid }: Omit<LedgerEntry, 'runId'>): boolean =>
+  !(live || stale || reason || removed) && nid !== null;
 
 const itemJson = (entry: KnownEntry) => ({
   ...entry,
@@ -70,7 +80,7 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
     const { current } = await runtime.gate.state(target);
     if (current === null || !isBelow(key, target.manifest)) continue;
     const isDataset = kindOfKey(key) === 'dataset';
-    const work = await (isDataset ? runtime.runs.datasetWork(current, key) : runtime.runs.resourceWork(current, key));
+    const work = await runtime.runs.work(current, key);
     if (!work) continue;
     const id = itemId(current, isDataset ? key : parentKey(key));
     const job = await runtime.queues.portal(target.portal).getJob(id);
@@ -122,7 +132,7 @@ const explainUnknown = async (runtime: Runtime, what: string, options: CommonOpt
 /** Most keys shown in full; of more, one line each, of which so many are listed unless all are requested. */
 const [shownInFull, shownFound] = [10, 40];
 
-const foundLines = (found: KnownEntry[], all: boolean): string[] =>
+const foundLines = (found: (KnownEntry & Shown)[], all: boolean): string[] =>
   all || found.length <= shownInFull
     ? found.flatMap(keyLines)
     : lines(
@@ -164,7 +174,8 @@ const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> 
 
 const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === null;
 
-const standText = (entry: LedgerEntry): string => {
+const standText = (entry: Shown): string => {
+  if (entry.isOpen) return `not live yet: run ${entry.runId} is publishing it`;
   if (isGuarded(entry) && !entry.refused) return 'stale: no new data';
   if (entry.reason && isHeldBack(entry.reason.code)) {
     const still = entry.live ? 'live' : entry.stale ? 'the portal still serves the previous version' : 'not live';
@@ -176,7 +187,7 @@ const standText = (entry: LedgerEntry): string => {
   return entry.reason ? 'not live' : 'published as a draft';
 };
 
-const keyLines = (entry: KnownEntry): string[] => {
+const keyLines = (entry: KnownEntry & Shown): string[] => {
   const { file, rows, reason } = entry;
   const size = file && `${plural(file.bytes, 'byte')}${rows === null ? '' : `, ${plural(rows, 'row')}`}`;
   const since = entry.syncedAt > 0 ? isoTime(entry.syncedAt) : 'never';
@@ -250,7 +261,7 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
   const keys = all ? read : read.filter((entry) => !entry.live || entry.reason !== null);
   const others = read.filter((entry) => !entry.live);
   const { current } = await runtime.gate.state(target);
-  const unsettled = others.filter((entry) => !entry.stale && !entry.reason && !entry.removed && entry.nid !== null);
+  const unsettled = others.filter(isDraft);
   const drafts = current === null ? unsettled : await endedOf(runtime, current, unsettled);
   const status = {
     ...target,

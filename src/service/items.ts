@@ -106,9 +106,11 @@ export const itemViews = async (runtime: Runtime, key: string): Promise<ItemView
   const { ledger, runs, gate } = runtime;
   const viewOf = async (target: KnownTarget): Promise<ItemView[]> => {
     const [known, { current }] = await Promise.all([ledger.entry(target.portal, key), gate.state(target)]);
-    const isRunning = current !== null && (await runs.log(itemId(current, key))).length > 0;
+    const work = current === null ? null : await runs.work(current, key);
+    const isRunning = current !== null && (work !== null || (await runs.log(itemId(current, key))).length > 0);
     if (known === null && !isRunning) return [];
-    const entry = known ?? newEntry({ key, kind: kindOfKey(key), uuid: '', title: '' });
+    const { uuid = '', title = '' } = work?.wish ?? {};
+    const entry = known ?? newEntry({ key, kind: kindOfKey(key), uuid, title });
     const runId = isRunning ? current : entry.runId;
     const versions = versionsOf(await ledger.formerVersions(target.portal, key), entry.version);
     const log = runId === '' ? [] : await runs.log(itemId(runId, key));
@@ -139,6 +141,8 @@ export const lastRunOfKey = async (
   key: string,
 ): Promise<string | null> => {
   const { current } = await gate.state(target);
-  if (current !== null && (await runs.log(itemId(current, key))).length > 0) return current;
+  const isOf = async (runId: string): Promise<boolean> =>
+    (await runs.log(itemId(runId, key))).length > 0 || (await runs.work(runId, key)) !== null;
+  if (current !== null && (await isOf(current))) return current;
   return (await ledger.entry(target.portal, key))?.runId || null;
 };

@@ -60,7 +60,7 @@ export const lineOf = (item: ReportItem): string => JSON.stringify(item);
 /** Gathers the items of a report; of two of one key the later one counts. */
 export class ReportBuilder {
   readonly #lines = new Map<string, string>();
-  readonly #counts: Report['counts'] = { dataset: {}, resource: {}, actions: {} };
+  readonly counts: Report['counts'] = { dataset: {}, resource: {}, actions: {} };
 
   add(item: ReportItem): void {
     this.#set(item, lineOf(item));
@@ -72,9 +72,9 @@ export class ReportBuilder {
 
   #set(item: CountedItem & { key: string }, line: string): void {
     const former = this.#lines.get(item.key);
-    if (former !== undefined) countItem(this.#counts, JSON.parse(former), -1);
+    if (former !== undefined) countItem(this.counts, JSON.parse(former), -1);
     this.#lines.set(item.key, line);
-    countItem(this.#counts, item);
+    countItem(this.counts, item);
   }
 
   has(key: string): boolean {
@@ -83,7 +83,7 @@ export class ReportBuilder {
 
   end(head: Omit<Report, 'items' | 'counts'>): StoredReport {
     const keys = [...this.#lines.keys()].sort(byName);
-    return { ...head, counts: this.#counts, items: new ItemLines(keys.map((key) => this.#lines.get(key) ?? '')) };
+    return { ...head, counts: this.counts, items: new ItemLines(keys.map((key) => this.#lines.get(key) ?? '')) };
   }
 }
 

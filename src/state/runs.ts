@@ -2,6 +2,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RunRequest, runRequestSchema } from '../model/job.ts';
+import { kindOfKey } from '../model/key.ts';
 import type { JobWriter, StateWrite, StateWriter } from '../model/lease.ts';
 import { type RunPriority, runPriorities } from '../model/policy.ts';
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
@@ -146,6 +147,11 @@ export class Runs {
 
   resourceWork(runId: string, key: string): Promise<ResourceWork | null> {
     return this.#work(runId, key, resourceWorkSchema);
+  }
+
+  /** The work on a dataset or resource, by its key. */
+  work(runId: string, key: string): Promise<DatasetWork | ResourceWork | null> {
+    return kindOfKey(key) === 'dataset' ? this.datasetWork(runId, key) : this.resourceWork(runId, key);
   }
 
   async #work<T>(runId: string, key: string, schema: z.ZodType<T>): Promise<T | null> {

@@ -7,6 +7,7 @@ import type { Reason, StoredReport } from '../../model/report.ts';
 import { ReportBuilder } from '../../state/report-lines.ts';
 import type { SettledClaim } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
+import { plural } from '../../util/plural.ts';
 import { forgetListing } from '../export/listing.ts';
 import { type ExportDeps, forJob } from './deps.ts';
 import { endExport, exportReport } from './export.ts';
@@ -71,12 +72,17 @@ const makeReport = async (deps: CloseDeps, job: JobContext<'close'>, reason: Rea
   const { items, remarks, ...end } = await (order && !reason ? exportReport(deps, job, order) : reported());
   const iso = (ms: number): string => new Date(ms).toISOString();
   const head = { runId, manifest, portal, startedAt: iso(startedAt), endedAt: iso(Date.now()), ...end };
-  const report = items.end({ ...head, ...(remarks.length > 0 && { remarks }), ...(order && { export: order }) });
+  const { actions } = items.counts;
+  const told = reason?.code === 'cancelled' && actions.created ? [...remarks, addedRemark(actions.created)] : remarks;
+  const report = items.end({ ...head, ...(told.length > 0 && { remarks: told }), ...(order && { export: order }) });
   await settleDrops(deps, job, report);
   await runs.close(report);
   await job.note(`ended: ${JSON.stringify(report.counts)}`);
   return report;
 };
+
+const addedRemark = (count: number): string =>
+  `${plural(count, 'item')} had been added to the portal by then: the next publish completes them, \`sluice remove\` takes them away`;
 
 /** Ends everything that is open with the reason; jobs of the run leave the queue first, running ones after their step. */
 const endOpen = async (deps: CloseDeps, job: JobContext<'close'>, reason: Reason): Promise<void> => {
@@ -100,10 +106,15 @@ const endItems = async (deps: CloseDeps, job: JobContext<'close'>, key: string, 
   const { portal, runId } = job.data;
   const work = kindOfKey(key) === 'dataset' ? await deps.runs.datasetWork(runId, key) : null;
   for (const each of [key, ...(work?.resources ?? [])]) {
-    if ((await deps.runs.item(runId, each)).ended) continue;
-    const entry = failedEntry(await knownEntry(deps, job.data, each), reason, runId);
+    const { ended, begun } = await deps.runs.item(runId, each);
+    if (ended) continue;
+    const { actions, attempts, ms } = begun;
+    const entry = failedEntry(await knownEntry(deps, job.data, each), reason, { runId, actions });
     await deps.ledger.put(portal, entry);
-    await deps.runs.end(runId, itemOfEntry(entry, { outcome: outcomeOf(reason), reason }));
+    await deps.runs.end(runId, {
+      ...itemOfEntry(entry, { outcome: outcomeOf(reason), reason }),
+      ...{ actions, attempts, ms },
+    });
   }
 };
 

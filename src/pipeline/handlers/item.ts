@@ -68,7 +68,7 @@ export class Item {
 
   /** True when its node was created in this run, so that nothing of an older file is there. */
   get isNewNode(): boolean {
-    return this.actions.includes('created') || this.actions.includes('recreated');
+    return isNew(this.actions);
   }
 
   /** How the item has ended; null while it has not. */
@@ -120,6 +120,8 @@ export class Item {
     return this.#begun.ms + Math.round(performance.now() - this.#since);
   }
 }
+
+const isNew = (actions: readonly ItemAction[]): boolean => actions.includes('created') || actions.includes('recreated');
 
 /** Outages of the portal in a row after which the other items of a job are not tried in this attempt. */
 const enoughOutages = 2;
@@ -184,7 +186,7 @@ export class ItemRunner {
     // For an item that was not tried, the reason of its dataset decides.
     const decides = reason.code === 'dataset-failed' ? (this.failureOf(parentKey(key)) ?? reason) : reason;
     const told = isWanted && !isPassing(decides) ? { ...reason, ...asideOf(work.wish) } : reason;
-    const failed = failedEntry(await knownEntry(this.#deps, this.job.data, key), told, runId);
+    const failed = failedEntry(await knownEntry(this.#deps, this.job.data, key), told, item);
     const entry = isWanted ? { ...failed, sourcePath: sourcePathOf(work.wish.source) } : failed;
     await ledger.put(portal, entry);
     await item.end(entry, endOf(item, told));
@@ -201,7 +203,7 @@ export class ItemRunner {
     const entry = item.isNewNode ? await undo(item, await knownEntry(this.#deps, this.job.data, key)) : null;
     if (entry === null) return;
     const why = item.ended?.reason ?? reason;
-    const failed = { ...failedEntry(entry, why, item.runId), stale: false };
+    const failed = { ...failedEntry(entry, why, item), stale: false };
     await this.#deps.ledger.put(item.portal, failed);
     await item.end(failed, endOf(item, why));
   }
@@ -275,21 +277,26 @@ export const knownEntry = async (
 ): Promise<LedgerEntry> => {
   const known = await ledger.entry(portal, key);
   if (known) return known;
-  const kind = kindOfKey(key);
-  const work = kind === 'dataset' ? await runs.datasetWork(runId, key) : await runs.resourceWork(runId, key);
-  const { uuid = '', title = key } = work?.wish ?? {};
-  return newEntry({ key, kind, uuid, title });
+  const { uuid = '', title = key } = (await runs.work(runId, key))?.wish ?? {};
+  return newEntry({ key, kind: kindOfKey(key), uuid, title });
 };
 
-/** True where some version was verified on the portal: of a table, with its rows. */
-const wasProven = ({ kind, datastore, good, metadataFingerprint }: LedgerEntry): boolean =>
-  kind === 'resource' && datastore !== 'none' ? good !== null : metadataFingerprint !== null;
+/** True where some version was verified on the portal: of a table, with its rows; of a dataset, with its list. */
+const wasProven = ({ kind, nid, file, datastore, good, ...entry }: LedgerEntry): boolean => {
+  const isSeen = nid !== null && entry.metadataFingerprint !== null;
+  if (kind === 'dataset') return isSeen && (entry.links !== null || entry.live || entry.stale);
+  return nid !== null && file !== null && (datastore === 'none' ? isSeen : good !== null);
+};
 
 /** The entry of an item that failed for good: an older version that the portal still serves is stale. */
-export const failedEntry = (entry: LedgerEntry, reason: Reason, runId: string): LedgerEntry => ({
+export const failedEntry = (
+  entry: LedgerEntry,
+  reason: Reason,
+  { runId, actions }: Pick<Item, 'runId' | 'actions'>,
+): LedgerEntry => ({
   ...entry,
   live: false,
-  stale: entry.nid !== null && (entry.kind === 'dataset' || entry.file !== null) && wasProven(entry),
+  stale: !isNew(actions) && wasProven(entry),
   reason,
   runId,
   syncedAt: Date.now(),

@@ -115,7 +115,7 @@ const verdictHtml = ({ entry, target: { portal }, isRunning }: ItemView, act: Ac
   const { key, reason, syncedAt, stale } = entry;
   const actions = isGuardedTable ? ['Release', 'Discard'] : reason && canRetry(reason) ? ['Retry'] : [];
   return html`<div class="note ${tone}">
-<p>${stateBadge(state)} ${isGuardedTable ? guarded : isRunning && state === 'pending' ? 'A run is publishing it for the first time.' : meaning}${state === 'removed' ? ` (${entry.removed})` : null}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
+<p>${stateBadge(state)} ${isGuardedTable ? guarded : isRunning && (state === 'pending' || state === 'draft') ? 'A run is publishing it for the first time.' : meaning}${state === 'removed' ? ` (${entry.removed})` : null}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
 ${stale && !isGuardedTable ? html`<p>The portal still serves the version before.</p>` : null}
 ${reason && reasonHtml(reason)}
 ${warningsOf(entry).map((warning) => html`<p dir="auto">Warning: ${warning}</p>`)}

@@ -1,6 +1,7 @@
 // The handler that closes runs: what becomes of items that are open, and of dropped files.
 import { expect, it } from 'vitest';
 import { type JobContext, plainRequest } from '../../../src/model/job.ts';
+import { newEntry } from '../../../src/model/ledger-entry.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import { type Reason, reportItem, type StoredReport } from '../../../src/model/report.ts';
 import { closeHandler } from '../../../src/pipeline/handlers/close.ts';
@@ -81,6 +82,23 @@ const closing = (runs: Runs, settle: (claims: SettledClaim[]) => Promise<void>) 
     }) as unknown as JobContext<'close'>;
   return { handler, job, notes, reports };
 };
+
+it('counts what a cancelled first publication has added, and calls none of it an older version', async () => {
+  const runs = await openRun('added');
+  const begun = { unproven: null, attempts: 0, ms: 5 };
+  await runs.note('added', 'm/d/open', { ...begun, actions: ['created', 'attached'] });
+  await runs.note('added', 'm/d', { ...begun, actions: ['created'] });
+  const sent = { nid: '7', metadataFingerprint: 'f', links: ['8'], runId: 'added' };
+  await ledger().put('p', { ...newEntry({ key: 'm/d', kind: 'dataset', uuid: 'u', title: 'd' }), ...sent });
+  await runs.phases.halt('added', { code: 'cancelled', message: 'run added was cancelled', hint: null });
+  const { handler, job, reports } = closing(runs, async () => undefined);
+  await handler.run(job('added'));
+  expect(reports[0]?.counts.actions).toEqual({ created: 2, attached: 1 });
+  expect(reports[0]?.remarks).toEqual([expect.stringMatching(/^2 items had been added to the portal by then: /)]);
+  const [dataset, ...items] = reports[0]?.items ?? [];
+  expect(dataset).toMatchObject({ key: 'm/d', outcome: 'cancelled', stale: false, actions: ['created'], ms: 5 });
+  expect(items.find(({ key }) => key === 'm/d/open')).toMatchObject({ outcome: 'cancelled', stale: false });
+});
 
 it('ends what is open of a run that is halted, settles all its files, and reports once', async () => {
   const runs = await openRun('halted');

@@ -10,7 +10,8 @@ const proven = { metadataFingerprint: 'f' };
 
 it.each<[string, LedgerEntry['kind'], Partial<LedgerEntry>, boolean]>([
   ['a node that was never verified', 'dataset', { nid: '7' }, false],
-  ['a dataset that was verified before', 'dataset', { nid: '7', ...proven }, true],
+  ['a dataset that was verified before', 'dataset', { nid: '7', ...proven, links: ['8'] }, true],
+  ['a draft that waits for its list', 'dataset', { nid: '7', ...proven }, false],
   ['a first table whose rows never came', 'resource', { nid: '7', ...proven, file, datastore: 'pending' }, false],
   ['a first table with wrong rows', 'resource', { nid: '7', ...proven, file, datastore: 'failed' }, false],
   ['a table after a good one', 'resource', { nid: '7', ...proven, file, datastore: 'failed', good }, true],
@@ -20,5 +21,10 @@ it.each<[string, LedgerEntry['kind'], Partial<LedgerEntry>, boolean]>([
   ['what has no node', 'resource', { good }, false],
 ])('%s: whether the portal serves an older version', (_what, kind, more, stale) => {
   const entry = { ...newEntry({ key: 'm/d/r', kind, uuid: 'u', title: 't' }), ...more };
-  expect(failedEntry(entry, reason, 'r')).toMatchObject({ live: false, stale, reason });
+  expect(failedEntry(entry, reason, { runId: 'r', actions: ['attached'] })).toMatchObject({
+    live: false,
+    stale,
+    reason,
+  });
+  expect(failedEntry(entry, reason, { runId: 'r', actions: ['created'] })).toMatchObject({ live: false, stale: false });
 });
