@@ -34,14 +34,14 @@ describe('what steers a terminal or turns the direction of a text', () => {
 
   it('reaches no line that a command writes', () => {
     const stdout = new PassThrough();
-    say({ stdout, columns: null } as unknown as Io, `title "${steering}"`);
+    say({ stdout, columns: null, colours: {} } as unknown as Io, `title "${steering}"`);
     expect(String(stdout.read())).toBe('title "a[2Jbcde f\tg"\n');
   });
 
   it.each(['\n', '\r\n', '\u2028', '\u2029'])('makes no line of its own on a terminal by %j', (divider) => {
     const title = `Budget"${divider}city/other: live`;
     const stdout = new PassThrough();
-    say({ stdout, columns: null } as unknown as Io, `node 7 ("${title}") is gone`);
+    say({ stdout, columns: null, colours: {} } as unknown as Io, `node 7 ("${title}") is gone`);
     expect(String(stdout.read()).split(/[\n\u2028\u2029]/)).toHaveLength(2);
     const request = { method: 'GET', path: '/node/7', mayHaveHappened: false };
     for (const error of [new VerifyFailedError(title), new PortalRefusedError(title, request)])
