@@ -3,6 +3,7 @@ import { fateOf, heldBy, isHeldBack } from '../model/item-state.ts';
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import { isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';
+import { changesText, type RowChanges } from '../model/row-changes.ts';
 import { fatesText } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { summaryOf } from '../state/report-lines.ts';
@@ -69,11 +70,12 @@ const itemLines = (items: readonly ReportItem[]): string[] => {
 
 /** What was fixed in a file, left out of it, and is not as it was wanted. */
 export const detailLines = (
-  { fixes, rejected }: Pick<ReportItem, 'fixes' | 'rejected'>,
+  { fixes, rejected, changes }: Pick<ReportItem, 'fixes' | 'rejected'> & { changes?: RowChanges | null },
   warnings: readonly string[],
   indent: string,
 ): string[] =>
   lines(
+    changes && `rows ${changesText(changes)}`,
     fixes.map((line) => `fixed: ${line}`),
     rejected &&
       `${plural(rejected.rows, 'bad row')} ${rejected.path === null ? 'left out' : `set aside in ${rejected.path}`}`,

@@ -4,6 +4,7 @@ import { NotFoundError } from '../model/errors.ts';
 import { itemId } from '../model/job.ts';
 import { targetOfName } from '../model/redis-keys.ts';
 import { reasonText } from '../model/report.ts';
+import { countsText } from '../model/row-changes.ts';
 import { listedRunSchema } from '../model/status.ts';
 import type { TableVersion } from '../model/table-history.ts';
 import { itemViews, lastRunOfKey, meantKey } from '../service/items.ts';
@@ -150,9 +151,10 @@ const versionLines = (versions: TableVersion[]): string[] =>
     versions.map((version, index) => {
       const { at, rows, bytes, columns } = version;
       const shape = `${plural(columns.length, 'column')}${changes(versions[index - 1], version)}`;
-      return [`  ${momentText(at)}`, plural(rows, 'row'), plural(bytes, 'byte'), shape];
+      const changed = version.changes ? countsText(version.changes) : '';
+      return [`  ${momentText(at)}`, plural(rows, 'row'), changed, plural(bytes, 'byte'), shape];
     }),
-    [1, 2],
+    [1, 3],
   );
 
 const changes = (before: TableVersion | undefined, { columns }: TableVersion): string => {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { itemKinds } from './key.ts';
 import { removalModes } from './policy.ts';
 import { reasonSchema, rejectedRowsSchema } from './report.ts';
+import { rowChangesSchema } from './row-changes.ts';
 import { liveVersionSchema } from './table-history.ts';
 import { nodeFieldsSchema } from './wish.ts';
 
@@ -145,6 +146,8 @@ export const ledgerEntrySchema = z.object({
   refused: refusedFileSchema.nullable().default(null),
   /** The version of a table that was proven last, to compare the next one with; null for what is not a table. */
   version: liveVersionSchema.nullable().default(null),
+  /** What changed in the last version of the table, be it live or held; null where that is not known. */
+  changes: rowChangesSchema.nullable().default(null),
   pending: pendingSchema.nullable().default(null),
   runId: z.string().default(''),
   /** Unix milliseconds of the last change of this entry. */

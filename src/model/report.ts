@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { itemKinds, kindOfKey } from './key.ts';
 import { exportedFiles } from './policy.ts';
+import { rowChangesSchema } from './row-changes.ts';
 
 export const itemActions = [
   'created',
@@ -70,6 +71,8 @@ export const reportItemSchema = z.object({
   /** Differences between what is live and what was wanted, one sentence each: fields not held, rows dropped. */
   warnings: z.array(z.string()).default([]),
   reason: reasonSchema.nullable().default(null),
+  /** Of a new version of a table, held or not: what changed, with examples of rows. */
+  changes: rowChangesSchema.exactOptional(),
   /** Of a table that its guard held in this run: the last versions that went live, newest first. */
   versions: z
     .array(z.object({ at: z.string(), rows: z.number().int(), bytes: z.number().int(), columns: z.number().int() }))

@@ -49,7 +49,9 @@ export const countsText = ({ added, removed, changed }: RowCounts): string => {
     ['~', changed],
   ] as const;
   const some = parts.filter(([, count]) => count > 0);
-  return some.length === 0 ? 'no row' : some.map(([sign, count]) => `${sign}${count.toLocaleString('en')}`).join(' ');
+  return some.length === 0
+    ? 'as before'
+    : some.map(([sign, count]) => `${sign}${count.toLocaleString('en')}`).join(' ');
 };
 
 /** The changes in one line: `+412 -3 ~17 by id; columns: +email, -fax, name to title`. */
@@ -59,14 +61,10 @@ export const changesText = ({ key, columns: { added, removed, renamed }, ...coun
     ...removed.map((name) => `-${name}`),
     ...renamed.map(({ from, to }) => `${from} to ${to}`),
   ];
-  const by = key === null ? '' : ` by ${key.join(', ')}`;
+  const by = key === null || counts.added + counts.removed + counts.changed === 0 ? '' : ` by ${key.join(', ')}`;
   return `${countsText(counts)}${by}${columns.length === 0 ? '' : `; columns: ${columns.join(', ')}`}`;
 };
 
 /** True where nothing but order, notation or encoding differs. */
 export const isUnchanged = ({ added, removed, changed, columns }: RowChanges): boolean =>
   added + removed + changed === 0 && Object.values(columns).every((names) => names.length === 0);
-
-/** The share of the rows before that changed, went or came. */
-export const changedShare = ({ added, removed, changed, before }: RowChanges): number =>
-  (added + removed + changed) / Math.max(1, before);

@@ -4,6 +4,7 @@ import { itemFates, stateWords } from './item-state.ts';
 import { itemKinds } from './key.ts';
 import { removalModes } from './policy.ts';
 import { reasonSchema, rejectedRowsSchema } from './report.ts';
+import { rowChangesSchema } from './row-changes.ts';
 
 /** Unix milliseconds as ISO 8601, UTC. */
 const time = z.codec(z.number(), z.iso.datetime(), {
@@ -30,6 +31,7 @@ const itemSchema = z.object({
   rows: z.number().int().nullable(),
   rejected: rejectedRowsSchema.nullable(),
   fixes: z.array(z.string()),
+  changes: rowChangesSchema.nullable().describe('What changed in the last version of the table, live or held.'),
   warnings: z.array(z.string()),
   reason: reasonSchema.nullable(),
   removed: z.enum(removalModes).nullable(),

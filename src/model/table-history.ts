@@ -1,6 +1,7 @@
 // The history of a table: facts about its live versions, and the limits for the next one.
 import { z } from 'zod';
 import { columnPolicies } from './policy.ts';
+import { type RowChanges, rowCountsSchema } from './row-changes.ts';
 
 /**
  * What most values of a column are; `mixed` where no kind makes up three quarters of them. A code is a number with leading
@@ -27,6 +28,8 @@ export const tableGuardSchema = z.object({
   columns: z.enum(columnPolicies).exactOptional(),
   /** Share of the values of a column that may get lost. */
   nulls: z.number().exactOptional(),
+  /** Share of the rows of the live version that may be added, removed or changed. */
+  maxChangedRows: z.number().exactOptional(),
   /** How long nothing new may come, milliseconds. */
   sameMs: z.number().exactOptional(),
 });
@@ -47,6 +50,8 @@ const versionSchema = z.object({
   /** True where a guard on rows let it pass, or it was released by hand: its step from the previous version is a known one. */
   isGuarded: z.boolean(),
   columns: z.array(columnSchema),
+  /** Rows since the version before, where they could be compared. */
+  changes: rowCountsSchema.exactOptional(),
 });
 
 export type TableVersion = z.infer<typeof versionSchema>;
@@ -85,13 +90,19 @@ export interface CheckedTable {
 /** The version that a proven table is; `before`: the one that was live until now; `guard`: the limits that it passed. */
 export const liveVersionOf = (
   table: CheckedTable,
-  { at, before, guard = {} }: { at: number; before: LiveVersion | null; guard?: TableGuard | undefined },
+  {
+    at,
+    before,
+    guard = {},
+    changes,
+  }: { at: number; before: LiveVersion | null; guard?: TableGuard | undefined; changes?: RowChanges | null },
 ): LiveVersion => ({
   at,
   sum: table.sha256.slice(0, 8),
   rows: table.rows,
   bytes: table.bytes,
   isGuarded: guard.rows !== undefined,
+  ...(changes ? { changes: rowCountsSchema.parse(changes) } : {}),
   columns: table.contents.slice(0, keptColumns),
   sparse: guard.nulls === undefined || before === null || table.rows === 0 ? {} : sparseOf(table, before),
 });
@@ -109,12 +120,17 @@ const sparseOf = ({ rows, contents }: CheckedTable, before: LiveVersion): LiveVe
 const percentFilled = (rows: number, empty: number): number =>
   rows === 0 ? 100 : Math.round((1 - empty / rows) * 100);
 
+/** A version without what only the live one has. */
+const pickVersion = ({ at, rows, bytes, isGuarded, changes }: FormerVersions[number]) => ({
+  ...{ at, rows, bytes, isGuarded },
+  ...(changes ? { changes } : {}),
+});
+
 export const versionsOf = (former: FormerVersions | null, live: LiveVersion | null): TableVersion[] => {
   let columns: TableVersion['columns'] = [];
   return [...(former ?? []), ...(live ? [live] : [])].map((version) => {
     columns = version.columns?.map(({ name, kind }) => ({ name, kind })) ?? columns;
-    const { at, rows, bytes, isGuarded } = version;
-    return { at, rows, bytes, isGuarded, columns };
+    return { ...pickVersion(version), columns };
   });
 };
 

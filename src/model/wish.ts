@@ -58,6 +58,8 @@ export const resourceWishSchema = z.object({
   byAddress: z.boolean().exactOptional(),
   recipe: tableRecipeSchema.exactOptional(),
   guard: tableGuardSchema.exactOptional(),
+  /** Columns that tell the rows of the table apart. */
+  rowKey: z.array(z.string()).exactOptional(),
   /** How a table of text is read, where the bytes of the file may show that it is one. */
   reading: readingKeysSchema.exactOptional(),
   /** sha256 (hex) over everything above that the portal shall hold as metadata. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { itemId, plainRequest } from '../../src/model/job.ts';
-import { newEntry } from '../../src/model/ledger-entry.ts';
+import { type LedgerEntry, newEntry } from '../../src/model/ledger-entry.ts';
 import { reportSchema } from '../../src/model/report.ts';
 import { syncSchedules } from '../../src/queue/schedules.ts';
 import { itemPage } from '../../src/web/pages/item.ts';
@@ -200,6 +200,39 @@ describe('the page of what a run publishes for the first time', () => {
     expect(body).toContain('A run is publishing it for the first time.');
     expect(body).toContain('<b>fetch</b> one.csv: 12 bytes');
     await place.runtime.redis.hdel(place.runtime.keys.gates, 'fresh@local');
+  });
+});
+
+describe('what changed in a table', () => {
+  const value = (column: string, text: string) => ({ column, value: text });
+  const changes = {
+    ...{ added: 412, removed: 1, changed: 1, key: ['id'], before: 1000 },
+    columns: { added: ['mail'], removed: [], renamed: [{ from: 'name', to: 'title' }] },
+    examples: {
+      added: [[value('id', '7'), value('title', '<b>new</b>')]],
+      removed: [[value('id', '8'), value('title', 'gone')]],
+      changed: [{ key: [value('id', '9')], cells: [{ column: 'title', old: 'then', new: 'now' }] }],
+    },
+  };
+  const bodyOf = (more: Partial<LedgerEntry>): string => {
+    const entry = newEntry({ key: 'm/d/t', kind: 'resource', uuid: 'u', title: 'T', changes, ...more });
+    const target = { manifest: 'm', portal: 'local', manifestPath: 'm.yaml' };
+    const view = { target, entry, versions: [], runId: '', log: [], isRunning: false, comesFrom: null };
+    return JSON.stringify(itemPage('m/d/t', [view], { resources: [], jobs: [], now: noon, act: actLink }).live);
+  };
+
+  it('is a diff: old and new cells side by side, rows that came and went, with their number', () => {
+    const body = bodyOf({ live: true });
+    expect(body).toContain('<h2>What changed</h2>');
+    expect(body).toContain('+412 -1 ~1 by id; columns: +mail, name to title');
+    expect(body).toContain('<td><del><bdi>then</bdi></del></td><td><ins><bdi>now</bdi></ins></td>');
+    expect(body).toContain('412 rows added, the first 1 of them');
+    expect(body).toContain('<ins><bdi>&lt;b&gt;new&lt;/b&gt;</bdi></ins>');
+    expect(body).toContain('<del><bdi>gone</bdi></del>');
+  });
+
+  it('is nothing where that is not known', () => {
+    expect(bodyOf({ changes: null })).not.toContain('What changed');
   });
 });
 

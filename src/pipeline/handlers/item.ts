@@ -108,7 +108,8 @@ export class Item {
   /** Records how the item ended; by default as live, with or without work. */
   async end(entry: LedgerEntry, end: ItemEnd = endOf(this, null)): Promise<void> {
     const { actions, told = [], attempts } = this.#begun;
-    const item = itemOfEntry(entry, end);
+    const isNew = actions.includes('attached') || end.outcome === 'held';
+    const item = { ...itemOfEntry(entry, end), ...(isNew && entry.changes ? { changes: entry.changes } : {}) };
     const [warnings, ms] = [[...item.warnings, ...told], this.#ms];
     this.#ended = { ...item, warnings, actions, jobId: this.id, attempts: Math.max(this.job.attempt, attempts), ms };
     this.#begun = { ...this.#begun, unproven: null };

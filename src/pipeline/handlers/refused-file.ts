@@ -41,7 +41,7 @@ import { type ResourceState, type ResourceStep, sentAgain, sentFile } from './re
 
 /** Step `guard`: holds a table beyond the limits. The entry records its file as refused then, and nothing is sent. */
 export const guardTable: ResourceStep = async (state) => {
-  const { wish, entry, table, source, target, deps, fallsBack } = state;
+  const { wish, entry, table, source, target, deps, fallsBack, changes } = state;
   const { guard } = wish;
   const { version: live, refused } = entry;
   // One that was dropped under another name is looked at, too; the first version sets the mark.
@@ -58,7 +58,7 @@ export const guardTable: ResourceStep = async (state) => {
     { name: 'guard', on: item.key, light: true },
     async () => {
       const judge = (former: FormerVersions | null): string[] =>
-        guard ? tableGuardFaults(table, { guard, live, versions: versionsOf(former, live) }) : [];
+        guard ? tableGuardFaults(table, { guard, live, versions: versionsOf(former, live), changes }) : [];
       if (former !== null && sharesNoColumn(table, live))
         return [`it was dropped as another name than \`${former}\`, and no column is the same`];
       const found = judge(null);
@@ -77,7 +77,7 @@ const formerName = ({ source }: ResourceWish, { sourcePath }: LedgerEntry): stri
 };
 
 const hold = async (state: ResourceState, faults: string[]): Promise<ResourceState> => {
-  const { wish, entry, source, table, target, deps } = state;
+  const { wish, entry, source, table, target, deps, changes } = state;
   const { good, file, datastore, pending } = entry;
   // Another file may have been attached since the live one, without being proven.
   const isBetween = pending?.what === 'attach' || pending?.what === 'import' || datastore === 'pending';
@@ -90,7 +90,7 @@ const hold = async (state: ResourceState, faults: string[]): Promise<ResourceSta
   );
   const of = { sha256: source?.sha256 ?? '', importFingerprint: guardFingerprint(wish) };
   const refused = { ...of, delimiter: table?.delimiter ?? null, isReplaced, reason, guard: 'held' as const };
-  const held = { ...entry, ...(isReplaced ? {} : brokenFile), refused };
+  const held = { ...entry, ...(isReplaced ? {} : brokenFile), refused, changes };
   return { ...state, entry: await deps.ledger.settle(target.item.portal, held) };
 };
 
@@ -99,7 +99,7 @@ export const provenVersion = (state: ResourceState): LiveVersion | null => {
   const { table, wish, entry } = state;
   const { version: before } = entry;
   if (!table || !sentFile(state) || before?.sum === sumOf(table.sha256)) return before;
-  return liveVersionOf(table, { at: Date.now(), before, guard: wish.guard });
+  return liveVersionOf(table, { at: Date.now(), before, guard: wish.guard, changes: state.changes });
 };
 
 /** The last ten live versions, newest first. */
@@ -122,7 +122,7 @@ export const formerWith = async (
     ? undefined
     : withFormer(await ledger.formerVersions(portal, key), before);
 
-const sumOf = (sha256: string): string => sha256.slice(0, 8);
+export const sumOf = (sha256: string): string => sha256.slice(0, 8);
 
 /** The entry after a decision on its held or late table; the same object where nothing changes. */
 export const withDecision = (
@@ -139,7 +139,7 @@ export const withDecision = (
     known =
       how === 'release'
         ? { ...entry, refused: { ...refused, guard: 'released' } }
-        : { ...entry, refused: { ...refused, guard: 'discarded' }, ...timely };
+        : { ...entry, refused: { ...refused, guard: 'discarded' }, changes: null, ...timely };
   // No new data came, and that was confirmed.
   else if (how !== null && isLate(entry) && entry.version)
     known = { ...entry, ...timely, version: { ...entry.version, confirmed: now } };
@@ -261,7 +261,7 @@ export const restoreLastGood = async (
 };
 
 /** Path of the good file on this host; null where it is not kept. */
-const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {
+export const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {
   const kept = await deps.kept.find({ portal: target.item.portal, uuid: wish.uuid }, good.sha256);
   if (kept !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return kept;
   const { path, claim } = wish.source;

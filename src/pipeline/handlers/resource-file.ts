@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { SourceRefusedError } from '../../model/errors.ts';
 import type { FetchedFrom, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
+import type { RowChanges } from '../../model/row-changes.ts';
 import { type ResourceSource, type ResourceWish, sentName, sourcePathOf } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
@@ -49,6 +50,8 @@ export interface ResourceState {
   readonly fetched: FetchedFrom | null;
   /** Null before it is checked, and for what is no table. */
   readonly table: SoundTable | null;
+  /** What changed in it since the live version; null where that is not known. */
+  readonly changes: RowChanges | null;
   readonly entry: LedgerEntry;
   /** The node as it was read last in this attempt; null after a write. */
   readonly node: PortalNode | null;

@@ -15,6 +15,7 @@ import { madeTable, type SentFile } from '../compare/local-file.ts';
 import { nodeOf } from '../compare/node.ts';
 import { brokenFile, fileFault, proveTable } from '../compare/prove.ts';
 import { isLate } from '../plan/known-wish.ts';
+import { changesUntil, compareRows } from './compare-rows.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
 import { endOf, type Item, noteFound, workLost } from './item.ts';
@@ -65,7 +66,15 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
     const removed = await removeNode(target, nodeOf('resource', wish), before, removal);
     return item.end(removed, { outcome: 'done', reason: null });
   }
-  const nothing = { source: null, prepared: null, fetched: null, table: null, node: null, fallsBack: false };
+  const nothing = {
+    source: null,
+    prepared: null,
+    fetched: null,
+    table: null,
+    changes: null,
+    node: null,
+    fallsBack: false,
+  };
   const flow = new Flow({ ...nothing, ...how, deps, target, wish, seen, entry: before });
   const entry = await publish(flow).finally(async () => {
     const made = madeTable(flow.state.prepared);
@@ -296,6 +305,7 @@ const record: ResourceStep = async (state) => {
     title: wish.title,
     source: state.source ?? entry.source,
     file: entry.file && withOrigin(entry.file, sent),
+    changes: changesUntil(state, version),
     // A file that was not fetched again was not prepared again either.
     ...(sent && {
       rejected: made && made.rejected.rows > 0 ? { rows: made.rejected.rows, path: made.rejects } : null,
@@ -327,5 +337,5 @@ const record: ResourceStep = async (state) => {
   return { ...state, entry: settled };
 };
 
-const onThisHost: readonly ResourceStep[] = [fetchSource, prepareTable, checkFile, guardTable];
+const onThisHost: readonly ResourceStep[] = [fetchSource, prepareTable, checkFile, compareRows, guardTable];
 const onThePortal: readonly ResourceStep[] = [nodeStep(writeNode), bringFile, attachFile, importFile, verify];

@@ -1,5 +1,6 @@
 // The guard of a table: compares a new version with the live ones and lists changes beyond the limits. Pure.
 import { portalColumnName } from '../../dataset-api/names.ts';
+import { countsText, type RowChanges } from '../../model/row-changes.ts';
 import {
   type CheckedTable,
   keptColumns,
@@ -11,14 +12,29 @@ import {
 import { countText } from '../../util/plural.ts';
 
 /** Why a new version must be held, a phrase for each limit; empty where it passes. `versions` are all known, the live one last. */
-export const tableGuardFaults = (
-  table: CheckedTable,
-  { guard, live, versions }: { guard: TableGuard; live: LiveVersion; versions: readonly TableVersion[] },
-): string[] => [
+export const tableGuardFaults = (table: CheckedTable, { guard, live, versions, changes }: Judged): string[] => [
   ...rowFaults(table.rows, guard, versions),
   ...columnFaults(table.contents.slice(0, keptColumns), guard, live.columns),
   ...nullFaults(table, guard, live),
+  ...changeFaults(guard, changes),
 ];
+
+interface Judged {
+  guard: TableGuard;
+  live: LiveVersion;
+  versions: readonly TableVersion[];
+  /** Null where the rows of the live version are not known. */
+  changes?: RowChanges | null;
+}
+
+const changeFaults = ({ maxChangedRows: most }: TableGuard, changes: RowChanges | null | undefined): string[] => {
+  if (most === undefined || !changes) return [];
+  const { added, removed, changed, before } = changes;
+  const count = added + removed + changed;
+  if (count <= Math.max(most * before, handful)) return [];
+  const share = before === 0 ? '' : `, ${percentOf(count / before)} of the ${countText(before)} before`;
+  return [`rows ${countsText(changes)}${share} (\`maxChangedRows: ${percentOf(most)}\`)`];
+};
 
 /** True where no column of the live version is in the new one: it is another table. */
 export const sharesNoColumn = (table: CheckedTable, live: LiveVersion): boolean => {

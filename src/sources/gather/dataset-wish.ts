@@ -175,7 +175,7 @@ const resourceWish = (
   const node = { title: spec.title, published, fields: resourceFields(metadata, spec.source, fields) };
   const recipe = recipeOf(metadata, spec.source, mode);
   const guard = guardOf(limits);
-  const { encoding, skipRows, mend } = metadata;
+  const { encoding, skipRows, mend, key } = metadata;
   const reading = defined({ encoding, skipRows, mend });
   const isOpen = !recipe?.asked && Object.keys(reading).length > 0;
   const [formerOwner, formerDataset] = [owner.renamedFrom ?? owner.name, dataset.renamedFrom ?? dataset.id];
@@ -190,6 +190,7 @@ const resourceWish = (
       byAddress: spec.byAddress,
       recipe: recipe ?? undefined,
       guard: guard ?? undefined,
+      rowKey: key,
       reading: isOpen ? reading : undefined,
     }),
     metadataFingerprint: metadataFingerprint(node),

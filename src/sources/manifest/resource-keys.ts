@@ -44,6 +44,10 @@ const shape = {
     description: '`safe` fixes faults of a text table that have only one possible fix; nothing is guessed.',
     examples: ['safe'],
   }),
+  key: optional(z.array(text).min(1), {
+    description: 'Columns that tell rows apart, to know which of them changed; by default the first that can.',
+    examples: [['id']],
+  }),
   table: optional(stepsSchema, {
     description: 'Steps that transform the table, in order; the result is sent as CSV.',
     examples: [[{ skipRows: 2 }, { select: ['department', 'amount'] }]],
@@ -114,6 +118,10 @@ export const tableGuardShape = {
     description: 'Holds a table in which a column lost this share of its values.',
     examples: ['50%'],
   }),
+  maxChangedRows: optional(share, {
+    description: 'Holds a table of which a larger share of the rows of the live version was added, removed or changed.',
+    examples: ['20%'],
+  }),
   same: optional(durationText, {
     description: 'Reports a table without new data for this long.',
     examples: ['30d'],
@@ -135,11 +143,12 @@ export const mergedGuard = <Details extends { guard?: TableGuardFile }>(defaults
     : { ...own, guard: { ...defaults.guard, ...own.guard } };
 
 /** A guard as it is wanted; null for one without limits. */
-export const guardOf = ({ rows, columns, nulls, same }: TableGuardFile = {}): TableGuard | null => {
+export const guardOf = ({ rows, columns, nulls, maxChangedRows, same }: TableGuardFile = {}): TableGuard | null => {
   const guard = defined({
     rows: ifGiven(rows, shareOf),
     columns: columns === 'any' ? undefined : columns,
     nulls: ifGiven(nulls, shareOf),
+    maxChangedRows: ifGiven(maxChangedRows, shareOf),
     sameMs: ifGiven(same, durationMs),
   });
   return Object.keys(guard).length === 0 ? null : guard;

@@ -146,7 +146,7 @@ const headOf = (reader: VersionReader): HeadFacts => {
 };
 
 /** What is shown of rows: longer values, and more columns, are cut. */
-const [longestShown, mostShown] = [120, 30];
+const [longestShown, mostShown] = [60, 8];
 
 const shown = (value = ''): string => (value.length > longestShown ? `${value.slice(0, longestShown - 1)}…` : value);
 

@@ -98,6 +98,7 @@ thead th{color:var(--soft);font-weight:500;font-size:.875rem}
 .chart text{fill:var(--soft);font:12px system-ui,sans-serif}
 .chart line{stroke:var(--line)}
 details{margin:.75rem 0}
+.diff del{background:#f882;color:inherit}.diff ins{background:#8f82;color:inherit;text-decoration:none}
 summary{cursor:pointer;color:var(--link);width:fit-content}
 .log{white-space:pre-wrap;background:var(--band);border-radius:.45rem;padding:.75rem 1rem;margin:.5rem 0;max-height:30rem;overflow:auto}
 progress{width:100%;max-width:24rem;height:.6rem;accent-color:var(--link)}

@@ -3,12 +3,14 @@ import { canRetry, isGuarded, itemStateOf, stateWords } from '../../model/item-s
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { warningsOf } from '../../model/ledger-entry.ts';
 import { targetName } from '../../model/redis-keys.ts';
+import { countsText } from '../../model/row-changes.ts';
 import { stepLine } from '../../model/step-words.ts';
 import type { TableVersion } from '../../model/table-history.ts';
 import type { ItemView, KnownEntry } from '../../service/items.ts';
 import type { RunningJob } from '../../service/overview.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
+import { changesHtml } from './changes.ts';
 import { jobsHtml } from './home.ts';
 import {
   type Act,
@@ -99,6 +101,7 @@ ${verdictHtml(view, act)}
 ${jobs.length === 0 ? null : jobsHtml(jobs, now)}
 ${factsHtml(view)}
 ${resources.length === 0 ? null : resourcesHtml(resources)}
+${changesHtml(entry)}
 ${versionsHtml(versions)}
 ${timelineHtml(entry.key, target.portal, log)}
 </section>
@@ -164,10 +167,10 @@ ${more.length === 0 ? null : html`<details id="versions"><summary>${plural(more.
 const versionTable = (versions: TableVersion[], label: string): Html =>
   tableHtml(
     label,
-    ['Live since', '#Rows', '#Size', '#Columns'],
+    ['Live since', '#Rows', 'Rows changed', '#Size', '#Columns'],
     versions.map(
-      ({ at, rows, bytes, columns }) =>
-        html`<tr><td>${momentHtml(at)}</td><td class="n">${countText(rows)}</td><td class="n">${sizeWords(bytes)}</td><td class="n">${countText(columns.length)}</td></tr>\n`,
+      ({ at, rows, bytes, columns, changes }) =>
+        html`<tr><td>${momentHtml(at)}</td><td class="n">${countText(rows)}</td><td>${changes ? countsText(changes) : null}</td><td class="n">${sizeWords(bytes)}</td><td class="n">${countText(columns.length)}</td></tr>\n`,
     ),
   );
 

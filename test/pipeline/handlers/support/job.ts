@@ -125,6 +125,7 @@ export const attachedState = (
       metadataFingerprint: 'm',
     },
     seen: null,
+    changes: null,
     entry: entryOf(item.key, {
       nid: '7',
       file: { fid: '31', name: 't.csv', bytes: 9, sha256, url: null },
