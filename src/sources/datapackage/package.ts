@@ -136,8 +136,10 @@ export const packageDraft = async (
   to.set('id', id ?? 'package', ['name']);
   to.set('title', title || titleOfName(name), ['title']);
   to.set('description', value.description, ['description']);
-  mapKeywords(value, to);
-  mapHomepage(value, to);
+  const tags = [...new Set(value.keywords?.map((word) => word.trim()).filter((word) => word !== ''))];
+  if (tags.length > 0) to.set('tags', tags, ['keywords']);
+  if (isAddress(value.homepage ?? '')) to.set('landingPage', value.homepage, ['homepage']);
+  else if (value.homepage) to.remark(['homepage'], 'is not an http:// or https:// address');
   mapLicense(value, to);
   mapPeople(value, to);
   mapSources(value, to);
@@ -153,17 +155,6 @@ export const packageDraft = async (
 const oneLine = (text = ''): string => text.replaceAll(/\s+/g, ' ').trim();
 
 const understood = new Set([...Object.keys(packageSchema.shape), 'profile', '$schema']);
-
-const mapKeywords = ({ keywords = [] }: PackageFile, to: Mapper): void => {
-  const tags = new Set(keywords.map((word) => word.trim()).filter((word) => word !== ''));
-  if (tags.size > 0) to.set('tags', [...tags], ['keywords']);
-};
-
-const mapHomepage = ({ homepage }: PackageFile, to: Mapper): void => {
-  if (homepage === undefined || homepage === '') return;
-  if (isAddress(homepage)) to.set('landingPage', homepage, ['homepage']);
-  else to.remark(['homepage'], 'is not an http:// or https:// address');
-};
 
 const mapLicense = ({ licenses = [] }: PackageFile, to: Mapper): void => {
   for (const [index, { name = '', path = '', title = '' }] of licenses.entries()) {
@@ -307,7 +298,9 @@ const tableSchemaOf = (to: Mapper, schema: unknown, origin: Path): TableSchema |
   }
   const fields = schema.fields.map((field: unknown, index) => fieldOf(to, field, [...origin, 'fields', index]));
   const { missingValues, ...rest } = schema;
-  const missing = Array.isArray(missingValues) ? { missingValues: missingValues.map(plainValue) } : {};
+  // Version 2 may write a missing value with a label.
+  const plain = (missing: unknown): unknown => (isObject(missing) ? missing.value : missing);
+  const missing = Array.isArray(missingValues) ? { missingValues: missingValues.map(plain) } : {};
   const { value, fault } = checked({ ...rest, ...missing, fields });
   if (fault !== null) to.remark(origin, `the table is not checked against it: ${fault}`);
   return value;
@@ -319,9 +312,6 @@ const fieldOf = (to: Mapper, field: unknown, origin: Path): unknown => {
   to.remark(origin, `cells of this field are not checked: ${fault}`);
   return { name: field.name, type: 'any' };
 };
-
-/** Version 2 may write a missing value with a label. */
-const plainValue = (missing: unknown): unknown => (isObject(missing) ? missing.value : missing);
 
 /** A schema, or the first of its faults in words. */
 const checked = (schema: unknown): { value: TableSchema; fault: null } | { value: null; fault: string } => {

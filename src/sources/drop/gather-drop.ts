@@ -131,7 +131,7 @@ const ifThere = async <Details>(
 const datasetOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<DatasetDetails>> => {
   const { folder: inbox, folders = {} } = manifest.drop;
   const { around, path, dataset } = droppedNames(dropped, listedFolders(manifest.drop));
-  const ofYaml = (file: string, details: DatasetDetails) => loadDatasetDetails(file, details, rightsIn(manifest));
+  const ofYaml = (file: string, details: DatasetDetails) => loadDatasetDetails(file, details, manifest.drop);
   let shared = manifest.defaults.dataset;
   for (const folder of ['', ...around]) {
     const file = join(folder, 'dataset.yaml');
@@ -145,8 +145,6 @@ const datasetOfDrop = async (manifest: DropManifest, dropped: string): Promise<D
   return { title: titleOfName(dataset), ...packaged, ...own };
 };
 
-const rightsIn = ({ drop }: DropManifest): SidecarRights => (drop.trusted === true ? 'all' : 'plain');
-
 /** As {@link datasetOfDrop}: the defaults, `datapackage.json` in the same folder, `<resource>.yaml`. */
 const resourceOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<ResourceDetails>> => {
   const inbox = manifest.drop.folder;
@@ -158,7 +156,7 @@ const resourceOfDrop = async (manifest: DropManifest, dropped: string): Promise<
           loadPackagedResource(file, basename(dropped), details),
         )
       : none;
-  const ofYaml = (file: string, details: ResourceDetails) => loadResourceDetails(file, details, rightsIn(manifest));
+  const ofYaml = (file: string, details: ResourceDetails) => loadResourceDetails(file, details, manifest.drop);
   const beside = join(folder, `${resource}.yaml`);
   const own = resource === 'dataset' ? packaged : await ifThere(inbox, beside, packaged.details, ofYaml);
   return { title: titleOfName(resource), ...packaged, ...own };
@@ -223,14 +221,10 @@ const plainValue = z.strictObject({
   und: z.array(z.partialRecord(z.enum(['value', 'url', 'title', 'first', 'second']), z.string())),
 });
 
-/** What a sidecar may not say; `defaults` has the values of the manifest for keys that it leaves out. */
-const rightsProblems = (
-  document: YamlDocument,
-  rights: SidecarRights,
-  defaults: { published?: boolean },
-): FileProblem[] => {
+/** What a sidecar may not say unless the manifest trusts everyone who may write it; `defaults` are of the manifest. */
+const rightsProblems = (document: YamlDocument, defaults: { published?: boolean }): FileProblem[] => {
   const { value } = document;
-  if (rights === 'all' || !isObject(value)) return []; // what is no mapping is reported already
+  if (!isObject(value)) return []; // reported already
   const problems: FileProblem[] = [];
   if (value.groups !== undefined) problems.push(document.problem(['groups'], only('refers to nodes'), 'key'));
   if (value.published === true && defaults.published === false)
@@ -250,9 +244,6 @@ const only = (what: string): string =>
 
 const maxBytes = 1024 * 1024;
 
-/** `all`: the manifest trusts everyone who may write the file; `plain`: it may not refer to nodes or publish what is held back. */
-type SidecarRights = 'plain' | 'all';
-
 interface Titled<Details> {
   title?: string;
   details: Details;
@@ -262,9 +253,9 @@ interface Titled<Details> {
 export const loadDatasetDetails = (
   path: string,
   defaults: DatasetDetails,
-  rights: SidecarRights = 'plain',
+  { trusted = false }: { trusted?: boolean } = {},
 ): Promise<Titled<DatasetDetails>> =>
-  load<DatasetDetails>(path, datasetDetailsFileSchema, { defaults, rights }, (document) =>
+  load<DatasetDetails>(path, datasetDetailsFileSchema, { defaults, trusted }, (document) =>
     datasetMetadataFaults({ ...defaults, ...recordOf(document.value) }).map((fault) =>
       document.problem(fault.path, fault.message),
     ),
@@ -274,21 +265,21 @@ export const loadDatasetDetails = (
 export const loadResourceDetails = async (
   path: string,
   defaults: ResourceDetails,
-  rights: SidecarRights = 'plain',
+  { trusted = false }: { trusted?: boolean } = {},
 ): Promise<Titled<ResourceDetails>> => {
-  const loaded = await load<ResourceDetails>(path, resourceDetailsFileSchema, { defaults, rights }, () => []);
+  const loaded = await load<ResourceDetails>(path, resourceDetailsFileSchema, { defaults, trusted }, () => []);
   return { ...loaded, details: mergedGuard(defaults, loaded.details) };
 };
 
 const load = async <Details extends { published?: boolean }>(
   path: string,
   schema: z.ZodType<Details & { title?: string }>,
-  { defaults, rights }: { defaults: Details; rights: SidecarRights },
+  { defaults, trusted }: { defaults: Details; trusted: boolean },
   cross: (document: YamlDocument) => FileProblem[],
 ): Promise<Titled<Details>> => {
   const { document, problems } = await readYaml(path, maxBytes);
   if (document === null) throw new ManifestError(problems);
-  const others = [...cross(document), ...rightsProblems(document, rights, defaults)];
+  const others = [...cross(document), ...(trusted ? [] : rightsProblems(document, defaults))];
   const { title, ...details } = checkedValue(document, schema, document.value, others);
   return { ...defined({ title }), details: { ...defaults, ...details } as Details }; // rest of a Details & {title}
 };
