@@ -48,7 +48,7 @@ export const demoCommand = async (options: { keep?: boolean }, io: Io): Promise<
       for (const { password } of runtime.portals.newAdminPasswords())
         say(io, `log in as admin with the password ${password}`);
       await stopped(io);
-    }
+    } else say(io, 'The portal ends with the demo; with `--keep` it stays, to be looked at in a browser.');
     return fine ? exitCodes.ok : exitCodes.someFailed;
   } finally {
     await runtime.close(io.stop.aborted && !options.keep);
@@ -60,7 +60,7 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   await runtime.startWorkers();
   const portal = await runtime.openPortal('local');
   say(io, `  Redis: ${runtime.redisHandle.describe}`);
-  say(io, `  portal: ${portal.url} (embedded)`);
+  say(io, `  portal: embedded, with a store of its own in ${folder}`);
 
   say(io, '\n1. Publishing jobs/demo.yaml: three datasets, six tables, one of them faulty on purpose');
   const manifest = await loadManifest(demoManifest);
@@ -120,7 +120,8 @@ const showLive = async (portal: Portal, items: ReportItem[], io: Io): Promise<bo
     const rows = size === undefined ? null : (size?.rows ?? 0);
     if (node.status !== '1' || (item.rows !== null && rows !== item.rows)) fine = false;
     const name = item.kind === 'dataset' ? node.title : `  ${node.title}`;
-    lines.push([name, rows === null ? '' : String(rows), node.path ?? `${portal.url}/node/${node.nid}`]);
+    const { pathname } = new URL(node.path ?? `/node/${node.nid}`, portal.url);
+    lines.push([name, rows === null ? '' : String(rows), pathname]);
   }
   for (const line of aligned([['title', 'rows', 'address'], ...lines], [1])) say(io, `  ${line}`);
   return fine && lines.length > 0;

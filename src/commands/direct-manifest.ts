@@ -4,10 +4,14 @@ import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import { slugOf, titleOfName } from '../dataset-api/names.ts';
-import { UsageError } from '../model/errors.ts';
+import { errorMessage, UsageError } from '../model/errors.ts';
 import { isConvertible } from '../model/recipe/recipe.ts';
+import type { Runtime } from '../service/runtime.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import type { Manifest } from '../sources/manifest/schema.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { quoted } from './init-files.ts';
+import { type Io, warn } from './io.ts';
 
 export interface DirectManifest {
   /** In the state folder, or where it was saved. */
@@ -26,14 +30,67 @@ interface DirectOptions {
   save: boolean;
 }
 
+/** The manifests of paths, and those that were made for tables and folders among them; both are loaded. */
+export const manifestsOf = async (
+  paths: string[],
+  { config, isSaved }: Pick<DirectOptions, 'config'> & { isSaved: boolean },
+  io: Io,
+): Promise<{ manifests: Manifest[]; direct: DirectManifest[] }> => {
+  const direct: DirectManifest[] = [];
+  for (const path of paths) {
+    if (!(await isData(resolve(io.cwd, path)))) continue;
+    const made = await directManifest(path, { config, cwd: io.cwd, save: isSaved });
+    direct.push(made);
+    if (made.leftOut.length === 0) continue;
+    const [some, rest] = [made.leftOut.slice(0, 10).join(', '), made.leftOut.length - 10];
+    const names = rest > 0 ? `${some} and ${rest} more` : some;
+    warn(io, `${path}: left out ${names}: folders are datasets of their own, and portals refuse other files`);
+  }
+  const pathOf = (path: string): string => direct.find(({ of }) => of === path)?.path ?? resolve(io.cwd, path);
+  return { direct, manifests: await loadAll(paths.map(pathOf)) };
+};
+
+/** A file must not take over the datasets of a manifest of the same name. */
+export const refuseTakenNames = async (
+  runtime: Runtime,
+  manifests: Manifest[],
+  direct: DirectManifest[],
+): Promise<void> => {
+  for (const { path, of } of direct) {
+    const name = manifests.find((manifest) => manifest.path === path)?.name ?? '';
+    const own = [path, directPath(runtime.config, name)];
+    const other = (await runtime.targetsOfManifest(name)).find(({ manifestPath }) => !own.includes(manifestPath));
+    if (!other) continue;
+    throw new UsageError(`${of} would be published as "${name}", which ${other.manifestPath} has published`, {
+      hint: `publish that manifest, or rename ${of}`,
+    });
+  }
+};
+
+/** Loads manifests; two of one name are refused. */
+export const loadAll = async (paths: string[]): Promise<Manifest[]> => {
+  const manifests: Manifest[] = [];
+  for (const path of paths) {
+    const manifest = await loadManifest(path);
+    const twin = manifests.find((other) => other.name === manifest.name);
+    if (twin) {
+      throw new UsageError(`${twin.path} and ${path} have the same name "${manifest.name}"`, {
+        hint: 'names of manifests must be unique; rename one of them',
+      });
+    }
+    manifests.push(manifest);
+  }
+  return manifests;
+};
+
 /** True for data instead of a manifest: a folder, or a file that is not YAML. */
-export const isData = async (path: string): Promise<boolean> => {
+const isData = async (path: string): Promise<boolean> => {
   const facts = await stat(path).catch(() => null); // the loader of manifests reports it
   return facts !== null && (facts.isDirectory() || (facts.isFile() && !/^ya?ml$/.test(extensionOf(path))));
 };
 
 /** Makes and writes the manifest of a file, or of a folder as one dataset. @throws UsageError where none can be made */
-export const directManifest = async (named: string, options: DirectOptions): Promise<DirectManifest> => {
+const directManifest = async (named: string, options: DirectOptions): Promise<DirectManifest> => {
   const { config, cwd, save } = options;
   const data = resolve(cwd, named);
   const isFolder = (await stat(data)).isDirectory();
@@ -68,7 +125,7 @@ ${resources.join('')}`;
   return { path, text, isSaved: save, of: named, leftOut };
 };
 
-export const directPath = ({ stateDir }: Pick<Config, 'stateDir'>, name: string): string =>
+const directPath = ({ stateDir }: Pick<Config, 'stateDir'>, name: string): string =>
   join(stateDir, 'direct', `${name}.yaml`);
 
 const filesOf = async (folder: string, named: string): Promise<{ files: string[]; leftOut: string[] }> => {
@@ -108,8 +165,11 @@ const writeNew = async (path: string, text: string): Promise<void> => {
   try {
     await writeFile(path, text, { flag: 'wx' });
   } catch (cause) {
-    throw new UsageError(`the manifest cannot be saved: ${(cause as Error).message}`, {
-      hint: `publish it with \`sluice publish ${path}\`, or rename the data`,
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw new UsageError(`the manifest cannot be saved: ${errorMessage(cause)}`, { cause });
+    if ((await readFile(path, 'utf8')) === text) return; // saved before, and not edited since
+    throw new UsageError(`${path} exists, and is not what would be saved now`, {
+      hint: `\`sluice publish ${path}\` publishes it as it is; to make it anew, move it away first`,
       cause,
     });
   }

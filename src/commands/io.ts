@@ -36,7 +36,11 @@ export interface CommonOptions {
 }
 
 /** Writes one line to standard output, whatever a portal or file calls what it names. */
-export const say = (io: Io, line = ''): void => sayText(io, oneLine(line));
+export const say = (io: Io, line = ''): void => sayText(io, asTyped(io, oneLine(line)));
+
+/** Commands in a text as they have to be typed: by `npx` where this one was. */
+const asTyped = ({ env }: Pick<Io, 'env'>, text: string): string =>
+  env.npm_command === 'exec' ? text.replaceAll(/(^ +|`|-> |next: )sluice (?=[a-z])/gm, '$1npx sluice ') : text;
 
 /** Writes a text of several lines to standard output. */
 export const sayText = (io: Io, text: string): void => write(io, 'stdout', text);
@@ -81,7 +85,7 @@ export const sayAll = async (io: Io, pieces: Iterable<string>): Promise<void> =>
   }
 };
 
-export const warn = (io: Io, line: string): void => write(io, 'stderr', line);
+export const warn = (io: Io, line: string): void => write(io, 'stderr', asTyped(io, line));
 
 export const unwritable = (folder: string, cause: unknown, usage: string): UsageError =>
   new UsageError(`the folder ${folder} cannot be written to: ${errorMessage(cause)}`, {

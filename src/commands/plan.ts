@@ -18,10 +18,11 @@ import { isStale } from '../state/targets.ts';
 import { defined, parsedJson } from '../util/json.ts';
 import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
+import { manifestsOf, refuseTakenNames } from './direct-manifest.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print, say } from './io.ts';
-import { awaitReports, loadAll } from './publish.ts';
 import { leftBehindLines } from './report-text.ts';
+import { awaitReports } from './reports.ts';
 import { configOf, withRuntime } from './session.ts';
 import { lines } from './text.ts';
 
@@ -30,15 +31,15 @@ export type PlanOptions = CommonOptions & { refresh?: boolean; output?: string }
 /** Prints the plan of each manifest; writes nothing but the file of `-o`. 4 when a guard would hold a run. */
 export const planCommand = async (paths: string[], options: PlanOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
-  const manifests = (await loadAll(paths.map((path) => resolve(io.cwd, path)))).flatMap((manifest) =>
-    perPortal(manifest, config.portal),
-  );
+  const found = await manifestsOf(paths, { config, isSaved: false }, io);
+  const manifests = found.manifests.flatMap((manifest) => perPortal(manifest, config.portal));
   if (options.output !== undefined && manifests.length > 1) {
     throw new UsageError('-o takes one manifest and one portal, because a plan file holds one plan', {
       hint: 'plan them one by one; --portal NAME chooses a portal',
     });
   }
   const plans = await withRuntime({ config, options, role: 'plan' }, io, async (runtime) => {
+    await refuseTakenNames(runtime, found.manifests, found.direct);
     const made: PlanFile[] = [];
     for (const manifest of manifests) made.push(await showPlan(runtime, manifest, options, io));
     return made;
@@ -199,9 +200,9 @@ const show = (value: unknown): string => {
 
 export const commands = {
   plan: {
-    arguments: { '<manifest...>': 'manifest files' },
+    arguments: { '<manifest...>': 'manifest files; or a table or folder, as `sluice publish` takes them' },
     options: { ...commonOptions, ...refreshOption, '-o, --output <file>': 'write the plan for `sluice apply`' },
-    examples: ['sluice plan jobs/city-finance.yaml --refresh -o plan.json'],
+    examples: ['sluice plan jobs/city-finance.yaml --refresh -o plan.json', 'sluice plan tables'],
     run: planCommand,
   },
   apply: {

@@ -1,19 +1,18 @@
 // `sluice publish`: one run of each manifest on each of its portals, awaited.
-import { relative, resolve } from 'node:path';
-import { UsageError } from '../model/errors.ts';
+import { relative } from 'node:path';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { StoredReport } from '../model/report.ts';
 import { type RequestedRun, runNow } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
-import { reportFormats } from '../service/report-formats.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions, parseDuration, refreshOption } from './declaration.ts';
-import { type DirectManifest, directManifest, directPath, isData } from './direct-manifest.ts';
-import { exitCodeOfReports, exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, type Printed, print, say, sayAll, warn } from './io.ts';
-import { closingLines, reportLines } from './report-text.ts';
+import { type DirectManifest, manifestsOf, refuseTakenNames } from './direct-manifest.ts';
+import { exitCodeOfReports } from './exit.ts';
+import { type CommonOptions, type Io, say } from './io.ts';
+import { planCommand } from './plan.ts';
+import { closingLines } from './report-text.ts';
+import { showReports } from './reports.ts';
 import { configOf, withRuntime } from './session.ts';
 import { type Lines, lines } from './text.ts';
 import { waitForRuns } from './wait.ts';
@@ -24,22 +23,13 @@ export interface PublishOptions extends CommonOptions {
   refresh?: boolean;
   save?: boolean;
   createMissing?: boolean;
+  dryRun?: boolean;
 }
 
 export const publishCommand = async (paths: string[], options: PublishOptions, io: Io): Promise<number> => {
+  if (options.dryRun) return planCommand(paths, options, io);
   const config = await configOf(options, io);
-  const direct: DirectManifest[] = [];
-  for (const path of paths) {
-    if (!(await isData(resolve(io.cwd, path)))) continue;
-    const made = await directManifest(path, { config, cwd: io.cwd, save: options.save === true });
-    direct.push(made);
-    if (made.leftOut.length === 0) continue;
-    const [some, rest] = [made.leftOut.slice(0, 10).join(', '), made.leftOut.length - 10];
-    const names = rest > 0 ? `${some} and ${rest} more` : some;
-    warn(io, `${path}: left out ${names}: folders are datasets of their own, and portals refuse other files`);
-  }
-  const pathOf = (path: string): string => direct.find(({ of }) => of === path)?.path ?? resolve(io.cwd, path);
-  const manifests = await loadAll(paths.map(pathOf));
+  const { direct, manifests } = await manifestsOf(paths, { config, isSaved: options.save === true }, io);
   return withRuntime({ config, options, role: 'publish' }, io, async (runtime) => {
     await refuseTakenNames(runtime, manifests, direct);
     const reports = await publish(runtime, manifests, options, io);
@@ -50,19 +40,6 @@ export const publishCommand = async (paths: string[], options: PublishOptions, i
     for (const line of lines(made, [...new Set(closing.flat())])) say(io, line);
     return exitCodeOfReports(reports);
   });
-};
-
-/** A file must not take over the datasets of a manifest of the same name. */
-const refuseTakenNames = async (runtime: Runtime, manifests: Manifest[], direct: DirectManifest[]): Promise<void> => {
-  for (const { path, of } of direct) {
-    const name = manifests.find((manifest) => manifest.path === path)?.name ?? '';
-    const own = [path, directPath(runtime.config, name)];
-    const other = (await runtime.targetsOfManifest(name)).find(({ manifestPath }) => !own.includes(manifestPath));
-    if (!other) continue;
-    throw new UsageError(`${of} would be published as "${name}", which ${other.manifestPath} has published`, {
-      hint: `publish that manifest, or rename ${of}`,
-    });
-  }
 };
 
 const madeLines = ({ of, path, text, isSaved }: DirectManifest, cwd: string): Lines => {
@@ -87,59 +64,12 @@ export const publish = async (
   return waitForRuns(runtime, runs, options, io);
 };
 
-/** Waits for runs and shows their reports, or `none` where nothing had to run; returns the exit code. */
-export const awaitReports = async (
-  runtime: Runtime,
-  runs: RequestedRun[],
-  options: Pick<PublishOptions, 'json' | 'wait'>,
-  io: Io,
-  none?: Printed,
-): Promise<number> => {
-  if (none && runs.length === 0) {
-    print(io, options, none);
-    return exitCodes.ok;
-  }
-  const reports = await waitForRuns(runtime, runs, options, io);
-  await showReports(reports, options, io);
-  return exitCodeOfReports(reports);
-};
-
-/** Shows reports as text, or as JSON: `{ "reports": […] }`. */
-const showReports = async (reports: StoredReport[], options: CommonOptions, io: Io): Promise<void> => {
-  if (options.json) await sayAll(io, jsonOf(reports));
-  else for (const report of reports) for (const line of reportLines(report)) say(io, line);
-};
-
-function* jsonOf(reports: StoredReport[]): Generator<string> {
-  yield '{ "reports": [\n';
-  for (const [index, report] of reports.entries()) {
-    if (index > 0) yield ',\n';
-    yield* reportFormats.json.piecesOf(report);
-  }
-  yield '] }\n';
-}
-
-/** Loads manifests; two of one name are refused. */
-export const loadAll = async (paths: string[]): Promise<Manifest[]> => {
-  const manifests: Manifest[] = [];
-  for (const path of paths) {
-    const manifest = await loadManifest(path);
-    const twin = manifests.find((other) => other.name === manifest.name);
-    if (twin) {
-      throw new UsageError(`${twin.path} and ${path} have the same name "${manifest.name}"`, {
-        hint: 'names of manifests must be unique; rename one of them',
-      });
-    }
-    manifests.push(manifest);
-  }
-  return manifests;
-};
-
 export const commands = {
   publish: {
     arguments: { '<manifest...>': 'manifest files; or a table or folder to publish as one dataset' },
     options: {
       ...commonOptions,
+      '--dry-run': 'show what would be done, as `sluice plan` does',
       '--save': 'save the manifest made for a table or folder in jobs/',
       '--wait <duration>': {
         text: 'time to wait for portals that are paused or do not answer (default: 60s)',

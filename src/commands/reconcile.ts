@@ -10,9 +10,9 @@ import { perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
+import { loadAll } from './direct-manifest.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
-import { loadAll } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
 import { lines } from './text.ts';
 

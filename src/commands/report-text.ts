@@ -29,6 +29,8 @@ export const reportLines = (report: StoredReport, isWhole = false): string[] => 
       : causeLines(listed, itemLines, { indent: '  ', where }),
     listed.length < items.length &&
       (listed.length === 0 ? `  (all ${plural(items.length, 'item')} are fine)` : `  (${fine} more are fine)`),
+    items.some((item) => item.reason === null && standOf(item) === 'draft') &&
+      '  a draft is on the portal, but visitors do not see it: `published: false` in the manifest keeps it so',
     remarks.map((remark) => `  note: ${remark}`),
   );
 };
@@ -104,16 +106,22 @@ export const closingLines = async (runtime: Runtime, report: StoredReport): Prom
   );
 };
 
+/** True for an embedded portal that ends with this command, and its addresses with it. */
+const endsNow = (runtime: Runtime, portal: string): boolean => runtime.portals.supervisor(portal)?.server != null;
+
 const addressLines = (runtime: Runtime, { items, portal }: StoredReport): string[] => {
   const live = items.filter(({ kind, live, url }) => kind === 'dataset' && live && url !== null);
+  if (live.length > 0 && endsNow(runtime, portal))
+    return [`live: ${plural(live.length, 'dataset')} on the embedded portal ${portal}, which ends with this command`];
   if (live.length <= shownAddresses) return live.map(({ url }) => `live: ${url}`);
   return [`live: ${plural(live.length, 'dataset')} on ${runtime.portals.addressOf(portal) ?? portal}`];
 };
 
 const nextOf = (runtime: Runtime, report: StoredReport): string => {
   if (!isSuccess(report)) return 'sluice status   # what is not live, why, and what to do';
-  const isOwn = runtime.portals.supervisor(report.portal)?.server != null;
-  return isOwn ? 'sluice start    # keeps this portal, watched folders and schedules running' : 'sluice status';
+  return endsNow(runtime, report.portal)
+    ? 'sluice portal   # serves it to be looked at; `sluice start` serves it with the pages, inboxes and schedules'
+    : 'sluice status';
 };
 
 /** Keys that are listed; of more only their number is reported. */

@@ -16,7 +16,7 @@ import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print, warn } from './io.ts';
-import { awaitReports } from './publish.ts';
+import { awaitReports } from './reports.ts';
 import { withRuntimeOf } from './session.ts';
 import { lines } from './text.ts';
 

@@ -39,11 +39,12 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       throw error;
     });
     sayPasswords(runtime, io);
-    for (const portal of Object.keys(runtime.config.portals))
-      runtime.log.info({ portal, url: runtime.portals.addressOf(portal) }, 'portal in use');
+    const portals = Object.keys(runtime.config.portals).map((name) => ({ name, url: runtime.portals.addressOf(name) }));
+    for (const { name, url } of portals) runtime.log.info({ portal: name, url }, 'portal in use');
     const names = served.map((manifest) => manifest.name);
     runtime.log.info({ manifests: names, web: web.url, redis: runtime.redisHandle.describe }, 'sluice is running');
     lines?.say(`sluice is running, see ${web.url}/`);
+    for (const { name, url } of portals) if (url !== null) lines?.say(`  portal ${name} is at ${url}/`);
     for (const { name, ...manifest } of served)
       lines?.say(`  ${name}${'drop' in manifest ? ` watches ${relative(io.cwd, manifest.drop.folder)}/` : ''}`);
     lines?.say('press Ctrl-C to stop; the next start resumes unfinished work');

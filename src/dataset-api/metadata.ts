@@ -89,7 +89,7 @@ export const datasetMetadataShape = keysOf({
   language: [z.array(languageCode), 'Languages of the data, as codes.', ['en']],
   groups: [z.array(group), 'Groups on the portal that publish the dataset, by title or node id.', ['Parks Department']],
   landingPage: [webAddress, 'Page about the data elsewhere.', 'https://example.org/budget'],
-  additionalInfo: [z.record(shortText, fact), 'Further facts, as name and value.', { Source: 'Ledger of the city' }],
+  additionalInfo: [z.record(shortText, fact), 'Further facts, as name and value.', { Source: 'Accounts of the city' }],
   dataDictionary: [shortText, 'Data dictionary: an address or text.', 'https://example.org/columns.csv'],
   dataDictionaryType: [shortText, 'Media type of the data dictionary.', 'text/csv'],
   conformsTo: [webAddress, 'Standard that the data follows.', 'https://example.org/standard'],

@@ -129,7 +129,7 @@ const ofImport = { ...on(['import'], 500), ...of('file', 'file') };
 const ofFields = { status: [500], fault: 'item', outcome: 'fail' } as const;
 const ofNetwork = {
   ...of('network', 'wait'),
-  hint: 'check that the portal runs, its url and the network; sluice retries',
+  hint: 'check the address (`url`, `--portal`), that the portal runs there, and the network; sluice retries',
 };
 /** A request that never reached the portal. */
 const unsent = { ...ofNetwork, isUndone: true } as const;

@@ -149,7 +149,7 @@ const mayImport = async (
 
 const probeDialect: Step = async ({ dialect }, probe, signal) => {
   probe.dialect = await dialect.current(signal);
-  return [fine(`dialect: ${probe.dialect}`)];
+  return [fine(`takes fields in the form \`${probe.dialect}\``)];
 };
 
 const nobody = '00000000-0000-4000-8000-000000000000';

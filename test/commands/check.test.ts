@@ -445,7 +445,7 @@ describe('checking a portal', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/ok {2}logged in as ann/);
     expect(out).toMatch(/ok {2}the account may create/);
-    expect(out).toMatch(/ok {2}dialect: entity/);
+    expect(out).toMatch(/ok {2}takes fields in the form `entity`/);
     expect(server.requests().writes).toBe(0);
   });
 

@@ -10,8 +10,8 @@ it('publishes, drops, reads back, explains the planted fault, sends nothing twic
   const { code, out, err } = await runSluice(['demo'], { cwd: tempDir() });
   expect(code, out + err).toBe(0);
   expect(out).toContain('table-ragged');
-  expect(out).toMatch(/Street trees +60 +http/);
-  expect(out).toMatch(/boardings +5 +http/i);
+  expect(out).toMatch(/Street trees +60 +\/dataset\//);
+  expect(out).toMatch(/boardings +5 +\/dataset\//i);
   expect(out).toContain('0 write requests counted at the portal');
   expect(out).toContain('Done: everything is live except the faulty table.');
   expect(existsSync(folderOf(out))).toBe(false);

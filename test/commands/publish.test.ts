@@ -150,8 +150,9 @@ describe('sluice publish without a manifest', () => {
     expect(out).toMatch(/^ {2}rad-zahlung-2026\/rad-zahlung-2026\/rad-zahlung-2026 +live +1 row/m);
     expect(out).toContain('has no manifest; `--save` writes this one:');
     expect(out).toMatch(/^ {4}- id: rad-zahlung-2026\n {6}title: "Rad Zählung 2026"$/m);
-    expect(out).toMatch(/^live: http:\/\/127\.0\.0\.1:\d+\/dataset\/\S+$/m);
-    expect(out).toMatch(/^next: sluice start /m);
+    expect(out).toMatch(/^live: 1 dataset on the embedded portal local, which ends with this command$/m);
+    expect(out).toMatch(/^next: sluice portal /m);
+    expect(out).not.toContain('http:');
   });
 
   it('publishes a folder as one dataset; --save writes a manifest that continues under the same keys', async () => {
@@ -165,6 +166,51 @@ describe('sluice publish without a manifest', () => {
     expect(readFileSync(join(place.dir, 'budget.yaml'), 'utf8')).toContain('file: "budget/income.csv"');
     const again = await publish(place, 'budget.yaml');
     expect([again.code, again.out]).toEqual([0, expect.stringContaining('3 items (3 unchanged)')]);
+    // Saved twice it is the same; once edited, it is kept, and the way on is said.
+    expect((await publish(place, 'budget', { save: true })).code).toBe(0);
+    place.write('budget.yaml', `${readFileSync(join(place.dir, 'budget.yaml'), 'utf8')}# ours\n`);
+    const refused = await publish(place, 'budget', { save: true }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(UsageError);
+    expect(String(refused)).not.toContain('EEXIST');
+    expect((refused as UsageError).hint).toContain(`sluice publish ${join(place.dir, 'budget.yaml')}`);
+  });
+
+  it.each(['budget', 'budget/spending.csv'])(
+    'plan of %s and --dry-run show what it would do, and do nothing',
+    async (path) => {
+      const place = commandPlace();
+      place.write('budget/income.csv', 'id\n1\n');
+      place.write('budget/spending.csv', 'id\n1\n2\n');
+      const { io, out } = place.io();
+      expect(await planCommand([path], place.options, io)).toBe(0);
+      expect(out()).toMatch(/^ {2}create\+attach\+import +\w+\/\w+\/spending {2}\(not on the portal yet/m);
+      expect(await publish(place, path, { dryRun: true, save: true })).toEqual({ code: 0, out: out() });
+      expect(readdirSync(place.dir).filter((name) => name.endsWith('.yaml'))).toEqual(['sluice.yaml']);
+      const status = place.io();
+      expect(await statusCommand(undefined, place.options, status.io)).toBe(0);
+      expect(status.out()).toContain('nothing has been published yet');
+    },
+  );
+
+  it('names the commands as they were typed: by npx', async () => {
+    const place = commandPlace();
+    place.write('a.csv', 'id,\n1,2\n');
+    const { io, out } = place.io({ env: { npm_command: 'exec' } });
+    expect(await publishCommand(['a.csv'], place.options, io)).toBe(3);
+    expect(out()).toMatch(/^next: npx sluice status /m);
+    const status = place.io({ env: { npm_command: 'exec' } });
+    await expect(statusCommand('nothing/here', place.options, status.io)).rejects.toThrow();
+    await statusCommand(undefined, { ...place.options, json: true }, status.io);
+    expect(status.out()).not.toContain('npx');
+  });
+
+  it('says of a draft that visitors do not see it', async () => {
+    const place = commandPlace();
+    place.manifest('city', { a: sound }, { published: false });
+    const { io, out } = place.io();
+    await publishCommand(['city.yaml'], place.options, io);
+    expect(out()).toMatch(/^ {2}city\/one +draft +new$/m);
+    expect(out()).toContain('a draft is on the portal, but visitors do not see it: `published: false`');
   });
 
   it('refuses data whose name is taken by other data, and a folder without any', async () => {

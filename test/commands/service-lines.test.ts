@@ -125,6 +125,7 @@ it('start says on a terminal what becomes of dropped files', async () => {
   stop();
   expect(await ended).toBe(0);
   expect(out()).toMatch(/^\d\d:\d\d:\d\d {2}sluice is running, see http:\/\/127\.0\.0\.1:\d+\/$/m);
+  expect(out()).toMatch(/^\d\d:\d\d:\d\d {4}portal local is at http:\/\/127\.0\.0\.1:\d+\/$/m);
   expect(out()).toMatch(/^\d\d:\d\d:\d\d {2}inbox\/bikes\/june {2}new, live, 1 row$/m);
   expect(out()).toMatch(/^\d\d:\d\d:\d\d {2}inbox\/bikes\/bad {2}quarantined: table-header: .*\n +-> \S/m);
   expect(out()).not.toContain('{');

@@ -79,6 +79,6 @@ it('are archived as they were dropped, with a note of the mends', async () => {
   const folder = join(place.dir, 'inbox/.sluice/archive/cities/list');
   const [file = '', note = ''] = readdirSync(folder).sort();
   expect(readFileSync(join(folder, file))).toEqual(export1250);
-  expect(note).toBe(`${file}.mends.yaml`);
-  expect(readFileSync(join(folder, note), 'utf8')).toMatch(/mended:\n {2}- the lines above the header are left out\n/);
+  expect(note).toBe(`${file}.fixes.yaml`);
+  expect(readFileSync(join(folder, note), 'utf8')).toMatch(/fixes:\n {2}- the lines above the header are left out\n/);
 });

@@ -62,7 +62,7 @@ const takeDown = async (
   if (how === 'delete') return oneAtATime(target, signal, () => portal.nodes.remove(nid, signal));
   const log = `sluice ${entry.key} ${how}`;
   const node = read ?? (await portal.nodes.read(nid, signal));
-  if (node.status === '0' && node.log === log) return item.note(`node ${nid} was taken down before the interruption`);
+  if (node.status === '0' && node.log === log) return item.note(`node ${nid} was removed before the interruption`);
   const fields = how === 'orphan' ? { field_orphan: { und: [{ value: '1' }] } } : {};
   await updatePatiently(target, node, { status: 0, fields, log }, signal);
 };

@@ -22,7 +22,7 @@ const denied =
   'cannot be moved or read: permission denied; let the user that runs sluice read it and write to its folder';
 
 const refusals: Record<string, string> = {
-  EXDEV: 'is on another file system than the inbox, so it cannot be claimed by a rename: drop it into a plain folder',
+  EXDEV: 'is on another file system than the inbox, so it cannot be taken by a rename: drop it into a plain folder',
   EACCES: denied,
   EPERM: denied,
   EROFS: 'cannot be moved, as the file system is read-only: mount it for writing',

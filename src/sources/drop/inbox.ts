@@ -254,7 +254,7 @@ export class Inbox {
     });
     for (const { folder, dropped } of unfinished) {
       await this.#settleInSpool(folder, dropped);
-      this.#log.info({ path: dropped, claim: basename(folder) }, 'resumed a claim that was not finished');
+      this.#log.info({ path: dropped, claim: basename(folder) }, 'went on with a file that was taken before');
     }
     const claims = await listClaims(spool);
     const present = new Set(claims.map(({ id }) => id));
@@ -332,7 +332,7 @@ export class Inbox {
       const { bytes, sha256 } = fingerprint;
       this.#view.settlers.delete(id);
       this.#join(claim, since.get(id) ?? now());
-      this.#log.info({ path: dropped, claim: id, bytes, sha256 }, 'claimed a file');
+      this.#log.info({ path: dropped, claim: id, bytes, sha256 }, 'took a file');
     }
     for (const { folder, path } of moving) await this.#settleInSpool(folder, path);
   }
@@ -354,7 +354,10 @@ export class Inbox {
       .onClaimed(claims)
       .catch((error: unknown) => {
         for (const { id } of claims) this.#told.delete(id);
-        this.#log.warn({ err: error, claims: claims.length }, 'could not hand over claims; the next rescan retries');
+        this.#log.warn(
+          { err: error, claims: claims.length },
+          'no run could be requested for files; the next rescan retries',
+        );
       })
       .finally(() => {
         this.#telling = null;

@@ -249,13 +249,13 @@ const prune = async (folder: string, keep: number): Promise<void> => {
     await unless(unlink(join(folder, name)), ['ENOENT'], undefined);
 };
 
-/** Ends the name of the note beside an archived file that was mended on its way. */
-const fixesEnding = '.mends.yaml';
+/** Ends the name of the note beside an archived file that was fixed on its way. */
+const fixesEnding = '.fixes.yaml';
 
 /**
  * Moves a published (or superseded) claim to `<inbox>/.sluice/archive/<dataset>/<resource>/<UTC time>-<sha8>.csv`, as
  * {@link moveOut}, and keeps the newest `keep` (at least 1) versions of that resource there; only older ones are deleted. Where
- * the file was mended before it was sent, `<name>.mends.yaml` beside it says what was done, a line each.
+ * the file was fixed before it was sent, `<name>.fixes.yaml` beside it says what was done, a line each.
  */
 export const archiveClaim = async (
   claim: Claim,
@@ -264,7 +264,7 @@ export const archiveClaim = async (
   const { dataset, resource, claimedAt, name } = claim;
   const { sha256 } = claim.fingerprint;
   const folder = join(foldersOfClaim(claim).archive, dataset, resource);
-  const says = { file: claim.dropped, when: new Date().toISOString(), sha256, mended };
+  const says = { file: claim.dropped, when: new Date().toISOString(), sha256, fixes: mended };
   const target = join(folder, `${stamp(claimedAt)}-${sha256.slice(0, 8)}${extname(name)}`);
   const moved = await moveOut(claim, target, mended.length > 0 ? { ending: fixesEnding, says } : null);
   if (moved !== null) await prune(folder, keep);

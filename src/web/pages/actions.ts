@@ -83,7 +83,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     const { manifest, portal, why, removals } = await runtime.plans.heldRun(runId);
     const listed = removals.slice(0, 20).map((removed) => html`<li><a href="${itemPath(removed)}">${removed}</a></li>`);
     const more = removals.length > 20 ? html`<li>… and ${removals.length - 20} more</li>` : null;
-    const removal = html`. It takes down ${plural(removals.length, 'item')} and no others:</p>\n<ul>${listed}${more}</ul><p>`;
+    const removal = html`. It removes ${plural(removals.length, 'item')} and no others:</p>\n<ul>${listed}${more}</ul><p>`;
     return {
       title: 'Release the held run?',
       text: html`<p dir="auto">${why}</p>
