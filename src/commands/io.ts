@@ -1,6 +1,6 @@
 // The process as commands see it: streams, environment, working directory, stop signal.
 import { once } from 'node:events';
-import { Readable, Writable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorMessage, oneLine, printable, UsageError } from '../model/errors.ts';
 import { coloured } from './colour.ts';
@@ -45,23 +45,15 @@ const asTyped = ({ env }: Pick<Io, 'env'>, text: string): string =>
 /** Writes a text of several lines to standard output. */
 export const sayText = (io: Io, text: string): void => write(io, 'stdout', text);
 
-const write = ({ columns, colours, ...io }: Io, to: 'stdout' | 'stderr', text: string): void => {
+/** A text in lines that fit its terminal. */
+export const fittingLines = ({ columns }: Pick<Io, 'columns'>, text: string): string[] => {
   const lines = printable(text).split('\n');
-  const wrapped = columns === null ? lines : lines.flatMap((line) => wrapToCells(line, columns));
-  io[to].write(`${(colours[to] ? wrapped.map(coloured) : wrapped).join('\n')}\n`);
+  return columns === null ? lines : lines.flatMap((line) => wrapToCells(line, columns));
 };
 
-/** An {@link Io} whose standard output is kept, without colours. */
-export const captured = (io: Io): { io: Io; text: () => string } => {
-  let text = '';
-  const stdout = new Writable({
-    decodeStrings: false,
-    write: (chunk: string, _encoding, done) => {
-      text += chunk;
-      done();
-    },
-  });
-  return { io: { ...io, stdout, colours: { ...io.colours, stdout: false } }, text: () => text };
+const write = (io: Io, to: 'stdout' | 'stderr', text: string): void => {
+  const lines = fittingLines(io, text);
+  io[to].write(`${(io.colours[to] ? lines.map(coloured) : lines).join('\n')}\n`);
 };
 
 /** The result of a command: a JSON value for `--json`, else lines. */

@@ -23,7 +23,7 @@ import { countText, plural } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, print } from './io.ts';
+import { type CommonOptions, type Io, type Printed, print } from './io.ts';
 import { detailLines, isLeftBehind, leftBehindLines } from './report-text.ts';
 import { latestRuns, runJson, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
@@ -35,23 +35,29 @@ export type StatusOptions = CommonOptions & { all?: boolean; watch?: boolean };
 
 /** Shows one key or file, or an overview; 0 when everything shown is live, 4 when a guard holds a run or table, else 3. */
 export const statusCommand = async (what: string | undefined, options: StatusOptions, io: Io): Promise<number> =>
-  withRuntimeOf('status', options, io, (runtime) => {
-    const show = (to: Io): Promise<number> =>
-      what === undefined ? overview(runtime, options, to) : showFound(runtime, what, options, to);
-    return options.watch ? watch(runtime, show, options, io) : show(io);
+  withRuntimeOf('status', options, io, async (runtime) => {
+    const look = (): Promise<View> =>
+      what === undefined ? overview(runtime, options) : viewOf(runtime, what, options, io.cwd);
+    if (options.watch) return watch(runtime, look, options, io);
+    const view = await look();
+    print(io, options, view);
+    return view.code;
   });
 
-const showFound = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
-  const known = await find(runtime, what, io.cwd);
+type View = Printed & { code: number };
+
+const viewOf = async (runtime: Runtime, what: string, options: StatusOptions, cwd: string): Promise<View> => {
+  const known = await find(runtime, what, cwd);
   const found = await Promise.all(known.map(async (entry) => ({ ...entry, isOpen: await isOpen(runtime, entry) })));
-  if (found.length === 0) return explainUnknown(runtime, what, options, io);
+  if (found.length === 0) return explainUnknown(runtime, what, cwd);
+  const isHeld = found.some(isGuarded);
   // What a guard holds says itself that it waits in the spool.
-  const newer = found.some(isGuarded) ? null : await findDropped(runtime, what, resolve(io.cwd, what));
+  const newer = isHeld ? null : await findDropped(runtime, what, resolve(cwd, what));
   const json = statusSchema.parse({ items: found.map(itemJson), waiting: newer ? [newer] : [] });
   const newerLine = newer && `${what}, a newer version: ${newer.why}`;
-  print(io, options, { json, lines: lines(foundLines(found, options.all === true), newerLine) });
-  if (found.some(isGuarded)) return exitCodes.held;
-  return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
+  const fine = found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
+  const code = isHeld ? exitCodes.held : fine;
+  return { json, lines: lines(foundLines(found, options.all === true), newerLine), code };
 };
 
 /** An entry as it is shown; `isOpen`: a run in progress publishes it for the first time. */
@@ -115,14 +121,13 @@ const findDropped = async (runtime: Runtime, what: string, path: string): Promis
 };
 
 /** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
-const explainUnknown = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
-  const waiting = (await findPlanned(runtime, what)) ?? (await findDropped(runtime, what, resolve(io.cwd, what)));
+const explainUnknown = async (runtime: Runtime, what: string, cwd: string): Promise<View> => {
+  const waiting = (await findPlanned(runtime, what)) ?? (await findDropped(runtime, what, resolve(cwd, what)));
   if (waiting) {
     const { title, portal } = waiting;
     const titled = title === undefined ? '' : ` ("${title}" on ${portal})`;
     const json = statusSchema.parse({ items: [], waiting: [waiting] });
-    print(io, options, { json, lines: [`${what}${titled}: ${waiting.why}`] });
-    return exitCodes.someFailed;
+    return { json, lines: [`${what}${titled}: ${waiting.why}`], code: exitCodes.someFailed };
   }
   throw new NotFoundError(`no key, file or title matches "${what}"`, {
     hint: `${await meantKey(runtime, what)}\`sluice status\` lists the keys; a file is known once its manifest was published or its folder is watched`,
@@ -204,12 +209,9 @@ const keyLines = (entry: KnownEntry & Shown): string[] => {
 
 const shownRuns = 5;
 
-const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promise<number> => {
-  const all = options.all === true;
+const overview = async (runtime: Runtime, { all = false, json = false }: StatusOptions): Promise<View> => {
   const inboxes = await readInboxViews(runtime);
-  const known = await Promise.all(
-    (await runtime.targets()).map((target) => targetStatus(runtime, target, options.json === true)),
-  );
+  const known = await Promise.all((await runtime.targets()).map((target) => targetStatus(runtime, target, json)));
   const targets = known.map(({ status }) => status);
   const keys = known.flatMap((target) => target.keys);
   const { portal } = runtime.config;
@@ -217,7 +219,10 @@ const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promi
   const late = await whatIsOverdue(runtime);
   const runs = await latestRuns(runtime, shownRuns);
   const fault = await stateFault(runtime);
-  print(io, options, {
+  const isRunning = fault === null && targets.every(({ pause, stuck }) => pause === null && stuck === null);
+  const fine = isRunning && keys.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
+  const isHeld = held.length > 0 || keys.some(isGuarded);
+  return {
     json: statusSchema.parse({
       items: keys.map(itemJson),
       waiting: [],
@@ -244,11 +249,8 @@ const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promi
             targets.map((of) => [totalLine(of), leftBehindLines(of.leftBehind, all), stuckLine(of), pauseLines(of)]),
           ],
     ),
-  });
-  if (held.length > 0 || keys.some(isGuarded)) return exitCodes.held;
-  return fault === null && keys.every(isFine) && targets.every(({ pause, stuck }) => pause === null && stuck === null)
-    ? exitCodes.ok
-    : exitCodes.someFailed;
+    code: isHeld ? exitCodes.held : fine,
+  };
 };
 
 type TargetStatus = Awaited<ReturnType<typeof targetStatus>>['status'];
