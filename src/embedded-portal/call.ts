@@ -85,7 +85,6 @@ export const openCall = (
     portal,
     request: request.raw,
     baseUrl,
-    isSecure: baseUrl.startsWith('https:'),
     cookieName,
     address: () => clientAddress(request),
     session: found?.session ?? null,

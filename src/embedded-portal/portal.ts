@@ -105,8 +105,6 @@ export interface Call {
   request: IncomingMessage;
   /** Address of the portal as the client sees it, without a slash at the end. */
   baseUrl: string;
-  /** True when the client reached the portal over https. */
-  isSecure: boolean;
   /** Name of the session cookie for that address. */
   cookieName: string;
   /** The client's IP address, as the first proxy that is not trusted gives it. */

@@ -51,7 +51,8 @@ const cookieDate = (seconds: number): string =>
 
 export const sessionCookie = (call: Call, id: string): string => {
   const { now, profile } = call.portal;
-  return `${call.cookieName}=${id}; expires=${cookieDate(now() + cookieSeconds)}; Max-Age=${cookieSeconds}; path=/${call.isSecure ? '; secure' : ''}; HttpOnly${profile.wire.cookieAttributes}`;
+  const secure = call.baseUrl.startsWith('https:') ? '; secure' : '';
+  return `${call.cookieName}=${id}; expires=${cookieDate(now() + cookieSeconds)}; Max-Age=${cookieSeconds}; path=/${secure}; HttpOnly${profile.wire.cookieAttributes}`;
 };
 
 /** The Set-Cookie that takes the session cookie back. */

@@ -100,7 +100,7 @@ describe('cron of 7.14', () => {
     writeFileSync(join(dir, 'a.csv'), 'a\n1\n');
     const datastore = new RecordedDatastore(
       { db, write: async (work) => work(), races: null, site: siteWith() },
-      { ...datastoreRelease, cronMs: 10, fieldStatus: (status) => status },
+      { ...datastoreRelease, cronMs: 10 },
     );
     datastore.note({ nid: '1', fid: '1', path: join(dir, 'a.csv'), filename: 'a.csv', mime: 'text/csv' });
     expect(datastore.fieldStatus('1')).toBe('2');

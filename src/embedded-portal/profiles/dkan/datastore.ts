@@ -61,12 +61,10 @@ const initialState: State = { storage: 0, data_import: 2, configuration: null };
 type Parts = Pick<DatastoreParts, 'db' | 'write' | 'races' | 'site'>;
 
 export interface DatastoreRelease {
-  /** How often waiting tables are imported, milliseconds; null: never. */
+  /** How often cron imports waiting tables, milliseconds, of which reads then show the state; null: neither. */
   cronMs: number | null;
   /** `configurable_properties` of a datastore without configuration. */
   defaultProperties: DatastoreStatus['configurable_properties'] & Record<string, unknown>;
-  /** What reads show of a datastore that is in the state so; null: what was sent. */
-  fieldStatus: (status: string) => string | null;
 }
 
 /** The datastore of the `dkan-7.x` profiles; for rehearsals, not for large tables. */
@@ -149,10 +147,11 @@ export class RecordedDatastore implements PortalDatastore {
 
   /** As release C shows it: 1 imported, 2 waits for its import, 3 cannot be imported, 0 without a file. */
   fieldStatus(nid: string): string | null {
+    if (this.#release.cronMs === null) return null;
     const mime = this.#table(nid)?.mime ?? '';
-    if (mime === '') return this.#release.fieldStatus('0');
-    if (!isImportable(mime)) return this.#release.fieldStatus('3');
-    return this.#release.fieldStatus(this.#stateOf(nid).storage > 0 ? '1' : '2');
+    if (mime === '') return '0';
+    if (!isImportable(mime)) return '3';
+    return this.#stateOf(nid).storage > 0 ? '1' : '2';
   }
 
   /** Imports every table that waits, where the release does. */

@@ -46,7 +46,6 @@ const uploadsOf = (extensions: readonly string[]): Uploads => ({
 export const datastoreRelease: DatastoreRelease = {
   cronMs: null,
   defaultProperties: { delimiter: ',', quote: '"', escape: '\\', trailing_delimiter: false },
-  fieldStatus: () => null,
 };
 
 const dkan718: Profile = {
@@ -65,18 +64,14 @@ const dkan718: Profile = {
   site: [...systemHandlers, bareFiles, openSearches, autocompleteHandler, catalogueHandler],
 };
 
-const encodings = { encoding: { PHP: 'UTF-8', MYSQL: 'utf8' } };
-
 const dkan71816: Profile = {
   ...dkan718,
   name: 'dkan-7.18.16',
   uploads: { ...dkan718.uploads, nameOf: (name) => cleanFileName(name, usualExtensions) },
   openDatastore: (parts) => {
-    const { defaultProperties } = datastoreRelease;
-    return new RecordedDatastore(parts, {
-      ...datastoreRelease,
-      defaultProperties: { ...encodings, ...defaultProperties },
-    });
+    const encoding = { PHP: 'UTF-8', MYSQL: 'utf8' };
+    const defaultProperties = { encoding, ...datastoreRelease.defaultProperties };
+    return new RecordedDatastore(parts, { ...datastoreRelease, defaultProperties });
   },
   wire: { ...recordedWire, formats: keylessFormats },
   site: [...systemHandlers, bareFiles, discreetSearches, autocompleteHandler, pagedCatalogue],
@@ -89,8 +84,7 @@ const dkan714: Profile = {
   readNode: readForm,
   uploads: uploadsOf(usualExtensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension))),
   savedWith: () => undefined,
-  openDatastore: (parts) =>
-    new RecordedDatastore(parts, { ...datastoreRelease, cronMs: 60_000, fieldStatus: (status) => status }),
+  openDatastore: (parts) => new RecordedDatastore(parts, { ...datastoreRelease, cronMs: 60_000 }),
   site: [...systemHandlers, bareFiles, brokenSearches, autocompleteHandler, catalogueHandler],
 };
 
