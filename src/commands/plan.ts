@@ -1,17 +1,21 @@
 // `sluice plan`: what a publish would do, item by item; `sluice apply` does exactly that.
 import { readFile, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { UsageError, unreadable } from '../model/errors.ts';
 import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
 import type { Target } from '../model/redis-keys.ts';
+import { changesText } from '../model/row-changes.ts';
+import type { ResourceWish } from '../model/wish.ts';
 import { driftedFields, editOf } from '../pipeline/compare/node.ts';
 import { listNodes, observe } from '../pipeline/compare/observe.ts';
+import { changesAhead } from '../pipeline/compare/row-changes.ts';
 import { TargetLimits } from '../pipeline/compare/target-limits.ts';
 import type { KnownState } from '../pipeline/plan/plan.ts';
 import { PlanTotals, planFileItems, TargetPlan } from '../pipeline/plan/target-plan.ts';
 import type { Portal } from '../portal-client/client.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
+import { KeptFiles } from '../sources/drop/kept.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/targets.ts';
@@ -83,6 +87,9 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
       await limits?.add(wishes, (key) => sent.has(key), signal);
       if (portal) for (const item of items) await explainEdit(portal, item, known, signal);
       totals.add(items);
+      const ahead = rowsAhead(runtime, { target, known, signal });
+      const byKey = new Map(wishes.flatMap(({ resources }) => resources.map((wish) => [wish.key, wish])));
+      for (const item of items) await ahead(item, byKey.get(item.key));
       if (options.json || options.output !== undefined) kept.push(...items);
       if (!isHeaded) print([headLine(target, refreshed)]);
       isHeaded = true;
@@ -170,13 +177,30 @@ const explainEdit = async (
   item.why = [item.why, `edited on the portal ${editOf(node)}: ${what}`].filter(Boolean).join('; ');
 };
 
+/** Adds what would change in the rows of a table whose file is sent. */
+const rowsAhead = (
+  { config }: Runtime,
+  { target, known, signal }: { target: Target; known: KnownState; signal: AbortSignal },
+) => {
+  const kept = new KeptFiles({ dir: join(config.stateDir, 'kept'), ...config.kept });
+  const { tableBytes: maxFileBytes, rowBytes: maxRowBytes } = config.limits;
+  const tools = { kept, preparedDir: join(config.stateDir, 'prepared'), maxFileBytes, maxRowBytes, signal };
+  return async (item: PlanFile['items'][number], wish: ResourceWish | undefined): Promise<void> => {
+    if (wish === undefined || !item.actions.includes('attach')) return;
+    const facts = { portal: target.portal, entry: known.entries.get(item.key), source: known.sources.get(item.key) };
+    const rows = await changesAhead(wish, { ...tools, ...facts });
+    if (rows !== null) item.rows = rows;
+  };
+};
+
 const headLine = ({ manifest, portal }: Target, refreshed: boolean): string =>
   `plan of ${manifest} for ${portal}${refreshed ? ', compared with the portal' : ''}:`;
 
-const itemLines = ({ key, actions, why, changes }: PlanFile['items'][number]): string[] => {
+const itemLines = ({ key, actions, why, changes, rows }: PlanFile['items'][number]): string[] => {
   if (actions.length === 0) return [];
   const each = changes.map(({ field, from, to }) => `      ${field}: ${show(from)} -> ${show(to)}`);
-  return [`  ${actions.join('+').padEnd(22)} ${key}  (${why ?? ''})`, ...each];
+  const told = rows ? [`      rows ${changesText(rows)}`] : [];
+  return [`  ${actions.join('+').padEnd(22)} ${key}  (${why ?? ''})`, ...each, ...told];
 };
 
 const totalLines = (plan: PlanFile, count: number): string[] => {

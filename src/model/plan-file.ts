@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { itemKinds } from './key.ts';
 import { removalModes } from './policy.ts';
 import { reasonSchema } from './report.ts';
+import { rowChangesSchema } from './row-changes.ts';
 
 /** What a plan can ask of an item. `fetch` fetches a file and sends it if it has changed; `verify` only reads. */
 const plannedActions = ['create', 'update', 'fetch', 'attach', 'import', 'verify', ...removalModes] as const;
@@ -22,6 +23,8 @@ const planFileItemSchema = z.object({
   bytes: z.number().int(),
   /** Of updates, field by field; null stands for "nothing", and `from` is absent where it is not known what was sent before. */
   changes: z.array(z.object({ field: z.string(), from: z.unknown().optional(), to: z.unknown().optional() })),
+  /** Of a table whose local file changed: its rows, where those before are known here. */
+  rows: rowChangesSchema.exactOptional(),
   /** Fingerprints the plan was made for. */
   metadata: z.string().nullable(),
   sha256: z.string().nullable(),

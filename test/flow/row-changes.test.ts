@@ -28,6 +28,10 @@ describe('a new version of a table', () => {
     const first = await place.publish(manifest);
     expect(itemOf(first.report, key)).not.toHaveProperty('changes');
     place.write('data/t.csv', after);
+    const planned = await place.run(['plan', manifest]);
+    expect(planned.out).toContain('rows +1 -1 ~1 by id');
+    const { plans } = JSON.parse((await place.run(['plan', manifest, '--json'])).out);
+    expect(plans[0].items.find((item: { key: string }) => item.key === key).rows).toMatchObject({ changed: 1 });
     const second = await place.publish(manifest);
     const counts = { added: 1, removed: 1, changed: 1, key: ['id'], before: 4 };
     const changed = [{ key: [{ column: 'id', value: '3' }], cells: [{ column: 'n', old: '30', new: '31' }] }];

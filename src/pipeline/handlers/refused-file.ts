@@ -13,7 +13,6 @@ import {
   VerifyFailedError,
 } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
-import { idsOfKey } from '../../model/key.ts';
 import { type GoodFile, type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import {
@@ -26,13 +25,14 @@ import {
 import { isOfWeb, type ResourceWish, sourcePathOf } from '../../model/wish.ts';
 import { isTooLarge } from '../../portal-client/files.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
-import { asideOf, findArchived } from '../../sources/drop/spool.ts';
+import { asideOf } from '../../sources/drop/spool.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { checkTable } from '../../tables/check.ts';
 import { durationWords } from '../../util/quantity.ts';
 import { madeTable } from '../compare/local-file.ts';
 import { nodeOf } from '../compare/node.ts';
 import { brokenFile } from '../compare/prove.ts';
+import { goodPath, sumOf } from '../compare/row-changes.ts';
 import { guardFingerprint, importFingerprint, isLate, wantsImport } from '../plan/known-wish.ts';
 import { sharesNoColumn, tableGuardFaults } from '../plan/table-guard.ts';
 import type { Item } from './item.ts';
@@ -82,7 +82,7 @@ const hold = async (state: ResourceState, faults: string[]): Promise<ResourceSta
   // Another file may have been attached since the live one, without being proven.
   const isBetween = pending?.what === 'attach' || pending?.what === 'import' || datastore === 'pending';
   const isThere = !isBetween && (good === null || (file?.sha256 === good.sha256 && datastore !== 'failed'));
-  const isReplaced = isThere || good === null || (await goodPath(state, good)) === null;
+  const isReplaced = isThere || good === null || (await goodPath(copyOf(state), good)) === null;
   const reason = reasonOf(
     new HeldError(`held by its guard: ${faults.join('; ')}`, {
       hint: `the previous version stays; check the source, then \`sluice release ${wish.key}\` or \`sluice discard ${wish.key}\``,
@@ -121,8 +121,6 @@ export const formerWith = async (
   before === null || before.sum === version?.sum
     ? undefined
     : withFormer(await ledger.formerVersions(portal, key), before);
-
-export const sumOf = (sha256: string): string => sha256.slice(0, 8);
 
 /** The entry after a decision on its held or late table; the same object where nothing changes. */
 export const withDecision = (
@@ -216,7 +214,7 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
   }
   if (entry.file?.sha256 === good.sha256 || !isFileAtFault(state, error)) return null;
   await item.note(`the portal could not import the file: ${why.message}`);
-  if ((await goodPath(state, good)) === null) {
+  if ((await goodPath(copyOf(state), good)) === null) {
     await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
     return null;
   }
@@ -260,19 +258,18 @@ export const restoreLastGood = async (
   );
 };
 
-/** Path of the good file on this host; null where it is not kept. */
-export const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {
-  const kept = await deps.kept.find({ portal: target.item.portal, uuid: wish.uuid }, good.sha256);
-  if (kept !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return kept;
-  const { path, claim } = wish.source;
-  return findArchived({ path, claim }, { ...idsOfKey(wish.key), sha256: good.sha256 });
-};
+/** What copies of its good file are found by. */
+export const copyOf = ({ deps, wish, target }: ResourceState) => ({
+  kept: deps.kept,
+  wish,
+  portal: target.item.portal,
+});
 
 /** The state of the job as if the good file were wanted; null when that is unavailable. */
 const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<ResourceState | null> => {
   const { wish, deps } = state;
   const { item } = state.target;
-  const path = await goodPath(state, good);
+  const path = await goodPath(copyOf(state), good);
   if (path === null) return null;
   const { signal } = item;
   // Lines above the header: it was sound when it was published.
