@@ -1,5 +1,6 @@
 // The API of the package: what `sluice publish`, `plan` and `check` do, for programs in Node.
-import { Writable } from 'node:stream';
+import { PassThrough } from 'node:stream';
+import { json } from 'node:stream/consumers';
 import { z } from 'zod';
 import { type CheckedFiles, checkCommand } from './commands/check.ts';
 import type { CommonOptions, Io } from './commands/io.ts';
@@ -78,18 +79,12 @@ const printedBy = async (
 ): Promise<unknown> => {
   const { config, state, portal } = options;
   const given = Object.entries({ config, state, portal }).filter(([, value]) => value !== undefined);
-  const chunks: Buffer[] = [];
-  const stdout = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      chunks.push(chunk);
-      done();
-    },
-  });
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const stdout = new PassThrough();
+  const printed = json(stdout);
   const io: Io = {
     stdin: process.stdin,
     stdout,
-    stderr: silent,
+    stderr: new PassThrough().resume(), // which nobody reads
     env,
     cwd,
     terminal: false,
@@ -101,5 +96,6 @@ const printedBy = async (
     writing: new Set(),
   };
   await run({ ...Object.fromEntries(given), json: true }, io);
-  return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  stdout.end();
+  return printed;
 };

@@ -21,7 +21,7 @@ export const knownWords = async (form: string, options: CommonOptions, io: Io): 
       ? await Promise.all((await ledger.targets()).map((target) => ledger.index(target)))
       : [];
     const ids = kinds.includes('run') ? await runs.latest(20) : [];
-    return [...portals, ...indexes.flatMap((index) => [...index.keys()]), ...ids];
+    return [...portals, ...indexes.flatMap((index) => [...index.keys()]).sort(), ...ids];
   });
 };
 
@@ -119,12 +119,13 @@ ${commands.map((command) => `    ${command.name}) _arguments ${[...withBelow(com
 _sluice "$@"`;
 
 const zshRest = (command: Words): string[] => [
-  ...(isKnown(command) ? [`'*::${zshAsk(command.name)}'`] : []),
-  ...(takesFiles(command) ? ["'*:file:_files'"] : []),
+  ...(isKnown(command) ? [`'*:${zshAsk(command.name, takesFiles(command) ? '; _files' : '')}'`] : []),
+  ...(takesFiles(command) && !isKnown(command) ? ["'*:file:_files'"] : []),
   ...(command.choices.length > 0 ? [`'*:value:(${command.choices.join(' ')})'`] : []),
 ];
 
-const zshAsk = (of: string): string => `known:{compadd -- $(sluice completion zsh --words=${of} 2>/dev/null)}`;
+const zshAsk = (of: string, more = ''): string =>
+  `known:{compadd -- $(sluice completion zsh --words=${of} 2>/dev/null)${more}}`;
 
 const zshOptions = ({ options }: Words): string[] =>
   options.flatMap(({ flags, description, choices }) => {

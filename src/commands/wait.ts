@@ -121,8 +121,10 @@ const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null>
   }
   if (standstill === null) return null;
   const end = standstillText(standstill);
+  const isDead = / got no reply: /.test(standstill.why);
+  const advice = isDead ? 'check the address (`url`, `--portal`), and that the portal runs there; ' : '';
   const error = new UnfinishedError(`${targetName(run)}: nothing is tried again before ${end}`, {
-    hint: `${stays}; \`--wait\` says how long to wait`,
+    hint: `${advice}${stays}; \`--wait\` says how long to wait`,
   });
   return { text: `waits until ${end}`, until: standstill.until, error };
 };

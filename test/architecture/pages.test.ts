@@ -88,6 +88,16 @@ describe('commands', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('of CONTRIBUTING run with the Node release of the clone, whatever the machine has', () => {
+    const text = pageText('CONTRIBUTING.md');
+    const typed = [...text.matchAll(/(?:`|^)((?:[a-z]+ )*)(?:node|vitest|tsc|biome) (?!release)\S/gm)].map(
+      ([, by]) => by,
+    );
+    expect(typed.length).toBeGreaterThan(3);
+    expect(typed.filter((by) => by !== 'npx ')).toEqual([]);
+    expect(text).toMatch(/npm run check .* some \w+ minutes/);
+  });
+
   it('of npm in the pages exist', () => {
     const { scripts } = JSON.parse(pageText('package.json')) as { scripts: Record<string, string> }; // ours
     const uses = pages.flatMap((path) => [

@@ -204,6 +204,18 @@ describe('sluice publish without a manifest', () => {
     expect(status.out()).not.toContain('npx');
   });
 
+  it('to an address where nothing listens says to check the address', async () => {
+    const portals = { local: { kind: 'remote', url: 'http://127.0.0.1:9', username: 'a', password: { file: 'pw' } } };
+    const place = commandPlace({ portals, retry: { backoff: '1m', maxBackoff: '1m', attempts: 3 } });
+    chmodSync(place.write('pw', 'b'), 0o600);
+    place.write('a.csv', sound);
+    const failed = publish(place, 'a.csv', { wait: 300 });
+    await expect(failed).rejects.toMatchObject({
+      code: 'unfinished',
+      hint: expect.stringMatching(/check the address/),
+    });
+  });
+
   it('says of a draft that visitors do not see it', async () => {
     const place = commandPlace();
     place.manifest('city', { a: sound }, { published: false });
