@@ -1,13 +1,7 @@
 // Lines of the log of an item as people read them: without names, keys and numbers that only the program needs.
 
 /** Steps whose names are no words for people. */
-const words: Readonly<Record<string, string>> = {
-  guard: 'compare',
-  attach: 'upload',
-  ledger: 'record',
-  prove: 'confirm',
-  orphan: 'detach',
-};
+const words: Readonly<Record<string, string>> = { guard: 'compare', attach: 'upload', orphan: 'detach' };
 
 export const stepWord = (name: string): string => words[name] ?? name;
 
@@ -16,7 +10,7 @@ export const stepLine = (line: string, key: string): { at: string; step: string;
   const [, at = '', text = line, ms] = /^(\S+Z) (.*?)(?: \((\d+) ms\))?$/s.exec(line) ?? [];
   if (ms === undefined) return { at, step: '', text: text.replaceAll(aNode, 'its page'), ms: null };
   const [, step = '', rest = ''] = /^([^ :]*)(.*)$/s.exec(text.replace(` ${key}:`, ':').replace(onNode, '')) ?? [];
-  return { at, step: stepWord(step), text: rest, ms: Number(ms) };
+  return { at, step: stepWord(step), text: rest.replace(/:$/, ''), ms: Number(ms) };
 };
 
 const aNode = /(?:\b(?:the|dataset|resource) )*\bnode(?: \d+)?\b/g;

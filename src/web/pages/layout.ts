@@ -117,7 +117,7 @@ export const hintHtml = (hint: string | null): Part =>
 
 /** What is wrong and where, then what to do. */
 export const reasonHtml = ({ code, message, hint, context, file }: Reason): Html =>
-  html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${context === undefined ? null : html`<pre dir="auto">${context}</pre>`}${hintHtml(hint)}${hintHtml(dropAgain({ file }))}`;
+  html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${context === undefined ? null : html`<pre dir="auto">${context}</pre>`}${hintHtml([hint, dropAgain({ file })].filter((todo) => todo !== null).join('. ') || null)}`;
 
 export interface Session {
   /** Is in every form of this session; a form without it does nothing. */
