@@ -1,5 +1,6 @@
 // The chart of a column of numbers: what it shows is decided from the rows, and then drawn as SVG, without scripts.
-import { type Html, html, type Part, trusted } from '../../util/html.ts';
+import { type Html, html, trusted } from '../../util/html.ts';
+import { numberText, plotHtml, stepOf, ticksOf } from '../../util/plot.ts';
 import { countText, plural } from '../../util/plural.ts';
 
 const spaces = "\u0020\u00a0\u202f'";
@@ -95,12 +96,6 @@ type Drawn<Kind> = Extract<Chart, { kind: Kind }>;
 
 const mostBars = 24;
 
-/** A step of 1, 2 or 5 times a power of ten, of which about `parts` make the range. */
-const stepOf = (range: number, parts: number): number => {
-  const power = 10 ** Math.floor(Math.log10(range / parts));
-  return ([1, 2, 5].find((times) => times * power * parts >= range) ?? 10) * power;
-};
-
 const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** The mean of the values at each moment, in order of time. */
@@ -138,29 +133,6 @@ export const chartOf = (all: readonly Column[], wanted?: unknown): Chart | null 
   const parts = Map.groupBy(values, (value) => Math.floor(value / step) - first);
   const counts = Array.from({ length: Math.floor(high / step) - first + 1 }, (_, at) => parts.get(at)?.length ?? 0);
   return { ...base, kind: 'spread', from: first * step, step, counts };
-};
-
-const numberText = (value: number, digits = 12): string =>
-  Number(value.toPrecision(digits)).toLocaleString('en', { maximumFractionDigits: 10 });
-
-/** The ticks of an axis from above, in steps that people count in; with 0 where that is near. */
-const ticksOf = (values: readonly number[]): number[] => {
-  const [least, most] = [Math.min(...values), Math.max(...values)];
-  const from = least > 0 && least < most * 0.7 ? 0 : least;
-  const step = stepOf(most - from || Math.abs(most) || 1, 4);
-  const low = Math.floor(from / step);
-  const high = Math.max(Math.ceil(most / step), low + 1);
-  return Array.from({ length: high - low + 1 }, (_, at) => (high - at) * step);
-};
-
-/** A drawing that is as wide as its place, between its axes. Coordinates go from 0 to 1000, and from 0 above to 100. */
-const plotHtml = (label: string, ticks: readonly number[], labels: readonly string[], shapes: Part): Html => {
-  const lines = ticks.map((_, at) => `M0 ${(at * 100) / (ticks.length - 1)}H1000`).join('');
-  return html`<div class="plot">
-<p class="ticks" aria-hidden="true">${ticks.map((tick) => html`<span>${numberText(tick)}</span>`)}</p>
-<svg viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label="${label}"><path class="grid" d="${lines}"/>${shapes}</svg>
-<p class="names" aria-hidden="true">${labels.map((text) => html`<bdi>${text}</bdi>`)}</p>
-</div>`;
 };
 
 const lineHtml = ({ column, by, points }: Drawn<'line' | 'bars'>): Html => {

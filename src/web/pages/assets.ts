@@ -93,10 +93,13 @@ thead th{color:var(--soft);font-weight:500;font-size:.875rem}
 .timeline .bad::before{background:var(--bad)}.timeline .wait::before{background:var(--wait)}.timeline .told::before{background:var(--soft)}
 .timeline .bad,.timeline .wait{color:inherit}
 .timeline b{font-weight:600}
-.chart{width:100%;max-width:34rem;height:auto;display:block;margin:.5rem 0}
-.chart rect{fill:var(--calm)}.chart rect.now{fill:var(--good)}
-.chart text{fill:var(--soft);font:12px system-ui,sans-serif}
-.chart line{stroke:var(--line)}
+.plot{display:grid;grid-template-columns:auto 1fr;gap:.25rem .6rem;max-width:44rem;color:var(--soft);font-size:.8125rem;padding-top:.5rem}
+.plot p{display:flex;justify-content:space-between;margin:0}
+.plot .ticks{flex-direction:column;text-align:end;line-height:1rem;margin:-.5rem 0}
+.plot .names{grid-column:2}
+.plot svg{width:100%;height:9rem;overflow:visible}
+.plot path{fill:none;stroke:var(--line);vector-effect:non-scaling-stroke}
+.plot rect{fill:var(--calm)}.plot .now{fill:var(--good)}
 details{margin:.75rem 0}
 .diff del{background:#f882;color:inherit}.diff ins{background:#8f82;color:inherit;text-decoration:none}
 summary{cursor:pointer;color:var(--link);width:fit-content}

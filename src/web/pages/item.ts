@@ -9,6 +9,7 @@ import type { TableVersion } from '../../model/table-history.ts';
 import type { ItemView, KnownEntry } from '../../service/items.ts';
 import type { RunningJob } from '../../service/overview.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
+import { plotHtml, ticksOf } from '../../util/plot.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { changesHtml } from './changes.ts';
 import { jobsHtml } from './home.ts';
@@ -25,7 +26,6 @@ import {
   webLink,
 } from './layout.ts';
 
-const [width, height, top, left] = [420, 120, 10, 60] as const;
 const shown = 60;
 
 /** Rows of each version as bars over an axis; two versions are a sentence. */
@@ -35,37 +35,16 @@ const versionsChart = (all: TableVersion[]): Part => {
   if (!first || !last || versions.length < 2) return null;
   const label = `${plural(versions.length, 'version')} from ${dayOf(first)} to ${dayOf(last)}: ${countText(first.rows)} to ${countText(last.rows)} rows`;
   if (versions.length === 2) return html`<p>${label}</p>`;
-  const most = Math.max(1, ...versions.map(({ rows }) => rows));
-  const each = tickOf(most);
-  const highest = Math.ceil(most / each) * each;
-  const step = (width - left) / versions.length;
-  const tallOf = (rows: number): number => Math.round(((height - top) * rows) / highest);
-  const ticks = Array.from({ length: highest / each + 1 }, (_, at) => at * each);
-  const lines = ticks.map((rows) => {
-    const y = height - tallOf(rows);
-    return html`<line x1="${left}" y1="${y}" x2="${width}" y2="${y}"/><text x="${left - 6}" y="${y + 4}" text-anchor="end">${highest < 1e6 ? countText(rows) : compact.format(rows)}</text>\n`;
-  });
-  const bars = versions.map((version, index) => {
-    const tall = Math.max(2, tallOf(version.rows));
+  const ticks = ticksOf([0, 4, ...versions.map(({ rows }) => rows)]); // 4: in whole rows
+  const width = 1000 / versions.length;
+  const bars = versions.map((version, at) => {
+    const height = Math.max(1, (version.rows * 100) / (ticks[0] ?? 1));
     const tip = `${dayOf(version)}: ${plural(version.rows, 'row')}, ${sizeWords(version.bytes)}, ${plural(version.columns.length, 'column')}`;
-    return html`<rect x="${round(left + (index + 0.1) * step)}" y="${height - tall}" width="${round(Math.min(step * 0.8, 60))}" height="${tall}" class="${version === last ? 'now' : ''}"><title>${tip}</title></rect>\n`;
+    return html`<rect x="${(at + 0.1) * width}" y="${100 - height}" width="${width * 0.8}" height="${height}" class="${version === last ? 'now' : ''}"><title>${tip}</title></rect>\n`;
   });
   return html`<figure><figcaption class="soft">Rows of each version</figcaption>
-<svg class="chart" viewBox="0 0 ${width} ${height + 18}" role="img" aria-label="${label}">
-${lines}${bars}<text x="${left}" y="${height + 14}">${dayOf(first)}</text><text x="${width}" y="${height + 14}" text-anchor="end">${dayOf(last)}</text>
-</svg></figure>`;
+${plotHtml(label, ticks, [dayOf(first), dayOf(last)], bars)}</figure>`;
 };
-
-const compact = new Intl.NumberFormat('en', { notation: 'compact' });
-
-/** A round distance between the lines of an axis, of which there are at most six. */
-const tickOf = (most: number): number => {
-  const power = 10 ** Math.floor(Math.log10(most));
-  const fits = [0.2, 0.5, 1, 2].map((times) => times * power).find((each) => most / each <= 5);
-  return Math.max(1, fits ?? power);
-};
-
-const round = (value: number): number => Math.round(value * 10) / 10;
 
 const dayOf = ({ at }: TableVersion): string => new Date(at).toISOString().slice(0, 10);
 
