@@ -1,10 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Io, say } from '../../src/commands/io.ts';
+import { say } from '../../src/commands/io.ts';
 import {
   MachineBusyError,
   machineFault,
@@ -17,6 +16,7 @@ import {
 } from '../../src/model/errors.ts';
 import { isRetryable } from '../../src/queue/retry.ts';
 import { redisScript } from '../../src/state/redis/script.ts';
+import { commandIo } from '../support/command-io.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -33,16 +33,16 @@ describe('what steers a terminal or turns the direction of a text', () => {
   });
 
   it('reaches no line that a command writes', () => {
-    const stdout = new PassThrough();
-    say({ stdout, columns: null, colours: {} } as unknown as Io, `title "${steering}"`);
-    expect(String(stdout.read())).toBe('title "a[2Jbcde f\tg"\n');
+    const { io, out } = commandIo('/');
+    say(io, `title "${steering}"`);
+    expect(out()).toBe('title "a[2Jbcde f\tg"\n');
   });
 
   it.each(['\n', '\r\n', '\u2028', '\u2029'])('makes no line of its own on a terminal by %j', (divider) => {
     const title = `Budget"${divider}city/other: live`;
-    const stdout = new PassThrough();
-    say({ stdout, columns: null, colours: {} } as unknown as Io, `node 7 ("${title}") is gone`);
-    expect(String(stdout.read()).split(/[\n\u2028\u2029]/)).toHaveLength(2);
+    const { io, out } = commandIo('/');
+    say(io, `node 7 ("${title}") is gone`);
+    expect(out().split(/[\n\u2028\u2029]/)).toHaveLength(2);
     const request = { method: 'GET', path: '/node/7', mayHaveHappened: false };
     for (const error of [new VerifyFailedError(title), new PortalRefusedError(title, request)])
       expect(reasonOf(error).message).toBe('Budget" city/other: live');
