@@ -1,4 +1,6 @@
 // Which rows of a table changed: in report, status, history and page, before it goes live where a guard asks, and afterwards.
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { workbookOf } from '../tables/transform/support/workbook.ts';
 import { openGatedPortal } from './support/gated-portal.ts';
@@ -70,6 +72,19 @@ describe('a new version of a table', () => {
     place.write('data/t.csv', `${[head, ...rows.reverse()].join('\r\n')}\r\n`);
     expect(itemOf((await place.publish(manifest)).report, key)).toMatchObject({ live: true, changes: { changed: 0 } });
     expect((await place.run(['status', key])).out).toContain('rows as before');
+  });
+});
+
+describe('a host without a copy of the last good file', () => {
+  it('compares with the rows of the datastore', async () => {
+    const { place, manifest, key } = placeOf('fetched', { key: ['id'] });
+    place.write('data/t.csv', before.replace('id,name', 'ID,"First name"'));
+    await place.publish(manifest);
+    rmSync(join(place.stateDir, 'kept'), { recursive: true });
+    place.write('data/t.csv', after.replace('id;name', 'ID;First name'));
+    const { report } = await place.publish(manifest);
+    expect(itemOf(report, key)).toMatchObject({ live: true, changes: { added: 1, removed: 1, changed: 1 } });
+    expect(readdirSync(join(place.stateDir, 'prepared'))).toEqual([]);
   });
 });
 

@@ -1,14 +1,16 @@
-// Which rows of a new version of a table are not as in the last good file, where a copy of that is on this host.
+// Which rows of a new version of a table are not as in the last good file, or in the datastore where no copy is on this host.
 import { randomUUID } from 'node:crypto';
 import { idsOfKey } from '../../model/key.ts';
 import type { GoodFile, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { RowChanges } from '../../model/row-changes.ts';
 import type { ResourceWish } from '../../model/wish.ts';
+import type { Datastore } from '../../portal-client/datastore.ts';
 import type { KeptFiles } from '../../sources/drop/kept.ts';
 import { findArchived } from '../../sources/drop/spool.ts';
 import { rowChanges } from '../../tables/changes/changes.ts';
 import { checkTable, type TableReport } from '../../tables/check.ts';
+import { CsvFile, csvLine } from '../../tables/transform/bad-rows.ts';
 import { type Prepared, removePreparedFile } from '../../tables/transform/prepare.ts';
 import { madeTable, orNull, prepareFile, type SentFile, type TableLimits } from './local-file.ts';
 
@@ -39,19 +41,54 @@ interface NewVersion {
   skipRows?: number | undefined;
 }
 
-/** Null where that is no new version, or the one before is not known here. */
+/** Rows that are read from a datastore, a thousand at once, at most. */
+const mostFetched = 100_000;
+
+/** Where rows of the live version are read from where no copy is kept, and a file for them. */
+export interface LiveRows {
+  datastore: Pick<Datastore, 'rows'>;
+  uuid: string;
+  path: string;
+}
+
+/** Writes the live rows to a file; false where they are too many, or not there. */
+const fetchRows = async ({ datastore, uuid, path }: LiveRows, signal: AbortSignal): Promise<boolean> => {
+  let file: CsvFile | null = null;
+  try {
+    for await (const { rows, columns, records } of datastore.rows(uuid, signal)) {
+      if (rows > mostFetched || columns.length === 0) return false;
+      file ??= csvFileWith(path, columns);
+      for (const record of records) file.write(csvLine(columns.map((name) => String(record[name] ?? ''))));
+    }
+    file?.end();
+    return file !== null;
+  } finally {
+    file?.close();
+  }
+};
+
+const csvFileWith = (path: string, columns: string[]): CsvFile => {
+  const file = new CsvFile(path);
+  file.write(csvLine(columns));
+  return file;
+};
+
+/** Null where that is no new version, or the one before is not known. */
 export const changesSince = async (
   { good, version }: Pick<LedgerEntry, 'good' | 'version'>,
   { path, table, skipRows }: NewVersion,
   place: CopyPlace,
-  { rowBytes, signal }: { rowBytes: number; signal: AbortSignal },
+  { rowBytes, signal, live }: { rowBytes: number; signal: AbortSignal; live?: LiveRows | null },
 ): Promise<RowChanges | null> => {
   if (good === null || version === null || version.sum === sumOf(table.sha256)) return null;
   if (Math.max(table.rows, version.rows) > mostRows) return null;
   const copy = await goodPath(place, good);
-  if (copy === null) return null;
+  if (copy === null && !(live && (await orNull(fetchRows(live, signal))))) return null;
   const task = {
-    before: { path: copy, rows: version.rows, skipRows: 0, delimiter: good.delimiter ?? undefined },
+    before: {
+      ...{ path: copy ?? live?.path ?? '', rows: version.rows, skipRows: 0 },
+      delimiter: copy === null ? ',' : (good.delimiter ?? undefined),
+    },
     after: { path, rows: table.rows, skipRows, delimiter: table.delimiter },
     key: place.wish.rowKey ?? null,
     rowBytes,
