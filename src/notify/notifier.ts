@@ -26,9 +26,6 @@ const noticeJobSchema = z.discriminatedUnion('channel', [
   z.object({ channel: z.literal('email'), to: z.array(z.string()).nullable(), notice: noticeSchema }),
 ]);
 
-/** Milliseconds that a delivery past the queue may take. */
-const deliveryMs = 10_000;
-
 interface NotifierParts {
   redis: Redis;
   keys: RedisKeys;
@@ -125,7 +122,7 @@ export class Notifier {
     const notice = this.#withPage(told);
     const failed = (err: unknown): void => log.error({ err }, 'a notice was not delivered');
     await Promise.all([
-      config.webhook && sendWebhook(notice, config.webhook, AbortSignal.timeout(deliveryMs)).catch(failed),
+      config.webhook && sendWebhook(notice, config.webhook, new AbortController().signal).catch(failed),
       config.email && sendEmail(notice, config.email, config.email.to).catch(failed),
     ]);
   }
