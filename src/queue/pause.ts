@@ -236,8 +236,8 @@ export class CircuitBreaker {
   /** The reason of a pause that the next probe is to confirm, see {@link pause}; null while too little has failed. */
   async unconfirmed(portal: string): Promise<Reason | null> {
     const [failures, failing, since] = await this.#parts.redis.hmget(this.#parts.keys.portal(portal), ...counted);
-    const times = Number(failures);
-    const isEnough = times >= this.settings.failures || Date.now() - Number(since) >= longestFailingMs;
+    const times = Math.min(Number(failures), this.settings.failures);
+    const isEnough = times === this.settings.failures || Date.now() - Number(since) >= longestFailingMs;
     if (!failing || !isEnough) return null;
     const { message, hint } = reasonSchema.parse(JSON.parse(failing));
     const todo = hint ?? 'see its own log';

@@ -32,7 +32,7 @@ describe('a portal that fails several times in a row', () => {
     await toy.addRun('r1', keys(20));
     const { reason, since } = await paused();
     expect(reason.code).toBe('portal-unreachable');
-    expect(reason.message).toMatch(/^portal p failed (?:[5-9]|\d\d) times in a row, the last time with: portal p: 503/);
+    expect(reason.message).toMatch(/^portal p failed 5 times in a row, the last time with: portal p: 503/);
     expect(since).toBeGreaterThan(Date.now() - 30_000);
     await waitUntil('the jobs in flight', async () => (await toy.queues.portal('p').getActiveCount()) === 0);
     const attempts = count('p/work');
