@@ -9,7 +9,7 @@ import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions, parseDuration, refreshOption } from './declaration.ts';
 import { type DirectManifest, manifestsOf, refuseTakenNames } from './direct-manifest.ts';
 import { exitCodeOfReports } from './exit.ts';
-import { type CommonOptions, type Io, say } from './io.ts';
+import { type CommonOptions, type Io, say, warn } from './io.ts';
 import { planCommand } from './plan.ts';
 import { closingLines } from './report-text.ts';
 import { showReports } from './reports.ts';
@@ -57,7 +57,7 @@ export const publish = async (
 ): Promise<StoredReport[]> => {
   const runs: RequestedRun[] = [];
   for (const manifest of manifests) {
-    if (isDropManifest(manifest)) await takeDropped(runtime, manifest, io.stop);
+    if (isDropManifest(manifest)) for (const line of await takeDropped(runtime, manifest, io.stop)) warn(io, line);
     const { onDrift = null, refresh = false, createMissing = false } = options;
     runs.push(...(await runNow(runtime, manifest, { onDrift, refresh, createMissing })));
   }

@@ -119,7 +119,8 @@ export const runNowCommand = async (named: string[], options: RunNowOptions, io:
     const runs: RequestedRun[] = [];
     for (const manifest of manifests) {
       // A running service claims the files of watched folders itself.
-      if (isDropManifest(manifest) && !served) await takeDropped(runtime, manifest, io.stop);
+      if (isDropManifest(manifest) && !served)
+        for (const line of await takeDropped(runtime, manifest, io.stop)) warn(io, line);
       runs.push(...(await runNow(runtime, manifest)));
     }
     const { wait, ...rest } = options;

@@ -156,12 +156,13 @@ export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfServi
     return parsed.success ? [parsed.data] : [];
   });
 
-/** Claims every file of the inbox that settles; returns once none is settling, nor left by a watcher that was killed. */
-export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<void> => {
+/** Claims every file of the inbox, until none is settling, nor left by a watcher that was killed. Returns what it ignores, as lines. */
+export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<string[]> => {
   const inbox = await inboxOf(runtime, manifest, async () => undefined); // the run that follows takes all claims
   try {
     await inbox.scanned;
     while (!signal.aborted && !inbox.isSettled) await sleep(50, undefined, { signal }).catch(() => undefined);
+    return inbox.state().left.map(({ path, reason }) => `ignored ${path}: ${reason}`);
   } finally {
     await inbox.close();
   }

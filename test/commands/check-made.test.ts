@@ -45,7 +45,7 @@ describe('checking files that become tables', () => {
     const several = 'b.xlsx has several sheets with values: "May", "June"';
     expect(lines).toEqual([
       `b.xlsx: ${several}: sent unchanged`,
-      `  warning: ${several}; it is published as a file, without rows: name one: \`sheet: "May"\`, or publish the file as it is: \`import: never\``,
+      `  warning: ${several}; it is published as a file, without rows: save each as a file of its own, or name one: \`sheet: "May"\`, or publish the file as it is: \`import: never\``,
     ]);
   });
 

@@ -95,7 +95,9 @@ describe('sluice publish', () => {
       JSON.stringify({ name: 'drop', portal: 'local', drop: { folder: 'inbox', files: '*.csv' } }),
     );
     const first = place.io();
+    place.write('inbox/old.xls', 'x');
     expect(await publishCommand(['drop.yaml'], { ...place.options, json: true }, first.io)).toBe(3);
+    expect(first.err()).toContain('ignored old.xls: does not match the files of this inbox (*.csv): save it as one of');
     const items = reportIn(first.out()).items;
     expect(items.map(({ key, outcome }) => `${key} ${outcome}`)).toEqual([
       'drop/a done',

@@ -132,7 +132,7 @@ describe('sluice run-now', () => {
     const place = makePlace();
     const { io, out } = place.io();
     expect(await runNowCommand(['nightly'], place.options, io)).toBe(0);
-    expect(out()).toMatch(/nightly\/one\/table\s+done\s+live/);
+    expect(out()).toMatch(/nightly\/one\/table\s+live\s+1 row\s+new/);
   });
 
   it('takes the name of a manifest that a folder has, too', async () => {
@@ -141,7 +141,7 @@ describe('sluice run-now', () => {
     place.write('jobs/inbox.yaml', 'name: inbox\ndrop: { folder: ../inbox, files: "*.csv", settle: 0s }\n');
     const { io, out } = place.io();
     expect(await runNowCommand(['inbox'], place.options, io)).toBe(0);
-    expect(out()).toMatch(/inbox\/trees\/trees\s+done\s+live/);
+    expect(out()).toMatch(/inbox\/trees\/trees\s+live\s+1 row\s+new/);
   });
 
   it('only asks for it with --no-wait, and says when nobody would run it', async () => {

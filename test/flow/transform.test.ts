@@ -305,7 +305,7 @@ describe('a workbook with several tables', () => {
     const manifest = place.manifest({ name: 'sheets', datasets: [{ id: 'd', title: 'D', resources }] });
     const { report } = await place.publish(manifest);
     const warning = expect.stringMatching(
-      /several sheets with values: "May", "June".*without rows: name one: `sheet: "May"`/,
+      /several sheets with values: "May", "June".*without rows: save each as a file of its own, or name one: `sheet: "May"`/,
     );
     expect(itemOf(report, 'sheets/d/r')).toMatchObject({ live: true, rows: null, warnings: [warning] });
     expect(itemOf(report, 'sheets/d/raw')).toMatchObject({ live: true, rows: null, warnings: [] });

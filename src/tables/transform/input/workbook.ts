@@ -214,7 +214,7 @@ const chosenSheet = async (
       throw new NotOneTable(`${archive.name} has no sheet with values: ${names}`, { hasRows: false });
     if (second === undefined) return first;
     throw new NotOneTable(`${archive.name} has several sheets with values: ${names}`, {
-      hint: `name one: \`sheet: ${JSON.stringify(first.name)}\`, or publish the file as it is: \`import: never\``,
+      hint: `save each as a file of its own, or name one: \`sheet: ${JSON.stringify(first.name)}\`, or publish the file as it is: \`import: never\``,
       isSeveral: true,
     });
   }
