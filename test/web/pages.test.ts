@@ -722,6 +722,7 @@ describe('with `web.public`', () => {
     expect(home).toContain('16 of 20');
     expect(home).toContain('Portal local is paused');
     expect((await open.get(`/item/${inside.faulty}`)).body).toContain('quarantined');
+    expect((await open.get('/item/city-open-data/street-trees/table')).body).toContain('quarantined');
     expect((await open.get(`/run/${inside.run}`)).body).toContain('<b>16</b> updated');
   });
 

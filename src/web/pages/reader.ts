@@ -9,9 +9,8 @@ import type { RunView } from './run.ts';
 
 /** What the code of a reason means in general. */
 const plainReason = ({ code }: Reason): Reason => ({
-  ...(Object.hasOwn(errorCodes, code)
-    ? { code, message: errorCodes[code as keyof typeof errorCodes] }
-    : { code: code.startsWith('table-') ? 'table' : 'fault', message: 'It has a fault.' }),
+  code: /^[a-z-]{1,40}$/.test(code) ? code : 'fault',
+  message: Object.hasOwn(errorCodes, code) ? errorCodes[code as keyof typeof errorCodes] : 'It has a fault.',
   hint: null,
 });
 
