@@ -1,6 +1,7 @@
 // Reports as files for other programs and people: JSON, CSV, a page.
 import { fateOf } from '../model/item-state.ts';
 import { type ReportItem, reasonText, type StoredReport } from '../model/report.ts';
+import { changesText, countsText } from '../model/row-changes.ts';
 import { html, type Part, reportPage, reportTable } from '../util/html.ts';
 import { countText, plural } from '../util/plural.ts';
 
@@ -32,6 +33,7 @@ const columns: readonly [name: string, of: (item: ReportItem) => string | number
   ['stale', ({ stale }) => (stale ? 'yes' : 'no')],
   ['actions', ({ actions }) => actions.join(' ')],
   ['rows', ({ rows }) => rows],
+  ['changes', ({ changes }) => (changes ? changesText(changes) : null)],
   ['bytes', ({ file }) => file?.bytes ?? null],
   ['address', ({ url }) => url],
   ['code', ({ reason }) => reason?.code ?? null],
@@ -59,10 +61,13 @@ function* md({ runId, manifest, portal, startedAt, endedAt, reason, items }: Sto
   yield '| Key | Outcome | Rows | Why |\n|---|---|---:|---|\n';
   for (const item of items) {
     const why = [item.reason && reasonText(item.reason), ...item.warnings].filter(Boolean);
-    const rows = item.rows === null ? '' : countText(item.rows);
-    yield `| ${mdText(item.key)} | ${fateOf(item)} | ${rows} | ${mdText(why.join('; '))} |\n`;
+    yield `| ${mdText(item.key)} | ${fateOf(item)} | ${rowsText(item)} | ${mdText(why.join('; '))} |\n`;
   }
 }
+
+/** The rows of a table, and what changed in them: `1,200 (+412 -3 ~17)`. */
+const rowsText = ({ rows, changes }: ReportItem): string =>
+  rows === null ? '' : `${countText(rows)}${changes ? ` (${countsText(changes)})` : ''}`;
 
 /** What a text says stays text: no markup, no column of its own, one line. */
 const mdText = (text: string): string => text.replaceAll(/[\\`*_{}[\]<>|#]/g, '\\$&').replaceAll(/\s+/g, ' ');
@@ -76,7 +81,7 @@ function* pageParts({ manifest, portal, startedAt, endedAt, reason, items }: Sto
 }
 
 const cellsOf = (item: ReportItem): Part[] => {
-  const { key, rows, reason, warnings } = item;
+  const { key, reason, warnings } = item;
   const why = reason && html`${reasonText(reason)}${reason.hint && html`<br>${reason.hint}`}`;
-  return [key, fateOf(item), rows === null ? null : countText(rows), [why, warnings.map((text) => html`<br>${text}`)]];
+  return [key, fateOf(item), rowsText(item), [why, warnings.map((text) => html`<br>${text}`)]];
 };

@@ -39,6 +39,12 @@ describe('a new version of a table', () => {
     const changed = [{ key: [{ column: 'id', value: '3' }], cells: [{ column: 'n', old: '30', new: '31' }] }];
     expect(itemOf(second.report, key)).toMatchObject({ live: true, changes: { ...counts, examples: { changed } } });
     expect((await place.run(['report', second.report.runId])).out).toContain('rows +1 -1 ~1 by id');
+    for (const [format, told] of [
+      ['md', '| 4 (+1 -1 ~1) |'],
+      ['csv', "'+1 -1 ~1 by id"],
+      ['html', '<td>4 (+1 -1 ~1)</td>'],
+    ] as const)
+      expect((await place.run(['report', second.report.runId, '--format', format])).out).toContain(told);
     expect((await place.run(['status', key])).out).toContain('rows +1 -1 ~1 by id');
     expect(JSON.parse((await place.run(['status', key, '--json'])).out).items[0].changes).toMatchObject(counts);
     expect((await place.run(['history', key])).out).toMatch(/4 rows +\+1 -1 ~1 +\d+ bytes/);
