@@ -38,7 +38,7 @@ describe('data packages', () => {
     const { code, report } = await publish(place);
     expect(code).toBe(3);
     expect(states(report)).toEqual([
-      'm/odd done true',
+      'm/odd unchanged false',
       'm/odd/table quarantined false',
       'm/torn quarantined false',
       'm/trees done true',

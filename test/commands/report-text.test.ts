@@ -51,7 +51,7 @@ describe('the report of a long run', () => {
   });
 
   it('says that all items are fine where none is listed', () => {
-    const fine = report.items.map((item) => ({ ...item, outcome: 'done' as const, reason: null }));
+    const fine = report.items.map((item) => ({ ...item, live: true, outcome: 'done' as const, reason: null }));
     expect(reportLines({ ...report, items: fine }).slice(1)).toEqual(['  (all 1,260 items are fine)']);
   });
 
