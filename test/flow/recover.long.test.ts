@@ -89,7 +89,7 @@ describe('docs/how-to/recover.md', () => {
     place.write('data/roads.csv', 'id,value\n1\n');
     expect((await place.run(['publish', 'jobs/city.yaml'])).code).toBe(3);
     place.write('data/roads.csv', 'id,value\n1,fixed\n');
-    expect(await next('sluice retry')).toMatchObject({ code: 0, out: expect.stringContaining('imported') });
+    expect(await next('sluice retry')).toMatchObject({ code: 0, out: expect.stringContaining('updated') });
   });
 
   it('Redis was lost', async () => {
@@ -141,7 +141,7 @@ describe('docs/how-to/recover.md', () => {
     expect(status.out).toContain('HELD');
     expect(await next('sluice release', { RUN: heldRun(status.out) })).toMatchObject({
       code: 0,
-      out: expect.stringContaining('unpublished'),
+      out: expect.stringContaining('8 removed'),
     });
     write([], { guard: { min: 0 } });
     const again = await publish();
@@ -151,7 +151,7 @@ describe('docs/how-to/recover.md', () => {
     expect((await person.list()).filter(({ status: shown }) => shown === '0')).toEqual([]);
   });
 
-  it('take something down', async () => {
+  it('remove something', async () => {
     expect((await next('sluice remove')).code).toBe(0);
     const hidden = (await person.list()).filter(({ status }) => status === '0').map(({ title }) => title);
     expect(hidden.sort()).toEqual(['City roads', 'Table roads']);
@@ -200,7 +200,7 @@ describe('docs/how-to/plan-and-review.md', () => {
     const shown = blocksOf(page).find(({ language }) => language === 'text')?.text;
     expect((await next('sluice plan')).out).toBe(shown);
     expect((await next('--refresh')).out).toContain('compared with the portal');
-    expect(await next('sluice apply')).toMatchObject({ code: 0, out: expect.stringContaining('attached, imported') });
+    expect(await next('sluice apply')).toMatchObject({ code: 0, out: expect.stringContaining('2 updated') });
     expect(await next('--strict')).toMatchObject({ code: 0 });
     expect(await nidOf('Parks and gardens')).not.toBe('');
   });
