@@ -7,21 +7,25 @@ import { countText, plural } from '../../util/plural.ts';
 import { tableHtml } from './layout.ts';
 
 /** Of a held version: what would change. */
-export const changesHtml = (entry: LedgerEntry): Part => {
+export const changesHtml = (entry: LedgerEntry, portal: string): Part => {
   const { changes } = entry;
   if (changes === null) return null;
   const { added, removed, changed, examples } = changes;
   return html`<section class="diff" aria-label="Row changes"><h2>${isGuarded(entry) ? 'What would change' : 'What changed'}</h2>
 <p>Rows <bdi>${changesText(changes)}</bdi></p>
-${changed === 0 ? null : partOf('changed', changed, changedHtml(examples.changed))}
-${added === 0 ? null : partOf('added', added, rowsHtml(examples.added, 'ins'))}
-${removed === 0 ? null : partOf('removed', removed, rowsHtml(examples.removed, 'del'))}
+${changed === 0 ? null : partOf(['changed', portal], changed, changedHtml(examples.changed))}
+${added === 0 ? null : partOf(['added', portal], added, rowsHtml(examples.added, 'ins'))}
+${removed === 0 ? null : partOf(['removed', portal], removed, rowsHtml(examples.removed, 'del'))}
 </section>`;
 };
 
 /** Says how many there are where not all are shown. */
-const partOf = (what: string, count: number, { shown, table }: { shown: number; table: Html }): Html =>
-  html`<details id="rows-${what}" open><summary>${plural(count, 'row')} ${what}${shown < count ? `, the first ${countText(shown)} of them` : null}</summary>${table}</details>`;
+const partOf = (
+  [what, portal]: [string, string],
+  count: number,
+  { shown, table }: { shown: number; table: Html },
+): Html =>
+  html`<details id="rows-${what}-${portal}" open><summary>${plural(count, 'row')} ${what}${shown < count ? `, the first ${countText(shown)} of them` : null}</summary>${table}</details>`;
 
 type Examples = RowChanges['examples'];
 

@@ -80,7 +80,7 @@ ${verdictHtml(view, act)}
 ${jobs.length === 0 ? null : jobsHtml(jobs, now)}
 ${factsHtml(view)}
 ${resources.length === 0 ? null : resourcesHtml(resources)}
-${changesHtml(entry)}
+${changesHtml(entry, target.portal)}
 ${versionsHtml(versions)}
 ${timelineHtml(entry.key, target.portal, log)}
 </section>

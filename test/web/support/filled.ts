@@ -11,6 +11,7 @@ import {
   type ReportItem,
   reportItem,
 } from '../../../src/model/report.ts';
+import type { RowChanges } from '../../../src/model/row-changes.ts';
 import type { LiveVersion } from '../../../src/model/table-history.ts';
 import { withFormer } from '../../../src/model/table-history.ts';
 import { syncSchedules } from '../../../src/queue/schedules.ts';
@@ -304,7 +305,7 @@ const writeVersions = async (runtime: Runtime, key: string): Promise<void> => {
   let former = null;
   for (let back = 18; back > 0; back--)
     former = withFormer(former, version(noon - back * day, 820 + (18 - back) * 26 + (back % 3) * 9));
-  await runtime.ledger.settle(portal, { ...entry, version: version(noon, 1310) }, { former });
+  await runtime.ledger.settle(portal, { ...entry, version: version(noon, 1310), changes }, { former });
 };
 
 const writeLog = async (runtime: Runtime, runId: string, key: string, lines: string[]): Promise<void> => {
@@ -351,4 +352,29 @@ export const startWork = async (runtime: Runtime): Promise<string> => {
   ]);
   await runtime.redis.lpush(queue.toKey('active'), id);
   return runId;
+};
+
+const cellsOf = (cells: Record<string, string>) => Object.entries(cells).map(([column, value]) => ({ column, value }));
+
+/** What changed in the last version of a table. */
+const changes: RowChanges = {
+  ...{ added: 31, removed: 1, changed: 2, key: ['id'], before: 1280 },
+  columns: { added: ['source'], removed: [], renamed: [{ from: 'amount', to: 'amount_eur' }] },
+  examples: {
+    added: [
+      cellsOf({ id: '1310', department: 'Parks & Recreation', amount_eur: '1200.50', note: 'new playground' }),
+      cellsOf({ id: '1311', department: 'Public Works', amount_eur: '88.00', note: '' }),
+    ],
+    removed: [cellsOf({ id: '17', department: 'Finance', amount: '3.20', note: 'entered twice' })],
+    changed: [
+      {
+        key: cellsOf({ id: '204' }),
+        cells: [
+          { column: 'department', old: 'Roads', new: 'Public Works' },
+          { column: 'amount_eur', old: '950.00', new: '905.00' },
+        ],
+      },
+      { key: cellsOf({ id: '377' }), cells: [{ column: 'note', old: '', new: 'paid in two parts, see the annex' }] },
+    ],
+  },
 };
