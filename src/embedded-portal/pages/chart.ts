@@ -17,22 +17,16 @@ const notations = [
   marks: new RegExp(`[${group}${spaces}%]`, 'g'),
 }));
 
-type Numbers = (number | null)[];
-
-const readBy = (cells: readonly string[], { decimal, isNumber, marks }: (typeof notations)[number]): Numbers | null => {
-  const numbers: Numbers = [];
-  for (const cell of cells) {
-    const text = cell.trim();
-    const number = isNumber.test(text) ? Number.parseFloat(text.replace(marks, '').replace(decimal, '.')) : Number.NaN;
-    if (text !== '' && Number.isNaN(number)) return null;
-    numbers.push(text === '' ? null : number);
-  }
-  return numbers;
+const readBy = (text: string, { decimal, isNumber, marks }: (typeof notations)[number]): number | null => {
+  if (text === '') return null;
+  return isNumber.test(text) ? Number.parseFloat(text.replace(marks, '').replace(decimal, '.')) : Number.NaN;
 };
 
 /** The numbers of a column, null for an empty cell; null for a column of anything else, or that reads in two ways. */
-export const numbersIn = (cells: readonly string[]): Numbers | null => {
-  const [first, second = first] = notations.map((notation) => readBy(cells, notation)).filter((read) => read !== null);
+export const numbersIn = (cells: readonly string[]): (number | null)[] | null => {
+  const [first, second = first] = notations
+    .map((notation) => cells.map((cell) => readBy(cell.trim(), notation)))
+    .filter((numbers) => !numbers.some(Number.isNaN));
   const isSure = first?.some((number) => number !== null) && first.every((number, at) => number === second?.[at]);
   return first !== undefined && isSure ? first : null;
 };
@@ -50,49 +44,26 @@ const timeIn = (cell: string): number => {
 const codeName = /(?:^|_)(?:id|nr|no|number|nummer|code|key|plz|zip|postcode|lat|latitude|lon|lng|longitude|x|y)$/;
 const yearName = /year|jahr/;
 
-/** A column of a table, as a chart sees it. */
-export interface Column {
-  name: string;
-  cells: string[];
-  numbers: Numbers | null;
-  /** The moments of a column of dates, or of years where its name says so. */
-  times: number[] | null;
-  /** True for numbers that count or measure something. */
-  isMeasure: boolean;
-}
-
-export const columnOf = (name: string, cells: string[]): Column => {
+/**
+ * A column of a table, as a chart sees it: its numbers, the moments of a column of dates, or of years where its name says so,
+ * and whether its numbers count or measure something.
+ */
+export const columnOf = (name: string, cells: string[]) => {
   const numbers = numbersIn(cells);
   const moments = numbers === null || yearName.test(name) ? cells.map(timeIn) : [];
   const times = moments.length === 0 || moments.some(Number.isNaN) ? null : moments;
   const isSerial = cells.length > 2 && numbers?.every((number, at) => number === (numbers[0] ?? 0) + at) === true;
-  return {
-    name,
-    cells,
-    numbers,
-    times,
-    isMeasure: numbers !== null && times === null && !codeName.test(name) && !isSerial,
-  };
+  const isMeasure = numbers !== null && times === null && !codeName.test(name) && !isSerial;
+  return { name, cells, numbers, times, isMeasure };
 };
+
+export type Column = ReturnType<typeof columnOf>;
 
 interface Point {
   label: string;
   at: number;
   value: number;
 }
-
-/** A chart of a column: a line over time, a bar for each row, or how many values there are in each part of their range. */
-export type Chart = {
-  column: string;
-  /** Columns that can be shown, this one among them. */
-  choices: string[];
-  values: number[];
-} & (
-  | { kind: 'line' | 'bars'; by: string; points: Point[] }
-  | { kind: 'spread'; from: number; step: number; counts: number[] }
-);
-
-type Drawn<Kind> = Extract<Chart, { kind: Kind }>;
 
 const mostBars = 24;
 
@@ -107,8 +78,27 @@ const overTime = (points: Point[]): Point[] =>
     },
   ).sort((a, b) => a.at - b.at);
 
-/** The chart of the column `wanted`, or of the first one that counts or measures something; null where there is none. */
-export const chartOf = (all: readonly Column[], wanted?: unknown): Chart | null => {
+/** How many values there are in each part of their range; none where all are the same. */
+const spreadOf = (values: readonly number[]): Point[] => {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  if (low === high) return [];
+  const step = stepOf(high - low, 12);
+  const first = Math.floor(low / step);
+  const parts = Map.groupBy(values, (value) => Math.floor(value / step));
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, index) => {
+    const at = first + index;
+    const label = `${numberText(at * step)} to below ${numberText((at + 1) * step)}`;
+    return { at, label, value: parts.get(at)?.length ?? 0 };
+  });
+};
+
+export type Chart = NonNullable<ReturnType<typeof chartOf>>;
+
+/**
+ * The chart of the column `wanted`, or of the first one that counts or measures something: a line over time, a bar for each
+ * row, or for each part of the range of values; null where there is none. `choices` are the columns that can be shown.
+ */
+export const chartOf = (all: readonly Column[], wanted?: unknown) => {
   const measures = all.filter(({ isMeasure }) => isMeasure);
   const shown = measures.find(({ name }) => name === wanted) ?? measures[0];
   if (!shown?.numbers) return null;
@@ -120,22 +110,21 @@ export const chartOf = (all: readonly Column[], wanted?: unknown): Chart | null 
       value === null ? [] : [{ label: cells[row] ?? '', at: times?.[row] ?? row, value }],
     );
   const time = all.find(({ times }) => new Set(times).size > 2);
-  if (time !== undefined) return { ...base, kind: 'line', by: time.name, points: overTime(pointsBy(time)) };
+  if (time !== undefined) {
+    const points = overTime(pointsBy(time));
+    const mean = points.length < values.length ? ', the mean of the rows at the same time' : '';
+    return { ...base, kind: 'line', words: `${column} by ${time.name}${mean}`, points };
+  }
   const isName = ({ cells, isMeasure }: Column): boolean => !isMeasure && new Set(cells).size === cells.length;
   const names = all.find((one) => one.numbers === null && !codeName.test(one.name) && isName(one)) ?? all.find(isName);
   if (names !== undefined && values.length <= mostBars) {
-    return { ...base, kind: 'bars', by: names.name, points: pointsBy(names) };
+    return { ...base, kind: 'bars', words: `${column} by ${names.name}`, points: pointsBy(names) };
   }
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  if (low === high) return null;
-  const step = stepOf(high - low, 12);
-  const first = Math.floor(low / step);
-  const parts = Map.groupBy(values, (value) => Math.floor(value / step) - first);
-  const counts = Array.from({ length: Math.floor(high / step) - first + 1 }, (_, at) => parts.get(at)?.length ?? 0);
-  return { ...base, kind: 'spread', from: first * step, step, counts };
+  const points = spreadOf(values);
+  return points.length === 0 ? null : { ...base, kind: 'spread', words: `How often values of ${column} occur`, points };
 };
 
-const lineHtml = ({ column, by, points }: Drawn<'line' | 'bars'>): Html => {
+const lineHtml = ({ words, points }: Chart): Html => {
   const ticks = ticksOf(points.map(({ value }) => value));
   const [high = 1, low = 0] = [ticks[0], ticks.at(-1)];
   const [first, last] = [points[0], points.at(-1)];
@@ -143,21 +132,11 @@ const lineHtml = ({ column, by, points }: Drawn<'line' | 'bars'>): Html => {
   const place = ({ value, at }: Point): string =>
     `${(((at - since) * 1000) / (until - since || 1)).toFixed(1)} ${(((high - value) * 100) / (high - low)).toFixed(1)}`;
   const shape = html`<path class="line" d="M${points.map(place).join('L')}"/>`;
-  return plotHtml(`Line chart of ${column} by ${by}`, ticks, [first?.label ?? '', last?.label ?? ''], shape);
+  return plotHtml(`Line chart of ${words}`, ticks, [first?.label ?? '', last?.label ?? ''], shape);
 };
 
-const spreadHtml = ({ column, from, step, counts }: Drawn<'spread'>): Html => {
-  const ticks = ticksOf([0, ...counts]);
-  const width = 1000 / counts.length;
-  const bars = counts.map((count, at) => {
-    const height = (count * 100) / (ticks[0] ?? 1);
-    return html`<rect x="${at * width + 1}" y="${100 - height}" width="${width - 2}" height="${height}"/>`;
-  });
-  const labels = [numberText(from), numberText(from + counts.length * step)];
-  return plotHtml(`How often values of ${column} occur, by their size`, ticks, labels, bars);
-};
-
-const barsHtml = ({ points, values }: Drawn<'line' | 'bars'>): Html => {
+const barsHtml = ({ points }: Chart): Html => {
+  const values = points.map(({ value }) => value);
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
   const share = (value: number): string => `${((value * 100) / (high - low || 1)).toFixed(2)}%`;
   const rows = points.map(
@@ -167,26 +146,19 @@ const barsHtml = ({ points, values }: Drawn<'line' | 'bars'>): Html => {
   return html`<table class="bars">\n<tbody>\n${rows}</tbody>\n</table>`;
 };
 
-const wordsOf = (chart: Chart): string => {
-  if (chart.kind === 'spread') return `How often values of ${chart.column} occur, from the smallest to the largest`;
-  const isMean = chart.points.length < chart.values.length;
-  return `${chart.column} by ${chart.by}${isMean ? ', the mean of the rows at the same time' : ''}`;
-};
-
 /** The chart with its words; `hrefOf` is the address of that of another column, `total` how many rows there are. */
 export const chartHtml = (
   chart: Chart,
   hrefOf: (column: string) => string,
   { shown, total }: { shown: number; total: number },
 ): Html => {
-  const { column, choices, values } = chart;
-  const drawn = chart.kind === 'spread' ? spreadHtml(chart) : chart.kind === 'line' ? lineHtml(chart) : barsHtml(chart);
+  const { kind, column, choices, values, words } = chart;
   const rows = shown < total ? `the first ${countText(shown)} of ${plural(total, 'row')}` : plural(total, 'row');
   const range = `smallest ${numberText(Math.min(...values))}, largest ${numberText(Math.max(...values))}`;
   const current = trusted(' aria-current="true"');
   const links = choices.map((name) => html`<a${name === column ? current : null} href="${hrefOf(name)}">${name}</a>\n`);
   return html`<figure>
-${choices.length < 2 ? null : html`<nav class="choices" aria-label="Column of the chart">\n${links}</nav>\n`}${drawn}
-<figcaption class="soft">${wordsOf(chart)}. ${plural(values.length, 'value')} in ${rows}: ${range}, mean ${numberText(meanOf(values), 6)}.</figcaption>
+${choices.length < 2 ? null : html`<nav class="choices" aria-label="Column of the chart">\n${links}</nav>\n`}${kind === 'line' ? lineHtml(chart) : barsHtml(chart)}
+<figcaption class="soft">${words}. ${plural(values.length, 'value')} in ${rows}: ${range}, mean ${numberText(meanOf(values), 6)}.</figcaption>
 </figure>`;
 };

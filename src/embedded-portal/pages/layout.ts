@@ -126,20 +126,30 @@ export const queryOf = ({ page = 1, ...texts }: { search: string; page?: number;
   return query.size === 0 ? '' : `?${query}`;
 };
 
-/** The field to search in; it asks for the page it is on. */
-export const searchHtml = (label: string, search: string): Html =>
-  html`<form class="search" role="search">
-<input type="search" name="search" value="${search}" maxlength="${longestSearch}" aria-label="${label}" placeholder="${label}">
-<button>Search</button>
-</form>`;
+export const pageSize = 20;
 
-/** Links to the other pages of a list, of which there are `pages`; null for one page. */
-export const pagerHtml = (page: number, pages: number, hrefOf: (page: number) => string): Html | null => {
-  if (pages < 2) return null;
-  const link = (to: number, words: string): Html => html`<a href="${hrefOf(to)}">${words}</a>\n`;
-  return html`<nav class="pages" aria-label="Pages">
+/** How many pages a list has; one where it is empty. */
+export const pagesOf = (total: number): number => Math.max(1, Math.ceil(total / pageSize));
+
+/** A page of a list, with a field to search in it and links to its other pages; `words` say how much there is. */
+export const listHtml = (
+  { label, words, rows, total }: { label: string; words: string; rows: Html; total: number },
+  { search, page }: ListWish,
+  hrefOf: (wish: ListWish) => string,
+): Html => {
+  const pages = pagesOf(total);
+  const link = (to: number, text: string): Html => html`<a href="${hrefOf({ search, page: to })}">${text}</a>\n`;
+  const links = html`<nav class="pages" aria-label="Pages">
 ${page > 2 ? link(1, 'First') : null}${page > 1 ? link(page - 1, 'Previous') : null}<span>Page ${countText(page)} of ${countText(pages)}</span>
 ${page < pages ? link(page + 1, 'Next') : null}${page < pages - 1 ? link(pages, 'Last') : null}</nav>`;
+  const all = html` <a href="${hrefOf({ search: '', page: 1 })}">Show all</a>`;
+  return html`<form class="search" role="search">
+<input type="search" name="search" value="${search}" maxlength="${longestSearch}" aria-label="${label}" placeholder="${label}">
+<button>Search</button>
+</form>
+<p class="soft">${words}${search === '' ? null : all}</p>
+${rows}
+${pages < 2 ? null : links}`;
 };
 
 /** Who publishes a node: the groups that it belongs to and the caller may read, else its author; null where nobody is named. */

@@ -11,17 +11,17 @@ import { datasetAnswer } from './dataset.ts';
 import {
   formattedHtml,
   itemHtml,
+  type ListWish,
+  listHtml,
   pageAnswer,
-  pagerHtml,
+  pageSize,
+  pagesOf,
   queryOf,
-  searchHtml,
   shortened,
   titleText,
   wishOf,
 } from './layout.ts';
 import { resourceAnswer } from './resource.ts';
-
-const pageSize = 20;
 
 const datasetHtml = (row: DatasetRow, baseUrl: string): Html => {
   const by = row.publisher === null ? null : html`<bdi>${shortened(row.publisher, 100)}</bdi> · `;
@@ -43,28 +43,22 @@ const found = ({ store }: Portal, search: string): number[] => {
 /** The list of published datasets, 20 a page, newest first, or of those that are searched for; null for a page that does not exist. */
 const homeAnswer = (call: Call): Answer | null => {
   const wish = wishOf(call);
-  if (wish === null) return null;
-  const { page, search } = wish;
   const { nodes } = call.portal.store;
-  const all = search === '' ? null : found(call.portal, search);
+  const all = wish?.search ? found(call.portal, wish.search) : null;
   const total = all?.length ?? nodes.countDatasets();
-  const pages = Math.max(1, Math.ceil(total / pageSize));
-  if (page > pages) return null;
+  if (wish === null || wish.page > pagesOf(total)) return null;
+  const { page, search } = wish;
   const from = (page - 1) * pageSize;
   const nids = all?.slice(from, from + pageSize) ?? nodes.newest(pageSize, from);
-  const home = `${call.baseUrl}/`;
+  const path = `${call.baseUrl}/`;
   const listed =
     total === 0 ? 'Nothing is published here yet.' : `${plural(total, 'published dataset')}, the newest first.`;
-  const words = all === null ? listed : html`${plural(total, 'dataset')} found. <a href="${home}">Show all</a>`;
-  const main = html`<h1>Datasets</h1>
-${searchHtml('Search the datasets', search)}
-<p class="soft">${words}</p>
-<ul class="items">
-${nodes.datasets(nids).map((row) => datasetHtml(row, call.baseUrl))}</ul>
-${pagerHtml(page, pages, (to) => `${home}${queryOf({ search, page: to })}`)}`;
+  const words = all === null ? listed : `${plural(total, 'dataset')} found.`;
+  const rows = html`<ul class="items">\n${nodes.datasets(nids).map((row) => datasetHtml(row, call.baseUrl))}</ul>`;
+  const hrefOf = (to: ListWish): string => `${path}${queryOf(to)}`;
+  const list = listHtml({ label: 'Search the datasets', words, rows, total }, wish, hrefOf);
   const title = `${search === '' ? '' : `Search: ${search}`}${page === 1 ? '' : ` Page ${page}`}`.trim();
-  const canonical = `${home}${queryOf(wish)}`;
-  return pageAnswer(call, { ...(title && { title }), canonical, main });
+  return pageAnswer(call, { ...(title && { title }), canonical: hrefOf(wish), main: html`<h1>Datasets</h1>\n${list}` });
 };
 
 /** The page of a node that is neither dataset nor resource; that of a group leads to its datasets. */

@@ -21,10 +21,11 @@ import {
   isExposed,
   type ListWish,
   linksHtml,
+  listHtml,
   nodeAnswer,
-  pagerHtml,
+  pageSize,
+  pagesOf,
   queryOf,
-  searchHtml,
   shortened,
   termNames,
   titleText,
@@ -95,7 +96,7 @@ const apiFacts = (call: Call, node: StoredNode, hasRows: boolean): Fact[] => {
 export const resourceAnswer = async (call: Call, node: StoredNode): Promise<Answer | null> => {
   const wish = wishOf(call);
   const rows = wish && (await readRows(call.portal, node, wish));
-  if (wish === null || (rows !== null && wish.page > rows.pages)) return null;
+  if (wish === null || (rows !== null && wish.page > pagesOf(rows.total))) return null;
   const main = html`${factsHtml(factsOf(call, node, rows))}
 ${rows && rowsHtml(rows, { wish, path: publicPath(node, call.baseUrl), wanted: call.query.chart })}
 <h2>For programs</h2>
@@ -103,65 +104,53 @@ ${factsHtml(apiFacts(call, node, rows !== null))}`;
   return nodeAnswer(call, node, main, crumbsOf(call, node));
 };
 
-const pageSize = 20;
 const mostColumns = 40;
 const mostCharted = 2000;
 const longestCell = 200;
 
-/** What is in the datastore of a resource: the rows on a page, and the first of those that were found, for a chart. */
-interface Rows {
-  /** How many rows there are, and how many hold what is searched for. */
-  all: number;
-  total: number;
-  pages: number;
-  columns: string[];
-  shown: string[][];
-  first: string[][];
-}
-
-/** The rows of a resource; null where nothing is imported. */
-const readRows = async ({ datastore }: Portal, node: StoredNode, { search, page }: ListWish): Promise<Rows | null> => {
+/**
+ * The rows of a resource that are `shown` on a page, and the first of those that were found, for a chart; how many were found
+ * (`total`), and how many there are (`all`). Null where nothing is imported.
+ */
+const readRows = async ({ datastore }: Portal, node: StoredNode, { search: query, page }: ListWish) => {
   const read = async (wish: Omit<SearchQuery, 'nid' | 'resourceUuid'>) => {
     const answer = await datastore.search({ nid: String(node.nid), resourceUuid: node.uuid, ...wish });
     const { fields, total, records } = (answer as SearchAnswer).result; // pages are of the profile `spec` only
     const columns = fields.map(({ id }) => id).filter((id) => id !== serialColumn);
     return { total, columns, rows: records.map((record) => columns.map((id) => String(record[id] ?? ''))) };
   };
-  const [query, offset] = [search, (page - 1) * pageSize];
+  const offset = (page - 1) * pageSize;
   try {
     const { total, columns, rows: first } = await read({ query, limit: mostCharted, budget: { left: 500_000 } });
     const isRead = first.length >= Math.min(total, offset + pageSize);
     const shown = isRead
       ? first.slice(offset, offset + pageSize)
       : (await read({ query, limit: pageSize, offset })).rows;
-    const all = search === '' ? total : (await read({ limit: 1 })).total;
-    return { all, total, pages: Math.max(1, Math.ceil(total / pageSize)), columns, shown, first };
+    const all = query === '' ? total : (await read({ limit: 1 })).total;
+    return { all, total, columns, shown, first };
   } catch (error) {
     if (error instanceof Refusal && error.status === 404) return null;
     throw error;
   }
 };
 
+type Rows = NonNullable<Awaited<ReturnType<typeof readRows>>>;
+
 const [atEnd, asWritten] = [trusted(' class="n"'), trusted(' dir="auto"')];
 
-const cellHtml = (tag: 'th' | 'td', cell: string, isEnd: boolean): Html =>
-  tag === 'th'
-    ? html`<th scope="col"${isEnd ? atEnd : null}>${shortened(cell, longestCell)}</th>`
-    : html`<td${isEnd ? atEnd : asWritten}>${shortened(cell, longestCell)}</td>`;
-
 /** The rows as a table that scrolls sideways by itself; long cells are cut. */
-const tableHtml = ({ columns: names, shown }: Rows, columns: readonly Column[]): Html => {
-  const line = (tag: 'th' | 'td', cells: readonly string[]): Html =>
-    html`<tr>${columns.map(({ numbers }, at) => cellHtml(tag, cells[at] ?? '', numbers !== null))}</tr>\n`;
-  return html`<div class="scroll" role="region" aria-label="Rows" tabindex="0">
+const tableHtml = (
+  { shown }: Rows,
+  columns: readonly Column[],
+): Html => html`<div class="scroll" role="region" aria-label="Rows" tabindex="0">
 <table>
 <thead>
-${line('th', names)}</thead>
+<tr>${columns.map(({ name, numbers }) => html`<th scope="col"${numbers && atEnd}>${shortened(name, longestCell)}</th>`)}</tr>
+</thead>
 <tbody>
-${shown.map((row) => line('td', row))}</tbody>
+${shown.map((row) => html`<tr>${columns.map(({ numbers }, at) => html`<td${numbers ? atEnd : asWritten}>${shortened(row[at] ?? '', longestCell)}</td>`)}</tr>\n`)}</tbody>
 </table>
 </div>`;
-};
 
 const countWords = ({ total, columns, shown }: Rows, { search, page }: ListWish): string => {
   const from = (page - 1) * pageSize;
@@ -174,17 +163,15 @@ const countWords = ({ total, columns, shown }: Rows, { search, page }: ListWish)
 
 /** Chart and rows at the path of the page, without columns beyond the fortieth; `wanted` is the column of the chart, where one is asked for. */
 const rowsHtml = (rows: Rows, { wish, path, wanted }: { wish: ListWish; path: string; wanted: unknown }): Html => {
-  const { first, total, pages } = rows;
-  const { search, page } = wish;
+  const { first, total } = rows;
   const cellsOf = (at: number): string[] => first.map((row) => row[at] ?? '');
   const columns = rows.columns.slice(0, mostColumns).map((name, at) => columnOf(name, cellsOf(at)));
   const chart = chartOf(columns, wanted);
   const chosen = typeof wanted === 'string' && chart?.column === wanted ? { chart: wanted } : {};
-  const hrefOf = (name: string): string => `${path}${queryOf({ search, chart: name })}#chart`;
-  const drawn = chart && html`<h2 id="chart">Chart</h2>\n${chartHtml(chart, hrefOf, { shown: first.length, total })}\n`;
+  const chartOn = (name: string): string => `${path}${queryOf({ search: wish.search, chart: name })}#chart`;
+  const drawn =
+    chart && html`<h2 id="chart">Chart</h2>\n${chartHtml(chart, chartOn, { shown: first.length, total })}\n`;
+  const list = { label: 'Search the rows', words: countWords(rows, wish), rows: tableHtml(rows, columns), total };
   return html`${drawn}<h2 id="rows">Rows</h2>
-${searchHtml('Search the rows', search)}
-<p class="soft">${countWords(rows, wish)}${search === '' ? null : html` <a href="${path}">Show all</a>`}</p>
-${tableHtml(rows, columns)}
-${pagerHtml(page, pages, (to) => `${path}${queryOf({ search, page: to, ...chosen })}#rows`)}`;
+${listHtml(list, wish, (to) => `${path}${queryOf({ ...to, ...chosen })}#rows`)}`;
 };

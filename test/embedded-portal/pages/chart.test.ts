@@ -79,7 +79,7 @@ describe('the chart', () => {
     expect(chart(['day', 'count'], rows)).toMatchObject({
       kind: 'line',
       column: 'count',
-      by: 'day',
+      words: 'count by day, the mean of the rows at the same time',
       points: [
         { label: '2026-01-01', value: 15 },
         { label: '2026-01-03', value: 30 },
@@ -100,7 +100,7 @@ describe('the chart', () => {
     ['at', ['2026-01-01T10:00:00Z', '2026-01-01T11:00:00Z', '2026-01-01 12:30']],
   ])('takes a column %s for time', (name, cells) => {
     const rows = cells.map((cell, index) => [cell, String(index * index)]);
-    expect(chart([name, 'v'], rows)).toMatchObject({ kind: 'line', by: name });
+    expect(chart([name, 'v'], rows)).toMatchObject({ kind: 'line', words: `v by ${name}` });
   });
 
   it('is a bar for each of few rows with names, below and above zero', () => {
@@ -109,7 +109,12 @@ describe('the chart', () => {
       ['9', 'South', '15', '2'],
     ];
     const bars = chart(['nr', 'district', 'change', 'other'], rows);
-    expect(bars).toMatchObject({ kind: 'bars', column: 'change', by: 'district', choices: ['change', 'other'] });
+    expect(bars).toMatchObject({
+      kind: 'bars',
+      column: 'change',
+      words: 'change by district',
+      choices: ['change', 'other'],
+    });
     if (bars === null) throw new Error('no chart');
     const { text } = chartHtml(bars, (name) => `/?chart=${name}`, { shown: 2, total: 2 });
     expect([...text.matchAll(/<rect x="([^"]*)" width="([^"]*)"/g)].map(([, x, width]) => [x, width])).toEqual([
@@ -125,10 +130,12 @@ describe('the chart', () => {
   it('is how often values occur, where rows are many and have no time', () => {
     const rows = Array.from({ length: 100 }, (_, at) => ['x', String(at % 10)]);
     const spread = chart(['name', 'size'], rows);
-    expect(spread).toMatchObject({ kind: 'spread', from: 0, step: 1, counts: Array.from({ length: 10 }, () => 10) });
+    const parts = Array.from({ length: 10 }, (_, at) => ({ label: `${at} to below ${at + 1}`, value: 10 }));
+    expect(spread).toMatchObject({ kind: 'spread', words: 'How often values of size occur', points: parts });
     const small = chart(['v'], [['-0.25'], ['0.35'], ['0.1'], ...Array.from({ length: 30 }, () => ['0.1'])]);
     if (small?.kind !== 'spread') throw new Error('no spread');
-    expect(small.counts.reduce((sum, count) => sum + count, 0)).toBe(33);
+    expect(small.points.reduce((sum, { value }) => sum + value, 0)).toBe(33);
+    expect(small.points.map(({ label }) => label)).toContain('-0.25 to below -0.2');
   });
 
   it.each([
