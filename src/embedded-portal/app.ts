@@ -179,17 +179,10 @@ const noteAccess = (
   { status, began }: { status: number; began: number },
 ): void => {
   if (!log.isLevelEnabled(accessLevel)) return;
-  const { ip, raw, originalUrl } = request;
-  log[accessLevel](
-    {
-      method: raw.method,
-      path: originalUrl.split('?')[0]?.slice(0, 1000),
-      status,
-      ms: Math.round(performance.now() - began),
-      address: ip,
-    },
-    'answered',
-  );
+  const { ip: address, raw, originalUrl } = request;
+  const path = originalUrl.split('?')[0]?.slice(0, 1000);
+  const ms = Math.round(performance.now() - began);
+  log[accessLevel]({ method: raw.method, path, status, ms, address }, 'answered');
 };
 
 /** Makes the HTTP application of a portal; the caller listens and closes. */

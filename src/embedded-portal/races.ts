@@ -43,24 +43,18 @@ export const numbersOf = (text: string): [number, number] => {
 
 /** Keeps overlapping requests apart from each other until they write. A request that runs alone never notices. */
 export class Races {
-  readonly #seed: number;
+  readonly #options: Required<RaceOptions>;
   #drawn = 0;
-  readonly #pauseMs: number;
   /** The saves between their first read and their write. */
   readonly #saves = new Set<{ isCrossed: boolean }>();
   #imports = 0;
-  #lostDatasets: number;
-  #lostAnswers: number;
 
-  constructor({ seed = 1, pauseMs = 4, lostDatasets = 0, lostAnswers = 0 }: RaceOptions = {}) {
-    this.#lostDatasets = lostDatasets;
-    this.#lostAnswers = lostAnswers;
-    this.#seed = seed;
-    this.#pauseMs = pauseMs;
+  constructor(options: RaceOptions = {}) {
+    this.#options = { seed: 1, pauseMs: 4, lostDatasets: 0, lostAnswers: 0, ...options };
   }
 
   #draw(): number {
-    return numbersOf(`${this.#seed} ${this.#drawn++}`)[0];
+    return numbersOf(`${this.#options.seed} ${this.#drawn++}`)[0];
   }
 
   /**
@@ -84,9 +78,10 @@ export class Races {
 
   /** Takes a new dataset back where it is its turn; returns the answer then, null for that of success. */
   settle({ hasList }: { hasList: boolean }, takeBack: () => void): Refusal | null {
-    const isAnswered = this.#lostAnswers > 0;
-    if (isAnswered) this.#lostAnswers -= 1;
-    else if (hasList && this.#lostDatasets > 0) this.#lostDatasets -= 1;
+    const left = this.#options;
+    const isAnswered = left.lostAnswers > 0;
+    if (isAnswered) left.lostAnswers -= 1;
+    else if (hasList && left.lostDatasets > 0) left.lostDatasets -= 1;
     else return null;
     takeBack();
     return isAnswered ? null : deadlock();
@@ -115,6 +110,6 @@ export class Races {
 
   /** The time between the beginning of a request to a datastore and its write. */
   pause(): Promise<void> {
-    return sleep(this.#pauseMs);
+    return sleep(this.#options.pauseMs);
   }
 }

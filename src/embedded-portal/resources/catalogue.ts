@@ -77,23 +77,21 @@ const shownPackage = (call: Call): Answer => {
   return answerOf(success(help, [packageOf(call, node)]));
 };
 
-const names = (call: Call, type: 'dataset' | 'group'): string =>
-  encode(success(`The names of the ${type}s of this site.`, Array.from(published(call, type), nameOf)));
-
-const packages: List = (call, page) =>
-  encode(
-    success('The datasets of this site with their resources.', [
-      Array.from(published(call, 'dataset', page), (node) => packageOf(call, node)),
-    ]),
-  );
-
 /** The text of a list; null where it is too long. It is the same for everybody. */
 type List = (call: Call, page: Page) => string | null;
 
+const namesOf =
+  (type: 'dataset' | 'group'): List =>
+  (call) =>
+    encode(success(`The names of the ${type}s of this site.`, Array.from(published(call, type), nameOf)));
+
 const lists: Readonly<Record<string, List>> = {
-  '/api/3/action/package_list': (call) => names(call, 'dataset'),
-  '/api/3/action/group_list': (call) => names(call, 'group'),
-  '/api/3/action/current_package_list_with_resources': packages,
+  '/api/3/action/package_list': namesOf('dataset'),
+  '/api/3/action/group_list': namesOf('group'),
+  '/api/3/action/current_package_list_with_resources': (call, page) => {
+    const packages = Array.from(published(call, 'dataset', page), (node) => packageOf(call, node));
+    return encode(success('The datasets of this site with their resources.', [packages]));
+  },
   '/data.json': catalogue,
 };
 

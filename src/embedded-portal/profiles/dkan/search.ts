@@ -15,20 +15,8 @@ export interface RecordedTable {
 
 type Entry = Record<string, string | null>;
 
-/** What a query asks for; names of columns may begin with the table's, `t.`. */
-interface Wish {
-  /** Null: all columns. */
-  fields: string[] | null;
-  filters: [name: string, values: string[]][];
-  word: string;
-  groupBy: string[];
-  computed: { method: Aggregate; name: string; as: string }[];
-  sort: [name: string, direction: string][];
-  /** As asked for; `taken` is what comes of it. */
-  limit: number;
-  taken: number;
-  offset: number;
-}
+type Filters = [name: string, values: string[]][];
+type Sort = [name: string, direction: string][];
 
 /** Most rows of an answer to accounts without the right to longer lists, and to `limit=0`. */
 const usualRows = 100;
@@ -56,21 +44,23 @@ const fieldsOf = (fields: unknown): string[] | null => {
   return typeof fields === 'string' ? [] : listOf(ofTable(fields), ',').filter((name) => !hidden.has(name));
 };
 
-const filtersOf = (filters: unknown): Wish['filters'] =>
-  Object.entries(isObject(filters) ? filters : {}).flatMap(([key, value]): Wish['filters'] =>
-    isObject(value)
-      ? filtersOf(value).map(([name, values]) => [`${key}.${name}`, values])
-      : [[key, Array.isArray(value) ? value.map(String) : (textOf(value) ?? '').split(',')]],
+const filtersOf = (filters: unknown): Filters =>
+  Object.entries(isObject(filters) ? filters : {}).flatMap(
+    ([key, value]): Filters =>
+      isObject(value)
+        ? filtersOf(value).map(([name, values]) => [`${key}.${name}`, values])
+        : [[key, Array.isArray(value) ? value.map(String) : (textOf(value) ?? '').split(',')]],
   );
 
 /** A last direction that is neither `asc` nor `desc` undoes the order; one behind a name in a text is mistaken. */
-const sortOf = (sort: unknown): Wish['sort'] => {
+const sortOf = (sort: unknown): Sort => {
   if (!isObject(sort)) return / (?:asc|desc)$/.test(textOf(sort) ?? '') ? [['0', 'asc']] : [];
   const entries = Object.entries(sort).map(([name, direction]): [string, string] => [name, textOf(direction) ?? '']);
   return /^(?:asc|desc)$/.test(entries.at(-1)?.[1] ?? '') ? entries : [];
 };
 
-const wishOf = (query: SearchQuery): Wish => {
+/** What a query asks for; names of columns may begin with the table's, `t.`. `taken` is what comes of the limit. */
+const wishOf = (query: SearchQuery) => {
   const limit = castInt(query.limit, 10);
   const isUnset = query.limit !== undefined && /^0?$/.test(textOf(query.limit) ?? '');
   return {
@@ -87,6 +77,8 @@ const wishOf = (query: SearchQuery): Wish => {
     offset: castInt(query.offset, 0),
   };
 };
+
+type Wish = ReturnType<typeof wishOf>;
 
 const orderOf = (direction: string): 'ASC' | 'DESC' => (direction.toUpperCase() === 'DESC' ? 'DESC' : 'ASC');
 
@@ -149,7 +141,7 @@ type Cell = string | null | undefined;
 
 const byText = (a: Cell, b: Cell): number => (folded(a) < folded(b) ? -1 : Number(folded(a) > folded(b)));
 
-const sorted = (entries: Entry[], keys: Wish['sort']): Entry[] =>
+const sorted = (entries: Entry[], keys: Sort): Entry[] =>
   entries.toSorted((a, b) => {
     const orders = keys.map(([name, direction]) => {
       const order = byText(a[columnOf(name)], b[columnOf(name)]);
