@@ -6,7 +6,7 @@ import { badRowPolicies, columnPolicies, mendModes } from '../../model/policy.ts
 import { encodings } from '../../model/recipe/encodings.ts';
 import { stepsSchema } from '../../model/recipe/steps.ts';
 import { tableSchemaSchema } from '../../model/recipe/table-schema.ts';
-import { optional, text, webAddress } from '../../model/schema-parts.ts';
+import { keysOf, text, webAddress } from '../../model/schema-parts.ts';
 import type { TableGuard } from '../../model/table-history.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { decodedPart, hasCredentials } from '../../util/http.ts';
@@ -30,54 +30,53 @@ const shareOrCount = z.union([z.string().regex(sharePattern, { error: shareOrCou
   error: shareOrCountRule,
 });
 
-const shape = {
-  encoding: optional(z.enum(encodings), {
-    description: 'Encoding of a text table that is not UTF-8, as the step of that name.',
-    examples: ['windows-1250'],
-  }),
-  skipRows: optional(z.int().nonnegative(), {
-    description: 'Lines to skip above the header, as the step of that name.',
-    examples: [2],
-  }),
-  mend: optional(z.enum(mendModes), {
-    default: 'off',
-    description: '`safe` fixes faults of a text table that have only one possible fix; nothing is guessed.',
-    examples: ['safe'],
-  }),
-  key: optional(z.array(text).min(1), {
-    description: 'Columns that tell rows apart, to know which of them changed; by default the first that can.',
-    examples: [['id']],
-  }),
-  table: optional(stepsSchema, {
-    description: 'Steps that transform the table, in order; the result is sent as CSV.',
-    examples: [[{ skipRows: 2 }, { select: ['department', 'amount'] }]],
-  }),
-  sheet: optional(z.union([text, z.int().positive()], { error: 'must be the name of a sheet, or its number from 1' }), {
-    description: 'Sheet of an `.xlsx` file that has several.',
-    examples: ['Spending'],
-  }),
-  member: optional(text, {
-    description: 'File in a `.zip` archive that holds several tables.',
-    examples: ['data/spending.csv'],
-  }),
-  badRows: optional(z.enum(badRowPolicies), {
-    default: 'fail',
-    description:
+const shape = keysOf(
+  {
+    encoding: [
+      z.enum(encodings),
+      'Encoding of a text table that is not UTF-8, as the step of that name.',
+      'windows-1250',
+    ],
+    skipRows: [z.int().nonnegative(), 'Lines to skip above the header, as the step of that name.', 2],
+    mend: [
+      z.enum(mendModes),
+      '`safe` fixes faults of a text table that have only one possible fix; nothing is guessed.',
+      'safe',
+    ],
+    key: [
+      z.array(text).min(1),
+      'Columns that tell rows apart, to know which of them changed; by default the first that can.',
+      ['id'],
+    ],
+    table: [
+      stepsSchema,
+      'Steps that transform the table, in order; the result is sent as CSV.',
+      [{ skipRows: 2 }, { select: ['department', 'amount'] }],
+    ],
+    sheet: [
+      z.union([text, z.int().positive()], { error: 'must be the name of a sheet, or its number from 1' }),
+      'Sheet of an `.xlsx` file that has several.',
+      'Spending',
+    ],
+    member: [text, 'File in a `.zip` archive that holds several tables.', 'data/spending.csv'],
+    badRows: [
+      z.enum(badRowPolicies),
       'What to do with bad rows: `quarantine` writes them to a file and publishes the rest, `skip` drops them.',
-    examples: ['quarantine'],
-  }),
-  maxBadRows: optional(shareOrCount, {
-    default: '0.5%',
-    description: 'Share or number of bad rows beyond which nothing is published.',
-    examples: ['2%'],
-  }),
-};
+      'quarantine',
+    ],
+    maxBadRows: [shareOrCount, 'Share or number of bad rows beyond which nothing is published.', '2%'],
+  },
+  { mend: 'off', badRows: 'fail', maxBadRows: '0.5%' },
+);
 
 export const tableShape = {
   ...shape,
-  schema: optional(z.union([text, tableSchemaSchema]), {
-    description: 'Frictionless Table Schema to validate against: a mapping, or a JSON file.',
-    examples: ['budget.schema.json'],
+  ...keysOf({
+    schema: [
+      z.union([text, tableSchemaSchema]),
+      'Frictionless Table Schema to validate against: a mapping, or a JSON file.',
+      'budget.schema.json',
+    ],
   }),
 };
 
@@ -104,38 +103,28 @@ export const resolveTable = <Details extends TableDetails>(details: Details, dir
   return { ...details, ...defined({ table: steps, schema: path }) };
 };
 
-export const tableGuardShape = {
-  rows: optional(share, {
-    description: 'Holds a table with this share fewer or more rows than the live version.',
-    examples: ['20%'],
-  }),
-  columns: optional(z.enum(columnPolicies), {
-    default: 'any',
-    description: 'Holds a table with a lost, renamed or retyped column; `keep` also one with a new column.',
-    examples: ['grow'],
-  }),
-  nulls: optional(share, {
-    description: 'Holds a table in which a column lost this share of its values.',
-    examples: ['50%'],
-  }),
-  maxChangedRows: optional(share, {
-    description: 'Holds a table of which a larger share of the rows of the live version was added, removed or changed.',
-    examples: ['20%'],
-  }),
-  same: optional(durationText, {
-    description: 'Reports a table without new data for this long.',
-    examples: ['30d'],
-  }),
-};
+export const tableGuardShape = keysOf(
+  {
+    rows: [share, 'Holds a table with this share fewer or more rows than the live version.', '20%'],
+    columns: [
+      z.enum(columnPolicies),
+      'Holds a table with a lost, renamed or retyped column; `keep` also one with a new column.',
+      'grow',
+    ],
+    nulls: [share, 'Holds a table in which a column lost this share of its values.', '50%'],
+    maxChangedRows: [
+      share,
+      'Holds a table of which a larger share of the rows of the live version was added, removed or changed.',
+      '20%',
+    ],
+    same: [durationText, 'Reports a table without new data for this long.', '30d'],
+  },
+  { columns: 'any' },
+);
 
-const tableGuardFileSchema = z.strictObject(tableGuardShape);
+export const tableGuardFileSchema = z.strictObject(tableGuardShape);
 
 type TableGuardFile = z.infer<typeof tableGuardFileSchema>;
-
-export const resourceGuard = optional(tableGuardFileSchema, {
-  description: 'Limits beyond which a new version of the table is held, as in the `guard` of the manifest.',
-  examples: [{ rows: '20%', columns: 'grow' }],
-});
 
 export const mergedGuard = <Details extends { guard?: TableGuardFile }>(defaults: Details, own: Details): Details =>
   defaults.guard === undefined || own.guard === undefined
@@ -158,21 +147,20 @@ const address = webAddress.refine((url) => !hasCredentials(URL.parse(url)), {
   error: 'must not hold a user or password: addresses are logged; put the file where anybody may read it',
 });
 
-export const urlShape = {
-  url: optional(address, {
-    description: 'Address of a file to fetch instead of a local one; fetched again when it changes.',
-    examples: ['https://example.org/spending.csv'],
-  }),
-  name: optional(
+export const urlShape = keysOf({
+  url: [
+    address,
+    'Address of a file to fetch instead of a local one; fetched again when it changes.',
+    'https://example.org/spending.csv',
+  ],
+  name: [
     z.string().regex(/^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u, {
       error: 'must be a file name without folders, such as `spending.csv`',
     }),
-    {
-      description: 'File name on the portal, for a `url`; by default from the address or the server.',
-      examples: ['spending.csv'],
-    },
-  ),
-};
+    'File name on the portal, for a `url`; by default from the address or the server.',
+    'spending.csv',
+  ],
+});
 
 export const urlSource = (url: string, name: string | undefined): ResourceSource => {
   if (name !== undefined) return { kind: 'url', url, name, isNamed: true };

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { errorMessage } from '../../model/errors.ts';
 import { catchUpPolicies } from '../../model/policy.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
-import { optional, text } from '../../model/schema-parts.ts';
+import { keysOf, text } from '../../model/schema-parts.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
 
 /** What is wrong with a cron expression of 5 fields (or 6, seconds first); null when it is sound and has a next time. */
@@ -37,25 +37,23 @@ const longForm = z.strictObject({
     description: 'When to run: cron with 5 fields, or 6 with seconds first.',
     examples: ['15 3 * * *'],
   }),
-  timezone: optional(text, {
-    default: 'UTC',
-    description: 'Time zone of pattern and window.',
-    examples: ['Europe/Berlin'],
-  }),
-  jitter: optional(durationText, {
-    default: '0s',
-    description: 'Start up to this much later, so that manifests do not all start at once.',
-    examples: ['10m'],
-  }),
-  window: optional(z.string({ error: windowRule }).regex(windowPattern, { error: windowRule }), {
-    description: 'When runs may start; others wait for it.',
-    examples: ['22:00-06:00'],
-  }),
-  catchUp: optional(z.enum(catchUpPolicies), {
-    default: 'once',
-    description: 'What to do about runs missed while nothing was running: one run at once, or none.',
-    examples: ['skip'],
-  }),
+  ...keysOf(
+    {
+      timezone: [text, 'Time zone of pattern and window.', 'Europe/Berlin'],
+      jitter: [durationText, 'Start up to this much later, so that manifests do not all start at once.', '10m'],
+      window: [
+        z.string({ error: windowRule }).regex(windowPattern, { error: windowRule }),
+        'When runs may start; others wait for it.',
+        '22:00-06:00',
+      ],
+      catchUp: [
+        z.enum(catchUpPolicies),
+        'What to do about runs missed while nothing was running: one run at once, or none.',
+        'skip',
+      ],
+    },
+    { timezone: 'UTC', jitter: '0s', catchUp: 'once' },
+  ),
 });
 
 export const scheduleFileSchema = z.union([text, longForm]);

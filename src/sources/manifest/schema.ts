@@ -17,7 +17,7 @@ import {
   type RunPriority,
   runPriorities,
 } from '../../model/policy.ts';
-import { idText, optional, text, webAddress } from '../../model/schema-parts.ts';
+import { idText, keysOf, text, webAddress } from '../../model/schema-parts.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { defined } from '../../util/json.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
@@ -32,42 +32,51 @@ import {
   droppedTableShape,
   ifGiven,
   resolveTable,
-  resourceGuard,
   share,
   shareOf,
+  tableGuardFileSchema,
   tableGuardShape,
   tableShape,
   urlShape,
 } from './resource-keys.ts';
 import { resolveSchedule, scheduleFileSchema } from './schedule-schema.ts';
 
-const published = optional(z.boolean(), {
-  default: true,
-  description: 'False keeps it unpublished on the portal.',
-  examples: [false],
-});
-const importMode = optional(z.enum(importModes), {
-  default: 'auto',
-  description:
-    '`auto` imports tables into the datastore; `never` sends the file only; `unchecked` also sends a faulty table as it is.',
-  examples: ['never'],
-});
-
-const expectEvery = optional(
-  z.union([durationText, z.literal('never')], { error: 'must be a duration such as `1d`, or `never`' }),
-  {
-    description: 'How often a new file is expected; a notice reports what is overdue. By default as `frequency` says.',
-    examples: ['1d'],
-  },
-);
+const published = [z.boolean(), 'False keeps it unpublished on the portal.', false] as const;
 
 /** Keys of a dataset that `defaults.dataset` and `dataset.yaml` beside a dropped folder share with written-down datasets. */
-const datasetShape = { ...datasetMetadataShape, published, expectEvery, fields: passedFieldsSchema.exactOptional() };
+const datasetShape = {
+  ...datasetMetadataShape,
+  ...keysOf(
+    {
+      published,
+      expectEvery: [
+        z.union([durationText, z.literal('never')], { error: 'must be a duration such as `1d`, or `never`' }),
+        'How often a new file is expected; a notice reports what is overdue. By default as `frequency` says.',
+        '1d',
+      ],
+    },
+    { published: true },
+  ),
+  fields: passedFieldsSchema.exactOptional(),
+};
 const resourceShape = {
   ...resourceMetadataShape,
-  published,
-  import: importMode,
-  guard: resourceGuard,
+  ...keysOf(
+    {
+      published,
+      import: [
+        z.enum(importModes),
+        '`auto` imports tables into the datastore; `never` sends the file only; `unchecked` also sends a faulty table as it is.',
+        'never',
+      ],
+      guard: [
+        tableGuardFileSchema,
+        'Limits beyond which a new version of the table is held, as in the `guard` of the manifest.',
+        { rows: '20%', columns: 'grow' },
+      ],
+    },
+    { published: true, import: 'auto' },
+  ),
   ...tableShape,
   fields: passedFieldsSchema.exactOptional(),
 };
@@ -81,24 +90,16 @@ export const resourceSchema = z
       description: 'Name of the resource in its dataset; part of its key.',
       examples: ['spending'],
     }),
-    title: optional(titleSchema, {
-      description: 'Title; the id by default.',
-      examples: ['Spending by department'],
-    }),
-    file: optional(text, {
-      description: 'File to send: a path relative to the manifest, or absolute.',
-      examples: ['data/spending.csv'],
+    ...keysOf({
+      title: [titleSchema, 'Title; the id by default.', 'Spending by department'],
+      file: [text, 'File to send: a path relative to the manifest, or absolute.', 'data/spending.csv'],
     }),
     ...urlShape,
-    link: optional(webAddress, {
-      description: 'Instead of a file: a page or file elsewhere.',
-      examples: ['https://example.org/data.zip'],
+    ...keysOf({
+      link: [webAddress, 'Instead of a file: a page or file elsewhere.', 'https://example.org/data.zip'],
+      api: [webAddress, 'Instead of a file: an API.', 'https://example.org/api'],
+      renamedFrom: [idText, 'Former id; the identity is kept.', 'expenses'],
     }),
-    api: optional(webAddress, {
-      description: 'Instead of a file: an API.',
-      examples: ['https://example.org/api'],
-    }),
-    renamedFrom: optional(idText, { description: 'Former id; the identity is kept.', examples: ['expenses'] }),
     ...resourceShape,
   })
   .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
@@ -109,11 +110,14 @@ export const datasetSchema = z.strictObject({
     examples: ['city-budget-2026'],
   }),
   title: titleSchema,
-  renamedFrom: optional(idText, { description: 'Former id; the identity is kept.', examples: ['budget-2026'] }),
+  ...keysOf({ renamedFrom: [idText, 'Former id; the identity is kept.', 'budget-2026'] }),
   ...datasetShape,
-  resources: optional(z.array(resourceSchema), {
-    description: 'Files and links of the dataset.',
-    examples: [[{ id: 'spending', file: 'data/spending.csv' }]],
+  ...keysOf({
+    resources: [
+      z.array(resourceSchema),
+      'Files and links of the dataset.',
+      [{ id: 'spending', file: 'data/spending.csv' }],
+    ],
   }),
 });
 
@@ -121,40 +125,45 @@ const folderName = z.string().regex(/^(?!(?:.*\/)?\.)[^/\\]+(?:\/[^/\\]+)*$/, {
   error: 'must be the path of a folder in the inbox such as `transport`',
 });
 
+const usualDrop = { files: '**/*.csv', trusted: false };
+
 const dropSchema = z.strictObject({
   folder: text.meta({
     description: 'Folder to watch, relative to the manifest or absolute: `<dataset>/<resource>.csv`.',
     examples: ['inbox'],
   }),
-  files: optional(
-    z.union([text, z.array(text).min(1)], { error: 'must be a pattern such as `**/*.csv`, or a list of patterns' }),
+  ...keysOf(
     {
-      default: '**/*.csv',
-      description: 'Files to publish: a pattern or a list.',
-      examples: [['**/*.csv', '**/*.tsv']],
+      files: [
+        z.union([text, z.array(text).min(1)], { error: 'must be a pattern such as `**/*.csv`, or a list of patterns' }),
+        'Files to publish: a pattern or a list.',
+        ['**/*.csv', '**/*.tsv'],
+      ],
+      settle: [durationText, 'How long a file must be unchanged; default `inbox.settle`.', '10s'],
+      folders: [
+        z.record(folderName, datasetDetailsSchema),
+        'Folders with datasets (`transport/<dataset>/<resource>.csv`), and common metadata of these.',
+        { transport: { topics: ['Transport'] } },
+      ],
+      trusted: [z.boolean(), 'Whether files beside the data may set `groups`, any `fields`, and `published`.', true],
+      marker: [
+        z.string().regex(/^\.[A-Za-z0-9_-]+$/, { error: 'must be an ending such as `.done`' }),
+        'Publish a file only once its marker exists: `x.csv.done` for `.done`.',
+        '.done',
+      ],
     },
+    usualDrop,
   ),
-  settle: optional(durationText, {
-    description: 'How long a file must be unchanged; default `inbox.settle`.',
-    examples: ['10s'],
-  }),
-  folders: optional(z.record(folderName, datasetDetailsSchema), {
-    description: 'Folders with datasets (`transport/<dataset>/<resource>.csv`), and common metadata of these.',
-    examples: [{ transport: { topics: ['Transport'] } }],
-  }),
-  trusted: optional(z.boolean(), {
-    default: false,
-    description: 'Whether files beside the data may set `groups`, any `fields`, and `published`.',
-    examples: [true],
-  }),
-  marker: optional(z.string().regex(/^\.[A-Za-z0-9_-]+$/, { error: 'must be an ending such as `.done`' }), {
-    description: 'Publish a file only once its marker exists: `x.csv.done` for `.done`.',
-    examples: ['.done'],
-  }),
 });
 
 /** The keys that say what a manifest publishes: exactly one of them is in each, and makes its kind. */
 export const manifestKinds = ['datasets', 'drop', 'catalogue', 'index', 'datapackage'] as const;
+
+const plainRules = {
+  priority: 'normal' as RunPriority,
+  onMissing: 'keep' as OnMissing,
+  onDrift: 'hold' as OnDrift,
+};
 
 export const manifestFileSchema = z
   .strictObject({
@@ -162,131 +171,118 @@ export const manifestFileSchema = z
       description: 'Name of the manifest, unique per portal; begins every key.',
       examples: ['city-finance'],
     }),
-    portal: optional(idText, {
-      default: 'local',
-      description: 'Name of the portal in the configuration.',
-      examples: ['city'],
-    }),
-    portals: optional(z.array(idText).min(1), {
-      description: 'Instead of `portal`: several portals.',
-      examples: [['city', 'county']],
-    }),
-    schedule: optional(scheduleFileSchema, {
-      description: 'When to run: a cron pattern, or a mapping.',
-      examples: [{ cron: '15 3 * * *', timezone: 'Europe/Berlin' }],
-    }),
-    timezone: optional(text, {
-      default: 'UTC',
-      description: 'Time zone of a `schedule` that is a pattern.',
-      examples: ['Europe/Berlin'],
-    }),
-    expectEvery: optional(durationText, {
-      description: 'How often a successful run and new data are expected; a notice reports what is overdue.',
-      examples: ['1d'],
-    }),
-    priority: optional(z.enum(runPriorities), {
-      default: 'normal',
-      description: 'Which manifest goes first when several wait for the same portal.',
-      examples: ['high'],
-    }),
-    metadata: optional(z.literal('measure'), {
-      description:
-        'Fill what nobody wrote from the tables themselves: time and area that they cover, and what their columns hold.',
-      examples: ['measure'],
-    }),
-    renamedFrom: optional(idText, { description: 'Former name; identities are kept.', examples: ['finance'] }),
-    onMissing: optional(z.enum(missingPolicies), {
-      default: 'keep',
-      description:
-        'What to do with nodes the manifest no longer names; `orphan` unpublishes and marks them. Not with `drop`.',
-      examples: ['orphan'],
-    }),
-    missingFor: optional(durationText, {
-      default: '0s',
-      description: 'How long an item must be missing before `onMissing` acts.',
-      examples: ['7d'],
-    }),
-    onDrift: optional(z.enum(driftPolicies), {
-      default: 'hold',
-      description: 'What to do with items whose published fields were edited on the portal.',
-      examples: ['overwrite'],
-    }),
-    guard: optional(
-      z.strictObject({
-        maxRemovals: optional(share, {
-          default: '10%',
-          description: 'Holds a run that would remove more of the known items.',
-          examples: ['10%'],
-        }),
-        min: optional(z.int().nonnegative(), {
-          default: 5,
-          description: 'Number of items that may always be removed or updated.',
-          examples: [5],
-        }),
-        maxUpdates: optional(share, {
-          description: 'Holds a run that would update more of the known items.',
-          examples: ['50%'],
-        }),
-        ...tableGuardShape,
-      }),
+    ...keysOf(
       {
-        description: 'Limits beyond which a run is held before it changes anything, or a table is held.',
-        examples: [{ maxRemovals: '10%', rows: '20%' }],
+        portal: [idText, 'Name of the portal in the configuration.', 'city'],
+        portals: [z.array(idText).min(1), 'Instead of `portal`: several portals.', ['city', 'county']],
+        schedule: [
+          scheduleFileSchema,
+          'When to run: a cron pattern, or a mapping.',
+          { cron: '15 3 * * *', timezone: 'Europe/Berlin' },
+        ],
+        timezone: [text, 'Time zone of a `schedule` that is a pattern.', 'Europe/Berlin'],
+        expectEvery: [
+          durationText,
+          'How often a successful run and new data are expected; a notice reports what is overdue.',
+          '1d',
+        ],
+        priority: [z.enum(runPriorities), 'Which manifest goes first when several wait for the same portal.', 'high'],
+        metadata: [
+          z.literal('measure'),
+          'Fill what nobody wrote from the tables themselves: time and area that they cover, and what their columns hold.',
+          'measure',
+        ],
+        renamedFrom: [idText, 'Former name; identities are kept.', 'finance'],
+        onMissing: [
+          z.enum(missingPolicies),
+          'What to do with nodes the manifest no longer names; `orphan` unpublishes and marks them. Not with `drop`.',
+          'orphan',
+        ],
+        missingFor: [durationText, 'How long an item must be missing before `onMissing` acts.', '7d'],
+        onDrift: [
+          z.enum(driftPolicies),
+          'What to do with items whose published fields were edited on the portal.',
+          'overwrite',
+        ],
+        guard: [
+          z.strictObject({
+            ...keysOf(
+              {
+                maxRemovals: [share, 'Holds a run that would remove more of the known items.', '10%'],
+                min: [z.int().nonnegative(), 'Number of items that may always be removed or updated.', 5],
+                maxUpdates: [share, 'Holds a run that would update more of the known items.', '50%'],
+              },
+              { maxRemovals: '10%', min: 5 },
+            ),
+            ...tableGuardShape,
+          }),
+          'Limits beyond which a run is held before it changes anything, or a table is held.',
+          { maxRemovals: '10%', rows: '20%' },
+        ],
+        notify: [
+          z.strictObject(
+            keysOf({
+              email: [
+                recipientsSchema,
+                'E-mail addresses instead of those in the configuration.',
+                ['budget@example.org'],
+              ],
+              webhook: [
+                webAddress,
+                'Webhook instead of the configured one; never signed.',
+                'https://ops.example.org/finance',
+              ],
+              heartbeat: [
+                heartbeatSchema,
+                'Monitor instead of the configured one.',
+                'https://hc-ping.com/1f0c4f4e-6a5c-4f0e-9d39-0e6a3a7b8c11',
+              ],
+            }),
+          ),
+          'Recipients of notices about this manifest. Addresses must be public or in `sources.allow`.',
+          { email: ['budget@example.org'] },
+        ],
+        defaults: [
+          z.strictObject(
+            keysOf({
+              dataset: [
+                datasetDetailsSchema,
+                'For every dataset: any key but `id`, `title`, `renamedFrom` and `resources`.',
+                { license: 'cc-by' },
+              ],
+              resource: [
+                resourceDetailsSchema,
+                'For every resource: any key but `id`, `title`, `renamedFrom` and its source.',
+                { import: 'never' },
+              ],
+            }),
+          ),
+          'Values for what an entry leaves out. They merge shallowly; lists replace.',
+        ],
+        datasets: [
+          z.array(datasetSchema),
+          'The datasets to publish.',
+          [{ id: 'city-budget-2026', title: 'City budget 2026' }],
+        ],
+        drop: [dropSchema, 'Publish files dropped into a folder.', { folder: 'inbox' }],
+        index: [
+          indexFileSchema,
+          'Publish a list, one resource per row: a CSV or JSON lines file, or a mapping.',
+          'resources.csv',
+        ],
+        datapackage: [
+          datapackageFileSchema,
+          'Publish Frictionless data packages: a `datapackage.json`, a pattern, or a list.',
+          'packages/*/datapackage.json',
+        ],
+        catalogue: [
+          catalogueSchema,
+          'Harvest a catalogue (`data.json`, DCAT): its address or path, or a mapping.',
+          'https://example.org/data.json',
+        ],
       },
+      { portal: 'local', timezone: 'UTC', missingFor: '0s', ...plainRules },
     ),
-    notify: optional(
-      z.strictObject({
-        email: optional(recipientsSchema, {
-          description: 'E-mail addresses instead of those in the configuration.',
-          examples: [['budget@example.org']],
-        }),
-        webhook: optional(webAddress, {
-          description: 'Webhook instead of the configured one; never signed.',
-          examples: ['https://ops.example.org/finance'],
-        }),
-        heartbeat: optional(heartbeatSchema, {
-          description: 'Monitor instead of the configured one.',
-          examples: ['https://hc-ping.com/1f0c4f4e-6a5c-4f0e-9d39-0e6a3a7b8c11'],
-        }),
-      }),
-      {
-        description: 'Recipients of notices about this manifest. Addresses must be public or in `sources.allow`.',
-        examples: [{ email: ['budget@example.org'] }],
-      },
-    ),
-    defaults: optional(
-      z.strictObject({
-        dataset: optional(datasetDetailsSchema, {
-          description: 'For every dataset: any key but `id`, `title`, `renamedFrom` and `resources`.',
-          examples: [{ license: 'cc-by' }],
-        }),
-        resource: optional(resourceDetailsSchema, {
-          description: 'For every resource: any key but `id`, `title`, `renamedFrom` and its source.',
-          examples: [{ import: 'never' }],
-        }),
-      }),
-      { description: 'Values for what an entry leaves out. They merge shallowly; lists replace.' },
-    ),
-    datasets: optional(z.array(datasetSchema), {
-      description: 'The datasets to publish.',
-      examples: [[{ id: 'city-budget-2026', title: 'City budget 2026' }]],
-    }),
-    drop: optional(dropSchema, {
-      description: 'Publish files dropped into a folder.',
-      examples: [{ folder: 'inbox' }],
-    }),
-    index: optional(indexFileSchema, {
-      description: 'Publish a list, one resource per row: a CSV or JSON lines file, or a mapping.',
-      examples: ['resources.csv'],
-    }),
-    datapackage: optional(datapackageFileSchema, {
-      description: 'Publish Frictionless data packages: a `datapackage.json`, a pattern, or a list.',
-      examples: ['packages/*/datapackage.json'],
-    }),
-    catalogue: optional(catalogueSchema, {
-      description: 'Harvest a catalogue (`data.json`, DCAT): its address or path, or a mapping.',
-      examples: ['https://example.org/data.json'],
-    }),
   })
   .meta({ title: 'sluice manifest', oneOf: manifestKinds.map((kind) => ({ required: [kind] })) });
 
@@ -328,13 +324,7 @@ const defaultGuard = { maxRemovals: 0.1, min: 5, maxUpdates: null as number | nu
 
 export type GuardRules = typeof defaultGuard;
 
-export const defaultRules = {
-  priority: 'normal' as RunPriority,
-  onMissing: 'keep' as OnMissing,
-  missingForMs: 0,
-  onDrift: 'hold' as OnDrift,
-  guard: defaultGuard,
-};
+export const defaultRules = { ...plainRules, missingForMs: 0, guard: defaultGuard };
 
 /** Resolves a checked `notify`; null where the recipients of the configuration are meant. */
 const resolveNotify = ({ email, webhook, heartbeat }: NonNullable<ManifestFile['notify']>) => ({
@@ -383,7 +373,7 @@ export const resolveBase = (file: ManifestFile, path: string) => {
 export type ManifestBase = ReturnType<typeof resolveBase>;
 
 export const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string) => {
-  const { folder, files = '**/*.csv', folders, settle, marker, trusted } = file;
+  const { folder, files = usualDrop.files, folders, settle, marker, trusted } = file;
   return {
     folder: resolve(dir, folder),
     files: [files].flat(),
