@@ -224,7 +224,7 @@ describe('a guard of tables', () => {
       '2:16 guard.rows: must be a share such as `10%`',
       '2:29 guard.columns: `same` is not allowed; allowed: keep, grow, any',
       '2:41 guard.same: must be a duration such as `500ms`, `2s`, `15m`, `6h` or `7d`',
-      '2:50 guard.empty: unknown key; known here: maxRemovals, min, maxUpdates, rows, columns, nulls, same',
+      '2:50 guard.empty: unknown key; known here: maxRemovals, min, maxUpdates, rows, columns, nulls, maxChangedRows, same',
     ]);
   });
 });
