@@ -9,7 +9,6 @@ import type { User } from './store/users.ts';
 /** True when a role of the user has the permission; user 1 may everything. */
 export const may = (user: User, permission: Permission): boolean => user.uid === 1 || user.permissions.has(permission);
 
-/** What of a node decides about access. */
 type Owned = Pick<StoredNode, 'uid' | 'status'>;
 
 const owns = (user: User, node: Owned): boolean => user.uid !== 0 && node.uid === user.uid;

@@ -7,7 +7,6 @@ import { MalformedBody } from './media/value.ts';
 import type { Call, PortalLimits, Wire } from './portal.ts';
 import { Refusal } from './refusal.ts';
 
-/** What a malformed body is called, by type. */
 const names: Readonly<Record<string, string>> = {
   'application/json': 'JSON',
   'application/vnd.php.serialized': 'PHP serialization',

@@ -16,7 +16,6 @@ export class PageCache {
     return marked(answer, 'MISS', age);
   }
 
-  /** Forgets all pages, as cron does. */
   clear(): void {
     this.#pages.clear();
   }

@@ -25,7 +25,6 @@ export interface PortalServerOptions extends PortalSettings {
   host?: string;
   /** Port; 0 (default) takes a free one. */
   port?: number;
-  /** YAML file of accounts, see `users-file.ts`. */
   usersFile?: string;
   /** Accounts added or updated beside those of the file. */
   users?: UserSpec[];
@@ -113,7 +112,6 @@ export const startPortalServer = async (options: PortalServerOptions) => {
       report: (error) => log.warn({ err: error.message }, 'a connection could not be accepted'),
     });
     return {
-      /** Address without a slash at the end. */
       url,
       dataDir,
       /** Password of `admin`, only when the account was made just now and none was given. */
@@ -126,7 +124,6 @@ export const startPortalServer = async (options: PortalServerOptions) => {
         await datastore.runCron?.();
         portal.pages.clear();
       },
-      /** Ends every session, as cleaning up the table of sessions does. */
       endSessions: () => store.write(() => store.sessions.endAll()),
       /** Requests to the service since the start; `writes` are those that change nodes or datastores. */
       requests: () => ({ ...portal.counts }),

@@ -105,7 +105,6 @@ export interface Call {
   request: IncomingMessage;
   /** Address of the portal as the client sees it, without a slash at the end. */
   baseUrl: string;
-  /** Name of the session cookie for that address. */
   cookieName: string;
   /** The client's IP address, as the first proxy that is not trusted gives it. */
   address: () => string;
@@ -191,14 +190,12 @@ export interface Wire {
   skipsBody: (call: Call) => boolean;
   /** The answer to an Accept or Content-Type that is no MIME type. */
   malformedMime: (message: string) => Refusal;
-  /** Longest reason phrase, characters. */
   longestReason: number;
   /** The path as web servers before a portal hand it on. */
   pathOf: (path: string) => string;
   /** Whether a Host other than a loopback one may be repeated as the address of the portal. */
   believesHost: (host: string, request: IncomingMessage) => boolean;
   csrfTokenOf: (call: Call) => string;
-  /** Further attributes of the session cookie. */
   cookieAttributes: string;
   /** The answer with what depends on the session. */
   finish: (call: Call, answer: Answer) => Answer;

@@ -103,7 +103,6 @@ export class Races {
     return this.#imports > 0 && this.#draw() < shares.locked;
   }
 
-  /** Throws where {@link isLocked}. */
   demandLock(): void {
     if (this.isLocked()) throw exceptionFault('0', lockRefused);
   }

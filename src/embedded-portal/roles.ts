@@ -32,7 +32,6 @@ export const roleTableOf = (changes: Readonly<Record<string, readonly Permission
   return table;
 };
 
-/** The names of the roles that an account can be given. */
 export const assignableRoles = (table: RoleTable = defaultRoles): string[] =>
   Object.keys(table).filter((name) => !/^(anonymous|authenticated) user$/.test(name));
 

@@ -37,7 +37,6 @@ export class PortalSupervisor {
     this.#options = options;
   }
 
-  /** Serves the store, or finds the process that does. */
   async open(): Promise<void> {
     const { dataDir, log } = this.#options;
     for (let tries = 0; !(await this.#serve()); tries++) {

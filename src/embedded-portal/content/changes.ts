@@ -51,5 +51,4 @@ export interface ReadContext {
   mayUse?: (file: StoredFile) => boolean;
 }
 
-/** Reads the body of a node; throws a Refusal. */
 export type NodeReader = (body: Record<string, unknown>, context: ReadContext) => NodeChanges;

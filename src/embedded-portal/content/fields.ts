@@ -10,14 +10,11 @@ export type FieldKind =
 export interface Field {
   name: string;
   kind: FieldKind;
-  /** True when it takes several items. */
   many: boolean;
-  /** Longest value, in characters. */
   maxLength: number;
   /** Allowed values; null: any. */
   options: readonly string[] | null;
   vocabulary: 'tags' | 'format' | 'dkan_topics' | null;
-  /** The type of node a reference points to. */
   target: NodeType | null;
   /** Value that a created node gets when none is sent. */
   initial: string | null;

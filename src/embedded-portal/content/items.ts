@@ -119,7 +119,6 @@ const readTerm: ReadItem = (field, raw, { store }) => {
   return { tid: tidOf(store, vocabulary, name) };
 };
 
-/** The tid of a name, made where it is new. */
 export const tidOf = ({ terms }: ReadContext['store'], vocabulary: string, name: string): string =>
   String(terms.byName(vocabulary, name)?.tid ?? terms.add({ tid: null, vocabulary, name }));
 
@@ -242,7 +241,6 @@ export const kinds: Readonly<Record<FieldKind, Kind>> = {
   },
 };
 
-/** True for the kinds whose items point to something in the store. */
 export const isLinked = (kind: FieldKind): boolean => ['term', 'node', 'file', 'group'].includes(kind);
 
 /** Checks and completes one filled item of a field; throws {@link FieldFault}. Inside a write. */
@@ -290,7 +288,6 @@ export const vocabularyIds: Readonly<Record<string, string>> = { format: '1', ta
 
 const digits = /^\d{1,15}$/;
 
-/** The number a text holds, or null. */
 export const idOf = (value: unknown): number | null => {
   const text = textOf(value)?.trim() ?? '';
   return digits.test(text) && Number(text) > 0 ? Number(text) : null;

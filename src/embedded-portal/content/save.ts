@@ -120,7 +120,6 @@ const giveGroups = (change: Change, nid: number, now?: StoredNode): void => {
   touch(change, nid);
 };
 
-/** Gives the resources that wait for cron the groups of their datasets. */
 export const giveAwaitedGroups = (change: Change): void => {
   for (const nid of change.store.nodes.takeAwaitingGroups()) giveGroups(change, Number(nid));
 };

@@ -23,7 +23,6 @@ export const tooLong = (label: string, text: string, most: number): string | nul
     : `${label} cannot be longer than ${em(String(most))} characters but is currently ${em(String(length))} characters long.`;
 };
 
-/** What the editing form says of a title; null: nothing. */
 export const titleError = (title: string): string | null =>
   title.trim() === '' ? 'Title field is required.' : tooLong('Title', title, 255);
 

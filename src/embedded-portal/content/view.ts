@@ -47,7 +47,6 @@ export const fileFacts = (file: StoredFile): Record<string, unknown> => ({
 /** How the preview of a file is shown where nothing else was set. */
 export const unsetPreview = { service_id: null, delimiter: null, grid: null, graph: null, map: null, embed: null };
 
-/** The item of the specification. */
 export const fileItem: FileItem = (file, settings) => ({
   ...fileFacts(file),
   rdf_mapping: [],

@@ -47,7 +47,6 @@ export interface DatastoreOptions {
 
 export interface SearchQuery extends SearchWish {
   nid: string;
-  /** Shown in the answer. */
   resourceUuid: string;
   /** Shared by the searches of one request; that of one answer when absent. */
   budget?: AnswerBudget;
@@ -57,7 +56,6 @@ export interface SearchQuery extends SearchWish {
 
 interface RunningImport {
   record: DatastoreRecord;
-  /** Name of the table file that it makes. */
   file: string;
   /** Resolves when the import has ended and what it came to is stored; never rejects. */
   done: Promise<void>;
@@ -147,7 +145,6 @@ export class Datastore {
     await this.#options.write(() => this.#records.change(nid, { state: 'ready', configuration }));
   }
 
-  /** True where the resource has a CSV or TSV file. */
   isImportable(nid: string): boolean {
     return this.#record(nid) !== null;
   }
@@ -174,7 +171,6 @@ export class Datastore {
     return this.#clear(nid, () => this.#records.delete(nid));
   }
 
-  /** The resource is being deleted: as {@link fileRemoved}. */
   nodeRemoved(nid: string): Promise<void> {
     return this.fileRemoved(nid);
   }
@@ -270,7 +266,6 @@ export class Datastore {
     }
   }
 
-  /** Cancels the import of this resource in progress, if there is one. */
   #supersede(nid: string): void {
     this.#running.get(nid)?.cancel();
     this.#running.delete(nid);

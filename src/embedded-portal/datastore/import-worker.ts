@@ -19,20 +19,14 @@ export interface ImportTask {
   rowBytes: number;
 }
 
-interface ImportedTable {
-  rows: number;
-  columns: string[];
-}
-
 /** What an import came to. `target` exists, durable, only when it was imported. */
 export type ImportAnswer =
-  | ({ kind: 'imported' } & ImportedTable)
+  | { kind: 'imported'; rows: number; columns: string[] }
   | { kind: 'failed'; reason: Reason }
   /** The disk has no space for the table: nothing is wrong with the file. */
   | { kind: 'full' }
   | { kind: 'cancelled' };
 
-/** Makes the table; returns what adds a row. */
 const makeTable = (db: DatabaseSync, columns: string[]): ((row: string[]) => void) => {
   const names = columns.map(identifier);
   const defined = names.map((name) => `${name} TEXT NOT NULL`).join(', ');
@@ -58,10 +52,10 @@ const open = (target: string): DatabaseSync => {
   return db;
 };
 
-const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<ImportedTable> => {
+const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>) => {
   const { path, dialect, rowBytes, cancelled } = task;
   let add: ((row: string[]) => void) | null = null;
-  const table: ImportedTable = { rows: 0, columns: [] };
+  const table = { rows: 0, columns: [] as string[] };
   for await (const rows of readTable(fileChunks(path, cancelled, { reuse: true }), dialect, { rowBytes })) {
     if (add === null) {
       table.columns = tableColumns(rows.shift() ?? [], dialect.delimiter);
@@ -74,7 +68,6 @@ const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<Im
   return table;
 };
 
-/** `errcode` of SQLite for a disk without space. */
 const sqliteFull = 13;
 
 /** What came of a failure of file or disk, in words without paths; anything else is a bug and thrown on. */
@@ -93,7 +86,6 @@ const failure = (error: unknown): ImportAnswer => {
   return { kind: 'failed', reason: { code: 'portal-store', message: words, hint } };
 };
 
-/** Imports one file; leaves no file behind unless it was imported. */
 export const importFile = async (task: Cancellable<ImportTask>): Promise<ImportAnswer> => {
   let imported = false;
   try {

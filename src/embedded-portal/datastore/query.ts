@@ -33,7 +33,6 @@ export interface Statement {
   parameters: (string | number)[];
 }
 
-/** Most records of one answer. */
 const mostRecords = 10_000;
 
 const defaultLimit = 10;
@@ -182,7 +181,6 @@ export const planSearch = (table: TablePointer, wish: SearchWish) => {
   return { fields, limit: limit === 0 ? 0 : taken, rows, count };
 };
 
-/** The answer with these columns and records. */
 export const searchAnswerOf = ({
   success,
   columns,
@@ -210,7 +208,6 @@ export type SearchAnswer = ReturnType<typeof searchAnswerOf>;
 /** Most text of an answer, in characters; written out and on its way to slow readers it takes several times that. */
 export const answerLength = 8_000_000;
 
-/** What is left for the searches of one request. */
 export interface AnswerBudget {
   left: number;
 }
@@ -224,17 +221,9 @@ const lengthOf = (record: Record<string, unknown>): number => {
   return length;
 };
 
-export interface Taken {
-  records: Record<string, unknown>[];
-  /** Characters they take. */
-  length: number;
-  /** True when there were more than fit. */
-  isCut: boolean;
-}
-
-/** The first records that fit into `most` characters, but one at least. */
-export const takeWithin = (records: Iterable<Record<string, unknown>>, most: number): Taken => {
-  const taken: Taken = { records: [], length: 0, isCut: false };
+/** The first records that fit into `most` characters, but one at least; `isCut` when there were more. */
+export const takeWithin = (records: Iterable<Record<string, unknown>>, most: number) => {
+  const taken = { records: [] as Record<string, unknown>[], length: 0, isCut: false };
   for (const record of records) {
     const length = lengthOf(record);
     if (taken.records.length > 0 && taken.length + length > most) return { ...taken, isCut: true };

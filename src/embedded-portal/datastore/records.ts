@@ -15,7 +15,6 @@ interface ConfigurableProperties {
   trailing_delimiter: boolean;
 }
 
-/** What was configured, absent keys being defaults. */
 type Configuration = Partial<ConfigurableProperties>;
 
 const tabTypes = new Set(['text/tsv', 'text/tab-separated-values']);
@@ -95,7 +94,6 @@ export interface DatastoreRecord {
   table: TablePointer | null;
 }
 
-/** Records as JSON. */
 const select = `SELECT json_object('nid', CAST(nid AS TEXT), 'fid', CAST(fid AS TEXT), 'path', path, 'filename', filename,
     'mime', mime, 'configuration', json(coalesce(configuration, '{}')), 'state', state, 'reason', json(reason),
     'table', json(CASE WHEN table_file IS NOT NULL THEN json_object('file', table_file, 'fid', CAST(table_fid AS TEXT),
@@ -113,7 +111,6 @@ export const openRecords = (db: DatabaseSync) => {
   return {
     get: (nid: string): DatastoreRecord | null => all('WHERE nid = ?', nid)[0] ?? null,
     all: () => all(),
-    /** The resources with a pending import. */
     pending: () => column<number>`SELECT nid FROM datastore WHERE state = 'running'`.map(String),
     /** Remembers the file of a resource; where it is a table, its import is pending. The table of an older file stays. */
     putFile: ({ nid, fid, path, filename, mime }: AttachedFile): void => {

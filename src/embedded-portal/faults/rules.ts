@@ -31,9 +31,7 @@ const rule = <F extends string, S extends z.core.$ZodLooseShape>(fault: F, more:
 
 /** What a rule does to the site before the request goes on. */
 const siteRules = [
-  /** Every session ends. */
   rule('end-sessions', {}),
-  /** Cron runs. */
   rule('cron', {}),
   /** Maintenance mode begins; for good when `lasts` is absent. */
   rule('maintenance', { lasts: durationText.exactOptional() }),
@@ -63,7 +61,6 @@ const faultRuleSchema = z.discriminatedUnion('fault', [
   rule('truncated-body', {}),
   /** 200 with an HTML page instead of the answer. */
   rule('wrong-type', { when }),
-  /** An error status instead of the answer. */
   rule('status', {
     status: z.int().min(400).max(599),
     when,
@@ -83,13 +80,11 @@ export const faultPlanSchema = z.strictObject({
   /** Begins the draws: the same seed, rules and requests meet the same faults. */
   seed: z.int().min(0).default(1),
   rules: z.array(faultRuleSchema).default([]),
-  /** State of the site from the start. */
   site: siteSchema,
 });
 
 export type FaultFile = z.infer<typeof faultPlanSchema>;
 
-/** What a switchboard goes by. */
 export type FaultPlan = Pick<FaultFile, 'seed' | 'rules'>;
 
 const hint = 'fix the lines named above; docs/embedded-portal/rehearse-faults.md lists every fault';
@@ -102,11 +97,9 @@ export const readFaults = async (path: string): Promise<FaultFile> => {
   return checked.value;
 };
 
-/** What a request draws. */
 export interface Draw {
   /** Milliseconds to hold the request back. */
   delayMs: number;
-  /** What is done to the site before. */
   before: SiteRule[];
   /** The rule that decides; null when the request passes unharmed. */
   fault: Exclude<FaultRule, SiteRule | { fault: 'delay' | 'pass' }> | null;

@@ -21,7 +21,6 @@ export interface Seen {
 }
 
 interface SwitchboardOptions {
-  /** Address of the portal behind it. */
   target: string;
   /** The portal itself, for rules that act on the site; without it they do nothing. */
   server?: Pick<PortalServer, 'site' | 'endSessions' | 'runCron'>;
@@ -31,7 +30,6 @@ interface SwitchboardOptions {
   port?: number;
   /** Null passes everything. */
   plan: FaultPlan | null;
-  /** Called when a request has come in. */
   onBegin?: (seen: Seen) => void;
   /** Called with the same object when the portal has answered and before the caller hears of it, or when the fault has been done. */
   onEnd?: (seen: Seen) => void;
@@ -57,13 +55,11 @@ export const openSwitchboard = async (options: SwitchboardOptions) => {
   const { host = '127.0.0.1', port = 0 } = options;
   const url = await listenOn(server, once(server.listen(port, host), 'listening'), { host, port });
   return {
-    /** Address without a slash at the end. */
     url,
     /** Changes the rules; requests in progress keep theirs. Null passes everything. */
     setPlan: (plan: FaultPlan | null): void => {
       draws = drawsOf(plan);
     },
-    /** How often each fault was injected. */
     counts: (): Record<string, number> => Object.fromEntries(counts),
     /** Cuts all connections; idempotent. */
     close: () =>
@@ -142,7 +138,6 @@ interface Forwarded {
   body: Buffer;
 }
 
-/** The answer of a portal that was not asked. */
 const nothing: Forwarded = { status: 502, reason: '', headers: {}, body: Buffer.alloc(0) };
 
 const send = (reply: ServerResponse, { status, reason, headers, body }: Forwarded): void => {
@@ -175,7 +170,6 @@ const answerOf = async (answer: IncomingMessage): Promise<Forwarded> => ({
   body: await buffer(answer),
 });
 
-/** Passes an answer on as it comes. */
 const passOn = async (answer: IncomingMessage, reply: ServerResponse, isWhole: boolean): Promise<void> => {
   const headers = carried({ ...answer.headers });
   if (!isWhole) headers.connection = 'close'; // the portal answered before it had read everything

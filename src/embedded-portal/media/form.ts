@@ -5,7 +5,6 @@ export type FormTree = Record<string, unknown>;
 
 type Pair = readonly [name: string, value: string];
 
-/** An array as PHP has them. */
 class PhpArray extends Map<string, string | PhpArray> {
   #next = 0;
 
@@ -44,7 +43,6 @@ const pathOf = (raw: string): string[] => {
   return [name.slice(0, open).replaceAll(/[ .]/g, '_'), ...Array.from(indices, ([, index = '']) => index)];
 };
 
-/** Limits of one form; more is malformed. */
 const limits = { keys: 5000, depth: 16 };
 
 /** Makes a tree of name-value pairs, as a multipart body gives them. Keys that would touch an object's prototype are dropped. */
@@ -80,5 +78,4 @@ export const parseQuery = (query: string): FormTree => {
   return treeOf(pairs);
 };
 
-/** Reads an `application/x-www-form-urlencoded` body. */
 export const parseForm: BodyParser<FormTree> = (body) => parseQuery(readText(body));

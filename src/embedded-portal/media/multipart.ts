@@ -24,7 +24,6 @@ export interface UploadedFile {
 }
 
 interface MultipartOptions {
-  /** Where file parts grow. */
   dir: string;
   syncDir: () => Promise<void>;
   /** Largest file, bytes; more is 413. */

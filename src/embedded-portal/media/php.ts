@@ -67,7 +67,6 @@ class PhpReader {
     this.#text = Buffer.from(body).toString('latin1');
   }
 
-  /** The value that is the whole body. */
   whole(): Value {
     const value = this.value(0);
     return this.#at === this.#text.length ? value : this.fail('there is something behind the value');

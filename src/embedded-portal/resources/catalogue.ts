@@ -17,7 +17,6 @@ const encode = (value: unknown): string =>
 
 const jsonAnswer = (body: string, status = 200): Answer => ({ status, contentType: 'application/json', body });
 
-/** A value as JSON of the site. */
 export const answerOf = (value: unknown, status = 200): Answer => jsonAnswer(encode(value), status);
 
 /** Most text of a catalogue, in characters; what is longer would end the process rather than be sent. */

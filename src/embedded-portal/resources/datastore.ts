@@ -40,7 +40,6 @@ const configure = async (datastore: PortalDatastore, nid: string, { body }: Call
   if (isObject(body.configuration)) await datastore.configure(nid, body.configuration);
 };
 
-/** The datastore resource (spec 4.9 to 4.11). */
 export const datastoreResource = {
   retrieve: operation({
     access: demandDatastore,

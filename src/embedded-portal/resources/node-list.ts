@@ -48,7 +48,6 @@ export interface Clause {
   values: SQLInputValue[];
 }
 
-/** A clause that no row meets. */
 export const nothing: Clause = { sql: '0', values: [] };
 
 const textColumns = new Set<NodeColumn>(['type', 'language', 'title', 'uuid']);

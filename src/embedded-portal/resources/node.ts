@@ -23,7 +23,6 @@ export const needNode = (call: Call): StoredNode =>
 const shownStatusOf = ({ portal: { store, datastore } }: Call, { nid }: StoredNode): string | null =>
   store.files.ofNode(nid).length > 0 ? datastore.fieldStatus(String(nid)) : null;
 
-/** The node object as the caller sees it. */
 const view = (call: Call, node: StoredNode): Record<string, unknown> => {
   const { store, profile } = call.portal;
   return viewNode(node, {

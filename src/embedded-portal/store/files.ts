@@ -28,13 +28,11 @@ export const openFiles = (db: DatabaseSync) => {
   return {
     ofNode,
     byFid: (fid: number) => row<StoredFile>`SELECT * FROM file WHERE fid = ${fid}`,
-    /** The file with that public name. */
     byName: (name: string) => row<StoredFile>`SELECT * FROM file WHERE name = ${name}`,
     /** The uuids of all files, that is the names that belong on disk. */
     uuids: () => column<string>`SELECT uuid FROM file`,
     /** The nodes that use a file, lowest nid first. */
     nodesOf: (fid: number) => column<number>`SELECT nid FROM file_usage WHERE fid = ${fid} ORDER BY nid`,
-    /** Adds a file and returns its fid. */
     add: (file: Omit<StoredFile, 'fid'>): number => insert('file', file),
     /** Makes exactly `fids` the files of a node and returns the files no longer in use (their rows are gone). */
     assign: (nid: number, fids: number[]): StoredFile[] => {

@@ -2,7 +2,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { statementsOf } from './statements.ts';
 
-/** The node types of the service. */
 export type NodeType = 'dataset' | 'resource' | 'group' | 'page';
 
 /** Field items by field name, as a read shows them; a field without a value has no key. References and files excepted. */
@@ -77,11 +76,9 @@ export interface LinkedRow extends Described {
   filesize: number | null;
   /** Address of a file elsewhere, or of an API. */
   link: string | null;
-  /** Name of the format. */
   format: string | null;
 }
 
-/** What a new node is made of. */
 type NewNode = Omit<StoredNode, 'nid' | 'vid' | 'tnid' | 'translate'>;
 
 const nodeAt = (
@@ -152,12 +149,10 @@ export const openNodes = (db: DatabaseSync) => {
     byNid: (nid: number) => node(current, nid),
     /** A node as that revision has it; its references, files and alias are the present ones. */
     atRevision: (vid: number) => node(former, vid),
-    /** The first node with that uuid. */
     byUuid: (uuid: string) => node(firstOfUuid, uuid),
     /** The nids of a type with exactly that title, whatever its case; twenty at most. */
     byTitle: (type: string, title: string) =>
       column<number>`SELECT nid FROM node WHERE type = ${type} AND title = ${title} ORDER BY nid LIMIT 20`,
-    /** The nid that has that alias. */
     aliasOwner: (alias: string) => value<number>`SELECT nid FROM node WHERE alias = ${alias}`,
     /** Adds a node with its first revision; returns its nid. */
     insert: (node: NewNode): number => {
@@ -186,21 +181,16 @@ export const openNodes = (db: DatabaseSync) => {
     },
     /** The nids a node refers to, in order. */
     targets: (nid: number) => column<number>`SELECT target FROM reference WHERE nid = ${nid} ORDER BY delta`,
-    /** The nodes that refer to a nid. */
     sources: (nid: number) => column<number>`SELECT DISTINCT nid FROM reference WHERE target = ${nid} ORDER BY nid`,
-    /** Replaces what a node refers to. */
     setTargets: (nid: number, targets: number[]): void => {
       clearTargets(nid);
       for (const [delta, target] of targets.entries()) insert('reference', { nid, delta, target });
     },
-    /** Adds one reference at the end. */
     addTarget: (nid: number, target: number) => run`INSERT INTO reference (nid, delta, target)
       SELECT ${nid}, coalesce(max(delta) + 1, 0), ${target} FROM reference WHERE nid = ${nid}`,
-    /** Removes every reference of a node to a target. */
     removeTarget: (nid: number, target: number) => run`DELETE FROM reference WHERE nid = ${nid} AND target = ${target}`,
     /** Notes a resource that gets the groups of its datasets by cron. */
     awaitGroups: (nid: string) => run`INSERT OR IGNORE INTO setting (name, value) VALUES ('groups ' || ${nid}, ${nid})`,
-    /** Takes the nids that `awaitGroups` noted. */
     takeAwaitingGroups: () => column<string>`DELETE FROM setting WHERE name LIKE 'groups %' RETURNING value`,
     countOfType: (type: string) => count`SELECT count(*) FROM node WHERE type = ${type}`,
     count: () => count`SELECT count(*) FROM node`,

@@ -130,13 +130,11 @@ export const openStore = (dir: string, roles: RoleTable = defaultRoles) => {
         if (!kept.values.has(key)) kept.values.set(key, make());
         return kept.values.get(key) as T; // of the same maker
       },
-      /** Where the bytes of a file lie. */
       pathOf: (file: { uuid: string }): string => join(filesDir, file.uuid),
       /** The bytes of files, and uploads that are not complete yet: those have no row, and a start removes them. */
       filesDir,
       /** Makes the names in `filesDir` durable. */
       syncFiles: (): Promise<void> => syncFolder(filesDir),
-      /** Where the datastore keeps its tables. */
       tablesDir: join(dir, 'tables'),
       /** True when this call has just made the store. */
       isNew: users.count() === 0,

@@ -74,7 +74,6 @@ CREATE TABLE datastore (
 CREATE INDEX datastore_running ON datastore (nid) WHERE state = 'running';
 `;
 
-/** The version of these tables. */
 export const schemaVersion = 5;
 
 /** Makes the tables of a new database. Throws {@link PortalStoreError} when it has those of another version. */

@@ -46,7 +46,6 @@ export const openSessions = (db: DatabaseSync) => {
     },
     /** True when "last seen" is old enough to be written again with `touch`. */
     isDue: ({ seen }: Session, now: number): boolean => seen + seenEvery < now,
-    /** Notes a request of the session. */
     touch: ({ id }: Session, now: number): void => void run`UPDATE session SET seen = ${now} WHERE id = ${hashOf(id)}`,
     /** Starts a session with a new id and drops expired ones. */
     start: (uid: number, now: number): { id: string; token: string } => {
@@ -56,7 +55,6 @@ export const openSessions = (db: DatabaseSync) => {
       return { id, token: tokenOf(id) };
     },
     end: ({ id }: Session): void => void run`DELETE FROM session WHERE id = ${hashOf(id)}`,
-    /** Ends every session of an account, or of all. */
     endAll: (uid: number | null = null): void => void run`DELETE FROM session WHERE uid = coalesce(${uid}, uid)`,
   };
 };

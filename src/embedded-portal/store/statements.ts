@@ -16,7 +16,6 @@ export const statementsOf = (db: DatabaseSync) => {
     known.set(text, statement);
     return statement;
   };
-  /** Every row. */
   const rows = <Row>(sql: Sql, ...values: SQLInputValue[]): Row[] =>
     prepared(sql)
       .all(...values)
@@ -33,13 +32,10 @@ export const statementsOf = (db: DatabaseSync) => {
     rows,
     column,
     run,
-    /** The first row, or null. */
     row: <Row>(sql: Sql, ...values: SQLInputValue[]): Row | null => rows<Row>(sql, ...values)[0] ?? null,
     /** The one column of the first row, or null. */
     value: <Value>(sql: Sql, ...values: SQLInputValue[]): Value | null => column<Value>(sql, ...values)[0] ?? null,
-    /** What the statement counts. */
     count: (sql: Sql, ...values: SQLInputValue[]): number => column<number>(sql, ...values)[0] ?? 0,
-    /** Adds a row; returns its id. */
     insert: <Row extends Columns<Row>>(table: string, row: Row): number => {
       const names = Object.keys(row);
       const text = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;

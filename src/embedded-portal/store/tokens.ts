@@ -7,25 +7,12 @@ import { schemaVersion } from './schema.ts';
 import { hashOf, randomToken } from './sessions.ts';
 import { statementsOf } from './statements.ts';
 
-/** What is known of a token; never the token itself. */
-interface TokenFacts {
-  /** Number by which it is revoked. */
-  id: number;
-  /** Name of the account. */
-  user: string;
-  /** What it was made for. */
-  label: string;
-  /** Unix seconds. */
-  created: number;
-}
-
 export type Tokens = ReturnType<typeof openTokenTable>;
 
 /** Opens the token table. Tokens are stored hashed; the portal and the command line may use it at the same time. */
 export const openTokenTable = (db: DatabaseSync) => {
   const { rows, value, run } = statementsOf(db);
   return {
-    /** The uid whose token it is, or null. */
     uidOf: (token: string) => value<number>`SELECT uid FROM access_token WHERE hash = ${hashOf(token)}`,
     /** Makes a token for an account; it is shown this once. Throws {@link NotFoundError} when there is no such account. */
     add: (user: string, { label, now }: { label: string; now: number }): string => {
@@ -39,7 +26,7 @@ export const openTokenTable = (db: DatabaseSync) => {
     },
     /** Every token, oldest first. */
     list: () =>
-      rows<TokenFacts>`SELECT t.id, u.name AS user, t.label, t.created
+      rows<{ id: number; user: string; label: string; created: number }>`SELECT t.id, u.name AS user, t.label, t.created
         FROM access_token t JOIN user u ON u.uid = t.uid ORDER BY t.id`,
     /** Makes a token worthless from now on. Throws {@link NotFoundError} when there is none of that number. */
     revoke: (id: number): void => {

@@ -17,7 +17,6 @@ export interface User {
   status: number;
   /** Stored roles by name, such as `editor`; "authenticated user" is implied. */
   roles: string[];
-  /** What those roles grant. */
   permissions: ReadonlySet<Permission>;
   /** The `roles` of a user object: role number to name (spec 2.4). */
   roleMap: Readonly<Record<string, string>>;
@@ -27,7 +26,6 @@ export interface User {
   uuid: string;
 }
 
-/** What is written for an account. */
 export type UserInput = Pick<User, 'name' | 'mail' | 'pass' | 'given' | 'status' | 'roles' | 'created'> & {
   /** Null takes the next free one. */
   uid: number | null;

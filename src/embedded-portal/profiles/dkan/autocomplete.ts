@@ -37,7 +37,6 @@ const kinds: Readonly<Record<string, (call: Call) => Entity[]>> = {
 /** The text as the database compares it: without case and accents. */
 const folded = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
 
-/** Those whose name contains the text, by name. */
 const matching = (all: Entity[], text: string): Entity[] => {
   const wanted = folded(text);
   return all
@@ -62,7 +61,6 @@ const lookUp = (all: Entity[], text: string): Entity[] => {
   return [all.find((one) => one.id === Number(id)) ?? { id: Number(id), label: id, bundle: null }];
 };
 
-/** A name as one of several between commas. */
 const quoted = (name: string): string => (/[,"]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
 
 const namesOf = (call: Call, [field = '', text = '', limit = '']: string[]): Answer | null => {

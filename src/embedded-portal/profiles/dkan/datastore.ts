@@ -45,7 +45,6 @@ CREATE TABLE IF NOT EXISTS recorded_row (nid TEXT NOT NULL, entry_id INTEGER NOT
 CREATE TABLE IF NOT EXISTS recorded_variable (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 `;
 
-/** What is known of one datastore. */
 interface State {
   storage: number;
   data_import: number;
@@ -112,7 +111,6 @@ export class RecordedDatastore implements PortalDatastore {
     return null;
   }
 
-  /** Drops the table and forgets state and configuration. */
   remove(nid: string): Promise<void> {
     return this.#change(nid, null, () => {
       this.#clearRows(nid);
@@ -168,7 +166,6 @@ export class RecordedDatastore implements PortalDatastore {
     await this.#parts.write(() => this.#sql.run`UPDATE recorded_table SET mime = '' WHERE nid = ${nid}`);
   }
 
-  /** The node is gone, and its table and state with it. */
   async nodeRemoved(nid: string): Promise<void> {
     if (this.#table(nid) === null) return;
     await this.#change(nid, null, () => {

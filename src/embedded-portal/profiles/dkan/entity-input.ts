@@ -185,7 +185,6 @@ const readOne: ReadOdd = (field, raw, context) => {
   return (odd[field.kind] ?? plain)(field, raw, context);
 };
 
-/** Fields as release B takes them; faults are the recorded ones. */
 const readFields = (body: Record<string, unknown>, context: ReadContext): FieldChanges => {
   const items: FieldChanges['items'] = {};
   const undefaulted: string[] = [];

@@ -1,10 +1,8 @@
 // Faults of deployed servers that clients can meet, verbatim (recorded behaviour 2).
 import { exceptionFault, Refusal } from '../../refusal.ts';
 
-/** A node whose type is unknown when it is saved. */
 export const untyped = (): Refusal => exceptionFault('0', 'Missing bundle property on entity of type node.');
 
-/** A request that PHP ends at its time limit. */
 export const timeLimitFault = (): Refusal =>
   new Refusal(500, 'Time limit', { reason: 'Internal Server Error', raw: '' });
 

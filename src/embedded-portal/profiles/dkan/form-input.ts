@@ -25,7 +25,6 @@ const sources: [string, string][] = [
   ['field_upload', 'Upload'],
 ];
 
-/** A resource has one source. */
 const sourceErrors = (body: Body): Record<string, string> => {
   const used = sources.filter(([name]) => rowsOf(recordOf(body[name]).und).length > 0);
   const errors = used.map(([name, label]) => [
@@ -102,7 +101,6 @@ const readCore = (body: Body, { node, user, store }: ReadContext, errors: Record
   });
 };
 
-/** The body of a node as the form takes it; all errors at once. */
 export const readForm: NodeReader = (body, context) => {
   const errors = titleErrors(body, context);
   const fault = 'title' in errors ? null : titleFault(textOf(body.title) ?? '');

@@ -20,7 +20,6 @@ const around = (inner: Operation, run: (call: Call, core: () => Promise<Result>)
   run: (call) => run(call, async () => inner.run(call)),
 });
 
-/** The operation with another value in its answer. */
 const answering = (inner: Operation, change: (value: Record<string, unknown>, call: Call) => unknown): Operation =>
   around(inner, async (call, core) => {
     const result = await core();

@@ -5,7 +5,6 @@ import type { SearchQuery } from '../../datastore/datastore.ts';
 import { type Aggregate, aggregates, answerLength, searchAnswerOf, takeWithin } from '../../datastore/query.ts';
 import { syntaxError, unknownColumn } from './faults.ts';
 
-/** A table as the recorded import left it. */
 export interface RecordedTable {
   columns: string[];
   count: () => number;
@@ -21,7 +20,6 @@ type Sort = [name: string, direction: string][];
 /** Most rows of an answer to accounts without the right to longer lists, and to `limit=0`. */
 const usualRows = 100;
 
-/** Columns that the search keeps to itself. */
 const hidden = new Set(['timestamp', 'feeds_entity_id', 'feeds_flatstore_entry_id']);
 
 /** Texts compare without their case. */
