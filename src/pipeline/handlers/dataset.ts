@@ -1,5 +1,4 @@
 // Job kind `dataset`: publishes a dataset with the list of its resources, and these, each an item with a log and an end.
-
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import {
   CancelledError,
@@ -7,13 +6,12 @@ import {
   PortalGoneError,
   PortalRefusedError,
   reasonOf,
-  VerifyFailedError,
 } from '../../model/errors.ts';
 import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { Reason } from '../../model/report.ts';
-import { isAnswer, type Portal, type PortalNode } from '../../portal-client/client.ts';
+import { isAnswer, type Portal } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { plural } from '../../util/plural.ts';
@@ -26,18 +24,17 @@ import {
   holdsLinks,
   linkedNids,
   linksField,
-  logOf,
   type NodeWish,
-  newNonce,
   nidsIn,
   nodeOf,
 } from '../compare/node.ts';
 import { isProven } from '../plan/plan.ts';
+import { completeLinks } from './dataset-links.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
 import { endOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
 import { locateNode, type NodeTarget, nidOnPortal, targetOf, unknownNode, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
-import { factsOf, goneAgain, recreateNode, updatePatiently, type WriteMore, writeNode } from './node-write.ts';
+import { factsOf, goneAgain, recreateNode, type WriteMore, writeNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
 import { publishResource } from './resource.ts';
 
@@ -362,45 +359,6 @@ const write = async (
     },
     ({ links: proven }) => (proven ? `verified, ${plural(proven.length, 'resource')} listed` : 'verified'),
   );
-};
-
-/** Makes the list hold ours in order; editing forms take one more item a write, by position. @throws VerifyFailedError */
-const completeLinks = async (target: NodeTarget, wish: NodeWish, node: PortalNode, links: readonly string[]) => {
-  const { item, portal } = target;
-  const grows = (await portal.dialectInUse(item.signal)) === 'form';
-  let now = node;
-  for (let writes = 0; !holdsLinks(linkedNids(now), links); writes++) {
-    const held = linkedNids(now);
-    const missing = links.filter((nid) => !held.includes(nid));
-    if (writes > links.length + 1 || (writes > 1 && !grows)) {
-      if (missing.length === 0) break; // in another order than ours, which the portal does not change
-      throw new VerifyFailedError(
-        `${portal.name}: the list of dataset node ${now.nid} does not hold the resource nodes ${missing.join(', ')}`,
-        { hint: 'they may have been deleted or unlinked just now: publish again; if it persists, look at both nodes' },
-      );
-    }
-    const why = missing.length === 0 ? 'in another order' : `without ${missing.length} of ${links.length} resources`;
-    await item.note(`the list of the dataset is ${why}: writing it`);
-    const fields = grows && missing.length > 0 ? linksField([], [...held, ...missing]) : linksField(held, links);
-    await updatePatiently(target, now, { log: logOf(wish, newNonce()), fields }, item.signal);
-    await item.did('updated');
-    now = await portal.nodes.read(now.nid, item.signal);
-    // Lists are not stored as sent here: the other side is written instead.
-    if (!grows && !holdsLinks(linkedNids(now), links)) now = await linkFromResources(target, now, links);
-  }
-  return now;
-};
-
-const linkFromResources = async ({ item, portal }: NodeTarget, dataset: PortalNode, links: readonly string[]) => {
-  const missing = links.filter((nid) => !linkedNids(dataset).includes(nid));
-  if (missing.length === 0) return dataset;
-  portal.traits.learn({ linksByList: false });
-  for (const nid of missing) {
-    const resource = await portal.nodes.read(nid, item.signal);
-    const fields = { field_dataset_ref: { und: [{ target_id: dataset.nid }] } };
-    await portal.nodes.update(nid, { log: resource.log, fields }, item.signal, resource);
-  }
-  return portal.nodes.read(dataset.nid, item.signal);
 };
 
 /** Warns, once for each portal, where our terms are in a vocabulary that readers do not see. */
