@@ -137,17 +137,22 @@ export const withLocalFile = async <T>(
   tools: LocalTools,
   work: (local: LocalFile) => Promise<T>,
 ): Promise<T> => {
-  const made: string[] = [];
   // Beside the folder of the job that publishes the resource, which may run at the same time.
   const place = { portal: `${known.portal}~compare`, uuid: wish.uuid };
   try {
-    const source = await sourceOf(wish, known, place, tools);
-    return await work(source.sent ? source : await withTable(source, tools, made));
+    const local = await sourceOf(wish, known, place, tools);
+    if (local.sent || local.source === null) return await work(local);
+    return await withSentFile(local.wish, local.source, tools, (file, table) => {
+      if (file === null) return work(local);
+      const sent = { ...sizeOf(file.source), ...(file.from ? { from: file.from } : {}) };
+      return work({ ...local, sent, table: table && shapeOfTable(file.path, table, tools.signal) });
+    });
   } finally {
-    for (const path of made) await removePreparedFile(path);
     if (wish.source.kind === 'url') await tools.fetched.remove(place);
   }
 };
+
+const sizeOf = ({ bytes, sha256 }: SourceFingerprint) => ({ bytes, sha256 });
 
 /** The source on this host. Its bytes are not fetched where the published version is the current one. */
 const sourceOf = async (
@@ -176,24 +181,30 @@ const sourceOf = async (
   };
 };
 
-/** A source with the file that is sent of it, and its table; the path of one that was made is added to `made`. */
-const withTable = async (local: LocalFile, tools: LocalTools, made: string[]): Promise<LocalFile> => {
-  const { wish, source } = local;
-  if (wish.source.kind !== 'file' || source === null) return local;
+/** Gives `work` the file that is sent of a source on this host, then removes one that was made; null where it is faulty, or no table. */
+export const withSentFile = async <T>(
+  wish: ResourceWish,
+  source: SourceFingerprint,
+  tools: TableLimits & { signal: AbortSignal },
+  work: (file: (SentFile & { made?: Prepared }) | null, table: TableReport | null) => Promise<T>,
+): Promise<T> => {
+  if (wish.source.kind !== 'file') return work(null, null);
   const { recipe } = wish;
   const { signal, maxRowBytes: rowBytes } = tools;
   const raw: SentFile = { path: wish.source.path, name: wish.source.name, source };
   const file: (SentFile & { made?: Prepared }) | null = recipe
     ? await orNull(prepareFile(raw, { ...wish, recipe }, tools, { label: randomUUID(), rejects: null }))
     : raw;
-  if (file === null) return local;
-  const table = madeTable(file);
-  if (table) made.push(table.path);
-  const { bytes, sha256 } = file.source;
-  const sent = { bytes, sha256, ...(file.from ? { from: file.from } : {}) };
-  const isTable = isTabular(file.name);
-  const checked = isTable ? await orNull(checkTable(file.path, { signal, rowBytes, ...table?.reading })) : null;
-  return { ...local, sent, table: checked && shapeOfTable(file.path, checked, signal) };
+  const made = madeTable(file);
+  try {
+    const isTable = file !== null && isTabular(file.name);
+    return await work(
+      file,
+      isTable ? await orNull(checkTable(file.path, { signal, rowBytes, ...made?.reading })) : null,
+    );
+  } finally {
+    if (made) await removePreparedFile(made.path);
+  }
 };
 
 /** The shape that the table of a file should have on a portal. */

@@ -1,18 +1,15 @@
 // Which rows of a new version of a table are not as in the last good file, or in the datastore where no copy is on this host.
-import { randomUUID } from 'node:crypto';
 import { idsOfKey } from '../../model/key.ts';
 import type { GoodFile, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
-import { isTabular } from '../../model/recipe/recipe.ts';
 import type { RowChanges } from '../../model/row-changes.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import type { Datastore } from '../../portal-client/datastore.ts';
 import type { KeptFiles } from '../../sources/drop/kept.ts';
 import { findArchived } from '../../sources/drop/spool.ts';
 import { rowChanges } from '../../tables/changes/changes.ts';
-import { checkTable, type TableReport } from '../../tables/check.ts';
+import type { TableReport } from '../../tables/check.ts';
 import { CsvFile, csvLine } from '../../tables/transform/bad-rows.ts';
-import { type Prepared, removePreparedFile } from '../../tables/transform/prepare.ts';
-import { madeTable, orNull, prepareFile, type SentFile, type TableLimits } from './local-file.ts';
+import { madeTable, orNull, type TableLimits, withSentFile } from './local-file.ts';
 
 /** Where copies of the good file of a resource may be. */
 interface CopyPlace {
@@ -108,22 +105,9 @@ interface AheadOptions extends TableLimits {
 export const changesAhead = async (wish: ResourceWish, options: AheadOptions): Promise<RowChanges | null> => {
   const { entry, source, kept, portal, signal, maxRowBytes: rowBytes } = options;
   if (wish.source.kind !== 'file' || !source || !entry?.good || !entry.version) return null;
-  const { recipe } = wish;
-  const raw: SentFile = { path: wish.source.path, name: wish.source.name, source };
-  const label = { label: randomUUID(), rejects: null };
-  const file: (SentFile & { made?: Prepared }) | null = recipe
-    ? await orNull(prepareFile(raw, { ...wish, recipe }, options, label))
-    : raw;
-  const made = madeTable(file);
-  try {
-    if (file === null || !isTabular(file.name)) return null;
-    const table = await orNull(checkTable(file.path, { signal, rowBytes, ...made?.reading }));
-    const skipRows = made?.reading.skipRows;
-    return (
-      table &&
-      (await changesSince(entry, { path: file.path, table, skipRows }, { kept, portal, wish }, { rowBytes, signal }))
-    );
-  } finally {
-    if (made) await removePreparedFile(made.path);
-  }
+  return withSentFile(wish, source, options, async (file, table) => {
+    if (file === null || table === null) return null;
+    const version = { path: file.path, table, skipRows: madeTable(file)?.reading.skipRows };
+    return changesSince(entry, version, { kept, portal, wish }, { rowBytes, signal });
+  });
 };
