@@ -276,7 +276,7 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
     running: current,
     ...(await waitOfRun(runtime, { runId: current, portal: target.portal })),
     stuck: current === null ? null : (await runtime.runs.phases.quiet(current)).stuck,
-    lastPause: await runtime.pauses.last(target.portal),
+    lastPause: (await runtime.pauses.record(target.portal)).last,
   };
   return { status, keys };
 };

@@ -36,9 +36,9 @@ const endedPauseSchema = z.object({
 
 export type EndedPause = z.infer<typeof endedPauseSchema>;
 
-/** The pause of a portal while it is paused, and the last one that has ended. */
 const counted = ['failures', 'failing', 'since'] as const;
 
+/** The pause of a portal while it is paused, and the last one that has ended. */
 const recordSchema = z.object({ now: pauseSchema.nullable(), last: endedPauseSchema.nullable() });
 
 type PauseRecord = z.infer<typeof recordSchema>;
@@ -86,10 +86,6 @@ export class PortalPauses {
 
   async state(portal: string): Promise<Pause | null> {
     return (await this.record(portal)).now;
-  }
-
-  async last(portal: string): Promise<EndedPause | null> {
-    return (await this.record(portal)).last;
   }
 
   async record(portal: string): Promise<PauseRecord> {
@@ -167,9 +163,6 @@ interface BreakerSettings {
   longestRequestedMs: number;
 }
 
-/** A success ends what was counted, but not more often than this, milliseconds. */
-const workedMs = 250;
-
 /** A portal that only fails for so long is probed, however few of its faults were counted, milliseconds. */
 const longestFailingMs = 8000;
 
@@ -185,8 +178,6 @@ interface BreakerParts {
 export class CircuitBreaker {
   readonly settings: BreakerSettings;
   readonly #parts: BreakerParts;
-  /** When a success was last told to the others, Unix milliseconds. */
-  readonly #workedAt = new Map<string, number>();
 
   constructor(parts: BreakerParts) {
     this.settings = parts.settings;
@@ -200,7 +191,6 @@ export class CircuitBreaker {
    */
   async failed(portal: string, error: unknown): Promise<boolean> {
     if (!isOutage(error)) return false;
-    this.#workedAt.delete(portal);
     const askedMs = error.request.retryAfterMs ?? 0;
     const isAsked = askedMs > this.settings.longestRequestedMs;
     const { redis, keys, pauses } = this.#parts;
@@ -226,8 +216,6 @@ export class CircuitBreaker {
   /** A write or a whole item has succeeded: the portal works. Never rejects. */
   async worked(portal: string): Promise<void> {
     const { redis, keys } = this.#parts;
-    if (Date.now() - (this.#workedAt.get(portal) ?? 0) < workedMs) return;
-    this.#workedAt.set(portal, Date.now());
     await redis.hdel(keys.portal(portal), ...counted).catch((error: unknown) => {
       this.#parts.log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
     });

@@ -4,9 +4,6 @@ import type { Log } from '../model/log.ts';
 import { repeat } from '../util/concurrency.ts';
 import type { CircuitBreaker, EndedPause, Pause, PortalPauses } from './pause.ts';
 
-/** A page of something in front of the portal is no answer of the portal; any refusal of its own is one. */
-const isDown = (error: unknown): boolean => isOutage(error) || error instanceof PortalNotApiError;
-
 interface PortalWatchParts {
   pauses: PortalPauses;
   breaker: CircuitBreaker;
@@ -57,9 +54,9 @@ export class PortalWatch {
     if (pause) return this.#probe(portal, pause);
     const reason = await breaker.unconfirmed(portal);
     if (!reason || !(await breaker.startOver(portal))) return;
-    const error = await this.#ask(portal);
-    if (this.#stop.signal.aborted || (await this.#isRefused(portal, error))) return;
-    if (isDown(error)) return breaker.pause(portal, reason);
+    const found = await this.#ask(portal);
+    if (found === 'down') return breaker.pause(portal, reason);
+    if (found !== 'up') return;
     const facts = { action: 'probe', portal, reason };
     log.warn(facts, 'portal answers, but its jobs fail: they use their own attempts');
   }
@@ -79,29 +76,25 @@ export class PortalWatch {
     const nextMs = Math.min(breaker.settings.maxProbeMs, breaker.settings.probeMs * 2 ** failed);
     const next = { ...pause, probe: { failed, nextAt: Date.now() + nextMs } };
     if (!(await pauses.replace(portal, pause, next))) return;
-    const error = await this.#ask(portal);
-    if (this.#stop.signal.aborted || (await this.#isRefused(portal, error))) return;
-    if (isDown(error)) log.info({ action: 'probe', portal, failed, nextMs }, 'portal does not answer yet');
-    else await this.#resume(portal, next);
+    const found = await this.#ask(portal);
+    if (found === 'down') log.info({ action: 'probe', portal, failed, nextMs }, 'portal does not answer yet');
+    else if (found === 'up') await this.#resume(portal, next);
   }
 
-  /** True for a portal that answers and refuses the login: it is paused until a person acts. */
-  async #isRefused(portal: string, error: unknown): Promise<boolean> {
-    if (!(error instanceof PortalLoginError)) return false;
+  /**
+   * Probes a portal: any refusal of its own is an answer, and a page of something in front of it is none. One that refuses
+   * the login is paused until a person acts: null then, and where the watch has ended.
+   */
+  async #ask(portal: string): Promise<'up' | 'down' | null> {
+    const { probe, pauses, log } = this.#parts;
+    const error = await probe(portal, this.#stop.signal).catch((failure: unknown) => failure);
+    if (this.#stop.signal.aborted) return null;
+    if (!(error instanceof PortalLoginError))
+      return isOutage(error) || error instanceof PortalNotApiError ? 'down' : 'up';
     const facts = { action: 'pause', portal, reason: reasonOf(error) };
-    if (await this.#parts.pauses.pause(portal, facts.reason))
-      this.#parts.log.error(facts, 'portal stays paused: it answers, but refused the login');
-    return true;
-  }
-
-  /** Null when the portal answered, else the error of the probe; one that is no outage counts as an answer. */
-  async #ask(portal: string): Promise<unknown> {
-    try {
-      await this.#parts.probe(portal, this.#stop.signal);
-      return null;
-    } catch (error) {
-      return error;
-    }
+    if (await pauses.pause(portal, facts.reason))
+      log.error(facts, 'portal stays paused: it answers, but refused the login');
+    return null;
   }
 
   async #resume(portal: string, pause: Pause): Promise<void> {

@@ -43,7 +43,7 @@ describe('a portal that fails several times in a row', () => {
     const outcomes = await waitUntil('the run', () => toy.outcomes('r1'));
     expect(Object.values(outcomes).every(({ state }) => state === 'completed')).toBe(true);
     expect(await pauses.state('p')).toBeNull();
-    const last = await pauses.last('p');
+    const last = (await pauses.record('p')).last;
     expect(last).toMatchObject({ since, reason: { code: 'portal-unreachable' } });
     expect(last?.until).toBeGreaterThan(since);
   });
@@ -95,7 +95,7 @@ describe('a portal that fails several times in a row', () => {
     await toy.addRun('r1', keys(10));
     const outcomes = await waitUntil('the run', () => toy.outcomes('r1'));
     expect(Object.values(outcomes).every(({ state }) => state === 'failed')).toBe(true);
-    expect([await pauses.state('p'), await pauses.last('p')]).toEqual([null, null]);
+    expect([await pauses.state('p'), (await pauses.record('p')).last]).toEqual([null, null]);
   });
 });
 
