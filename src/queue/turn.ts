@@ -74,6 +74,7 @@ export const lockLost = 'the lock of the job was lost; another worker resumes it
 
 /** See the head of this file; it is what the handler gets. */
 export class Turn implements JobContext {
+  data: JobDataOf[JobKind];
   readonly id: string;
   readonly due: number;
   readonly attempt: number;
@@ -90,14 +91,13 @@ export class Turn implements JobContext {
   readonly #lost: AbortSignal;
   /** Aborted when a step must not begin, or must end. */
   readonly #stopsStep: AbortSignal;
-  #data: JobDataOf[JobKind];
   #endAlone: () => void = () => undefined;
 
   constructor(parts: TurnParts, of: TurnOf) {
     const { job, data, taken, stopped, cancelled, paused } = of;
     this.#parts = parts;
     this.#of = of;
-    this.#data = data;
+    this.data = data;
     this.#handler = parts.handlers[data.kind] as Handler; // the table is keyed by kind
     this.id = job.id ?? '';
     this.due = job.opts.prevMillis ?? job.timestamp + (job.opts.delay ?? 0);
@@ -112,10 +112,6 @@ export class Turn implements JobContext {
     this.writer = new JobJournal(job, parts.queues, this.#lease());
     this.log = this.#logOf('key' in data ? data.key : '');
     ({ step: this.step, note: this.note } = this.#stepLog(''));
-  }
-
-  get data(): JobDataOf[JobKind] {
-    return this.#data;
   }
 
   item(key: string): ItemLog {
@@ -160,15 +156,15 @@ export class Turn implements JobContext {
   }
 
   get #runId(): string | undefined {
-    return 'runId' in this.#data ? this.#data.runId : undefined;
+    return 'runId' in this.data ? this.data.runId : undefined;
   }
 
   get #isOfRun(): boolean {
-    return this.#data.kind === 'run' || this.#data.kind === 'close';
+    return this.data.kind === 'run' || this.data.kind === 'close';
   }
 
   get #trace(): Trace {
-    return this.#data.trace ?? noTrace;
+    return this.data.trace ?? noTrace;
   }
 
   /**
@@ -217,7 +213,7 @@ export class Turn implements JobContext {
       throw new WaitingError(lockLost);
     }
     if (this.#of.cancelled.aborted) return this.#cancel();
-    const { portal } = this.#data;
+    const { portal } = this.data;
     const error = machineFault(thrown instanceof UnfinishedItemsError ? thrown.first : thrown);
     // Whatever fails while the job is to stop may have failed for that; if not, it fails again.
     if (isGiveBack(error) || this.signal.aborted) return this.giveBack();
@@ -243,12 +239,12 @@ export class Turn implements JobContext {
 
   /** Its run is cancelled: the job ends what it is for. One that closes the run begins again, to end it early. */
   async #cancel(): Promise<unknown> {
-    if (this.#data.kind === 'close') {
+    if (this.data.kind === 'close') {
       await this.#of.job.moveToWait(this.#of.token);
       throw new WaitingError();
     }
     await this.note('cancelled');
-    const error = cancelledError(this.#data as { runId: string }); // only jobs of runs are cancelled
+    const error = cancelledError(this.data as { runId: string }); // only jobs of runs are cancelled
     return this.#giveUp(error, error);
   }
 
@@ -265,7 +261,7 @@ export class Turn implements JobContext {
   async giveBack(): Promise<never> {
     const { job, token, stopped } = this.#of;
     const { queue, pauses } = this.#parts;
-    const { portal } = this.#data;
+    const { portal } = this.data;
     await this.writer.flush(); // what is noted of the job goes while it is ours
     if (queue !== runsQueue || stopped.aborted) {
       await job.moveToWait(token);
@@ -291,7 +287,7 @@ export class Turn implements JobContext {
 
   /** What the log says of an item, or with '' of the job. */
   #logOf(key: string): Log {
-    const { kind, portal } = this.#data;
+    const { kind, portal } = this.data;
     return this.#parts.log.child({ jobId: this.id, kind, portal, runId: this.#runId, ...(key === '' ? {} : { key }) });
   }
 
@@ -303,8 +299,8 @@ export class Turn implements JobContext {
   }
 
   #save(trace: Trace): void {
-    this.#data = { ...this.#data, trace: { ...trace, by: this.#parts.heartbeat.id, at: Date.now() } };
-    this.writer.save(this.#data);
+    this.data = { ...this.data, trace: { ...trace, by: this.#parts.heartbeat.id, at: Date.now() } };
+    this.writer.save(this.data);
   }
 
   /** A step begins, `since` then; or it stands until the next one. */
@@ -331,7 +327,7 @@ export class Turn implements JobContext {
         await this.writer.lease.check(); // under load a lost lock may be noticed late
         const leave = await this.#of.isolation.enter({ job: this.id, item: key }, this.#stopsStep);
         try {
-          const { portal, kind } = this.#data;
+          const { portal, kind } = this.data;
           const job = { 'sluice.portal': portal, 'sluice.run': this.#runId ?? '', 'sluice.job': kind };
           const run = () => this.#inStep(key, label, work, format);
           return await inSpan(`step ${label.name}`, { ...job, 'sluice.key': key }, run);
@@ -369,7 +365,7 @@ export class Turn implements JobContext {
       // A step that writes is never cut off by a stop, only when the job is no longer ours.
       const run = () => work(writes ? this.#lost : this.#stopsStep, meter.tell);
       const result = await (writes ? this.#of.writing(run) : run());
-      if (writes) void this.#parts.breaker.worked(this.#data.portal);
+      if (writes) void this.#parts.breaker.worked(this.data.portal);
       const outcome = format(result);
       end({ outcome }, 'step done', outcome);
       return result;
