@@ -1,5 +1,5 @@
 // What commands print: lines, tables, reasons with what to do about them, and long lists cut short.
-import { dropAgain, type Reason, reasonText } from '../model/report.ts';
+import { dropAgain, faultyLine, type Reason, reasonText } from '../model/report.ts';
 import { countText, plural } from '../util/plural.ts';
 
 export type Lines = string | false | null | undefined | readonly Lines[];
@@ -26,11 +26,12 @@ export const aligned = (rows: readonly (readonly string[])[], right: readonly nu
 
 export const reasonLines = (reason: Reason, indent: string): string[] => {
   const place = placeOf(reason);
+  const faulty = faultyLine(reason);
   const [first = '', ...more] = reasonText(reason).split('\n');
   return lines(
     `${indent}${first}${place !== '' && !reason.message.includes(place) ? ` (${place})` : ''}`,
     more.map((line) => `${indent}${line}`),
-    reason.context !== undefined && `${indent}| ${reason.context}`,
+    faulty !== null && `${indent}| ${faulty}`,
     hintLine(reason.hint, indent),
     hintLine(dropAgain(reason), indent),
   );

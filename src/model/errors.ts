@@ -485,8 +485,8 @@ const sameLetters = (path: string): string | undefined => {
 export const reasonOf = (thrown: unknown): Reason => {
   const error = machineFault(thrown);
   if (error instanceof SluiceError) {
-    const { code, message, hint = null, line, column, context } = error;
-    return { code, message, hint, ...defined({ line, column, context }) };
+    const { code, message, hint = null, line, column } = error;
+    return { code, message, hint, ...defined({ line, column }) };
   }
   return {
     code: 'bug',

@@ -1,5 +1,6 @@
 // The report of a run: what happened to every dataset and resource, as `--json` prints it, and failures by cause.
 import { z } from 'zod';
+import { lineOfFile } from '../util/file-line.ts';
 import { itemKinds, kindOfKey } from './key.ts';
 import { exportedFiles } from './policy.ts';
 import { rowChangesSchema } from './row-changes.ts';
@@ -32,14 +33,18 @@ export const reasonSchema = z.object({
   hint: z.string().nullable(),
   line: z.number().int().optional(),
   column: z.number().int().optional(),
-  /** A few characters around that place, escaped. */
-  context: z.string().optional(),
   /** Where the dropped file is now: set aside, to be fixed and dropped again. */
   file: z.string().optional(),
+  /** The file on this machine that has that line, where it was not dropped. What is in the line is stored nowhere. */
+  path: z.string().optional(),
 });
 
 /** See {@link reasonSchema}; `code` is an error code of `errors.ts`, or `bug`. */
 export type Reason = z.infer<typeof reasonSchema>;
+
+/** The line at fault, read where the file is; null where it cannot be. */
+export const faultyLine = ({ line, file, path = file }: Pick<Reason, 'line' | 'file' | 'path'>): string | null =>
+  line === undefined || path === undefined ? null : lineOfFile(path, line);
 
 /** What to do about a dropped file that was set aside; null for others. */
 export const dropAgain = ({ file }: Pick<Reason, 'file'>): string | null =>

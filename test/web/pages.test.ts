@@ -696,7 +696,6 @@ describe('with `web.public`', () => {
       code: 'table-ragged',
       message: 'in /srv/a.csv',
       hint: '/srv',
-      context: 'alice@x;1',
       file: '/srv/_faulty/a',
     };
     const entry = await open.runtime.ledger.entry('local', inside.faulty);

@@ -186,7 +186,7 @@ export class ItemRunner {
     const isWanted = work?.removal === null;
     // For an item that was not tried, the reason of its dataset decides.
     const decides = reason.code === 'dataset-failed' ? (this.failureOf(parentKey(key)) ?? reason) : reason;
-    const told = isWanted && !isPassing(decides) ? { ...reason, ...asideOf(work.wish) } : reason;
+    const told = isWanted && !isPassing(decides) ? { ...reason, ...asideOf(work.wish, reason) } : reason;
     const failed = failedEntry(await knownEntry(this.#deps, this.job.data, key), told, item);
     const entry = isWanted ? { ...failed, sourcePath: sourcePathOf(work.wish.source) } : failed;
     await ledger.put(portal, entry);

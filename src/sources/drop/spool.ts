@@ -12,6 +12,7 @@ import type { Reason } from '../../model/report.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { exists, gone, moveWithoutReplacing, partOf, unless, writeDurably } from '../../util/durable.ts';
+import { lineOfFile } from '../../util/file-line.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { faultyFolder } from './drop-target.ts';
@@ -282,19 +283,24 @@ const inboxOf = ({ path = '', claim = '' }: { path?: string; claim?: string | un
   return at < 0 ? null : foldersOf(path.slice(0, at));
 };
 
-/** Where {@link quarantineClaim} puts the file of a wish; nothing for one that was not dropped. */
-export const asideOf = ({ source, key }: Pick<ResourceWish, 'source' | 'key'>): { file?: string } => {
+/** Where {@link quarantineClaim} puts the file of a wish; of one that was not dropped the path, where a line of it is at fault. */
+export const asideOf = (
+  { source, key }: Pick<ResourceWish, 'source' | 'key'>,
+  { line }: Pick<Reason, 'line'> = {},
+): Pick<Reason, 'file' | 'path'> => {
   if (source.kind !== 'file') return {};
   const [folders, id] = [inboxOf(source), parseClaimId(source.claim ?? '')];
-  return folders && id ? { file: asidePath(folders, { ...idsOfKey(key), ...id, name: source.name }) } : {};
+  if (folders && id) return { file: asidePath(folders, { ...idsOfKey(key), ...id, name: source.name }) };
+  return line === undefined || source.url !== undefined ? {} : { path: source.path };
 };
 
 /** Moves a faulty claim to `<inbox>/_faulty/<dataset>/<resource>-<UTC time>.csv`, with `<name>.reason.yaml` beside it. */
 export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<string | null> => {
   const { claimedAt, dropped } = claim;
   const { bytes, sha256 } = claim.fingerprint;
-  const { code, message, line, column, context } = reason;
+  const { code, message, line, column } = reason;
   const hint = reason.hint ?? undefined;
+  const context = (line !== undefined && lineOfFile(claim.path, line)) || undefined;
   const says = {
     ...{ file: dropped, code, message, line, column, context, hint, when: new Date().toISOString() },
     ...{ dropped: new Date(claimedAt).toISOString(), bytes, sha256 },

@@ -2,7 +2,7 @@
 import { URL } from 'node:url';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ItemFate, type ItemState, itemStateOf, stateWords } from '../../model/item-state.ts';
-import { dropAgain, type Reason } from '../../model/report.ts';
+import { dropAgain, faultyLine, type Reason } from '../../model/report.ts';
 import { fileNameOf, type KnownEntry } from '../../service/items.ts';
 import { documentHtml, type Html, html, type Part } from '../../util/html.ts';
 
@@ -116,8 +116,10 @@ export const hintHtml = (hint: string | null): Part =>
   hint === null ? null : html`<p dir="auto"><strong>What to do:</strong> ${proseHtml(hint)}</p>`;
 
 /** What is wrong and where, then what to do. */
-export const reasonHtml = ({ code, message, hint, context, file }: Reason): Html =>
-  html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${context === undefined ? null : html`<pre dir="auto">${context}</pre>`}${hintHtml([hint, dropAgain({ file })].filter((todo) => todo !== null).join('. ') || null)}`;
+export const reasonHtml = ({ code, message, hint, file, ...place }: Reason): Html => {
+  const faulty = faultyLine({ file, ...place });
+  return html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${faulty === null ? null : html`<pre dir="auto">${faulty}</pre>`}${hintHtml([hint, dropAgain({ file })].filter((todo) => todo !== null).join('. ') || null)}`;
+};
 
 export interface Session {
   /** Is in every form of this session; a form without it does nothing. */

@@ -15,7 +15,7 @@ describe('the YAML file beside dropped data', () => {
   it('of a resource knows only the keys of a resource', async () => {
     const path = writeText(tempDir(), 'june.yaml', 'tags: [x]\nformt: csv');
     expect(await problemsOf(loadResourceDetails(path, {}))).toEqual([
-      '1:1 tags: unknown key; known here: title, description, format, published, import, guard, encoding, skipRows, mend, table, sheet, member, badRows, maxBadRows, schema, fields',
+      '1:1 tags: unknown key; known here: title, description, format, published, import, guard, encoding, skipRows, mend, key, table, sheet, member, badRows, maxBadRows, schema, fields',
       '2:1 formt: unknown key; did you mean `format`?',
     ]);
   });
