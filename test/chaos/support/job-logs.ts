@@ -13,8 +13,8 @@ export interface LogFigures {
 
 const resumedLine = /\bresumed after a kill /;
 const attemptLine = /^\S+ attempt \d+$/;
-/** What a resumed job says that it found, and what it did then. */
-const found = /^\S+ found |failed for good/;
+/** What a resumed job says that it found, of a run what it plans; or that it was given up. */
+const found = /^\S+ (?:found|plan) |failed for good/;
 
 /** Reads logs by job id; each line begins with its time. */
 export const readJobLogs = (logs: ReadonlyMap<string, string[]>): LogFigures => {
