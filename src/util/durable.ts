@@ -31,6 +31,12 @@ export const sha256Of = async (path: string): Promise<string> => {
   return hash.digest('hex');
 };
 
+/** Resolves when the bytes of a file, or the names in a folder, are on disk. */
+export const sync = async (path: string): Promise<void> => {
+  const file = await open(path);
+  await file.sync().finally(() => file.close());
+};
+
 /** Makes the names in a folder survive a power cut; file systems that cannot sync folders are left alone. */
 export const syncFolder = async (path: string): Promise<void> => {
   const handle = await unless(open(path, 'r'), ['EISDIR', 'EACCES', 'EPERM'], null);

@@ -1,12 +1,12 @@
 // Worker-thread entry: one file into one new SQLite file, all or nothing.
 import { rmSync } from 'node:fs';
-import { open as openFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isFullCode, reasonOf, TableFaultError } from '../../model/errors.ts';
 import type { Reason } from '../../model/report.ts';
 import type { TableDialect } from '../../tables/scan/dialect.ts';
 import { fileChunks } from '../../tables/scan/open-table.ts';
 import { readTable } from '../../tables/scan/reader.ts';
+import { sync } from '../../util/durable.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { type Cancellable, CancelledError } from '../../util/worker-pool.ts';
 import { identifier, serialColumn, tableColumns } from './table-files.ts';
@@ -33,11 +33,6 @@ const makeTable = (db: DatabaseSync, columns: string[]): ((row: string[]) => voi
   db.exec(`CREATE TABLE data (${defined}, ${identifier(serialColumn)} INTEGER PRIMARY KEY); BEGIN`);
   const insert = db.prepare(`INSERT INTO data (${names.join(',')}) VALUES (${names.map(() => '?').join(',')})`);
   return (row) => void insert.run(...row);
-};
-
-const sync = async (path: string): Promise<void> => {
-  const file = await openFile(path);
-  await file.sync().finally(() => file.close());
 };
 
 /**

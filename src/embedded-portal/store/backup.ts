@@ -1,9 +1,9 @@
 // Copies a store while it is served: one state of the database with every file that it names.
 import { constants, existsSync, linkSync, writeFileSync } from 'node:fs';
-import { copyFile, open, readdir, rename, rm } from 'node:fs/promises';
+import { copyFile, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { PortalStoreError } from '../../model/errors.ts';
-import { isErrno } from '../../util/durable.ts';
+import { isErrno, sync } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { statementsOf } from './statements.ts';
@@ -14,12 +14,6 @@ const rounds = 20;
 
 const fault = (message: string, hint: string, cause?: unknown): PortalStoreError =>
   new PortalStoreError(message, { hint, cause });
-
-/** Resolves when the bytes of a file, or the names in a folder, are on disk. */
-const sync = async (path: string): Promise<void> => {
-  const file = await open(path);
-  await file.sync().finally(() => file.close());
-};
 
 /**
  * Writes the store in `dataDir`, as it is at one moment within the call, to the new folder `target`, which is a store

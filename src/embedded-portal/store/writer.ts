@@ -1,5 +1,5 @@
 // Durable writes: every acknowledged write is fsynced; those that arrive together share one fsync.
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 
 interface Job {
   work: () => unknown;
@@ -13,17 +13,10 @@ interface Job {
  */
 export class Writer {
   readonly #db: DatabaseSync;
-  readonly #sql: Record<'begin' | 'commit' | 'save' | 'release', StatementSync>;
   #queue: Job[] = [];
 
   constructor(db: DatabaseSync) {
     this.#db = db;
-    this.#sql = {
-      begin: db.prepare('BEGIN IMMEDIATE'),
-      commit: db.prepare('COMMIT'),
-      save: db.prepare('SAVEPOINT job'),
-      release: db.prepare('RELEASE job'),
-    };
   }
 
   /** Resolves with what `work` returns once it is durable; rejects with what it throws (nothing of it is kept). */
@@ -41,9 +34,9 @@ export class Writer {
     if (jobs.length === 0) return;
     let ends: (() => void)[];
     try {
-      this.#sql.begin.run();
+      this.#db.exec('BEGIN IMMEDIATE');
       ends = jobs.map((job) => this.#attempt(job));
-      this.#sql.commit.run();
+      this.#db.exec('COMMIT');
     } catch (error) {
       if (this.#db.isOpen && this.#db.isTransaction) this.#db.exec('ROLLBACK');
       ends = jobs.map((job) => () => job.reject(error));
@@ -53,10 +46,10 @@ export class Writer {
 
   /** Does the work; returns what tells its caller once all is committed. */
   #attempt({ work, resolve, reject }: Job): () => void {
-    this.#sql.save.run();
+    this.#db.exec('SAVEPOINT job');
     try {
       const value = work();
-      this.#sql.release.run();
+      this.#db.exec('RELEASE job');
       return () => resolve(value);
     } catch (error) {
       // A full disk rolls the whole transaction back by itself; then the batch as a whole has failed.
