@@ -2,6 +2,7 @@
 // or a reason phrase, as one clean line.
 import { type Dispatcher, errors, type Pool } from 'undici';
 import { abortable } from '../util/concurrency.ts';
+import { unescapeHtml } from '../util/html.ts';
 import { headersAsText } from '../util/http.ts';
 import { isObject, parsedJson } from '../util/json.ts';
 
@@ -71,7 +72,7 @@ export const exchangeText = async (
       if (bytes > (maxBytes ?? usualBytes)) throw tooLong(`the reply has more than ${maxBytes ?? usualBytes} bytes`);
       chunks.push(chunk);
     }
-    const text = textOf(chunks);
+    const text = utf8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
     if (maxBytes === undefined && hasMoreValues(text, usualValues))
       throw tooLong(`the reply has more than ${usualValues} objects and lists`);
     return { status: reply.statusCode, reason: reply.statusText, headers: headersAsText(reply.headers), text };
@@ -95,12 +96,8 @@ const hasMoreValues = (json: string, most: number): boolean => {
   return values > most;
 };
 
-const textOf = (chunks: Buffer[]): string => {
-  const [only] = chunks;
-  const bytes = only && chunks.length === 1 ? only : Buffer.concat(chunks);
-  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  return bytes.toString('utf8', hasMark ? 3 : 0);
-};
+/** Leaves out a byte order mark. */
+const utf8 = new TextDecoder();
 
 type ReplyText = { reason: string; text: string };
 
@@ -168,12 +165,10 @@ const clean = (text: string): string =>
     .slice(0, 10_000)
     .replace(/<\/(?:li|p|div|h\d)>|<br\s*\/?>/gi, ' ')
     .replace(/<[^>]*>/g, '')
-    .replace(/&(lt|gt|quot|#0?39|amp);/g, (_, name: string) => entities[name] ?? ' ')
+    .replace(/&#?\w+;/g, (entity) => unescapeHtml(entity))
     // biome-ignore lint/suspicious/noControlCharactersInRegex: what a portal sends must not reach a terminal as it is
     .replace(/[\u0000-\u001f\u007f-\u009f\s]+/g, ' ')
     .replace(/[\u202a-\u202e\u2066-\u2069]/g, '')
     .trim();
-
-const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#039': "'", '#39': "'", amp: '&' };
 
 const parsed = (text: string): unknown => (/^\s*["[{]/.test(text) ? parsedJson(text) : undefined);

@@ -1,6 +1,6 @@
 // The steps that transform a table, as people write them: a list of mappings with one key each.
 import { z } from 'zod';
-import { isPattern, optional, scalar } from '../schema-parts.ts';
+import { isPattern, keysOf, scalar } from '../schema-parts.ts';
 import { castSchema } from './cast.ts';
 import { encodings } from './encodings.ts';
 import { expressionText } from './expression.ts';
@@ -11,29 +11,26 @@ const columns = z.array(column).min(1);
 
 const renames = z.record(column, text);
 
-const headerSchema = z.strictObject({
-  row: optional(z.int().positive(), {
-    default: 1,
-    description: 'Line of the header, from 1; lines above are skipped.',
-    examples: [3],
-  }),
-  trim: optional(z.boolean(), { default: false, description: 'Trim and collapse spaces in names.', examples: [true] }),
-  names: optional(columns, {
-    description: 'Names for all columns, instead of those in the file.',
-    examples: [['id', 'amount']],
-  }),
-  rename: optional(renames, { description: 'New names by old ones, after `trim`.', examples: [{ Betrag: 'amount' }] }),
-});
+const headerSchema = z.strictObject(
+  keysOf(
+    {
+      row: [z.int().positive(), 'Line of the header, from 1; lines above are skipped.', 3],
+      trim: [z.boolean(), 'Trim and collapse spaces in names.', true],
+      names: [columns, 'Names for all columns, instead of those in the file.', ['id', 'amount']],
+      rename: [renames, 'New names by old ones, after `trim`.', { Betrag: 'amount' }],
+    },
+    { row: 1, trim: false },
+  ),
+);
 
 const replaceSchema = z
   .strictObject({
-    in: optional(columns, { description: 'Columns; all by default.', examples: [['amount']] }),
-    cell: optional(z.union([scalar, z.array(scalar).min(1)]), {
-      description: 'Whole cells with this value, or one of these.',
-      examples: ['n/a'],
+    ...keysOf({
+      in: [columns, 'Columns; all by default.', ['amount']],
+      cell: [z.union([scalar, z.array(scalar).min(1)]), 'Whole cells with this value, or one of these.', 'n/a'],
+      text: [text, 'This text anywhere in a cell.', ' EUR'],
+      pattern: [text, 'A regular expression (JavaScript, Unicode).', '\\s+'],
     }),
-    text: optional(text, { description: 'This text anywhere in a cell.', examples: [' EUR'] }),
-    pattern: optional(text, { description: 'A regular expression (JavaScript, Unicode).', examples: ['\\s+'] }),
     with: scalar.meta({ description: 'The replacement; `$1` is a group of `pattern`.', examples: [0] }),
   })
   .refine(({ cell, text: part, pattern }) => [cell, part, pattern].filter((each) => each !== undefined).length === 1, {
@@ -47,10 +44,9 @@ const replaceSchema = z
 const fillSchema = z
   .strictObject({
     in: columns.meta({ description: 'Columns whose empty cells are filled.', examples: [['department']] }),
-    with: optional(scalar, { description: 'Value for empty cells.', examples: ['unknown'] }),
-    from: optional(z.literal('above'), {
-      description: 'Take the cell above, as in printed tables.',
-      examples: ['above'],
+    ...keysOf({
+      with: [scalar, 'Value for empty cells.', 'unknown'],
+      from: [z.literal('above'), 'Take the cell above, as in printed tables.', 'above'],
     }),
   })
   .refine((fill) => (fill.with === undefined) !== (fill.from === undefined), {
@@ -59,16 +55,13 @@ const fillSchema = z
 
 const sortKey = z.strictObject({
   column,
-  as: optional(z.enum(['text', 'number']), {
-    default: 'text',
-    description: 'How cells are compared; ISO dates sort as text.',
-    examples: ['number'],
-  }),
-  order: optional(z.enum(['up', 'down']), {
-    default: 'up',
-    description: '`down`: the largest first.',
-    examples: ['down'],
-  }),
+  ...keysOf(
+    {
+      as: [z.enum(['text', 'number']), 'How cells are compared; ISO dates sort as text.', 'number'],
+      order: [z.enum(['up', 'down']), '`down`: the largest first.', 'down'],
+    },
+    { as: 'text', order: 'up' },
+  ),
 });
 
 const splitSchema = z.strictObject({
@@ -81,70 +74,44 @@ const splitSchema = z.strictObject({
       description: 'Its values, or titles by value. A row with another value is a bad row.',
       examples: [['North', 'South']],
     }),
-  only: optional(scalar, { description: 'The value of this resource; set automatically.', examples: ['North'] }),
+  ...keysOf({ only: [scalar, 'The value of this resource; set automatically.', 'North'] }),
 });
 
-const stepShape = {
-  encoding: optional(z.enum(encodings), {
-    description: 'Encoding of a text file that is not UTF-8. Must come first.',
-    examples: ['windows-1252'],
-  }),
-  delimiter: optional(z.string().regex(/^(?:tab|[^A-Za-z0-9_"'\r\n])$/, 'must be `tab` or one character'), {
-    description: 'Delimiter of the cells, `tab` or one character; detected by default. Must come first.',
-    examples: [';', '^'],
-  }),
-  skipRows: optional(z.int().nonnegative(), {
-    description: 'Number of lines to skip at the top; 0: the first line is the header. Must come first.',
-    examples: [3],
-  }),
-  header: optional(headerSchema, {
-    description: 'Position and names of the header. Must come first.',
-    examples: [{ row: 3 }],
-  }),
-  select: optional(columns, {
-    description: 'Keep these columns, in this order.',
-    examples: [['department', 'amount']],
-  }),
-  drop: optional(columns, { description: 'Leave out these columns.', examples: [['internal note']] }),
-  rename: optional(renames, { description: 'New names by old ones.', examples: [{ Betrag: 'amount' }] }),
-  filter: optional(expressionText, {
-    description: 'Keep the rows for which this is true.',
-    examples: ['amount > 0 and department != "Test"'],
-  }),
-  cast: optional(z.record(column, castSchema), {
-    description: 'Normalise columns. Empty cells stay empty; a cell that does not fit makes its row bad.',
-    examples: [{ day: { to: 'date', from: 'DD.MM.YYYY' }, amount: { to: 'number', decimal: ',' } }],
-  }),
-  replace: optional(replaceSchema, {
-    description: 'Replace cells or text in them.',
-    examples: [{ in: ['amount'], cell: 'n/a', with: 0 }],
-  }),
-  fill: optional(fillSchema, { description: 'Fill empty cells.', examples: [{ in: ['department'], with: 'unknown' }] }),
-  dedupe: optional(columns, {
-    description: 'Keep the first of rows that are equal in these columns.',
-    examples: [['id']],
-  }),
-  constant: optional(z.record(text, scalar), {
-    description: 'Columns with the same value in every row.',
-    examples: [{ year: 2026 }],
-  }),
-  computed: optional(z.record(text, expressionText), {
-    description: 'Columns computed from others.',
-    examples: [{ total: 'price * pieces' }],
-  }),
-  sort: optional(z.array(z.union([column, sortKey])).min(1), {
-    description: 'Sort the rows, on disk. Equal rows stay in their order.',
-    examples: [['department']],
-  }),
-  split: optional(splitSchema, {
-    description: 'Create a resource for each value of a column.',
-    examples: [{ by: 'region', values: ['North', 'South'] }],
-  }),
-  transform: optional(text, {
-    description: 'Custom step: path of a module, relative to the manifest.',
-    examples: ['./clean.ts'],
-  }),
-};
+const stepShape = keysOf({
+  encoding: [z.enum(encodings), 'Encoding of a text file that is not UTF-8. Must come first.', 'windows-1252'],
+  delimiter: [
+    z.string().regex(/^(?:tab|[^A-Za-z0-9_"'\r\n])$/, 'must be `tab` or one character'),
+    'Delimiter of the cells, `tab` or one character; detected by default. Must come first.',
+    ';',
+  ],
+  skipRows: [
+    z.int().nonnegative(),
+    'Number of lines to skip at the top; 0: the first line is the header. Must come first.',
+    3,
+  ],
+  header: [headerSchema, 'Position and names of the header. Must come first.', { row: 3 }],
+  select: [columns, 'Keep these columns, in this order.', ['department', 'amount']],
+  drop: [columns, 'Leave out these columns.', ['internal note']],
+  rename: [renames, 'New names by old ones.', { Betrag: 'amount' }],
+  filter: [expressionText, 'Keep the rows for which this is true.', 'amount > 0 and department != "Test"'],
+  cast: [
+    z.record(column, castSchema),
+    'Normalise columns. Empty cells stay empty; a cell that does not fit makes its row bad.',
+    { day: { to: 'date', from: 'DD.MM.YYYY' }, amount: { to: 'number', decimal: ',' } },
+  ],
+  replace: [replaceSchema, 'Replace cells or text in them.', { in: ['amount'], cell: 'n/a', with: 0 }],
+  fill: [fillSchema, 'Fill empty cells.', { in: ['department'], with: 'unknown' }],
+  dedupe: [columns, 'Keep the first of rows that are equal in these columns.', ['id']],
+  constant: [z.record(text, scalar), 'Columns with the same value in every row.', { year: 2026 }],
+  computed: [z.record(text, expressionText), 'Columns computed from others.', { total: 'price * pieces' }],
+  sort: [
+    z.array(z.union([column, sortKey])).min(1),
+    'Sort the rows, on disk. Equal rows stay in their order.',
+    ['department'],
+  ],
+  split: [splitSchema, 'Create a resource for each value of a column.', { by: 'region', values: ['North', 'South'] }],
+  transform: [text, 'Custom step: path of a module, relative to the manifest.', './clean.ts'],
+});
 
 /** Steps that say how the file is read; they come before all others, each once at most. */
 export const inputSteps = ['encoding', 'delimiter', 'skipRows', 'header'] as const;
