@@ -60,7 +60,6 @@ export const heartbeatSchema = z.union(
 /** What happens to a run, as reported to a heartbeat monitor. */
 export type Heartbeat = 'start' | 'ok' | 'fail';
 
-/** The address for each {@link Heartbeat}, as far as there is one. */
 export type HeartbeatUrls = Partial<Record<Heartbeat, string>>;
 
 /** Resolves a checked `heartbeat`; one address is that of success, with `/start` and `/fail` behind it for the others. */

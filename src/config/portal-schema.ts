@@ -70,7 +70,6 @@ export const secretAddress = (example: string) =>
     { error: `must be an address such as \`${example}\`, or \`{file: path}\`` },
   );
 
-/** Something for each vocabulary that sluice writes terms of. */
 const byVocabulary = <T extends z.ZodType>(value: T, what: string, examples: [unknown, unknown, unknown]) =>
   z.strictObject(
     keysOf({

@@ -211,16 +211,6 @@ export abstract class PortalError extends SluiceError {
     super(oneLine(message), details);
     this.request = request;
   }
-
-  /** See {@link PortalRequestFacts}; null for an error that no answer caused. */
-  get situation(): string | null {
-    return this.request.situation ?? null;
-  }
-
-  /** See {@link Fault}; null for an error that no answer caused. */
-  get fault(): Fault | null {
-    return this.request.fault ?? null;
-  }
 }
 
 const portalErrorOf = <Code extends ErrorCode>(code: Code, retryable = false) => {
@@ -251,8 +241,8 @@ export class PortalReplyError extends portalErrorOf('portal-reply', true) {}
 /** True for the faults of a portal that is down, overloaded, or hidden behind a maintenance page; not for those of one item or file. */
 export const isOutage = (error: unknown): error is PortalUnreachableError | PortalReplyError =>
   (error instanceof PortalUnreachableError || error instanceof PortalReplyError) &&
-  error.fault !== 'item' &&
-  error.fault !== 'file';
+  error.request.fault !== 'item' &&
+  error.request.fault !== 'file';
 
 export class SourceMissingError extends errorOf('source-missing') {}
 /** The file changed while it was being read; the next attempt reads it again. */

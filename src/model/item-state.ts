@@ -76,7 +76,6 @@ export const itemFates = [
   'cancelled',
 ] as const;
 
-/** What became of an item in a run. */
 export type ItemFate = (typeof itemFates)[number];
 
 const removals: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);

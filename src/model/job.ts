@@ -63,7 +63,6 @@ export const noTrace: Trace = { steps: {}, going: {}, interrupted: [], kills: {}
 
 const runData = { runId: z.string(), ...requestData };
 
-/** What every job on items of a run gets. */
 const itemData = {
   runId: z.string(),
   manifest: z.string(),
@@ -84,9 +83,7 @@ export const jobSchemas = {
     /** True for a trigger that waited for its window or its jitter. */
     waited: z.boolean().default(false),
   }),
-  /** Plans it. */
   run: dataOf('run', runData),
-  /** Publishes one dataset with its resources. */
   dataset: dataOf('dataset', itemData),
   export: dataOf('export', { ...itemData, export: exportSchema }),
   /** Proves that the tables of a group of resources are whole, after everything was sent. */

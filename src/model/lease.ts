@@ -14,7 +14,6 @@ export interface FieldWrite extends HashField {
 /** A write that may be repeated: of a field, or of a member of a sorted set, which null removes. The last one counts. */
 export type StateWrite = FieldWrite | { set: string; member: string; score: number | null };
 
-/** Writes to Redis. */
 export interface StateWriter {
   /** Null outside of any job. */
   readonly lease: JobLease | null;

@@ -15,7 +15,6 @@ export const sourceFingerprintSchema = z.object({
   mtimeNs: z.string(),
   ctimeNs: z.string(),
   ino: z.string(),
-  /** When the hash was made, Unix milliseconds. */
   hashedAt: z.number().int(),
   /** What the bytes are, as `dataset-api/file-types.ts` tells; absent where it cannot. */
   kind: z.string().exactOptional(),
@@ -67,7 +66,6 @@ const fetchedFromSchema = z.object({
   etag: z.string().nullable(),
   lastModified: z.string().nullable(),
   finalUrl: z.string(),
-  /** File name as it was found out. */
   name: z.string(),
 });
 

@@ -25,7 +25,6 @@ const planFileItemSchema = z.object({
   changes: z.array(z.object({ field: z.string(), from: z.unknown().optional(), to: z.unknown().optional() })),
   /** Of a table whose local file changed: its rows, where those before are known here. */
   rows: rowChangesSchema.exactOptional(),
-  /** Fingerprints the plan was made for. */
   metadata: z.string().nullable(),
   sha256: z.string().nullable(),
   /** Version of a fetched file by its server, where the plan was made for one. */

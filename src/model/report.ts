@@ -162,7 +162,6 @@ const causeSchema = z.object({
   /** The reason of the first item; the others share its code. */
   reason: reasonSchema,
   count: z.number().int(),
-  /** The first items. */
   items: z.array(z.object({ key: z.string(), message: z.string() })),
 });
 

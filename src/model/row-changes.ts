@@ -38,7 +38,6 @@ export const rowChangesSchema = rowCountsSchema.extend({
 /** See {@link rowChangesSchema}; examples hold contents of rows: for people, never for logs. */
 export type RowChanges = z.infer<typeof rowChangesSchema>;
 
-/** Examples of each kind that are kept. */
 export const mostExamples = 20;
 
 /** Rows added, removed and changed: `+412 -3 ~17`; those that are none are left out. */

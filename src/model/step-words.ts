@@ -1,6 +1,5 @@
 // Lines of the log of an item as people read them: without names, keys and numbers that only the program needs.
 
-/** Steps whose names are no words for people. */
 const words: Readonly<Record<string, string>> = { guard: 'compare', attach: 'upload', orphan: 'detach' };
 
 export const stepWord = (name: string): string => words[name] ?? name;

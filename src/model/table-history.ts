@@ -56,7 +56,6 @@ const versionSchema = z.object({
 
 export type TableVersion = z.infer<typeof versionSchema>;
 
-/** The version that is live, as the ledger entry holds it. */
 export const liveVersionSchema = versionSchema.extend({
   /** First 8 digits of the sha256 of the file. */
   sum: z.string(),
@@ -134,7 +133,6 @@ export const versionsOf = (former: FormerVersions | null, live: LiveVersion | nu
   });
 };
 
-/** The former versions once `live` is one of them. */
 export const withFormer = (former: FormerVersions | null, live: LiveVersion): FormerVersions =>
   versionsOf(former, live)
     .slice(1 - keptVersions)

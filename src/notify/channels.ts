@@ -5,7 +5,6 @@ import type { NotifyConfig } from '../config/config.ts';
 import { errorMessage, NoticeFailedError, SourceRefusedError } from '../model/errors.ts';
 import { type Notice, noticeText } from './notice.ts';
 
-/** Milliseconds one delivery may take. */
 const deliveryMs = 10_000;
 
 /** `sha256=` and the HMAC-SHA256 of the body in hex: the value of the header `sluice-signature`. */

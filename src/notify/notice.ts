@@ -31,7 +31,6 @@ const noticeItemSchema = z.object({
   /** What the code means; for what is overdue, since when and why. */
   meaning: z.string(),
   hint: z.string().exactOptional(),
-  /** Place in the file, from 1. */
   line: z.number().int().optional(),
   column: z.number().int().optional(),
 });
@@ -49,7 +48,6 @@ export const noticeSchema = z.object({
   /** Null for a notice about a portal or worker. */
   manifest: z.string().nullable(),
   runId: z.string().nullable(),
-  /** One line for people. */
   summary: z.string(),
   /** Page of the service about it, where people can be led there. */
   url: z.string().exactOptional(),
@@ -59,6 +57,12 @@ export const noticeSchema = z.object({
 });
 
 export type Notice = z.infer<typeof noticeSchema>;
+
+/** A notice about no portal, manifest, run or item but those that are given. */
+export const noticeOf = (known: Partial<Notice> & Pick<Notice, 'id' | 'event' | 'at' | 'summary'>): Notice => ({
+  ...{ portal: null, manifest: null, runId: null, items: [], more: 0 },
+  ...known,
+});
 
 export const listedItems = 50;
 
@@ -169,7 +173,6 @@ const faultOf = (key: string, reason: Reason, outcome: string): Fault => {
   return { key, reason, event, sign: event };
 };
 
-/** What was open and is not covered by this run. */
 const remaining = (known: Incident['open'], report: StoredReport, isWhole: boolean): Incident['open'] => {
   if (isWhole && report.reason === null) return {};
   const named = new Set(report.items.map(({ key }) => key));

@@ -17,6 +17,7 @@ import {
   listedItems,
   type Notice,
   noticeItem,
+  noticeOf,
   noticeSchema,
 } from './notice.ts';
 
@@ -182,26 +183,20 @@ const runSummary = ({ event, reasons }: EventReasons, before: Incident | null): 
   return reasons.some(({ key }) => key === '') ? `${run}` : `${plural(reasons.length, noun)} ${did}`;
 };
 
-const portalNotice = (portal: string, event: Notice['event'], ms: number): Omit<Notice, 'summary'> => ({
-  id: `${portal}.${event}.${ms}`,
-  event,
-  at: new Date(ms).toISOString(),
-  portal,
-  manifest: null,
-  runId: null,
-  items: [],
-  more: 0,
-});
+const portalNotice = (portal: string, event: Notice['event'], ms: number, summary: string): Notice =>
+  noticeOf({ id: `${portal}.${event}.${ms}`, event, at: new Date(ms).toISOString(), portal, summary });
 
-/** Of a state that takes no more data, or again. */
 export const stateNotice = (fault: Reason | null): Notice => {
   const event = fault ? 'state-full' : 'state-full-ended';
   const at = new Date().toISOString();
-  return {
-    ...{ id: `${event}.${Date.parse(at)}`, event, at, portal: null, manifest: null, runId: null, more: 0 },
-    summary: fault ? 'the state takes no more data: work waits' : 'the state takes data again: work goes on',
+  const summary = fault ? 'the state takes no more data: work waits' : 'the state takes data again: work goes on';
+  return noticeOf({
+    id: `${event}.${Date.parse(at)}`,
+    event,
+    at,
+    summary,
     items: fault ? [noticeItem('', fault)] : [],
-  };
+  });
 };
 
 const pauseEnds: Partial<Record<string, string>> = {
@@ -209,13 +204,12 @@ const pauseEnds: Partial<Record<string, string>> = {
   paused: 'an operator resumes it',
 };
 
-const pausedNotice = (portal: string, { reason, since }: Paused): Notice => ({
-  ...portalNotice(portal, 'portal-paused', since),
-  summary: `portal ${portal} is paused until ${pauseEnds[reason.code] ?? 'it answers again'}`,
-  items: [noticeItem('', reason)],
-});
+const pausedNotice = (portal: string, { reason, since }: Paused): Notice => {
+  const summary = `portal ${portal} is paused until ${pauseEnds[reason.code] ?? 'it answers again'}`;
+  return { ...portalNotice(portal, 'portal-paused', since, summary), items: [noticeItem('', reason)] };
+};
 
-const resumedNotice = (portal: string, { since, until }: { since: number; until: number }): Notice => ({
-  ...portalNotice(portal, 'portal-resumed', until),
-  summary: `portal ${portal} works again; it was paused since ${new Date(since).toISOString()}`,
-});
+const resumedNotice = (portal: string, { since, until }: { since: number; until: number }): Notice => {
+  const summary = `portal ${portal} works again; it was paused since ${new Date(since).toISOString()}`;
+  return portalNotice(portal, 'portal-resumed', until, summary);
+};

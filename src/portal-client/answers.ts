@@ -386,7 +386,7 @@ export const searchFault = (error: unknown): Situation | null => {
 
 /** True for the error of a request that was answered in one of these situations. */
 export const isAnswer = (error: unknown, ...situations: Situation[]): error is errors.PortalError =>
-  error instanceof errors.PortalError && situations.some((each) => each === error.situation);
+  error instanceof errors.PortalError && situations.some((each) => each === error.request.situation);
 
 const fits = (row: Row, reply: Reply, portal: PortalFacts, words: string): boolean =>
   hasStatus(row, reply.status) &&
@@ -422,7 +422,6 @@ export const isFrontPage = (target: URL | null, url: string): boolean =>
   `${target.origin}${target.pathname}`.replace(/\/+(?:index\.php)?$/, '') === url &&
   target.search === '';
 
-/** What a 500 says that names nothing. */
 const bareWords = /^(?:internal server error)?(?: ?:? ?an error occurred\.?)?$/i;
 
 const nodePath = /\/(?:node|datastore)\/([^/?]+)/;

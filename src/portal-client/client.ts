@@ -7,7 +7,7 @@ import { DialectChoice } from './dialect.ts';
 import { Files, filePath } from './files.ts';
 import type { FileReply, Http } from './http.ts';
 import {
-  Groups,
+  groupResolver,
   type HiddenNodes,
   hiddenNodes,
   type IsEnough,
@@ -62,7 +62,7 @@ const sharedParts = (settings: PortalSettings, hooks: PortalHooks) => {
     ...{ session, settings, traits, dialect, suggestions },
     lookup: new UuidLookup((query, signal) => nodes.list(query, signal), session.signal),
     terms: new Terms(hooks.terms ?? memoryTerms(), stated, traits, suggestions),
-    groups: new Groups(settings.name, nodes, session.signal),
+    resolveGroups: groupResolver(settings.name, nodes, session.signal),
     hidden: new ReadCache<HiddenNodes>(session.signal),
   };
 };
@@ -78,7 +78,7 @@ export class Portal {
   readonly isAnonymous: boolean;
   readonly traits: Traits;
   readonly terms: Terms;
-  readonly groups: Groups;
+  readonly resolveGroups: ReturnType<typeof groupResolver>;
   readonly suggestions: Suggestions;
   /** {@link createNode} looks before it repeats. */
   readonly nodes: Nodes;
@@ -96,7 +96,7 @@ export class Portal {
     this.isAnonymous = settings.isAnonymous === true;
     this.traits = traits;
     this.terms = shared.terms;
-    this.groups = shared.groups;
+    this.resolveGroups = shared.resolveGroups;
     this.suggestions = shared.suggestions;
     this.nodes = new Nodes(caller, shared.dialect);
     this.files = new Files(caller, traits, timeouts);

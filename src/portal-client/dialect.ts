@@ -156,7 +156,6 @@ const textOf = (item: FieldItem, property: string, report: Report): string => {
   return '';
 };
 
-/** What the choice is made with; `set` is what is configured. */
 interface DialectParts {
   set: 'auto' | Dialect;
   traits: Traits;

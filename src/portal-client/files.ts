@@ -3,13 +3,7 @@ import { hash, randomBytes } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { paths } from '../dataset-api/paths.ts';
-import {
-  errorMessage,
-  PortalError,
-  PortalRefusedError,
-  SourceChangedError,
-  SourceMissingError,
-} from '../model/errors.ts';
+import { missingSource, PortalError, PortalRefusedError, SourceChangedError } from '../model/errors.ts';
 import type { TellMoved } from '../model/moved.ts';
 import { isAnswer } from './answers.ts';
 import type { HttpRequest } from './http.ts';
@@ -19,7 +13,6 @@ import type { Traits } from './settings.ts';
 
 export interface PortalFile {
   path: string;
-  /** File name the portal shall see. */
   name: string;
   /** Size it must have; another size means that it changed meanwhile. */
   bytes: number;
@@ -106,7 +99,7 @@ type MultipartBody = Required<Pick<HttpRequest, 'body' | 'headers'>> & Pick<Atta
 
 const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
   const content = await readFile(file.path).catch((error: unknown) => {
-    throw missing(file, error);
+    throw missingSource(file.path, error);
   });
   if (content.length !== file.bytes) throw changed(file);
   const { head, tail, headers } = frame(file);
@@ -116,11 +109,11 @@ const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
 /** Read as it is sent, by the file's own chunks; the length is known beforehand. */
 const streamed = async (file: PortalFile): Promise<MultipartBody> => {
   const facts = await stat(file.path, { bigint: true }).catch((error: unknown) => {
-    throw missing(file, error);
+    throw missingSource(file.path, error);
   });
   if (facts.size !== BigInt(file.bytes)) throw changed(file);
   const { head, tail, headers } = frame(file);
-  const faults = { changed: () => changed(file), unreadable: (cause: unknown) => missing(file, cause) };
+  const faults = { changed: () => changed(file), unreadable: (cause: unknown) => missingSource(file.path, cause) };
   const body = async function* (): AsyncGenerator<Buffer> {
     yield head;
     let sent = 0;
@@ -161,12 +154,6 @@ const mediaType = (type: string): string =>
 const changed = (file: PortalFile): SourceChangedError =>
   new SourceChangedError(`${file.path} changed while it was being sent (it was ${file.bytes} bytes)`, {
     hint: 'the next attempt reads it again; publish a file only after its writer has finished',
-  });
-
-const missing = (file: PortalFile, cause: unknown): SourceMissingError =>
-  new SourceMissingError(`${file.path} cannot be read: ${errorMessage(cause)}`, {
-    hint: 'check that the file exists and that sluice may read it',
-    cause,
   });
 
 /**

@@ -80,7 +80,7 @@ export class Http {
     for (let attempt = 0; ; attempt++) {
       const answer = await this.answer(request, signal);
       if (!(answer instanceof PortalError)) return answer;
-      const isBusy = answer.situation === 'busy';
+      const isBusy = answer.request.situation === 'busy';
       const most = isBusy ? busyRetries : (request.retries ?? this.settings.readRetries);
       if (!isRead || attempt >= most) throw answer;
       const waitMs = isBusy

@@ -174,38 +174,29 @@ export class ReadCache<T> {
   }
 }
 
-export class Groups {
-  readonly #portal: string;
-  readonly #nodes: Nodes;
-  readonly #known: ReadCache<string>;
-
-  constructor(portal: string, nodes: Nodes, shared: AbortSignal) {
-    this.#portal = portal;
-    this.#nodes = nodes;
-    this.#known = new ReadCache(shared);
-  }
-
-  /** Puts node ids in the place of titles of groups. @throws PortalRefusedError where not exactly one group has the title */
-  async resolve(fields: NodeFields, signal: AbortSignal): Promise<NodeFields> {
+/** Puts node ids in the place of titles of groups; a title is looked up once in a while, under the signal `shared`. */
+export const groupResolver = (portal: string, nodes: Nodes, shared: AbortSignal) => {
+  const known = new ReadCache<string>(shared);
+  const find = async (title: string, signal: AbortSignal): Promise<string> => {
+    const [row, ...others] = await nodes.titled('group', title, signal);
+    if (row && others.length === 0) return row.nid;
+    throw new PortalRefusedError(
+      `portal ${portal}: ${row ? `${others.length + 1} groups are` : 'no group is'} titled "${title}"`,
+      { method: 'GET', path: 'group', mayHaveHappened: false },
+      { hint: 'groups are created on the portal itself; use a title that it lists, or a node id' },
+    );
+  };
+  /** @throws PortalRefusedError where not exactly one group has the title */
+  return async (fields: NodeFields, signal: AbortSignal): Promise<NodeFields> => {
     const items = itemsOfField(fields.og_group_ref) ?? [];
     if (!items.some(({ title }) => typeof title === 'string')) return fields;
     const und = await Promise.all(
       items.map(async (item) => {
         const { title } = item;
         if (typeof title !== 'string') return item;
-        return { target_id: await this.#known.get(title, (until) => this.#find(title, until), signal) };
+        return { target_id: await known.get(title, (until) => find(title, until), signal) };
       }),
     );
     return { ...fields, og_group_ref: { und } };
-  }
-
-  async #find(title: string, signal: AbortSignal): Promise<string> {
-    const [row, ...others] = await this.#nodes.titled('group', title, signal);
-    if (row && others.length === 0) return row.nid;
-    throw new PortalRefusedError(
-      `portal ${this.#portal}: ${row ? `${others.length + 1} groups are` : 'no group is'} titled "${title}"`,
-      { method: 'GET', path: 'group', mayHaveHappened: false },
-      { hint: 'groups are created on the portal itself; use a title that it lists, or a node id' },
-    );
-  }
-}
+  };
+};

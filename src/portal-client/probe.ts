@@ -20,7 +20,6 @@ export interface ProbeFinding {
   hint: string | null;
 }
 
-/** What a probe found; null where unknown. */
 export interface PortalProbe {
   reachable: boolean;
   /** The address answers as this API. */

@@ -28,7 +28,6 @@ const reading = new Set<ReplyMemory>();
 export class ReplyMemory {
   #bytes = 0;
 
-  /** Takes more; false where that is too much. */
   take(bytes: number): boolean {
     this.#bytes += bytes;
     reading.add(this);
@@ -41,7 +40,6 @@ export class ReplyMemory {
   }
 }
 
-/** When an exchange is given up. */
 export interface Patience {
   /** Its reason is what the exchange rejects with. */
   signal: AbortSignal;
@@ -84,7 +82,6 @@ export const exchangeText = async (
 
 const tooLong = (message: string): Error => new errors.ResponseExceededMaxSizeError(message);
 
-/** True for JSON that has more objects and lists. */
 const hasMoreValues = (json: string, most: number): boolean => {
   let [values, isText] = [0, false];
   for (let at = 0; at < json.length && values <= most; at++) {

@@ -165,7 +165,6 @@ export class Session {
     );
   }
 
-  /** Ends shared work, logs out and closes the connections. */
   async close(): Promise<void> {
     clearTimeout(this.idle);
     if (!this.signal.aborted) {
@@ -279,7 +278,6 @@ interface Live {
   authorization: string | null;
   /** True without a login: there is no session to lose. */
   isAnonymous: boolean;
-  /** When it began, by `performance.now()`. */
   since: number;
 }
 
@@ -343,7 +341,6 @@ const requestedToken = async (http: Http, cookies: Cookies, signal: AbortSignal)
 /** The user that portals assign to callers without a login. */
 const anonymous: Identity = { uid: '0', name: 'anonymous', roles: {} };
 
-/** What to do about a portal without a login. */
 const credentialsHint =
   'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD';
 

@@ -27,7 +27,6 @@ export interface RedisOptions extends Omit<SupervisorOptions, 'folder'> {
 /** A start is mentioned after so many milliseconds. */
 const noticeableMs = 1_000;
 
-/** An open Redis. */
 export interface RedisHandle {
   /** Spread it into the options of every connection; the same over restarts of the server. */
   options: RedisConnectionOptions;

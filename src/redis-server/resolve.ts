@@ -10,7 +10,6 @@ interface RedisBinary extends ServerVersion {
   path: string;
 }
 
-/** Where to look. */
 export interface ResolveOptions {
   /** Absolute path of the folder that a server is fetched into (`<folder>/server`). */
   folder: string;

@@ -36,7 +36,6 @@ export const isRunning = (mark: ProcessMark): boolean => markProcess(mark.pid)?.
 
 const bootIdFile = '/proc/sys/kernel/random/boot_id';
 
-/** Empty where the system has none. */
 const bootId = (): string => (existsSync(bootIdFile) ? readFileSync(bootIdFile, 'utf8').trim() : '');
 
 const pidFileSchema = z.object({
@@ -46,7 +45,6 @@ const pidFileSchema = z.object({
   socket: z.string(),
   binary: z.string(),
 });
-/** What the file holds. */
 export type PidFile = z.infer<typeof pidFileSchema>;
 
 const pathIn = (folder: string): string => join(folder, 'redis.pid');
@@ -67,7 +65,6 @@ export const writePidFile = async (folder: string, content: PidFile): Promise<vo
   await rename(draft, pathIn(folder));
 };
 
-/** Removes the file, when there is one. */
 export const removePidFile = (folder: string): Promise<void> => rm(pathIn(folder), { force: true });
 
 /** Bytes of a socket's path that every system takes: 104 with the closing zero on BSD, 108 on Linux (unix(7)). */

@@ -18,7 +18,6 @@ interface ServerSettings {
   env: NodeJS.ProcessEnv;
 }
 
-/** Where its append-only file lies. */
 export const dataIn = (folder: string): string => join(folder, 'data');
 
 const logIn = (folder: string): string => join(folder, 'redis.log');

@@ -101,7 +101,6 @@ export class RedisSupervisor {
     }
   }
 
-  /** Finds a server that answers, or starts one. */
   #ensure(): Promise<'adopted' | 'started'> {
     const attempt = async (): Promise<'adopted' | 'started' | false> => {
       const record = await readPidFile(this.#options.folder);
@@ -116,7 +115,6 @@ export class RedisSupervisor {
     return this.#waitFor(attempt, patienceMs.start, 'is starting it');
   }
 
-  /** Repeats an attempt until it succeeds. */
   async #waitFor<T>(attempt: () => T | false | Promise<T | false>, longestMs: number, what: string): Promise<T> {
     const { folder } = this.#options;
     for (const deadline = performance.now() + longestMs; ; await pause(25)) {
@@ -130,7 +128,6 @@ export class RedisSupervisor {
     }
   }
 
-  /** Uses the server of a record. */
   async #adopt(record: PidFile): Promise<'adopted'> {
     const reach = { path: record.socket };
     const { pid } = await queryServer(reach, graceMs.running); // a kill may come before it is recorded

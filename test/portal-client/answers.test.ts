@@ -42,7 +42,7 @@ describe('answers', () => {
     ['', 'no-reply'],
   ])('without a reply, code "%s" is %s', (code, situation) => {
     const fault = Object.assign(new Error('inside'), { code });
-    expect(networkFailure({ method: 'GET', path: '/a' }, fault, portal).situation).toBe(situation);
+    expect(networkFailure({ method: 'GET', path: '/a' }, fault, portal).request.situation).toBe(situation);
   });
 
   it('carry the situation and whose fault it is, and show the first words of what they do not know', () => {
@@ -50,7 +50,7 @@ describe('answers', () => {
     if (!reply) throw new Error('no such exchange');
     const odd = { ...reply, status: 418, text: JSON.stringify([`I am a teapot ${'x'.repeat(400)}`]) };
     const error = failureOf(odd, portal);
-    expect(error).toMatchObject({ code: 'portal-refused', situation: 'unknown', fault: 'item' });
+    expect(error).toMatchObject({ code: 'portal-refused', request: { situation: 'unknown', fault: 'item' } });
     expect(error.message).toMatch(/^portal city: POST \/api\/dataset\/node answered 418: I am a teapot x+…$/);
   });
 
@@ -59,7 +59,7 @@ describe('answers', () => {
       if (reply.status < 300) continue;
       const { fault } = answers[situation];
       const error = failureOf(reply, { ...portal, ...known });
-      expect(error.fault).toBe(fault);
+      expect(error.request.fault).toBe(fault);
       if (fault === 'file' || fault === 'item' || fault === 'session') expect(isOutage(error), situation).toBe(false);
     }
   });
@@ -67,7 +67,7 @@ describe('answers', () => {
   it('an error inside the HTTP client is a fault of the network, with the address', () => {
     const inside = Object.assign(new Error('assert(!this.paused)'), { code: 'ERR_ASSERTION' });
     const error = networkFailure({ method: 'GET', path: '/sites/default/files/a.csv' }, inside, portal);
-    expect(error).toMatchObject({ code: 'portal-unreachable', fault: 'network', situation: 'no-reply' });
+    expect(error).toMatchObject({ code: 'portal-unreachable', request: { fault: 'network', situation: 'no-reply' } });
     expect(error.message).toContain('GET /sites/default/files/a.csv got no reply');
   });
 });

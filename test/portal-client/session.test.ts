@@ -211,7 +211,7 @@ describe('a session that ends on the server', () => {
       const portal = openForTest(server.url, { dialect: 'entity', readRetries: 0 });
       const call = method === 'GET' ? portal.nodes.list({}, calm) : portal.nodes.update('1', { log: 'x' }, calm);
       const error = await failureFrom(call);
-      expect(error).toMatchObject({ situation: 'maintenance', fault: 'portal', retryable: true });
+      expect(error).toMatchObject({ request: { situation: 'maintenance', fault: 'portal' }, retryable: true });
       expect(String(error)).not.toContain('moved');
       expect(server.seen.filter(({ path }) => path === '/')).toEqual([]);
     },

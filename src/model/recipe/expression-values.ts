@@ -20,7 +20,6 @@ export const textOf = (value: Value): string => {
 
 const numberPattern = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 
-/** The value as a number; null when it is none. */
 const numberOf = (value: Value): number | null => {
   if (typeof value === 'number') return value;
   return typeof value === 'string' && numberPattern.test(value) ? Number(value) : null;
@@ -79,7 +78,6 @@ export const arithmetic = (op: keyof typeof operations, left: Formula, right: Fo
 /** An argument by its place; undefined where none was given. */
 type Args = (at: number) => Value | undefined;
 
-/** How many arguments a function takes, and what it makes of them. */
 interface ExpressionFunction {
   least: number;
   most: number;

@@ -69,7 +69,6 @@ export const compileExpression = (text: string, columnOf: (name: string) => numb
     throw new ExpressionFault(`expected ${wanted} at character ${at}, but ${found}`, at);
   };
   const expect = (value: string): unknown => take(value) ?? fail(`\`${value}\``);
-  /** Parses what stands deeper. */
   const inside = (parse: () => Formula): Formula => {
     if (++depth > deepest) throw new ExpressionFault('is nested too deeply', here().at);
     const formula = parse();

@@ -118,7 +118,6 @@ export const inputSteps = ['encoding', 'delimiter', 'skipRows', 'header'] as con
 
 const stepKeys = Object.keys(stepShape);
 
-/** One step: a mapping with exactly one key. */
 const stepSchema = z
   .strictObject(stepShape)
   .refine((step) => Object.keys(step).length === 1, {
@@ -126,14 +125,12 @@ const stepSchema = z
   })
   .meta({ minProperties: 1, maxProperties: 1 });
 
-/** The steps of a table in their order. */
 export const stepsSchema = z.array(stepSchema).refine((steps) => startWithInput(steps), {
   error: `${inputSteps.join(', ')} say how the file is read: they come before all other steps, each once at most`,
 });
 
 export type Step = z.infer<typeof stepSchema>;
 
-/** True where input steps come before all others, each once at most. */
 const startWithInput = (steps: Step[]): boolean => {
   const isInput = (key: string): boolean => inputSteps.some((name) => name === key);
   const keys = steps.map((step) => Object.keys(step)[0] ?? '');

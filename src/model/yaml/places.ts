@@ -11,7 +11,6 @@ export type End = 'key' | 'value';
 /** Nodes that aliases may add to a document, so that a few lines cannot become gigabytes. */
 const maxAddedByAliases = 1_000_000;
 
-/** Mappings and lists inside each other. */
 const maxDepth = 100;
 
 interface LineColumn {

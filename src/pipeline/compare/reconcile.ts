@@ -75,7 +75,7 @@ const oneKeyEach = (results: Reconciled[], entries: ReadonlyMap<string, LedgerEn
 };
 
 const reconcileDataset = async (all: Reconciling, wish: DatasetWish): Promise<Reconciled[]> => {
-  const node = nodeOf('dataset', wish, await all.portal.groups.resolve(wish.fields, all.signal));
+  const node = nodeOf('dataset', wish, await all.portal.resolveGroups(wish.fields, all.signal));
   const found = await locate(all, node, null);
   const nid = 'nid' in found ? found.nid : null;
   const proof =

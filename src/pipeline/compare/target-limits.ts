@@ -80,7 +80,7 @@ export class TargetLimits {
       if (typeof title !== 'string') continue;
       const isGroup =
         this.#groups.get(title) ??
-        (await this.#portal.groups.resolve({ og_group_ref: { und: [item] } }, signal).then(
+        (await this.#portal.resolveGroups({ og_group_ref: { und: [item] } }, signal).then(
           () => true,
           (error: unknown) => {
             if (error instanceof PortalRefusedError) return false;

@@ -274,7 +274,6 @@ const lacking: Readonly<Record<string, (shown: Shown, said: ReadonlySet<string>)
 
 const among = (said: ReadonlySet<string>, ...keys: string[]): string[] => keys.filter((key) => said.has(key));
 
-/** A dictionary that is text and not an address. */
 const dictionaryOf = ({ dataDictionary }: Shown): string[] =>
   dataDictionary !== undefined && addressOf(dataDictionary) === undefined ? ['dataDictionary'] : [];
 

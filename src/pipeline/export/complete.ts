@@ -15,7 +15,6 @@ import type { DatasetRecord } from './record.ts';
 /** Datasets with resources that their lists lack, exported again at once. */
 const straysAtOnce = 4;
 
-/** The package of a dataset, with the name of its folder. */
 type Exported = { folder: string; record: DatasetRecord };
 
 /** What the packages of an export know: resources of datasets, folders of datasets by node id, resources alone, and terms. */

@@ -83,7 +83,6 @@ export const linkOf = (node: ExportedNode): string => {
 /** An uploaded file; `version` is another one for another file. */
 export type Upload = { name: string; uri: string; bytes: number; version: string };
 
-/** The uploaded file of a resource; null where there is none. */
 export const uploadOf = (node: Readonly<Record<string, unknown>>): Upload | null => {
   const [item] = fieldItems(node, 'field_upload');
   const [uri, filename] = [itemText(item?.uri), itemText(item?.filename)];

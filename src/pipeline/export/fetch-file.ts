@@ -80,7 +80,6 @@ const downloadInSession = async (
   }
 };
 
-/** What was stored, or why nothing was. */
 const download = async (tools: FileTools, upload: Upload, into: string): Promise<Written | Finding> => {
   const { portal, signal } = tools;
   const path = filePath(upload.uri);

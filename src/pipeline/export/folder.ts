@@ -79,7 +79,6 @@ export const openWhole = async (path: string) => {
   };
 };
 
-/** Writes a file as {@link openWhole} does. */
 export const writeWhole = async (
   path: string,
   chunks: AsyncIterable<Uint8Array | string> | Iterable<string>,

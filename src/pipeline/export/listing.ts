@@ -16,7 +16,6 @@ const rowSchema = z.object({ nid: text, vid: text, uuid: text, title: text, stat
 
 type ListedNode = z.infer<typeof rowSchema>;
 
-/** Nodes by id, and titles of groups. */
 const listingSchema = z.object({
   datasets: z.record(text, rowSchema),
   resources: z.record(text, rowSchema),

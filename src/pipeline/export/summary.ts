@@ -30,11 +30,9 @@ interface Document {
   head: string;
   /** What it holds of a dataset; '' where it holds nothing. */
   entry: (view: DatasetView) => string;
-  /** In front of the first entry, between two, instead of any, and after all. */
-  first: string;
-  between: string;
-  none: string;
-  end: string;
+  /** In front of an entry, by how many are before it, and after all of them. */
+  before: (entries: number) => string;
+  end: (entries: number) => string;
 }
 
 const documentsOf = (name: string, portal: ExportedPortal): Document[] => {
@@ -45,7 +43,8 @@ const documentsOf = (name: string, portal: ExportedPortal): Document[] => {
       const entry = entryOf(view, portal);
       return entry === null ? '' : JSON.stringify(entry);
     },
-    ...{ first: '\n', between: ',\n', none: '', end: '\n]}\n' },
+    before: (entries) => (entries === 0 ? '\n' : ',\n'),
+    end: () => '\n]}\n',
   });
   const actions = ckanActions(portal);
   const [title, description] = [portal.name, `Datasets of ${portal.name}`];
@@ -64,7 +63,7 @@ const documentsOf = (name: string, portal: ExportedPortal): Document[] => {
         actions(view)
           .map((action) => `${JSON.stringify(action)}\n`)
           .join(''),
-      ...{ head: '', first: '', between: '', none: '', end: '' },
+      ...{ head: '', before: () => '', end: () => '' },
     },
     {
       file: 'manifest.yaml',
@@ -73,18 +72,17 @@ const documentsOf = (name: string, portal: ExportedPortal): Document[] => {
         const item = manifestEntry(view);
         return item === null ? '' : yamlItem(item);
       },
-      ...{ first: 'datasets:\n', between: '', none: 'datasets: []\n', end: '' },
+      before: (entries) => (entries === 0 ? 'datasets:\n' : ''),
+      end: (entries) => (entries === 0 ? 'datasets: []\n' : ''),
     },
   ];
 };
 
 interface SummaryOptions {
-  /** Name of the manifest. */
   name: string;
   portal: ExportedPortal;
   /** Those about the portal as a whole. */
   findings: readonly PlacedFinding[];
-  /** Called with every dataset. */
   onDataset: (view: DatasetView) => Promise<void>;
 }
 
@@ -98,11 +96,11 @@ export const writeSummary = async (
   // A resource of several datasets is one node.
   const places = new Map<string, Place>();
   await using open = new AsyncDisposableStack();
-  const documents: (Document & { stream: Awaited<ReturnType<typeof openWhole>>; isEmpty: boolean })[] = [];
+  const documents: (Document & { stream: Awaited<ReturnType<typeof openWhole>>; entries: number })[] = [];
   for (const document of documentsOf(name, portal)) {
     const stream = open.use(await openWhole(join(root, document.file)));
     await stream.write(document.head);
-    documents.push({ ...document, stream, isEmpty: true });
+    documents.push({ ...document, stream, entries: 0 });
   }
   for await (const { folder, record } of records(root)) {
     const view = viewOf(folder, record, portal);
@@ -111,13 +109,12 @@ export const writeSummary = async (
     for (const document of documents) {
       const entry = document.entry(view);
       if (entry === '') continue;
-      await document.stream.write((document.isEmpty ? document.first : document.between) + entry);
-      document.isEmpty = false;
+      await document.stream.write(document.before(document.entries++) + entry);
     }
   }
   totals.findings.push(...twinsAmong([...places.values()]));
-  for (const { stream, isEmpty, none, end } of documents) {
-    await stream.write((isEmpty ? none : '') + end);
+  for (const { stream, entries, end } of documents) {
+    await stream.write(end(entries));
     await stream.end();
   }
   await writeWhole(join(root, 'findings.json'), [`${JSON.stringify(totals.findings, null, 2)}\n`]);
@@ -159,7 +156,6 @@ const count = async (
     totals.findings.push({ code, dataset: folder, resource, nid: nids.get(resource) ?? null, message });
 };
 
-/** Nodes that share a uuid with others. */
 const twinsAmong = (places: Place[]): PlacedFinding[] =>
   [...Map.groupBy(places, ({ uuid }) => uuid)].flatMap(([uuid, all]) => {
     if (uuid === '' || all.length < 2) return [];

@@ -304,7 +304,7 @@ const wantedNode = async ({ deps, work: { wish, frozen, why, ...rules } }: Datas
   const sent = frozen ? await deps.ledger.sentFor(item.portal, item.key) : null;
   const { title, published = entry.live, fields = {} } = sent ?? { title: entry.title };
   const asKnown = { ...wish, title, published, fields, metadataFingerprint: entry.metadataFingerprint ?? '' };
-  const resolved = frozen ? fields : await target.portal.groups.resolve(wish.fields, item.signal);
+  const resolved = frozen ? fields : await target.portal.resolveGroups(wish.fields, item.signal);
   return { target, entry, wish: nodeOf('dataset', frozen ? asKnown : wish, resolved) };
 };
 

@@ -228,7 +228,7 @@ const sendImport = async (state: ResourceState, signal: AbortSignal): Promise<vo
   for (let most = 0, idle = 0; ; ) {
     const cut = await portal.datastore.import(nid, signal).catch((error: unknown) => {
       if (!(error instanceof PortalError)) throw error;
-      if (error.fault === 'file' && !error.retryable) throw tableRefused(state, error.message);
+      if (error.request.fault === 'file' && !error.retryable) throw tableRefused(state, error.message);
       if (error.request.mayHaveHappened !== true) throw error;
       return error;
     });

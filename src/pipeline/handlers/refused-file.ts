@@ -166,8 +166,8 @@ const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
 /** True for a refused import, unless the account may not import, or nobody: then no other file would do. */
 const isImportRefused = ({ target }: ResourceState, error: unknown): boolean =>
   error instanceof PortalRefusedError &&
-  error.fault !== 'account' &&
-  error.fault !== 'portal' &&
+  error.request.fault !== 'account' &&
+  error.request.fault !== 'portal' &&
   target.item.log.lastStep === 'import';
 
 /** True for a failure of the import that another attempt with the same file would repeat. */
@@ -197,7 +197,7 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
     const refused = { ...of, isReplaced, reason, ...size };
     return { ...state, entry: await deps.ledger.settle(item.portal, { ...known, refused }) };
   };
-  const isUntaken = error instanceof PortalError && error.fault === 'file' && item.log.lastStep === 'attach';
+  const isUntaken = error instanceof PortalError && error.request.fault === 'file' && item.log.lastStep === 'attach';
   if (isUntaken && item.actions.includes('created') && entry.file === null && entry.nid !== null) {
     // The node that was created for it would stay empty; where it replaces one that was taken down, no former file is restored.
     const removed = await removeNode(target, nodeOf('resource', wish), entry, 'delete');
