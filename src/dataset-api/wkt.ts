@@ -7,14 +7,9 @@ export type Point = readonly [x: number, y: number];
 type Geometry = { type: string; parts: Point[][]; text: string };
 
 /** Brackets around the points of each kind of geometry. */
-const brackets: Record<string, number> = {
-  POINT: 1,
-  LINESTRING: 1,
-  POLYGON: 2,
-  MULTIPOINT: 1,
-  MULTILINESTRING: 2,
-  MULTIPOLYGON: 3,
-};
+const brackets = new Map(
+  Object.entries({ POINT: 1, LINESTRING: 1, POLYGON: 2, MULTIPOINT: 1, MULTILINESTRING: 2, MULTIPOLYGON: 3 }),
+);
 
 /** Collections inside each other. */
 const deepest = 8;
@@ -31,83 +26,64 @@ export const plainWkt = (text: string): string => text.replace(referenceSystem, 
 
 /** The geometry in a text such as `POINT (10 20)` or `SRID=4326;POLYGON ((…))`; null when it holds none. */
 export const parseWkt = (text: string): Geometry | null => {
-  const reader = new Reader(plainWkt(text));
-  const type = reader.geometry(0);
-  return type !== null && reader.isAtEnd ? { type, parts: reader.parts, text: reader.tokens.join(' ') } : null;
-};
-
-class Reader {
-  readonly parts: Point[][] = [];
-  readonly tokens: (string | number)[] = [];
-  readonly #text: string;
-  #at = 0;
+  const plain = plainWkt(text);
+  const parts: Point[][] = [];
+  const tokens: (string | number)[] = [];
   /** The next token; '' at the end, null for what is none. */
-  #next: string | null = null;
-
-  constructor(text: string) {
-    this.#text = text;
-    this.#advance();
-  }
-
-  get isAtEnd(): boolean {
-    return this.#next === '';
-  }
-
-  /** The kind of the geometry that begins here; null for none. */
-  geometry(depth: number): string | null {
-    const type = this.#advance()?.toUpperCase() ?? '';
-    if (type === 'GEOMETRYCOLLECTION' && depth < deepest)
-      return this.#list(() => this.geometry(depth + 1) !== null) ? type : null;
-    const levels = Object.hasOwn(brackets, type) ? brackets[type] : undefined;
-    return levels !== undefined && this.#points(type, levels) ? type : null;
-  }
-
-  #points(type: string, levels: number): boolean {
-    if (levels > 1) return this.#list(() => this.#points(type, levels - 1));
-    const part: Point[] = [];
-    const isSound = this.#list(() => {
-      const isBracketed = type === 'MULTIPOINT' && this.#take('(');
-      if (isBracketed) this.tokens.pop(); // it may be left out
-      const point = this.#point();
-      if (point !== null) part.push(point);
-      const isClosed = !isBracketed || this.#take(')');
-      if (isBracketed) this.tokens.pop();
-      return point !== null && isClosed;
-    });
-    this.parts.push(part);
-    return isSound && (type !== 'POINT' || part.length === 1);
-  }
-
-  /** `x y`, with up to two further numbers that are not used. */
-  #point(): Point | null {
-    const numbers: number[] = [];
-    while (this.#next && /[\d.]/.test(this.#next)) numbers.push(Number(this.#advance()));
-    const [x, y] = numbers;
-    if (x === undefined || y === undefined || numbers.length > 4 || !numbers.every(Number.isFinite)) return null;
-    return [x, y];
-  }
-
-  /** Repeats `one` over a list in brackets, separated by commas; false when the list is not sound. */
-  #list(one: () => boolean): boolean {
-    if (!this.#take('(')) return false;
-    do if (!one()) return false;
-    while (this.#take(','));
-    return this.#take(')');
-  }
-
-  #take(mark: string): boolean {
-    if (this.#next !== mark) return false;
-    this.#advance();
-    return true;
-  }
+  let next = null as string | null;
+  let end = 0;
 
   /** Moves on; returns the token that was the next one. */
-  #advance(): string | null {
-    const before = this.#next;
-    if (before) this.tokens.push(/[\d.]/.test(before) ? Number(before) : before.toUpperCase());
-    token.lastIndex = this.#at;
-    this.#next = token.exec(this.#text)?.[1] ?? null;
-    this.#at = token.lastIndex;
+  const advance = (): string | null => {
+    const before = next;
+    if (before) tokens.push(/[\d.]/.test(before) ? Number(before) : before.toUpperCase());
+    token.lastIndex = end;
+    next = token.exec(plain)?.[1] ?? null;
+    end = token.lastIndex;
     return before;
-  }
-}
+  };
+  const take = (mark: string): boolean => next === mark && advance() !== null;
+
+  /** Repeats `one` over a list in brackets, separated by commas; false when the list is not sound. */
+  const list = (one: () => boolean): boolean => {
+    if (!take('(')) return false;
+    do if (!one()) return false;
+    while (take(','));
+    return take(')');
+  };
+
+  /** `x y`, with up to two further numbers that are not used. */
+  const point = (part: Point[]): boolean => {
+    const numbers: number[] = [];
+    while (next && /[\d.]/.test(next)) numbers.push(Number(advance()));
+    const [x, y] = numbers;
+    if (x === undefined || y === undefined || numbers.length > 4 || !numbers.every(Number.isFinite)) return false;
+    part.push([x, y]);
+    return true;
+  };
+  const points = (type: string, levels: number): boolean => {
+    if (levels > 1) return list(() => points(type, levels - 1));
+    const part: Point[] = [];
+    parts.push(part);
+    const isSound = list(() => {
+      const isBracketed = type === 'MULTIPOINT' && take('(');
+      if (isBracketed) tokens.pop(); // it may be left out
+      if (!point(part) || (isBracketed && !take(')'))) return false;
+      if (isBracketed) tokens.pop();
+      return true;
+    });
+    return isSound && (type !== 'POINT' || part.length === 1);
+  };
+
+  /** The kind of the geometry that begins here; null for none. */
+  const geometry = (depth: number): string | null => {
+    const type = advance()?.toUpperCase() ?? '';
+    if (type === 'GEOMETRYCOLLECTION' && depth < deepest) return list(() => geometry(depth + 1) !== null) ? type : null;
+    const levels = brackets.get(type);
+    return levels !== undefined && points(type, levels) ? type : null;
+  };
+
+  advance();
+  const type = geometry(0);
+  return type !== null && next === '' ? { type, parts, text: tokens.join(' ') } : null;
+};
